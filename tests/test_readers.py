@@ -1,0 +1,316 @@
+"""Readers: the real files where there are any, and tiny files of the same formats."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from concord import readers
+from concord.errors import ConcordError
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = Path(os.environ.get("CONCORD_DATA_MIRROR") or ROOT.parent / "shared" / "data")
+
+
+def real(*names: str) -> Path:
+    """Return the folder of real files; skip the test where they are not."""
+    missing = [name for name in names if not (DATA / name).is_file()]
+    if missing:
+        pytest.skip(f"{DATA} has no {missing[0]}; set CONCORD_DATA_MIRROR to a folder that has it")
+    return DATA
+
+
+# Tiny files in the published formats -----------------------------------------------------------
+
+SVMLIGHT = "-1 1:1 3:1 123:1 \n+1 2:1 \n-1 7:1 9:1\n"
+SHOWERS = (
+    "28.7,16.0,2.6,0.39,0.19,27.7,22.0,-8.2,40.0,81.8,g\n"
+    "31.6,11.7,2.5,0.53,0.37,26.2,23.8,-9.9,6.3,205.2,h\n"
+    "162.0,136.0,4.0,0.03,0.01,116.7,-64.8,-45.2,76.9,256.7,g\n"
+)
+
+
+def idx(values: np.ndarray) -> bytes:
+    header = struct.pack(f">HBB{values.ndim}I", 0, 8, values.ndim, *values.shape)
+    return gzip.compress(header + values.astype(np.uint8).tobytes(), mtime=0)
+
+
+def write_mnist(folder: Path, counts: tuple[int, int]) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(0)
+    arrays = {}
+    for part, count in zip(("train", "t10k"), counts, strict=True):
+        arrays[f"{part}-images-idx3-ubyte.gz"] = rng.integers(0, 256, (count, 28, 28))
+        arrays[f"{part}-labels-idx1-ubyte.gz"] = rng.integers(0, 10, count)
+    for name, values in arrays.items():
+        (folder / name).write_bytes(idx(values))
+    return arrays
+
+
+def write_svhn(path: Path, colors: np.ndarray, classes: np.ndarray) -> Path:
+    from scipy.io import savemat
+
+    savemat(path, {"X": colors, "y": classes}, do_compression=True)
+    return path
+
+
+def error_of(call, *args) -> str:
+    with pytest.raises(ConcordError) as caught:
+        call(*args)
+    return str(caught.value)
+
+
+# Real files --------------------------------------------------------------------------------------
+
+
+def test_real_a9a():
+    features, labels = readers.a9a(real("a9a") / "a9a")
+    assert features.shape == (32561, 123)
+    assert features.nnz == 451592
+    assert features.dtype == np.float64 and labels.dtype == np.int64
+    assert np.bincount(labels).tolist() == [24720, 7841]
+    assert labels[0] == 0
+    assert features[0].indices.tolist()[:3] == [2, 10, 13]  # the file counts from 1
+
+
+def test_real_magic():
+    features, labels = readers.magic(real("magic04.data") / "magic04.data")
+    assert features.shape == (19020, 10)
+    assert np.bincount(labels).tolist() == [6688, 12332]
+    assert features[0].tolist() == [
+        28.7967, 16.0021, 2.6449, 0.3918, 0.1982, 27.7004, 22.011, -8.2027, 40.092, 81.8828,
+    ]  # fmt: skip
+    assert labels[0] == 1 and labels[-1] == 0
+
+
+def test_real_mnist():
+    folder = real(
+        "t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz", "train-labels-idx1-ubyte.gz"
+    )
+    images = readers.mnist_images(folder / "t10k-images-idx3-ubyte.gz", 10000)
+    assert images.shape == (10000, 28, 28) and images.dtype == np.uint8
+    assert images.min() == 0 and images.max() == 255
+    test = readers.mnist_labels(folder / "t10k-labels-idx1-ubyte.gz", 10000)
+    assert np.bincount(test).tolist() == [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
+    train = readers.mnist_labels(folder / "train-labels-idx1-ubyte.gz", 60000)
+    assert train[:5].tolist() == [5, 0, 4, 1, 9]
+    assert train.shape == (60000,)
+
+
+def test_real_svhn():
+    digits = readers.svhn(real("test_32x32.mat") / "test_32x32.mat")
+    assert digits.images.shape == (26032, 32, 32)
+    assert np.bincount(digits.labels)[0] == 1744
+
+
+def test_breast_cancer():
+    features, labels = readers.breast_cancer()
+    assert features.shape == (569, 30) and features.dtype == np.float64
+    assert np.bincount(labels).tolist() == [212, 357]
+
+
+# Tiny files --------------------------------------------------------------------------------------
+
+
+def test_a9a_format(tmp_path):
+    path = tmp_path / "a9a"
+    path.write_text(SVMLIGHT)
+    features, labels = readers.a9a(path, (2, 1))
+    expected = np.zeros((3, 123))
+    expected[[0, 0, 0, 1, 2, 2], [0, 2, 122, 1, 6, 8]] = 1
+    assert np.array_equal(features.toarray(), expected)
+    assert labels.tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (SVMLIGHT.replace("123:1", "124:1"), "feature numbers 1 to 123"),
+        (SVMLIGHT.replace(" 1:1", " 0:1"), "feature numbers 1 to 123"),
+        (SVMLIGHT.replace("+1 ", "2 "), "not -1 and \\+1"),
+        (SVMLIGHT.replace("+1 ", "nan "), "not -1 and \\+1"),
+        (SVMLIGHT.replace("2:1", "2:0.5"), "not all 1"),
+        (SVMLIGHT.replace("7:1 9:1", "7:1 7:1"), "svmlight .*unique"),
+        (SVMLIGHT + "+1 1:1\n", "2 and 2 rows .* instead of 2 and 1"),
+        ("", "instead of 2 and 1|svmlight"),
+        ("<!DOCTYPE html><html><body>404</body></html>", "svmlight"),
+    ],
+)
+def test_a9a_rejects(tmp_path, text, words):
+    path = tmp_path / "a9a"
+    path.write_text(text)
+    message = error_of(readers.a9a, path, (2, 1))
+    assert message.startswith(str(path)) and re.search(words, message), message
+
+
+def test_magic_format(tmp_path):
+    path = tmp_path / "magic04.data"
+    path.write_text(SHOWERS)
+    features, labels = readers.magic(path, (1, 2))
+    assert labels.tolist() == [1, 0, 1]
+    assert features[1].tolist() == [31.6, 11.7, 2.5, 0.53, 0.37, 26.2, 23.8, -9.9, 6.3, 205.2]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (SHOWERS.replace(",h", ",x"), "not g and h"),
+        (SHOWERS.replace("16.0", "nan"), "fWidth of row 1 is nan"),
+        (SHOWERS.replace("205.2", "inf"), "fDist of row 2 is inf"),
+        (SHOWERS.replace("0.39", "1.39"), r"fConc of row 1 is 1.39, .* in \[0, 1\]"),
+        (SHOWERS.replace("162.0,", ""), "lines of 10"),
+        (SHOWERS.replace("31.6", "many"), "lines of 10"),
+        ("1,2,g\n", "3 columns"),
+        (SHOWERS + SHOWERS, "2 and 4 rows .* instead of 1 and 2"),
+        ("", "lines of 10"),
+        ("<html>\n<body>gone</body>\n</html>", "lines of 10"),
+    ],
+)
+def test_magic_rejects(tmp_path, text, words):
+    path = tmp_path / "magic04.data"
+    path.write_text(text)
+    message = error_of(readers.magic, path, (1, 2))
+    assert message.startswith(str(path)) and re.search(words, message), message
+
+
+def test_mnist_format(tmp_path):
+    arrays = write_mnist(tmp_path, (5, 3))
+    train, test = readers.mnist(tmp_path, (5, 3))
+    assert train.images.dtype == np.uint8 and train.labels.dtype == np.int64
+    assert np.array_equal(train.images, arrays["train-images-idx3-ubyte.gz"])
+    assert np.array_equal(train.labels, arrays["train-labels-idx1-ubyte.gz"])
+    assert np.array_equal(test.images, arrays["t10k-images-idx3-ubyte.gz"])
+    assert np.array_equal(test.labels, arrays["t10k-labels-idx1-ubyte.gz"])
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda good: good[:-20], "complete gzip"),
+        (lambda good: b"", "header is empty"),
+        (lambda good: good[:-5] + bytes([good[-5] ^ 1]) + good[-4:], "complete gzip"),
+        (lambda good: b"<html>" + good, "complete gzip"),
+        (lambda good: idx(np.zeros((4, 28, 27))), "header .* 4 x 28 x 28"),
+        (lambda good: idx(np.zeros((5, 28, 28))), "header .* 4 x 28 x 28"),
+        (lambda good: idx(np.zeros(4)), "header .* 4 x 28 x 28"),
+        (lambda good: gzip.compress(gzip.decompress(good)[:-1]), "holds 3135 values"),
+        (lambda good: gzip.compress(gzip.decompress(good) + b"1"), "more than 3136 values"),
+    ],
+)
+def test_mnist_rejects(tmp_path, damage, words):
+    path = tmp_path / "train-images-idx3-ubyte.gz"
+    path.write_bytes(damage(idx(np.full((4, 28, 28), 7))))
+    message = error_of(readers.mnist_images, path, 4)
+    assert message.startswith(str(path)) and re.search(words, message), message
+
+
+def test_mnist_labels_are_digits(tmp_path):
+    path = tmp_path / "train-labels-idx1-ubyte.gz"
+    path.write_bytes(idx(np.array([3, 10])))
+    assert "label 10 is not a whole number from 0 to 9" in error_of(readers.mnist_labels, path, 2)
+
+
+def test_svhn_format(tmp_path):
+    colors = np.random.default_rng(1).integers(0, 256, (32, 32, 3, 4), dtype=np.uint8)
+    colors[..., 3] = 255
+    classes = np.array([[1], [10], [9], [5]], dtype=np.uint8)
+    digits = readers.svhn(write_svhn(tmp_path / "test_32x32.mat", colors, classes), 4)
+    assert digits.images.shape == (4, 32, 32) and digits.images.dtype == np.float32
+    red, green, blue = colors[5, 20, :, 2].astype(float)
+    luma = (0.299 * red + 0.587 * green + 0.114 * blue) / 255
+    assert digits.images[2, 5, 20] == pytest.approx(luma, rel=1e-6)  # float32 rounding
+    assert (digits.images[3] == 1).all() and digits.images.min() >= 0
+    assert digits.labels.tolist() == [1, 0, 9, 5]
+
+
+@pytest.mark.parametrize(
+    ("colors", "classes", "words"),
+    [
+        (np.zeros((32, 32, 3, 3), np.uint8), np.ones((2, 1)), "X is uint8 of shape"),
+        (np.zeros((32, 32, 3, 2)), np.ones((2, 1)), "X is float64 of shape"),
+        (np.zeros((32, 32, 3, 2), np.uint8), np.ones((3, 1)), "y is .* of shape"),
+        (np.zeros((32, 32, 3, 2), np.uint8), np.array([[0], [1]]), "label 0 is not"),
+        (np.zeros((32, 32, 3, 2), np.uint8), np.array([[11], [1]]), "label 11 is not"),
+        (np.zeros((32, 32, 3, 2), np.uint8), np.array([[1.5], [1]]), "label 1.5 is not"),
+        (np.zeros((32, 32, 3, 2), np.uint8), np.array([[np.nan], [1]]), "label nan is not"),
+        (np.zeros((32, 32, 3, 2), np.uint8), np.array([["a"], ["b"]]), "y is .* of shape"),
+    ],
+)
+def test_svhn_rejects(tmp_path, colors, classes, words):
+    path = write_svhn(tmp_path / "test_32x32.mat", colors, classes)
+    message = error_of(readers.svhn, path, 2)
+    assert message.startswith(str(path)) and re.search(words, message), message
+
+
+def test_svhn_without_variables(tmp_path):
+    from scipy.io import savemat
+
+    path = tmp_path / "test_32x32.mat"
+    savemat(path, {"images": np.zeros(3)})
+    assert "variables X and y" in error_of(readers.svhn, path, 2)
+
+
+def test_missing_files_name_the_command(tmp_path):
+    for reader, name in [
+        (readers.a9a, "a9a/a9a"),
+        (readers.magic, "magic/magic04.data"),
+        (readers.svhn, "svhn/test_32x32.mat"),
+    ]:
+        path = tmp_path / name.partition("/")[2]
+        assert f"python -m concord fetch {name} -o {path}" in error_of(reader, path)
+    assert "fetch mnist/train-images-idx3-ubyte.gz -o" in error_of(readers.mnist, tmp_path)
+
+
+# Any bytes ---------------------------------------------------------------------------------------
+
+
+def _good(name: str, folder: Path) -> bytes:
+    if name == "a9a":
+        return SVMLIGHT.encode()
+    if name == "magic":
+        return SHOWERS.encode()
+    if name == "mnist":
+        return idx(np.full((2, 28, 28), 7))
+    colors = np.zeros((32, 32, 3, 2), np.uint8)
+    return write_svhn(folder / "good.mat", colors, np.ones((2, 1))).read_bytes()
+
+
+CALLS = {
+    "a9a": lambda path: readers.a9a(path, (2, 1))[0].shape == (3, 123),
+    "magic": lambda path: np.isfinite(readers.magic(path, (1, 2))[0]).all(),
+    "mnist": lambda path: readers.mnist_images(path, 2).shape == (2, 28, 28),
+    "svhn": lambda path: readers.svhn(path, 2).images.max() <= 1,
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@settings(
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    changes=st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), max_size=3),
+    keep=st.floats(0, 1) | st.just(1.0),
+    rubbish=st.none() | st.binary(max_size=200),
+)
+def test_damaged_bytes_never_escape(tmp_path, name, changes, keep, rubbish):
+    """Either the reader refuses in its own words, or what it returns passes the checks."""
+    content = bytearray(_good(name, tmp_path) if rubbish is None else rubbish)
+    for position, value in changes:
+        if content:
+            content[int(position * (len(content) - 1))] = value
+    path = tmp_path / "file"
+    path.write_bytes(bytes(content[: round(keep * len(content))]))
+    try:
+        assert CALLS[name](path)
+    except ConcordError as error:
+        assert str(error).startswith(str(path)) and "\n" not in str(error)

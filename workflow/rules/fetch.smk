@@ -1,0 +1,45 @@
+# Data files: resources/<data set>/<file>, from the data mirror or a host, checked by SHA-256.
+import re
+import shlex
+
+import yaml
+from snakemake.utils import validate
+
+with open(f"{workflow.basedir}/config/datasets.yaml") as stream:
+    DATASETS = yaml.safe_load(stream)
+validate(DATASETS, "../schemas/datasets.schema.json")
+
+# Neither an input nor a parameter: naming another mirror must not fetch anything again.
+MIRROR = f"--mirror {shlex.quote(config['data_mirror'])}" if config.get("data_mirror") else ""
+
+# What a rule that reads a data set has as input: DATA_FILES["mnist"].
+DATA_FILES = {
+    dataset: [f"resources/{dataset}/{file}" for file in entry["files"]]
+    for dataset, entry in DATASETS.items()
+}
+DATA_SHA256 = {
+    f"{dataset}/{file}": facts["sha256"]
+    for dataset, entry in DATASETS.items()
+    for file, facts in entry["files"].items()
+}
+
+
+# The hash alone says what the file is, so neither the code nor the rest of the registry is an
+# input. It needs the network, which compute nodes often lack, so it runs where Snakemake runs.
+rule fetch:
+    output:
+        "resources/{data_file}",
+    log:
+        "results/logs/fetch/{data_file}.log",
+    benchmark:
+        "results/benchmarks/fetch/{data_file}.tsv"
+    wildcard_constraints:
+        data_file="|".join(map(re.escape, DATA_SHA256)),
+    localrule: True
+    conda:
+        "../../envs/concord.yaml"
+    threads: 1
+    params:
+        sha256=lambda wildcards: DATA_SHA256[wildcards.data_file],
+    shell:
+        "{CONCORD} fetch {wildcards.data_file} -o {output} {MIRROR} 2> {log}"
