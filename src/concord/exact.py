@@ -1,0 +1,388 @@
+"""Exact law of affine samplers: on a Gaussian problem every iterate's mean and covariance.
+
+The state stacks the agents' positions and then what else the sampler keeps (velocities, dual
+variables): s = (x_1, ..., x_N, [v_1, ..., v_N]), each block of length dim, S entries in all. One
+step is
+
+    s' = A s + c + B w + G xi,    w ~ N(0, I),  Q = B B^T,
+
+where xi stacks the agents' gradient noise (mini-batches only). A sampler file writes its update as
+one or two ``Affine`` stages, joined by ``compose``; ``in_place`` turns a simultaneous stage into
+the sweep in which agents move one after another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """The update s' = A s + c + B w + G xi.
+
+    Attributes
+    ----------
+    matrix
+        A, shape (S, S).
+    offset
+        c, shape (S,).
+    noise
+        Q = B B^T, the covariance added in a step, shape (S, S).
+    gradient_gain
+        G, shape (S, agents * dim): what a step makes of the error xi of the gradients taken at the
+        state s. None where the stage takes no gradient.
+    """
+
+    matrix: np.ndarray
+    offset: np.ndarray
+    noise: np.ndarray
+    gradient_gain: np.ndarray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """Moments at the recorded iterations, first axis ``iterations`` (K,).
+
+    Attributes
+    ----------
+    iterations
+        The recorded iterations, increasing, shape (K,).
+    mean, cov
+        Of every agent, shapes (K, agents, dim) and (K, agents, dim, dim).
+    average_mean, average_cov
+        Of the network average, shapes (K, dim) and (K, dim, dim).
+    """
+
+    iterations: np.ndarray
+    mean: np.ndarray
+    cov: np.ndarray
+    average_mean: np.ndarray
+    average_cov: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Update:
+    """A sampler's law: the update of each iteration, and how its auxiliaries start.
+
+    Attributes
+    ----------
+    at
+        The update of iteration k -> k + 1 as a function of k.
+    auxiliary
+        One (mean, standard deviation) pair per block of the state beside the positions.
+    """
+
+    at: Callable[[int], Affine]
+    auxiliary: tuple[tuple[float, float], ...] = ()
+
+
+def linear(matrix: np.ndarray) -> Affine:
+    """Return the stage s' = A s, without offset and noise."""
+    return Affine(matrix, np.zeros(len(matrix)), np.zeros_like(matrix))
+
+
+def block_diagonal(blocks: np.ndarray) -> np.ndarray:
+    """Return the (N d, N d) matrix with ``blocks`` (N, d, d) on its diagonal."""
+    count, dim = blocks.shape[:2]
+    matrix = np.zeros((count, dim, count, dim))
+    matrix[np.arange(count), :, np.arange(count), :] = blocks
+    return matrix.reshape(count * dim, count * dim)
+
+
+def compose(first: Affine, *later: Affine) -> Affine:
+    """Return the step that applies ``first``, then each later stage to what the one before made.
+
+    Raises
+    ------
+    ValueError
+        If a later stage has a gradient gain: its gradients would be taken at an intermediate state,
+        whose moments are not those the gradient noise is computed from.
+    """
+    matrix, offset, noise, gain = first.matrix, first.offset, first.noise, first.gradient_gain
+    for stage in later:
+        if stage.gradient_gain is not None:
+            raise ValueError("only the first stage of a step may take gradients")
+        offset = stage.matrix @ offset + stage.offset
+        noise = stage.matrix @ noise @ stage.matrix.T + stage.noise
+        gain = None if gain is None else stage.matrix @ gain
+        matrix = stage.matrix @ matrix
+    return Affine(matrix, offset, noise, gain)
+
+
+def in_place(stage: Affine, agents: int, dim: int) -> Affine:
+    """Return ``stage`` with the agents' positions updated one after another (Gauss-Seidel).
+
+    Agent i sees the new positions of agents 0 ... i-1 wherever the simultaneous stage uses other
+    agents' positions, and the old ones of the rest and of itself. With K the part of the positions'
+    matrix below the block diagonal, x' = K x' + (A - K) s + c + B w + G xi, so everything is
+    multiplied by (I - K)^-1. What the state holds besides positions must not depend on other
+    agents' positions in this stage; put such an update into a stage of its own.
+    """
+    size = agents * dim
+    agent = np.arange(size) // dim
+    coupling = np.where(agent[:, None] > agent, stage.matrix[:size, :size], 0.0)
+    inverse = np.linalg.inv(np.eye(size) - coupling)
+    matrix, offset, noise = stage.matrix.copy(), stage.offset.copy(), stage.noise.copy()
+    matrix[:size, :size] -= coupling
+    matrix[:size] = inverse @ matrix[:size]
+    offset[:size] = inverse @ offset[:size]
+    noise[:size] = inverse @ noise[:size]
+    noise[:, :size] = noise[:, :size] @ inverse.T
+    gain = stage.gradient_gain
+    if gain is not None:
+        gain = gain.copy()
+        gain[:size] = inverse @ gain[:size]
+    return Affine(matrix, offset, noise, gain)
+
+
+def initial(
+    agents: int, dim: int, *laws: tuple[float | np.ndarray, float | np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean (S,) and covariance (S, S) of independent agents.
+
+    Parameters
+    ----------
+    agents, dim
+        Numbers of agents and of entries per agent.
+    laws
+        One (mean, spread) pair per block of the state: positions, then auxiliaries. The mean is a
+        number, (dim,) or (agents, dim); the spread a standard deviation or a covariance (dim, dim).
+        ``(0.0, 0.0)`` is a block that starts at zero.
+    """
+    size = agents * dim
+    mean = np.zeros((len(laws), agents, dim))
+    cov = np.zeros((len(laws) * size, len(laws) * size))
+    for i, (center, spread) in enumerate(laws):
+        mean[i] = center
+        part = slice(i * size, (i + 1) * size)
+        block = np.square(spread) * np.eye(dim) if np.ndim(spread) == 0 else np.asarray(spread)
+        cov[part, part] = np.kron(np.eye(agents), block)
+    return mean.ravel(), cov
+
+
+def marginals(
+    mean: np.ndarray, cov: np.ndarray, agents: int, dim: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the positions' moments within those of the state.
+
+    Parameters
+    ----------
+    mean, cov
+        Of the state, shapes (S,) and (S, S).
+    agents, dim
+        Numbers of agents and of entries per agent.
+
+    Returns
+    -------
+    tuple of ndarray
+        Means (agents, dim) and covariances (agents, dim, dim) of the agents, mean (dim,) and
+        covariance (dim, dim) of their average.
+    """
+    size = agents * dim
+    means = mean[:size].reshape(agents, dim)
+    blocks = cov[:size, :size].reshape(agents, dim, agents, dim)
+    each = np.arange(agents)
+    average = blocks.sum(axis=(0, 2)) / agents**2
+    return means, blocks[each, :, each, :], means.mean(axis=0), average
+
+
+def propagate(
+    affine_at: Callable[[int], Affine],
+    mean0: np.ndarray,
+    cov0: np.ndarray,
+    iterations: int,
+    record: Sequence[int],
+    agents: int,
+    dim: int,
+    gradient_noise: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
+) -> Law:
+    """Return the law of the agents and of their average at the recorded iterations.
+
+    With full gradients and a Gaussian start the law is Gaussian and this is all of it. With
+    mini-batches the error xi of the gradients has mean zero given the state, so it is uncorrelated
+    with the state and adds G E[xi xi^T] G^T to the covariance: mean and covariance stay exact, but
+    the law is no longer Gaussian, and the W2 formula of its moments is a lower bound.
+
+    Parameters
+    ----------
+    affine_at
+        The update of iteration k -> k + 1 as a function of k, from 0.
+    mean0, cov0
+        Moments of the initial state, shapes (S,) and (S, S); see ``initial``.
+    iterations
+        Number of steps.
+    record
+        Iterations to record, from 0 (the start) to ``iterations``.
+    agents, dim
+        Numbers of agents and of entries per agent.
+    gradient_noise
+        For mini-batches: E[xi_i xi_i^T], shape (agents, dim, dim), as a function of the agents'
+        means (agents, dim) and covariances (agents, dim, dim). Agents draw independently.
+
+    Returns
+    -------
+    Law
+        Moments; ``inf`` or ``nan`` from where they leave the finite range (no warning).
+
+    Raises
+    ------
+    ValueError
+        If an iteration to record is not within 0 ... ``iterations``, or the gradients are noisy
+        and the update has no gradient gain.
+    """
+    wanted = sorted(set(record))
+    if wanted and (wanted[0] < 0 or wanted[-1] > iterations):
+        raise ValueError(f"iterations to record, {wanted[0]} to {wanted[-1]}, exceed {iterations}")
+    mean, cov = np.array(mean0, dtype=float), np.array(cov0, dtype=float)
+    buffer = np.empty_like(cov)
+    moments = []
+    with np.errstate(all="ignore"):
+        for k in range(wanted[-1] + 1 if wanted else 0):
+            if k in wanted:
+                moments.append([part.copy() for part in marginals(mean, cov, agents, dim)])
+            if k == wanted[-1]:
+                break
+            step = affine_at(k)
+            added = step.noise
+            if gradient_noise is not None:
+                if step.gradient_gain is None:
+                    raise ValueError("noisy gradients need an update with a gradient gain")
+                errors = gradient_noise(*marginals(mean, cov, agents, dim)[:2])
+                spread = step.gradient_gain @ block_diagonal(errors) @ step.gradient_gain.T
+                added = added + spread
+            mean = step.matrix @ mean + step.offset
+            np.matmul(step.matrix, cov, out=buffer)
+            np.matmul(buffer, step.matrix.T, out=cov)
+            cov += added
+    shapes = ((agents, dim), (agents, dim, dim), (dim,), (dim, dim))
+    stacked = [
+        np.array([row[i] for row in moments]).reshape(len(wanted), *shape)
+        for i, shape in enumerate(shapes)
+    ]
+    return Law(np.array(wanted, dtype=int), *stacked)
+
+
+def stationary(
+    affine: Affine, mean0: np.ndarray | None = None, cov0: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return the limit of the state's mean (S,) and covariance (S, S), with full gradients.
+
+    Doubling: the composition of 2^j steps is again affine, and is squared until the law it makes of
+    the start no longer changes. For spectral radius below 1 this solves the discrete Lyapunov
+    equation C = A C A^T + Q and the start does not matter. Quantities that a step conserves
+    (eigenvalue 1, reached by neither offset nor noise; for D-ADMMS the sum of the dual variables)
+    keep the value they have at the start, zero if none is given.
+
+    Returns
+    -------
+    tuple of ndarray or None
+        None where the law does not settle: a spectral radius of 1 or more that noise, offset or
+        start reach.
+    """
+    size = len(affine.offset)
+    mean0 = np.zeros(size) if mean0 is None else mean0
+    cov0 = np.zeros((size, size)) if cov0 is None else cov0
+    matrix, offset, noise = affine.matrix, affine.offset, affine.noise
+    mean, cov = mean0, cov0
+    with np.errstate(all="ignore"):
+        # A law that mixes within 2^48 steps or not at all: rounding is as large by then.
+        for _ in range(48):
+            new_mean = matrix @ mean0 + offset
+            new_cov = matrix @ cov0 @ matrix.T + noise
+            if not (np.isfinite(new_mean).all() and np.isfinite(new_cov).all()):
+                return None
+            settled = _close(new_mean, mean) and _close(new_cov, cov)
+            mean, cov = new_mean, new_cov
+            if settled:
+                return mean, (cov + cov.T) / 2
+            offset = matrix @ offset + offset
+            noise = matrix @ noise @ matrix.T + noise
+            matrix = matrix @ matrix
+    return None
+
+
+def spectral_radius(matrix: np.ndarray) -> float:
+    """Return the largest modulus of the eigenvalues of ``matrix``; inf if an entry is not finite.
+
+    A sampler's law settles if it is below 1 for the A of its update; ``restrict`` first if the
+    update conserves something.
+    """
+    if not np.isfinite(matrix).all():
+        return float("inf")
+    symmetric = np.array_equal(matrix, matrix.T)
+    values = np.linalg.eigvalsh(matrix) if symmetric else np.linalg.eigvals(matrix)
+    return float(np.abs(values).max())
+
+
+def restrict(affine: Affine) -> tuple[Affine, np.ndarray]:
+    """Return the update on the states in which every conserved quantity is zero, and their basis.
+
+    A quantity u^T s is conserved if u^T A = u^T and neither offset, noise nor gradient errors reach
+    it. Such an eigenvalue 1 says nothing of stability, since a start with u^T s = 0 never leaves
+    the subspace: D-ADMMS conserves the sum of the dual variables over each connected component.
+
+    Returns
+    -------
+    tuple of Affine and ndarray
+        The update of z = basis^T s, R entries, and the orthonormal basis (S, R), so s = basis z.
+    """
+    size = len(affine.offset)
+    left, values, _ = np.linalg.svd(affine.matrix - np.eye(size))
+    fixed = left[:, values <= 1e-11 * max(values[0], 1e-300)]
+    gain = affine.gradient_gain
+    reached = [affine.noise, affine.offset[:, None]] + ([] if gain is None else [gain])
+    pushes = fixed.T @ np.concatenate(reached, axis=1)
+    combinations, sizes, _ = np.linalg.svd(pushes, full_matrices=False)
+    scale = max(np.abs(part).max() for part in reached)
+    rank = int(np.sum(sizes > 1e-11 * scale))
+    conserved = fixed @ combinations[:, rank:]
+    basis = np.linalg.qr(np.concatenate([conserved, np.eye(size)], axis=1))[0]
+    basis = basis[:, conserved.shape[1] :]
+    reduced = Affine(
+        basis.T @ affine.matrix @ basis,
+        basis.T @ affine.offset,
+        basis.T @ affine.noise @ basis,
+        None if gain is None else basis.T @ gain,
+    )
+    return reduced, basis
+
+
+def largest_stable_step(
+    affine_for: Callable[[float], Affine], low: float, high: float, relative: float = 1e-6
+) -> float:
+    """Return the step size at which the spectral radius reaches 1, by bisection.
+
+    Parameters
+    ----------
+    affine_for
+        The update as a function of the step size (``restrict``-ed if it conserves something).
+    low, high
+        Ends of the search, 0 < low < high. Stability is taken to be lost once, between them.
+    relative
+        Width of the final bracket, relative to the step size.
+
+    Returns
+    -------
+    float
+        A stable step, within ``relative`` of the limit. ``high`` if that is still stable, nan if
+        not even ``low`` is.
+    """
+    if spectral_radius(affine_for(low).matrix) >= 1:
+        return float("nan")
+    if spectral_radius(affine_for(high).matrix) < 1:
+        return high
+    while high - low > relative * low:
+        middle = (low + high) / 2
+        if spectral_radius(affine_for(middle).matrix) < 1:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _close(new: np.ndarray, old: np.ndarray) -> bool:
+    # Doubling squares the error, so a change of 1e-12 is the last that can be seen.
+    return bool(np.abs(new - old).max() <= 1e-12 * np.abs(new).max())

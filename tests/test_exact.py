@@ -1,0 +1,385 @@
+"""The exact law against closed forms, brute-force loops and enumeration."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+from concord import exact, topology
+from concord.gaussian import Gaussian, w2
+
+
+def quadratic(agents: int, dim: int, seed: int = 0) -> SimpleNamespace:
+    rng = np.random.default_rng(seed)
+    features = rng.standard_normal((agents, 8, dim))
+    gram = features.swapaxes(1, 2) @ features
+    return SimpleNamespace(
+        agents=agents, dim=dim, gram=gram, shift=3 * rng.standard_normal((agents, dim))
+    )
+
+
+def de_sgld(problem, graph, eta: float, order: str = "simultaneous") -> exact.Affine:
+    n, d = problem.agents, problem.dim
+    one = np.eye(n * d)
+    mixing = np.kron(graph.metropolis().dense(), np.eye(d))
+    hessian, shift = exact.block_diagonal(problem.gram), problem.shift.ravel()
+    stage = exact.Affine(mixing - eta * hessian, eta * shift, 2 * eta * one, -eta * one)
+    return exact.in_place(stage, n, d) if order == "in_place" else stage
+
+
+def de_sghmc(
+    problem, graph, eta: float, friction: float, order: str = "simultaneous"
+) -> exact.Affine:
+    n, d = problem.agents, problem.dim
+    one, zero, nil = np.eye(n * d), np.zeros((n * d, n * d)), np.zeros(n * d)
+    mixing = np.kron(graph.metropolis().dense(), np.eye(d))
+    hessian, shift = exact.block_diagonal(problem.gram), problem.shift.ravel()
+    velocity = exact.Affine(
+        np.block([[one, zero], [-eta * hessian, (1 - eta * friction) * one]]),
+        np.concatenate([nil, eta * shift]),
+        np.block([[zero, zero], [zero, 2 * friction * eta * one]]),
+        np.block([[zero], [-eta * one]]),
+    )
+    position = exact.linear(np.block([[mixing, eta * one], [zero, one]]))
+    if order == "in_place":
+        position = exact.in_place(position, n, d)
+    return exact.compose(velocity, position)
+
+
+def d_admms(problem, graph, rho: float, order: str = "simultaneous") -> exact.Affine:
+    n, d = problem.agents, problem.dim
+    one, zero = np.eye(n * d), np.zeros((n * d, n * d))
+    degrees = np.diag(graph.degrees.astype(float))
+    hessians = problem.gram + 2 * rho * graph.degrees[:, None, None] * np.eye(d)
+    solve = exact.block_diagonal(np.linalg.inv(hessians))
+    pull = rho * solve @ np.kron(degrees + graph.adjacency().dense(), np.eye(d))
+    kick = np.sqrt(2) * solve @ np.kron(degrees, np.eye(d))
+    primal = exact.Affine(
+        np.block([[pull, -solve], [zero, one]]),
+        np.concatenate([solve @ problem.shift.ravel(), np.zeros(n * d)]),
+        np.block([[kick @ kick.T, zero], [zero, zero]]),
+    )
+    if order == "in_place":
+        primal = exact.in_place(primal, n, d)
+    laplacian = np.kron(graph.laplacian().dense(), np.eye(d))
+    return exact.compose(primal, exact.linear(np.block([[one, zero], [rho * laplacian, one]])))
+
+
+# Brute force: one step for given noise w and gradient errors xi, written as loops over agents.
+
+
+def loop_de_sgld(problem, graph, eta, order, s, w, xi):
+    weights = graph.metropolis().dense()
+    old = s.reshape(problem.agents, problem.dim)
+    new = old.copy()
+    seen = new if order == "in_place" else old
+    for i in range(problem.agents):
+        gradient = problem.gram[i] @ old[i] - problem.shift[i] + xi[i]
+        total = sum(weights[i, j] * seen[j] for j in range(problem.agents))
+        new[i] = total - eta * gradient + np.sqrt(2 * eta) * w[i]
+    return new.ravel()
+
+
+def loop_de_sghmc(problem, graph, eta, friction, order, s, w, xi):
+    weights = graph.metropolis().dense()
+    old, v = s.reshape(2, problem.agents, problem.dim).copy()
+    for i in range(problem.agents):
+        gradient = problem.gram[i] @ old[i] - problem.shift[i] + xi[i]
+        v[i] += -eta * (friction * v[i] + gradient) + np.sqrt(2 * friction * eta) * w[i]
+    new = old.copy()
+    seen = new if order == "in_place" else old
+    for i in range(problem.agents):
+        new[i] = sum(weights[i, j] * seen[j] for j in range(problem.agents)) + eta * v[i]
+    return np.concatenate([new.ravel(), v.ravel()])
+
+
+def loop_d_admms(problem, graph, rho, order, s, w, xi):
+    old, p = s.reshape(2, problem.agents, problem.dim).copy()
+    new = old.copy()
+    seen = new if order == "in_place" else old
+    for i in range(problem.agents):
+        degree = len(graph.neighbors[i])
+        pull = degree * seen[i] + sum((seen[j] for j in graph.neighbors[i]), np.zeros(problem.dim))
+        right = problem.shift[i] - p[i] + rho * pull - np.sqrt(2) * degree * w[i]
+        new[i] = np.linalg.solve(problem.gram[i] + 2 * rho * degree * np.eye(problem.dim), right)
+    for i in range(problem.agents):
+        p[i] += rho * sum((new[i] - new[j] for j in graph.neighbors[i]), np.zeros(problem.dim))
+    return np.concatenate([new.ravel(), p.ravel()])
+
+
+BLOCKS = {"de_sgld": 1, "de_sghmc": 2, "d_admms": 2}
+STEPS = {
+    "de_sgld": (de_sgld, loop_de_sgld, (0.03,)),
+    "de_sghmc": (de_sghmc, loop_de_sghmc, (0.1, 4.0)),
+    "d_admms": (d_admms, loop_d_admms, (1.5,)),
+}
+
+
+@pytest.mark.parametrize("order", ["simultaneous", "in_place"])
+@pytest.mark.parametrize("kind", ["complete", "ring", "star", "no_edges"])
+@pytest.mark.parametrize("sampler", STEPS)
+def test_matrices_are_those_of_the_loop(sampler, kind, order):
+    build, loop, options = STEPS[sampler]
+    problem, graph = quadratic(5, 2), topology.build(kind, 5)
+    affine = build(problem, graph, *options, order)
+    size, inputs = BLOCKS[sampler] * 10, 10
+
+    def step(s, w, xi):
+        return loop(problem, graph, *options, order, s, w.reshape(5, 2), xi.reshape(5, 2))
+
+    nil, quiet = np.zeros(size), np.zeros(inputs)
+    offset = step(nil, quiet, quiet)
+    columns = np.array([step(e, quiet, quiet) - offset for e in np.eye(size)]).T
+    noise = np.array([step(nil, e, quiet) - offset for e in np.eye(inputs)]).T
+    gain = np.array([step(nil, quiet, e) - offset for e in np.eye(inputs)]).T
+    # The same numbers in another order of summation.
+    np.testing.assert_allclose(affine.matrix, columns, atol=1e-12)
+    np.testing.assert_allclose(affine.offset, offset, atol=1e-12)
+    np.testing.assert_allclose(affine.noise, noise @ noise.T, atol=1e-12)
+    if affine.gradient_gain is not None:
+        np.testing.assert_allclose(affine.gradient_gain, gain, atol=1e-12)
+    assert (affine.gradient_gain is None) == (sampler == "d_admms")
+
+
+def test_compose_refuses_gradients_at_an_intermediate_state():
+    stage = de_sgld(quadratic(2, 1), topology.build("ring", 2), 0.1)
+    with pytest.raises(ValueError, match="first stage"):
+        exact.compose(exact.linear(np.eye(2)), stage)
+
+
+def test_law_of_a_scalar_autoregression():
+    a, c, q = 0.8, 0.5, 0.3
+    affine = exact.Affine(np.array([[a]]), np.array([c]), np.array([[q]]))
+    mean0, cov0 = exact.initial(1, 1, (2.0, 1.5))
+    record = [20, 0, 1, 7]
+    law = exact.propagate(lambda k: affine, mean0, cov0, 20, record, 1, 1)
+    k = law.iterations
+    np.testing.assert_array_equal(k, [0, 1, 7, 20])
+    mean = a**k * 2 + c * (1 - a**k) / (1 - a)
+    variance = a ** (2 * k) * 2.25 + q * (1 - a ** (2 * k)) / (1 - a**2)
+    np.testing.assert_allclose(law.mean[:, 0, 0], mean, rtol=1e-13)
+    np.testing.assert_allclose(law.cov[:, 0, 0, 0], variance, rtol=1e-13)
+    np.testing.assert_array_equal(law.average_cov, law.cov[:, 0])
+    mean, cov = exact.stationary(affine)
+    assert mean[0] == pytest.approx(c / (1 - a), rel=1e-12)
+    assert cov[0, 0] == pytest.approx(q / (1 - a**2), rel=1e-12)
+
+
+def test_steps_that_change_with_time():
+    def affine_at(k: int) -> exact.Affine:
+        return exact.Affine(np.array([[1 / (k + 2)]]), np.array([float(k)]), np.array([[k + 1.0]]))
+
+    law = exact.propagate(affine_at, np.zeros(1), np.ones((1, 1)), 3, range(4), 1, 1)
+    # By hand: (0, 1), then x/2 + 0 with noise 1, x/3 + 1 with noise 2, x/4 + 2 with noise 3.
+    np.testing.assert_allclose(law.mean.ravel(), [0, 0, 1, 2.25], rtol=1e-14)
+    variances = [1, 1.25, 1.25 / 9 + 2, (1.25 / 9 + 2) / 16 + 3]
+    np.testing.assert_allclose(law.cov.ravel(), variances, rtol=1e-14)
+
+
+def test_stationary_variance_of_scalar_de_sgld():
+    eta, h, b = 0.1, 3.0, 4.0
+    problem = SimpleNamespace(agents=1, dim=1, gram=np.array([[[h]]]), shift=np.array([[b]]))
+    mean, cov = exact.stationary(de_sgld(problem, topology.build("no_edges", 1), eta))
+    assert mean[0] == pytest.approx(b / h, rel=1e-12)
+    assert cov[0, 0] == pytest.approx(2 * eta / (1 - (1 - eta * h) ** 2), rel=1e-12)
+
+
+@pytest.mark.parametrize("sampler", STEPS)
+def test_stationary_law_is_the_limit_of_the_recursion(sampler):
+    build, _, options = STEPS[sampler]
+    problem, graph = quadratic(4, 2, seed=1), topology.build("ring", 4)
+    affine = build(problem, graph, *options)
+    mean, cov = exact.stationary(affine)
+    np.testing.assert_allclose(affine.matrix @ mean + affine.offset, mean, atol=1e-10)
+    lyapunov = affine.matrix @ cov @ affine.matrix.T + affine.noise
+    np.testing.assert_allclose(lyapunov, cov, atol=1e-10 * np.abs(cov).max())
+    zero = (0.0, 0.0)
+    start = exact.initial(4, 2, (1.0, 1.0), *[zero] * (BLOCKS[sampler] - 1))
+    law = exact.propagate(lambda k: affine, *start, 3000, [3000], 4, 2)
+    limit = exact.marginals(mean, cov, 4, 2)
+    for late, final in zip(
+        (law.mean, law.cov, law.average_mean, law.average_cov), limit, strict=True
+    ):
+        # Spectral radii below 0.99: 3000 steps leave 1e-13.
+        np.testing.assert_allclose(late[0], final, atol=1e-9)
+
+
+def test_stationary_law_solves_the_lyapunov_equation():
+    affine = de_sghmc(quadratic(6, 2), topology.build("ring", 6), 0.1, 5.0)
+    _, cov = exact.stationary(affine)
+    reference = scipy.linalg.solve_discrete_lyapunov(affine.matrix, affine.noise)
+    np.testing.assert_allclose(cov, reference, atol=1e-10 * np.abs(reference).max())
+
+
+@pytest.mark.parametrize("a", [1.0, -1.0, 1.0001, 30.0])
+def test_no_stationary_law_without_contraction(a):
+    affine = exact.Affine(np.diag([a, 0.5]), np.zeros(2), np.eye(2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert exact.stationary(affine) is None
+
+
+def test_conserved_quantities_keep_their_start():
+    affine = exact.Affine(np.diag([1.0, 0.5]), np.array([0.0, 1.0]), np.diag([0.0, 3.0]))
+    mean, cov = exact.stationary(affine, np.array([7.0, -3.0]), np.diag([0.25, 9.0]))
+    np.testing.assert_allclose(mean, [7, 2], rtol=1e-12)
+    np.testing.assert_allclose(cov, np.diag([0.25, 4.0]), rtol=1e-12)
+
+
+def test_mini_batch_moments_agree_with_enumeration():
+    # Two agents of two points each, one point per batch: all 4^k sequences of batches, each of
+    # which gives a Gaussian, are enumerated; mean and covariance of their mixture must agree.
+    rng = np.random.default_rng(5)
+    curvature, slope = rng.uniform(0.5, 2, (2, 2)), rng.standard_normal((2, 2))
+    eta, steps = 0.07, 4
+    problem = SimpleNamespace(
+        agents=2, dim=1, gram=curvature.sum(axis=1)[:, None, None], shift=slope.sum(axis=1)[:, None]
+    )
+    affine = de_sgld(problem, topology.build("ring", 2), eta)
+
+    def gradient_noise(mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
+        # The estimate is 2 (a_j x - b_j) for a random point j, so xi = +-(e x - g) with these.
+        e, g = curvature[:, 0] - curvature[:, 1], slope[:, 0] - slope[:, 1]
+        second = (e * mean[:, 0] - g) ** 2 + e**2 * cov[:, 0, 0]
+        return second[:, None, None]
+
+    mean0, cov0 = exact.initial(2, 1, (0.5, 0.8))
+    law = exact.propagate(lambda k: affine, mean0, cov0, steps, [steps], 2, 1, gradient_noise)
+    weights = topology.build("ring", 2).metropolis().dense()
+    means, seconds = [], []
+    for batches in itertools.product(itertools.product((0, 1), repeat=2), repeat=steps):
+        mean, cov = mean0, cov0
+        for chosen in batches:
+            a = np.array([2 * curvature[i, j] for i, j in enumerate(chosen)])
+            b = np.array([2 * slope[i, j] for i, j in enumerate(chosen)])
+            step = weights - eta * np.diag(a)
+            mean = step @ mean + eta * b
+            cov = step @ cov @ step.T + 2 * eta * np.eye(2)
+        means.append(mean)
+        seconds.append(cov + np.outer(mean, mean))
+    mean = np.mean(means, axis=0)
+    cov = np.mean(seconds, axis=0) - np.outer(mean, mean)
+    np.testing.assert_allclose(law.mean[0, :, 0], mean, rtol=1e-12)
+    np.testing.assert_allclose(law.cov[0, :, 0, 0], np.diag(cov), rtol=1e-12)
+    assert law.average_cov[0, 0, 0] == pytest.approx(cov.mean(), rel=1e-12)
+
+
+def test_noisy_gradients_need_a_gain():
+    affine = d_admms(quadratic(3, 1), topology.build("ring", 3), 1.0)
+    start = exact.initial(3, 1, (0.0, 1.0), (0.0, 0.0))
+    with pytest.raises(ValueError, match="gradient gain"):
+        exact.propagate(lambda k: affine, *start, 2, [2], 3, 1, lambda mean, cov: cov)
+
+
+def test_divergence_is_a_result():
+    affine = de_sgld(quadratic(3, 2), topology.build("ring", 3), 50.0)
+    start = exact.initial(3, 2, (0.0, 1.0))
+    target = Gaussian(np.zeros(2), np.eye(2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        law = exact.propagate(lambda k: affine, *start, 400, [0, 5, 400], 3, 2)
+        values = w2(law.mean, law.cov, target)
+        average = w2(law.average_mean, law.average_cov, target)
+    assert np.isfinite(values[:2]).all()
+    assert (values[2] == np.inf).all()
+    assert average[2] == np.inf
+    assert exact.stationary(affine) is None
+
+
+def test_record_must_lie_within_the_iterations():
+    affine = exact.linear(np.eye(1))
+    for record in ([11], [-1, 3]):
+        with pytest.raises(ValueError, match="exceed"):
+            exact.propagate(lambda k: affine, np.zeros(1), np.eye(1), 10, record, 1, 1)
+    empty = exact.propagate(lambda k: affine, np.zeros(1), np.eye(1), 10, [], 1, 1)
+    assert empty.cov.shape == (0, 1, 1, 1)
+
+
+def test_initial_moments_of_every_block():
+    cov = np.array([[2.0, 0.5], [0.5, 1.0]])
+    mean, spread = exact.initial(3, 2, (np.array([-1.0, 2.0]), cov), (0.0, 3.0))
+    np.testing.assert_array_equal(mean, [-1, 2] * 3 + [0] * 6)
+    np.testing.assert_array_equal(spread[2:4, 2:4], cov)
+    np.testing.assert_array_equal(spread[6:, 6:], 9 * np.eye(6))
+    assert np.count_nonzero(spread) == 3 * 4 + 6
+    each = np.arange(6.0).reshape(3, 2)
+    np.testing.assert_array_equal(exact.initial(3, 2, (each, 0.0))[0], np.arange(6.0))
+
+
+def test_marginals_are_those_of_the_projections():
+    rng = np.random.default_rng(9)
+    factor = rng.standard_normal((12, 12))
+    mean, cov = rng.standard_normal(12), factor @ factor.T
+    means, covs, average_mean, average_cov = exact.marginals(mean, cov, 3, 2)
+    project = np.hstack([np.eye(2)] * 3 + [np.zeros((2, 6))]) / 3
+    np.testing.assert_allclose(average_mean, project @ mean, rtol=1e-12)
+    np.testing.assert_allclose(average_cov, project @ cov @ project.T, rtol=1e-12)
+    np.testing.assert_array_equal(means[1], mean[2:4])
+    np.testing.assert_array_equal(covs[1], cov[2:4, 2:4])
+
+
+def test_block_diagonal():
+    blocks = np.arange(1.0, 13).reshape(3, 2, 2)
+    np.testing.assert_array_equal(exact.block_diagonal(blocks), scipy.linalg.block_diag(*blocks))
+
+
+def test_spectral_radius():
+    turn = 0.9 * np.array([[0.6, -0.8], [0.8, 0.6]])
+    assert exact.spectral_radius(turn) == pytest.approx(0.9, rel=1e-12)
+    assert exact.spectral_radius(np.diag([0.2, -1.5])) == pytest.approx(1.5, rel=1e-12)
+    assert exact.spectral_radius(np.diag([0.2, np.nan])) == np.inf
+
+
+@pytest.mark.parametrize("order", ["simultaneous", "in_place"])
+@pytest.mark.parametrize(("kind", "conserved"), [("ring", 2), ("complete", 2), ("no_edges", 10)])
+def test_restriction_removes_what_d_admms_conserves(kind, conserved, order):
+    affine = d_admms(quadratic(5, 2), topology.build(kind, 5), 1.5, order)
+    reduced, basis = exact.restrict(affine)
+    assert basis.shape == (20, 20 - conserved)
+    np.testing.assert_allclose(basis.T @ basis, np.eye(20 - conserved), atol=1e-12)
+    # The subspace is invariant, and offset and noise stay inside.
+    np.testing.assert_allclose(basis @ reduced.matrix, affine.matrix @ basis, atol=1e-11)
+    np.testing.assert_allclose(basis @ reduced.offset, affine.offset, atol=1e-11)
+    np.testing.assert_allclose(basis @ reduced.noise @ basis.T, affine.noise, atol=1e-11)
+    assert exact.spectral_radius(affine.matrix) == pytest.approx(1, abs=1e-9)
+    assert exact.spectral_radius(reduced.matrix) < 0.999
+    mean, cov = exact.stationary(affine)
+    mean_in, cov_in = exact.stationary(reduced)
+    np.testing.assert_allclose(basis @ mean_in, mean, atol=1e-9)
+    np.testing.assert_allclose(basis @ cov_in @ basis.T, cov, atol=1e-9)
+
+
+def test_restriction_keeps_a_random_walk():
+    # Eigenvalue 1 driven by noise is no conserved quantity; the idle one beside it is.
+    affine = exact.Affine(np.diag([1.0, 1.0, 0.5]), np.zeros(3), np.diag([1.0, 0.0, 1.0]))
+    reduced, basis = exact.restrict(affine)
+    assert basis.shape == (3, 2)
+    np.testing.assert_allclose(basis[1], 0, atol=1e-15)
+    assert exact.spectral_radius(reduced.matrix) == 1
+    # Nothing conserved: nothing removed.
+    free = de_sgld(quadratic(3, 2), topology.build("ring", 3), 0.01)
+    assert exact.restrict(free)[1].shape == (6, 6)
+
+
+def test_largest_stable_step_of_the_complete_graph():
+    # Equal f_i with curvature h: 1 - eta h for the average, 0 - eta h for the rest, so eta < 1/h;
+    # without edges 1 - eta h throughout, so eta < 2/h.
+    problem = SimpleNamespace(agents=3, dim=1, gram=np.full((3, 1, 1), 5.0), shift=np.ones((3, 1)))
+    for kind, limit in (("complete", 0.2), ("no_edges", 0.4)):
+        graph = topology.build(kind, 3)
+        step = exact.largest_stable_step(lambda eta, g=graph: de_sgld(problem, g, eta), 1e-3, 1.0)
+        assert step == pytest.approx(limit, rel=2e-6)
+        assert step < limit
+
+
+def test_largest_stable_step_outside_the_bracket():
+    def affine_for(eta: float) -> exact.Affine:
+        return exact.linear(np.array([[1 - eta]]))
+
+    assert np.isnan(exact.largest_stable_step(affine_for, 2.5, 3.0))
+    assert exact.largest_stable_step(affine_for, 0.1, 1.5) == 1.5

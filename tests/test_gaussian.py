@@ -1,0 +1,194 @@
+"""Closed-form W2, fitting, and the honesty of the bootstrap interval."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+
+import numpy as np
+import ot
+import pytest
+
+from concord.gaussian import Gaussian, bootstrap_w2, fit, w2, w2_floor
+
+
+def spd(rng: np.random.Generator, dim: int, *shape: int) -> np.ndarray:
+    factor = rng.standard_normal((*shape, dim, 2 * dim))
+    return factor @ factor.swapaxes(-1, -2)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 6])
+def test_w2_agrees_with_pot(dim):
+    rng = np.random.default_rng(dim)
+    target = Gaussian(rng.standard_normal(dim), spd(rng, dim))
+    mean, cov = rng.standard_normal((3, 4, dim)), spd(rng, dim, 3, 4)
+    expected = np.array(
+        [
+            [
+                ot.gaussian.bures_wasserstein_distance(
+                    mean[i, j], target.mean, cov[i, j], target.cov
+                )
+                for j in range(4)
+            ]
+            for i in range(3)
+        ]
+    )
+    # Two computations of a square root each: rounding only.
+    np.testing.assert_allclose(w2(mean, cov, target), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 4])
+def test_w2_of_commuting_covariances(dim):
+    # Diagonal covariances: the distance of the vectors of standard deviations.
+    sd, other = np.arange(1.0, dim + 1), np.linspace(0.5, 3, dim)
+    target = Gaussian(np.zeros(dim), np.diag(other**2))
+    value = w2(np.ones(dim), np.diag(sd**2), target)
+    assert value == pytest.approx(np.sqrt(dim + np.sum((sd - other) ** 2)), rel=1e-12)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3])
+def test_w2_of_singular_covariances(dim):
+    rng = np.random.default_rng(7)
+    target = Gaussian(rng.standard_normal(dim), spd(rng, dim))
+    mean = rng.standard_normal(dim)
+    point = np.sqrt(np.sum((mean - target.mean) ** 2) + np.trace(target.cov))
+    assert w2(mean, np.zeros((dim, dim)), target) == pytest.approx(point, rel=1e-12)
+    # Rounding can leave a covariance slightly indefinite.
+    assert w2(mean, -1e-17 * np.eye(dim), target) == pytest.approx(point, rel=1e-12)
+    # Rank one u u^T: tr (V^1/2 u u^T V^1/2)^1/2 = sqrt(u^T V u).
+    u = rng.standard_normal(dim)
+    rank_one = point**2 + u @ u - 2 * np.sqrt(u @ target.cov @ u)
+    assert w2(mean, np.outer(u, u), target) ** 2 == pytest.approx(rank_one, rel=1e-7)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 5])
+def test_w2_of_a_law_with_itself_is_zero(dim):
+    rng = np.random.default_rng(8)
+    target = Gaussian(rng.standard_normal(dim), spd(rng, dim))
+    # The square loses 1e-16 of the trace to cancellation.
+    assert w2(target.mean, target.cov, target) < 1e-6
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e200, 1e308])
+def test_w2_of_diverged_moments_is_infinite(dim, bad):
+    target = Gaussian(np.zeros(dim), np.eye(dim))
+    mean, cov = np.zeros((3, dim)), np.tile(np.eye(dim), (3, 1, 1))
+    mean[0, 0] = bad
+    if not np.isfinite(bad):
+        cov[1, 0, 0] = bad
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        values = w2(mean, cov, target)
+    assert values[0] == np.inf
+    assert values[1] == (0 if np.isfinite(bad) else np.inf)
+    assert values[2] == 0
+
+
+def test_fit_is_maximum_likelihood_along_any_axis():
+    samples = np.random.default_rng(1).standard_normal((50, 4, 3))
+    mean, cov = fit(samples)
+    for i in range(4):
+        np.testing.assert_allclose(mean[i], samples[:, i].mean(axis=0), rtol=1e-12)
+        np.testing.assert_allclose(cov[i], np.cov(samples[:, i].T, bias=True), rtol=1e-12)
+    moved = fit(samples.swapaxes(0, 1), axis=1)
+    np.testing.assert_array_equal(moved[0], mean)
+    np.testing.assert_array_equal(moved[1], cov)
+
+
+def test_fit_of_a_diverged_chain_is_silent():
+    samples = np.zeros((5, 2, 2))
+    samples[0, 0] = np.inf
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mean, cov = fit(samples)
+    assert not np.isfinite(cov[0]).any()
+    assert (cov[1] == 0).all()
+    assert (mean[1] == 0).all()
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3])
+def test_bootstrap_is_resampling_of_chains(dim):
+    rng = np.random.default_rng(2)
+    samples = 1.5 * rng.standard_normal((20, 3, dim)) + 1
+    target = Gaussian(np.zeros(dim), spd(rng, dim))
+    value, low, high = bootstrap_w2(samples, target, 40, np.random.default_rng(5), level=0.8)
+    counts = np.random.default_rng(5).multinomial(20, np.full(20, 0.05), size=40)
+    for i in range(3):
+        squares = np.array(
+            [w2(*fit(np.repeat(samples[:, i], row, axis=0)), target) ** 2 for row in counts]
+        )
+        fitted = w2(*fit(samples[:, i]), target)
+        bias = squares.mean() - fitted**2
+        ends = np.quantile(squares, [0.1, 0.9])
+        assert value[i] == pytest.approx(fitted, rel=1e-12)
+        assert low[i] ** 2 == pytest.approx(max(ends[0] - 2 * bias, 0), abs=1e-9)
+        assert high[i] ** 2 == pytest.approx(max(ends[1] - bias, 0), abs=1e-9)
+
+
+def test_bootstrap_does_not_depend_on_blocks():
+    rng = np.random.default_rng(3)
+    samples = rng.standard_normal((400, 100, 11, 2))
+    target = Gaussian(np.zeros(2), np.eye(2))
+    together = bootstrap_w2(samples, target, 50, np.random.default_rng(1))
+    for i, j in itertools.product((0, 57, 99), (0, 10)):
+        alone = bootstrap_w2(samples[:, i, j], target, 50, np.random.default_rng(1))
+        for many, one in zip(together, alone, strict=True):
+            assert many.shape == (100, 11)
+            assert many[i, j] == pytest.approx(one, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("distance", [0.0, 0.1, 0.4, 2.0])
+@pytest.mark.parametrize("chains", [100, 1000])
+def test_bootstrap_interval_covers_the_true_distance(distance, chains):
+    rng = np.random.default_rng(4)
+    target = Gaussian(np.zeros(2), np.array([[1.0, 0.3], [0.3, 0.25]]))
+    factor = np.linalg.cholesky(target.cov)
+    trials = 400
+    samples = rng.standard_normal((chains, trials, 2)) @ factor.T + [distance, 0]
+    value, low, high = bootstrap_w2(samples, target, 200, rng)
+    covered = np.mean((low <= distance + 1e-7) & (distance <= high))
+    # Nominal 0.95 less four standard errors of 400 trials and the measured shortfall of 0.03; the
+    # percentile interval covers 0 at distance 0, the reverse percentile one 0.78 near 1.5/sqrt(n).
+    assert covered >= 0.92 - 4 * np.sqrt(0.95 * 0.05 / trials)
+    assert np.mean((low <= value) & (value <= high)) == 1
+    # And it is an interval, not everything: within a few sampling errors of sqrt(tr V / n).
+    assert np.median(high - low) < 6 * np.sqrt(1.25 / chains)
+
+
+def test_bootstrap_reports_diverged_positions_as_infinite():
+    samples = np.random.default_rng(6).standard_normal((30, 3, 2))
+    samples[4, 1] = np.nan
+    samples[4, 2] = 1e200
+    target = Gaussian(np.zeros(2), np.eye(2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        value, low, high = bootstrap_w2(samples, target, 20, np.random.default_rng(0))
+    for array in (value, low, high):
+        assert np.isfinite(array[0])
+        assert (array[1:] == np.inf).all()
+
+
+def test_floor_is_what_fits_of_exact_draws_show():
+    target = Gaussian(np.array([3.0]), np.array([[4.0]]))
+    mean, low, high = w2_floor(target, 500, np.random.default_rng(0), replicates=4000)
+    # One dimension, many draws: n W2^2 / V tends to Z_1^2 + Z_2^2 / 2, so the mean of the root is
+    # sqrt(pi/2) times the mean of sqrt(cos^2 + sin^2 / 2) over the circle.
+    angle = np.linspace(0, 2 * np.pi, 10_000, endpoint=False)
+    shape = np.sqrt(np.cos(angle) ** 2 + np.sin(angle) ** 2 / 2).mean()
+    expected = 2 / np.sqrt(500) * np.sqrt(np.pi / 2) * shape
+    # The spread of one fit is half the mean; 4000 fits, four standard errors, and O(1/n) terms.
+    assert mean == pytest.approx(expected, rel=4 * 0.55 / np.sqrt(4000) + 0.002)
+    assert 0 < low < mean < high
+
+
+def test_floor_interval_holds_that_share_of_fits():
+    rng = np.random.default_rng(1)
+    target = Gaussian(np.array([1.0, -2.0, 0.0]), spd(rng, 3))
+    mean, low, high = w2_floor(target, 100, rng, replicates=2000, level=0.8)
+    factor = np.linalg.cholesky(target.cov)
+    draws = rng.standard_normal((100, 2000, 3)) @ factor.T + target.mean
+    fresh = w2(*fit(draws), target)
+    # Difference of two shares, and of two means, of 2000 fits: four standard errors.
+    assert np.mean((low <= fresh) & (fresh <= high)) == pytest.approx(0.8, abs=4 * 0.4 * 0.0316)
+    assert mean == pytest.approx(fresh.mean(), abs=4 * fresh.std() * 0.0316)
