@@ -1,0 +1,160 @@
+"""The order of updates, against loops over agents written out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from concord.errors import ConcordError
+from concord.mixing import ORDERS, diffuser, mixer, sweep
+from concord.topology import AgentMatrix, build
+
+EXACT = 1e-12  # rounding only
+
+GRAPHS = [
+    build("ring", 5),
+    build("complete", 6),
+    build("no_edges", 4),
+    build("star", 7),
+    build("path", 4),
+    build("ring", 1),
+    build("edge_list", 6, edges=[[0, 5], [1, 4], [2, 4], [0, 2]]),
+    build("ring", 90),
+]
+RNG = np.random.default_rng(5)
+# A directed ring, and weights with no structure at all and an empty row.
+DIGRAPHS = [
+    AgentMatrix.from_dense((np.eye(5) + np.roll(np.eye(5), 1, 1) + np.roll(np.eye(5), 2, 1)) / 3),
+    AgentMatrix.from_dense(RNG.standard_normal((6, 6)) * np.array([1, 1, 0, 1, 1, 1])[:, None]),
+]
+WEIGHTS = [graph.metropolis() for graph in GRAPHS] + DIGRAPHS
+
+every_order = pytest.mark.parametrize("order", ORDERS)
+every_matrix = pytest.mark.parametrize("matrix", WEIGHTS, ids=lambda m: f"{m.agents} agents")
+
+
+def draw(agents: int, chains: int = 3, dim: int = 2, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((chains, agents, dim))
+
+
+def one_by_one(matrix, x, order, response):
+    """Move agents as the definition says; response(i, total) gives the new value of agent i."""
+    weights, old, new = matrix.dense(), x.copy(), x.copy()
+    for i in range(matrix.agents):
+        seen = new if order == "in_place" else old
+        total = np.zeros_like(x[:, 0])
+        for j in range(matrix.agents):
+            total += weights[i, j] * seen[:, j]
+        new[:, i] = response(i, total)
+    return new
+
+
+@every_order
+@every_matrix
+def test_mixer_is_the_loop_over_agents(matrix, order):
+    mix = mixer(matrix, 3, 2, order)
+    for seed in range(2):  # buffers of one call must not leak into the next
+        x, residual = draw(matrix.agents, seed=seed), draw(matrix.agents, seed=seed + 10)
+        inputs = x.copy(), residual.copy()
+        out = np.full_like(x, np.nan)
+        assert mix(x, residual, out) is out
+        expected = one_by_one(matrix, x, order, lambda i, total, r=residual: total + r[:, i])
+        assert abs(out - expected).max() < EXACT
+        assert (x == inputs[0]).all()
+        assert (residual == inputs[1]).all()
+
+
+@every_matrix
+def test_in_place_solves_the_triangular_system(matrix):
+    x, residual = draw(matrix.agents), draw(matrix.agents, seed=1)
+    lower, rest = (part.dense() for part in matrix.split())
+    right = np.einsum("ij,cjd->cid", rest, x) + residual
+    expected = np.linalg.solve(np.eye(matrix.agents) - lower, right)
+    out = mixer(matrix, 3, 2, "in_place")(x, residual, np.empty_like(x))
+    assert abs(out - expected).max() < EXACT * max(1, abs(expected).max())
+
+
+@every_order
+@pytest.mark.parametrize("graph", GRAPHS, ids=lambda g: f"{g.name} of {g.agents}")
+def test_diffuser_is_the_mixer_of_changing_weights(graph, order):
+    diffuse = diffuser(graph.laplacian(), 3, 2, order)
+    x, residual = draw(graph.agents), draw(graph.agents, seed=1)
+    for coefficient in (0.4, 0.1, 0.0):
+        out = diffuse(x, residual, np.empty_like(x), coefficient)
+        weights = graph.laplacian().identity_minus(coefficient)
+        expected = one_by_one(weights, x, order, lambda i, total: total + residual[:, i])
+        assert abs(out - expected).max() < EXACT * max(1, abs(expected).max())
+
+
+@every_order
+@every_matrix
+def test_sweep_takes_any_response(matrix, order):
+    shift, gain = draw(matrix.agents), draw(matrix.agents, seed=1)
+    x = draw(matrix.agents, seed=2)
+
+    def respond(agent, total, out):
+        out[...] = np.tanh(total - shift[:, agent]) * gain[:, agent]
+        total.fill(np.nan)  # allowed by the contract
+
+    expected = one_by_one(
+        matrix, x, order, lambda i, total: np.tanh(total - shift[:, i]) * gain[:, i]
+    )
+    out = sweep(matrix, 3, 2, order)(x, respond, np.empty_like(x))
+    assert abs(out - expected).max() < EXACT
+
+
+def test_orders_differ_where_agents_hear_each_other():
+    x = draw(5)
+    zero = np.zeros_like(x)
+    first, second = (
+        mixer(build("ring", 5).metropolis(), 3, 2, order)(x, zero, np.empty_like(x))
+        for order in ORDERS
+    )
+    # Agent 0 moves first, so for it the order makes no difference; agent 1 sees it moved.
+    assert abs(first[:, 0] - second[:, 0]).max() < EXACT
+    assert abs(first[:, 1] - second[:, 1]).min() > 1e-3
+
+
+def test_orders_agree_without_edges():
+    x, residual = draw(6), draw(6, seed=1)
+    for order in ORDERS:
+        out = mixer(build("no_edges", 6).metropolis(), 3, 2, order)(x, residual, np.empty_like(x))
+        assert (out == x + residual).all()
+
+
+@pytest.mark.parametrize("graph", GRAPHS, ids=lambda g: f"{g.name} of {g.agents}")
+def test_simultaneous_mixing_keeps_the_mean_and_contracts_to_it(graph):
+    x, residual = draw(graph.agents), np.zeros((3, graph.agents, 2))
+    mix = mixer(graph.metropolis(), 3, 2, "simultaneous")
+    gamma = graph.spectral()["gamma_bar"]
+    for _ in range(5):
+        out = mix(x, residual, np.empty_like(x))
+        mean = x.mean(axis=1, keepdims=True)
+        assert abs(out.mean(axis=1, keepdims=True) - mean).max() < EXACT
+        assert np.linalg.norm(out - mean) <= gamma * np.linalg.norm(x - mean) + EXACT
+        x = out
+
+
+def test_simultaneous_diffusion_keeps_the_mean():
+    graph = GRAPHS[6]
+    x = draw(graph.agents)
+    diffuse = diffuser(graph.laplacian(), 3, 2, "simultaneous")
+    out = diffuse(x, np.zeros_like(x), np.empty_like(x), 0.3)
+    assert abs(out.mean(axis=1) - x.mean(axis=1)).max() < EXACT
+
+
+@every_order
+@pytest.mark.parametrize(("chains", "dim"), [(1, 1), (40, 2), (4, 31)])
+def test_consensus_is_a_fixed_point(chains, dim, order):
+    x = np.broadcast_to(draw(1, chains, dim), (chains, 8, dim)).copy()
+    matrix = build("star", 8).metropolis()
+    out = mixer(matrix, chains, dim, order)(x, np.zeros_like(x), np.empty_like(x))
+    assert abs(out - x).max() < EXACT
+
+
+@pytest.mark.parametrize("make", [sweep, mixer, diffuser])
+def test_unknown_order(make):
+    with pytest.raises(
+        ConcordError, match=r"^update order: 'inplace' is unknown; did you mean 'in"
+    ):
+        make(WEIGHTS[0], 3, 2, "inplace")

@@ -1,0 +1,390 @@
+"""Topologies and their matrices, against closed forms and dense algebra."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import concord
+from concord import topology
+from concord.errors import ConcordError
+from concord.topology import STRATEGIES, AgentMatrix, Topology, build
+
+EXACT = 1e-12  # rounding only
+
+
+@st.composite
+def graphs(draw, most=12) -> Topology:
+    agents = draw(st.integers(1, most))
+    pairs = [[i, j] for j in range(agents) for i in range(j)]
+    edges = draw(st.lists(st.sampled_from(pairs), unique_by=tuple)) if pairs else []
+    return build("edge_list", agents, edges=edges)
+
+
+def weights_of_a_random_digraph(agents: int, seed: int = 0) -> AgentMatrix:
+    rng = np.random.default_rng(seed)
+    return AgentMatrix.from_dense(
+        rng.standard_normal((agents, agents)) * (rng.random((agents, agents)) < 0.4)
+    )
+
+
+# Graphs
+
+
+@pytest.mark.parametrize(
+    ("kind", "agents", "options", "edges"),
+    [
+        ("complete", 4, {}, [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]),
+        ("complete", 1, {}, []),
+        ("ring", 4, {}, [(0, 1), (0, 3), (1, 2), (2, 3)]),
+        ("ring", 3, {}, [(0, 1), (0, 2), (1, 2)]),
+        ("ring", 2, {}, [(0, 1)]),
+        ("ring", 1, {}, []),
+        ("no_edges", 3, {}, []),
+        ("star", 4, {}, [(0, 1), (0, 2), (0, 3)]),
+        ("star", 1, {}, []),
+        ("path", 4, {}, [(0, 1), (1, 2), (2, 3)]),
+        ("grid", 6, {}, [(0, 1), (0, 3), (1, 2), (1, 4), (2, 5), (3, 4), (4, 5)]),
+        ("grid", 6, {"rows": 3}, [(0, 1), (0, 2), (1, 3), (2, 3), (2, 4), (3, 5), (4, 5)]),
+        ("grid", 5, {}, [(0, 1), (1, 2), (2, 3), (3, 4)]),
+        ("erdos_renyi", 4, {"probability": 0}, []),
+        ("edge_list", 4, {"edges": [[2, 0], [3, 1]]}, [(0, 2), (1, 3)]),
+    ],
+)
+def test_edges(kind, agents, options, edges):
+    built = build(kind, agents, **options)
+    assert built == Topology(kind, agents, tuple(edges))
+
+
+def test_random_graph_depends_on_its_seed_alone():
+    def random(seed):
+        return build("erdos_renyi", 30, probability=0.3, seed=seed).edges
+
+    assert random(1) == random(1) != random(2)
+    pairs = 30 * 29 / 2
+    sizes = [len(random(seed)) for seed in range(40)]
+    error = np.sqrt(pairs * 0.3 * 0.7 / 40)
+    assert abs(np.mean(sizes) - 0.3 * pairs) < 5 * error
+
+
+def test_random_graph_with_probability_one_is_complete():
+    assert build("erdos_renyi", 7, probability=1.0).edges == build("complete", 7).edges
+
+
+@settings(deadline=None)
+@given(graphs())
+def test_degrees_neighbors_and_connection(built):
+    graph = nx.empty_graph(built.agents)
+    graph.add_edges_from(built.edges)
+    assert built.degrees.tolist() == [graph.degree(i) for i in range(built.agents)]
+    assert [n.tolist() for n in built.neighbors] == [sorted(graph[i]) for i in range(built.agents)]
+    assert built.mean_degree == pytest.approx(np.mean(built.degrees))
+    # A graph is connected when Laplacian modes other than the constant one all decay.
+    modes = np.linalg.eigvalsh(built.laplacian().dense())[1:]
+    assert built.connected == bool((modes > 1e-9).all())
+
+
+@pytest.mark.parametrize(
+    ("kind", "agents", "options", "message"),
+    [
+        ("rings", 4, {}, r"^topology.kind: 'rings' is not a topology; did you mean 'ring'\?$"),
+        (["ring"], 4, {}, "topology.kind: .*is not a topology"),
+        ("ring", 0, {}, "^topology: 0 is not a positive number of agents; give 1 or more$"),
+        ("ring", True, {}, "topology: True is not a positive"),
+        ("ring", 2.5, {}, "topology: 2.5 is not a positive"),
+        ("ring", 4, {"rows": 2}, "topology.rows: unknown key"),
+        ("grid", 6, {"rows": 4}, "topology.rows: 4 rows do not divide 6 agents; give a divisor"),
+        ("grid", 6, {"rows": 0}, "topology.rows: 0 is "),
+        ("erdos_renyi", 6, {}, "'probability' is missing"),
+        ("erdos_renyi", 6, {"probability": 1.5}, "topology.probability: 1.5 is "),
+        ("edge_list", 3, {"edges": [[0, 1], [1, 3]]}, r"topology.edges\[1\]: \[1, 3\] names an ag"),
+        ("edge_list", 3, {"edges": [[1, 1]]}, r"topology.edges\[0\]: \[1, 1\] joins an agent to i"),
+        ("edge_list", 3, {"edges": [[0, 1], [1, 0]]}, r"topology.edges\[1\]: .* is given twice"),
+        ("edge_list", 3, {"edges": [[0, 1, 2]]}, r"\[0, 1, 2\] is not a pair"),
+        ("edge_list", 3, {"edges": [[-1, 0]]}, r"topology.edges\[0\]\[0\]: -1 is "),
+        ("edge_list", 3, {"edges": 3}, "topology.edges: 3 is not a list"),
+    ],
+)
+def test_wrong_topology(kind, agents, options, message):
+    with pytest.raises(ConcordError, match=message):
+        build(kind, agents, **options)
+
+
+def test_message_names_the_file():
+    with pytest.raises(
+        ConcordError, match=r"^config/papers/x\.yaml: experiments\.a\.topology\.kind: "
+    ):
+        build("wheel", 5, where="config/papers/x.yaml: experiments.a.topology")
+
+
+# Matrices and spectra
+
+
+@settings(deadline=None)
+@given(graphs())
+def test_metropolis_is_symmetric_doubly_stochastic_with_positive_diagonal(built):
+    weights = built.metropolis().dense()
+    degrees = built.degrees
+    assert (weights == weights.T).all()
+    assert abs(weights.sum(axis=0) - 1).max() < EXACT
+    assert weights.min() >= 0
+    assert np.diag(weights).min() >= 1 / (1 + degrees.max()) - EXACT
+    for i, j in built.edges:
+        assert weights[i, j] == 1 / (1 + max(degrees[i], degrees[j]))
+    assert np.count_nonzero(weights) == built.agents + 2 * len(built.edges)
+
+
+@settings(deadline=None)
+@given(graphs())
+def test_laplacian_is_degrees_minus_adjacency(built):
+    adjacency = built.adjacency().dense()
+    assert (adjacency.sum(axis=1) == built.degrees).all()
+    assert (built.laplacian().dense() == np.diag(built.degrees) - adjacency).all()
+
+
+def cosine(agents: int, k: float) -> float:
+    return np.cos(np.pi * k / agents)
+
+
+@pytest.mark.parametrize("agents", [3, 5, 6, 20, 101])
+def test_spectrum_of_the_ring(agents):
+    found = build("ring", agents).spectral()
+    half = agents // 2
+    weights = [1 / 3 + 2 / 3 * cosine(agents, 2 * k) for k in range(1, agents)]
+    assert found["lambda_2"] == pytest.approx(max(weights), abs=EXACT)
+    assert found["lambda_N"] == pytest.approx(min(weights), abs=EXACT)
+    assert found["gamma_bar"] == pytest.approx(max(np.abs(weights)), abs=EXACT)
+    assert found["spectral_gap"] == pytest.approx(1 - max(np.abs(weights)), abs=EXACT)
+    assert found["laplacian_max"] == pytest.approx(2 - 2 * cosine(agents, 2 * half), abs=EXACT)
+    assert found["algebraic_connectivity"] == pytest.approx(2 - 2 * cosine(agents, 2), abs=EXACT)
+    assert found["signless_max"] == pytest.approx(4, abs=EXACT)
+
+
+@pytest.mark.parametrize("agents", [2, 5, 6, 100])
+def test_spectrum_of_the_complete_graph(agents):
+    found = build("complete", agents).spectral()
+    expected = {
+        "lambda_2": 0,
+        "lambda_N": 0,
+        "gamma_bar": 0,
+        "spectral_gap": 1,
+        "laplacian_max": agents,
+        "algebraic_connectivity": agents,
+        "signless_max": 2 * (agents - 1),
+    }
+    assert found == pytest.approx(expected, abs=agents * EXACT)
+
+
+@pytest.mark.parametrize("agents", [3, 6, 50])
+def test_spectrum_of_the_star(agents):
+    found = build("star", agents).spectral()
+    expected = {
+        "lambda_2": 1 - 1 / agents,
+        "lambda_N": 0,
+        "gamma_bar": 1 - 1 / agents,
+        "spectral_gap": 1 / agents,
+        "laplacian_max": agents,
+        "algebraic_connectivity": 1,
+        "signless_max": agents,
+    }
+    assert found == pytest.approx(expected, abs=agents * EXACT)
+
+
+@pytest.mark.parametrize("agents", [3, 4, 7, 40])
+def test_spectrum_of_the_path(agents):
+    found = build("path", agents).spectral()
+    slow, fast = 2 - 2 * cosine(agents, 1), 2 + 2 * cosine(agents, 1)
+    gamma = max(abs(1 - slow / 3), abs(1 - fast / 3))
+    expected = {
+        "lambda_2": 1 - slow / 3,
+        "lambda_N": 1 - fast / 3,
+        "gamma_bar": gamma,
+        "spectral_gap": 1 - gamma,
+        "laplacian_max": fast,
+        "algebraic_connectivity": slow,
+        "signless_max": fast,
+    }
+    assert found == pytest.approx(expected, abs=EXACT)
+
+
+def test_spectrum_of_the_grid():
+    # The modes of a grid are sums of the modes of the two paths it is the product of.
+    found = build("grid", 20, rows=4).spectral()
+    assert found["laplacian_max"] == pytest.approx(4 + 2 * cosine(4, 1) + 2 * cosine(5, 1))
+    assert found["algebraic_connectivity"] == pytest.approx(2 - 2 * cosine(5, 1))
+
+
+def test_spectrum_without_edges_and_of_a_single_agent():
+    isolated = build("no_edges", 4).spectral()
+    assert isolated["lambda_2"] == isolated["gamma_bar"] == 1
+    assert isolated["laplacian_max"] == isolated["signless_max"] == 0
+    single = build("ring", 1).spectral()
+    assert single["gamma_bar"] == single["algebraic_connectivity"] == 0
+    assert single["spectral_gap"] == 1
+
+
+def test_spectrum_of_too_many_agents():
+    with pytest.raises(ConcordError, match="2001 agents is too large to compute; use at most 2000"):
+        build("no_edges", 2001).spectral()
+
+
+# AgentMatrix
+
+
+def test_entries_are_sorted_and_add_up():
+    matrix = AgentMatrix.from_entries(
+        3, np.array([2, 0, 2, 1, 0]), np.array([1, 2, 1, 0, 0]), np.array([1.0, 2.0, 3.0, 4, 0])
+    )
+    assert matrix.rows.tolist() == [0, 1, 2]
+    assert matrix.columns.tolist() == [2, 0, 1]
+    assert matrix.values.tolist() == [2, 4, 4]
+
+
+@pytest.mark.parametrize("index", [-1, 3])
+def test_entries_outside_the_matrix_are_refused(index):
+    with pytest.raises(ValueError, match=r"outside 0, \.\.\., 2"):
+        AgentMatrix.from_entries(3, np.array([index]), np.array([0]), np.array([1.0]))
+
+
+def test_dense_matrix_must_be_square():
+    with pytest.raises(ValueError, match="square"):
+        AgentMatrix.from_dense(np.ones((2, 3)))
+
+
+@settings(deadline=None)
+@given(st.integers(1, 9), st.integers(0, 5))
+def test_algebra_agrees_with_dense(agents, seed):
+    matrix = weights_of_a_random_digraph(agents, seed)
+    dense = matrix.dense()
+    assert (AgentMatrix.from_dense(dense).values == matrix.values).all()
+    assert (matrix.diagonal == np.diag(dense)).all()
+    assert abs(matrix.identity_minus(0.3).dense() - (np.eye(agents) - 0.3 * dense)).max() < EXACT
+    lower, rest = matrix.split()
+    assert (lower.dense() == np.tril(dense, -1)).all()
+    assert (rest.dense() == np.triu(dense)).all()
+    for agent in range(agents):
+        columns, values = matrix.row(agent)
+        assert (columns == np.flatnonzero(dense[agent])).all()
+        assert (values == dense[agent, columns]).all()
+
+
+# AgentOperator
+
+MATRICES = {
+    "ring": build("ring", 6).metropolis(),
+    "ring of 40": build("ring", 40).metropolis(),
+    "complete": build("complete", 6).metropolis(),
+    "complete Laplacian": build("complete", 40).laplacian(),
+    "no edges": build("no_edges", 6).metropolis(),
+    "zero": build("no_edges", 6).laplacian(),
+    "star": build("star", 5).metropolis(),
+    "one agent": build("ring", 1).metropolis(),
+    "digraph": weights_of_a_random_digraph(11),
+    "diagonal": AgentMatrix.from_dense(np.diag([1.0, 2.0, 0.0, -1.0])),
+    "equal off the diagonal": AgentMatrix.from_dense(0.5 + np.diag([1.0, 2.0, 3.0])),
+}
+
+
+@pytest.mark.parametrize("strategy", [None, *STRATEGIES])
+@pytest.mark.parametrize("name", MATRICES)
+@pytest.mark.parametrize(("chains", "dim"), [(1, 1), (7, 2), (3, 31)])
+def test_operator_agrees_with_dense(name, strategy, chains, dim):
+    matrix = MATRICES[name]
+    if strategy == "uniform" and matrix._common_value() is None:
+        with pytest.raises(ValueError, match="differ"):
+            matrix.operator(chains, dim, strategy)
+        return
+    operator = matrix.operator(chains, dim, strategy)
+    rng = np.random.default_rng(1)
+    for _ in range(2):  # the second call must not see the first one's buffers
+        x = rng.standard_normal((chains, matrix.agents, dim))
+        before, out = x.copy(), np.full_like(x, np.nan)
+        assert operator(x, out) is out
+        expected = np.einsum("ij,cjd->cid", matrix.dense(), x)
+        assert abs(out - expected).max() < EXACT
+        assert (x == before).all()
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_operator_keeps_chains_apart_and_serves_single_precision(strategy):
+    matrix = MATRICES["complete"]
+    operator = matrix.operator(3, 2, strategy)
+    x = np.random.default_rng(2).standard_normal((3, 6, 2)).astype(np.float32)
+    x[1, 4, 0] = np.nan
+    out = np.empty_like(x)
+    operator(x, out)
+    expected = np.einsum("ij,cjd->cid", matrix.dense(), x)
+    assert np.isnan(out[1]).any()
+    assert abs(out[[0, 2]] - expected[[0, 2]]).max() < 4 * np.finfo(np.float32).eps
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_operator_never_loses_a_result(strategy):
+    matrix = MATRICES["complete"]
+    x = np.random.default_rng(3).standard_normal((3, 6, 2))
+    strided = np.zeros((6, 3, 2)).transpose(1, 0, 2)
+    try:
+        matrix.operator(3, 2, strategy)(x, strided)
+    except ValueError:
+        assert strategy == "block"  # refuses, rather than write into a copy
+    else:
+        assert abs(strided - np.einsum("ij,cjd->cid", matrix.dense(), x)).max() < EXACT
+
+
+def test_isolated_agents_do_not_hear_of_a_diverged_one():
+    x = np.ones((1, 6, 2))
+    x[0, 3] = np.inf
+    out = build("no_edges", 6).metropolis().operator(1, 2)(x, np.empty_like(x))
+    assert (out == x).all()
+
+
+@pytest.mark.parametrize(
+    ("kind", "agents", "dim", "strategy"),
+    [
+        ("ring", 6, 2, "block"),
+        ("complete", 6, 2, "block"),
+        ("no_edges", 6, 2, "uniform"),
+        ("ring", 6, 31, "dense"),
+        ("complete", 100, 2, "uniform"),
+        ("ring", 100, 2, "block"),
+        ("ring", 5, 61706, "dense"),
+        ("ring", 10_000, 2, "sparse"),
+        ("ring", 1000, 1, "sparse"),
+    ],
+)
+def test_chosen_strategy(kind, agents, dim, strategy):
+    assert topology._choose(build(kind, agents).metropolis(), dim) == strategy
+
+
+@settings(deadline=None)
+@given(graphs(), st.integers(1, 4), st.integers(1, 4))
+def test_chosen_operator_agrees_with_dense_on_any_graph(built, chains, dim):
+    x = np.random.default_rng(0).standard_normal((chains, built.agents, dim))
+    for matrix in (built.metropolis(), built.laplacian(), built.adjacency()):
+        out = matrix.operator(chains, dim)(x, np.empty_like(x))
+        assert abs(out - np.einsum("ij,cjd->cid", matrix.dense(), x)).max() < EXACT * built.agents
+
+
+def test_start_up_imports_nothing_heavy():
+    code = """
+import sys
+import numpy as np
+from concord import mixing, partition, schedules, topology
+assert not {"networkx", "scipy"} & set(sys.modules)
+ring = topology.build("ring", 6)
+mixing.mixer(ring.metropolis(), 10, 2, "simultaneous")
+assert "scipy" not in sys.modules
+topology.build("ring", 500).metropolis().operator(1, 1)
+assert "scipy.sparse" in sys.modules
+"""
+    source = str(Path(concord.__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": source}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
