@@ -1,0 +1,60 @@
+# `make` alone lists the targets. Each of them first sets up .venv from envs/requirements.lock.
+PYTHON ?= python3
+CORES ?= all
+PYTEST_ARGS ?=
+
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+# Written last and named after the lock's checksum: it is missing after an interrupted set-up and
+# whenever the lock has changed.
+READY := .venv/ready-$(firstword $(shell cksum < envs/requirements.lock))
+
+.DEFAULT_GOAL := help
+.PHONY: help setup reproduce test report bench lint types clean
+
+help: ## list the targets
+	@echo "Concord: reproduce and compare decentralized Bayesian samplers"
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@echo "Settings: CORES=4 (default: all), PYTEST_ARGS='-k topology', PYTHON=python3.12 (makes .venv)"
+
+setup: $(READY) ## create .venv from envs/requirements.lock (every other target does it too)
+
+reproduce: $(READY) ## every figure and table that needs no download, into results/
+	$(BIN)/snakemake --cores $(CORES)
+
+test: $(READY) ## the whole test suite
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+report: reproduce ## results/report.html, after whatever `make reproduce` still has to do
+	$(BIN)/snakemake --report results/report.html
+
+bench: $(READY) ## time the samplers
+	$(BIN)/python -m concord bench
+
+lint: $(READY) ## style of code and workflow
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/snakefmt --check Snakefile workflow
+	$(BIN)/snakemake --lint
+
+types: $(READY) ## static types of src/
+	$(BIN)/mypy
+
+clean: ## delete results/ (but its README), Snakemake's records and all caches; keep .venv and downloads
+	find results -mindepth 1 -maxdepth 1 ! -name README.md -exec rm -rf {} +
+	rm -rf .snakemake .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find src tests workflow -type d -name __pycache__ -prune -exec rm -rf {} +
+
+$(READY):
+	@command -v $(PYTHON) > /dev/null || { echo "Concord needs Python 3.11 or newer, but there is no '$(PYTHON)' here: install it, or name another one with PYTHON=." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Concord needs Python 3.11 or newer, but '$(PYTHON)' is $$($(PYTHON) -V 2>&1): name a newer one, as in 'make setup PYTHON=python3.12'." >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2> /dev/null || { echo "Concord needs Python's venv module, which '$(PYTHON)' lacks: install it (Debian and Ubuntu: apt-get install python3-venv), or name another Python with PYTHON=." >&2; exit 1; }
+	@echo "Setting up .venv from envs/requirements.lock: about a minute, once."
+	@rm -f .venv/ready-*
+	@$(PYTHON) -m venv --clear .venv
+	@# setuptools first: with it in place nothing is built with a version the lock does not name
+	@{ $(PIP) install -q --no-deps "$$(grep '^setuptools==' envs/requirements.lock)" \
+	  && $(PIP) install -q --no-deps --no-build-isolation -r envs/requirements.lock \
+	  && $(PIP) install -q --no-deps --no-build-isolation -e . \
+	  && $(PIP) check; } || { echo "The set-up of .venv stopped for the reason that pip gives above: mend it and run make again (the lock is made for Python 3.11 to 3.13, this is $$($(PYTHON) -V))." >&2; exit 1; }
+	@touch $@
