@@ -1,16 +1,12 @@
 # Data files: resources/<data set>/<file>, from the data mirror or a host, checked by SHA-256.
 import re
-import shlex
 
-import yaml
-from snakemake.utils import validate
+from concord.datasets import load_registry
 
-with open(f"{workflow.basedir}/config/datasets.yaml") as stream:
-    DATASETS = yaml.safe_load(stream)
-validate(DATASETS, "../schemas/datasets.schema.json")
-
-# Neither an input nor a parameter: naming another mirror must not fetch anything again.
-MIRROR = f"--mirror {shlex.quote(config['data_mirror'])}" if config.get("data_mirror") else ""
+try:
+    DATASETS = load_registry(Path("config", "datasets.yaml"))
+except ConcordError as error:
+    raise WorkflowError(str(error)) from None
 
 # What a rule that reads a data set has as input: DATA_FILES["mnist"].
 DATA_FILES = {
@@ -42,4 +38,4 @@ rule fetch:
     params:
         sha256=lambda wildcards: DATA_SHA256[wildcards.data_file],
     shell:
-        "{CONCORD} fetch {wildcards.data_file} -o {output} {MIRROR} 2> {log}"
+        "python -m concord fetch {wildcards.data_file} -o {output} 2> {log}"

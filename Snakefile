@@ -1,0 +1,35 @@
+# Concord: every figure and table of every paper in config/papers is a target of this workflow.
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+
+configfile: "config/config.yaml"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/fetch.smk"
+include: "workflow/rules/resolve.smk"
+include: "workflow/rules/sample.smk"
+include: "workflow/rules/measure.smk"
+include: "workflow/rules/draw.smk"
+
+
+rule reproduce:
+    default_target: True
+    input:
+        outputs(key for key in PAPERS if not PAPERS[key].downloads),
+
+
+rule everything:
+    input:
+        outputs(PAPERS),
+
+
+for key in PAPERS:
+
+    rule:
+        name:
+            key
+        input:
+            outputs([key]),

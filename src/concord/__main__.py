@@ -1,0 +1,146 @@
+"""The commands: every stage of the pipeline, to be run by hand or by Snakemake."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from concord.errors import ConcordError
+
+if TYPE_CHECKING:
+    from concord.experiment import Paper
+
+Command = Callable[[argparse.Namespace], None]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; return its exit code. A user's mistake is told in one sentence."""
+    # Before numpy is imported: results must not depend on the number of cores, and jobs share them.
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+    options = _parser().parse_args(arguments)
+    try:
+        options.command(options)
+    except ConcordError as error:
+        print(f"concord: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        what = f" ({error.filename})" if error.filename else ""
+        print(f"concord: {error.strerror or error}{what}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="concord", description="Reproduce and compare decentralized Bayesian samplers."
+    )
+    commands = parser.add_subparsers(title="commands", required=True)
+
+    def command(name: str, function: Command, text: str) -> argparse.ArgumentParser:
+        sub = commands.add_parser(name, help=text, description=text)
+        sub.set_defaults(command=function)
+        return sub
+
+    def with_paper(sub: argparse.ArgumentParser) -> None:
+        sub.add_argument("paper", type=Path, help="config/papers/<key>.yaml")
+        sub.add_argument("--config", type=Path, default=Path("config/config.yaml"))
+        sub.add_argument("--scale", choices=("paper", "smoke"), help="instead of the config's")
+        sub.add_argument("--seed", type=int, help="instead of the config's")
+
+    sub = command("check", _check, "check papers' files and list their runs")
+    with_paper(sub)
+    sub = command("resolve", _resolve, "write the run.yaml of one run")
+    with_paper(sub)
+    sub.add_argument("experiment")
+    sub.add_argument("run")
+    sub.add_argument("-o", "--output", type=Path, required=True)
+    sub = command("sample", _sample, "sample a run.yaml and write its trace.nc")
+    sub.add_argument("run", type=Path)
+    sub.add_argument("-o", "--output", type=Path, required=True)
+    sub.add_argument("--progress", action="store_true", help="show a progress bar")
+    sub = command("measure", _measure, "compute the metrics.csv of a trace.nc")
+    sub.add_argument("run", type=Path)
+    sub.add_argument("trace", type=Path)
+    sub.add_argument("-o", "--output", type=Path, required=True)
+    for name, function, what in (
+        ("draw", _draw, "draw a figure from metrics (.pdf .svg .png)"),
+        ("tabulate", _tabulate, "build a table from metrics (.csv .md)"),
+    ):
+        sub = command(name, function, what)
+        with_paper(sub)
+        sub.add_argument("name", help="id of the figure or table in the paper's file")
+        sub.add_argument("--results", type=Path, default=Path("results"))
+        sub.add_argument("-o", "--output", type=Path, nargs="+", required=True)
+    sub = command("fetch", _fetch, "download a data file and check its SHA-256")
+    sub.add_argument("file", help="<data set>/<file> of config/datasets.yaml")
+    sub.add_argument("--mirror", help="folder to look in before the hosts")
+    sub.add_argument("-o", "--output", type=Path, required=True)
+    sub = command("bench", _bench, "print ratios of run times, measured within one run")
+    sub.add_argument("-o", "--output", type=Path, help="also write a CSV table")
+    return parser
+
+
+def _paper(options: argparse.Namespace) -> Paper:
+    from concord.experiment import Paper, load_config
+
+    changes = {key: getattr(options, key) for key in ("scale", "seed")}
+    changes = {key: value for key, value in changes.items() if value is not None}
+    return Paper(options.paper, load_config(options.config, changes))
+
+
+def _check(options: argparse.Namespace) -> None:
+    paper = _paper(options)
+    for run in paper.runs.values():
+        print(run.folder)
+    paper.check_outputs()
+
+
+def _resolve(options: argparse.Namespace) -> None:
+    from concord.stages.resolve import resolve
+
+    resolve(_paper(options), options.experiment, options.run, options.output)
+
+
+def _sample(options: argparse.Namespace) -> None:
+    from concord.stages.sample import sample
+
+    sample(options.run, options.output, options.progress)
+
+
+def _measure(options: argparse.Namespace) -> None:
+    from concord.stages.measure import measure
+
+    measure(options.run, options.trace, options.output)
+
+
+def _draw(options: argparse.Namespace) -> None:
+    from concord.stages.draw import draw
+
+    draw(_paper(options), options.name, options.results, options.output)
+
+
+def _tabulate(options: argparse.Namespace) -> None:
+    from concord.stages.draw import tabulate
+
+    tabulate(_paper(options), options.name, options.results, options.output)
+
+
+def _fetch(options: argparse.Namespace) -> None:
+    from concord import datasets
+
+    datasets.fetch(options.file, options.output, mirror=options.mirror)
+
+
+def _bench(options: argparse.Namespace) -> None:
+    from concord.bench import bench
+
+    bench(options.output)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+"""From a resolved run to its parts: the plug-ins it names, their parameters, its problem."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from concord import chain, initial, partition, streams, topology
+from concord.errors import ConcordError, nearest, short
+from concord.parameters import build
+
+
+@cache
+def kinds(package: str) -> tuple[str, ...]:
+    """Return the kinds of a package of plug-ins ("samplers", "problems", ...): its modules."""
+    folder = Path(__file__).parent / package
+    names = [m.name for m in pkgutil.iter_modules([str(folder)])]
+    return tuple(sorted(name for name in names if not name.startswith("_")))
+
+
+def plugin(package: str, kind: Any, where: str) -> ModuleType:
+    """Import the module of a kind, or raise with the nearest kind there is."""
+    available = [k for k in kinds(package) if k not in NOT_KINDS.get(package, ())]
+    if kind not in available:
+        raise ConcordError(
+            f"{where}.kind: there is no {package.rstrip('s')} {kind!r}; {nearest(kind, available)}"
+        )
+    return importlib.import_module(f"concord.{package}.{kind}")
+
+
+# Modules of a plug-in package that are not kinds themselves.
+NOT_KINDS = {"figures": ("style", "data")}
+
+
+def kind_and_options(mapping: Any, where: str) -> tuple[Any, dict[str, Any]]:
+    """Split ``{kind: k, ...}`` into the kind and the other options."""
+    if not isinstance(mapping, Mapping):
+        raise ConcordError(f"{where}: {short(mapping)} is not a mapping with a kind and options")
+    if "kind" not in mapping:
+        raise ConcordError(f"{where}: the key 'kind' is missing; add it")
+    return mapping["kind"], {k: v for k, v in mapping.items() if k != "kind"}
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The checked parts of a run: modules, their parameters, the topology."""
+
+    problem: ModuleType
+    problem_params: Any
+    sampler: ModuleType
+    sampler_params: Any
+    topology: Any
+    partition: Any
+    initial: Any
+    record: Any
+
+
+def assemble(run: Mapping[str, Any], where: str) -> Parts:
+    """Check all that can be checked of a run without drawing or loading its data.
+
+    Raises
+    ------
+    ConcordError
+        Naming ``where`` and the key below it.
+    """
+    kind, options = kind_and_options(run["problem"], f"{where}.problem")
+    options.pop("name", None)
+    problem = plugin("problems", kind, f"{where}.problem")
+    problem_params = build(problem.Params, options, f"{where}.problem")
+    kind, options = kind_and_options(run["sampler"], f"{where}.sampler")
+    sampler = plugin("samplers", kind, f"{where}.sampler")
+    sampler_params = build(sampler.Params, options, f"{where}.sampler")
+    kind, options = kind_and_options(run["topology"], f"{where}.topology")
+    graph = _graph(kind, run["agents"], f"{where}.topology", options)
+    _at(f"{where}.agents", problem.check, problem_params, run["agents"])
+    _at(f"{where}.topology", sampler.check, None, graph, sampler_params)
+    record = build(chain.Record, run["record"], f"{where}.record")
+    for number, agent in enumerate(record.agents or ()):
+        if agent >= run["agents"]:
+            raise ConcordError(
+                f"{where}.record.agents[{number}]: there is no agent {agent}; "
+                f"name agents 0 to {run['agents'] - 1}"
+            )
+    return Parts(
+        problem,
+        problem_params,
+        sampler,
+        sampler_params,
+        graph,
+        partition.Partition.parse(run["partition"], f"{where}.partition"),
+        initial.parse(run["initial"], f"{where}.initial"),
+        record,
+    )
+
+
+def _graph(kind: Any, agents: int, where: str, options: dict[str, Any]) -> topology.Topology:
+    try:
+        return topology.build(kind, agents, where=where, **options)
+    except TypeError as error:  # an option that build does not take
+        raise ConcordError(f"{where}: {error}") from None
+
+
+def _at(where: str, function: Any, *arguments: Any, **options: Any) -> Any:
+    """Call, and put ``where`` before the message of a ConcordError that does not name it."""
+    try:
+        return function(*arguments, **options)
+    except ConcordError as error:
+        raise ConcordError(f"{where}: {error}") from None
+
+
+def build_problem(run: Mapping[str, Any], parts: Parts) -> Any:
+    """Draw or load the run's data: the same for every run of a paper that names this problem."""
+
+    def stream(what: str) -> np.random.Generator:
+        return streams.generator(run["seed"], what, run["paper"], run["problem"]["name"])
+
+    return parts.problem.build(parts.problem_params, run["agents"], parts.partition, stream)

@@ -1,0 +1,247 @@
+"""The one loop over iterations, and what it records.
+
+A sampler gives ``init`` and ``step`` (see ``concord.samplers``); ``simulate`` advances all chains
+and agents together and hands each iterate to a ``Recorder``, which keeps only what was asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from concord.errors import ConcordError, nearest
+from concord.parameters import param
+from concord.samplers import Info, Step
+
+# A chain with a coordinate beyond this has left every posterior we sample (their scales are of
+# order one to a hundred); it is recorded as diverged at that iteration, and keeps running.
+FINITE_RANGE = 1e8
+
+Probe = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Record:
+    """What to record, and when."""
+
+    every: int = param("record every so many iterations (and iteration 0)", default=1, minimum=1)
+    at: tuple[int, ...] | None = param(
+        "record at just these iterations, instead of every so many", default=None, minimum=0
+    )
+    agents: tuple[int, ...] | None = param(
+        "agents whose draws and probes are kept; none: all", default=None, minimum=0
+    )
+    draws: bool = param("keep the agents' draws", default=True)
+    average: bool = param("keep the network average of each chain", default=True)
+    probes: tuple[str, ...] = param(
+        "quantities computed while sampling: consensus_error, misclassified, accuracy", default=()
+    )
+
+    def iterations(self, iterations: int) -> np.ndarray:
+        """Return the recorded iterations, increasing, at most ``iterations``."""
+        if self.at is not None:
+            return np.unique([k for k in self.at if k <= iterations])
+        return np.arange(0, iterations + 1, self.every)
+
+
+@dataclass
+class Trace:
+    """A run's recorded arrays.
+
+    variables
+        name -> (dimension names, array); dimensions are chain, draw, agent, dim.
+    Fields draw and agent are coordinates, the recorded iterations and agents; attributes hold the
+    provenance.
+    """
+
+    variables: dict[str, tuple[tuple[str, ...], np.ndarray]]
+    draw: np.ndarray
+    agent: np.ndarray
+    attributes: dict[str, str] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """Return a variable's array."""
+        if name not in self.variables:
+            raise ConcordError(
+                f"the trace has no {name!r}; record it ({nearest(name, self.variables)})"
+            )
+        return self.variables[name][1]
+
+    def __contains__(self, name: str) -> bool:
+        """Tell whether the trace has a variable of this name."""
+        return name in self.variables
+
+
+class Recorder:
+    """Keeps copies of what ``Record`` asks for, in arrays allocated before the loop."""
+
+    def __init__(
+        self,
+        record: Record,
+        problem: Any,
+        shape: tuple[int, int, int],
+        iterations: int,
+    ) -> None:
+        chains, agents, dim = shape
+        self.due = record.iterations(iterations)
+        self.agents = np.arange(agents) if record.agents is None else np.array(record.agents)
+        unknown = [a for a in self.agents if a >= agents]
+        if unknown:
+            raise ConcordError(
+                f"record.agents: there is no agent {unknown[0]} among {agents}; "
+                f"name agents 0 to {agents - 1}"
+            )
+        self._all = len(self.agents) == agents
+        draws = len(self.due)
+        # Recorded with draws first, so that each record writes one contiguous block.
+        self._x = np.empty((draws, chains, len(self.agents), dim)) if record.draws else None
+        self._average = np.empty((draws, chains, dim)) if record.average else None
+        self._consensus = np.empty((draws, chains)) if "consensus_error" in record.probes else None
+        self._probes: dict[str, tuple[Probe, np.ndarray]] = {}
+        for name in record.probes:
+            if name == "consensus_error":
+                continue
+            probe = getattr(problem, name, None)
+            if not callable(probe):
+                raise ConcordError(
+                    f"record.probes: {type(problem).__name__} has no {name!r} to probe; "
+                    "remove it, or choose a problem that has"
+                )
+            kind = np.int64 if name == "misclassified" else np.float64
+            self._probes[name] = probe, np.empty((draws, chains, len(self.agents)), dtype=kind)
+        self._sent: np.ndarray | None = None
+        self._sent_total: np.ndarray | None = None
+        self.diverged_at = np.full(chains, -1, dtype=np.int64)
+        self._next = 0
+
+    def observe(self, k: int, x: np.ndarray, info: Info | None) -> None:
+        """Take note of iteration k: divergence and messages always, the rest when it is due."""
+        if info is not None:
+            if self._sent_total is None:
+                self._sent_total = np.zeros(info.sent.shape, dtype=np.int64)
+            self._sent_total += info.sent
+        flat = x.reshape(-1)
+        # One pass: the squared norm is huge, infinite or NaN as soon as any entry is.
+        if not np.dot(flat, flat) < FINITE_RANGE**2:
+            self._note_divergence(k, x)
+        if self._next < len(self.due) and self.due[self._next] == k:
+            self._record(self._next, x)
+            self._next += 1
+
+    def _note_divergence(self, k: int, x: np.ndarray) -> None:
+        inside = (np.abs(x) < FINITE_RANGE).all(axis=(1, 2))
+        self.diverged_at[~inside & (self.diverged_at < 0)] = k
+
+    def _record(self, row: int, x: np.ndarray) -> None:
+        chosen = x if self._all else x[:, self.agents]
+        if self._x is not None:
+            self._x[row] = chosen
+        average = None
+        if self._average is not None or self._consensus is not None:
+            average = x.mean(axis=1)
+        if self._average is not None:
+            self._average[row] = average
+        if self._consensus is not None and average is not None:
+            deviation = x - average[:, None]
+            self._consensus[row] = np.einsum("cad,cad->c", deviation, deviation) / x.shape[1]
+        for probe, values in self._probes.values():
+            values[row] = probe(chosen)
+        if self._sent_total is not None:
+            if self._sent is None:
+                self._sent = np.zeros((len(self.due), *self._sent_total.shape), dtype=np.int64)
+            self._sent[row] = self._sent_total
+
+    def trace(self) -> Trace:
+        """Return what was recorded, chain first as ArviZ expects it."""
+        variables: dict[str, tuple[tuple[str, ...], np.ndarray]] = {}
+        if self._x is not None:
+            variables["x"] = ("chain", "draw", "agent", "dim"), self._x.swapaxes(0, 1)
+        if self._average is not None:
+            variables["x_average"] = ("chain", "draw", "dim"), self._average.swapaxes(0, 1)
+        if self._consensus is not None:
+            variables["consensus_error"] = ("chain", "draw"), self._consensus.T
+        for name, (_, values) in self._probes.items():
+            variables[name] = ("chain", "draw", "agent"), values.swapaxes(0, 1)
+        if self._sent is not None:
+            sent = self._sent[..., self.agents]
+            if sent.ndim == 3:
+                variables["vectors_sent"] = ("chain", "draw", "agent"), sent.swapaxes(0, 1)
+            else:
+                variables["vectors_sent"] = ("draw", "agent"), sent
+        variables["diverged_at"] = ("chain",), self.diverged_at
+        return Trace(variables, self.due, self.agents)
+
+
+def simulate(
+    state: Any,
+    step: Step,
+    iterations: int,
+    recorder: Recorder,
+    rng: np.random.Generator,
+    progress: bool = False,
+) -> Trace:
+    """Run the chain of states and return what the recorder kept.
+
+    ``state.x`` has shape (chains, agents, dim). Step k = 0, 1, ... produces iteration k + 1. A
+    chain that diverges is noted, not stopped: the run's result is that it diverged.
+    """
+    steps: Iterable[int] = range(iterations)
+    if progress:
+        from tqdm import tqdm
+
+        steps = tqdm(steps)
+    with np.errstate(over="ignore", invalid="ignore"):
+        recorder.observe(0, state.x, None)
+        for k in steps:
+            state, info = step(state, k, rng)
+            recorder.observe(k + 1, state.x, info)
+    return recorder.trace()
+
+
+def write(trace: Trace, path: Path) -> None:
+    """Write a trace as netCDF 4 with ArviZ's dimension names."""
+    import h5netcdf
+
+    with h5netcdf.File(path, "w") as file:
+        file.dimensions["draw"] = len(trace.draw)
+        file.dimensions["agent"] = len(trace.agent)
+        for names, values in trace.variables.values():
+            for name, size in zip(names, values.shape, strict=True):
+                if name not in file.dimensions:
+                    file.dimensions[name] = size
+        for name, values in (("draw", trace.draw), ("agent", trace.agent)):
+            file.create_variable(name, (name,), data=np.asarray(values, dtype=np.int64))
+        for name, (names, values) in trace.variables.items():
+            file.create_variable(name, names, data=np.ascontiguousarray(values))
+        for name, text in trace.attributes.items():
+            file.attrs[name] = text
+
+
+def read(path: Path) -> Trace:
+    """Read a trace back.
+
+    Raises
+    ------
+    ConcordError
+        If the file is not a whole trace; it should be deleted and sampled again.
+    """
+    import h5netcdf
+
+    try:
+        with h5netcdf.File(path, "r") as file:
+            variables = {
+                name: (variable.dimensions, variable[...])
+                for name, variable in file.variables.items()
+                if name not in ("draw", "agent")
+            }
+            attributes = {name: str(value) for name, value in file.attrs.items()}
+            draw, agent = file.variables["draw"][...], file.variables["agent"][...]
+    except (OSError, KeyError) as error:
+        raise ConcordError(
+            f"{path} is not a whole trace ({type(error).__name__}); delete it and sample again"
+        ) from error
+    return Trace(variables, draw, agent, attributes)

@@ -1,0 +1,28 @@
+"""The one exception a user's mistake raises, and the suggestion it may carry."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class ConcordError(Exception):
+    """A user's mistake, told in one sentence: the rule, the value received, the remedy.
+
+    The command line prints the message without a traceback and exits with a non-zero code.
+    """
+
+
+def nearest(word: object, options: Iterable[str]) -> str:
+    """Return a remedy: the option most like ``word`` if one is close, else all options."""
+    names = sorted(options)
+    close = difflib.get_close_matches(str(word), names, n=1, cutoff=0.6)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return "choose one of " + ", ".join(names) if names else "there is none to choose"
+
+
+def short(value: object) -> str:
+    """Return the repr of a value, cut so that a message stays one sentence."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,478 @@
+"""From configuration to runs: load, check and expand ``config/papers/<key>.yaml``.
+
+An experiment is one problem with a sweep; each cell of the sweep is a run, and its resolved mapping
+(``run.yaml``) states every parameter, nothing implicit. A sweep's axis is one of
+
+- ``topology: [complete, ring]``: the axis names a key of the run, and takes these values;
+- ``batch: {key: sampler.batch_size, values: [5, 10]}``: the axis sets a nested key;
+- ``reading: {published: {...}, corrected: {...}}``: each label merges a mapping into the run.
+
+``overrides`` then adjust the cells they match: ``{when: {topology: complete}, set: {...}}``.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from concord import captions, metrics
+from concord.assemble import assemble, plugin
+from concord.errors import ConcordError, nearest, short
+from concord.files import load_yaml
+from concord.parameters import build, param
+
+SCHEMAS = Path(__file__).parents[2] / "workflow" / "schemas"
+LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The keys of a run; those of problem, sampler, topology and so on belong to their kinds."""
+
+    problem: dict[str, Any] | str = param("name of an entry of problems, or a problem's mapping")
+    agents: int = param("number N of agents", minimum=1)
+    topology: dict[str, Any] | str = param("kind of graph, or a mapping with its kind and options")
+    sampler: dict[str, Any] = param("the sampler's kind and options")
+    chains: int = param("independent trials of the whole network", minimum=1)
+    iterations: int = param("steps of every chain", minimum=1)
+    reading: str = param(
+        "which text the run follows",
+        default="published",
+        choices=("published", "released", "corrected", "published_57"),
+    )
+    partition: dict[str, Any] = param("how points go to agents", default=None)
+    initial: dict[str, Any] = param("law of x^(0)", default=None)
+    record: dict[str, Any] = param("what to record, and when", default=None)
+    metrics: tuple[str, ...] = param("metrics computed from the trace", default=())
+    assumptions: tuple[str, ...] = param("ids of the assumptions the run rests on", default=())
+
+
+DEFAULTS: dict[str, Any] = {
+    "partition": {"kind": "equal"},
+    "initial": {"kind": "normal", "mean": 0.0, "sd": 1.0},
+    "record": {},
+    "metrics": [],
+    "assumptions": [],
+    "reading": "published",
+}
+
+
+def validate(value: Any, schema: str, path: Path | str) -> None:
+    """Check ``value`` against ``workflow/schemas/<schema>.schema.json``.
+
+    Raises
+    ------
+    ConcordError
+        For the first violation, with file, key, value and remedy.
+    """
+    import jsonschema
+
+    document = json.loads((SCHEMAS / f"{schema}.schema.json").read_text())
+    errors = sorted(
+        jsonschema.Draft202012Validator(document).iter_errors(value),
+        key=lambda e: list(map(str, e.path)),
+    )
+    if errors:
+        raise ConcordError(_schema_message(jsonschema.exceptions.best_match(errors), path))
+
+
+def _schema_message(error: Any, path: Path | str) -> str:
+    key = ".".join(str(part) for part in error.absolute_path)
+    where = f"{path}: {key}" if key else f"{path}"
+    if error.validator == "additionalProperties":
+        known = error.schema.get("properties", {})
+        unknown = next(k for k in error.instance if k not in known)
+        return f"{where}{'.' if key else ': '}{unknown}: unknown key; {nearest(unknown, known)}"
+    if error.validator == "required":
+        missing = next(k for k in error.validator_value if k not in error.instance)
+        meaning = error.schema.get("properties", {}).get(missing, {}).get("description", "")
+        return f"{where}: the key {missing!r} is missing; add it ({meaning})"
+    if error.validator == "enum":
+        return (
+            f"{where}: {error.instance!r} is not allowed; "
+            f"{nearest(error.instance, map(str, error.validator_value))}"
+        )
+    if error.validator == "type":
+        return f"{where}: {short(error.instance)} is not of type {error.validator_value}"
+    hint = error.schema.get("description", "see config/README.md")
+    return f"{where}: {short(error.instance)} does not fit ({error.validator}): {hint}"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A resolved run: ``mapping`` is what run.yaml holds."""
+
+    paper: str
+    experiment: str
+    name: str
+    mapping: dict[str, Any]
+
+    @property
+    def folder(self) -> str:
+        """Return the run's folder below the results folder."""
+        return f"{self.paper}/{self.experiment}/{self.name}"
+
+
+class Paper:
+    """One paper's file: its experiments expanded into runs, its figures and tables.
+
+    Parameters
+    ----------
+    path
+        The YAML file; its stem is the paper's key.
+    config
+        The validated ``config/config.yaml``.
+    """
+
+    def __init__(self, path: Path, config: Mapping[str, Any]) -> None:
+        self.path, self.config = path, config
+        self.key = path.stem
+        self.mapping = load_yaml(path)
+        if not isinstance(self.mapping, dict):
+            raise ConcordError(f"{path}: it is not a mapping of sections to their contents")
+        _refuse_odd_keys(self.mapping, path)
+        validate(self.mapping, "paper", path)
+
+    @property
+    def experiments(self) -> dict[str, Any]:
+        """Return the experiments section."""
+        return self.mapping["experiments"]
+
+    @property
+    def downloads(self) -> bool:
+        """Tell whether the paper needs data that are downloaded."""
+        return self.mapping["paper"].get("downloads", False)
+
+    @property
+    def assumptions(self) -> dict[str, Any]:
+        """Return the assumptions section."""
+        return self.mapping.get("assumptions", {})
+
+    @cached_property
+    def runs(self) -> dict[tuple[str, str], Run]:
+        """Return every run, keyed by (experiment, run name), in the order of the file."""
+        found = {}
+        for experiment in self.experiments:
+            for run in self._expand(experiment):
+                found[experiment, run.name] = run
+        return found
+
+    def run(self, experiment: str, name: str) -> Run:
+        """Return one run, without resolving other experiments."""
+        if experiment not in self.experiments:
+            raise ConcordError(
+                f"{self.path}: there is no experiment {experiment!r}; "
+                f"{nearest(experiment, self.experiments)}"
+            )
+        names = []
+        for run in self._expand(experiment):
+            if run.name == name:
+                return run
+            names.append(run.name)
+        raise ConcordError(f"{self.path}: {experiment} has no run {name!r}; {nearest(name, names)}")
+
+    def select(self, selection: Mapping[str, Any] | str, where: str) -> list[Run]:
+        """Return the runs of an experiment whose labels match.
+
+        ``selection`` is an experiment's id, or ``{experiment: id, axis: label or [labels]}``.
+        """
+        if isinstance(selection, str):
+            selection = {"experiment": selection}
+        experiment = selection.get("experiment")
+        if experiment not in self.experiments:
+            raise ConcordError(
+                f"{self.path}: {where}: there is no experiment {experiment!r}; "
+                f"{nearest(experiment, self.experiments)}"
+            )
+        wanted = {k: v for k, v in selection.items() if k != "experiment"}
+        axes = self.experiments[experiment].get("sweep", {})
+        for axis in wanted:
+            if axis not in axes:
+                raise ConcordError(
+                    f"{self.path}: {where}.{axis}: {experiment} has no such axis; "
+                    f"{nearest(axis, axes)}"
+                )
+        chosen = [
+            run
+            for (name, _), run in self.runs.items()
+            if name == experiment
+            and all(
+                run.mapping["labels"][axis]
+                in ([str(v) for v in labels] if isinstance(labels, list) else [str(labels)])
+                for axis, labels in wanted.items()
+            )
+        ]
+        if not chosen:
+            raise ConcordError(
+                f"{self.path}: {where}: no run of {experiment} has {wanted}; "
+                f"its axes are {sorted(axes)}"
+            )
+        return chosen
+
+    def output(self, section: str, name: str) -> dict[str, Any]:
+        """Return the entry of a figure or table (``section``: figures or tables)."""
+        entries = self.mapping.get(section, {})
+        if name not in entries:
+            raise ConcordError(
+                f"{self.path}: there is no entry {name!r} in {section}; {nearest(name, entries)}"
+            )
+        return entries[name]
+
+    def output_runs(self, section: str, name: str) -> list[Run]:
+        """Return the runs that a figure or table shows, in the order of its file."""
+        chosen: dict[str, Run] = {}
+        for number, selection in enumerate(self.output(section, name)["runs"]):
+            for run in self.select(selection, f"{section}.{name}.runs[{number}]"):
+                chosen[run.folder] = run
+        return list(chosen.values())
+
+    def caption(self, section: str, name: str) -> dict[str, Any]:
+        """Return the parts of the caption of a figure or table."""
+        entry = self.output(section, name)
+        runs = [run.mapping for run in self.output_runs(section, name)]
+        return captions.describe(entry["title"], entry.get("caption", ""), runs, self.assumptions)
+
+    def check_outputs(self) -> None:
+        """Check the kinds, options and runs of all figures and tables."""
+        for section in ("figures", "tables"):
+            for name, entry in self.mapping.get(section, {}).items():
+                where = f"{self.path}: {section}.{name}"
+                kind = plugin(section, entry["kind"], where)
+                build(kind.Params, entry.get("options"), f"{where}.options")
+                self.output_runs(section, name)
+
+    def _expand(self, experiment: str) -> Iterator[Run]:
+        where = f"experiments.{experiment}"
+        base = _merge(
+            _merge(DEFAULTS, self.mapping.get("defaults", {})), self.experiments[experiment]
+        )
+        sweep = base.pop("sweep", {})
+        overrides = base.pop("overrides", [])
+        smoke = base.pop("smoke", {})
+        base.pop("title", None)
+        axes = [
+            [(axis, *cell) for cell in _cells(axis, values, f"{where}.sweep.{axis}", self.path)]
+            for axis, values in sweep.items()
+        ]
+        for override in overrides:
+            unknown = set(override["when"]) - set(sweep)
+            if unknown:
+                raise ConcordError(
+                    f"{self.path}: {where}.overrides: {sorted(unknown)[0]!r} is not an axis; "
+                    f"{nearest(sorted(unknown)[0], sweep)}"
+                )
+        for combination in itertools.product(*axes):
+            mapping, origins = copy.deepcopy(base), {}
+            labels = {}
+            for axis, label, change, origin in combination:
+                labels[axis] = label
+                mapping = _merge(mapping, change)
+                origins.update(dict.fromkeys(_leaves(change), origin))
+            for number, override in enumerate(overrides):
+                if all(
+                    labels[a] in ([str(v) for v in w] if isinstance(w, list) else [str(w)])
+                    for a, w in override["when"].items()
+                ):
+                    mapping = _merge(mapping, override["set"])
+                    origins.update(
+                        dict.fromkeys(_leaves(override["set"]), f"{where}.overrides[{number}].set")
+                    )
+            if self.config["scale"] == "smoke":
+                mapping = self._shrink(mapping, smoke)
+            name = ",".join(f"{axis}={label}" for axis, label in labels.items()) or "run"
+            try:
+                yield self._resolve(experiment, name, labels, mapping)
+            except ConcordError as error:
+                raise ConcordError(
+                    _relocate(str(error), f"{self.path}: {where}", origins)
+                ) from None
+
+    def _shrink(self, mapping: dict[str, Any], smoke: Mapping[str, Any]) -> dict[str, Any]:
+        limits = self.config["smoke"]
+        for key in ("chains", "iterations"):
+            if isinstance(mapping.get(key), int):
+                mapping[key] = min(mapping[key], limits[key])
+        return _merge(mapping, smoke)
+
+    def _resolve(
+        self, experiment: str, name: str, labels: dict[str, str], mapping: dict[str, Any]
+    ) -> Run:
+        where = f"{self.path}: experiments.{experiment}"
+        keys = build(Keys, mapping, where)
+        problem = keys.problem
+        if isinstance(problem, str):
+            problems = self.mapping.get("problems", {})
+            if problem not in problems:
+                raise ConcordError(
+                    f"{where}.problem: there is no problem {problem!r}; "
+                    f"{nearest(problem, problems)}"
+                )
+            mapping["problem"] = {"name": problem, **problems[problem]}
+        else:
+            base = problem.get("name")
+            named = self.mapping.get("problems", {}).get(base)
+            if named is not None:
+                mapping["problem"] = _merge({"name": base, **named}, problem)
+        mapping["problem"].setdefault("name", experiment)
+        if isinstance(keys.topology, str):
+            mapping["topology"] = {"kind": keys.topology}
+        unknown = [a for a in keys.assumptions if a not in self.assumptions]
+        if unknown:
+            raise ConcordError(
+                f"{where}.assumptions: there is no assumption {unknown[0]!r}; "
+                f"{nearest(unknown[0], self.assumptions)}"
+            )
+        resolved = {
+            "paper": self.key,
+            "experiment": experiment,
+            "run": name,
+            "labels": labels,
+            "reading": keys.reading,
+            "scale": self.config["scale"],
+            "seed": self.config["seed"],
+            **{
+                key: mapping[key]
+                for key in (
+                    "agents",
+                    "topology",
+                    "problem",
+                    "partition",
+                    "sampler",
+                    "initial",
+                    "chains",
+                    "iterations",
+                    "record",
+                    "metrics",
+                    "assumptions",
+                )
+            },
+        }
+        assemble(resolved, where)
+        metrics.check(resolved["metrics"], f"{where}.metrics")
+        return Run(self.key, experiment, name, resolved)
+
+
+def _refuse_odd_keys(value: Any, path: Path, where: str = "") -> None:
+    """YAML allows any key; we allow text, so that messages and file names make sense."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                place = f"{path}: {where}" if where else f"{path}"
+                raise ConcordError(f"{place}: the key {key!r} is not text; put it in quotes")
+            _refuse_odd_keys(item, path, f"{where}.{key}" if where else key)
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            _refuse_odd_keys(item, path, f"{where}[{number}]")
+
+
+def _cells(
+    axis: str, values: Any, where: str, path: Path
+) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Yield (label, mapping to merge, where it stands) for each value of an axis."""
+    if isinstance(values, list):
+        values = {"key": axis, "values": values}
+        single = True
+    else:
+        single = False
+    if set(values) == {"key", "values"}:
+        for number, value in enumerate(values["values"]):
+            if isinstance(value, (dict, list)):
+                raise ConcordError(
+                    f"{path}: {where}[{number}]: {short(value)} is not a plain value; "
+                    "give it a label: {label: {key: value}}"
+                )
+            label = format(value, "g") if isinstance(value, float) else str(value)
+            place = f"{where}[{number}]" if single else f"{where}.values[{number}]"
+            yield _label(label, place, path), _nest(values["key"], value), place
+    else:
+        for label, change in values.items():
+            yield _label(label, f"{where}.{label}", path), change or {}, f"{where}.{label}"
+
+
+def _label(label: str, where: str, path: Path) -> str:
+    if not LABEL.fullmatch(label) or len(label) > 60:
+        raise ConcordError(
+            f"{path}: {where}: {short(label)} cannot name a folder; "
+            "use letters, digits and . _ + - (at most 60)"
+        )
+    return label
+
+
+def _nest(key: str, value: Any) -> dict[str, Any]:
+    for part in reversed(key.split(".")):
+        value = {part: value}
+    return value
+
+
+def _merge(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``base`` with ``change`` merged in, mapping by mapping."""
+    merged = dict(base)
+    for key, value in change.items():
+        if isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):
+            merged[key] = _merge(merged[key], value)
+        elif isinstance(value, Mapping) and key == "problem" and isinstance(merged.get(key), str):
+            merged[key] = {"name": merged[key], **value}
+        else:
+            merged[key] = copy.deepcopy(value)
+    return merged
+
+
+def _leaves(change: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    for key, value in change.items():
+        if isinstance(value, Mapping) and value:
+            yield from _leaves(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}"
+
+
+def _relocate(message: str, where: str, origins: Mapping[str, str]) -> str:
+    """Let a message name the sweep or override that set the key, not the key it ended up in."""
+    head, _, _ = where.partition(": ")
+    for key in sorted(origins, key=len, reverse=True):
+        text = f"{where}.{key}"
+        if message.startswith(text) and message[len(text) : len(text) + 1] in (":", ".", "["):
+            return f"{head}: {origins[key]}" + message[len(text) :]
+    return message
+
+
+def load_config(path: Path, changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Read ``config/config.yaml``, apply changes (Snakemake's ``--config``), and check it."""
+    config = load_yaml(path) or {}
+    if not isinstance(config, dict):
+        raise ConcordError(f"{path}: it is not a mapping of keys to values")
+    config = {**config, **(changes or {})}
+    _refuse_odd_keys(config, path)
+    validate(config, "config", path)
+    return config
+
+
+def load_papers(
+    folder: Path, changes: Mapping[str, Any] | None = None
+) -> tuple[dict[str, Any], dict[str, Paper]]:
+    """Load and check the whole configuration: ``config.yaml`` and every paper's file.
+
+    Returns
+    -------
+    tuple
+        The configuration, and the papers by key.
+    """
+    config = load_config(folder / "config.yaml", changes)
+    papers = {}
+    for path in sorted((folder / "papers").glob("*.yaml")):
+        if not re.fullmatch(r"[A-Za-z0-9]+", path.stem):
+            raise ConcordError(
+                f"{path}: a paper's key has letters and digits only; rename the file"
+            )
+        paper = papers[path.stem] = Paper(path, config)
+        paper.runs  # noqa: B018 (expands and so checks every run)
+        paper.check_outputs()
+    if not papers:
+        raise ConcordError(f"{folder / 'papers'} holds no paper's file; add one")
+    return config, papers

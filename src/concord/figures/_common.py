@@ -1,0 +1,112 @@
+"""Panels: which runs each shows, where it stands, and which axes it shares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from concord.errors import ConcordError
+from concord.figures import data, style
+from concord.figures.data import Measured
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One panel: its title, its runs (none: the panel stays empty) and its place."""
+
+    title: str
+    runs: list[Measured]
+    row: int
+    column: int
+
+
+def cross(
+    runs: Sequence[Measured],
+    rows: str | None,
+    columns: str | None,
+    names: Mapping[str, Any] | None,
+    kind: str,
+) -> list[Cell]:
+    """Return a panel per value of ``columns`` in a row per value of ``rows``."""
+    across = data.split(runs, columns, kind) if columns else [(None, list(runs))]
+    down = data.split(runs, rows, kind) if rows else [(None, list(runs))]
+    cells = []
+    for r, (row_value, in_row) in enumerate(down):
+        for c, (column_value, in_column) in enumerate(across):
+            parts = []
+            if columns:
+                parts.append(style.name(columns, column_value, names))
+            if rows:
+                parts.append(style.name(rows, row_value, names))
+            here = [m for m in in_column if any(m is other for other in in_row)]
+            cells.append(Cell(", ".join(parts), here, r, c))
+    return cells
+
+
+def wrap(count: int) -> list[tuple[int, int]]:
+    """Return row and column of each of ``count`` panels listed one by one: two or three a row."""
+    across = count if count <= 3 else 2 if count == 4 else 3
+    return [(i // across, i % across) for i in range(count)]
+
+
+def axes_of(
+    cells: Sequence[Cell], share: str, width: str, height: float
+) -> tuple[Figure, list[Axes]]:
+    """Make the figure and one axes per panel, titled (a), (b), ...
+
+    Parameters
+    ----------
+    cells
+        The panels.
+    share
+        Panels with one y axis: "all", "row" or "none".
+    width
+        "column" (3.4 in), "full" (7 in) or "auto": a column for panels that stand in one column.
+    height
+        Height of one row in inches.
+    """
+    rows = 1 + max(cell.row for cell in cells)
+    columns = 1 + max(cell.column for cell in cells)
+    if width == "auto":
+        width = "column" if columns == 1 else "full"
+    inches = style.COLUMN if width == "column" else style.FULL
+    figure = Figure(figsize=(inches, height * rows), layout="constrained")
+    sharing: Any = {"all": True, "row": "row", "none": False}[share]
+    table = figure.subplots(rows, columns, squeeze=False, sharex=False, sharey=sharing)
+    for spare in table.ravel():
+        spare.set_visible(False)
+    chosen = []
+    for index, cell in enumerate(cells):
+        axes = table[cell.row, cell.column]
+        axes.set_visible(bool(cell.runs))
+        axes.set_title(style.panel_title(index, cell.title, len(cells)))
+        chosen.append(axes)
+    return figure, chosen
+
+
+def label(cells: Sequence[Cell], panels: Sequence[Axes], share: str, x: str, y: str) -> None:
+    """Label the x axis of the lowest panel of each column and the y axis where it is not shared."""
+    for cell, axes in zip(cells, panels, strict=True):
+        below = [c for c in cells if c.column == cell.column and c.row > cell.row and c.runs]
+        left = [c for c in cells if c.row == cell.row and c.column < cell.column and c.runs]
+        if cell.row == max(c.row for c in cells):
+            axes.set_xlabel(x)
+        if not left:
+            axes.set_ylabel(y)
+        axes.tick_params(labelleft=share == "none" or not left)
+
+
+def limits(values: Sequence[float | None] | None, where: str) -> tuple[float | None, float | None]:
+    """Check ``[low, high]`` of a y axis; ``null`` on a side leaves it to the data."""
+    if values is None:
+        return None, None
+    if len(values) != 2:
+        raise ConcordError(f"{where}: {list(values)!r} is not a pair; write it as [low, high]")
+    low, high = values
+    if low is not None and high is not None and not low < high:
+        raise ConcordError(f"{where}: {list(values)!r} is not in order; write it as [low, high]")
+    return low, high

@@ -1,0 +1,182 @@
+"""Box plots over chains of the number of misclassified points, at some iterations.
+
+Drawn from the metrics ``misclassified_{q25,median,q75,whisker_lo,whisker_hi,min,max}`` of one
+agent: box from the first to the third quartile, thick line at the median, whiskers as the metric
+has them, small marks at the extremes where they lie outside the whiskers.
+
+What a researcher writes in a paper's YAML (Gürbüzbalaban et al., Figs 5 to 8)::
+
+    columns: topology
+    agent: 0
+    points: 569
+    iterations: [0, 5, 10, 20, 30, 40, 60, 80, 100]
+
+Without ``iterations`` about ten of the recorded ones are taken, evenly. Boxes stand side by side at
+equal distance, whatever the distance of their iterations; the ticks say which they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from concord.errors import ConcordError
+from concord.figures import _common, data, style
+from concord.figures.data import Measured, Series
+from concord.parameters import param
+
+KIND = "box_plots"
+FAMILY = "misclassified"
+BOXES = 11
+_PARTS = ("min", "whisker_lo", "q25", "median", "q75", "whisker_hi", "max")
+
+
+@dataclass(frozen=True)
+class Params:
+    """Options of a figure of box plots; see the module's text for an example."""
+
+    rows: str | None = param("label with one row of panels per value", default=None)
+    columns: str | None = param("label with one column of panels per value", default="topology")
+    select: dict | None = param(
+        "runs drawn: {label: value or [values]}; a list sets the order", default=None
+    )
+    agent: int = param("agent whose predictions are counted", default=0, minimum=0)
+    iterations: tuple[int, ...] | None = param("iterations with a box", default=None, minimum=0)
+    points: int | None = param("number of points classified, for the axis", default=None, above=0)
+    yscale: str = param(
+        "scale of the count; with log a count of 0 lies below the axis",
+        default="linear",
+        choices=("linear", "log"),
+    )
+    ylim: tuple[float | None, ...] | None = param(
+        "[low, high] of the count; null leaves a side to the data", default=None
+    )
+    share_y: str = param("panels with one y axis", default="all", choices=("all", "row", "none"))
+    width: str = param(
+        "column (3.4 in), full (7 in), or auto: full for panels side by side",
+        default="auto",
+        choices=("auto", "column", "full"),
+    )
+    names: dict | None = param("other texts for values, {no_edges: Isolated}", default=None)
+
+
+@style.styled
+def draw(params: Params, runs: Sequence[Measured]) -> Figure:
+    """Draw the figure.
+
+    Parameters
+    ----------
+    params
+        Options from the paper's YAML.
+    runs
+        The runs named by the figure, in sweep order; panels keep this order.
+
+    Raises
+    ------
+    ConcordError
+        If a run lacks the counts, the agent or an iteration, or if two runs would be one panel.
+    """
+    chosen = data.select(runs, params.select, KIND)
+    cells = _common.cross(chosen, params.rows, params.columns, params.names, KIND)
+    figure, axes = _common.axes_of(cells, params.share_y, params.width, 1.75)
+    outside = False
+    for cell, ax in zip(cells, axes, strict=True):
+        if cell.runs:
+            run = data.only(cell.runs, f"panel {cell.title!r}", KIND)
+            topology = data.lookup(run.run, "topology")
+            color = style.looks("topology", [topology])[0].color
+            outside |= _boxes(ax, run, params, color)
+    low, high = _common.limits(params.ylim, f"figure {KIND}: ylim")
+    for cell, ax in zip(cells, axes, strict=True):
+        if cell.runs:
+            if params.yscale == "log":
+                ax.set_yscale("log")
+            ax.set_ylim(low, high)
+            if params.yscale == "log":
+                style.plain_log_axis(ax)
+    of = f"\n(of {params.points} points)" if params.points else ""
+    _common.label(cells, axes, params.share_y, "iteration $k$", f"misclassified{of}")
+    style.legend_of(figure, _handles(params, outside))
+    return figure
+
+
+def _boxes(axes: Axes, run: Measured, params: Params, color: str) -> bool:
+    """Draw one run's boxes; return whether any extreme lies outside its whiskers."""
+    parts = {p: data.series(run, f"{FAMILY}_{p}", params.agent, KIND, FAMILY) for p in _PARTS}
+    rows = _rows(run, parts["median"], params.iterations)
+    boxes: list[dict[str, Any]] = []
+    for row in rows:
+        at = {name: float(part.value[row]) for name, part in parts.items()}
+        beyond = [at["min"]] if at["min"] < at["whisker_lo"] else []
+        beyond += [at["max"]] if at["max"] > at["whisker_hi"] else []
+        boxes.append(
+            {
+                "med": at["median"],
+                "q1": at["q25"],
+                "q3": at["q75"],
+                "whislo": at["whisker_lo"],
+                "whishi": at["whisker_hi"],
+                "fliers": beyond,
+            }
+        )
+    line = {"color": style.dark(color), "linewidth": 0.7}
+    axes.bxp(
+        boxes,
+        positions=range(len(rows)),
+        widths=0.6,
+        patch_artist=True,
+        manage_ticks=False,
+        boxprops={
+            "facecolor": style.mix(color, "white", 0.3),
+            "edgecolor": line["color"],
+            "linewidth": 0.7,
+        },
+        medianprops={"color": style.BLACK, "linewidth": 1.2, "solid_capstyle": "butt"},
+        whiskerprops=line,
+        capprops=line,
+        flierprops={**_EXTREME, "markeredgecolor": line["color"]},
+    )
+    ticks = [f"{parts['median'].iteration[row]:g}" for row in rows]
+    axes.set_xticks(range(len(rows)), ticks)
+    axes.set_xlim(-0.7, len(rows) - 0.3)
+    axes.grid(False, axis="x")
+    return any(box["fliers"] for box in boxes)
+
+
+def _rows(run: Measured, counts: Series, iterations: tuple[int, ...] | None) -> list[int]:
+    """Return the rows that get a box: those asked for, else about ten, first and last included."""
+    if iterations is None:
+        last = len(counts.iteration) - 1
+        if last < BOXES:
+            return list(range(last + 1))
+        return [round(i * last / (BOXES - 1)) for i in range(BOXES)]
+    rows = []
+    for k in iterations:
+        found = np.flatnonzero(counts.iteration == k)
+        if not found.size:
+            raise ConcordError(
+                f"figure {KIND}: run {run.name} has no counts at iteration {k}; record it, or "
+                f"choose among {', '.join(f'{i:g}' for i in counts.iteration)}"
+            )
+        rows.append(int(found[0]))
+    return rows
+
+
+_EXTREME: dict[str, Any] = {"marker": "_", "markersize": 3, "markeredgewidth": 0.8}
+
+
+def _handles(params: Params, outside: bool) -> list[Artist]:
+    handles: list[Artist] = [
+        Line2D([], [], color=style.BLACK, linewidth=1.2, label=f"median, agent {params.agent}")
+    ]
+    if outside:
+        mark = {**_EXTREME, "linestyle": "", "color": style.GRAY}
+        handles.append(Line2D([], [], label="extremes over chains", **mark))
+    return handles

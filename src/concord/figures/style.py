@@ -1,0 +1,341 @@
+"""How every figure looks: sizes, fonts, colors, names and files, in this one place.
+
+Figures are made for print: a column is 3.4 in wide, a page 7 in, text 8 pt. Colors are Okabe and
+Ito's, which readers with any common color deficiency can tell apart; each also has a marker of its
+own, so that gray prints can be read. DejaVu Sans comes with matplotlib, so figures do not depend on
+the fonts of the machine. Nothing here uses pyplot or leaves global settings changed: ``RC`` holds
+within ``styled`` functions only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.figure import Figure
+from matplotlib.legend import Legend
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.transforms import ScaledTranslation
+
+from concord.errors import ConcordError
+
+COLUMN = 3.4
+FULL = 7.0
+
+RC: Any = {
+    "font.family": "DejaVu Sans",
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7,
+    "mathtext.fontset": "dejavusans",
+    "axes.linewidth": 0.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlelocation": "left",
+    "axes.titlepad": 4,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e6e6e6",
+    "grid.linewidth": 0.4,
+    "xtick.major.width": 0.5,
+    "ytick.major.width": 0.5,
+    "xtick.minor.width": 0.4,
+    "ytick.minor.width": 0.4,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "xtick.minor.size": 1.5,
+    "ytick.minor.size": 1.5,
+    "lines.linewidth": 1.3,
+    "lines.markersize": 3.5,
+    "legend.frameon": False,
+    "legend.handlelength": 2.2,
+    "legend.columnspacing": 1.4,
+    "legend.labelspacing": 0.35,
+    "figure.dpi": 100,
+    "savefig.dpi": 200,
+    # Text stays text in PDF (editable TrueType); SVG carries outlines, so it looks the same
+    # everywhere, and its ids come from this salt instead of from chance.
+    "pdf.fonttype": 42,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "concord",
+}
+
+# A decorator: the function runs under RC. matplotlib reads settings while drawing as well as while
+# building, so both the drawing functions and ``save`` carry it.
+styled = matplotlib.rc_context(RC)
+
+BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+ORANGE, SKY, BLACK, GRAY = "#E69F00", "#56B4E9", "#000000", "#7F7F7F"
+PALETTE = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+# Ordered values take ordered colors: matplotlib's viridis at even steps, without its pale end.
+ORDERED = ("#46327E", "#365C8D", "#277F8E", "#1FA187", "#4AC16D", "#8BD646")
+
+SAMPLERS = {
+    "de_sgld": (BLUE, "o"),
+    "de_sghmc": (SKY, "s"),
+    "d_ula": (GREEN, "^"),
+    "admm": (ORANGE, "D"),
+    "c_admm": (ORANGE, "D"),
+    "d_admms": (VERMILLION, "v"),
+    "c_ula": (BLACK, "P"),
+    "gossip_ula": (PURPLE, "X"),
+    "sgd": (GRAY, "o"),
+}
+TOPOLOGIES = {
+    "complete": (BLUE, "o"),
+    "ring": (VERMILLION, "s"),
+    "no_edges": (GREEN, "^"),
+    "star": (PURPLE, "D"),
+    "path": (ORANGE, "v"),
+    "grid": (SKY, "P"),
+    "erdos_renyi": (BLACK, "X"),
+    "edge_list": (GRAY, "o"),
+}
+AGENT_STYLES: tuple[Any, ...] = ("-", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
+AVERAGE_STYLE: Any = (0, (3.5, 1.6))
+
+NAMES = {
+    "erdos_renyi": "Erdős-Rényi",
+    "gossip_ula": "Gossip ULA",
+    "sgld": "SGLD",
+}
+SYMBOLS = {
+    "agents": "$N$",
+    "batch_size": "$b$",
+    "step_size": r"$\eta$",
+    "friction": r"$\gamma$",
+    "penalty": r"$\rho$",
+    "rho": r"$\rho$",
+}
+
+
+@dataclass(frozen=True)
+class Look:
+    """Color and marker of one line, fixed by what it stands for."""
+
+    color: str
+    marker: str
+
+
+def looks(key: str, values: Sequence[Any]) -> list[Look]:
+    """Return the look of each value of ``key``: fixed for agents, samplers and topologies.
+
+    Numbers get an ordered color scale; whatever has no look of its own takes the palette's colors
+    in order, those not yet in use first.
+    """
+    if key == "agent":
+        return [_agent(value) for value in values]
+    if len(values) > 1 and all(_is_number(value) for value in values):
+        return _ordered(values)
+    fixed = {"sampler": SAMPLERS, "topology": TOPOLOGIES}.get(key.split(".")[0], {})
+    used = {fixed[str(value)][0] for value in values if str(value) in fixed}
+    free = [i for i, color in enumerate(PALETTE) if color not in used] or list(range(len(PALETTE)))
+    chosen = []
+    others = 0
+    for value in values:
+        if str(value) in fixed:
+            chosen.append(Look(*fixed[str(value)]))
+        else:
+            color = PALETTE[free[others % len(free)]]
+            chosen.append(Look(color, MARKERS[-1 - others % len(MARKERS)]))
+            others += 1
+    return chosen
+
+
+def _agent(agent: Any) -> Look:
+    if not isinstance(agent, int):
+        return Look(BLACK, "")
+    return Look(PALETTE[agent % len(PALETTE)], MARKERS[agent % len(MARKERS)])
+
+
+def _ordered(values: Sequence[float]) -> list[Look]:
+    ranks = sorted(values)
+    chosen = []
+    for value in values:
+        rank = ranks.index(value)
+        place = rank / (len(ranks) - 1) * (len(ORDERED) - 1)
+        left = min(int(place), len(ORDERED) - 2)
+        color = mix(ORDERED[left + 1], ORDERED[left], place - left)
+        chosen.append(Look(color, MARKERS[rank % len(MARKERS)]))
+    return chosen
+
+
+def mix(color: str, other: str, part: float) -> str:
+    """Return ``part`` of ``color`` mixed into ``other``."""
+    r, g, b = (part * a + (1 - part) * c for a, c in zip(to_rgb(color), to_rgb(other), strict=True))
+    return to_hex((r, g, b))
+
+
+def dark(color: str) -> str:
+    """The shade in which an exact curve is drawn over the estimate of that color."""
+    return mix(color, BLACK, 0.4)
+
+
+def name(key: str, value: Any, names: Mapping[str, Any] | None = None) -> str:
+    """Return the text a reader sees for ``value`` of ``key``, such as "No edges" or "$b$ = 5".
+
+    ``names`` comes from the paper's YAML: another text for a value, or another symbol for a key.
+    """
+    names = names or {}
+    if str(value) in names:
+        return str(names[str(value)])
+    last = key.split(".")[-1]
+    if value is None:
+        return "full gradients" if last == "batch_size" else f"no {last.replace('_', ' ')}"
+    if key == "agent":
+        return str(value) if value == "average" else f"agent {value}"
+    if _is_number(value):
+        symbol = names.get(key, names.get(last, SYMBOLS.get(last, last.replace("_", " "))))
+        return f"{symbol} = {value:g}"
+    text = str(value)
+    if text in NAMES:
+        return NAMES[text]
+    if key in ("sampler", "sampler.kind"):
+        return text.replace("_", "-").upper()
+    return text.replace("_", " ").capitalize()
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def panel_title(index: int, text: str, panels: int) -> str:
+    """Return "(a) text", without the letter when there is only one panel."""
+    letter = chr(ord("a") + index)
+    return f"({letter}) {text}".rstrip() if panels > 1 else text
+
+
+def plain_log_axis(axes: Axes) -> None:
+    """Label a log y axis 0.1, 1, 10 where that is short, and between decades if there are few."""
+    low, high = axes.get_ylim()
+    if low >= 1e-3 and high <= 1e5:
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.yaxis.set_minor_formatter(NullFormatter())
+        if high / low < 30:
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+
+
+def legend_of(figure: Figure, handles: Sequence[Artist]) -> None:
+    """Put one legend below all panels and make the figure higher by what it takes."""
+    if handles:
+        width = figure.get_figwidth() - 0.1
+        height = _fit_legend(figure, figure.legend, handles, width, loc="outside lower center")
+        figure.set_figheight(figure.get_figheight() + height + 0.05)
+
+
+def legends_below(
+    panels: Sequence[Axes], handles: Sequence[Sequence[Artist]], width: float
+) -> None:
+    """Put each panel's own legend under its axis label; ``width`` of one in inches.
+
+    The figure grows by the highest of them for each row of panels.
+    """
+    figure = panels[0].get_figure(root=True)
+    assert figure is not None
+    heights: dict[int, float] = {}
+    for axes, own in zip(panels, handles, strict=True):
+        down = ScaledTranslation(0, -27 / 72, figure.dpi_scale_trans)
+        height = _fit_legend(
+            figure,
+            axes.legend,
+            own,
+            width,
+            loc="upper center",
+            bbox_to_anchor=(0.5, 0.0),
+            bbox_transform=axes.transAxes + down,
+        )
+        spec = axes.get_subplotspec()
+        row = spec.rowspan.start if spec else 0
+        heights[row] = max(heights.get(row, 0.0), height)
+    figure.set_figheight(figure.get_figheight() + sum(heights.values()))
+
+
+def _fit_legend(
+    figure: Figure,
+    make: Callable[..., Legend],
+    handles: Sequence[Artist],
+    width: float,
+    **options: Any,
+) -> float:
+    """Make the legend with as many columns as fit into ``width``; return its height in inches."""
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    columns = min(len(handles), 8)
+    while True:
+        rows = -(-len(handles) // columns)
+        columns = -(-len(handles) // rows)  # as few as these rows need: no ragged last column
+        legend = make(handles=list(handles), ncols=columns, **options)
+        box = legend.get_window_extent(renderer)
+        if columns == 1 or box.width <= width * figure.dpi:
+            return box.height / figure.dpi
+        legend.remove()
+        columns -= 1
+
+
+@styled
+def save(figure: Figure, paths: Iterable[Path | str], watermark: bool = False) -> None:
+    """Write the figure to each path (.pdf, .svg or .png), the same bytes every time.
+
+    Parameters
+    ----------
+    figure
+        What a kind's ``draw`` returned.
+    paths
+        Files to write; the suffix sets the format. No file carries a date or a version.
+    watermark
+        Print SMOKE SCALE across the figure, for results that are not the paper's.
+
+    Raises
+    ------
+    ConcordError
+        For a suffix that is none of the three.
+    """
+    targets = [Path(path) for path in paths]
+    for path in targets:
+        if path.suffix not in _METADATA:
+            raise ConcordError(f"{path}: figures are written as .pdf, .svg or .png; rename it")
+    # Lay out once, so that three formats show one picture and only one of them pays for it.
+    layout = figure.get_layout_engine()
+    if layout is not None:
+        layout.execute(figure)
+        figure.set_layout_engine("none")
+    mark = _watermark(figure) if watermark else None
+    for path in targets:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, metadata=_METADATA[path.suffix])
+    if mark is not None:
+        mark.remove()
+
+
+_METADATA: dict[str, dict[str, Any]] = {
+    ".pdf": {"Creator": None, "Producer": None, "CreationDate": None},
+    ".svg": {"Creator": None, "Date": None},
+    ".png": {"Software": None},
+}
+
+
+def _watermark(figure: Figure) -> Artist:
+    width, height = figure.get_size_inches()
+    return figure.text(
+        0.5,
+        0.5,
+        "SMOKE SCALE",
+        fontsize=min(9 * width, 20 * height),
+        fontweight="bold",
+        color=GRAY,
+        alpha=0.3,
+        rotation=min(30.0, 45 * height / width),
+        ha="center",
+        va="center",
+        zorder=1000,
+    )

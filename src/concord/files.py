@@ -1,0 +1,61 @@
+"""Reading and writing files: safe YAML, and results that appear whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from concord.errors import ConcordError
+
+
+def load_yaml(path: Path) -> Any:
+    """Read a YAML file with the safe loader; syntax errors name the file and line."""
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        with open(path, encoding="utf-8") as file:
+            return yaml.load(file, Loader=loader)  # the safe loader, in C where there is one
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f" line {mark.line + 1}" if mark is not None else ""
+        problem = getattr(error, "problem", None) or "not valid YAML"
+        raise ConcordError(f"{path}:{place} {problem}; correct the YAML") from error
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise ConcordError(f"{path}: cannot be read ({reason})") from error
+
+
+def dump_yaml(mapping: Mapping[str, Any]) -> str:
+    """Return a mapping as YAML text, keys in the order given."""
+    import yaml
+
+    return yaml.safe_dump(
+        json.loads(json.dumps(mapping)), sort_keys=False, allow_unicode=True, width=100
+    )
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """Give a temporary name beside ``path``; rename it to ``path`` if all goes well."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        os.chmod(temporary, 0o666 & ~_umask())  # mkstemp's files are private
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current

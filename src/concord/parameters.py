@@ -1,0 +1,178 @@
+"""Strict parameters: frozen dataclasses whose fields carry a description and constraints.
+
+Every sampler, problem and figure kind declares its options as a dataclass of ``param`` fields.
+``build`` turns a YAML mapping into one; whatever does not fit raises a ``ConcordError`` that names
+file, key, value and remedy.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import types
+import typing
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, TypeVar, Union
+
+from concord.errors import ConcordError, nearest
+
+T = TypeVar("T")
+
+
+def param(
+    doc: str,
+    *,
+    default: Any = dataclasses.MISSING,
+    minimum: float | None = None,
+    maximum: float | None = None,
+    above: float | None = None,
+    choices: tuple[Any, ...] | None = None,
+) -> Any:
+    """Declare a dataclass field.
+
+    Parameters
+    ----------
+    doc
+        What the option means, with its symbol in the paper where there is one.
+    default
+        Value used when the key is absent; without it the key is required.
+    minimum, maximum
+        Closed bounds for numbers, applied to each entry of a list.
+    above
+        Open lower bound; ``above=0`` asks for a positive number.
+    choices
+        The only values allowed.
+    """
+    metadata = {
+        "doc": doc,
+        "minimum": minimum,
+        "maximum": maximum,
+        "above": above,
+        "choices": choices,
+    }
+    if isinstance(default, (list, dict)):
+        raise TypeError("defaults must be immutable: use a tuple or None")
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def build(cls: type[T], mapping: Mapping[str, Any] | None, where: str) -> T:
+    """Construct the dataclass ``cls`` from ``mapping``, strictly.
+
+    Parameters
+    ----------
+    cls
+        A frozen dataclass whose fields were declared with ``param``. A field's class may itself be
+        such a dataclass, or have a ``parse(value, where)`` class method (schedules do).
+    mapping
+        Keys and values as read from YAML.
+    where
+        File and key for messages, ``config/papers/x.yaml: experiments.linear.sampler``.
+
+    Raises
+    ------
+    ConcordError
+        On an unknown or missing key, a wrong type or a value outside its constraint.
+    """
+    if mapping is None:
+        mapping = {}
+    if not isinstance(mapping, Mapping):
+        raise ConcordError(f"{where}: {mapping!r} is not a mapping of option names to values")
+    fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
+    for key in mapping:
+        if key not in fields:
+            raise ConcordError(f"{where}.{key}: unknown key; {nearest(key, fields)}")
+    hints = _hints(cls)  # type: ignore[arg-type]
+    values = {}
+    for name, field in fields.items():
+        if name in mapping:
+            values[name] = _convert(mapping[name], hints[name], field.metadata, f"{where}.{name}")
+        elif field.default is dataclasses.MISSING:
+            raise ConcordError(
+                f"{where}: the key {name!r} is missing; add it ({field.metadata['doc']})"
+            )
+        elif isinstance(field.default, (int, float)) and hasattr(hints[name], "parse"):
+            values[name] = hints[name].parse(field.default, f"{where}.{name}")
+    return cls(**values)
+
+
+@cache
+def _hints(cls: type) -> dict[str, Any]:
+    return typing.get_type_hints(cls)
+
+
+def _convert(value: Any, hint: Any, metadata: Mapping[str, Any], where: str) -> Any:
+    origin = typing.get_origin(hint)
+    if origin in (Union, types.UnionType):
+        if value is None and type(None) in typing.get_args(hint):
+            return None
+        return _convert_union(value, hint, metadata, where)
+    if origin is tuple:
+        if not isinstance(value, (list, tuple)):
+            raise ConcordError(f"{where}: {value!r} is not a list; write it as [a, b, ...]")
+        item = typing.get_args(hint)[0]
+        return tuple(_convert(v, item, metadata, f"{where}[{i}]") for i, v in enumerate(value))
+    if hasattr(hint, "parse"):
+        return hint.parse(value, where)
+    if dataclasses.is_dataclass(hint):
+        return build(typing.cast(type, hint), value, where)
+    value = _scalar(value, hint, where)
+    _constrain(value, metadata, where)
+    return value
+
+
+def _convert_union(value: Any, hint: Any, metadata: Mapping[str, Any], where: str) -> Any:
+    problems = []
+    for option in typing.get_args(hint):
+        if option is type(None):
+            continue
+        try:
+            return _convert(value, option, metadata, where)
+        except ConcordError as error:
+            problems.append(error)
+    raise problems[0]
+
+
+_KINDS = {
+    int: "an integer",
+    float: "a finite number",
+    str: "a text",
+    bool: "true or false",
+    dict: "a mapping",
+}
+
+
+def _scalar(value: Any, hint: Any, where: str) -> Any:
+    if hint is Any:
+        return value
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    plain = hint if isinstance(hint, type) else typing.get_origin(hint)
+    wrong = not isinstance(value, plain) or (isinstance(value, bool) and plain is not bool)
+    if wrong or (isinstance(value, float) and not math.isfinite(value)):
+        hint_text = _KINDS.get(plain, str(hint))
+        extra = ""
+        if isinstance(value, str) and plain in (int, float):
+            extra = " (YAML reads 1e-4 as text: write 1.0e-4)" if "e" in value.lower() else ""
+        raise ConcordError(f"{where}: {value!r} is not {hint_text}{extra}")
+    return value
+
+
+def _constrain(value: Any, metadata: Mapping[str, Any], where: str) -> None:
+    choices = metadata.get("choices")
+    if choices is not None and value not in choices:
+        raise ConcordError(
+            f"{where}: {value!r} is not allowed; {nearest(value, map(str, choices))}"
+        )
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return
+    above, minimum, maximum = metadata["above"], metadata["minimum"], metadata["maximum"]
+    if above is not None and not value > above:
+        rule = "positive" if above == 0 else f"above {above}"
+        raise ConcordError(f"{where}: {value!r} is not {rule}; give a {rule} number")
+    if minimum == 1 and isinstance(value, int) and value < 1:
+        raise ConcordError(f"{where}: {value!r} is not a positive integer; give 1 or more")
+    if minimum is not None and value < minimum:
+        raise ConcordError(f"{where}: {value!r} is below {minimum}; give {minimum} or more")
+    if maximum is not None and value > maximum:
+        raise ConcordError(f"{where}: {value!r} is above {maximum}; give {maximum} or less")

@@ -1,0 +1,41 @@
+"""Problems: target posteriors split over agents, one module per kind.
+
+A problem module holds ``Params`` (a frozen dataclass of ``parameters.param`` fields),
+``check(params, agents)``, which refuses an impossible combination before anything runs, and
+``build(params, agents, partition, stream)``, which draws or loads the data and returns a
+``Problem``. Modules are found by their file name; there is no other list of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from concord.gaussian import Gaussian
+
+Gradient = Callable[[np.ndarray, np.ndarray], np.ndarray]
+BatchGradient = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+Stream = Callable[[str], np.random.Generator]
+
+
+class Problem(Protocol):
+    """What samplers and metrics may ask of a problem; f = sum_i f_i is -log posterior + const.
+
+    Arrays ``x`` have shape (chains, agents, dim); agent i is evaluated at its own x_i.
+    """
+
+    agents: int
+    dim: int
+    counts: np.ndarray  # (agents,) points of each agent
+    posterior: Gaussian | None  # exact posterior where it is Gaussian
+
+    def gradient(self, chains: int) -> Gradient:
+        """Return ``g(x, out)``: the full gradient of f_i at x_i, with buffers for ``chains``."""
+
+    def batch_gradient(self, chains: int, batch_size: int) -> BatchGradient:
+        """Return ``g(x, rows, out)``: the estimate from points ``rows`` (chains, agents, batch)."""
+
+    def potential(self, x: np.ndarray) -> np.ndarray:
+        """Return f_i(x_i), shape (chains, agents)."""

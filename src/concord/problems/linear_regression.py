@@ -1,0 +1,179 @@
+r"""Bayesian linear regression with a Gaussian prior: the posterior is Gaussian and known.
+
+.. math::
+    y_j = x^\top X_j + \delta_j, \qquad \delta_j \sim N(0, \sigma^2), \qquad x \sim N(0, v I)
+
+    f_i(x) = \frac{1}{2 \sigma^2} \sum_{j=1}^{n_i} (y_j^i - x^\top X_j^i)^2
+             + \frac{s}{2 v} \lVert x \rVert^2
+
+with the prior's share s of each agent: 1/N (so that sum_i f_i is the negative log posterior), 0 (no
+prior in the potentials, as gurbuzbalaban2021 prints them in section 5.1), or 1. The posterior is
+(5.1) of gurbuzbalaban2021 for any share: the share changes what agents simulate, not the target.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from concord.errors import ConcordError
+from concord.gaussian import Gaussian
+from concord.parameters import param
+from concord.partition import AgentData, Partition
+from concord.problems import BatchGradient, Gradient, Stream
+
+SHARES = ("split", "omitted", "whole")
+
+
+@dataclass(frozen=True)
+class Params:
+    """Size and law of the data, and the prior."""
+
+    points: int = param("number of data points, over all agents", minimum=1)
+    dim: int = param("dimension d of the parameter", default=2, minimum=1)
+    noise_sd: float = param("standard deviation sigma of the observations", default=1.0, above=0)
+    feature_variance: float = param("variance of each feature", default=1.0, above=0)
+    prior_variance: float = param("variance v of the prior N(0, v I)", default=1.0, above=0)
+    prior_share: str = param(
+        "prior in each agent's potential: 1/N of it (split), none (omitted), all of it (whole)",
+        default="split",
+        choices=SHARES,
+    )
+
+
+def check(params: Params, agents: int) -> None:
+    """Refuse more agents than points."""
+    if agents > params.points:
+        raise ConcordError(
+            f"{agents} agents cannot share {params.points} points; "
+            "give each agent at least one point"
+        )
+
+
+def build(params: Params, agents: int, partition: Partition, stream: Stream) -> LinearRegression:
+    """Draw the parameter from the prior, then features and observations, and split the points.
+
+    The pool of points depends on ``stream("data")`` alone, so that every number of agents and
+    every sampler sees the same data.
+    """
+    rng = stream("data")
+    truth = np.sqrt(params.prior_variance) * rng.standard_normal(params.dim)
+    features = rng.standard_normal((params.points, params.dim))
+    features *= np.sqrt(params.feature_variance)
+    noise = params.noise_sd * rng.standard_normal(params.points)
+    targets = features @ truth + noise
+    parts = partition.split(params.points, agents, stream("partition"))
+    return LinearRegression(AgentData.from_parts(features, targets, parts), params)
+
+
+class LinearRegression:
+    """Linear regression split over agents; costs per step do not grow with the number of points.
+
+    Attributes
+    ----------
+    gram, shift
+        Shapes (agents, dim, dim) and (agents, dim): the gradient of f_i is gram_i x - shift_i.
+    posterior
+        The exact posterior, a ``Gaussian``.
+    """
+
+    def __init__(self, data: AgentData, params: Params) -> None:
+        self.data = data
+        self.counts = data.counts
+        self.agents, _, self.dim = data.features.shape
+        precision = 1 / params.noise_sd**2
+        share = prior_share(params.prior_share, self.agents)
+        identity = np.eye(self.dim)
+        likelihood = precision * data.features.swapaxes(1, 2) @ data.features
+        self.prior_precision = share / params.prior_variance
+        self.gram = likelihood + self.prior_precision * identity
+        self.shift = precision * (data.features.swapaxes(1, 2) @ data.targets[..., None])[..., 0]
+        self._precision = precision
+        # Padded rows of features and targets are zero and add nothing.
+        self._half_sum_y2 = 0.5 * precision * (data.targets**2).sum(axis=1)
+        cov = np.linalg.inv(likelihood.sum(axis=0) + identity / params.prior_variance)
+        self.posterior = Gaussian(cov @ self.shift.sum(axis=0), cov)
+
+    def gradient(self, chains: int) -> Gradient:
+        """Return ``g(x, out)`` writing gram_i x_i - shift_i; x, out: (chains, agents, dim)."""
+        product = np.empty((chains, self.agents, self.dim))
+        # For the few dimensions of regression problems, one multiplication per column of the
+        # Gram matrices over all chains and agents beats as many tiny matrix products.
+        columns = [np.ascontiguousarray(self.gram[:, :, j]) for j in range(self.dim)]
+        if self.dim > 8:
+            return self._matmul_gradient()
+
+        def gradient(x: np.ndarray, out: np.ndarray) -> np.ndarray:
+            np.multiply(x[..., :1], columns[0], out=out)
+            for j in range(1, self.dim):
+                np.multiply(x[..., j : j + 1], columns[j], out=product)
+                np.add(out, product, out=out)
+            return np.subtract(out, self.shift, out=out)
+
+        return gradient
+
+    def _matmul_gradient(self) -> Gradient:
+        def gradient(x: np.ndarray, out: np.ndarray) -> np.ndarray:
+            np.matmul(x.swapaxes(0, 1), self.gram, out=out.swapaxes(0, 1))
+            return np.subtract(out, self.shift, out=out)
+
+        return gradient
+
+    def batch_gradient(self, chains: int, batch_size: int) -> BatchGradient:
+        """Return ``g(x, rows, out)``; rows: (chains, agents, batch), row numbers of each agent."""
+        shape = (chains, self.agents, batch_size)
+        features = np.empty((*shape, self.dim))
+        targets, residual = np.empty(shape), np.empty(shape)
+        flat = np.empty(shape, dtype=np.intp)
+        offset = (np.arange(self.agents) * self.data.features.shape[1])[:, None]
+        table = self.data.features.reshape(-1, self.dim)
+        column = self.data.targets.reshape(-1)
+        scale = (self._precision * self.counts / batch_size)[:, None]
+
+        def gradient(x: np.ndarray, rows: np.ndarray, out: np.ndarray) -> np.ndarray:
+            np.add(rows, offset, out=flat)
+            np.take(table, flat, axis=0, out=features, mode="clip")
+            np.take(column, flat, out=targets, mode="clip")
+            np.matmul(features, x[..., None], out=residual[..., None])
+            np.subtract(residual, targets, out=residual)
+            np.matmul(residual[..., None, :], features, out=out[..., None, :])
+            np.multiply(out, scale, out=out)
+            out += self.prior_precision * x
+            return out
+
+        return gradient
+
+    def batch_noise_covariance(
+        self, mean: np.ndarray, cov: np.ndarray, batch_size: int
+    ) -> np.ndarray:
+        r"""Return E[xi_i xi_i^T] of the mini-batch gradient's error, shape (agents, dim, dim).
+
+        With g_j(x) the gradient of point j and x ~ (mean_i, cov_i), b points with replacement give
+
+        .. math:: \frac{n_i^2}{b} \left( \frac{1}{n_i} \sum_j E[g_j g_j^\top]
+                  - E[\bar g \bar g^\top] \right), \qquad \bar g = \frac{1}{n_i} \sum_j g_j.
+        """
+        second = cov + mean[:, :, None] * mean[:, None, :]
+        features, targets = self.data.features, self.data.targets
+        square = (
+            np.einsum("and,ade,ane->an", features, second, features)
+            - 2 * targets * np.einsum("and,ad->an", features, mean)
+            + targets**2
+        )
+        points = np.einsum("an,and,ane->ade", square, features, features) * self._precision**2
+        likelihood = self.gram - self.prior_precision * np.eye(self.dim)
+        centre = np.einsum("ade,ae->ad", likelihood, mean) - self.shift
+        total = centre[:, :, None] * centre[:, None, :] + likelihood @ cov @ likelihood
+        counts = self.counts[:, None, None]
+        return (counts * points - total) / batch_size
+
+    def potential(self, x: np.ndarray) -> np.ndarray:
+        """Return f_i(x_i), shape (chains, agents)."""
+        quadratic = 0.5 * np.einsum("cad,ade,cae->ca", x, self.gram, x)
+        return quadratic - np.einsum("cad,ad->ca", x, self.shift) + self._half_sum_y2
+
+
+def prior_share(share: str, agents: int) -> float:
+    """Return the fraction of the log prior that each agent's potential holds."""
+    return {"split": 1 / agents, "omitted": 0.0, "whole": 1.0}[share]

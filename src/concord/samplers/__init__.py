@@ -1,0 +1,29 @@
+"""Samplers, one module per algorithm, always in the same order.
+
+equation and source, ``Params``, ``State``, ``check``, ``init``, ``affine``.
+
+``init(problem, topology, params, x0, rng)`` returns the initial state and the step, a closure over
+buffers that are allocated once. ``step(state, k, rng)`` returns the next state and an ``Info``; the
+arrays of the previous state may be reused by the step after it, so keep copies of what you keep.
+A module that has ``affine(problem, topology, params)`` states the sampler's law on Gaussian
+problems (see ``concord.exact``). Modules are found by their file name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Info(NamedTuple):
+    """Diagnostics of one step.
+
+    sent: vectors of length dim that each agent put on the network, (agents,) or (chains, agents).
+    """
+
+    sent: np.ndarray
+
+
+Step = Callable[[Any, int, np.random.Generator], tuple[Any, Info]]

@@ -1,0 +1,83 @@
+r"""C-ULA: the centralized unadjusted Langevin algorithm, one agent that holds all the data.
+
+.. math::
+    w^{(k+1)} = w^{(k)} - \alpha_k \tilde\nabla U(w^{(k)}) + \sqrt{2 \alpha_k}\, v^{(k)},
+    \qquad v \sim N(0, I)
+
+Source: parayil2020, eq. (5); gurbuzbalaban2021, eq. (2.2). Arrays have shape (chains, 1, dim).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from concord.errors import ConcordError
+from concord.exact import Affine, Update
+from concord.gradients import estimator
+from concord.parameters import param
+from concord.problems import Problem
+from concord.samplers import Info, Step
+from concord.schedules import Schedule
+from concord.topology import Topology
+
+
+@dataclass(frozen=True)
+class Params:
+    """Options of C-ULA."""
+
+    step_size: Schedule = param("step size alpha_k")
+    batch_size: int | None = param(
+        "points per mini-batch, drawn with replacement; none: full gradients",
+        default=None,
+        minimum=1,
+    )
+
+
+class State(NamedTuple):
+    """Positions x, (chains, 1, dim)."""
+
+    x: np.ndarray
+
+
+def check(problem: Problem | None, topology: Topology, params: Params) -> None:
+    """Refuse a network: a centralized sampler holds all the data."""
+    if topology.agents != 1:
+        raise ConcordError(
+            f"C-ULA is centralized and cannot run on {topology.agents} agents; set agents to 1"
+        )
+
+
+def init(
+    problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
+) -> tuple[State, Step]:
+    """Return the state at x0 and the step."""
+    gradient = estimator(problem, params.batch_size, x0.shape[0])
+    info = Info(sent=topology.degrees)
+    grad, noise = np.empty_like(x0), np.empty_like(x0)
+
+    def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
+        alpha, x = params.step_size(k), state.x
+        gradient(x, rng, grad)
+        rng.standard_normal(out=noise)
+        np.multiply(noise, np.sqrt(2 * alpha), out=noise)
+        np.multiply(grad, alpha, out=grad)
+        x -= grad
+        x += noise
+        return State(x), info
+
+    return State(x0.copy()), step
+
+
+def affine(problem: Any, topology: Topology, params: Params) -> Update:
+    """Return the law, for the one agent's gradient gram x - shift."""
+    gram, shift, identity = problem.gram[0], problem.shift[0], np.eye(problem.dim)
+
+    def at(k: int) -> Affine:
+        alpha = params.step_size(k)
+        noise = 2 * alpha * identity
+        return Affine(identity - alpha * gram, alpha * shift, noise, -alpha * identity)
+
+    return Update(at)

@@ -1,0 +1,111 @@
+r"""DE-SGHMC: decentralized stochastic gradient Hamiltonian Monte Carlo.
+
+.. math::
+    v_i^{(k+1)} &= v_i^{(k)} - \eta_k \left( \gamma v_i^{(k)} + \tilde\nabla f_i(x_i^{(k)}) \right)
+                   + \sqrt{2 \gamma \eta_k}\, w_i^{(k+1)}, \qquad w_i \sim N(0, I) \\
+    x_i^{(k+1)} &= \sum_j W_{ij} x_j^{(k)} + \eta_k v_i^{(k+1)}
+
+Source: gurbuzbalaban2021, eqs. (4.1)-(4.2); tzikas2024, eqs. (23)-(24), calls it D-SGHMC.
+W is symmetric and doubly stochastic; x, v, gradients and noise: (chains, agents, dim). Positions
+are exchanged, velocities are not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from concord import mixing
+from concord.exact import Affine, Update, block_diagonal, compose, in_place, linear
+from concord.gradients import estimator
+from concord.parameters import param
+from concord.problems import Problem
+from concord.samplers import Info, Step
+from concord.samplers.de_sgld import check as check
+from concord.schedules import Schedule
+from concord.topology import Topology
+
+
+@dataclass(frozen=True)
+class Params:
+    """Options of DE-SGHMC."""
+
+    step_size: Schedule = param("step size eta_k")
+    friction: float = param("friction gamma", above=0)
+    batch_size: int | None = param(
+        "points per mini-batch, drawn with replacement; none: full gradients",
+        default=None,
+        minimum=1,
+    )
+    initial_velocity_sd: float = param(
+        "standard deviation of the initial velocities v^(0) ~ N(0, . I)", default=0.0, minimum=0
+    )
+    update_order: str = param(
+        "agents move all at once, or one after another seeing neighbors that have moved",
+        default="simultaneous",
+        choices=mixing.ORDERS,
+    )
+
+
+class State(NamedTuple):
+    """Positions x and velocities v, (chains, agents, dim)."""
+
+    x: np.ndarray
+    v: np.ndarray
+
+
+def init(
+    problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
+) -> tuple[State, Step]:
+    """Return the state at x0, with velocities drawn from rng, and the step."""
+    chains, _, dim = x0.shape
+    gradient = estimator(problem, params.batch_size, chains)
+    mix = mixing.mixer(topology.metropolis(), chains, dim, params.update_order)
+    info = Info(sent=topology.degrees)
+    grad, noise, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
+
+    def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
+        nonlocal spare
+        eta, v = params.step_size(k), state.v
+        gradient(state.x, rng, grad)
+        rng.standard_normal(out=noise)
+        np.multiply(noise, np.sqrt(2 * params.friction * eta), out=noise)
+        np.multiply(grad, eta, out=grad)
+        np.multiply(v, 1 - eta * params.friction, out=v)
+        v -= grad
+        v += noise
+        np.multiply(v, eta, out=noise)
+        x = spare
+        mix(state.x, noise, x)
+        spare = state.x
+        return State(x, v), info
+
+    v0 = params.initial_velocity_sd * rng.standard_normal(x0.shape)
+    return State(x0.copy(), v0), step
+
+
+def affine(problem: Any, topology: Topology, params: Params) -> Update:
+    """Return the law of (x, v): velocities move first, eq. (4.3), then positions, eq. (4.4)."""
+    agents, dim = problem.agents, problem.dim
+    mixing_matrix = np.kron(topology.metropolis().dense(), np.eye(dim))
+    gram, shift = block_diagonal(problem.gram), problem.shift.ravel()
+    identity, zero = np.eye(agents * dim), np.zeros((agents * dim, agents * dim))
+
+    @lru_cache(maxsize=1)
+    def update(eta: float) -> Affine:
+        gamma = params.friction
+        velocities = Affine(
+            np.block([[identity, zero], [-eta * gram, (1 - eta * gamma) * identity]]),
+            np.concatenate([np.zeros(agents * dim), eta * shift]),
+            np.block([[zero, zero], [zero, 2 * gamma * eta * identity]]),
+            np.concatenate([zero, -eta * identity]),
+        )
+        positions = linear(np.block([[mixing_matrix, eta * identity], [zero, identity]]))
+        if params.update_order == "in_place":
+            positions = in_place(positions, agents, dim)
+        return compose(velocities, positions)
+
+    return Update(lambda k: update(params.step_size(k)), ((0.0, params.initial_velocity_sd),))

@@ -1,0 +1,100 @@
+r"""DE-SGLD: decentralized stochastic gradient Langevin dynamics.
+
+.. math::
+    x_i^{(k+1)} = \sum_j W_{ij} x_j^{(k)} - \eta_k \tilde\nabla f_i(x_i^{(k)})
+                  + \sqrt{2 \eta_k}\, w_i^{(k+1)}, \qquad w_i \sim N(0, I)
+
+Source: gurbuzbalaban2021, eq. (1.1), in matrix form (3.3); tzikas2024, eq. (22), calls it D-SGLD.
+W is symmetric and doubly stochastic; x, gradients and noise have shape (chains, agents, dim).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from concord import mixing
+from concord.errors import ConcordError
+from concord.exact import Affine, Update, block_diagonal, in_place
+from concord.gradients import estimator
+from concord.parameters import param
+from concord.problems import Problem
+from concord.samplers import Info, Step
+from concord.schedules import Schedule
+from concord.topology import Topology
+
+
+@dataclass(frozen=True)
+class Params:
+    """Options of DE-SGLD."""
+
+    step_size: Schedule = param("step size eta_k")
+    batch_size: int | None = param(
+        "points per mini-batch, drawn with replacement; none: full gradients",
+        default=None,
+        minimum=1,
+    )
+    update_order: str = param(
+        "agents move all at once, or one after another seeing neighbors that have moved",
+        default="simultaneous",
+        choices=mixing.ORDERS,
+    )
+
+
+class State(NamedTuple):
+    """Positions x, (chains, agents, dim)."""
+
+    x: np.ndarray
+
+
+def check(problem: Problem | None, topology: Topology, params: Params) -> None:
+    """Refuse a network in parts, unless it is meant: mixing would never reach consensus."""
+    if not topology.connected and topology.name != "no_edges":
+        raise ConcordError(
+            f"topology {topology.name!r} is not connected, so its agents cannot agree; "
+            "add edges, or use no_edges if isolated agents are meant"
+        )
+
+
+def init(
+    problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
+) -> tuple[State, Step]:
+    """Return the state at x0 and the step."""
+    chains, _, dim = x0.shape
+    gradient = estimator(problem, params.batch_size, chains)
+    mix = mixing.mixer(topology.metropolis(), chains, dim, params.update_order)
+    info = Info(sent=topology.degrees)
+    grad, residual, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
+
+    def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
+        nonlocal spare
+        eta = params.step_size(k)
+        gradient(state.x, rng, grad)
+        rng.standard_normal(out=residual)
+        np.multiply(residual, np.sqrt(2 * eta), out=residual)
+        np.multiply(grad, eta, out=grad)
+        np.subtract(residual, grad, out=residual)
+        x = spare
+        mix(state.x, residual, x)
+        spare = state.x
+        return State(x), info
+
+    return State(x0.copy()), step
+
+
+def affine(problem: Any, topology: Topology, params: Params) -> Update:
+    """Return the law: eq. (3.3) with gradient gram x - shift, W acting on whole agents."""
+    agents, dim = problem.agents, problem.dim
+    mixing_matrix = np.kron(topology.metropolis().dense(), np.eye(dim))
+    gram, shift = block_diagonal(problem.gram), problem.shift.ravel()
+    identity = np.eye(agents * dim)
+
+    @lru_cache(maxsize=1)
+    def update(eta: float) -> Affine:
+        stage = Affine(mixing_matrix - eta * gram, eta * shift, 2 * eta * identity, -eta * identity)
+        return in_place(stage, agents, dim) if params.update_order == "in_place" else stage
+
+    return Update(lambda k: update(params.step_size(k)))

@@ -1,0 +1,15 @@
+"""resolve: from a paper's file to the run.yaml of one run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from concord.experiment import Paper
+from concord.files import dump_yaml, whole
+
+
+def resolve(paper: Paper, experiment: str, run: str, output: Path) -> None:
+    """Write every parameter of one run to ``output``."""
+    text = dump_yaml(paper.run(experiment, run).mapping)
+    with whole(output) as path:
+        path.write_text(text, encoding="utf-8")

@@ -1,0 +1,38 @@
+"""Tables: one module per kind, each with ``Params`` and ``tabulate(params, runs) -> Table``."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns and rows, as text or numbers; None is an empty cell."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+
+    def csv(self) -> str:
+        """Return the table as CSV, numbers in full."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows([["" if cell is None else cell for cell in row] for row in self.rows])
+        return text.getvalue()
+
+    def markdown(self) -> str:
+        """Return the table as Markdown, numbers to four digits."""
+        lines = [self.columns, ["---"] * len(self.columns), *self.rows]
+        return "".join("| " + " | ".join(_text(cell) for cell in row) + " |\n" for row in lines)
+
+
+def _text(cell: Any) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    return format(cell, ".4g") if isinstance(cell, float) else str(cell)

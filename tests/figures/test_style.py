@@ -1,0 +1,230 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pytest
+from made_up_runs import run, w2
+from matplotlib import image
+from matplotlib.colors import to_rgb
+
+from concord.errors import ConcordError
+from concord.figures import data, style, w2_curves
+from concord.parameters import build
+
+FORMATS = ("pdf", "svg", "png")
+
+
+def figure(topologies=("ring", "complete"), **options):
+    runs = [w2(run(topology=t), [0, "average"], iterations=30) for t in topologies]
+    params = build(w2_curves.Params, {"columns": "topology", **options}, "x.yaml: figures.f")
+    return w2_curves.draw(params, runs)
+
+
+def small():
+    """One panel: for tests of files, which cost more than drawing."""
+    return figure(topologies=("ring",))
+
+
+def files(folder: Path) -> list[Path]:
+    return [folder / f"f.{suffix}" for suffix in FORMATS]
+
+
+def contents(folder: Path) -> list[bytes]:
+    return [path.read_bytes() for path in files(folder)]
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory) -> list[bytes]:
+    folder = tmp_path_factory.mktemp("saved")
+    style.save(small(), files(folder))
+    return contents(folder)
+
+
+def test_the_same_bytes_every_time(saved, tmp_path):
+    style.save(small(), files(tmp_path))
+    assert contents(tmp_path) == saved
+
+
+def test_the_same_bytes_in_another_process(saved, tmp_path):
+    code = (
+        "import sys; from pathlib import Path; import test_style as t; "
+        "t.style.save(t.small(), t.files(Path(sys.argv[1])))"
+    )
+    source = Path(style.__file__).parents[2]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(source), str(Path(__file__).parent)]),
+        "PYTHONHASHSEED": "7",
+        "TZ": "Asia/Tokyo",
+        "SOURCE_DATE_EPOCH": "86400",
+    }
+    command = [sys.executable, "-c", code, str(tmp_path / "there")]
+    subprocess.run(command, env=environment, check=True)
+    assert contents(tmp_path / "there") == saved
+
+
+def test_files_carry_no_date_and_no_version(saved):
+    for text in saved:
+        assert matplotlib.__version__.encode() not in text
+        assert b"Date" not in text
+        assert b"<dc:date>" not in text
+
+
+def test_watermark_is_drawn_and_not_left_behind(tmp_path):
+    drawn = small()
+    style.save(drawn, files(tmp_path / "plain"))
+    style.save(drawn, files(tmp_path / "smoke"), watermark=True)
+    style.save(drawn, files(tmp_path / "after"))
+    plain, smoke, after = (contents(tmp_path / name) for name in ("plain", "smoke", "after"))
+    assert after == plain
+    assert all(a != b for a, b in zip(plain, smoke, strict=True))
+    a, b = (image.imread(tmp_path / name / "f.png") for name in ("plain", "smoke"))
+    changed = (a != b).any(axis=2)
+    assert 0.02 < changed.mean() < 0.4
+    rows, columns = np.nonzero(changed)
+    assert np.ptp(columns) > 0.5 * changed.shape[1]
+    assert np.ptp(rows) > 0.3 * changed.shape[0]
+
+
+def test_smoke_scale_is_seen_in_any_run():
+    paper, smoke = run(topology="ring"), {**run(topology="star"), "scale": "smoke"}
+    assert data.is_smoke([data.Measured(paper, None), data.Measured(smoke, None)])
+    assert not data.is_smoke([data.Measured(paper, None)])
+
+
+@pytest.mark.parametrize(("width", "inches"), [("column", 3.4), ("full", 7.0)])
+def test_figures_have_print_widths(tmp_path, width, inches):
+    drawn = figure(width=width, share_y="all")
+    style.save(drawn, [tmp_path / "f.png"])
+    assert image.imread(tmp_path / "f.png").shape[1] == round(200 * inches)
+
+
+@pytest.mark.parametrize("width", ["column", "full"])
+def test_nothing_is_cut_off_or_covered(width):
+    drawn = figure(width=width)
+    drawn.draw_without_rendering()
+    frame = drawn.bbox
+    legend = drawn.legends[0].get_window_extent()
+    for axes in drawn.axes:
+        box = axes.get_tightbbox()
+        assert box.x0 >= 0
+        assert box.y0 >= 0
+        assert box.x1 <= frame.x1
+        assert box.y1 <= frame.y1
+        assert not legend.overlaps(box)
+        assert axes.bbox.width > 0.25 * frame.width
+    assert legend.x0 >= 0
+    assert legend.y0 >= 0
+    assert legend.x1 <= frame.x1
+
+
+def test_an_unknown_format_is_told(tmp_path):
+    with pytest.raises(ConcordError, match=r"written as \.pdf, \.svg or \.png"):
+        style.save(small(), [tmp_path / "f.jpg"])
+
+
+def test_settings_of_the_process_are_left_alone(tmp_path):
+    before = dict(matplotlib.rcParams)
+    style.save(small(), [tmp_path / "f.png"])
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_looks_are_fixed_by_value():
+    alone = style.looks("topology", ["ring"])
+    among = style.looks("topology", ["complete", "ring", "no_edges"])
+    assert among[1] == alone[0]
+    assert style.looks("agent", [3])[0] == style.looks("agent", [0, 3])[1]
+    assert style.looks("agent", ["average"])[0].color == style.BLACK
+
+
+@pytest.mark.parametrize(
+    ("key", "values"),
+    [
+        ("agent", [0, 1, 2, 3, 4, 5, "average"]),
+        ("sampler", ["de_sgld", "de_sghmc", "d_ula", "d_admms", "admm", "mine", "yours"]),
+        ("topology", ["complete", "ring", "no_edges", "star", "path", "grid"]),
+        ("sampler.step_size", [0.001, 0.003, 0.006, 0.009]),
+        ("initial", ["a", "b", "c", "d", "e", "f"]),
+    ],
+)
+def test_values_look_different(key, values):
+    looks = style.looks(key, values)
+    assert len(set(looks)) == len(values)
+
+
+def test_more_values_than_colors_still_differ():
+    assert len(set(style.looks("agent", list(range(20))))) == 20
+    assert len(set(style.looks("initial", [f"law {i}" for i in range(20)]))) == 20
+
+
+def test_numbers_run_from_dark_to_light_in_their_order():
+    looks = style.looks("sampler.rho", [10, 1, 1000, 100])
+    light = [sum(to_rgb(look.color)) for look in looks]
+    assert light[1] < light[0] < light[3] < light[2]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "text"),
+    [
+        ("topology", "no_edges", "No edges"),
+        ("topology", "erdos_renyi", "Erdős-Rényi"),
+        ("sampler", "de_sghmc", "DE-SGHMC"),
+        ("sampler", "gossip_ula", "Gossip ULA"),
+        ("sampler.step_size", 0.006, r"$\eta$ = 0.006"),
+        ("sampler.batch_size", None, "full gradients"),
+        ("agents", 20, "$N$ = 20"),
+        ("reading", "corrected", "Corrected"),
+        ("agent", 2, "agent 2"),
+        ("sampler.delay", 3, "delay = 3"),
+    ],
+)
+def test_readers_see_names(key, value, text):
+    assert style.name(key, value) == text
+
+
+def test_names_can_be_given():
+    assert style.name("sampler", "de_sgld", {"de_sgld": "D-SGLD"}) == "D-SGLD"
+    assert style.name("sampler.delay", 3, {"delay": "τ"}) == "τ = 3"
+
+
+def test_labels_are_numbers_again():
+    resolved = run(agents=20, topology="ring", batch="1e-3")
+    assert data.lookup(resolved, "agents") == 20
+    assert data.lookup(resolved, "batch") == 0.001
+    assert data.lookup(resolved, "topology") == "ring"
+    assert data.lookup(resolved, "sampler.step_size") == 0.005
+    assert data.lookup(resolved, "sampler") == "de_sgld"
+    assert data.lookup(resolved, "sampler.nothing") is None
+
+
+def test_reading_a_run_keeps_agents_as_text(tmp_path):
+    (tmp_path / "run.yaml").write_text("experiment: linear\nrun: one\n")
+    (tmp_path / "metrics.csv").write_text(
+        "iteration,agent,metric,value,lo,hi\n0,0,w2,1.5,1.0,2.0\n0,average,w2,1.25,,\n"
+    )
+    measured = data.read(tmp_path / "run.yaml", tmp_path / "metrics.csv")
+    assert data.series(measured, "w2", 0, "test").value.tolist() == [1.5]
+    assert np.isnan(data.series(measured, "w2", "average", "test").lo).all()
+    assert measured.name == "linear/one"
+
+
+def test_pyplot_stays_out():
+    code = (
+        "import sys; from concord.figures import w2_curves, box_plots, networks;"
+        "heavy = {'matplotlib.pyplot', 'scipy', 'networkx', 'pandas'};"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    source = str(Path(style.__file__).parents[2])
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": source},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,265 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from made_up_runs import run, w2
+from matplotlib.figure import Figure
+
+from concord.errors import ConcordError
+from concord.figures import w2_curves
+from concord.figures.data import Measured, series
+from concord.parameters import build
+
+TOPOLOGIES = ["complete", "ring", "no_edges"]
+AGENTS = [0, 1, "average"]
+
+
+def draw(runs: list[Measured], **options: object) -> Figure:
+    return w2_curves.draw(build(w2_curves.Params, options, "x.yaml: figures.f"), runs)
+
+
+def shown(axes) -> dict:
+    """Lines that are not exact curves, floors or crosses, by label."""
+    return {line.get_label(): line for line in axes.lines if not line.get_label().startswith("_")}
+
+
+def legend(figure: Figure) -> list[str]:
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+@pytest.fixture
+def by_topology() -> list[Measured]:
+    return [w2(run(topology=t), AGENTS, seed=i) for i, t in enumerate(TOPOLOGIES)]
+
+
+def test_a_panel_per_topology_shows_the_table(by_topology):
+    figure = draw(by_topology, columns="topology", lines="agent", agents=AGENTS)
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles == ["(a) Complete", "(b) Ring", "(c) No edges"]
+    assert [axes.get_ylabel() for axes in figure.axes] == ["$W_2$ to the posterior", "", ""]
+    assert {axes.get_xlabel() for axes in figure.axes} == {"iteration $k$"}
+    assert len({axes.get_ylim() for axes in figure.axes}) == 1
+    for axes, measured in zip(figure.axes, by_topology, strict=True):
+        assert list(shown(axes)) == ["agent 0", "agent 1", "average"]
+        for agent, line in zip(AGENTS, shown(axes).values(), strict=True):
+            table = series(measured, "w2", agent, "test")
+            np.testing.assert_array_equal(line.get_xdata(), table.iteration)
+            np.testing.assert_array_equal(line.get_ydata(), table.value)
+    assert legend(figure) == [
+        "agent 0",
+        "agent 1",
+        "average",
+        "bootstrap interval",
+        "exact law",
+        "floor of 1000 exact draws",
+    ]
+
+
+def test_bands_exact_curves_and_floor(by_topology):
+    figure = draw(by_topology, columns="topology", agents=[1])
+    axes, measured = figure.axes[1], by_topology[1]
+    (band,) = axes.collections
+    corners = band.get_paths()[0].vertices
+    table = series(measured, "w2", 1, "test")
+    assert corners[:, 1].max() == table.hi.max()
+    assert corners[:, 1].min() == table.lo.min()
+    (exact,) = [line for line in axes.lines if line.get_label().startswith("_exact")]
+    np.testing.assert_array_equal(exact.get_ydata(), series(measured, "w2_exact", 1, "test").value)
+    (line,) = shown(axes).values()
+    assert exact.get_linewidth() < line.get_linewidth() / 2
+    assert exact.get_color() != line.get_color()
+    (floor,) = [line for line in axes.lines if line.get_label() == "_floor"]
+    assert list(floor.get_ydata()) == [0.026, 0.026]
+
+
+def test_exact_and_floor_can_be_left_out(by_topology):
+    figure = draw(by_topology, columns="topology", agents=[0], exact=False, floor=False)
+    assert [len(axes.lines) for axes in figure.axes] == [1, 1, 1]
+    assert legend(figure) == ["agent 0", "bootstrap interval"]
+
+
+def test_runs_without_intervals_have_no_band():
+    measured = w2(run(topology="ring"), [0], exact=False, floor=False)
+    measured.metrics[["lo", "hi"]] = np.nan
+    figure = draw([measured], agents=[0])
+    assert not figure.axes[0].collections
+    assert legend(figure) == ["agent 0"]
+
+
+def test_panels_of_different_kinds():
+    runs = [w2(run("batch", **{"sampler.batch_size": b}), [0]) for b in (5, 50)]
+    runs += [w2(run("step", **{"sampler.step_size": s}), [0]) for s in (0.001, 0.003, 0.009)]
+    runs += [w2(run("network", topology=t), [0]) for t in TOPOLOGIES]
+    figure = draw(
+        runs,
+        agents=[0],
+        share_y="none",
+        panels=[
+            {"title": "Batch", "select": {"experiment": "batch"}, "lines": "sampler.batch_size"},
+            {
+                "title": "Step",
+                "select": {"experiment": "step"},
+                "lines": "sampler.step_size",
+                "yscale": "log",
+                "ylim": [0.01, None],
+            },
+            {"title": "Network", "select": {"experiment": "network"}, "lines": "topology"},
+        ],
+    )
+    assert [axes.get_title(loc="left") for axes in figure.axes] == [
+        "(a) Batch",
+        "(b) Step",
+        "(c) Network",
+    ]
+    assert [axes.get_yscale() for axes in figure.axes] == ["linear", "log", "linear"]
+    assert figure.axes[1].get_ylim()[0] == 0.01
+    entries = [[t.get_text() for t in axes.get_legend().get_texts()] for axes in figure.axes]
+    assert entries == [
+        ["$b$ = 5", "$b$ = 50"],
+        [r"$\eta$ = 0.001", r"$\eta$ = 0.003", r"$\eta$ = 0.009"],
+        ["Complete", "Ring", "No edges"],
+    ]
+    assert legend(figure)[0] == "agent 0"
+
+
+def grid_runs() -> list[Measured]:
+    return [
+        w2(run(agents=n, topology=t, sampler=s), [0, "average"], iterations=20)
+        for n in (5, 20, 100)
+        for t in TOPOLOGIES
+        for s in ("de_sgld", "d_ula")
+        if (n, t) != (100, "complete")
+    ]
+
+
+def test_grid_of_rows_and_columns():
+    figure = draw(
+        grid_runs(),
+        rows="agents",
+        columns="topology",
+        lines="sampler",
+        agents=[0, "average"],
+        names={"de_sgld": "D-SGLD"},
+    )
+    assert len(figure.axes) == 9
+    assert [axes.get_visible() for axes in figure.axes] == [True] * 6 + [False, True, True]
+    assert figure.axes[4].get_title(loc="left") == "(e) Ring, $N$ = 20"
+    lines = shown(figure.axes[0])
+    assert list(lines) == [
+        "D-SGLD, agent 0",
+        "D-SGLD, average",
+        "D-ULA, agent 0",
+        "D-ULA, average",
+    ]
+    agent, average, other, _ = lines.values()
+    assert agent.get_color() == average.get_color() != other.get_color()
+    assert agent.get_linestyle() == "-"
+    assert average.get_linestyle() == "--"
+    assert legend(figure)[:4] == ["D-SGLD", "D-ULA", "agent 0", "average"]
+    # Below the panel that has no runs stands nothing: the one above carries the label.
+    assert [bool(axes.get_xlabel()) for axes in figure.axes[3:6]] == [True, False, False]
+    assert figure.axes[7].get_ylabel()
+
+
+def test_one_value_has_one_color_in_all_panels():
+    runs = [
+        w2(run(topology=t, sampler=s), [0])
+        for t, samplers in (("ring", ["new_one", "d_ula"]), ("complete", ["newer", "new_one"]))
+        for s in samplers
+    ]
+    ring, complete = draw(runs, columns="topology", lines="sampler", agents=[0]).axes
+    color = shown(ring)["NEW-ONE, agent 0"].get_color()
+    assert shown(complete)["NEW-ONE, agent 0"].get_color() == color
+    assert shown(complete)["NEWER, agent 0"].get_color() != color
+
+
+@pytest.mark.parametrize("yscale", ["linear", "log"])
+def test_a_diverged_run_stops_at_a_cross(yscale):
+    runs = [
+        w2(run(topology="ring", sampler="de_sgld"), [0]),
+        w2(run(topology="ring", sampler="d_ula"), [0], diverged_at=37, fraction=0.25),
+    ]
+    figure = draw(runs, lines="sampler", agents=[0], yscale=yscale)
+    (axes,) = figure.axes
+    assert shown(axes)["D-ULA, agent 0"].get_xdata()[-1] == 36
+    (cross,) = [line for line in axes.lines if line.get_label().startswith("_diverged")]
+    assert cross.get_marker() == "x"
+    assert list(cross.get_xdata()) == [37]
+    # It grew to a million: the cross stays in the panel, and the other curve is not pressed flat.
+    place = cross.get_transform().transform((37, cross.get_ydata()[0]))
+    assert axes.bbox.contains(*place)
+    assert axes.get_ylim()[1] < 100
+    assert [text.get_text() for text in axes.texts] == ["D-ULA diverged, $k$ = 37 (25 %)"]
+    assert "diverged (part of the chains)" in legend(figure)
+    # A curve that ends early does not shorten the axis.
+    assert axes.get_xlim()[1] > 150
+
+
+def test_a_curve_inside_the_panel_has_its_cross_at_its_end():
+    runs = [w2(run(topology="ring"), [0], diverged_at=3)]
+    (axes,) = draw(runs, agents=[0], ylim=[0, 100]).axes
+    (cross,) = [line for line in axes.lines if line.get_label().startswith("_diverged")]
+    assert cross.get_ydata()[0] == shown(axes)["agent 0"].get_ydata()[-1]
+    assert [text.get_text() for text in axes.texts] == ["diverged, $k$ = 3"]
+
+
+def test_a_run_that_diverges_at_once_is_drawn():
+    (axes,) = draw([w2(run(topology="ring"), [0], diverged_at=0)], agents=[0]).axes
+    assert any(line.get_label().startswith("_diverged") for line in axes.lines)
+
+
+def test_selection_sets_order(by_topology):
+    figure = draw(
+        by_topology, columns="topology", agents=[0], select={"topology": ["ring", "complete"]}
+    )
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["(a) Ring", "(b) Complete"]
+
+
+def test_missing_metric_names_figure_run_metric_and_remedy():
+    measured = w2(run("linear", topology="ring"), [0])
+    measured.metrics.loc[measured.metrics["metric"] == "w2", "metric"] = "other"
+    with pytest.raises(ConcordError) as caught:
+        draw([measured], agents=[0])
+    assert str(caught.value) == (
+        "figure w2_curves: run linear/topology=ring has no metric 'w2'; "
+        "add 'w2' to the metrics of experiment 'linear'"
+    )
+
+
+def test_missing_agent_says_which_there_are(by_topology):
+    with pytest.raises(ConcordError, match=r"agents 0, 1, average, not for 5; add it to record"):
+        draw(by_topology, columns="topology", agents=[5])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"agents": [0], "lines": "sampler"}, "would both be line sampler = de_sgld"),
+        ({"agents": [0]}, "would both be the panel"),
+        ({"agents": [0], "columns": "topolgy"}, "did you mean 'topology'"),
+        ({"agents": ["mean"], "columns": "topology"}, "'mean' is neither an index nor"),
+        ({"columns": "topology", "select": {"topology": "star"}}, "no run matches select"),
+        ({"columns": "topology", "ylim": [1, 0]}, "not in order"),
+        ({"columns": "topology", "ylim": [1]}, "not a pair"),
+        ({"columns": "topology", "panels": [{"title": "a"}]}, "keep one of them"),
+        (
+            {
+                "agents": [0],
+                "panels": [
+                    {"select": {"topology": "ring"}, "yscale": "log"},
+                    {"select": {"topology": "complete"}},
+                ],
+            },
+            "set share_y: none",
+        ),
+    ],
+)
+def test_mistakes_are_told(by_topology, options, message):
+    with pytest.raises(ConcordError, match=message) as caught:
+        draw(by_topology, **options)
+    assert str(caught.value).startswith("figure w2_curves: ")
+
+
+def test_no_runs_is_told():
+    with pytest.raises(ConcordError, match="no runs to draw"):
+        draw([])

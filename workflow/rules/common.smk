@@ -1,0 +1,132 @@
+# Loads and checks the configuration, and names files; no rule of its own.
+import shlex
+import sys
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+from snakemake.settings.types import DeploymentMethod
+
+SOURCE = Path(workflow.basedir, "src")
+if str(SOURCE) not in sys.path:
+    sys.path.insert(0, str(SOURCE))
+
+from concord.errors import ConcordError, nearest
+from concord.experiment import load_papers
+from concord.provenance import digest, module_files
+
+try:
+    CONFIG, PAPERS = load_papers(Path("config"), config)
+except ConcordError as error:
+    raise WorkflowError(str(error)) from None
+
+RESULTS = Path(CONFIG["results"], *["smoke"] * (CONFIG["scale"] == "smoke")).as_posix()
+SETTINGS = f"--scale {CONFIG['scale']} --seed {CONFIG['seed']}"
+ENVIRONMENT = "../../envs/concord.yaml"
+ANY_RUN = "{paper}/{experiment}/{run}"
+
+# Every command needs the package's source; a conda environment and a node of a cluster do not
+# inherit it. Without conda, jobs use the Python that runs Snakemake, whatever the shell's path says.
+CONDA = DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
+EXPORTS = {"PYTHONPATH": str(SOURCE)}
+if CONFIG["data_mirror"]:
+    EXPORTS["CONCORD_DATA_MIRROR"] = CONFIG["data_mirror"]
+PREFIX = "".join(f"export {name}={shlex.quote(text)}; " for name, text in EXPORTS.items())
+if not CONDA:
+    PREFIX += f"export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH; "
+shell.prefix(PREFIX)
+
+
+wildcard_constraints:
+    paper="[A-Za-z0-9]+",
+    experiment="[A-Za-z0-9_]+",
+    run="[^/]+",
+    name="[^/.]+",
+
+
+def refuse(message):
+    """Stop with one sentence, for a target that cannot be made."""
+    raise WorkflowError(message)
+
+
+def paper_of(wildcards):
+    """The paper a target belongs to."""
+    if wildcards.paper not in PAPERS:
+        refuse(f"there is no paper {wildcards.paper!r}; {nearest(wildcards.paper, PAPERS)}")
+    return PAPERS[wildcards.paper]
+
+
+def run_of(wildcards):
+    """The resolved run a target belongs to."""
+    paper = paper_of(wildcards)
+    try:
+        return paper.runs[wildcards.experiment, wildcards.run]
+    except KeyError:
+        known = [f"{experiment}/{run}" for experiment, run in paper.runs]
+        wanted = f"{wildcards.experiment}/{wildcards.run}"
+        refuse(f"{paper.path} has no run {wanted!r}; {nearest(wanted, known)}")
+
+
+def modules(*names):
+    """The package's files a command depends on: inputs, since Snakemake does not see imports."""
+    return [str(Path(file).relative_to(workflow.basedir)) for file in module_files(*names)]
+
+
+def kind_modules(wildcards):
+    """The files of a run's sampler and problem, and of what they import."""
+    run = run_of(wildcards).mapping
+    return modules(
+        f"concord.samplers.{run['sampler']['kind']}", f"concord.problems.{run['problem']['kind']}"
+    )
+
+
+def shown(section):
+    """An input function: the run.yaml and metrics.csv of every run a figure or table shows."""
+
+    def inputs(wildcards):
+        runs = entry_of(section, wildcards)[1]
+        return [
+            f"{RESULTS}/{run.folder}/{file}" for run in runs for file in ("run.yaml", "metrics.csv")
+        ]
+
+    return inputs
+
+
+def entry_of(section, wildcards):
+    """The entry of a figure or table in its paper's file, and the runs it shows."""
+    paper = paper_of(wildcards)
+    try:
+        return paper.output(section, wildcards.name), paper.output_runs(section, wildcards.name)
+    except ConcordError as error:
+        refuse(str(error))
+
+
+def entry_modules(section):
+    """An input function: the files of the kind of a figure or table."""
+    return lambda wildcards: modules(
+        f"concord.{section}.{entry_of(section, wildcards)[0]['kind']}", "concord.captions"
+    )
+
+
+def caption(section):
+    """A params function: what the report's caption template fills in."""
+
+    def parts(wildcards):
+        entry_of(section, wildcards)
+        return paper_of(wildcards).caption(section, wildcards.name)
+
+    return parts
+
+
+def entry_digest(section):
+    """A params function: changes when the entry itself changes (its runs are inputs)."""
+    return lambda wildcards: digest(entry_of(section, wildcards)[0])
+
+
+def outputs(keys):
+    """Every figure and table of the papers."""
+    files = []
+    for key in keys:
+        mapping = PAPERS[key].mapping
+        files += [f"{RESULTS}/{key}/figures/{name}.pdf" for name in mapping.get("figures", {})]
+        files += [f"{RESULTS}/{key}/tables/{name}.csv" for name in mapping.get("tables", {})]
+    return files

@@ -1,0 +1,20 @@
+# measure: the metrics of one run, with intervals.
+rule measure:
+    input:
+        run=f"{RESULTS}/{ANY_RUN}/run.yaml",
+        trace=f"{RESULTS}/{ANY_RUN}/trace.nc",
+        modules=modules("concord.metrics"),
+    output:
+        f"{RESULTS}/{ANY_RUN}/metrics.csv",
+    log:
+        f"{RESULTS}/logs/{ANY_RUN}/measure.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/{ANY_RUN}/measure.tsv"
+    conda:
+        ENVIRONMENT
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    shell:
+        "python -m concord measure {input.run:q} {input.trace:q} -o {output:q} 2> {log:q}"

@@ -1,0 +1,20 @@
+# sample: the draws and probes of one run.
+rule sample:
+    input:
+        run=f"{RESULTS}/{ANY_RUN}/run.yaml",
+        modules=modules("concord.chain", "concord.initial", "concord.streams"),
+        kinds=kind_modules,
+    output:
+        f"{RESULTS}/{ANY_RUN}/trace.nc",
+    log:
+        f"{RESULTS}/logs/{ANY_RUN}/sample.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/{ANY_RUN}/sample.tsv"
+    conda:
+        ENVIRONMENT
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    shell:
+        "python -m concord sample {input.run:q} -o {output:q} 2> {log:q}"
