@@ -18,7 +18,7 @@ include: "workflow/rules/draw.smk"
 rule reproduce:
     default_target: True
     input:
-        outputs(key for key in PAPERS if not PAPERS[key].downloads),
+        outputs(PAPERS, downloads=False),
 
 
 rule everything:

@@ -52,6 +52,9 @@ def _parser() -> argparse.ArgumentParser:
         sub.add_argument("--scale", choices=("paper", "smoke"), help="instead of the config's")
         sub.add_argument("--seed", type=int, help="instead of the config's")
 
+    def with_resources(sub: argparse.ArgumentParser) -> None:
+        sub.add_argument("--resources", type=Path, default=Path("resources"), help="data files")
+
     sub = command("check", _check, "check papers' files and list their runs")
     with_paper(sub)
     sub = command("resolve", _resolve, "write the run.yaml of one run")
@@ -62,10 +65,12 @@ def _parser() -> argparse.ArgumentParser:
     sub = command("sample", _sample, "sample a run.yaml and write its trace.nc")
     sub.add_argument("run", type=Path)
     sub.add_argument("-o", "--output", type=Path, required=True)
+    with_resources(sub)
     sub.add_argument("--progress", action="store_true", help="show a progress bar")
     sub = command("measure", _measure, "compute the metrics.csv of a trace.nc")
     sub.add_argument("run", type=Path)
     sub.add_argument("trace", type=Path)
+    with_resources(sub)
     sub.add_argument("-o", "--output", type=Path, required=True)
     for name, function, what in (
         ("draw", _draw, "draw a figure from metrics (.pdf .svg .png)"),
@@ -109,13 +114,13 @@ def _resolve(options: argparse.Namespace) -> None:
 def _sample(options: argparse.Namespace) -> None:
     from concord.stages.sample import sample
 
-    sample(options.run, options.output, options.progress)
+    sample(options.run, options.output, options.resources, options.progress)
 
 
 def _measure(options: argparse.Namespace) -> None:
     from concord.stages.measure import measure
 
-    measure(options.run, options.trace, options.output)
+    measure(options.run, options.trace, options.output, options.resources)
 
 
 def _draw(options: argparse.Namespace) -> None:

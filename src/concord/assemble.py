@@ -116,10 +116,25 @@ def _at(where: str, function: Any, *arguments: Any, **options: Any) -> Any:
         raise ConcordError(f"{where}: {error}") from None
 
 
-def build_problem(run: Mapping[str, Any], parts: Parts) -> Any:
-    """Draw or load the run's data: the same for every run of a paper that names this problem."""
+def build_problem(run: Mapping[str, Any], parts: Parts, resources: Path) -> Any:
+    """Draw or load the run's data: the same for every run of a paper that names this problem.
+
+    ``resources`` holds the data files, ``<data set>/<file>``.
+    """
 
     def stream(what: str) -> np.random.Generator:
         return streams.generator(run["seed"], what, run["paper"], run["problem"]["name"])
 
-    return parts.problem.build(parts.problem_params, run["agents"], parts.partition, stream)
+    return parts.problem.build(
+        parts.problem_params, run["agents"], parts.partition, stream, resources
+    )
+
+
+def data_sets(run: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of the data sets in config/datasets.yaml that the run's problem reads."""
+    kind, options = kind_and_options(run["problem"], "problem")
+    options.pop("name", None)
+    problem = plugin("problems", kind, "problem")
+    if not hasattr(problem, "needs"):
+        return ()
+    return problem.needs(build(problem.Params, options, "problem"))

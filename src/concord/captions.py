@@ -57,11 +57,21 @@ def markdown(parts: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
+_SHOWN = (
+    *("problem", "agents", "topology", "partition", "sampler"),
+    *("initial", "chains", "iterations", "seed"),
+)
+
+
 def _parameters(runs: Sequence[Mapping[str, Any]]) -> str:
     """Return the parameters of an experiment's runs; those that vary list their values."""
-    flat = [dict(_flatten({k: run[k] for k in _SHOWN = """
-    problem agents topology partition sampler initial chains iterations seed
-""".split()
+    flat = [dict(_flatten({key: run[key] for key in _SHOWN})) for run in runs]
+    keys = list(dict.fromkeys(key for mapping in flat for key in mapping))
+    texts = []
+    for key in keys:
+        values = list(dict.fromkeys(_text(m[key]) for m in flat if key in m))
+        texts.append(f"{key} {' | '.join(values)}")
+    return "; ".join(texts)
 
 
 def _flatten(mapping: Mapping[str, Any], prefix: str = "") -> Any:

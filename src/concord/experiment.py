@@ -146,11 +146,6 @@ class Paper:
         return self.mapping["experiments"]
 
     @property
-    def downloads(self) -> bool:
-        """Tell whether the paper needs data that are downloaded."""
-        return self.mapping["paper"].get("downloads", False)
-
-    @property
     def assumptions(self) -> dict[str, Any]:
         """Return the assumptions section."""
         return self.mapping.get("assumptions", {})

@@ -57,7 +57,8 @@ def w2(
             curve = 1.5 * np.exp(0.4 * k)
         noisy = np.hypot(curve, 0.025 + 0.006 * rng.standard_normal(k.size).cumsum() / 10)
         noisy *= 1 + 0.02 * rng.standard_normal(k.size)
-        if diverged_at is not None:
+        # The chains that stay still give a number: a wrong one, as the others are missing.
+        if diverged_at is not None and fraction == 1:
             noisy[k >= diverged_at] = np.inf
         low, high = noisy * 0.92, noisy * 1.09
         name = str(agent)

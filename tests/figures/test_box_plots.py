@@ -69,6 +69,12 @@ def test_boxes_are_the_table_at_equal_distance(runs):
     assert ends >= {*parts["whisker_lo"], *parts["whisker_hi"]}
 
 
+def test_an_iteration_that_was_not_recorded_is_told():
+    measured = counts(run("cancer", topology="ring"), [0], every=5)
+    with pytest.raises(ConcordError, match=r"no counts at iteration 3; record it, or .*0, 5, 10"):
+        draw([measured], iterations=[0, 3])
+
+
 def test_log_scale_and_limits(runs):
     figure = draw(runs, yscale="log", ylim=[5, 600])
     assert {axes.get_yscale() for axes in figure.axes} == {"log"}
@@ -79,7 +85,6 @@ def test_log_scale_and_limits(runs):
     ("options", "message"),
     [
         ({"agent": 1}, "for agents 0, 2, not for 1"),
-        ({"iterations": [0, 101]}, "no counts at iteration 101"),
         ({"columns": None}, "would both be"),
     ],
 )

@@ -10,6 +10,7 @@ SOURCE = Path(workflow.basedir, "src")
 if str(SOURCE) not in sys.path:
     sys.path.insert(0, str(SOURCE))
 
+from concord.assemble import data_sets
 from concord.errors import ConcordError, nearest
 from concord.experiment import load_papers
 from concord.provenance import digest, module_files
@@ -79,6 +80,11 @@ def kind_modules(wildcards):
     )
 
 
+def data_files(wildcards):
+    """The downloaded files that a run's problem reads."""
+    return [file for name in data_sets(run_of(wildcards).mapping) for file in DATA_FILES[name]]
+
+
 def shown(section):
     """An input function: the run.yaml and metrics.csv of every run a figure or table shows."""
 
@@ -122,11 +128,13 @@ def entry_digest(section):
     return lambda wildcards: digest(entry_of(section, wildcards)[0])
 
 
-def outputs(keys):
-    """Every figure and table of the papers."""
+def outputs(keys, downloads=True):
+    """Every figure and table of the papers; without downloads, those that need no data files."""
     files = []
-    for key in keys:
-        mapping = PAPERS[key].mapping
-        files += [f"{RESULTS}/{key}/figures/{name}.pdf" for name in mapping.get("figures", {})]
-        files += [f"{RESULTS}/{key}/tables/{name}.csv" for name in mapping.get("tables", {})]
+    for paper in map(PAPERS.get, keys):
+        for section, suffix in (("figures", "pdf"), ("tables", "csv")):
+            for name in paper.mapping.get(section, {}):
+                runs = paper.output_runs(section, name)
+                if downloads or not any(data_sets(run.mapping) for run in runs):
+                    files.append(f"{RESULTS}/{paper.key}/{section}/{name}.{suffix}")
     return files

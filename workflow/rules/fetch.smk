@@ -10,13 +10,13 @@ except ConcordError as error:
 
 # What a rule that reads a data set has as input: DATA_FILES["mnist"].
 DATA_FILES = {
-    dataset: [f"resources/{dataset}/{file}" for file in entry["files"]]
+    dataset: [f"resources/{dataset}/{file}" for file in entry.files]
     for dataset, entry in DATASETS.items()
 }
 DATA_SHA256 = {
-    f"{dataset}/{file}": facts["sha256"]
+    f"{dataset}/{file}": facts.sha256
     for dataset, entry in DATASETS.items()
-    for file, facts in entry["files"].items()
+    for file, facts in entry.files.items()
 }
 
 

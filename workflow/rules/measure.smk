@@ -4,6 +4,7 @@ rule measure:
         run=f"{RESULTS}/{ANY_RUN}/run.yaml",
         trace=f"{RESULTS}/{ANY_RUN}/trace.nc",
         modules=modules("concord.metrics"),
+        data=data_files,
     output:
         f"{RESULTS}/{ANY_RUN}/metrics.csv",
     log:

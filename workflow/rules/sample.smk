@@ -4,6 +4,7 @@ rule sample:
         run=f"{RESULTS}/{ANY_RUN}/run.yaml",
         modules=modules("concord.chain", "concord.initial", "concord.streams"),
         kinds=kind_modules,
+        data=data_files,
     output:
         f"{RESULTS}/{ANY_RUN}/trace.nc",
     log:

@@ -93,7 +93,7 @@ def label(cells: Sequence[Cell], panels: Sequence[Axes], share: str, x: str, y: 
     for cell, axes in zip(cells, panels, strict=True):
         below = [c for c in cells if c.column == cell.column and c.row > cell.row and c.runs]
         left = [c for c in cells if c.row == cell.row and c.column < cell.column and c.runs]
-        if cell.row == max(c.row for c in cells):
+        if not below:
             axes.set_xlabel(x)
         if not left:
             axes.set_ylabel(y)

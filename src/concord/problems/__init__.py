@@ -2,8 +2,10 @@
 
 A problem module holds ``Params`` (a frozen dataclass of ``parameters.param`` fields),
 ``check(params, agents)``, which refuses an impossible combination before anything runs, and
-``build(params, agents, partition, stream)``, which draws or loads the data and returns a
-``Problem``. Modules are found by their file name; there is no other list of them.
+``build(params, agents, partition, stream, resources)``, which draws the data from
+``stream("data")`` or loads them from the folder ``resources`` and returns a ``Problem``. If it
+reads downloaded data, ``needs(params)`` names the data sets. Modules are found by their file name;
+there is no other list of them.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ prior in the potentials, as gurbuzbalaban2021 prints them in section 5.1), or 1.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -51,7 +52,9 @@ def check(params: Params, agents: int) -> None:
         )
 
 
-def build(params: Params, agents: int, partition: Partition, stream: Stream) -> LinearRegression:
+def build(
+    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+) -> LinearRegression:
     """Draw the parameter from the prior, then features and observations, and split the points.
 
     The pool of points depends on ``stream("data")`` alone, so that every number of agents and

@@ -12,6 +12,7 @@ each agent: 1/N (split), 0 (omitted) or 1 (whole; gurbuzbalaban2021, section 5.2
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -62,7 +63,9 @@ def check(params: Params, agents: int) -> None:
         )
 
 
-def build(params: Params, agents: int, partition: Partition, stream: Stream) -> LogisticRegression:
+def build(
+    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+) -> LogisticRegression:
     """Draw or load the points and split them over the agents.
 
     Synthetic labels are Bernoulli with logit x^T X_j + delta_j. A data set's features are

@@ -14,7 +14,7 @@ from concord.files import whole
 from concord.stages import load_run
 
 
-def measure(run_path: Path, trace_path: Path, output: Path) -> None:
+def measure(run_path: Path, trace_path: Path, output: Path, resources: Path) -> None:
     """Compute the metrics a run asks for and write them as one long table.
 
     Raises
@@ -34,7 +34,7 @@ def measure(run_path: Path, trace_path: Path, output: Path) -> None:
 
     measurement = metrics.Measurement(
         trace=trace,
-        problem=build_problem(run, parts),
+        problem=build_problem(run, parts, resources),
         topology=parts.topology,
         sampler=parts.sampler,
         sampler_params=parts.sampler_params,
