@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,30 +11,9 @@ from typing import Any
 import numpy as np
 
 from concord import chain, initial, partition, streams, topology
-from concord.errors import ConcordError, nearest, short
+from concord.errors import ConcordError, short
 from concord.parameters import build
-
-
-@cache
-def kinds(package: str) -> tuple[str, ...]:
-    """Return the kinds of a package of plug-ins ("samplers", "problems", ...): its modules."""
-    folder = Path(__file__).parent / package
-    names = [m.name for m in pkgutil.iter_modules([str(folder)])]
-    return tuple(sorted(name for name in names if not name.startswith("_")))
-
-
-def plugin(package: str, kind: Any, where: str) -> ModuleType:
-    """Import the module of a kind, or raise with the nearest kind there is."""
-    available = [k for k in kinds(package) if k not in NOT_KINDS.get(package, ())]
-    if kind not in available:
-        raise ConcordError(
-            f"{where}.kind: there is no {package.rstrip('s')} {kind!r}; {nearest(kind, available)}"
-        )
-    return importlib.import_module(f"concord.{package}.{kind}")
-
-
-# Modules of a plug-in package that are not kinds themselves.
-NOT_KINDS = {"figures": ("style", "data")}
+from concord.plugins import plugin
 
 
 def kind_and_options(mapping: Any, where: str) -> tuple[Any, dict[str, Any]]:

@@ -23,10 +23,11 @@ from pathlib import Path
 from typing import Any
 
 from concord import captions, metrics
-from concord.assemble import assemble, plugin
+from concord.assemble import assemble
 from concord.errors import ConcordError, nearest, short
 from concord.files import load_yaml
 from concord.parameters import build, param
+from concord.plugins import plugin
 
 SCHEMAS = Path(__file__).parents[2] / "workflow" / "schemas"
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")

@@ -35,6 +35,7 @@ def test_a_panel_per_topology_on_one_axis(runs):
     ]
     assert figure.axes[0].get_ylabel() == "misclassified\n(of 569 points)"
     assert len({axes.get_ylim() for axes in figure.axes}) == 1
+    assert figure.axes[0].get_ylim()[0] <= 0
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
     assert labels == ["median, agent 0", "extremes over chains"]
 

@@ -72,6 +72,16 @@ def test_bands_exact_curves_and_floor(by_topology):
     assert list(floor.get_ydata()) == [0.026, 0.026]
 
 
+def test_estimates_of_one_floor_are_drawn_once():
+    runs = [w2(run(sampler=s), [0]) for s in ("d_ula", "de_sgld", "admm")]
+    for measured, floor in zip(runs, (0.026, 0.0262, 0.05), strict=True):
+        table = measured.metrics
+        table.loc[table["metric"] == "w2_floor", "value"] = floor
+    (axes,) = draw(runs, lines="sampler", agents=[0]).axes
+    floors = [line.get_ydata()[0] for line in axes.lines if line.get_label() == "_floor"]
+    assert floors == [0.026, 0.05]
+
+
 def test_exact_and_floor_can_be_left_out(by_topology):
     figure = draw(by_topology, columns="topology", agents=[0], exact=False, floor=False)
     assert [len(axes.lines) for axes in figure.axes] == [1, 1, 1]

@@ -80,6 +80,12 @@ def kind_modules(wildcards):
     )
 
 
+def metric_modules(wildcards):
+    """The files of the metrics a run asks for."""
+    names = run_of(wildcards).mapping["metrics"]
+    return modules("concord.metrics", *(f"concord.metrics.{name}" for name in names))
+
+
 def data_files(wildcards):
     """The downloaded files that a run's problem reads."""
     return [file for name in data_sets(run_of(wildcards).mapping) for file in DATA_FILES[name]]

@@ -3,7 +3,7 @@ rule measure:
     input:
         run=f"{RESULTS}/{ANY_RUN}/run.yaml",
         trace=f"{RESULTS}/{ANY_RUN}/trace.nc",
-        modules=modules("concord.metrics"),
+        modules=metric_modules,
         data=data_files,
     output:
         f"{RESULTS}/{ANY_RUN}/metrics.csv",

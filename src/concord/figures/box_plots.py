@@ -99,6 +99,8 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
             if params.yscale == "log":
                 ax.set_yscale("log")
             ax.set_ylim(low, high)
+            if params.yscale == "linear" and low is None:
+                ax.set_ylim(min(0, ax.get_ylim()[0]), None)
             if params.yscale == "log":
                 style.plain_log_axis(ax)
     of = f"\n(of {params.points} points)" if params.points else ""

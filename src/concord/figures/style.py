@@ -83,13 +83,13 @@ ORDERED = ("#46327E", "#365C8D", "#277F8E", "#1FA187", "#4AC16D", "#8BD646")
 
 SAMPLERS = {
     "de_sgld": (BLUE, "o"),
-    "de_sghmc": (SKY, "s"),
+    "de_sghmc": (PURPLE, "s"),
     "d_ula": (GREEN, "^"),
     "admm": (ORANGE, "D"),
     "c_admm": (ORANGE, "D"),
     "d_admms": (VERMILLION, "v"),
     "c_ula": (BLACK, "P"),
-    "gossip_ula": (PURPLE, "X"),
+    "gossip_ula": (SKY, "X"),
     "sgd": (GRAY, "o"),
 }
 TOPOLOGIES = {
@@ -222,7 +222,7 @@ def plain_log_axis(axes: Axes) -> None:
     if low >= 1e-3 and high <= 1e5:
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.yaxis.set_minor_formatter(NullFormatter())
-        if high / low < 30:
+        if high / low < 100:
             axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
 
 

@@ -295,13 +295,20 @@ def _linestyle(agent: int | str, agents: Sequence[int | str]) -> Any:
 
 
 def _floors(curves: Sequence[_Curve]) -> list[tuple[float, int]]:
-    """Return the different floors of a panel, each with the number of draws it is for."""
+    """Return the floors of a panel, each with its number of draws.
+
+    Runs estimate the floor of one posterior each for itself; estimates that agree to 5 % are drawn
+    once.
+    """
     floors: dict[float, int] = {}
     for curve in curves:
         table = curve.run.metrics
         rows = table[(table["metric"] == "w2_floor").to_numpy()]
-        if not rows.empty:
-            floors.setdefault(float(rows["value"].iloc[0]), int(curve.run.run.get("chains", 0)))
+        if rows.empty:
+            continue
+        value = float(rows["value"].iloc[0])
+        if not any(math.isclose(value, other, rel_tol=0.05) for other in floors):
+            floors[value] = int(curve.run.run["chains"])
     return list(floors.items())
 
 
@@ -389,7 +396,8 @@ def _bounds(panels: Sequence[_Panel], log: bool) -> tuple[float, float]:
     low, high = known.min(), np.nanmax(np.concatenate([known, *tops]))
     if log:
         return low / 1.3, high * (30 if diverged else 1.3)
-    return 0.0, high * (1.6 if diverged else 1.05)
+    # A little below 0, so that curves near it are seen in full.
+    return -0.02 * high, high * (1.6 if diverged else 1.05)
 
 
 def _note_divergence(panel: _Panel, axes: Axes) -> None:

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from concord import captions
-from concord.assemble import plugin
 from concord.experiment import Paper
 from concord.figures.data import Measured, is_smoke, read
 from concord.files import whole
 from concord.parameters import build
+from concord.plugins import plugin
 from concord.provenance import describe
 
 

@@ -1,0 +1,106 @@
+"""Metrics: long-format tables computed from a trace, with an interval wherever chance enters.
+
+A run lists the families it wants, each a module with ``rows(measurement)``; rows have the columns
+iteration, agent, metric, value, lo, hi. Agents are numbers, ``average`` (the network average) or
+``network``. Numbers that involve no chance have no interval.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from concord.chain import Trace
+from concord.errors import ConcordError, nearest
+from concord.plugins import kinds, plugin
+
+COLUMNS = ("iteration", "agent", "metric", "value", "lo", "hi")
+REPLICATES = 200
+LEVEL = 0.95
+
+Row = tuple[int, str, str, float, float | None, float | None]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What a metric may read: the trace, and the run it came from.
+
+    sampler, sampler_params
+        The sampler's module and parameters.
+    initial
+        Law of x^(0).
+    stream
+        Stream of random numbers for resampling, by label.
+    """
+
+    trace: Trace
+    problem: Any
+    topology: Any
+    sampler: Any
+    sampler_params: Any
+    initial: Any
+    iterations: int
+    stream: Callable[[str], np.random.Generator]
+
+    @property
+    def agents(self) -> list[str]:
+        """Return the recorded agents, as they stand in tables."""
+        return [str(agent) for agent in self.trace.agent]
+
+
+def check(families: Sequence[str], where: str) -> None:
+    """Refuse a family that does not exist."""
+    for number, family in enumerate(families):
+        if family not in kinds("metrics"):
+            raise ConcordError(
+                f"{where}[{number}]: there is no metric {family!r}; "
+                f"{nearest(family, kinds('metrics'))}"
+            )
+
+
+def measure(families: Sequence[str], measurement: Measurement) -> list[Row]:
+    """Return the rows of all families, and of divergence, which every run reports."""
+    rows = list(_diverged(measurement))
+    for family in families:
+        rows += plugin("metrics", family, "metrics").rows(measurement)
+    return rows
+
+
+def to_csv(rows: Sequence[Row]) -> str:
+    """Return the table as text; numbers in their shortest form that reads back exactly."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for iteration, agent, metric, *numbers in rows:
+        writer.writerow(
+            [int(iteration), agent, metric, *("" if n is None else repr(float(n)) for n in numbers)]
+        )
+    return text.getvalue()
+
+
+def _diverged(m: Measurement) -> Iterator[Row]:
+    """Fraction of chains that left the finite range, and the first iteration at which one did."""
+    at = m.trace["diverged_at"]
+    gone = at[at >= 0]
+    yield m.iterations, "network", "diverged", gone.size / at.size, None, None
+    if gone.size:
+        yield int(gone.min()), "network", "diverged_first", gone.min(), None, None
+
+
+def mean_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the mean over chains (first axis) and the ends of its 95 % normal interval."""
+    mean = values.mean(axis=0)
+    spread = values.std(axis=0, ddof=min(1, len(values) - 1))
+    half = 1.959963984540054 * spread / np.sqrt(len(values))
+    return mean, mean - half, mean + half
+
+
+def percentile_interval(resampled: np.ndarray) -> tuple[float, float]:
+    """Return the ends of the central interval of resampled values."""
+    lo, hi = np.percentile(resampled, [50 * (1 - LEVEL), 50 * (1 + LEVEL)])
+    return float(lo), float(hi)

@@ -1,0 +1,14 @@
+"""Disagreement within a network: mean over chains of sum_i |x_i - average|^2 / N."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from concord.metrics import Measurement, Row, mean_interval
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield the mean over chains with a normal interval, at every recorded iteration."""
+    mean, lo, hi = mean_interval(m.trace["consensus_error"])
+    for row, k in enumerate(m.trace.draw):
+        yield k, "network", "consensus_error", mean[row], lo[row], hi[row]

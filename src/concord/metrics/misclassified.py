@@ -1,0 +1,46 @@
+"""Number of misclassified points, as a distribution over chains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from concord.metrics import REPLICATES, Measurement, Row, percentile_interval
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield box-plot statistics over chains, and the mean.
+
+    Whiskers reach the outermost chain within 1.5 interquartile ranges of the box. Median and mean
+    carry bootstrap intervals over chains.
+    """
+    counts = m.trace["misclassified"]
+    chains = counts.shape[0]
+    chosen = m.stream("misclassified").integers(0, chains, size=(REPLICATES, chains))
+    for column, agent in enumerate(m.agents):
+        for row, k in enumerate(m.trace.draw):
+            values = np.sort(counts[:, row, column])
+            q25, median, q75 = np.percentile(values, [25, 50, 75])
+            reach = 1.5 * (q75 - q25)
+            inside = values[(values >= q25 - reach) & (values <= q75 + reach)]
+            resampled = values[chosen]
+            plain = {
+                "min": values[0],
+                "whisker_lo": min(inside[0], q25),
+                "q25": q25,
+                "q75": q75,
+                "whisker_hi": max(inside[-1], q75),
+                "max": values[-1],
+            }
+            for name, value in plain.items():
+                yield k, agent, f"misclassified_{name}", value, None, None
+            interval = percentile_interval(np.median(resampled, axis=1))
+            yield k, agent, "misclassified_median", median, *interval
+            yield (
+                k,
+                agent,
+                "misclassified_mean",
+                values.mean(),
+                *percentile_interval(resampled.mean(axis=1)),
+            )

@@ -1,0 +1,34 @@
+"""Plug-ins by file name: samplers, problems, metrics, figure and table kinds."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from concord.errors import ConcordError, nearest
+
+
+@cache
+def kinds(package: str) -> tuple[str, ...]:
+    """Return the kinds of a package of plug-ins ("samplers", "problems", ...): its modules."""
+    folder = Path(__file__).parent / package
+    names = [m.name for m in pkgutil.iter_modules([str(folder)])]
+    return tuple(sorted(name for name in names if not name.startswith("_")))
+
+
+def plugin(package: str, kind: Any, where: str) -> ModuleType:
+    """Import the module of a kind, or raise with the nearest kind there is."""
+    available = [k for k in kinds(package) if k not in NOT_KINDS.get(package, ())]
+    if kind not in available:
+        raise ConcordError(
+            f"{where}.kind: there is no {package.rstrip('s')} {kind!r}; {nearest(kind, available)}"
+        )
+    return importlib.import_module(f"concord.{package}.{kind}")
+
+
+# Modules of a plug-in package that are not kinds themselves.
+NOT_KINDS = {"figures": ("style", "data")}
