@@ -78,7 +78,7 @@ class Panel:
     select: dict | None = param("runs of this panel: {label: value or [values]}", default=None)
     lines: str | None = param("'agent', or the label that colors tell apart", default=None)
     agents: tuple[int | str, ...] | None = param("agents drawn: indices, 'average'", default=None)
-    yscale: str | None = param("scale of W2", default=None, choices=("linear", "log", None))
+    yscale: str | None = param("scale of W2", default=None, choices=("linear", "log"))
     ylim: tuple[float | None, ...] | None = param("[low, high] of W2", default=None)
 
 
@@ -230,6 +230,8 @@ def _curves(
     scope: Sequence[Measured],
     params: Params,
 ) -> list[_Curve]:
+    if not agents:
+        raise ConcordError(f"figure {KIND}: agents: [] names no agent; give at least one")
     for agent in agents:
         if isinstance(agent, str) and agent != AVERAGE:
             raise ConcordError(
