@@ -153,14 +153,17 @@ def _boxes(axes: Axes, run: Measured, params: Params, color: str) -> bool:
 
 
 def _rows(run: Measured, counts: Series, iterations: tuple[int, ...] | None) -> list[int]:
-    """Return the rows that get a box: those asked for, else about ten, first and last included."""
+    """Return the rows that get a box: those asked for, else about ten, first and last included.
+
+    Iterations that the run did not reach (at smoke scale) are left out.
+    """
     if iterations is None:
         last = len(counts.iteration) - 1
         if last < BOXES:
             return list(range(last + 1))
         return [round(i * last / (BOXES - 1)) for i in range(BOXES)]
     rows = []
-    for k in iterations:
+    for k in (k for k in iterations if k <= run.run["iterations"]):
         found = np.flatnonzero(counts.iteration == k)
         if not found.size:
             raise ConcordError(

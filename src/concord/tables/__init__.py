@@ -27,7 +27,8 @@ class Table:
     def markdown(self) -> str:
         """Return the table as Markdown, numbers to four digits."""
         lines = [self.columns, ["---"] * len(self.columns), *self.rows]
-        return "".join("| " + " | ".join(_text(cell) for cell in row) + " |\n" for row in lines)
+        cells = [[_text(cell).replace("|", r"\|") for cell in line] for line in lines]
+        return "".join("| " + " | ".join(line) + " |\n" for line in cells)
 
 
 def _text(cell: Any) -> str:

@@ -1,10 +1,12 @@
-"""Metrics at the last recorded iteration (or another one), one row per run, agent and metric."""
+"""Metrics at the last recorded iteration, or at others, of every run and agent."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
 
 from concord.errors import ConcordError, nearest
 from concord.figures.data import Measured
@@ -16,43 +18,67 @@ from concord.tables import Table
 class Params:
     """Options of a table of final values."""
 
-    metrics: tuple[str, ...] = param("names of the metrics shown")
+    metrics: tuple[str, ...] = param("names of the metrics shown; patterns such as theorem2.* too")
     agents: tuple[int | str, ...] | None = param(
         "agents shown: indices, average or network; none: all", default=None
     )
-    iteration: int | None = param("iteration shown; none: the last", default=None, minimum=0)
+    iterations: tuple[int, ...] | None = param(
+        "iterations shown; none: the last of each metric", default=None, minimum=0
+    )
+    layout: str = param(
+        "long: one row per value, with its interval; wide: one column per metric, without",
+        default="long",
+        choices=("long", "wide"),
+    )
 
 
 def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     """Return the table; the columns before agent are the runs' labels."""
     labels = list(dict.fromkeys(label for run in runs for label in run.run["labels"]))
+    keys = ["experiment", *labels, "agent", "iteration"]
+    entries = [
+        (_key(run, labels, row), row["metric"], row) for run in runs for row in _rows(run, params)
+    ]
+    if params.layout == "wide":
+        metrics = list(dict.fromkeys(metric for _, metric, _ in entries))
+        wide: dict[tuple[Any, ...], dict[str, float]] = {}
+        for key, metric, row in entries:
+            wide.setdefault(key, {})[metric] = row["value"]
+        rows = [[*key, *(values.get(name) for name in metrics)] for key, values in wide.items()]
+        return Table([*keys, *metrics], rows)
+    rows = [
+        [*key, metric, row["value"], _end(row["lo"]), _end(row["hi"])]
+        for key, metric, row in entries
+    ]
+    return Table([*keys, "metric", "value", "lo", "hi"], rows)
+
+
+def _key(run: Measured, labels: Sequence[str], row: dict[str, Any]) -> tuple[Any, ...]:
+    values = [run.run["labels"].get(label) for label in labels]
+    return run.run["experiment"], *values, row["agent"], int(row["iteration"])
+
+
+def _rows(run: Measured, params: Params) -> list[dict[str, Any]]:
+    """Return the rows of a run that the table shows, metric by metric."""
     wanted = None if params.agents is None else {str(agent) for agent in params.agents}
-    rows = []
-    for run in runs:
-        table = run.metrics
-        for metric in params.metrics:
-            chosen = table[table["metric"] == metric]
-            if chosen.empty:
-                raise ConcordError(
-                    f"table final_values: {run.name} has no metric {metric!r}; "
-                    f"{nearest(metric, table['metric'].unique())}"
-                )
-            last = chosen["iteration"].max() if params.iteration is None else params.iteration
-            for row in chosen[chosen["iteration"] == last].to_dict("records"):
-                if wanted is None or row["agent"] in wanted:
-                    cells = [run.run["labels"].get(label) for label in labels]
-                    lo, hi = (None if math.isnan(end) else end for end in (row["lo"], row["hi"]))
-                    rows.append(
-                        [
-                            run.run["experiment"],
-                            *cells,
-                            row["agent"],
-                            metric,
-                            int(last),
-                            row["value"],
-                            lo,
-                            hi,
-                        ]
-                    )
-    columns = ["experiment", *labels, "agent", "metric", "iteration", "value", "lo", "hi"]
-    return Table(columns, rows)
+    available = list(dict.fromkeys(run.metrics["metric"]))
+    chosen = []
+    for pattern in params.metrics:
+        names = [name for name in available if name == pattern or fnmatchcase(name, pattern)]
+        if not names:
+            raise ConcordError(
+                f"table final_values: {run.name} has no metric {pattern!r}; "
+                f"{nearest(pattern, available)}"
+            )
+        for name in names:
+            rows = run.metrics[run.metrics["metric"] == name]
+            shown = params.iterations or [rows["iteration"].max()]
+            rows = rows[rows["iteration"].isin(shown)]
+            chosen += [
+                row for row in rows.to_dict("records") if wanted is None or row["agent"] in wanted
+            ]
+    return chosen
+
+
+def _end(value: float) -> float | None:
+    return None if math.isnan(value) else value

@@ -1,0 +1,32 @@
+"""Lemma 12 of gurbuzbalaban2021: the conditions under which DE-SGHMC's moments stay bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from concord import theory
+from concord.metrics import Measurement, Row
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield for every condition its value and whether it holds (1) or not (0)."""
+    curvature = np.linalg.eigvalsh(m.problem.gram)
+    conditions = theory.lemma12(
+        m.sampler_params.step_size.initial,
+        m.sampler_params.friction,
+        float(curvature.min()),
+        float(curvature.max()),
+        float(np.linalg.eigvalsh(m.topology.metropolis().dense()).min()),
+    )
+    for condition in conditions:
+        yield (
+            m.iterations,
+            "network",
+            f"lemma12.{condition.name}.value",
+            condition.value,
+            None,
+            None,
+        )
+        yield m.iterations, "network", f"lemma12.{condition.name}", condition.holds, None, None

@@ -1,0 +1,50 @@
+"""The exact stationary law of an affine sampler on a Gaussian problem, against the posterior."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from concord import exact
+from concord.errors import ConcordError
+from concord.gaussian import w2
+from concord.metrics import Measurement, Row
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield, per recorded agent and for the average, how far the stationary law is.
+
+    stationary_w2: distance to the posterior. stationary_trace: trace of the covariance over the
+    posterior's. stationary_bias: distance of the means in posterior standard deviations, the
+    largest over directions. spectral_radius: of the update, conserved quantities apart; where it
+    is 1 or more there is no stationary law and the others are infinite.
+    """
+    if not hasattr(m.sampler, "affine") or m.problem.posterior is None:
+        raise ConcordError("metric stationary needs an affine sampler on a Gaussian problem")
+    update = m.sampler.affine(m.problem, m.topology, m.sampler_params)
+    step = update.at(m.iterations)
+    agents, dim = m.problem.agents, m.problem.dim
+    mean0, cov0 = exact.initial(agents, dim, m.initial.moments(dim), *update.auxiliary)
+    yield (
+        *(m.iterations, "network", "spectral_radius"),
+        *(exact.spectral_radius(exact.restrict(step)[0].matrix), None, None),
+    )
+    law = exact.stationary(step, mean0, cov0)
+    each = None if law is None else exact.marginals(*law, agents, dim)
+    for agent in (*m.trace.agent.tolist(), "average"):
+        if each is None:
+            values = [np.inf] * 3
+        elif agent == "average":
+            values = _compare(each[2], each[3], m)
+        else:
+            values = _compare(each[0][agent], each[1][agent], m)
+        for name, value in zip(("w2", "trace", "bias"), values, strict=True):
+            yield m.iterations, str(agent), f"stationary_{name}", value, None, None
+
+
+def _compare(mean: np.ndarray, cov: np.ndarray, m: Measurement) -> list[float]:
+    target = m.problem.posterior
+    difference = mean - target.mean
+    bias = np.sqrt(difference @ np.linalg.solve(target.cov, difference))
+    return [float(w2(mean, cov, target)), float(np.trace(cov) / np.trace(target.cov)), float(bias)]

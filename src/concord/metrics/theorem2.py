@@ -1,0 +1,47 @@
+"""Theorem 2 of gurbuzbalaban2021: its bound and constants, beside the exact law it bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from concord import theory
+from concord.errors import ConcordError
+from concord.gaussian import w2
+from concord.metrics import Measurement, Row
+from concord.metrics.w2 import exact_law
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield bound and exact average W2 at every recorded iteration, and every constant.
+
+    theorem2_bound is the printed bound on (1/N) sum_i W2(law of x_i, posterior), infinite where a
+    condition fails; theorem2_rederived the bound with Lemma 7's transient as its proof gives it;
+    w2_exact_mean what both bound. theorem2.<name> are the constants, and theorem2.<condition> is 1
+    where a condition holds, 0 where it does not.
+    """
+    law = exact_law(m)
+    if law is None or not m.sampler_params.step_size.constant:
+        raise ConcordError(
+            "metric theorem2 needs DE-SGLD with a constant step on linear regression"
+        )
+    theorem = theory.theorem2(
+        m.problem.gram,
+        m.problem.shift,
+        np.linalg.eigvalsh(m.topology.metropolis().dense()),
+        m.sampler_params.step_size.initial,
+        m.initial.mean,
+        m.initial.sd,
+        m.trace.draw,
+    )
+    mean = w2(law.mean, law.cov, m.problem.posterior).mean(axis=1)
+    for row, k in enumerate(m.trace.draw):
+        yield k, "network", "w2_exact_mean", mean[row], None, None
+        yield k, "network", "theorem2_bound", theorem.bound[row], None, None
+        yield k, "network", "theorem2_rederived", theorem.rederived[row], None, None
+    for name, value in theorem.constants.items():
+        yield m.iterations, "network", f"theorem2.{name}", value, None, None
+    for condition in theorem.conditions:
+        name = f"theorem2.{condition.name}"
+        yield m.iterations, "network", name, float(condition.holds), None, None
