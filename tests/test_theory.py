@@ -281,7 +281,3 @@ def test_asymptotic_error_falls_at_least_as_remark3_says():
         errors.append(w2(means, covs, posterior).mean())
     # The law of a nondegenerate Gaussian moves smoothly with eta: the exponent is 1, above 1/2.
     assert theory.step_exponent(np.array(errors), steps) == pytest.approx(1, abs=0.02)
-
-
-def test_errata_name_their_paper():
-    assert all(key.startswith("gurbuzbalaban2021.") and text for key, text in theory.ERRATA.items())

@@ -6,34 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# Slips in print: not repeated below, or good to know when reading the bounds.
-ERRATA = {
-    "gurbuzbalaban2021.theorem2.exponent": (
-        "Theorem 2 prints the transient of the average with r = 1 - eta mu (1 - eta L/2) to the "
-        "first power; Lemma 7, from which it comes, has r^k. With the first power the term under "
-        "the root is negative at k = 0 whenever gamma_bar < r."
-    ),
-    "gurbuzbalaban2021.lemma7.factor": (
-        "The proof of Lemma 7 drops the factor eta (eta + (1 + eta L)^2 / (mu (1 - eta L/2))) from "
-        "its transient when it sums the recursion, and counts one power of gamma_bar too many, so "
-        "that on a complete graph (gamma_bar = 0) the transient vanishes."
-    ),
-    "gurbuzbalaban2021.lemma8.constants": (
-        "Lemma 8 calls f/N (mu/N)-strongly convex and (L/N)-smooth; a mean of mu-strongly convex, "
-        "L-smooth f_i is itself mu-strongly convex and L-smooth. The rate 1 - mu eta uses the "
-        "latter; with it the step size may be at most 2/(mu + L), not 2N/(mu + L). Theorem 2's "
-        "own condition is stricter than both."
-    ),
-    "gurbuzbalaban2021.gamma_bar": (
-        "(3.9) lets gamma_bar be 1; Theorem 2 divides by 1 - gamma_bar and needs a connected graph."
-    ),
-    "gurbuzbalaban2021.lemma12.reference": (
-        "The proof of Lemma 12 refers to (3.14) for c_1; it is (4.11). Lemma 12 asks for gamma in "
-        "(0, 1/eta) and beta = 1 - gamma eta in [0, 1), which differ at gamma = 1/eta."
-    ),
-}
-
-
 @dataclass(frozen=True)
 class Condition:
     """One condition of a theorem: its name, the inequality with numbers, its value, the verdict."""
@@ -58,7 +30,8 @@ class Theorem2:
         Upper bound of the agents' average W2 to the posterior at each iteration asked for; inf at
         all of them if a condition fails, since nothing is then claimed.
     rederived
-        The same bound with Lemma 7's transient as its proof's recursion gives it (``ERRATA``).
+        The same bound with Lemma 7's transient as its proof's recursion gives it (the paper's file
+        lists the slip under errata).
     limit
         The bound as k grows.
     """
@@ -100,7 +73,7 @@ def theorem2(
         + 2 sqrt(2 d eta)/sqrt(1 - g^2)
 
     where g = gamma_bar, the second largest modulus of W's eigenvalues (3.9), and D, C_1 and Cbar_1
-    are (3.13)-(3.15). The power of r is Lemma 7's; Theorem 2 itself prints r (``ERRATA``).
+    are (3.13)-(3.15). The power of r is Lemma 7's; Theorem 2 itself prints r.
 
     Parameters
     ----------
