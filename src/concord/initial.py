@@ -14,18 +14,30 @@ from concord.parameters import build, param
 
 @dataclass(frozen=True)
 class Normal:
-    """x_i^(0) ~ N(mean, sd^2 I), independent over chains and agents."""
+    """x_i^(0) ~ N(mean, diag(sd^2)), independent over chains and agents."""
 
     mean: float = param("mean of every coordinate", default=0.0)
-    sd: float = param("standard deviation of every coordinate", default=1.0, minimum=0)
+    sd: float | tuple[float, ...] = param(
+        "standard deviation of every coordinate, or a list with one for each",
+        default=1.0,
+        minimum=0,
+    )
 
     def draw(self, shape: tuple[int, int, int], rng: np.random.Generator) -> np.ndarray:
         """Return initial positions of shape (chains, agents, dim)."""
-        return self.mean + self.sd * rng.standard_normal(shape)
+        return self.mean + self._sd(shape[-1]) * rng.standard_normal(shape)
 
     def moments(self, dim: int) -> tuple[np.ndarray, np.ndarray]:
         """Return mean (dim,) and covariance (dim, dim) of one agent."""
-        return np.full(dim, self.mean), self.sd**2 * np.eye(dim)
+        return np.full(dim, self.mean), np.diag(self._sd(dim) ** 2)
+
+    def _sd(self, dim: int) -> np.ndarray:
+        if not isinstance(self.sd, float) and len(self.sd) != dim:
+            raise ConcordError(
+                f"initial.sd: {list(self.sd)} has {len(self.sd)} entries for {dim} coordinates; "
+                "give one number, or one for each coordinate"
+            )
+        return np.broadcast_to(np.asarray(self.sd, dtype=float), (dim,))
 
 
 KINDS = {"normal": Normal}

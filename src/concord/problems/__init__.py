@@ -6,6 +6,12 @@ A problem module holds ``Params`` (a frozen dataclass of ``parameters.param`` fi
 ``stream("data")`` or loads them from the folder ``resources`` and returns a ``Problem``. If it
 reads downloaded data, ``needs(params)`` names the data sets. Modules are found by their file name;
 there is no other list of them.
+
+Two things a problem may have beyond the protocol: ``gradient_at(chains, width)`` returns
+``g(x, agents, out)``, the gradients of ``width`` chosen agents of each chain (x and out have shape
+(chains, width, dim), agents (chains, width)), for samplers that move few agents at a time; and
+``reference``, the exact posterior where it is not Gaussian, with ``sample(count, rng)`` and
+``cdf(axis)`` (see ``concord.grid``).
 """
 
 from __future__ import annotations
@@ -19,6 +25,7 @@ from concord.gaussian import Gaussian
 
 Gradient = Callable[[np.ndarray, np.ndarray], np.ndarray]
 BatchGradient = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+GradientAt = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 Stream = Callable[[str], np.random.Generator]
 
 

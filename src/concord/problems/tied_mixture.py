@@ -1,0 +1,259 @@
+r"""Mixture of two Gaussians with tied means: two parameters, a posterior with two modes.
+
+.. math::
+    \theta_1 \sim N(0, v_1), \quad \theta_2 \sim N(0, v_2), \qquad
+    x_j \sim \tfrac12 N(\theta_1, s) + \tfrac12 N(m, s), \quad m = \theta_1 + \theta_2
+
+    f_i(\theta) = -\sum_{j=1}^{n_i} \log p(x_j^i \mid \theta) - \tfrac1N \log p(\theta)
+
+Source: bhar2023, eqs. (56)-(57), where v_1 = 10, v_2 = 1, s = 2 and the data come from
+theta = (0, 1); parayil2020 has the same model. Equation (57) prints the second component as
+N(theta_2, s): ``second_mean: theta_2`` follows it, the default is the model of the source that
+bhar2023 names. Either way theta = (0, 1) gives the same data. No closed form of the posterior
+exists; ``reference`` holds it on a dense grid.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from concord.errors import ConcordError
+from concord.grid import Grid, from_log_density
+from concord.parameters import param
+from concord.partition import AgentData, Partition
+from concord.problems import BatchGradient, Gradient, GradientAt, Stream
+
+MEANS = ("theta_1 + theta_2", "theta_2")
+
+
+@dataclass(frozen=True)
+class Params:
+    """The model, its prior, and the points drawn from it."""
+
+    points: int = param("number of points, over all agents", default=100, minimum=1)
+    second_mean: str = param(
+        "mean of the second component", default="theta_1 + theta_2", choices=MEANS
+    )
+    prior_variances: tuple[float, ...] = param(
+        "variances v_1 and v_2 of the prior", default=(10.0, 1.0), above=0
+    )
+    variance: float = param("variance s of each component", default=2.0, above=0)
+    truth: tuple[float, ...] = param("theta that the points are drawn from", default=(0.0, 1.0))
+    grid: int = param("cells along each axis of the reference posterior", default=640, minimum=8)
+
+
+def check(params: Params, agents: int) -> None:
+    """Refuse more agents than points, and anything but two parameters."""
+    if agents > params.points:
+        raise ConcordError(
+            f"{agents} agents cannot share {params.points} points; "
+            "give each agent at least one point"
+        )
+    for name in ("prior_variances", "truth"):
+        if len(getattr(params, name)) != 2:
+            raise ConcordError(
+                f"{name}: {list(getattr(params, name))} does not have one entry for theta_1 and "
+                "one for theta_2; give two numbers"
+            )
+
+
+def build(
+    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+) -> TiedMixture:
+    """Draw the points from the mixture at ``truth`` and split them over the agents.
+
+    The points depend on ``stream("data")`` alone, so every number of agents sees the same ones.
+    """
+    rng = stream("data")
+    first = params.truth[0]
+    means = np.array([first, _second(params, *params.truth)])
+    component = rng.integers(0, 2, params.points)
+    points = means[component] + np.sqrt(params.variance) * rng.standard_normal(params.points)
+    parts = partition.split(params.points, agents, stream("partition"))
+    empty = np.empty((params.points, 0))
+    return TiedMixture(AgentData.from_parts(empty, points, parts), params)
+
+
+def _second(params: Params, first: float, second: float) -> float:
+    return first + second if params.second_mean == MEANS[0] else second
+
+
+class TiedMixture:
+    r"""The mixture split over agents.
+
+    With :math:`r_j` the probability that point j is of the second component,
+    :math:`2 r_j - 1 = \tanh(c x_j + d)`, where :math:`c = (m - \theta_1) / 2s` and
+    :math:`d = -c (m + \theta_1) / 2`. Gradients need the points through :math:`\sum_j r_j` and
+    :math:`\sum_j r_j x_j` only.
+
+    Attributes
+    ----------
+    points
+        Shape (agents, n_max), padded with zeros.
+    reference
+        The exact posterior, a ``Grid``.
+    """
+
+    dim = 2
+    posterior = None
+
+    def __init__(self, data: AgentData, params: Params) -> None:
+        self.counts = data.counts
+        self.points = data.targets
+        self.agents = len(data.counts)
+        self.params = params
+        self._mask = data.mask
+        self._tied = params.second_mean == MEANS[0]
+        # Per agent two rows: ones (zeros where padded) and the points.
+        self._basis = np.stack([data.mask, data.targets], axis=1)
+        self._sums = np.column_stack([data.counts.astype(float), data.targets.sum(axis=1)])
+        self._prior_precision = 1 / np.array(params.prior_variances)
+
+    def gradient(self, chains: int) -> Gradient:
+        """Return ``g(x, out)``, the gradient of every f_i at x_i."""
+        agents, _, points = self._basis.shape
+        line = np.empty((agents, chains, 2))
+        tanh = np.empty((agents, chains, points))
+        moments = np.empty((agents, chains, 2))
+        basis, transposed = self._basis, np.ascontiguousarray(self._basis.swapaxes(1, 2))
+
+        def gradient(x: np.ndarray, out: np.ndarray) -> np.ndarray:
+            self._line(x, line.swapaxes(0, 1))
+            np.matmul(line, basis, out=tanh)
+            np.tanh(tanh, out=tanh)
+            np.matmul(tanh, transposed, out=moments)
+            return self._assemble(x, moments.swapaxes(0, 1), self._sums, out)
+
+        return gradient
+
+    def gradient_at(self, chains: int, width: int) -> GradientAt:
+        """Return ``g(x, agents, out)``: the gradients of ``width`` chosen agents of each chain."""
+        _, rows, points = self._basis.shape
+        table = self._basis
+        basis = np.empty((chains, width, rows, points))
+        sums = np.empty((chains, width, 2))
+        line = np.empty((chains, width, 2))
+        tanh = np.empty((chains, width, points))
+        moments = np.empty((chains, width, 2))
+        product = np.empty_like(tanh)
+
+        def gradient(x: np.ndarray, agents: np.ndarray, out: np.ndarray) -> np.ndarray:
+            np.take(table, agents, axis=0, out=basis, mode="clip")
+            np.take(self._sums, agents, axis=0, out=sums, mode="clip")
+            self._line(x, line)
+            # Sums written out: these products are too small for matmul to pay.
+            np.multiply(basis[..., 0, :], line[..., :1], out=tanh)
+            np.multiply(basis[..., 1, :], line[..., 1:], out=product)
+            np.add(tanh, product, out=tanh)
+            np.tanh(tanh, out=tanh)
+            np.einsum("cap,carp->car", tanh, basis, out=moments)
+            return self._assemble(x, moments, sums, out)
+
+        return gradient
+
+    def batch_gradient(self, chains: int, batch_size: int) -> BatchGradient:
+        """Return ``g(x, rows, out)``; rows: (chains, agents, batch), row numbers of each agent."""
+        shape = (chains, self.agents, batch_size)
+        line = np.empty((chains, self.agents, 2))
+        points, tanh, product = np.empty(shape), np.empty(shape), np.empty(shape)
+        moments, sums = np.empty((chains, self.agents, 2)), np.empty((chains, self.agents, 2))
+        flat = np.empty(shape, dtype=np.intp)
+        offset = (np.arange(self.agents) * self.points.shape[1])[:, None]
+        column = self.points.reshape(-1)
+        scale = (self.counts / batch_size)[:, None]
+        sums[..., 0] = self.counts
+
+        def gradient(x: np.ndarray, rows: np.ndarray, out: np.ndarray) -> np.ndarray:
+            np.add(rows, offset, out=flat)
+            np.take(column, flat, out=points, mode="clip")
+            self._line(x, line)
+            np.multiply(points, line[..., 1:], out=tanh)
+            np.add(tanh, line[..., :1], out=tanh)
+            np.tanh(tanh, out=tanh)
+            tanh.sum(axis=-1, out=moments[..., 0])
+            np.multiply(tanh, points, out=product)
+            product.sum(axis=-1, out=moments[..., 1])
+            np.multiply(moments, scale, out=moments)
+            points.sum(axis=-1, out=sums[..., 1])
+            np.multiply(sums[..., 1], scale[:, 0], out=sums[..., 1])
+            return self._assemble(x, moments, sums, out)
+
+        return gradient
+
+    def _line(self, x: np.ndarray, out: np.ndarray) -> None:
+        """Write d and c, the coefficients of 1 and of a point, for parameters x (..., 2)."""
+        first, second = x[..., 0], x[..., 1]
+        intercept, slope = out[..., 0], out[..., 1]
+        if self._tied:
+            np.multiply(second, 1 / (2 * self.params.variance), out=slope)
+            np.multiply(second, 0.5, out=intercept)
+            np.add(intercept, first, out=intercept)
+        else:
+            np.subtract(second, first, out=slope)
+            np.multiply(slope, 1 / (2 * self.params.variance), out=slope)
+            np.add(second, first, out=intercept)
+            np.multiply(intercept, 0.5, out=intercept)
+        np.multiply(intercept, slope, out=intercept)
+        np.negative(intercept, out=intercept)
+
+    def _assemble(
+        self, x: np.ndarray, moments: np.ndarray, sums: np.ndarray, out: np.ndarray
+    ) -> np.ndarray:
+        """Write the gradient from sum_j t_j (1, x_j), which it overwrites, and sum_j (1, x_j)."""
+        np.add(moments, sums, out=moments)
+        np.multiply(moments, 0.5, out=moments)  # sum_j r_j (1, x_j)
+        first, second = x[..., 0], x[..., 1]
+        number, total = moments[..., 0], moments[..., 1]
+        d_first, d_second = out[..., 0], out[..., 1]
+        np.multiply(number, second, out=d_second)
+        if self._tied:
+            # sum_j (x_j - theta_1 - r_j theta_2) and sum_j r_j (x_j - theta_1 - theta_2)
+            np.multiply(sums[..., 0], first, out=d_first)
+            np.add(d_first, d_second, out=d_first)
+            np.subtract(d_first, sums[..., 1], out=d_first)
+            np.multiply(number, first, out=number)
+            np.add(d_second, number, out=d_second)
+        else:
+            # sum_j (1 - r_j) (x_j - theta_1) and sum_j r_j (x_j - theta_2)
+            np.subtract(sums[..., 0], number, out=d_first)
+            np.multiply(d_first, first, out=d_first)
+            np.subtract(d_first, sums[..., 1], out=d_first)
+            np.add(d_first, total, out=d_first)
+        np.subtract(d_second, total, out=d_second)
+        np.multiply(out, 1 / self.params.variance, out=out)
+        np.multiply(x, self._prior_precision / self.agents, out=moments)
+        return np.add(out, moments, out=out)
+
+    def potential(self, x: np.ndarray) -> np.ndarray:
+        """Return f_i(x_i), shape (chains, agents), without constants of the normal densities."""
+        first, second = x[..., 0, None], x[..., 1, None]
+        likelihood = (self._log_likelihood(first, second, self.points) * self._mask).sum(axis=-1)
+        return 0.5 * (x**2 @ self._prior_precision) / self.agents - likelihood
+
+    def _log_likelihood(
+        self, first: np.ndarray, second: np.ndarray, points: np.ndarray
+    ) -> np.ndarray:
+        """Log density of points at theta, up to a constant; arrays broadcast."""
+        mean = first + second if self._tied else second
+        scale = 2 * self.params.variance
+        return np.logaddexp(-((points - first) ** 2) / scale, -((points - mean) ** 2) / scale)
+
+    def log_posterior(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """Log density of the posterior at (theta_1, theta_2), up to a constant."""
+        u, v = self._prior_precision
+        # Point by point, so that the grid is held once and not once per point.
+        log = -0.5 * (u * first**2 + v * second**2)
+        for point in self.points[self._mask.astype(bool)]:
+            log = log + self._log_likelihood(first, second, point)
+        return log
+
+    @cached_property
+    def reference(self) -> Grid:
+        """The posterior on a dense grid; it costs a second or so, and is kept."""
+        reach = [9 * np.sqrt(variance) for variance in self.params.prior_variances]
+        box = ((-reach[0], reach[0]), (-reach[1], reach[1]))
+        return from_log_density(self.log_posterior, box, self.params.grid)

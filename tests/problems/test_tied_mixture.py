@@ -1,0 +1,147 @@
+"""The tied-means mixture and its grid posterior."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from concord.errors import ConcordError
+from concord.parameters import build
+from concord.partition import Partition
+from concord.problems import tied_mixture
+from concord.problems.tied_mixture import MEANS
+
+
+def made(second_mean: str = MEANS[0], agents: int = 5, partition=None, seed: int = 0, **options):
+    params = build(tied_mixture.Params, {"second_mean": second_mean, **options}, "problem")
+    return tied_mixture.build(
+        params,
+        agents,
+        Partition.parse(partition or {"kind": "equal"}, "partition"),
+        lambda what: np.random.default_rng([seed, len(what)]),
+        Path(),
+    )
+
+
+UNEVEN = {"kind": "sizes", "sizes": [1, 60, 9, 30]}
+
+
+@pytest.fixture(scope="module", params=MEANS)
+def problem(request):
+    return made(request.param)
+
+
+@pytest.mark.parametrize("second_mean", MEANS)
+@pytest.mark.parametrize(("agents", "partition"), [(1, None), (5, None), (4, UNEVEN), (10, None)])
+def test_gradient_is_the_derivative_of_the_potential(second_mean, agents, partition) -> None:
+    problem = made(second_mean, agents, partition)
+    x = 2 * np.random.default_rng(1).standard_normal((3, agents, 2))
+    gradient = problem.gradient(3)(x, np.empty_like(x))
+    h = 1e-5
+    for coordinate in range(2):
+        shift = np.zeros(2)
+        shift[coordinate] = h
+        difference = (problem.potential(x + shift) - problem.potential(x - shift)) / (2 * h)
+        # Central differences: error h^2 |f'''| / 6 + rounding 1e-16 |f| / h, both below 1e-7.
+        assert np.allclose(gradient[..., coordinate], difference, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("second_mean", MEANS)
+def test_gradients_of_chosen_agents_are_those_of_all(second_mean) -> None:
+    problem = made(second_mean, 4, UNEVEN)
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((6, 4, 2))
+    everyone = problem.gradient(6)(x, np.empty_like(x))
+    agents = np.array([rng.permutation(4)[:2] for _ in range(6)])
+    at = agents[..., None]
+    chosen = np.empty((6, 2, 2))
+    problem.gradient_at(6, 2)(np.take_along_axis(x, at, axis=1), agents, chosen)
+    assert np.allclose(chosen, np.take_along_axis(everyone, at, axis=1), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("second_mean", MEANS)
+def test_batch_of_all_points_is_the_full_gradient(second_mean) -> None:
+    problem = made(second_mean)
+    x = np.random.default_rng(3).standard_normal((2, 5, 2))
+    full = problem.gradient(2)(x, np.empty_like(x))
+    rows = np.broadcast_to(np.arange(20), (2, 5, 20))
+    batch = problem.batch_gradient(2, 20)(x, rows, np.empty_like(x))
+    assert np.allclose(batch, full, rtol=1e-12, atol=1e-12)
+
+
+def test_mean_over_all_single_points_is_the_full_gradient() -> None:
+    problem = made(agents=4, partition=UNEVEN)
+    x = np.broadcast_to(np.random.default_rng(4).standard_normal((1, 4, 2)), (60, 4, 2))
+    rows = np.arange(60)[:, None, None] % problem.counts[:, None]
+    batch = problem.batch_gradient(60, 1)(x, rows, np.empty(x.shape))
+    full = problem.gradient(60)(np.ascontiguousarray(x), np.empty(x.shape))[0]
+    for agent in (1, 3):  # 60 is a multiple of their numbers of points
+        assert np.allclose(batch[:, agent].mean(axis=0), full[agent], rtol=1e-12, atol=1e-12)
+
+
+def test_potentials_add_up_to_the_posterior(problem) -> None:
+    x = 2 * np.random.default_rng(5).standard_normal((7, 1, 2))
+    total = problem.potential(np.repeat(x, 5, axis=1)).sum(axis=1)
+    log = problem.log_posterior(x[:, 0, 0], x[:, 0, 1])
+    assert np.allclose(total + log, (total + log)[0], rtol=0, atol=1e-10)
+
+
+def test_data_depend_on_neither_agents_nor_reading() -> None:
+    pools = [
+        np.sort(p.points[p._mask.astype(bool)])
+        for p in (made(), made(agents=10), made(agents=1), made(MEANS[1]))
+    ]
+    for pool in pools[1:]:
+        assert np.array_equal(pool, pools[0])
+    # 100 points of mean 1/2 and variance 2 + 1/4: within four standard errors.
+    assert abs(pools[0].mean() - 0.5) < 4 * np.sqrt(2.25 / 100)
+
+
+def test_grid_is_normalized_to_a_millionth(problem) -> None:
+    grid = problem.reference
+    # Gauss-Legendre quadrature on the prior's own box, whose nodes the grid knows nothing of.
+    nodes, weights = np.polynomial.legendre.leggauss(500)
+    log = problem.log_posterior(8 * nodes[:, None], 6 * nodes[None, :])
+    integral = 48 * np.einsum("i,j,ij->", weights, weights, np.exp(log - log.max()))
+    row, column = np.unravel_index(grid.density.argmax(), grid.density.shape)
+    first, second = grid.centers[0][row], grid.centers[1][column]
+    exact = np.exp(problem.log_posterior(first, second) - log.max()) / integral
+    assert grid.density[row, column] == pytest.approx(exact, rel=1e-6)
+    assert grid.mass.sum() == pytest.approx(1, abs=1e-12)
+
+
+def test_draws_follow_the_grid(problem) -> None:
+    grid = problem.reference
+    draws = grid.sample(40_000, np.random.default_rng(6))
+    mean, cov = grid.moments()
+    error = np.sqrt(np.diag(cov) / len(draws))
+    assert (np.abs(draws.mean(axis=0) - mean) < 4 * error).all()
+    edges = (np.linspace(-3, 4, 8), np.linspace(-4, 4, 9))
+    expected = grid.rebinned(edges)
+    found = np.histogram2d(*draws.T, bins=edges)[0] / len(draws)
+    # Four binomial standard errors for each of 56 cells.
+    assert (np.abs(found - expected) < 4 * np.sqrt(expected / len(draws)) + 1e-4).all()
+    for axis in range(2):
+        below = (draws[:, axis] < 0.5).mean()
+        exact = np.interp(0.5, grid.edges[axis], grid.cdf(axis))
+        assert abs(below - exact) < 4 * np.sqrt(0.25 / len(draws))
+
+
+def test_rebinning_keeps_aligned_cells(problem) -> None:
+    grid = problem.reference
+    edges = tuple(edge[::64] for edge in grid.edges)
+    blocks = grid.mass.reshape(10, 64, 10, 64).sum(axis=(1, 3))
+    assert np.allclose(grid.rebinned(edges), blocks, rtol=0, atol=1e-12)
+
+
+def test_wrong_options_are_refused() -> None:
+    params = build(tied_mixture.Params, {"points": 3}, "problem")
+    with pytest.raises(ConcordError, match="4 agents cannot share 3 points"):
+        tied_mixture.check(params, 4)
+    params = build(tied_mixture.Params, {"truth": [0.0]}, "problem")
+    with pytest.raises(ConcordError, match=r"truth: .* give two numbers"):
+        tied_mixture.check(params, 1)
+    with pytest.raises(ConcordError, match="second_mean: 'theta' is not allowed"):
+        build(tied_mixture.Params, {"second_mean": "theta"}, "problem")
