@@ -33,3 +33,13 @@ for key in PAPERS:
             key
         input:
             outputs([key]),
+
+
+# Snakemake itself would not say which targets there are.
+rule unknown:
+    input:
+        no_such_target,
+    output:
+        "{target}",
+    wildcard_constraints:
+        target="[^/.]+",

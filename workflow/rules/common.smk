@@ -1,9 +1,9 @@
 # Loads and checks the configuration, and names files; no rule of its own.
+import fcntl
 import shlex
 import sys
 from pathlib import Path
 
-from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
 
 SOURCE = Path(workflow.basedir, "src")
@@ -15,10 +15,16 @@ from concord.errors import ConcordError, nearest
 from concord.experiment import load_papers
 from concord.provenance import digest, module_files
 
+
+def refuse(message):
+    """Stop with one sentence. An exception would have Snakemake add where in this file it was."""
+    sys.exit(f"concord: {message}")
+
+
 try:
     CONFIG, PAPERS = load_papers(Path("config"), config)
 except ConcordError as error:
-    raise WorkflowError(str(error)) from None
+    refuse(error)
 
 RESULTS = Path(CONFIG["results"], *["smoke"] * (CONFIG["scale"] == "smoke")).as_posix()
 SETTINGS = f"--scale {CONFIG['scale']} --seed {CONFIG['seed']}"
@@ -44,15 +50,38 @@ wildcard_constraints:
     name="[^/.]+",
 
 
-def refuse(message):
-    """Stop with one sentence, for a target that cannot be made."""
-    raise WorkflowError(message)
+def drop_stale_locks(folder):
+    """Remove the locks of a Snakemake that was killed, so that its command can be repeated.
+
+    Its own locks do not tell whether their owner lives. Every Snakemake here shares a hold on one
+    file, which the system ends with the process, so who gets the file alone is the only one.
+    """
+    try:
+        folder.mkdir(exist_ok=True)
+        alive = open(folder / "alive", "a")
+        try:
+            fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pass
+        else:
+            for lock in folder.glob("locks/*.lock"):
+                lock.unlink()
+        fcntl.flock(alive, fcntl.LOCK_SH)
+        return alive
+    except OSError:  # a folder or file system that allows none of this: `snakemake --unlock`
+        return None
+
+
+if workflow.is_main_process:
+    ALIVE = drop_stale_locks(Path(".snakemake"))
 
 
 def paper_of(wildcards):
     """The paper a target belongs to."""
     if wildcards.paper not in PAPERS:
-        refuse(f"there is no paper {wildcards.paper!r}; {nearest(wildcards.paper, PAPERS)}")
+        refuse(
+            f"config/papers: there is no {wildcards.paper!r}; {nearest(wildcards.paper, PAPERS)}"
+        )
     return PAPERS[wildcards.paper]
 
 
@@ -62,9 +91,17 @@ def run_of(wildcards):
     try:
         return paper.runs[wildcards.experiment, wildcards.run]
     except KeyError:
-        known = [f"{experiment}/{run}" for experiment, run in paper.runs]
-        wanted = f"{wildcards.experiment}/{wildcards.run}"
-        refuse(f"{paper.path} has no run {wanted!r}; {nearest(wanted, known)}")
+        pass
+    try:
+        return paper.run(wildcards.experiment, wildcards.run)
+    except ConcordError as error:
+        refuse(error)
+
+
+def no_such_target(wildcards):
+    """Refuse a word that is neither a paper nor another rule."""
+    known = [*PAPERS, "reproduce", "everything"]
+    refuse(f"there is no target {wildcards.target!r}; {nearest(wildcards.target, known)}")
 
 
 def modules(*names):
@@ -109,7 +146,7 @@ def entry_of(section, wildcards):
     try:
         return paper.output(section, wildcards.name), paper.output_runs(section, wildcards.name)
     except ConcordError as error:
-        refuse(str(error))
+        refuse(error)
 
 
 def entry_modules(section):

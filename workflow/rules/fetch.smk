@@ -6,7 +6,7 @@ from concord.datasets import load_registry
 try:
     DATASETS = load_registry(Path("config", "datasets.yaml"))
 except ConcordError as error:
-    raise WorkflowError(str(error)) from None
+    refuse(error)
 
 # What a rule that reads a data set has as input: DATA_FILES["mnist"].
 DATA_FILES = {
