@@ -40,6 +40,14 @@ class Record:
     probes: tuple[str, ...] = param(
         "quantities computed while sampling: consensus_error, misclassified, accuracy", default=()
     )
+    averages: tuple[str, ...] = param(
+        "arrays computed while sampling (predictive) of which the mean and the standard deviation "
+        "over the iterations recorded after burn_in are kept",
+        default=(),
+    )
+    burn_in: int = param(
+        "iterations up to this one do not enter averages; -1: all do", default=-1, minimum=-1
+    )
 
     def iterations(self, iterations: int) -> np.ndarray:
         """Return the recorded iterations, increasing, at most ``iterations``."""
@@ -53,7 +61,8 @@ class Trace:
     """A run's recorded arrays.
 
     variables
-        name -> (dimension names, array); dimensions are chain, draw, agent, dim.
+        name -> (dimension names, array); dimensions are chain, draw, agent, dim. Averages have
+        the variables <name>_mean and <name>_sd without draw, their own axes <name>_dim_0, ...
     Fields draw and agent are coordinates, the recorded iterations and agents; attributes hold the
     provenance.
     """
@@ -74,6 +83,38 @@ class Trace:
     def __contains__(self, name: str) -> bool:
         """Tell whether the trace has a variable of this name."""
         return name in self.variables
+
+
+def _probe(problem: Any, name: str, key: str) -> Probe:
+    probe = getattr(problem, name, None)
+    if not callable(probe):
+        raise ConcordError(
+            f"record.{key}: {type(problem).__name__} has no {name!r} to probe; "
+            "remove it, or choose a problem that has"
+        )
+    return probe
+
+
+class _Average:
+    """Running mean and sum of squared deviations of a probe's arrays (Welford's update)."""
+
+    def __init__(self, probe: Probe) -> None:
+        self.probe = probe
+        self.count = 0
+
+    def add(self, x: np.ndarray) -> None:
+        values = np.asarray(self.probe(x), dtype=np.float64)
+        if not self.count:
+            self.mean, self.squares = np.zeros_like(values), np.zeros_like(values)
+        self.count += 1
+        deviation = values - self.mean
+        self.mean += deviation / self.count
+        self.squares += deviation * (values - self.mean)
+
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and standard deviation in float32; that of a single draw is zero."""
+        sd = np.sqrt(self.squares / max(self.count - 1, 1))
+        return self.mean.astype(np.float32), sd.astype(np.float32)
 
 
 class Recorder:
@@ -105,16 +146,22 @@ class Recorder:
         for name in record.probes:
             if name == "consensus_error":
                 continue
-            probe = getattr(problem, name, None)
-            if not callable(probe):
-                raise ConcordError(
-                    f"record.probes: {type(problem).__name__} has no {name!r} to probe; "
-                    "remove it, or choose a problem that has"
-                )
+            probe = _probe(problem, name, "probes")
             kind = np.int64 if name == "misclassified" else np.float64
             self._probes[name] = probe, np.empty((draws, chains, len(self.agents)), dtype=kind)
+        self._averages = {
+            name: _Average(_probe(problem, name, "averages")) for name in record.averages
+        }
+        self._burn_in = record.burn_in
+        if record.averages and not (self.due > record.burn_in).any():
+            raise ConcordError(
+                f"record.burn_in: no iteration is recorded after {record.burn_in}; "
+                "lower it, or record more often"
+            )
         self._sent: np.ndarray | None = None
         self._sent_total: np.ndarray | None = None
+        self._active: np.ndarray | None = None
+        self._active_total: np.ndarray | None = None
         self.diverged_at = np.full(chains, -1, dtype=np.int64)
         self._next = 0
 
@@ -124,6 +171,10 @@ class Recorder:
             if self._sent_total is None:
                 self._sent_total = np.zeros(info.sent.shape, dtype=np.int64)
             self._sent_total += info.sent
+            if info.active is not None:
+                if self._active_total is None:
+                    self._active_total = np.zeros(info.active.shape, dtype=np.int64)
+                self._active_total += info.active
         flat = x.reshape(-1)
         # One pass: the squared norm is huge, infinite or NaN as soon as any entry is.
         if not np.dot(flat, flat) < FINITE_RANGE**2:
@@ -150,10 +201,17 @@ class Recorder:
             self._consensus[row] = np.einsum("cad,cad->c", deviation, deviation) / x.shape[1]
         for probe, values in self._probes.values():
             values[row] = probe(chosen)
+        if self.due[row] > self._burn_in:
+            for accumulated in self._averages.values():
+                accumulated.add(chosen)
         if self._sent_total is not None:
             if self._sent is None:
                 self._sent = np.zeros((len(self.due), *self._sent_total.shape), dtype=np.int64)
             self._sent[row] = self._sent_total
+        if self._active_total is not None:
+            if self._active is None:
+                self._active = np.zeros((len(self.due), *self._active_total.shape), dtype=np.int64)
+            self._active[row] = self._active_total
 
     def trace(self) -> Trace:
         """Return what was recorded, chain first as ArviZ expects it."""
@@ -166,12 +224,19 @@ class Recorder:
             variables["consensus_error"] = ("chain", "draw"), self._consensus.T
         for name, (_, values) in self._probes.items():
             variables[name] = ("chain", "draw", "agent"), values.swapaxes(0, 1)
+        for name, accumulated in self._averages.items():
+            for suffix, array in zip(("mean", "sd"), accumulated.moments(), strict=True):
+                extra = [f"{name}_dim_{axis}" for axis in range(array.ndim - 2)]
+                variables[f"{name}_{suffix}"] = ("chain", "agent", *extra), array
         if self._sent is not None:
             sent = self._sent[..., self.agents]
             if sent.ndim == 3:
                 variables["vectors_sent"] = ("chain", "draw", "agent"), sent.swapaxes(0, 1)
             else:
                 variables["vectors_sent"] = ("draw", "agent"), sent
+        if self._active is not None:
+            active = self._active[..., self.agents]
+            variables["activations"] = ("chain", "draw", "agent"), active.swapaxes(0, 1)
         variables["diverged_at"] = ("chain",), self.diverged_at
         return Trace(variables, self.due, self.agents)
 

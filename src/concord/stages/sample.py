@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from concord import chain, streams
+from concord import chain, initial, streams
 from concord.assemble import Parts, build_problem
 from concord.files import whole
 from concord.provenance import describe
@@ -37,7 +37,7 @@ def simulate(
     seed, paper = run["seed"], run["paper"]
     shape = (run["chains"], run["agents"], problem.dim)
     common = streams.generator(seed, "initial", paper, run["problem"]["name"])
-    x0 = parts.initial.draw(shape, common)
+    x0 = initial.positions(parts.initial, problem, shape, common)
     rng = streams.generator(seed, "noise", paper, run["experiment"], run["run"])
     parts.sampler.check(problem, parts.topology, parts.sampler_params)
     state, step = parts.sampler.init(problem, parts.topology, parts.sampler_params, x0, rng)

@@ -1,0 +1,360 @@
+r"""LeNet-5 on MNIST: a neural network's weights under a flat prior.
+
+.. math::
+    f_i(w) = - \sum_{j=1}^{n_i} \log \mathrm{softmax}(h_w(X_j^i))_{y_j^i}
+
+h_w is the network, w all its weights and biases in one vector (61 706 of them). The prior is
+uniform on the box from which the weights are drawn at first (Kaiming-uniform); inside the box its
+gradient is zero, and weights that leave the box are not brought back: beyond the first draw the
+prior is flat. Source: parayil2020, section 5.3 and S5.3.
+
+The only module that imports torch, and only where it computes. Arrays are float32, of shape
+(chains, agents, dim); torch reads and writes them in place (on a GPU, through copies).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from concord import readers
+from concord.errors import ConcordError
+from concord.parameters import param
+from concord.partition import Partition
+from concord.problems import BatchGradient, Gradient, Stream
+
+# The conda environment of the jobs that sample this problem, and what such a job takes.
+ENVIRONMENT = "lenet"
+MEMORY_MB, MINUTES = 3000, 30
+
+SIDE = 32  # LeNet-5's input is 32 x 32
+SVHN = Path("svhn", "test_32x32.mat")
+TRAIN, TEST = 60000, 10000
+CHUNK = 1000  # images per forward pass where all images are needed
+
+
+@dataclass(frozen=True)
+class Params:
+    """The test sets, and what is shown of them."""
+
+    out_of_distribution: tuple[str, ...] = param(
+        "sets scored beside MNIST's test images: svhn (left out where its file is not at hand), "
+        "digits (scikit-learn's, 8 x 8)",
+        default=("svhn", "digits"),
+        choices=("svhn", "digits"),
+    )
+    examples: dict[str, Any] | None = param(
+        "test images reported one by one, {set: [row, ...]}", default=None
+    )
+    limit: int | None = param(
+        "use only so many images of the training and of each test set; none: all",
+        default=None,
+        minimum=1,
+    )
+
+
+def check(params: Params, agents: int) -> None:
+    """Refuse more agents than images."""
+    images = min(TRAIN, params.limit or TRAIN)
+    if agents > images:
+        raise ConcordError(
+            f"{agents} agents cannot share {images} images; give each agent at least one image"
+        )
+
+
+def needs(params: Params) -> tuple[str, ...]:
+    """Name the data sets without which there is nothing to compute."""
+    return ("mnist",)
+
+
+def takes(params: Params) -> tuple[str, ...]:
+    """Name the data sets that are used where they are at hand."""
+    return ("svhn",) if "svhn" in params.out_of_distribution else ()
+
+
+def unavailable() -> str | None:
+    """Say what to install where the problem cannot be computed; None where it can."""
+    if find_spec("torch") is None:
+        return (
+            "LeNet needs PyTorch, which is not installed; install the extra with "
+            "`python -m pip install -e '.[lenet]'`, or let conda do it: `snakemake --sdm conda`"
+        )
+    return None
+
+
+def _torch() -> Any:
+    reason = unavailable()
+    if reason:
+        raise ConcordError(reason)
+    import torch
+
+    # One thread: sums over a batch depend on how many threads share it, results must not.
+    torch.set_num_threads(1)
+    torch.backends.cudnn.allow_tf32 = False  # a GPU is to agree with the CPU to float32
+    torch.backends.cudnn.deterministic = True
+    return torch
+
+
+class Network(NamedTuple):
+    """A network as a function of its weights.
+
+    shapes
+        Of the weights, each followed by that of its bias, as they stand in the flat vector.
+    forward
+        ``forward(weights, images)`` with images (n, 1, side, side) returns scores (n, classes).
+    """
+
+    shapes: tuple[tuple[int, ...], ...]
+    forward: Callable[[Sequence[Any], Any], Any]
+
+    @property
+    def sizes(self) -> list[int]:
+        """Return the number of entries of each weight."""
+        return [int(np.prod(shape)) for shape in self.shapes]
+
+    @property
+    def bounds(self) -> np.ndarray:
+        r"""Return each entry's half width of the box of the first draw, (dim,).
+
+        1 / sqrt(fan-in) for a weight and its bias: Kaiming-uniform with gain 1/sqrt(3).
+        """
+        fans = [int(np.prod(s[1:])) for s in self.shapes[::2]]
+        return np.repeat(1 / np.sqrt(np.repeat(fans, 2)), self.sizes)
+
+
+def _lenet5(weights: Sequence[Any], images: Any) -> Any:
+    from torch import tanh
+    from torch.nn import functional
+
+    x = images
+    for weight, bias in (weights[0:2], weights[2:4]):
+        # The largest of tanh is tanh of the largest: a quarter of the work.
+        x = tanh(functional.max_pool2d(functional.conv2d(x, weight, bias), 2))
+    x = x.flatten(1)
+    for weight, bias in (weights[4:6], weights[6:8]):
+        x = tanh(functional.linear(x, weight, bias))
+    return functional.linear(x, *weights[8:10])
+
+
+LENET5 = Network(
+    (
+        *((6, 1, 5, 5), (6,), (16, 6, 5, 5), (16,)),
+        *((120, 400), (120,), (84, 120), (84,), (10, 84), (10,)),
+    ),
+    _lenet5,
+)
+
+
+@dataclass(eq=False)
+class Images:
+    """Labels (n,), and images that are loaded when they are needed.
+
+    ``load()`` returns (n, rows, columns) in [0, 1], or uint8 for [0, 255].
+    """
+
+    labels: np.ndarray
+    load: Callable[[], np.ndarray]
+    _ready: dict[tuple[int, str], Any] = field(default_factory=dict, repr=False)
+
+    def tensor(self, side: int, dtype: str) -> Any:
+        """Return images (n, 1, side, side), resized bilinearly; kept for the next call."""
+        torch = _torch()
+        key = side, dtype
+        if key not in self._ready:
+            raw = torch.from_numpy(self.load())[: len(self.labels), None]
+            images = torch.empty((len(raw), 1, side, side), dtype=getattr(torch, dtype))
+            for rows in range(0, len(raw), CHUNK):
+                part = raw[rows : rows + CHUNK].to(images.dtype)
+                if raw.dtype == torch.uint8:
+                    part /= 255
+                if part.shape[2:] != (side, side):
+                    part = torch.nn.functional.interpolate(part, size=(side, side), mode="bilinear")
+                images[rows : rows + CHUNK] = part
+            self._ready[key] = images.to(_device())
+        return self._ready[key]
+
+
+def _device() -> str:
+    return "cuda" if _torch().cuda.is_available() else "cpu"
+
+
+def build(
+    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+) -> Classifier:
+    """Load MNIST and the other test sets, and split the training images over the agents."""
+    mnist = resources / "mnist"
+
+    def digits(part: str, count: int) -> Images:
+        labels = readers.mnist_labels(mnist / f"{part}-labels-idx1-ubyte.gz", count)
+        images = mnist / f"{part}-images-idx3-ubyte.gz"
+        return Images(labels[: params.limit], lambda: readers.mnist_images(images, count))
+
+    train = digits("train", TRAIN)
+    tests = {"mnist": digits("t10k", TEST)}
+    for name in params.out_of_distribution:
+        if name == "digits":
+            images, labels = _bundled_digits()
+        elif (resources / SVHN).is_file():
+            images, labels = readers.svhn(resources / SVHN)
+        else:
+            continue
+        tests[name] = Images(labels[: params.limit], partial(np.asarray, images))
+    parts = partition.split(train.labels, agents, stream("partition"))
+    return Classifier(LENET5, train, parts, tests, examples=params.examples or {})
+
+
+def _bundled_digits() -> tuple[np.ndarray, np.ndarray]:
+    """Return scikit-learn's digits: 1797 images of 8 x 8 in [0, 1], and their labels."""
+    from sklearn.datasets import load_digits
+
+    images, labels = load_digits(return_X_y=True)
+    return (images.reshape(-1, 8, 8) / 16).astype(np.float32), labels.astype(np.int64)
+
+
+class Classifier:
+    """Potential of a network's weights, training images split over agents.
+
+    Parameters
+    ----------
+    network
+        The network.
+    train
+        Training images; ``parts`` are the rows of each agent.
+    tests
+        Test sets by name; the first is that of the training images' own kind.
+    examples
+        Rows of test sets that are reported one by one.
+    dtype, side
+        Of the arrays, and of the images (float64 where a test needs the digits).
+    """
+
+    posterior = None
+
+    def __init__(
+        self,
+        network: Network,
+        train: Images,
+        parts: Sequence[np.ndarray],
+        tests: Mapping[str, Images],
+        *,
+        examples: Mapping[str, Sequence[int]] | None = None,
+        dtype: Any = np.float32,
+        side: int = SIDE,
+    ) -> None:
+        self.network, self.train, self.parts, self.tests = network, train, parts, tests
+        self.examples, self.dtype, self.side = examples or {}, np.dtype(dtype), side
+        self.agents, self.dim = len(parts), sum(network.sizes)
+        self.counts = np.array([len(part) for part in parts])
+        for name, rows in self.examples.items():
+            size = len(tests[name].labels) if name in tests else np.inf
+            if not isinstance(rows, (list, tuple)) or any(not 0 <= row < size for row in rows):
+                raise ConcordError(
+                    f"examples.{name}: {rows!r} are not rows of a test set of {size:g} images; "
+                    "list row numbers from 0"
+                )
+
+    def initial(self, shape: tuple[int, int, int], rng: np.random.Generator) -> np.ndarray:
+        """Draw weights uniformly from the prior's box, (chains, agents, dim)."""
+        draw = rng.random(shape, dtype=np.float64) * 2 - 1
+        return (draw * self.network.bounds).astype(self.dtype)
+
+    @cached_property
+    def _train(self) -> tuple[Any, Any]:
+        images = self.train.tensor(self.side, self.dtype.name)
+        return images, _torch().from_numpy(self.train.labels).to(images.device)
+
+    def _scores(self, weights: Any, images: Any) -> Any:
+        parts = weights.split(self.network.sizes)
+        shaped = [part.view(shape) for part, shape in zip(parts, self.network.shapes, strict=True)]
+        return self.network.forward(shaped, images)
+
+    def _loss(self, weights: Any, rows: np.ndarray) -> Any:
+        torch = _torch()
+        images, labels = self._train
+        chosen = torch.from_numpy(rows).to(images.device)
+        return torch.nn.functional.cross_entropy(
+            self._scores(weights, images[chosen]), labels[chosen], reduction="sum"
+        )
+
+    def _add_gradient(self, x: np.ndarray, rows: np.ndarray, scale: float, out: np.ndarray) -> None:
+        """Add ``scale`` times the gradient of the loss on some rows; x and out: (dim,)."""
+        torch = _torch()
+        weights = torch.from_numpy(x).to(_device()).requires_grad_()
+        (gradient,) = torch.autograd.grad(self._loss(weights, rows) * scale, weights)
+        torch.from_numpy(out).add_(gradient.to("cpu"))
+
+    def gradient(self, chains: int) -> Gradient:
+        """Return ``g(x, out)``, the gradient over all of each agent's images."""
+
+        def gradient(x: np.ndarray, out: np.ndarray) -> np.ndarray:
+            out[...] = 0
+            for chain, agent in np.ndindex(x.shape[:2]):
+                for rows in _chunks(self.parts[agent]):
+                    self._add_gradient(x[chain, agent], rows, 1.0, out[chain, agent])
+            return out
+
+        return gradient
+
+    def batch_gradient(self, chains: int, batch_size: int) -> BatchGradient:
+        """Return ``g(x, rows, out)``; rows: (chains, agents, batch), row numbers of each agent.
+
+        A plain loop over agents: measured, it takes less time than grouped convolutions or vmap.
+        """
+        self._train  # noqa: B018 (load before the loop)
+        scale = (self.counts / batch_size).tolist()
+
+        def gradient(x: np.ndarray, rows: np.ndarray, out: np.ndarray) -> np.ndarray:
+            out[...] = 0
+            for chain, agent in np.ndindex(x.shape[:2]):
+                chosen = self.parts[agent][rows[chain, agent]]
+                self._add_gradient(x[chain, agent], chosen, scale[agent], out[chain, agent])
+            return out
+
+        return gradient
+
+    def potential(self, x: np.ndarray) -> np.ndarray:
+        """Return f_i(x_i), shape (chains, agents)."""
+        torch = _torch()
+        values = np.zeros(x.shape[:2])
+        with torch.no_grad():
+            for chain, agent in np.ndindex(x.shape[:2]):
+                weights = torch.from_numpy(x[chain, agent]).to(_device())
+                for rows in _chunks(self.parts[agent]):
+                    values[chain, agent] += float(self._loss(weights, rows))
+        return values
+
+    def predictive(self, x: np.ndarray) -> np.ndarray:
+        """Return class probabilities of all test images, (chains, agents, images, classes).
+
+        The sets follow each other in the order of ``tests``.
+        """
+        return self._predict(x, list(self.tests))
+
+    def accuracy(self, x: np.ndarray) -> np.ndarray:
+        """Return the fraction of the first test set's images classified right, (chains, agents)."""
+        name, images = next(iter(self.tests.items()))
+        return (self._predict(x, [name]).argmax(axis=-1) == images.labels).mean(axis=-1)
+
+    def _predict(self, x: np.ndarray, names: Sequence[str]) -> np.ndarray:
+        torch = _torch()
+        chunks = [
+            chunk
+            for name in names
+            for chunk in self.tests[name].tensor(self.side, self.dtype.name).split(CHUNK)
+        ]
+        found = []
+        with torch.no_grad():
+            for weights in torch.from_numpy(x.reshape(-1, self.dim)).to(_device()):
+                scores = torch.cat([self._scores(weights, chunk) for chunk in chunks])
+                found.append(torch.softmax(scores, dim=1).to("cpu").numpy())
+        return np.stack(found).reshape(*x.shape[:2], *found[0].shape)
+
+
+def _chunks(rows: np.ndarray) -> list[np.ndarray]:
+    return np.split(rows, range(CHUNK, len(rows), CHUNK))

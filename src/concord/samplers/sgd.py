@@ -1,0 +1,70 @@
+r"""SGD: stochastic gradient descent, which is C-ULA without noise.
+
+.. math::
+    w^{(k+1)} = w^{(k)} - \alpha_k \tilde\nabla U(w^{(k)})
+
+Source: parayil2020, section 5.3, where C-ULA and D-ULA are compared with it. Arrays have shape
+(chains, 1, dim).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from concord.errors import ConcordError
+from concord.gradients import BATCH_ORDERS, estimator
+from concord.parameters import param
+from concord.problems import Problem
+from concord.samplers import Info, Step
+from concord.schedules import Schedule
+from concord.topology import Topology
+
+
+@dataclass(frozen=True)
+class Params:
+    """Options of SGD."""
+
+    step_size: Schedule = param("step size alpha_k")
+    batch_size: int | None = param(
+        "points per mini-batch; none: full gradients", default=None, minimum=1
+    )
+    batch_order: str = param(
+        "points of a mini-batch are drawn independently, or without replacement in epochs",
+        default="with_replacement",
+        choices=BATCH_ORDERS,
+    )
+
+
+class State(NamedTuple):
+    """Positions x, (chains, 1, dim)."""
+
+    x: np.ndarray
+
+
+def check(problem: Problem | None, topology: Topology, params: Params) -> None:
+    """Refuse a network: there is one agent, which holds all the data."""
+    if topology.agents != 1:
+        raise ConcordError(
+            f"SGD is centralized and cannot run on {topology.agents} agents; set agents to 1"
+        )
+
+
+def init(
+    problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
+) -> tuple[State, Step]:
+    """Return the state at x0 and the step."""
+    gradient = estimator(problem, params.batch_size, x0.shape[0], params.batch_order)
+    info = Info(sent=topology.degrees)
+    grad = np.empty_like(x0)
+
+    def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
+        x = state.x
+        gradient(x, rng, grad)
+        np.multiply(grad, params.step_size(k), out=grad)
+        x -= grad
+        return State(x), info
+
+    return State(x0.copy()), step

@@ -1,0 +1,290 @@
+"""LeNet: gradients against differences and by hand, the sampler over torch against numpy."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from concord import chain, initial, streams, topology
+from concord.errors import ConcordError
+from concord.parameters import build
+from concord.partition import Partition
+from concord.problems import lenet
+from concord.samplers import c_ula, d_ula, sgd
+
+REASON = "PyTorch is not installed; install the extra: python -m pip install -e '.[lenet]'"
+EQUAL = Partition.parse({"kind": "equal"}, "partition")
+
+
+def images(count: int, seed: int, side: int = lenet.SIDE) -> lenet.Images:
+    rng = np.random.default_rng(seed)
+    pixels = rng.random((count, side, side), dtype=np.float32)
+    return lenet.Images(rng.integers(0, 10, count), lambda: pixels)
+
+
+def problem(network: lenet.Network, agents: int = 2, rows: int = 6, **options) -> lenet.Classifier:
+    side = options.get("side", lenet.SIDE)
+    parts = np.array_split(np.random.default_rng(3).permutation(agents * rows), agents)
+    tests = {"mnist": images(7, 5, side), "digits": images(4, 6, side)}
+    return lenet.Classifier(network, images(agents * rows, 4, side), parts, tests, **options)
+
+
+def test_size_and_box_are_those_of_lenet5():
+    assert sum(lenet.LENET5.sizes) == 61706
+    assert lenet.LENET5.bounds.shape == (61706,)
+    # fan-in: 25, 150, 400, 120, 84
+    np.testing.assert_allclose(
+        np.unique(lenet.LENET5.bounds), 1 / np.sqrt([400, 150, 120, 84, 25]), rtol=1e-12
+    )
+
+
+def test_gradient_is_that_of_the_potential():
+    pytest.importorskip("torch", reason=REASON)
+    classifier = problem(lenet.LENET5, dtype=np.float64)
+    rng = np.random.default_rng(0)
+    x = classifier.initial((1, 2, classifier.dim), rng)
+    gradient = classifier.gradient(1)(x, np.empty_like(x))
+    # Entries of every layer, weights and biases; and a random direction for all the others.
+    starts = np.cumsum([0, *lenet.LENET5.sizes[:-1]])
+    for entry in (*starts, classifier.dim - 1):
+        step = np.zeros_like(x)
+        step[..., entry] = 1e-5
+        slope = (classifier.potential(x + step) - classifier.potential(x - step)) / 2e-5
+        np.testing.assert_allclose(slope, gradient[..., entry], rtol=1e-5, atol=1e-6)
+    direction = rng.standard_normal(x.shape)
+    slope = classifier.potential(x + 1e-6 * direction) - classifier.potential(x - 1e-6 * direction)
+    np.testing.assert_allclose(slope / 2e-6, (direction * gradient).sum(axis=-1), rtol=1e-6)
+
+
+def test_gradient_is_that_of_each_agent_alone():
+    torch = pytest.importorskip("torch", reason=REASON)
+    classifier = problem(lenet.LENET5, agents=3)
+    rng = np.random.default_rng(0)
+    x = classifier.initial((2, 3, classifier.dim), rng)
+    out = np.full_like(x, np.nan)
+    rows = rng.integers(0, 6, (2, 3, 4))
+    classifier.batch_gradient(2, 4)(x, rows, out)
+    pixels = torch.from_numpy(classifier.train.load())[:, None]
+    labels = torch.from_numpy(classifier.train.labels)
+    for chain_, agent in np.ndindex(2, 3):
+        # The network as torch's own layers, in the textbook's order: tanh, then the maximum.
+        layers = torch.nn.Sequential(
+            *(torch.nn.Conv2d(1, 6, 5), torch.nn.Tanh(), torch.nn.MaxPool2d(2)),
+            *(torch.nn.Conv2d(6, 16, 5), torch.nn.Tanh(), torch.nn.MaxPool2d(2)),
+            *(torch.nn.Flatten(), torch.nn.Linear(400, 120), torch.nn.Tanh()),
+            *(torch.nn.Linear(120, 84), torch.nn.Tanh(), torch.nn.Linear(84, 10)),
+        )
+        torch.nn.utils.vector_to_parameters(torch.from_numpy(x[chain_, agent]), layers.parameters())
+        chosen = classifier.parts[agent][rows[chain_, agent]]
+        loss = torch.nn.functional.cross_entropy(layers(pixels[chosen]), labels[chosen])
+        loss.backward()
+        flat = torch.nn.utils.parameters_to_vector([p.grad for p in layers.parameters()])
+        # n_i times the mean over the batch; float32 sums in another order
+        np.testing.assert_allclose(out[chain_, agent], 6 * flat.numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_numpy_and_torch_share_memory():
+    torch = pytest.importorskip("torch", reason=REASON)
+    seen = []
+
+    def forward(weights, pictures):
+        seen.append(weights[0].data_ptr())
+        return torch.nn.functional.linear(pictures.flatten(1), *weights)
+
+    classifier = problem(lenet.Network(((10, 16), (10,)), forward), side=4)
+    x = classifier.initial((1, 2, classifier.dim), np.random.default_rng(0))
+    classifier.potential(x)
+    if not torch.cuda.is_available():
+        assert seen == [x[0, 0].ctypes.data, x[0, 1].ctypes.data]
+
+
+class Softmax:
+    """Multinomial logistic regression in numpy: what ``problem`` gives for one linear layer."""
+
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, twin: lenet.Classifier) -> None:
+        self.agents, self.dim, self.counts = twin.agents, twin.dim, twin.counts
+        self.pixels = twin.train.load().reshape(len(twin.train.labels), -1).astype(float)
+        self.hot = np.eye(10)[twin.train.labels]
+        self.parts = twin.parts
+
+    def batch_gradient(self, chains, batch_size):
+        def gradient(x, rows, out):
+            for c, i in np.ndindex(x.shape[:2]):
+                chosen = self.parts[i][rows[c, i]]
+                weight, bias = x[c, i, :-10].reshape(10, -1), x[c, i, -10:]
+                scores = self.pixels[chosen] @ weight.T + bias
+                share = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+                residual = (share - self.hot[chosen]) * self.counts[i] / batch_size
+                out[c, i, :-10] = (residual.T @ self.pixels[chosen]).ravel()
+                out[c, i, -10:] = residual.sum(axis=0)
+            return out
+
+        return gradient
+
+
+def test_d_ula_over_torch_is_d_ula_over_numpy():
+    torch = pytest.importorskip("torch", reason=REASON)
+
+    def forward(weights, pictures):
+        return torch.nn.functional.linear(pictures.flatten(1), *weights)
+
+    linear = lenet.Network(((10, 16), (10,)), forward)
+    over_torch = problem(linear, agents=3, dtype=np.float64, side=4)
+    over_numpy = Softmax(over_torch)
+    ring = topology.build("ring", 3)
+    params = build(
+        d_ula.Params,
+        {"step_size": 0.01, "fusion": 0.1, "batch_size": 3, "batch_order": "epochs"},
+        "sampler",
+    )
+    ends = []
+    for each in (over_torch, over_numpy):
+        rng = streams.generator(1, "noise")
+        x0 = over_torch.initial((2, 3, over_torch.dim), streams.generator(1, "initial"))
+        state, step = d_ula.init(each, ring, params, x0, rng)
+        for k in range(20):
+            state, _ = step(state, k, rng)
+        ends.append(state.x.copy())
+    # float64 on both sides: rounding only
+    np.testing.assert_allclose(ends[0], ends[1], rtol=1e-9, atol=1e-9)
+    assert np.abs(ends[0] - x0).max() > 0.1
+
+
+@pytest.mark.parametrize("sampler", ["d_ula", "c_ula", "sgd"])
+def test_samplers_keep_float32(sampler):
+    pytest.importorskip("torch", reason=REASON)
+    kind = {"d_ula": d_ula, "c_ula": c_ula, "sgd": sgd}[sampler]
+    agents = 3 if sampler == "d_ula" else 1
+    classifier = problem(lenet.LENET5, agents=agents)
+    options = {"step_size": 1e-4, "batch_size": 2}
+    if sampler == "d_ula":
+        options["fusion"] = 0.1
+    params = build(kind.Params, options, "sampler")
+    graph = topology.build("ring", agents)
+    rng = streams.generator(1, "noise")
+    law = initial.parse({"kind": "problem"}, "initial")
+    x0 = initial.positions(law, classifier, (1, agents, classifier.dim), rng)
+    state, step = kind.init(classifier, graph, params, x0, rng)
+    for k in range(2):
+        state, _ = step(state, k, rng)
+    assert x0.dtype == state.x.dtype == np.float32
+    assert np.isfinite(state.x).all()
+
+
+def test_averages_are_mean_and_sd_of_the_recorded_draws():
+    pytest.importorskip("torch", reason=REASON)
+    classifier = problem(lenet.LENET5)
+    rng = np.random.default_rng(0)
+    draws = [classifier.initial((2, 2, classifier.dim), rng) for _ in range(5)]
+    record = chain.Record(
+        at=(0, 1, 3, 4), draws=False, average=False, averages=("predictive",), burn_in=0
+    )
+    recorder = chain.Recorder(record, classifier, draws[0].shape, 4)
+    for k, x in enumerate(draws):
+        recorder.observe(k, x, None)
+    trace = recorder.trace()
+    expected = np.stack([classifier.predictive(draws[k]) for k in (1, 3, 4)]).astype(float)
+    assert trace["predictive_mean"].shape == (2, 2, 11, 10)
+    # stored as float32
+    np.testing.assert_allclose(trace["predictive_mean"], expected.mean(axis=0), rtol=1e-6)
+    np.testing.assert_allclose(
+        trace["predictive_sd"], expected.std(axis=0, ddof=1), rtol=1e-4, atol=1e-7
+    )
+    np.testing.assert_allclose(expected.sum(axis=-1), 1, rtol=1e-5)
+
+
+def test_averages_need_a_draw_after_burn_in():
+    record = chain.Record(every=2, averages=("potential",), burn_in=4)
+    classifier = problem(lenet.LENET5)
+    with pytest.raises(ConcordError, match=r"record\.burn_in: no iteration"):
+        chain.Recorder(record, classifier, (1, 2, classifier.dim), 5)
+
+
+def test_images_are_resized_and_scaled():
+    torch = pytest.importorskip("torch", reason=REASON)
+    small = np.full((2, 28, 28), 255, dtype=np.uint8)
+    small[1, :14] = 0
+    tensor = lenet.Images(np.zeros(2, int), lambda: small).tensor(32, "float32").cpu()
+    assert tensor.shape == (2, 1, 32, 32) and tensor.dtype == torch.float32
+    assert (tensor[0] == 1).all()
+    # The edge between dark and bright lies halfway, and each side stays as it is.
+    assert (tensor[1, 0, :15] == 0).all() and (tensor[1, 0, 17:] == 1).all()
+    assert tensor[1, 0, 15, 0] + tensor[1, 0, 16, 0] == 1
+    same = np.random.default_rng(0).random((1, 32, 32), dtype=np.float32)
+    kept = lenet.Images(np.zeros(1, int), lambda: same).tensor(32, "float32").cpu()
+    np.testing.assert_array_equal(kept[0, 0], same[0])
+
+
+def test_results_do_not_depend_on_the_number_of_threads():
+    torch = pytest.importorskip("torch", reason=REASON)
+    classifier = problem(lenet.LENET5, agents=1, rows=200)
+    x = classifier.initial((1, 1, classifier.dim), np.random.default_rng(0))
+    found = []
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        found.append(classifier.gradient(1)(x, np.empty_like(x)))
+    np.testing.assert_array_equal(*found)
+
+
+def test_gradient_on_a_gpu_is_that_on_the_cpu(monkeypatch):
+    torch = pytest.importorskip("torch", reason=REASON)
+    if not torch.cuda.is_available():
+        pytest.skip("PyTorch finds no GPU")
+    rng = np.random.default_rng(0)
+    found = []
+    for device in ("cuda", "cpu"):
+        monkeypatch.setattr(lenet, "_device", lambda device=device: device)
+        classifier = problem(lenet.LENET5, agents=5, rows=256)
+        x = classifier.initial((1, 5, classifier.dim), np.random.default_rng(1))
+        rows = np.random.default_rng(2).integers(0, 256, (1, 5, 256))
+        found.append(classifier.batch_gradient(1, 256)(x, rows, np.empty_like(x)))
+        found.append(classifier.predictive(x))
+    del rng
+    # float32 sums over 256 images in another order
+    scale = np.abs(found[2]).max()
+    np.testing.assert_allclose(found[0], found[2], rtol=1e-3, atol=1e-5 * scale)
+    np.testing.assert_allclose(found[1], found[3], rtol=1e-4, atol=1e-6)
+
+
+def test_without_torch_the_message_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(lenet, "find_spec", lambda name: None)
+    assert "pip install -e '.[lenet]'" in str(lenet.unavailable())
+    with pytest.raises(ConcordError, match="PyTorch"):
+        problem(lenet.LENET5).batch_gradient(1, 2)
+
+
+def test_importing_the_problem_does_not_import_torch():
+    code = "import sys, concord.problems.lenet as p; p.Params(); assert 'torch' not in sys.modules"
+    source = Path(lenet.__file__).parents[2]
+    subprocess.run(
+        [sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": str(source)}
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"out_of_distribution": ["svnh"]}, "svnh"),
+        ({"limit": 0}, "limit"),
+    ],
+)
+def test_wrong_options_are_refused(options, message):
+    with pytest.raises(ConcordError, match=message):
+        build(lenet.Params, options, "problem")
+
+
+def test_wrong_examples_are_refused():
+    with pytest.raises(ConcordError, match=r"examples\.mnist"):
+        problem(lenet.LENET5, examples={"mnist": [7]})
+
+
+def test_more_agents_than_images_are_refused():
+    with pytest.raises(ConcordError, match="4 agents cannot share 3 images"):
+        lenet.check(lenet.Params(limit=3), 4)
