@@ -13,6 +13,7 @@ include: "workflow/rules/resolve.smk"
 include: "workflow/rules/sample.smk"
 include: "workflow/rules/measure.smk"
 include: "workflow/rules/draw.smk"
+include: "workflow/rules/judge.smk"
 
 
 rule reproduce:
@@ -24,6 +25,12 @@ rule reproduce:
 rule everything:
     input:
         outputs(PAPERS),
+
+
+rule ledger:
+    input:
+        f"{RESULTS}/claims.csv",
+        f"{RESULTS}/changed_verdicts.txt",
 
 
 for key in PAPERS:

@@ -81,6 +81,23 @@ def _parser() -> argparse.ArgumentParser:
         sub.add_argument("name", help="id of the figure or table in the paper's file")
         sub.add_argument("--results", type=Path, default=Path("results"))
         sub.add_argument("-o", "--output", type=Path, nargs="+", required=True)
+    sub = command("judge", _judge, "judge a paper's claims (.csv .md)")
+    with_paper(sub)
+    sub.add_argument("--results", type=Path, default=Path("results"))
+    sub.add_argument("-o", "--output", type=Path, nargs=2, required=True, metavar=("CSV", "MD"))
+    sub = command("ledger", _ledger, "join papers' verdicts (.csv .md .html)")
+    sub.add_argument("tables", type=Path, nargs="+", help="results/<key>/claims.csv")
+    sub.add_argument(
+        "-o", "--output", type=Path, nargs=3, required=True, metavar=("CSV", "MD", "HTML")
+    )
+    sub = command("compare", _compare, "list verdicts that differ from the committed ones")
+    sub.add_argument("ledger", type=Path, help="results/claims.csv")
+    sub.add_argument("--expected", type=Path, default=Path("config/expected_verdicts.yaml"))
+    sub.add_argument("--strict", action="store_true", help="exit with an error if any differs")
+    sub = command("expect", _expect, "commit a ledger's verdicts and renew the README's scoreboard")
+    sub.add_argument("ledger", type=Path, help="results/claims.csv")
+    sub.add_argument("--expected", type=Path, default=Path("config/expected_verdicts.yaml"))
+    sub.add_argument("--readme", type=Path, default=Path("README.md"))
     sub = command("fetch", _fetch, "download a data file and check its SHA-256")
     sub.add_argument("file", help="<data set>/<file> of config/datasets.yaml")
     sub.add_argument("--mirror", help="folder to look in before the hosts")
@@ -133,6 +150,31 @@ def _tabulate(options: argparse.Namespace) -> None:
     from concord.stages.draw import tabulate
 
     tabulate(_paper(options), options.name, options.results, options.output)
+
+
+def _judge(options: argparse.Namespace) -> None:
+    from concord.stages.judge import judge
+
+    judge(_paper(options), options.results, *options.output)
+
+
+def _ledger(options: argparse.Namespace) -> None:
+    from concord.stages.judge import ledger
+
+    ledger(options.tables, *options.output)
+
+
+def _compare(options: argparse.Namespace) -> None:
+    from concord.stages.judge import compare
+
+    for text in compare(options.ledger, options.expected, options.strict):
+        print(text)
+
+
+def _expect(options: argparse.Namespace) -> None:
+    from concord.stages.judge import expect
+
+    expect(options.ledger, options.expected, options.readme)
 
 
 def _fetch(options: argparse.Namespace) -> None:

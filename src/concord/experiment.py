@@ -24,6 +24,7 @@ from typing import Any
 
 from concord import captions, metrics
 from concord.assemble import assemble
+from concord.claims import Claim, Quantity, parse, quantities
 from concord.errors import ConcordError, nearest, short
 from concord.files import load_yaml
 from concord.parameters import build, param
@@ -235,8 +236,47 @@ class Paper:
         runs = [run.mapping for run in self.output_runs(section, name)]
         return captions.describe(entry["title"], entry.get("caption", ""), runs, self.assumptions)
 
+    @cached_property
+    def claims(self) -> dict[str, Claim]:
+        """Return the paper's claims by id, checked."""
+        found = {}
+        for name, mapping in self.mapping.get("claims", {}).items():
+            where = f"{self.path}: claims.{name}"
+            claim = found[name] = parse(mapping, where)
+            shown = {*self.mapping.get("figures", {}), *self.mapping.get("tables", {})}
+            if claim.figure is not None and claim.figure not in shown:
+                raise ConcordError(
+                    f"{where}.figure: there is no figure or table {claim.figure!r}; "
+                    f"{nearest(claim.figure, shown)}"
+                )
+            for number, quantity in enumerate(quantities(claim.checker(where))):
+                place = f"claims.{name}.check[{number}]"
+                if not any(self.quantity_runs(quantity, r, place) for r in claim.readings):
+                    raise ConcordError(
+                        f"{where}: no run of {quantity.experiment} follows the readings "
+                        f"{', '.join(claim.readings)}; change readings"
+                    )
+        return found
+
+    def quantity_runs(self, quantity: Quantity, reading: str, where: str) -> list[Run]:
+        """Return the runs a claim's quantity is taken from, in a reading."""
+        selection = {"experiment": quantity.experiment, **(quantity.runs or {})}
+        runs = self.select(selection, where)
+        return [run for run in runs if run.mapping["reading"] == reading]
+
+    def claim_runs(self) -> list[Run]:
+        """Return every run that the claims read, in the order of the file."""
+        chosen: dict[str, Run] = {}
+        for name, claim in self.claims.items():
+            for quantity in quantities(claim.checker(f"{self.path}: claims.{name}")):
+                for reading in claim.readings:
+                    for run in self.quantity_runs(quantity, reading, f"claims.{name}"):
+                        chosen[run.folder] = run
+        return list(chosen.values())
+
     def check_outputs(self) -> None:
-        """Check the kinds, options and runs of all figures and tables."""
+        """Check the kinds, options and runs of all figures, tables and claims."""
+        self.claims  # noqa: B018 (reading them checks them)
         for section in ("figures", "tables"):
             for name, entry in self.mapping.get(section, {}).items():
                 where = f"{self.path}: {section}.{name}"
