@@ -135,8 +135,14 @@ def test_split_dirichlet():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("equal", ": 'equal' is not a partition; give a mapping with a kind: equal, sizes, d"),
-        ({}, ": {} is not a partition; give a mapping with a kind: equal, sizes, dirichlet"),
+        (
+            "equal",
+            ": 'equal' is not a partition; give a mapping with a kind: equal, consecutive, sizes, d",
+        ),
+        (
+            {},
+            ": {} is not a partition; give a mapping with a kind: equal, consecutive, sizes, dirichlet",
+        ),
         ({"kind": "equals"}, ".kind: 'equals' is not a partition; did you mean 'equal'?"),
         ({"kind": 3}, ".kind: 3 is not a partition"),
         ({"kind": "equal", "sizes": [1]}, ".sizes: unknown key"),
@@ -218,3 +224,8 @@ def test_agent_data_holds_every_row_once(agents, extra, seed):
     assert sorted(pooled_targets.tolist()) == targets.tolist()
     assert (pooled_features == features[pooled_targets]).all()
     assert data.mask.sum() == rows
+
+
+def test_consecutive_keeps_the_order():
+    parts = partition.split({"kind": "consecutive"}, 8, 3, stream(), WHERE)
+    assert [part.tolist() for part in parts] == [[0, 1, 2], [3, 4, 5], [6, 7]]

@@ -31,6 +31,12 @@ def equal(rows: int, agents: int, rng: np.random.Generator) -> Parts:
     return np.array_split(rng.permutation(rows), agents)
 
 
+def consecutive_counts(rows: int, agents: int) -> list[int]:
+    """Return the sizes of ``agents`` consecutive parts, which differ by at most one."""
+    _enough(rows, agents)
+    return [rows // agents + (agent < rows % agents) for agent in range(agents)]
+
+
 def sizes(counts: Sequence[int], rng: np.random.Generator) -> Parts:
     """Divide ``sum(counts)`` rows at random so that agent i gets ``counts[i]`` of them."""
     if min(counts, default=0) < 1:
@@ -97,6 +103,16 @@ class Equal:
 
 
 @dataclass(frozen=True)
+class Consecutive:
+    """Rows in their order, in parts of nearly equal size."""
+
+    def split(self, labels: np.ndarray, agents: int, rng: np.random.Generator) -> Parts:
+        """Return the rows of each agent."""
+        ends = np.cumsum(consecutive_counts(len(labels), agents))
+        return np.split(np.arange(len(labels)), ends[:-1])
+
+
+@dataclass(frozen=True)
 class Sizes:
     """Random parts of given sizes."""
 
@@ -126,8 +142,9 @@ class Dirichlet:
         return dirichlet(labels, agents, self.concentration, self.minimum, rng)
 
 
-_KINDS: dict[str, type[Equal] | type[Sizes] | type[Dirichlet]] = {
+_KINDS: dict[str, type[Equal] | type[Consecutive] | type[Sizes] | type[Dirichlet]] = {
     "equal": Equal,
+    "consecutive": Consecutive,
     "sizes": Sizes,
     "dirichlet": Dirichlet,
 }
@@ -137,12 +154,12 @@ _KINDS: dict[str, type[Equal] | type[Sizes] | type[Dirichlet]] = {
 class Partition:
     """A way to divide rows, chosen by the user, and where the choice is written."""
 
-    options: Equal | Sizes | Dirichlet
+    options: Equal | Consecutive | Sizes | Dirichlet
     where: str = "partition"
 
     @classmethod
     def parse(cls, value: Any, where: str) -> Partition:
-        """Build a partition from ``{kind: equal | sizes | dirichlet, ...}``.
+        """Build a partition from ``{kind: equal | consecutive | sizes | dirichlet, ...}``.
 
         Raises
         ------

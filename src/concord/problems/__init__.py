@@ -17,7 +17,7 @@ Two things a problem may have beyond the protocol: ``gradient_at(chains, width)`
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from concord.gaussian import Gaussian
 Gradient = Callable[[np.ndarray, np.ndarray], np.ndarray]
 BatchGradient = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 GradientAt = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+Prox = Callable[[Any, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 Stream = Callable[[str], np.random.Generator]
 
 
@@ -45,6 +46,14 @@ class Problem(Protocol):
 
     def batch_gradient(self, chains: int, batch_size: int) -> BatchGradient:
         """Return ``g(x, rows, out)``: the estimate from points ``rows`` (chains, agents, batch)."""
+
+    def prox(self, chains: int, curvature: np.ndarray) -> Prox:
+        r"""Return ``solve(agent, linear, start, out)``, for samplers with a proximal step.
+
+        It writes the x with grad f_i(x) + c_i x = b: ``curvature`` is c, (agents,), and ``linear``
+        is b, (chains, agents, dim) with ``agent = slice(None)``, or (chains, dim) for one agent.
+        ``linear`` may be overwritten; ``start`` is a guess for iterative solvers.
+        """
 
     def potential(self, x: np.ndarray) -> np.ndarray:
         """Return f_i(x_i), shape (chains, agents)."""

@@ -15,14 +15,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from concord.errors import ConcordError
 from concord.gaussian import Gaussian
 from concord.parameters import param
-from concord.partition import AgentData, Partition
-from concord.problems import BatchGradient, Gradient, Stream
+from concord.partition import AgentData, Partition, consecutive_counts
+from concord.problems import BatchGradient, Gradient, GradientAt, Prox, Stream
 
 SHARES = ("split", "omitted", "whole")
 
@@ -31,7 +32,10 @@ SHARES = ("split", "omitted", "whole")
 class Params:
     """Size and law of the data, and the prior."""
 
-    points: int = param("number of data points, over all agents", minimum=1)
+    points: int | None = param("number of data points, over all agents", default=None, minimum=1)
+    points_per_agent: int | None = param(
+        "number of data points of each agent, instead of points", default=None, minimum=1
+    )
     dim: int = param("dimension d of the parameter", default=2, minimum=1)
     noise_sd: float = param("standard deviation sigma of the observations", default=1.0, above=0)
     feature_variance: float = param("variance of each feature", default=1.0, above=0)
@@ -41,15 +45,31 @@ class Params:
         default="split",
         choices=SHARES,
     )
+    legacy_seed: int | None = param(
+        "draw the data agent by agent from NumPy's legacy generator with this seed, as "
+        "tzikas2024's authors do; none: from the paper's data stream",
+        default=None,
+        minimum=0,
+    )
 
 
 def check(params: Params, agents: int) -> None:
-    """Refuse more agents than points."""
-    if agents > params.points:
+    """Refuse more agents than points, and two ways to say how many points there are."""
+    points = total_points(params, agents)
+    if agents > points:
         raise ConcordError(
-            f"{agents} agents cannot share {params.points} points; "
-            "give each agent at least one point"
+            f"{agents} agents cannot share {points} points; give each agent at least one point"
         )
+
+
+def total_points(params: Any, agents: int) -> int:
+    """Return the number of points over all agents."""
+    if (params.points is None) == (params.points_per_agent is None):
+        raise ConcordError(
+            f"points is {params.points} and points_per_agent {params.points_per_agent}; "
+            "give exactly one of them"
+        )
+    return params.points or agents * params.points_per_agent
 
 
 def build(
@@ -58,16 +78,38 @@ def build(
     """Draw the parameter from the prior, then features and observations, and split the points.
 
     The pool of points depends on ``stream("data")`` alone, so that every number of agents and
-    every sampler sees the same data.
+    every sampler sees the same data. With a legacy seed it depends on the number of agents too,
+    since features and noise alternate; the partition consecutive gives each agent its own.
     """
-    rng = stream("data")
-    truth = np.sqrt(params.prior_variance) * rng.standard_normal(params.dim)
-    features = rng.standard_normal((params.points, params.dim))
-    features *= np.sqrt(params.feature_variance)
-    noise = params.noise_sd * rng.standard_normal(params.points)
+    points = total_points(params, agents)
+    if params.legacy_seed is None:
+        rng = stream("data")
+        truth = np.sqrt(params.prior_variance) * rng.standard_normal(params.dim)
+        features = rng.standard_normal((points, params.dim))
+        features *= np.sqrt(params.feature_variance)
+        noise = params.noise_sd * rng.standard_normal(points)
+    else:
+        truth, features, noise = _legacy(params, points, agents)
     targets = features @ truth + noise
-    parts = partition.split(params.points, agents, stream("partition"))
+    parts = partition.split(points, agents, stream("partition"))
     return LinearRegression(AgentData.from_parts(features, targets, parts), params)
+
+
+def _legacy(params: Params, points: int, agents: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Draw parameter, then each agent's features and noise, in the order of tzikas2024's authors.
+
+    Their law is that of section 6.2, eq. (26).
+    """
+    rng = np.random.RandomState(params.legacy_seed)
+    origin, identity = np.zeros(params.dim), np.eye(params.dim)
+    truth = rng.multivariate_normal(origin, params.prior_variance * identity)
+    features, noise = [], []
+    for count in consecutive_counts(points, agents):
+        features.append(
+            rng.multivariate_normal(origin, params.feature_variance * identity, size=count)
+        )
+        noise.append(rng.normal(0.0, params.noise_sd, size=count))
+    return truth, np.concatenate(features), np.concatenate(noise)
 
 
 class LinearRegression:
@@ -120,6 +162,48 @@ class LinearRegression:
         def gradient(x: np.ndarray, out: np.ndarray) -> np.ndarray:
             np.matmul(x.swapaxes(0, 1), self.gram, out=out.swapaxes(0, 1))
             return np.subtract(out, self.shift, out=out)
+
+        return gradient
+
+    def prox(self, chains: int, curvature: np.ndarray) -> Prox:
+        """Return ``solve(agent, linear, start, out)``, in closed form, inverted once."""
+        matrices = self.gram + np.asarray(curvature, dtype=float)[:, None, None] * np.eye(self.dim)
+        values = np.linalg.eigvalsh(matrices)
+        flat = np.flatnonzero(values[:, 0] <= 1e-14 * values[:, -1])
+        if flat.size:
+            raise ConcordError(
+                f"agent {flat[0]} has no unique minimizer: too few points, no prior and no "
+                "neighbors; give it a share of the prior"
+            )
+        inverse = np.linalg.inv(matrices)
+        columns = [np.ascontiguousarray(inverse[:, :, j]) for j in range(self.dim)]
+        product = np.empty((chains, self.agents, self.dim))
+
+        def solve(agent: Any, linear: np.ndarray, start: np.ndarray, out: np.ndarray) -> np.ndarray:
+            np.add(linear, self.shift[agent], out=linear)
+            if not isinstance(agent, slice):
+                return np.matmul(linear, inverse[agent], out=out)
+            if self.dim > 8:
+                np.matmul(linear.swapaxes(0, 1), inverse, out=out.swapaxes(0, 1))
+                return out
+            np.multiply(linear[..., :1], columns[0], out=out)
+            for j in range(1, self.dim):
+                np.multiply(linear[..., j : j + 1], columns[j], out=product)
+                np.add(out, product, out=out)
+            return out
+
+        return solve
+
+    def gradient_at(self, chains: int, width: int) -> GradientAt:
+        """Return ``g(x, agents, out)``: the gradients of ``width`` chosen agents of each chain."""
+        gram = np.empty((chains, width, self.dim, self.dim))
+        shift = np.empty((chains, width, self.dim))
+
+        def gradient(x: np.ndarray, agents: np.ndarray, out: np.ndarray) -> np.ndarray:
+            np.take(self.gram, agents, axis=0, out=gram, mode="clip")
+            np.take(self.shift, agents, axis=0, out=shift, mode="clip")
+            np.matmul(gram, x[..., None], out=out[..., None])
+            return np.subtract(out, shift, out=out)
 
         return gradient
 

@@ -18,9 +18,13 @@ import numpy as np
 
 from concord.errors import ConcordError
 from concord.parameters import param
-from concord.partition import AgentData, Partition
-from concord.problems import BatchGradient, Gradient, Stream
+from concord.partition import AgentData, Partition, consecutive_counts
+from concord.problems import BatchGradient, Gradient, GradientAt, Prox, Stream
 from concord.problems.linear_regression import SHARES, prior_share
+
+# Rows of the data sets; those in DOWNLOADED are read from files.
+ROWS = {"breast_cancer": 569, "magic": 19020}
+DOWNLOADED = ("magic",)
 
 
 @dataclass(frozen=True)
@@ -30,9 +34,18 @@ class Params:
     dataset: str = param(
         "synthetic points, or the name of a data set",
         default="synthetic",
-        choices=("synthetic", "breast_cancer"),
+        choices=("synthetic", *ROWS),
+    )
+    test_fraction: float = param(
+        "fraction of a data set's rows, chosen at random, kept from the agents for testing",
+        default=0.0,
+        minimum=0,
+        maximum=0.9,
     )
     points: int = param("number of synthetic points, over all agents", default=1000, minimum=1)
+    points_per_agent: int | None = param(
+        "number of synthetic points of each agent, instead of points", default=None, minimum=1
+    )
     dim: int = param("dimension d of synthetic features", default=2, minimum=1)
     feature_variance: float = param("variance of each synthetic feature", default=20.0, above=0)
     logit_noise_sd: float = param(
@@ -52,15 +65,54 @@ class Params:
         default="split",
         choices=SHARES,
     )
+    prior_gradient_at: str = param(
+        "where the Gaussian prior's gradient is taken: at the iterate, or at the data-generating "
+        "parameter of synthetic data (tzikas2024's released code); a proximal step knows only the "
+        "iterate",
+        default="iterate",
+        choices=("iterate", "truth"),
+    )
+    legacy_seed: int | None = param(
+        "draw the data agent by agent from NumPy's legacy generator with this seed, as "
+        "tzikas2024's authors do; none: from the paper's data stream",
+        default=None,
+        minimum=0,
+    )
 
 
 def check(params: Params, agents: int) -> None:
-    """Refuse more agents than points."""
-    points = {"breast_cancer": 569}.get(params.dataset, params.points)
+    """Refuse more agents than points, and options that contradict each other."""
+    if params.prior_gradient_at == "truth" and (
+        params.dataset != "synthetic" or params.prior != "gaussian"
+    ):
+        raise ConcordError(
+            f"prior_gradient_at: truth needs synthetic data and a Gaussian prior, not "
+            f"{params.dataset} and {params.prior}; use iterate"
+        )
+    if params.legacy_seed is not None and params.logit_noise_sd > 0:
+        raise ConcordError(
+            f"legacy_seed draws labels without noise on the logit, but logit_noise_sd is "
+            f"{params.logit_noise_sd:g}; leave one of them out"
+        )
+    if params.test_fraction and params.dataset not in ROWS:
+        raise ConcordError(
+            f"test_fraction {params.test_fraction} is for data sets; remove it, or name a dataset"
+        )
+    points = ROWS.get(params.dataset, _points(params, agents))
+    points -= _test_rows(params, points)
     if agents > points:
         raise ConcordError(
             f"{agents} agents cannot share {points} points; give each agent at least one point"
         )
+
+
+def needs(params: Params) -> tuple[str, ...]:
+    """Return the names of the downloaded data sets that are read."""
+    return (params.dataset,) if params.dataset in DOWNLOADED else ()
+
+
+def _test_rows(params: Params, rows: int) -> int:
+    return round(params.test_fraction * rows)
 
 
 def build(
@@ -69,26 +121,74 @@ def build(
     """Draw or load the points and split them over the agents.
 
     Synthetic labels are Bernoulli with logit x^T X_j + delta_j. A data set's features are
-    standardized over all its rows and get an intercept column of ones.
+    standardized over all rows that are not for testing, and get an intercept column of ones.
     """
-    if params.dataset == "synthetic":
-        features, labels = _synthetic(params, stream("data"))
+    truth = test = None
+    if params.dataset == "synthetic" and params.legacy_seed is not None:
+        features, labels, truth = _legacy(params, agents)
+    elif params.dataset == "synthetic":
+        features, labels, truth = _synthetic(params, agents, stream("data"))
     else:
-        from concord import datasets
-
-        features, labels = datasets.breast_cancer()
-        features = (features - features.mean(axis=0)) / features.std(axis=0)
-        features = np.column_stack([features, np.ones(len(features))])
+        features, labels, test = _load(params, stream, resources)
     parts = partition.split(labels, agents, stream("partition"))
-    return LogisticRegression(AgentData.from_parts(features, labels.astype(float), parts), params)
+    data = AgentData.from_parts(features, labels.astype(float), parts)
+    return LogisticRegression(data, params, truth, test)
 
 
-def _synthetic(params: Params, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+Rows = tuple[np.ndarray, np.ndarray]  # features, labels
+
+
+def _load(
+    params: Params, stream: Stream, resources: Path
+) -> tuple[np.ndarray, np.ndarray, Rows | None]:
+    """Return training features and labels, and the test rows if there are any."""
+    from concord import datasets
+
+    if params.dataset == "magic":
+        features, labels = datasets.magic(resources / "magic" / "magic04.data")
+    else:
+        features, labels = datasets.breast_cancer()
+    count = _test_rows(params, len(labels))
+    rows = np.arange(len(labels))
+    if count:
+        stream("test").shuffle(rows)
+    training, testing = np.sort(rows[count:]), np.sort(rows[:count])
+    mean, sd = features[training].mean(axis=0), features[training].std(axis=0)
+    features = np.column_stack([(features - mean) / sd, np.ones(len(features))])
+    test = (features[testing], labels[testing]) if count else None
+    return features[training], labels[training], test
+
+
+def _points(params: Params, agents: int) -> int:
+    return params.points if params.points_per_agent is None else agents * params.points_per_agent
+
+
+Drawn = tuple[np.ndarray, np.ndarray, np.ndarray]  # features, labels, parameter
+
+
+def _synthetic(params: Params, agents: int, rng: np.random.Generator) -> Drawn:
+    points = _points(params, agents)
     truth = np.sqrt(params.truth_variance) * rng.standard_normal(params.dim)
-    features = np.sqrt(params.feature_variance) * rng.standard_normal((params.points, params.dim))
-    logit = features @ truth + params.logit_noise_sd * rng.standard_normal(params.points)
-    labels = rng.random(params.points) < sigmoid(logit)
-    return features, labels.astype(float)
+    features = np.sqrt(params.feature_variance) * rng.standard_normal((points, params.dim))
+    logit = features @ truth + params.logit_noise_sd * rng.standard_normal(points)
+    labels = rng.random(points) < sigmoid(logit)
+    return features, labels.astype(float), truth
+
+
+def _legacy(params: Params, agents: int) -> Drawn:
+    """Draw parameter, then each agent's features and labels, in the order of tzikas2024's authors.
+
+    Their law is that of section 6.3, eq. (29).
+    """
+    rng = np.random.RandomState(params.legacy_seed)
+    origin, identity = np.zeros(params.dim), np.eye(params.dim)
+    truth = rng.multivariate_normal(origin, params.truth_variance * identity)
+    features, labels = [], []
+    for count in consecutive_counts(_points(params, agents), agents):
+        own = rng.multivariate_normal(origin, params.feature_variance * identity, size=count)
+        features.append(own)
+        labels.append(rng.uniform(0.0, 1.0, size=count) <= sigmoid(own @ truth))
+    return np.concatenate(features), np.concatenate(labels).astype(float), truth
 
 
 def sigmoid(z: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
@@ -101,16 +201,28 @@ def sigmoid(z: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
 
 
 class LogisticRegression:
-    """Logistic regression split over agents."""
+    """Logistic regression split over agents.
+
+    ``data`` holds the agents' rows, ``test`` the features and labels that no agent has, if any.
+    """
 
     posterior = None
 
-    def __init__(self, data: AgentData, params: Params) -> None:
+    def __init__(
+        self,
+        data: AgentData,
+        params: Params,
+        truth: np.ndarray | None = None,
+        test: Rows | None = None,
+    ) -> None:
         self.data = data
+        self.test = test
+        self.truth = truth
         self.counts = data.counts
         self.agents, _, self.dim = data.features.shape
         self.share = prior_share(params.prior_share, self.agents)
         self.prior, self.prior_scale = params.prior, params.prior_scale
+        self.prior_gradient_at = truth if params.prior_gradient_at == "truth" else None
 
     def gradient(self, chains: int) -> Gradient:
         r"""Return ``g(x, out)`` writing sum_j (h(z_j) - y_j) X_j + s grad(-log p)(x_i)."""
@@ -125,6 +237,40 @@ class LogisticRegression:
             np.subtract(residual, targets, out=residual)
             # Padded rows have zero features, so their residual does not count.
             np.matmul(residual, self.data.features, out=out.swapaxes(0, 1))
+            return self._add_prior(x, out)
+
+        return gradient
+
+    def prox(self, chains: int, curvature: np.ndarray) -> Prox:
+        """Return ``solve(agent, linear, start, out)``, by Newton to 1e-10 in the gradient."""
+        from concord.problems import _newton
+
+        if self.prior != "gaussian":
+            raise ConcordError(
+                f"the proximal step needs a Gaussian prior, not {self.prior}; use prior: gaussian"
+            )
+        total = np.asarray(curvature, dtype=float) + self.share / self.prior_scale
+        if not (total > 0).all():
+            raise ConcordError(
+                f"agent {int(np.argmin(total))} has no prior and no neighbors, so its potential "
+                "may have no minimizer; give it a share of the prior"
+            )
+        return _newton.solver(self.data.features, self.data.targets, total)
+
+    def gradient_at(self, chains: int, width: int) -> GradientAt:
+        """Return ``g(x, agents, out)``: the gradients of ``width`` chosen agents of each chain."""
+        rows = [slice(0, count) for count in self.counts]
+        held = list(zip(self.data.features, self.data.targets, rows, strict=True))
+
+        def gradient(x: np.ndarray, agents: np.ndarray, out: np.ndarray) -> np.ndarray:
+            # Agent by agent, so that rows are read once for all chains, and padding not at all.
+            for agent, (features, targets, own) in enumerate(held):
+                chosen = agents == agent
+                if chosen.any():
+                    residual = x[chosen] @ features[own].T
+                    sigmoid(residual, out=residual)
+                    residual -= targets[own]
+                    out[chosen] = residual @ features[own]
             return self._add_prior(x, out)
 
         return gradient
@@ -157,7 +303,8 @@ class LogisticRegression:
         if self.share == 0:
             return out
         if self.prior == "gaussian":
-            out += (self.share / self.prior_scale) * x
+            point = x if self.prior_gradient_at is None else self.prior_gradient_at
+            out += (self.share / self.prior_scale) * point
         else:
             out += (self.share / self.prior_scale) * np.sign(x)
         return out
@@ -178,9 +325,21 @@ class LogisticRegression:
         A point is given label 1 where P(y = 1 | x_i) >= 1/2, that is x_i^T X >= 0.
         """
         features, labels = self.data.pooled()
-        predicted = x @ features.T >= 0
-        return (predicted != (labels > 0.5)).sum(axis=-1)
+        wanted, transposed = labels > 0.5, features.T
+        wrong = np.empty(x.shape[:2], dtype=np.int64)
+        # Chains in blocks whose predictions stay in cache.
+        block = max(1, 100_000 // (len(labels) * x.shape[1]))
+        for start in range(0, len(x), block):
+            chosen = slice(start, start + block)
+            wrong[chosen] = ((x[chosen] @ transposed >= 0) != wanted).sum(axis=-1)
+        return wrong
 
     def accuracy(self, x: np.ndarray) -> np.ndarray:
-        """Return the fraction of all agents' points each x_i classifies right, (chains, agents)."""
-        return 1 - self.misclassified(x) / self.counts.sum()
+        """Return the fraction of points each x_i classifies right, (chains, agents).
+
+        The points are the test rows where there are any, else those of all agents.
+        """
+        if self.test is None:
+            return 1 - self.misclassified(x) / self.counts.sum()
+        features, labels = self.test
+        return ((x @ features.T >= 0) == (labels > 0.5)).mean(axis=-1)

@@ -1,0 +1,154 @@
+r"""D-ADMMS, the sampler based on decentralized ADMM, and C-ADMM, the optimizer it comes from.
+
+.. math::
+    x_i^{(k+1)} &= \arg\min_x \Big\{ f_i(x) + p_i^{(k)\top} x + \rho \sum_{j \in N_i}
+        \Big\lVert x - \frac{x_i^{(k)} + x_j^{(k)}}{2}
+        + \frac{\sqrt 2}{2 \rho} w_i^{(k+1)} \Big\rVert^2 \Big\}, \qquad w_i \sim N(0, I) \\
+    p_i^{(k+1)} &= p_i^{(k)} + \rho \sum_{j \in N_i} (x_i^{(k+1)} - x_j^{(k+1)}),
+        \qquad p_i^{(0)} = 0
+
+so that with deg_i neighbors and the same w_i in all their terms
+
+.. math::
+    \nabla f_i(x_i^{(k+1)}) + 2 \rho \deg_i x_i^{(k+1)} = \rho \Big( \deg_i x_i^{(k)}
+        + \sum_{j \in N_i} x_j^{(k)} \Big) - p_i^{(k)} - \sqrt 2 \deg_i w_i^{(k+1)}.
+
+Source: tzikas2024, Algorithm 1 by way of eqs. (40)-(41); without noise it is eqs. (4)-(5). Eq. (6)
+states the primal step as a proximal operator with the sign of p and the parameter gamma_i wrong.
+x, p and w have shape (chains, agents, dim). Without neighbors x_i is the minimizer of f_i.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from concord import mixing
+from concord.errors import ConcordError
+from concord.exact import Affine, Update, block_diagonal, compose, in_place, linear
+from concord.parameters import param
+from concord.problems import Problem
+from concord.samplers import Info, Step, de_sgld
+from concord.topology import AgentMatrix, Topology
+
+
+@dataclass(frozen=True)
+class Params:
+    """Options of D-ADMMS and C-ADMM."""
+
+    penalty: float = param("penalty rho", above=0)
+    noise: bool = param(
+        "noise w_i in the primal step: with it D-ADMMS, a sampler; without it C-ADMM, an optimizer",
+        default=True,
+    )
+    update_order: str = param(
+        "agents take the primal step all at once, or one after another seeing neighbors that have "
+        "moved; the dual step follows when all have moved",
+        default="simultaneous",
+        choices=mixing.ORDERS,
+    )
+    primal_neighbors: str = param(
+        "agents that the primal step of agent i pulls to: its neighbors, or agents 0 ... deg_i - 1 "
+        "(as released code does; agent i may be one of them)",
+        default="neighbors",
+        choices=("neighbors", "first_agents"),
+    )
+
+
+class State(NamedTuple):
+    """Positions x and dual variables p, (chains, agents, dim)."""
+
+    x: np.ndarray
+    p: np.ndarray
+
+
+def check(problem: Problem | None, topology: Topology, params: Params) -> None:
+    """Refuse a problem without a proximal step, and a network in parts unless it is meant."""
+    de_sgld.check(problem, topology, de_sgld.Params)  # type: ignore[arg-type]
+    if problem is not None and not hasattr(problem, "prox"):
+        raise ConcordError(
+            f"sampler admm minimizes each agent's potential, and {type(problem).__name__} has no "
+            "proximal step; choose linear or logistic regression, or another sampler"
+        )
+
+
+def _pull(topology: Topology, params: Params) -> AgentMatrix:
+    """Return the matrix that acts on the old positions in the primal step."""
+    degrees = topology.degrees
+    if params.primal_neighbors == "first_agents":
+        rows = np.repeat(np.arange(topology.agents), degrees)
+        columns = np.concatenate([np.arange(degree) for degree in degrees])
+    else:
+        adjacency = topology.adjacency()
+        rows, columns = adjacency.rows, adjacency.columns
+    own = np.arange(topology.agents)
+    return AgentMatrix.from_entries(
+        topology.agents,
+        np.concatenate([rows, own]),
+        np.concatenate([columns, own]),
+        params.penalty * np.concatenate([np.ones(len(rows)), degrees]),
+    )
+
+
+def init(
+    problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
+) -> tuple[State, Step]:
+    """Return the state at x0 with dual variables zero, and the step."""
+    chains, _, dim = x0.shape
+    move = mixing.sweep(_pull(topology, params), chains, dim, params.update_order)
+    disagree = topology.laplacian().operator(chains, dim)
+    minimize = problem.prox(chains, 2 * params.penalty * topology.degrees)
+    info = Info(sent=topology.degrees)
+    spread = np.sqrt(2) * topology.degrees[:, None]
+    residual, rise, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
+
+    def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
+        nonlocal spare
+        old, p = state
+        if params.noise:
+            rng.standard_normal(out=residual)
+            np.multiply(residual, spread, out=residual)
+            np.add(residual, p, out=residual)
+        else:
+            np.copyto(residual, p)
+
+        def respond(agent: Any, total: np.ndarray, new: np.ndarray) -> None:
+            np.subtract(total, residual[:, agent], out=total)
+            minimize(agent, total, old[:, agent], new)
+
+        x = spare
+        move(old, respond, x)
+        disagree(x, rise)
+        np.multiply(rise, params.penalty, out=rise)
+        np.add(p, rise, out=p)
+        spare = old
+        return State(x, p), info
+
+    return State(x0.copy(), np.zeros_like(x0)), step
+
+
+def affine(problem: Any, topology: Topology, params: Params) -> Update:
+    """Return the law of (x, p): the primal step of eq. (40), then the dual step of eq. (41)."""
+    agents, dim = problem.agents, problem.dim
+    identity, zero = np.eye(agents * dim), np.zeros((agents * dim, agents * dim))
+    degrees = np.repeat(topology.degrees, dim).astype(float)
+    solve = block_diagonal(
+        np.linalg.inv(
+            problem.gram + 2 * params.penalty * topology.degrees[:, None, None] * np.eye(dim)
+        )
+    )
+    pull = solve @ np.kron(_pull(topology, params).dense(), np.eye(dim))
+    kick = np.sqrt(2) * solve * degrees if params.noise else zero
+    primal = Affine(
+        np.block([[pull, -solve], [zero, identity]]),
+        np.concatenate([solve @ problem.shift.ravel(), np.zeros(agents * dim)]),
+        np.block([[kick @ kick.T, zero], [zero, zero]]),
+    )
+    if params.update_order == "in_place":
+        primal = in_place(primal, agents, dim)
+    laplacian = np.kron(topology.laplacian().dense(), np.eye(dim))
+    dual = linear(np.block([[identity, zero], [params.penalty * laplacian, identity]]))
+    step = compose(primal, dual)
+    return Update(lambda k: step, ((0.0, 0.0),))

@@ -1,0 +1,215 @@
+"""Proximal steps against independent solvers, and where the numbers are hard."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.optimize
+
+from concord.errors import ConcordError
+from concord.parameters import build
+from concord.partition import AgentData, Partition
+from concord.problems import linear_regression, logistic_regression
+
+CONSECUTIVE = Partition.parse({"kind": "consecutive"}, "partition")
+
+
+def stream(label: str) -> np.random.Generator:
+    return np.random.default_rng([len(label), 7])
+
+
+def problem_of(module, agents: int, **options):
+    params = build(module.Params, options, "problem")
+    module.check(params, agents)
+    return module.build(params, agents, CONSECUTIVE, stream, Path())
+
+
+def logistic_of(features: np.ndarray, targets: np.ndarray, prior_scale: float = 10.0):
+    agents, points, _ = features.shape
+    params = build(logistic_regression.Params, {"prior_scale": prior_scale}, "problem")
+    data = AgentData(features, targets, np.full(agents, points))
+    return logistic_regression.LogisticRegression(data, params)
+
+
+def gradient_norms(problem, x, curvature, linear) -> np.ndarray:
+    gradient = problem.gradient(len(x))(x, np.empty_like(x))
+    return np.linalg.norm(gradient + curvature[:, None] * x - linear, axis=-1)
+
+
+def solve(problem, curvature, linear, start=None) -> np.ndarray:
+    x0 = np.zeros_like(linear) if start is None else start
+    prox = problem.prox(len(linear), curvature)
+    return prox(slice(None), linear.copy(), x0, np.empty_like(linear))
+
+
+@pytest.mark.parametrize("dim", [1, 2, 12])
+def test_linear_prox_solves_its_equations(dim):
+    problem = problem_of(linear_regression, 4, points=80, dim=dim, noise_sd=2.0)
+    rng = np.random.default_rng(0)
+    curvature, linear = rng.uniform(0, 30, 4), rng.standard_normal((5, 4, dim))
+    x = solve(problem, curvature, linear)
+    assert gradient_norms(problem, x, curvature, linear).max() < 1e-11
+    prox = problem.prox(5, curvature)
+    for agent in range(4):
+        one = prox(agent, linear[:, agent].copy(), x[:, agent], np.empty((5, dim)))
+        np.testing.assert_allclose(one, x[:, agent], rtol=0, atol=1e-13)
+
+
+def test_linear_prox_needs_a_unique_minimizer():
+    problem = problem_of(linear_regression, 3, points=3, dim=2, prior_share="omitted")
+    problem.prox(1, np.ones(3))
+    with pytest.raises(ConcordError, match="agent 0 has no unique minimizer"):
+        problem.prox(1, np.zeros(3))
+
+
+def test_logistic_prox_on_the_papers_data_everywhere_and_against_scipy():
+    """Exact to the stated 1e-10 in the gradient; strong convexity c turns that into 1e-10 / c."""
+    problem = problem_of(
+        logistic_regression,
+        20,
+        dim=3,
+        points_per_agent=50,
+        truth_variance=10.0,
+        prior_scale=10.0,
+        legacy_seed=10,
+    )
+    rng = np.random.default_rng(1)
+    for degree in (0, 2, 19):
+        curvature = np.full(20, 10.0 * degree)
+        linear = curvature[:, None] * rng.standard_normal((30, 20, 3))
+        x = solve(problem, curvature, linear, rng.standard_normal((30, 20, 3)))
+        assert gradient_norms(problem, x, curvature, linear).max() <= 1.01e-10
+        for chain, agent in ((0, 0), (7, 13), (29, 19)):
+            features = problem.data.features[agent]
+            targets = problem.data.targets[agent]
+            c, b = curvature[agent] + 1 / 200, linear[chain, agent]
+
+            def objective(x, features=features, targets=targets, c=c, b=b):
+                z = features @ x
+                value = np.logaddexp(0, z).sum() - targets @ z + c / 2 * x @ x - b @ x
+                slope = features.T @ (1 / (1 + np.exp(-z)) - targets) + c * x - b
+                return value, slope
+
+            found = scipy.optimize.minimize(
+                objective, np.zeros(3), jac=True, method="BFGS", options={"gtol": 1e-9}
+            )
+            distance = np.linalg.norm(found.x - x[chain, agent])
+            assert distance <= 2 * np.linalg.norm(objective(found.x)[1]) / c + 1e-10
+
+
+def test_one_agent_gives_what_all_together_give():
+    problem = problem_of(logistic_regression, 6, dim=3, points=130, prior_scale=10.0)
+    rng = np.random.default_rng(2)
+    curvature, linear = np.full(6, 4.0), rng.standard_normal((9, 6, 3))
+    together = solve(problem, curvature, linear)
+    prox = problem.prox(9, curvature)
+    for agent in range(6):
+        alone = prox(agent, linear[:, agent].copy(), np.zeros((9, 3)), np.empty((9, 3)))
+        # Both gradients are below 1e-10 and the curvature is at least 4.
+        np.testing.assert_allclose(alone, together[:, agent], rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+def test_separable_data_converge(scale):
+    """One class per side of a line, so that only the weak prior keeps the minimizer finite."""
+    rng = np.random.default_rng(3)
+    features = rng.standard_normal((5, 20, 2)) * scale
+    targets = (features[..., 0] > 0).astype(float)
+    problem = logistic_of(features, targets)
+    linear, start = np.zeros((8, 5, 2)), 100 * rng.standard_normal((8, 5, 2))
+    x = solve(problem, np.zeros(5), linear, start)
+    assert gradient_norms(problem, x, np.zeros(5), linear).max() <= 1.01e-10
+    np.testing.assert_allclose(x, np.broadcast_to(x[:1], x.shape), rtol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1e6, 1e8])
+@pytest.mark.parametrize("separable", [True, False])
+def test_huge_features_converge_to_rounding(scale, separable):
+    """The gradient's terms are of the features' size: their rounding is all that may be left."""
+    rng = np.random.default_rng(4)
+    features = rng.standard_normal((3, 15, 3)) * scale
+    targets = (features[..., 0] > 0).astype(float)
+    if not separable:
+        targets[:, ::4] = 1 - targets[:, ::4]
+    problem = logistic_of(features, targets)
+    linear, start = np.zeros((4, 3, 3)), rng.standard_normal((4, 3, 3))
+    x = solve(problem, np.zeros(3), linear, start)
+    assert np.isfinite(x).all()
+    # Separable: nothing is steep at the minimizer, so only the sigmoids' rounding counts.
+    allowed = 1e-10 + 15 * scale * (2e-16 if separable else 1e-12)
+    assert gradient_norms(problem, x, np.zeros(3), linear).max() <= allowed
+
+
+def test_a_diverged_chain_stays_lost_and_harms_no_other():
+    problem = problem_of(logistic_regression, 3, dim=2, points=60)
+    linear = np.ones((3, 3, 2))
+    expected = solve(problem, np.ones(3), linear)
+    linear[1, 2] = np.inf
+    x = solve(problem, np.ones(3), linear)
+    assert np.isnan(x[1, 2]).all()
+    x[1, 2] = expected[1, 2]
+    np.testing.assert_allclose(x, expected, rtol=0, atol=1e-9)
+
+
+def test_prox_refuses_what_it_cannot_minimize():
+    laplace = problem_of(logistic_regression, 2, points=20, prior="laplace")
+    with pytest.raises(ConcordError, match="Gaussian prior"):
+        laplace.prox(1, np.ones(2))
+    flat = problem_of(logistic_regression, 2, points=20, prior_share="omitted")
+    with pytest.raises(ConcordError, match="no prior and no neighbors"):
+        flat.prox(1, np.zeros(2))
+
+
+# Data drawn as the authors of tzikas2024 did.
+
+
+def test_legacy_linear_data_follow_the_authors_order():
+    problem = problem_of(
+        linear_regression,
+        3,
+        points_per_agent=4,
+        noise_sd=4.0,
+        prior_variance=10.0,
+        legacy_seed=10,
+    )
+    rng = np.random.RandomState(10)
+    truth = rng.multivariate_normal(np.zeros(2), 10 * np.eye(2))
+    for agent in range(3):
+        features = rng.multivariate_normal(np.zeros(2), np.eye(2), 4)
+        noise = rng.normal(0, 4, 4)
+        np.testing.assert_array_equal(problem.data.features[agent], features)
+        np.testing.assert_allclose(problem.data.targets[agent], features @ truth + noise)
+
+
+def test_legacy_logistic_data_follow_the_authors_order():
+    """One uniform number per point, drawn after all features of the agent."""
+    problem = problem_of(
+        logistic_regression, 3, dim=3, points_per_agent=5, truth_variance=10.0, legacy_seed=10
+    )
+    rng = np.random.RandomState(10)
+    truth = rng.multivariate_normal(np.zeros(3), 10 * np.eye(3))
+    np.testing.assert_array_equal(problem.truth, truth)
+    for agent in range(3):
+        features = rng.multivariate_normal(np.zeros(3), 20 * np.eye(3), 5)
+        labels = [rng.uniform(0, 1) <= 1 / (1 + np.exp(-truth @ row)) for row in features]
+        np.testing.assert_array_equal(problem.data.features[agent], features)
+        np.testing.assert_array_equal(problem.data.targets[agent], labels)
+
+
+def test_prior_gradient_at_the_truth():
+    options = {"dim": 2, "points": 40, "prior_scale": 10.0}
+    at_iterate = problem_of(logistic_regression, 4, **options)
+    at_truth = problem_of(logistic_regression, 4, **options, prior_gradient_at="truth")
+    x = np.random.default_rng(5).standard_normal((3, 4, 2))
+    difference = at_truth.gradient(3)(x, np.empty_like(x)) - at_iterate.gradient(3)(
+        x, np.empty_like(x)
+    )
+    np.testing.assert_allclose(difference, (at_truth.truth - x) / 40, atol=1e-12)
+
+
+def test_points_are_given_once():
+    for options in ({}, {"points": 10, "points_per_agent": 5}):
+        with pytest.raises(ConcordError, match="exactly one"):
+            problem_of(linear_regression, 2, **options)

@@ -1,0 +1,187 @@
+"""D-ADMMS and C-ADMM against their equations, and this paper's samplers against the exact law."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from concord import exact, topology
+from concord.errors import ConcordError
+from concord.gaussian import w2
+from concord.parameters import build
+from concord.partition import Partition
+from concord.problems import linear_regression, logistic_regression
+from concord.samplers import admm
+
+CONSECUTIVE = Partition.parse({"kind": "consecutive"}, "partition")
+ORDERS = ("simultaneous", "in_place")
+
+
+def stream(label: str) -> np.random.Generator:
+    return np.random.default_rng([len(label), 3])
+
+
+def linear(agents: int, dim: int = 2, **options):
+    options = {"points_per_agent": 12, "noise_sd": 2.0, "prior_variance": 10.0, **options}
+    params = build(linear_regression.Params, {"dim": dim, **options}, "problem")
+    return linear_regression.build(params, agents, CONSECUTIVE, stream, Path())
+
+
+def logistic(agents: int, dim: int = 3):
+    options = {"points_per_agent": 15, "dim": dim, "prior_scale": 10.0, "feature_variance": 4.0}
+    params = build(logistic_regression.Params, options, "problem")
+    return logistic_regression.build(params, agents, CONSECUTIVE, stream, Path())
+
+
+def run(problem, graph, params, chains: int, iterations: int, seed: int = 0):
+    """Return positions after every iteration, (iterations + 1, chains, agents, dim)."""
+    rng = np.random.default_rng(seed)
+    x0 = rng.standard_normal((chains, problem.agents, problem.dim))
+    state, step = admm.init(problem, graph, params, x0, rng)
+    path = [state.x.copy()]
+    for k in range(iterations):
+        state, _ = step(state, k, rng)
+        path.append(state.x.copy())
+    return np.array(path)
+
+
+def options(**given) -> admm.Params:
+    return build(admm.Params, {"penalty": 0.7, **given}, "sampler")
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("pulls_to", ["neighbors", "first_agents"])
+@pytest.mark.parametrize("kind", ["ring", "complete", "star", "no_edges"])
+@pytest.mark.parametrize("make", [linear, logistic])
+def test_every_step_satisfies_the_equations(make, kind, pulls_to, order):
+    """Optimality of the primal step and the dual step, agent by agent, with the noise known."""
+    problem, graph = make(5), topology.build(kind, 5)
+    params = options(update_order=order, primal_neighbors=pulls_to)
+    rho, iterations, chains = 0.7, 3, 2
+    path = run(problem, graph, params, chains, iterations)
+    rng = np.random.default_rng(0)
+    shape = (chains, 5, problem.dim)
+    np.testing.assert_array_equal(path[0], rng.standard_normal(shape))
+    p = np.zeros(shape)
+    gradient = problem.gradient(chains)
+    for old, new in itertools.pairwise(path):
+        w = rng.standard_normal(shape)
+        slope = gradient(new, np.empty(shape))
+        for i in range(5):
+            degree = len(graph.neighbors[i])
+            others = range(degree) if pulls_to == "first_agents" else graph.neighbors[i]
+            residual = slope[:, i] + p[:, i]
+            for j in others:
+                seen = new if order == "in_place" and j < i else old
+                middle = (old[:, i] + seen[:, j]) / 2 - np.sqrt(2) / (2 * rho) * w[:, i]
+                residual = residual + 2 * rho * (new[:, i] - middle)
+            # Newton stops at 1e-10 in the gradient.
+            assert np.abs(residual).max() < 2e-10
+        for i in range(5):
+            for j in graph.neighbors[i]:
+                p[:, i] += rho * (new[:, i] - new[:, j])
+
+
+def test_without_noise_it_is_c_admm_and_finds_the_minimizer():
+    problem, graph = linear(6), topology.build("ring", 6)
+    path = run(problem, graph, options(noise=False, penalty=2.0), 3, 400)
+    mean = np.broadcast_to(problem.posterior.mean, path[-1].shape)
+    np.testing.assert_allclose(path[-1], mean, atol=1e-9)
+
+
+def test_without_edges_all_of_them_find_the_local_minimizers_at_once():
+    """The closed form of end W2 per agent: a point mass at the minimizer of f_i."""
+    problem, graph = linear(5), topology.build("no_edges", 5)
+    local = np.linalg.solve(problem.gram, problem.shift[..., None])[..., 0]
+    target = problem.posterior
+    distance = np.sqrt(((local - target.mean) ** 2).sum(axis=1) + np.trace(target.cov))
+    ends = []
+    for given in ({"noise": False}, {}, {"update_order": "in_place"}):
+        path = run(problem, graph, options(**given), 4, 7)
+        np.testing.assert_allclose(path[1:], np.broadcast_to(local, path[1:].shape), atol=1e-12)
+        ends.append(path[-1])
+        fitted = w2(path[-1].mean(axis=0), np.zeros((5, 2, 2)), target)
+        np.testing.assert_allclose(fitted, distance, rtol=0, atol=1e-6)
+    np.testing.assert_array_equal(ends[0], ends[1])
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [
+        ("admm", {"penalty": 3.0}),
+        ("admm", {"penalty": 3.0, "noise": False}),
+        ("admm", {"penalty": 3.0, "primal_neighbors": "first_agents"}),
+        ("de_sgld", {"step_size": 0.02}),
+        ("de_sghmc", {"step_size": 0.1, "friction": 7.0}),
+        (
+            "d_ula",
+            {
+                "step_size": {"kind": "power", "a": 0.01, "b": 230.0, "exponent": 0.05},
+                "fusion": {"kind": "power", "a": 0.3, "b": 230.0, "exponent": 0.05},
+            },
+        ),
+    ],
+    ids=["d_admms", "c_admm", "first_agents", "de_sgld", "de_sghmc", "d_ula"],
+)
+def test_chains_follow_the_exact_law(kind, given, order):
+    """Means and covariances of agents and average within five standard errors of the law."""
+    chains, iterations, agents, dim = 4000, 12, 5, 2
+    problem, graph = linear(agents), topology.build("star", agents)
+    sampler = importlib.import_module(f"concord.samplers.{kind}")
+    params = build(sampler.Params, {**given, "update_order": order}, "sampler")
+    rng = np.random.default_rng(11)
+    x0 = rng.standard_normal((chains, agents, dim))
+    state, step = sampler.init(problem, graph, params, x0, rng)
+    for k in range(iterations):
+        state, _ = step(state, k, rng)
+    update = sampler.affine(problem, graph, params)
+    start = exact.initial(agents, dim, (0.0, 1.0), *update.auxiliary)
+    law = exact.propagate(update.at, *start, iterations, [iterations], agents, dim)
+    draws = np.concatenate([state.x, state.x.mean(axis=1, keepdims=True)], axis=1)
+    means = np.concatenate([law.mean[0], law.average_mean])
+    covs = np.concatenate([law.cov[0], law.average_cov])
+    for place in range(agents + 1):
+        sample, mean, cov = draws[:, place], means[place], covs[place]
+        variances = np.diag(cov)
+        # 1e-9: laws may be point masses.
+        error = np.sqrt(variances / chains) + 1e-9
+        assert (np.abs(sample.mean(axis=0) - mean) < 5 * error).all()
+        estimate = np.cov(sample.T, bias=True)
+        spread = np.sqrt((np.outer(variances, variances) + cov**2) / chains) + 1e-9
+        assert (np.abs(estimate - cov) < 5 * spread).all()
+
+
+def test_the_stationary_law_of_d_admms_exists_apart_from_what_it_conserves():
+    """The sum of the dual variables is conserved; the rest contracts at the paper's penalty."""
+    problem, graph = linear(6), topology.build("ring", 6)
+    update = admm.affine(problem, graph, options(penalty=5.0)).at(0)
+    assert exact.spectral_radius(update.matrix) == pytest.approx(1.0, abs=1e-9)
+    reduced, basis = exact.restrict(update)
+    assert basis.shape == (24, 22)
+    assert exact.spectral_radius(reduced.matrix) < 1
+    mean, _ = exact.stationary(update)
+    # Unbiased: the mean follows C-ADMM, whose fixed point is the minimizer.
+    np.testing.assert_allclose(
+        mean[:12].reshape(6, 2), np.broadcast_to(problem.posterior.mean, (6, 2)), atol=1e-9
+    )
+
+
+def test_a_thousand_agents_need_no_dense_matrix():
+    """One step of a long ring: with a dense 1000 x 1000 product it would take a second."""
+    problem, graph = linear(1000), topology.build("ring", 1000)
+    path = run(problem, graph, options(), 5, 3)
+    assert path.shape == (4, 5, 1000, 2)
+    assert np.isfinite(path).all()
+
+
+def test_unsuited_combinations_are_refused():
+    graph = topology.build("edge_list", 4, edges=[[0, 1], [2, 3]])
+    with pytest.raises(ConcordError, match="not connected"):
+        admm.check(None, graph, options())
+    with pytest.raises(ConcordError, match="no proximal step"):
+        admm.check(object(), topology.build("ring", 4), options())  # type: ignore[arg-type]
