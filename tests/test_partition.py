@@ -137,11 +137,11 @@ def test_split_dirichlet():
     [
         (
             "equal",
-            ": 'equal' is not a partition; give a mapping with a kind: equal, consecutive, sizes, d",
+            ": 'equal' is not a partition; give a mapping with a kind: equal, consecutive, s",
         ),
         (
             {},
-            ": {} is not a partition; give a mapping with a kind: equal, consecutive, sizes, dirichlet",
+            ": {} is not a partition; give a mapping with a kind: equal, consecutive, sizes, ",
         ),
         ({"kind": "equals"}, ".kind: 'equals' is not a partition; did you mean 'equal'?"),
         ({"kind": 3}, ".kind: 3 is not a partition"),

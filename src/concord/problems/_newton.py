@@ -4,17 +4,17 @@ r"""Damped Newton for the proximal step of logistic regression, all chains and a
           - b^\top x, \qquad z_j = x^\top X_j, \quad c > 0
 
 The objective is strongly convex, and a step along the Newton direction is halved until the
-gradient's norm falls; that converges from any start, on separable data too. Almost all problems
-converge in a few full steps taken together. Those left over are gathered and go on alone. What
-still does not converge has features so large that the start lies where every point is far from the
-boundary, and that the normal equations lose c: it starts again from 0, with directions from a QR
-factorization of the square root of the Hessian.
+gradient's norm falls; that converges from any start, on separable data too. With a good start
+almost all problems converge in a few full steps taken together. Those left over are gathered and go
+on alone, from 0 if they are many: where every point is far from the boundary there is no curvature
+to follow, at 0 there is. What still does not converge has features so large that the normal
+equations lose c, and takes its directions from a QR factorization of the root of the Hessian.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,7 @@ HALVINGS = 60
 
 # solve(agent, linear, start, out): see ``solver``.
 Solve = Callable[[Any, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-Direction = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+Direction = Callable[[Any, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
 def solver(features: np.ndarray, targets: np.ndarray, curvature: np.ndarray) -> Solve:
@@ -54,7 +54,7 @@ def solver(features: np.ndarray, targets: np.ndarray, curvature: np.ndarray) -> 
         From ``solve``, if a gradient stays larger.
     """
     # With labels folded into the features the objective is sum log(1 + exp(signed^T x)).
-    signed = features * (1 - 2 * targets)[..., None]
+    data = _Data.of(features * (1 - 2 * targets)[..., None])
 
     def solve(agent: Any, linear: np.ndarray, start: np.ndarray, out: np.ndarray) -> np.ndarray:
         one = not isinstance(agent, slice)
@@ -62,32 +62,57 @@ def solver(features: np.ndarray, targets: np.ndarray, curvature: np.ndarray) -> 
         b = linear[None] if one else np.ascontiguousarray(linear.swapaxes(0, 1))
         x = start[None].copy() if one else np.ascontiguousarray(start.swapaxes(0, 1))
         with np.errstate(over="ignore"):
-            _minimize(signed[block], curvature[block], b, x)
+            _minimize(data.part(block), curvature[block], b, x)
         np.copyto(out, x[0] if one else x.swapaxes(0, 1))
         return out
 
     return solve
 
 
-def _minimize(signed: np.ndarray, curvature: np.ndarray, b: np.ndarray, x: np.ndarray) -> None:
-    """Minimize in place; signed (A, points, dim), curvature (A,), b and x (A, chains, dim)."""
+class _Data(NamedTuple):
+    """Signed features of A agents, and what every step needs of them.
+
+    signed: (A, points, dim); transposed: (A, dim, points); products: the entries of X X^T on and
+    below the diagonal, (A, points, dim (dim + 1) / 2).
+    """
+
+    signed: np.ndarray
+    transposed: np.ndarray
+    products: np.ndarray
+
+    @classmethod
+    def of(cls, signed: np.ndarray) -> _Data:
+        pairs = [signed[..., i] * signed[..., j] for i, j in _lower(signed.shape[-1])]
+        return cls(signed, np.ascontiguousarray(signed.swapaxes(1, 2)), np.stack(pairs, axis=-1))
+
+    def part(self, index: Any) -> _Data:
+        return _Data(*(array[index] for array in self))
+
+
+def _lower(dim: int) -> list[tuple[int, int]]:
+    return [(i, j) for i in range(dim) for j in range(i + 1)]
+
+
+def _minimize(data: _Data, curvature: np.ndarray, b: np.ndarray, x: np.ndarray) -> None:
+    """Minimize in place; curvature (A,), b and x (A, chains, dim)."""
     lost = ~np.isfinite(b).all(axis=-1)
     if lost.any():
         b = np.where(lost[..., None], 0.0, b)
         x[lost] = 0.0
     x[~np.isfinite(x).all(axis=-1)] = 0.0
-    left = _newton(signed, curvature, b, x, _by_cholesky, 12, x.shape[0] * x.shape[1] // 16)
+    few = x.shape[0] * x.shape[1] // 16
+    left = _newton(data, curvature, b, x, _by_cholesky, 12, few)
+    far = np.count_nonzero(left) > few
     for last in (False, True):
         if not left.any():
             break
         # One problem each: (K, points, dim), (K,), (K, 1, dim).
         agent, chain = np.nonzero(left)
-        own = signed[agent], curvature[agent], b[agent, chain][:, None]
+        own = data.part(agent), curvature[agent], b[agent, chain][:, None]
+        alone = np.zeros((len(agent), 1, x.shape[2])) if last or far else x[agent, chain][:, None]
         if last:
-            alone = np.zeros((len(agent), 1, x.shape[2]))
             still = _newton(*own, alone, _by_qr, 300, to_rounding=True)
         else:
-            alone = x[agent, chain][:, None]
             still = _newton(*own, alone, _by_cholesky, 25)
         x[agent, chain] = alone[:, 0]
         left[agent, chain] = still[:, 0]
@@ -100,7 +125,7 @@ def _minimize(signed: np.ndarray, curvature: np.ndarray, b: np.ndarray, x: np.nd
 
 
 def _newton(
-    signed: np.ndarray,
+    data: _Data,
     curvature: np.ndarray,
     b: np.ndarray,
     x: np.ndarray,
@@ -115,7 +140,7 @@ def _newton(
     does not let fall further counts as converged.
     """
     c = curvature[:, None, None]
-    transposed = np.ascontiguousarray(signed.swapaxes(1, 2))
+    signed, transposed, _ = data
     shares = np.empty((*x.shape[:2], signed.shape[1]))
     trial, trial_gradient = np.empty_like(x), np.empty_like(x)
 
@@ -137,7 +162,7 @@ def _newton(
     for _ in range(steps):
         if np.count_nonzero(active) <= few:
             break
-        move = direction(signed, shares, curvature, gradient)
+        move = direction(data, shares, curvature, gradient)
         length = active.astype(float)
         for _ in range(HALVINGS):
             np.multiply(move, length[..., None], out=trial)
@@ -174,17 +199,14 @@ def _rounding(
 
 
 def _by_cholesky(
-    signed: np.ndarray, shares: np.ndarray, curvature: np.ndarray, gradient: np.ndarray
+    data: _Data, shares: np.ndarray, curvature: np.ndarray, gradient: np.ndarray
 ) -> np.ndarray:
     """Return the Newton direction; the few dimensions are unrolled, all problems at once."""
-    dim = signed.shape[-1]
-    weights = shares * (1 - shares)
-    lower = np.tril_indices(dim)
-    products = signed[..., lower[0]] * signed[..., lower[1]]
-    entries = np.matmul(weights, products)
+    dim = data.signed.shape[-1]
+    entries = np.matmul(shares * (1 - shares), data.products)
     factor = {
         (i, j): entries[..., n] + (curvature[:, None] if i == j else 0.0)
-        for n, (i, j) in enumerate(zip(*lower, strict=True))
+        for n, (i, j) in enumerate(_lower(dim))
     }
     move = [gradient[..., i].copy() for i in range(dim)]
     for j in range(dim):
@@ -207,13 +229,14 @@ def _by_cholesky(
 
 
 def _by_qr(
-    signed: np.ndarray, shares: np.ndarray, curvature: np.ndarray, gradient: np.ndarray
+    data: _Data, shares: np.ndarray, curvature: np.ndarray, gradient: np.ndarray
 ) -> np.ndarray:
     """Return the Newton direction of problems that stand alone, m = 1, without forming H."""
+    signed = data.signed
     problems, points, dim = signed.shape
     root = np.zeros((problems, points + dim, dim))
     root[:, :points] = np.sqrt(shares[:, 0] * (1 - shares[:, 0]))[..., None] * signed
     root[:, points + np.arange(dim), np.arange(dim)] = np.sqrt(curvature)[:, None]
-    triangle = np.linalg.qr(root, mode="r")
+    triangle = np.asarray(np.linalg.qr(root, mode="r"))
     inner = np.linalg.solve(triangle.swapaxes(1, 2), gradient.swapaxes(1, 2))
     return np.linalg.solve(triangle, inner).swapaxes(1, 2)

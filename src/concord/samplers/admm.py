@@ -66,7 +66,7 @@ class State(NamedTuple):
 
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse a problem without a proximal step, and a network in parts unless it is meant."""
-    de_sgld.check(problem, topology, de_sgld.Params)  # type: ignore[arg-type]
+    de_sgld.check(problem, topology, params)
     if problem is not None and not hasattr(problem, "prox"):
         raise ConcordError(
             f"sampler admm minimizes each agent's potential, and {type(problem).__name__} has no "
