@@ -21,9 +21,11 @@ class Info(NamedTuple):
     """Diagnostics of one step.
 
     sent: vectors of length dim that each agent put on the network, (agents,) or (chains, agents).
+    active: one for agents that moved, zero for others, (chains, agents); None: all moved.
     """
 
     sent: np.ndarray
+    active: np.ndarray | None = None
 
 
 Step = Callable[[Any, int, np.random.Generator], tuple[Any, Info]]

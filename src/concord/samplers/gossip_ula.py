@@ -1,0 +1,223 @@
+r"""Gossip ULA: at each tick two neighbors wake, and only they move; with event triggering if asked.
+
+At a tick of the universal clock agent i is uniform over the N agents and its partner j uniform
+over the neighbors of i. For (a, b) = (i, j) and (j, i), from the old values,
+
+.. math::
+    w_a \leftarrow w_a - \beta (\hat w_a - \hat w_b) - \frac{N \alpha}{2 p_a} \nabla f_a(w_a)
+                   + \sqrt{2 \alpha}\, v_a, \qquad v_a \sim N(0, \tfrac{N^2}{2} I)
+
+    p_a = \frac1N \Bigl( 1 + \sum_{l \in N_a} \frac{1}{|N_l|} \Bigr), \qquad
+    \hat w_a \leftarrow w_a \;\text{ if }\; \lVert w_a - \hat w_a \rVert^2
+                   > \frac{\mu}{(\tau_a + 1)^\delta}
+
+where tau_a is how often a was active before. ``communication`` says what the hats are: ``always``:
+the samples themselves, eq. (6); ``triggered``: the samples last communicated, eqs. (7)-(9);
+``never``: there is no fusion, each agent trains alone (isolated training).
+
+Source: bhar2023, section 3, with f_a its E_a. Before its first activation an agent has communicated
+nothing, so its first activation always triggers. Arrays have shape (chains, agents, dim); every
+chain has its own pairs. An agent sends one vector when it communicates: to its partner, or with
+triggering to all its neighbors at once, who all need it later (the paper says "broadcast").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from concord.errors import ConcordError
+from concord.parameters import param
+from concord.problems import GradientAt, Problem
+from concord.samplers import Info, Step
+from concord.schedules import Schedule
+from concord.topology import Topology
+
+COMMUNICATION = ("always", "triggered", "never")
+
+# Random numbers are drawn for as many ticks at once as this many normal deviates serve.
+BLOCK = 1 << 17
+
+
+@dataclass(frozen=True)
+class Params:
+    """Options of gossip ULA."""
+
+    step_size: Schedule = param("gradient step alpha")
+    fusion: Schedule = param("fusion weight beta", default=0.5)
+    communication: str = param(
+        "active agents communicate always, when triggered, or never (isolated training)",
+        default="always",
+        choices=COMMUNICATION,
+    )
+    threshold: float | None = param("mu of the trigger, each agent's own", default=None, minimum=0)
+    decay: float | None = param("exponent delta of the trigger", default=None, minimum=0)
+
+
+class State(NamedTuple):
+    """Positions x and the samples last communicated, (chains, agents, dim); activations tau."""
+
+    x: np.ndarray
+    communicated: np.ndarray
+    activations: np.ndarray
+
+
+def check(problem: Problem | None, topology: Topology, params: Params) -> None:
+    """Refuse a network in parts, and a trigger without or with needless parameters."""
+    if not topology.connected or topology.agents < 2:
+        raise ConcordError(
+            f"topology {topology.name!r} with {topology.agents} agents has no pair to gossip or is "
+            "not connected; add edges (communication: never trains agents in isolation)"
+        )
+    given = [name for name in ("threshold", "decay") if getattr(params, name) is not None]
+    if params.communication == "triggered" and len(given) < 2:
+        raise ConcordError(
+            f"communication: triggered needs threshold and decay, but has {given or 'neither'}; "
+            "give both"
+        )
+    if params.communication != "triggered" and given:
+        raise ConcordError(
+            f"communication: {params.communication} has no use for {given[0]}; remove it, or set "
+            "communication: triggered"
+        )
+
+
+def activity(topology: Topology) -> np.ndarray:
+    """Return p, the probability that an agent is active at a tick, shape (agents,)."""
+    inverse = 1 / topology.degrees
+    shares = np.array([inverse[neighbors].sum() for neighbors in topology.neighbors])
+    return (1 + shares) / topology.agents
+
+
+def pairs(
+    topology: Topology,
+) -> Callable[[int, int, np.random.Generator], np.ndarray]:
+    """Return ``draw(ticks, chains, rng)``, which draws who gossips: (ticks, chains, 2) agents."""
+    neighbors = np.concatenate(topology.neighbors)
+    degrees = topology.degrees
+    first = np.concatenate([[0], np.cumsum(degrees)[:-1]])
+
+    def draw(ticks: int, chains: int, rng: np.random.Generator) -> np.ndarray:
+        awake = rng.integers(0, topology.agents, (ticks, chains))
+        choice = (rng.random((ticks, chains)) * degrees[awake]).astype(np.intp)
+        np.minimum(choice, degrees[awake] - 1, out=choice)  # a product may round up
+        return np.stack([awake, neighbors[first[awake] + choice]], axis=-1)
+
+    return draw
+
+
+def init(
+    problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
+) -> tuple[State, Step]:
+    """Return the state at x0 and the step."""
+    chains, agents, dim = x0.shape
+    gradient = _gradient_at(problem, chains)
+    draw_pairs = pairs(topology)
+    ticks = max(1, BLOCK // (2 * chains * dim))
+    pull = agents / (2 * activity(topology))
+    fusing, triggering = params.communication != "never", params.communication == "triggered"
+    threshold, decay = params.threshold or 0.0, params.decay or 0.0
+
+    # Everything that does not depend on positions is prepared for a block of ticks at once.
+    noise = np.empty((ticks, chains, 2, dim))
+    active_agents = np.empty((ticks, chains, 2), dtype=np.intp)
+    places = np.empty((ticks, 2 * chains), dtype=np.intp)
+    gains = np.empty((ticks, chains, 2, 1))
+    offsets = (np.arange(chains) * agents)[:, None]
+    tick = ticks
+
+    def prepare(k: int, rng: np.random.Generator) -> None:
+        alpha = np.array([params.step_size(k + t) for t in range(ticks)])[:, None, None, None]
+        active_agents[:] = draw_pairs(ticks, chains, rng)
+        places.reshape(active_agents.shape)[:] = active_agents + offsets
+        np.multiply(pull[active_agents][..., None], alpha, out=gains)
+        rng.standard_normal(out=noise)
+        np.multiply(noise, agents * np.sqrt(alpha), out=noise)
+
+    spare = np.empty_like(x0)
+    moved, grad, hats, error = (np.empty((chains, 2, dim)) for _ in range(4))
+    rows, hat_rows = moved.reshape(-1, dim), hats.reshape(-1, dim)
+    error_rows = error.reshape(-1, dim)
+    pull_together = np.empty((chains, dim))
+    squared, level, counts = (np.empty(2 * chains) for _ in range(3))
+    triggered = np.empty(2 * chains, dtype=bool)
+    sent = np.zeros((chains, agents), dtype=np.int64)
+    active = np.zeros((chains, agents), dtype=np.int64)
+    sent_flat, active_flat = sent.reshape(-1), active.reshape(-1)
+    info = Info(sent=sent, active=active)
+
+    def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
+        nonlocal spare, tick
+        if tick == ticks:
+            prepare(k, rng)
+            tick = 0
+        place = places[tick]
+        x = spare
+        np.copyto(x, state.x)
+        flat = x.reshape(-1, dim)
+        np.take(flat, place, axis=0, out=rows, mode="clip")
+        gradient(state.x, moved, active_agents[tick], grad)
+        active.fill(0)
+        active_flat[place] = 1
+        if triggering:
+            known = state.communicated.reshape(-1, dim)
+            np.take(known, place, axis=0, out=hat_rows, mode="clip")
+            np.subtract(rows, hat_rows, out=error_rows)
+            np.einsum("md,md->m", error_rows, error_rows, out=squared)
+            np.take(state.activations.reshape(-1), place, out=counts, mode="clip")
+            np.add(counts, 1.0, out=counts)
+            np.power(counts, -decay, out=level)
+            np.multiply(level, threshold, out=level)
+            np.greater(squared, level, out=triggered)
+            np.copyto(hat_rows, rows, where=triggered[:, None])
+            known[place] = hat_rows
+            state.activations.reshape(-1)[place] = counts
+            sent.fill(0)
+            sent_flat[place] = triggered
+            fused = hats
+        else:
+            fused = moved
+            if fusing:
+                np.copyto(sent, active)
+        if fusing:
+            np.subtract(fused[:, 0], fused[:, 1], out=pull_together)
+            np.multiply(pull_together, params.fusion(k), out=pull_together)
+            np.subtract(moved[:, 0], pull_together, out=moved[:, 0])
+            np.add(moved[:, 1], pull_together, out=moved[:, 1])
+        np.multiply(grad, gains[tick], out=grad)
+        np.subtract(moved, grad, out=moved)
+        np.add(moved, noise[tick], out=moved)
+        flat[place] = rows
+        spare = state.x
+        tick += 1
+        return State(x, state.communicated, state.activations), info
+
+    # Nothing is communicated yet: no threshold is above an infinite difference.
+    communicated = np.full_like(x0, np.inf) if triggering else np.empty(0)
+    activations = np.zeros((chains, agents)) if triggering else np.empty(0)
+    return State(x0.copy(), communicated, activations), step
+
+
+def _gradient_at(
+    problem: Problem, chains: int
+) -> Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], object]:
+    """Return ``g(x, chosen, agents, out)``: gradients of the two active agents at ``chosen``.
+
+    Problems without ``gradient_at`` compute the gradients of all agents, at x, for it.
+    """
+    if hasattr(problem, "gradient_at"):
+        at: GradientAt = problem.gradient_at(chains, 2)
+        return lambda x, chosen, agents, out: at(chosen, agents, out)
+    full = problem.gradient(chains)
+    everyone = np.empty((chains, problem.agents, problem.dim))
+    chain = np.arange(chains)[:, None]
+
+    def gradient(x: np.ndarray, chosen: np.ndarray, agents: np.ndarray, out: np.ndarray) -> object:
+        full(x, everyone)
+        out[:] = everyone[chain, agents]
+        return out
+
+    return gradient

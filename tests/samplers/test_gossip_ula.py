@@ -1,0 +1,302 @@
+"""Gossip ULA against enumeration, exact moment recursions, and itself without triggering."""
+
+from __future__ import annotations
+
+import itertools
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from concord import chain, topology
+from concord.errors import ConcordError
+from concord.parameters import build
+from concord.samplers import gossip_ula
+
+GRAPHS = {
+    "star": topology.build("star", 5),
+    "path": topology.build("path", 4),
+    "ring": topology.build("ring", 6),
+    "erdos_renyi": topology.build("erdos_renyi", 7, probability=0.5, seed=3),
+    "pair": topology.build("complete", 2),
+}
+
+
+def params(**options):
+    return build(gossip_ula.Params, {"step_size": 0.01, "fusion": 0.3, **options}, "sampler")
+
+
+def pair_laws(graph):
+    """Every ordered pair (i, j) of the definition with its probability, by plain loops."""
+    for i in range(graph.agents):
+        around = [j for a, b in graph.edges for i_, j in ((a, b), (b, a)) if i_ == i]
+        for j in around:
+            yield i, j, 1 / graph.agents / len(around)
+
+
+class Quadratic:
+    """Potentials 1/2 x^T H_i x - s_i^T x."""
+
+    def __init__(self, agents: int, dim: int = 2) -> None:
+        rng = np.random.default_rng(1)
+        features = rng.standard_normal((agents, 6, dim))
+        self.agents, self.dim = agents, dim
+        self.gram = features.swapaxes(1, 2) @ features
+        self.shift = 3 * rng.standard_normal((agents, dim))
+
+    def gradient(self, chains: int):
+        def gradient(x, out):
+            out[:] = np.einsum("ade,cae->cad", self.gram, x) - self.shift
+            return out
+
+        return gradient
+
+
+def run(problem, graph, options, x0, ticks, seed=0, every=1):
+    rng = np.random.default_rng(seed)
+    state, step = gossip_ula.init(problem, graph, options, x0.copy(), rng)
+    recorder = chain.Recorder(chain.Record(every=every), problem, x0.shape, ticks)
+    return chain.simulate(state, step, ticks, recorder, rng)
+
+
+@pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)
+def test_activity_is_the_enumerated_probability(graph) -> None:
+    exact = np.zeros(graph.agents)
+    for i, j, probability in pair_laws(graph):
+        exact[[i, j]] += probability
+    assert np.allclose(gossip_ula.activity(graph), exact, rtol=0, atol=1e-14)
+    assert exact.sum() == pytest.approx(2)
+
+
+@pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)
+def test_drawn_pairs_have_the_enumerated_law(graph) -> None:
+    ticks, chains = 4000, 10
+    drawn = gossip_ula.pairs(graph)(ticks, chains, np.random.default_rng(2)).reshape(-1, 2)
+    count = np.zeros((graph.agents, graph.agents))
+    np.add.at(count, tuple(drawn.T), 1)
+    exact = np.zeros_like(count)
+    for i, j, probability in pair_laws(graph):
+        exact[i, j] = probability
+    assert not count[exact == 0].any()
+    # Five binomial standard errors for every pair.
+    error = np.sqrt(exact * (1 - exact) / len(drawn))
+    assert (np.abs(count / len(drawn) - exact) <= 5 * error).all()
+
+
+@pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)
+def test_one_tick_averages_to_the_enumerated_mixing_matrix(graph) -> None:
+    """Without gradient and noise, the mean of x' over pairs is E[W] x."""
+    problem = Quadratic(graph.agents)
+    problem.gram[:] = 0
+    problem.shift[:] = 0
+    options = params(step_size=1e-30)  # the noise is N sqrt(alpha): below rounding
+    chains = 20_000
+    x = np.random.default_rng(3).standard_normal((graph.agents, 2))
+    x0 = np.broadcast_to(x, (chains, graph.agents, 2)).copy()
+    moved = run(problem, graph, options, x0, 1)["x"][:, 1]
+    mixing = np.zeros((graph.agents, graph.agents))
+    for i, j, probability in pair_laws(graph):
+        unit = np.zeros(graph.agents)
+        unit[i], unit[j] = 1, -1
+        mixing += probability * (np.eye(graph.agents) - 0.3 * np.outer(unit, unit))
+    error = moved.std(axis=0) / np.sqrt(chains)
+    assert (np.abs(moved.mean(axis=0) - mixing @ x) <= 5 * error + 1e-12).all()
+    assert np.allclose(moved.sum(axis=1), x.sum(axis=0), rtol=0, atol=1e-12)
+
+
+def test_each_chain_has_its_own_pairs() -> None:
+    drawn = gossip_ula.pairs(GRAPHS["ring"])(50, 2, np.random.default_rng(4))
+    assert (drawn[:, 0] != drawn[:, 1]).any()
+
+
+@pytest.mark.parametrize("communication", ["always", "never"])
+@pytest.mark.parametrize("graph", [GRAPHS["star"], GRAPHS["erdos_renyi"]], ids=["star", "er"])
+def test_moments_follow_the_exact_recursion(graph, communication) -> None:
+    """Mean and second moment over random pairs, tick by tick, from the matrices of eq. (10)."""
+    problem = Quadratic(graph.agents)
+    alpha, beta, ticks, chains = 2e-3, 0.3, 12, 20_000
+    n, d = graph.agents, 2
+    maps = []
+    activity = np.zeros(n)
+    for i, j, probability in pair_laws(graph):
+        activity[[i, j]] += probability
+    for i, j, probability in pair_laws(graph):
+        matrix, offset, noise = np.eye(n * d), np.zeros(n * d), np.zeros((n * d, n * d))
+        for a, b in ((i, j), (j, i)):
+            rows, other = slice(a * d, a * d + d), slice(b * d, b * d + d)
+            gain = n * alpha / (2 * activity[a])
+            matrix[rows, rows] -= gain * problem.gram[a]
+            offset[rows] = gain * problem.shift[a]
+            noise[rows, rows] = alpha * n**2 * np.eye(d)
+            if communication == "always":
+                matrix[rows, rows] -= beta * np.eye(d)
+                matrix[rows, other] += beta * np.eye(d)
+        maps.append((probability, matrix, offset, noise))
+    rng = np.random.default_rng(5)
+    x0 = rng.standard_normal((chains, n, d))
+    mean, second = np.zeros(n * d), np.eye(n * d)
+    for _ in range(ticks):
+        steps = [
+            (
+                p,
+                a @ mean + c,
+                a @ second @ a.T
+                + np.outer(a @ mean, c)
+                + np.outer(c, a @ mean)
+                + np.outer(c, c)
+                + q,
+            )
+            for p, a, c, q in maps
+        ]
+        mean = sum(p * m for p, m, _ in steps)
+        second = sum(p * s for p, _, s in steps)
+    trace = run(problem, graph, params(step_size=alpha, communication=communication), x0, ticks)
+    last = trace["x"][:, -1].reshape(chains, n * d)
+    error = last.std(axis=0) / np.sqrt(chains)
+    assert (np.abs(last.mean(axis=0) - mean) < 5 * error).all()
+    products = last[:, :, None] * last[:, None, :]
+    error = products.std(axis=0) / np.sqrt(chains)
+    assert (np.abs(products.mean(axis=0) - second) < 5 * error).all()
+
+
+def test_zero_threshold_is_gossip_without_triggering() -> None:
+    graph = GRAPHS["erdos_renyi"]
+    problem = Quadratic(graph.agents)
+    x0 = np.random.default_rng(6).standard_normal((3, graph.agents, 2))
+    plain = run(problem, graph, params(), x0, 400)
+    options = params(communication="triggered", threshold=0.0, decay=0.5)
+    triggered = run(problem, graph, options, x0, 400)
+    assert np.array_equal(plain["x"], triggered["x"])
+    assert np.array_equal(plain["vectors_sent"], triggered["vectors_sent"])
+    # Two vectors per tick, one per activation.
+    assert (plain["vectors_sent"].sum(axis=-1) == 2 * plain.draw).all()
+    assert np.array_equal(plain["vectors_sent"], plain["activations"])
+
+
+def test_huge_threshold_means_one_message() -> None:
+    graph = GRAPHS["ring"]
+    options = params(communication="triggered", threshold=1e300, decay=0.1)
+    x0 = np.random.default_rng(7).standard_normal((4, 6, 2))
+    trace = run(Quadratic(6), graph, options, x0, 300)
+    assert (trace["activations"][:, -1] > 1).all()
+    assert (trace["vectors_sent"][:, -1] == 1).all()
+
+
+def test_isolated_agents_send_nothing_and_ignore_others() -> None:
+    problem = Quadratic(6)
+    x0 = np.random.default_rng(8).standard_normal((2, 6, 2))
+    options = params(communication="never")
+    trace = run(problem, GRAPHS["ring"], options, x0, 200)
+    assert not trace["vectors_sent"].any()
+    far = x0.copy()
+    far[:, 3] += 5
+    other = run(problem, GRAPHS["ring"], options, far, 200)
+    same = np.delete(np.arange(6), 3)
+    assert np.array_equal(trace["x"][:, :, same], other["x"][:, :, same])
+
+
+def test_triggering_by_plain_loops() -> None:
+    """Eqs. (7)-(9) for one chain, agent by agent, from the sampler's own pairs and noise."""
+    graph = GRAPHS["erdos_renyi"]
+    problem = Quadratic(graph.agents)
+    n, alpha, beta, mu, delta, ticks = graph.agents, 0.01, 0.3, 0.9, 0.4, 300
+    x0 = np.random.default_rng(9).standard_normal((1, n, 2))
+    options = params(communication="triggered", threshold=mu, decay=delta)
+    trace = run(problem, graph, options, x0, ticks, seed=10)
+
+    rng = np.random.default_rng(10)
+    block = gossip_ula.BLOCK // 4
+    who = gossip_ula.pairs(graph)(block, 1, rng)[:, 0]
+    noise = n / np.sqrt(2) * rng.standard_normal((block, 2, 2))
+    p = gossip_ula.activity(graph)
+    w, hat, tau, sent = x0[0].copy(), [None] * n, [0] * n, [0] * n
+    for k in range(ticks):
+        active = who[k]
+        for a in active:
+            if hat[a] is None or ((w[a] - hat[a]) ** 2).sum() > mu / (tau[a] + 1) ** delta:
+                hat[a] = w[a].copy()
+                sent[a] += 1
+            tau[a] += 1
+        new = w.copy()
+        for place, (a, b) in enumerate((active, active[::-1])):
+            gradient = problem.gram[a] @ w[a] - problem.shift[a]
+            new[a] = w[a] - beta * (hat[a] - hat[b]) - n * alpha / (2 * p[a]) * gradient
+            new[a] += np.sqrt(2 * alpha) * noise[k, place]
+        w = new
+        # Same arithmetic in another order: rounding only.
+        assert np.allclose(trace["x"][0, k + 1], w, rtol=1e-9, atol=1e-9)
+    assert trace["vectors_sent"][0, -1].tolist() == sent
+    assert trace["activations"][0, -1].tolist() == tau
+    assert 0 < sum(sent) < sum(tau)
+
+
+def test_counts_are_cumulative_and_messages_never_exceed_activations() -> None:
+    graph = GRAPHS["path"]
+    options = params(communication="triggered", threshold=0.5, decay=0.5)
+    x0 = np.random.default_rng(11).standard_normal((5, 4, 2))
+    trace = run(Quadratic(4), graph, options, x0, 250, every=10)
+    assert (trace["activations"].sum(axis=-1) == 2 * trace.draw).all()
+    for name in ("activations", "vectors_sent"):
+        assert (np.diff(trace[name], axis=1) >= 0).all()
+    assert (trace["vectors_sent"] <= trace["activations"]).all()
+
+
+def test_previous_state_survives_the_step() -> None:
+    x0 = np.random.default_rng(12).standard_normal((2, 6, 2))
+    rng = np.random.default_rng(13)
+    state, step = gossip_ula.init(Quadratic(6), GRAPHS["ring"], params(), x0, rng)
+    for k in range(5):
+        before = state.x.copy()
+        following, _ = step(state, k, rng)
+        assert np.array_equal(state.x, before)
+        moved = (following.x != before).any(axis=-1)
+        assert (moved.sum(axis=1) == 2).all()
+        state = following
+
+
+def test_blocks_do_not_repeat(monkeypatch) -> None:
+    monkeypatch.setattr(gossip_ula, "BLOCK", 16)  # two ticks for 2 chains of dimension 2
+    x0 = np.zeros((2, 6, 2))
+    problem = Quadratic(6)
+    problem.gram[:] = 0
+    problem.shift[:] = 0
+    x = run(problem, GRAPHS["ring"], params(communication="never"), x0, 40)["x"]
+    steps = np.diff(x, axis=1)
+    values = steps[steps != 0]
+    assert values.size == 40 * 2 * 2 * 2
+    # Increments x' - x carry rounding, so equal noise would agree to 1e-9 and not more.
+    assert np.unique(np.round(values, 9)).size == values.size
+
+
+@pytest.mark.parametrize(
+    ("graph", "options", "message"),
+    [
+        ("no_edges", {}, "no_edges.* add edges"),
+        ("ring", {"communication": "triggered"}, "needs threshold and decay, but has neither"),
+        ("ring", {"communication": "triggered", "decay": 1.0}, "but has .*decay"),
+        ("ring", {"threshold": 1.0}, "always has no use for threshold"),
+    ],
+)
+def test_unsuited_options_are_refused(graph, options, message) -> None:
+    with pytest.raises(ConcordError, match=message):
+        gossip_ula.check(None, topology.build(graph, 4), params(**options))
+
+
+def test_problems_without_gradient_at_give_the_same_draws() -> None:
+    graph = GRAPHS["star"]
+    plain = Quadratic(5)
+    at = SimpleNamespace(agents=5, dim=2, gradient=plain.gradient)
+
+    def gradient_at(chains, width):
+        def gradient(x, agents, out):
+            for c, place in itertools.product(range(chains), range(width)):
+                a = agents[c, place]
+                out[c, place] = plain.gram[a] @ x[c, place] - plain.shift[a]
+            return out
+
+        return gradient
+
+    at.gradient_at = gradient_at
+    x0 = np.random.default_rng(14).standard_normal((3, 5, 2))
+    first, second = (run(p, graph, params(), x0, 60)["x"] for p in (plain, at))
+    assert np.allclose(first, second, rtol=0, atol=1e-10)
