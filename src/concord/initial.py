@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from concord import streams
 from concord.errors import ConcordError, nearest
 from concord.parameters import build, param
 
@@ -57,14 +58,45 @@ class Laplace:
 
 
 @dataclass(frozen=True)
+class RandomNormal:
+    """x_i^(0) ~ N(mean, A A^T), with entries of A drawn once from U(0, high).
+
+    Source: tzikas2024, section 6.2.4.
+    """
+
+    mean: tuple[float, ...] = param("mean, one number per coordinate")
+    high: float = param("upper end of the law of A's entries", default=10.0, above=0)
+    seed: int = param("seed of A", default=0, minimum=0)
+
+    def draw(self, shape: tuple[int, int, int], rng: np.random.Generator) -> np.ndarray:
+        """Return initial positions of shape (chains, agents, dim)."""
+        factor = self._factor(shape[-1])
+        return np.array(self.mean) + rng.standard_normal(shape) @ factor.T
+
+    def moments(self, dim: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean (dim,) and covariance (dim, dim) of one agent."""
+        factor = self._factor(dim)
+        return np.array(self.mean), factor @ factor.T
+
+    def _factor(self, dim: int) -> np.ndarray:
+        if len(self.mean) != dim:
+            raise ConcordError(
+                f"initial.mean: {list(self.mean)} has {len(self.mean)} entries for {dim} "
+                "coordinates; give one for each coordinate"
+            )
+        return streams.generator(self.seed, "factor").uniform(0, self.high, (dim, dim))
+
+
+@dataclass(frozen=True)
 class OfProblem:
     """The law that the problem states, ``initial(shape, rng)``."""
 
 
-Law = Normal | Laplace | OfProblem
-KINDS: dict[str, type[Normal] | type[Laplace] | type[OfProblem]] = {
+Law = Normal | Laplace | RandomNormal | OfProblem
+KINDS: dict[str, type[Normal] | type[Laplace] | type[RandomNormal] | type[OfProblem]] = {
     "normal": Normal,
     "laplace": Laplace,
+    "random_normal": RandomNormal,
     "problem": OfProblem,
 }
 

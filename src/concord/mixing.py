@@ -9,6 +9,9 @@ Agents respond to a weighted sum over their neighborhood, :math:`s_i = \sum_j C_
     :math:`s_i = \sum_{j<i} C_{ij} x'_j + \sum_{j \ge i} C_{ij} x_j` (Gauss-Seidel). Released codes
     do this.
 
+Apart from that, an agent may average with its neighbors together, as the equations say, or with one
+after another from the value it has moved to (``NEIGHBORS``, ``diffuser_in_turn``).
+
 ``sweep`` takes any response; ``mixer`` and ``diffuser`` are the additive ones. Positions have
 shape (chains, agents, dim); the arrays a function reads and writes must not overlap.
 """
@@ -21,9 +24,10 @@ from typing import Any
 import numpy as np
 
 from concord.errors import ConcordError, nearest
-from concord.topology import AgentMatrix
+from concord.topology import AgentMatrix, Topology
 
 ORDERS = ("simultaneous", "in_place")
+NEIGHBORS = ("together", "in_turn")
 
 # respond(agent, total, out): agent is an index, or slice(None) for all agents at once; total and
 # out have shape (chains, dim), or (chains, agents, dim). It writes out, and may overwrite total.
@@ -136,3 +140,58 @@ def diffuser(laplacian: AgentMatrix, chains: int, dim: int, order: str) -> Diffu
         return move(x, respond, out)
 
     return diffuse
+
+
+def diffuser_in_turn(topology: Topology, chains: int, dim: int) -> Diffuser:
+    r"""Return a ``diffuse`` in which an agent moves towards its neighbors one after another.
+
+    From :math:`y = x_i`, for each neighbor j in increasing order
+    :math:`y \leftarrow y - c (y - x_j)` with the old :math:`x_j`; then :math:`x'_i = y + r_i`.
+    See ``in_turn_weights``.
+    Source: what the released code of parayil2020 computes.
+    """
+    ranks = [
+        (pick.operator(chains, dim), None if has.all() else has[:, None])
+        for pick, has in _by_rank(topology)
+    ]
+    pull = np.empty((chains, topology.agents, dim))
+
+    def diffuse(
+        x: np.ndarray, residual: np.ndarray, out: np.ndarray, coefficient: float
+    ) -> np.ndarray:
+        np.copyto(out, x)
+        for pick, has in ranks:
+            pick(x, pull)
+            np.subtract(pull, out, out=pull)
+            np.multiply(pull, coefficient if has is None else coefficient * has, out=pull)
+            np.add(out, pull, out=out)
+        return np.add(out, residual, out=out)
+
+    return diffuse
+
+
+def in_turn_weights(topology: Topology, coefficient: float) -> np.ndarray:
+    """Return the matrix W (agents, agents) of ``diffuser_in_turn``: its rows sum to one.
+
+    Later neighbors weigh more than earlier ones, W is not symmetric, and where the numbering wraps
+    around a ring its columns do not sum to one: the plain average of the agents is not kept.
+    """
+    weights = np.zeros((topology.agents, topology.agents))
+    for agent, neighbors in enumerate(topology.neighbors):
+        weights[agent, agent] = 1.0
+        for neighbor in neighbors:
+            weights[agent] *= 1 - coefficient
+            weights[agent, neighbor] += coefficient
+    return weights
+
+
+def _by_rank(topology: Topology) -> list[tuple[AgentMatrix, np.ndarray]]:
+    """For the m-th neighbor: the matrix that picks it, and one for each agent that has it."""
+    found = []
+    for rank in range(int(topology.degrees.max(initial=0))):
+        has = topology.degrees > rank
+        agents = np.flatnonzero(has)
+        columns = np.array([topology.neighbors[agent][rank] for agent in agents])
+        pick = AgentMatrix.from_entries(topology.agents, agents, columns, np.ones(len(agents)))
+        found.append((pick, has.astype(float)))
+    return found

@@ -5,6 +5,8 @@ r"""C-ULA: the centralized unadjusted Langevin algorithm, one agent that holds a
     \qquad v \sim N(0, I)
 
 Source: parayil2020, eq. (5); gurbuzbalaban2021, eq. (2.2). Arrays have shape (chains, 1, dim).
+Welling and Teh's convention, half the gradient and noise of variance epsilon_k, is
+alpha_k = epsilon_k / 2.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import numpy as np
 
 from concord.errors import ConcordError
 from concord.exact import Affine, Update
-from concord.gradients import estimator
+from concord.gradients import BATCH_ORDERS, estimator
 from concord.parameters import param
 from concord.problems import Problem
 from concord.samplers import Info, Step
@@ -30,9 +32,12 @@ class Params:
 
     step_size: Schedule = param("step size alpha_k")
     batch_size: int | None = param(
-        "points per mini-batch, drawn with replacement; none: full gradients",
-        default=None,
-        minimum=1,
+        "points per mini-batch; none: full gradients", default=None, minimum=1
+    )
+    batch_order: str = param(
+        "points of a mini-batch are drawn independently, or without replacement in epochs",
+        default="with_replacement",
+        choices=BATCH_ORDERS,
     )
 
 
@@ -54,14 +59,14 @@ def init(
     problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
 ) -> tuple[State, Step]:
     """Return the state at x0 and the step."""
-    gradient = estimator(problem, params.batch_size, x0.shape[0])
+    gradient = estimator(problem, params.batch_size, x0.shape[0], params.batch_order)
     info = Info(sent=topology.degrees)
     grad, noise = np.empty_like(x0), np.empty_like(x0)
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
         alpha, x = params.step_size(k), state.x
         gradient(x, rng, grad)
-        rng.standard_normal(out=noise)
+        rng.standard_normal(out=noise, dtype=noise.dtype)
         np.multiply(noise, np.sqrt(2 * alpha), out=noise)
         np.multiply(grad, alpha, out=grad)
         x -= grad
@@ -71,8 +76,13 @@ def init(
     return State(x0.copy()), step
 
 
-def affine(problem: Any, topology: Topology, params: Params) -> Update:
-    """Return the law, for the one agent's gradient gram x - shift."""
+def affine(problem: Any, topology: Topology, params: Params) -> Update | None:
+    """Return the law, for the one agent's gradient gram x - shift.
+
+    None for mini-batches in epochs: their errors depend on those of the steps before.
+    """
+    if params.batch_size is not None and params.batch_order == "epochs":
+        return None
     gram, shift, identity = problem.gram[0], problem.shift[0], np.eye(problem.dim)
 
     def at(k: int) -> Affine:

@@ -7,7 +7,8 @@ r"""D-ULA: the decentralized unadjusted Langevin algorithm.
 
 Source: parayil2020, eq. (8), with f_i its U_i; tzikas2024, eq. (25), writes zeta for beta. a_ij
 is the adjacency, so the fusion term is beta_k times the graph's Laplacian; arrays have shape
-(chains, agents, dim).
+(chains, agents, dim). The options make the variants that released codes compute; without edges, or
+with one agent, it is C-ULA with step size N alpha_k on f_i.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from concord import mixing
+from concord.errors import ConcordError
 from concord.exact import Affine, Update, block_diagonal, in_place
-from concord.gradients import estimator
+from concord.gradients import BATCH_ORDERS, estimator
 from concord.parameters import param
 from concord.problems import Problem
-from concord.samplers import Info, Step
-from concord.samplers.de_sgld import check as check
+from concord.samplers import Info, Step, de_sgld
 from concord.schedules import Schedule
 from concord.topology import Topology
 
@@ -44,9 +45,22 @@ class Params:
         "variance of v_i: the number of agents N, or one", default="agents", choices=SCALES
     )
     batch_size: int | None = param(
-        "points per mini-batch, drawn with replacement; none: full gradients",
-        default=None,
-        minimum=1,
+        "points per mini-batch; none: full gradients", default=None, minimum=1
+    )
+    batch_order: str = param(
+        "points of a mini-batch are drawn independently, or without replacement in epochs",
+        default="with_replacement",
+        choices=BATCH_ORDERS,
+    )
+    prior_gradient_at: str = param(
+        "where the prior's gradient is taken: with the likelihood's, or after mixing",
+        default="iterate",
+        choices=("iterate", "mixed"),
+    )
+    neighbors: str = param(
+        "an agent averages with its neighbors together, or in turn, each time from where it is",
+        default="together",
+        choices=mixing.NEIGHBORS,
     )
     update_order: str = param(
         "agents move all at once, or one after another seeing neighbors that have moved",
@@ -66,46 +80,87 @@ def _factors(params: Params, agents: int) -> tuple[int, int]:
     return factor[params.gradient_scale], factor[params.noise_variance]
 
 
+def check(problem: Problem | None, topology: Topology, params: Params) -> None:
+    """Refuse a network in parts, and options that do not go together."""
+    de_sgld.check(problem, topology, params)
+    sequential = params.neighbors == "in_turn" or params.prior_gradient_at == "mixed"
+    if sequential and params.update_order != "simultaneous":
+        raise ConcordError(
+            f"update_order {params.update_order!r} goes with neighbors together and the prior's "
+            "gradient at the iterate; use simultaneous"
+        )
+    late_prior = params.prior_gradient_at == "mixed"
+    if late_prior and problem is not None and not hasattr(problem, "prior_gradient"):
+        raise ConcordError(
+            f"{type(problem).__name__} does not give its prior's gradient apart; "
+            "take prior_gradient_at: iterate"
+        )
+
+
 def init(
     problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
 ) -> tuple[State, Step]:
     """Return the state at x0 and the step."""
     chains, agents, dim = x0.shape
-    gradient = estimator(problem, params.batch_size, chains)
-    diffuse = mixing.diffuser(topology.laplacian(), chains, dim, params.update_order)
+    gradient = estimator(problem, params.batch_size, chains, params.batch_order)
+    if params.neighbors == "in_turn":
+        diffuse = mixing.diffuser_in_turn(topology, chains, dim)
+    else:
+        diffuse = mixing.diffuser(topology.laplacian(), chains, dim, params.update_order)
     info = Info(sent=topology.degrees)
     scale, variance = _factors(params, agents)
     grad, residual, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
+    late_prior = params.prior_gradient_at == "mixed"
+    mixed = np.empty_like(x0) if late_prior else grad
+    prior_gradient: Any = getattr(problem, "prior_gradient", None)
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
         nonlocal spare
         alpha = params.step_size(k)
         gradient(state.x, rng, grad)
-        rng.standard_normal(out=residual)
+        rng.standard_normal(out=residual, dtype=residual.dtype)
         np.multiply(residual, np.sqrt(2 * alpha * variance), out=residual)
         np.multiply(grad, alpha * scale, out=grad)
         np.subtract(residual, grad, out=residual)
         x = spare
         diffuse(state.x, residual, x, params.fusion(k))
+        if late_prior:
+            # The gradient has the prior's part at the iterate: exchange it.
+            prior_gradient(state.x, grad)
+            np.subtract(x, residual, out=mixed)
+            prior_gradient(mixed, mixed)
+            np.subtract(grad, mixed, out=grad)
+            np.multiply(grad, alpha * scale, out=grad)
+            np.add(x, grad, out=x)
         spare = state.x
         return State(x), info
 
     return State(x0.copy()), step
 
 
-def affine(problem: Any, topology: Topology, params: Params) -> Update:
-    """Return the law, for gradients gram x - shift and the Laplacian acting on whole agents."""
+def affine(problem: Any, topology: Topology, params: Params) -> Update | None:
+    """Return the law, for gradients gram x - shift and the mixing acting on whole agents.
+
+    None for mini-batches in epochs: their errors depend on those of the steps before.
+    """
+    if params.batch_size is not None and params.batch_order == "epochs":
+        return None
     agents, dim = problem.agents, problem.dim
-    laplacian = np.kron(topology.laplacian().dense(), np.eye(dim))
+    laplacian = topology.laplacian().dense()
     gram, shift = block_diagonal(problem.gram), problem.shift.ravel()
     identity = np.eye(agents * dim)
     scale, variance = _factors(params, agents)
+
+    def weights(beta: float) -> np.ndarray:
+        if params.neighbors == "in_turn":
+            return mixing.in_turn_weights(topology, beta)
+        return np.eye(agents) - beta * laplacian
 
     @lru_cache(maxsize=1)
     def update(alpha: float, beta: float) -> Affine:
         gain = alpha * scale
         stage = Affine(
-            identity - beta * laplacian - gain * gram,
+            np.kron(weights(beta), np.eye(dim)) - gain * gram,
             gain * shift,
             2 * alpha * variance * identity,
             -gain * identity,

@@ -50,7 +50,7 @@ class State(NamedTuple):
     x: np.ndarray
 
 
-def check(problem: Problem | None, topology: Topology, params: Params) -> None:
+def check(problem: Problem | None, topology: Topology, params: Any) -> None:
     """Refuse a network in parts, unless it is meant: mixing would never reach consensus."""
     if not topology.connected and topology.name != "no_edges":
         raise ConcordError(

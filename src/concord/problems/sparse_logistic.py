@@ -1,0 +1,258 @@
+r"""Bayesian logistic regression on sparse 0/1 features; every chain has its own train/test split.
+
+.. math::
+    f_i(x) = \sum_{j=1}^{n_i} \left[ \log(1 + e^{z_j}) - y_j z_j \right]
+             + \frac{s}{N b} \lVert x \rVert_1, \qquad z_j = x^\top X_j^i, \quad y_j \in \{0, 1\}
+
+with independent Laplace priors of scale b, and s = 1, or -1 for the prior's gradient with the
+opposite sign. Source: parayil2020, section 5.2 and supplement S5.2; the sign is what its released
+code computes.
+
+Chain c draws its test rows, and the division of its other rows over the agents, from streams that
+do not depend on the number of agents, so that every N is tested on the same rows. A row is the list
+of its non-zero columns: an average of 15 of a9a's 124, so products cost a tenth of dense ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from concord.errors import ConcordError
+from concord.parameters import param
+from concord.partition import Partition
+from concord.problems import BatchGradient, Gradient, Stream
+from concord.problems.logistic_regression import sigmoid
+
+ROWS = {"a9a": 32561}
+
+
+@dataclass(frozen=True)
+class Params:
+    """The data set, its splits, and the prior."""
+
+    train_rows: int = param("rows of each chain's training part; the rest is its test part")
+    dataset: str = param("name of the data set", default="a9a", choices=tuple(ROWS))
+    prior_scale: float = param("scale b of the Laplace prior", default=1.0, above=0)
+    prior_sign: str = param(
+        "the prior pulls weights to 0 (right), or its gradient pushes them away (opposite)",
+        default="right",
+        choices=("right", "opposite"),
+    )
+
+
+def needs(params: Params) -> tuple[str, ...]:
+    """Return the data sets that the problem reads."""
+    return (params.dataset,)
+
+
+def check(params: Params, agents: int) -> None:
+    """Refuse more agents than training rows, and a training part that leaves nothing to test."""
+    rows = ROWS[params.dataset]
+    if not agents <= params.train_rows < rows:
+        raise ConcordError(
+            f"train_rows {params.train_rows} is not between {agents} (a row for each agent) and "
+            f"{rows - 1} (one row of {params.dataset} left to test); choose it there"
+        )
+
+
+def build(
+    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+) -> SparseLogistic:
+    """Load the data set and add an intercept column of ones as the last column."""
+    from scipy.sparse import csr_array, hstack
+
+    from concord import datasets
+
+    features, labels = datasets.a9a(resources / params.dataset / params.dataset)
+    ones = csr_array(np.ones((len(labels), 1)))
+    return SparseLogistic(hstack([features, ones]), labels, params, agents, partition, stream)
+
+
+@dataclass(frozen=True)
+class Splits:
+    """Rows of every chain.
+
+    Attributes
+    ----------
+    parts
+        Rows of the data set that each agent holds, shape (chains, agents, n_max), zero-padded.
+    tests
+        Rows kept for testing, shape (chains, rows).
+    """
+
+    parts: np.ndarray
+    tests: np.ndarray
+
+
+class SparseLogistic:
+    """Logistic regression on the rows of a table that chains split in their own ways.
+
+    Parameters
+    ----------
+    features, labels
+        Sparse table (rows, dim) of zeros and ones; labels 0 or 1, shape (rows,).
+    params, agents, partition, stream
+        As for ``build``. Every chain must give an agent as many rows as the other chains do.
+    """
+
+    posterior = None
+
+    def __init__(
+        self,
+        features: Any,
+        labels: np.ndarray,
+        params: Params,
+        agents: int,
+        partition: Partition,
+        stream: Stream,
+    ) -> None:
+        self.features = features.tocsr()
+        self.labels = labels.astype(float)
+        self.agents, self.dim = agents, features.shape[1]
+        self.params, self.partition, self._stream = params, partition, stream
+        sign = {"right": 1, "opposite": -1}[params.prior_sign]
+        self._prior_slope = sign / (agents * params.prior_scale)
+        self._columns = _columns(self.features)
+        self._splits: dict[int, Splits] = {}
+        self._test_features: dict[int, list[Any]] = {}
+        self.counts = np.array([len(part) for part in self._draw(1)[0][1]])
+
+    def _draw(self, chains: int) -> list[tuple[np.ndarray, list[np.ndarray]]]:
+        """Return each chain's test rows and parts; the first chains are the same for any number."""
+        split, divide = self._stream("split"), self._stream("partition")
+        found = []
+        for _ in range(chains):
+            order = split.permutation(len(self.labels))
+            train, test = np.split(order, [self.params.train_rows])
+            parts = self.partition.split(self.labels[train], self.agents, divide)
+            found.append((test, [train[part] for part in parts]))
+        return found
+
+    def splits(self, chains: int) -> Splits:
+        """Return the rows of the agents and the test rows of ``chains`` chains."""
+        if chains not in self._splits:
+            parts = np.zeros((chains, self.agents, self.counts.max()), dtype=np.int32)
+            drawn = self._draw(chains)
+            for own, (_, rows) in zip(parts, drawn, strict=True):
+                if any(len(row) != count for row, count in zip(rows, self.counts, strict=True)):
+                    raise ConcordError(
+                        "partition: every chain divides its own training rows, so agents need "
+                        "fixed numbers of rows; use kind equal or sizes"
+                    )
+                for agent, row in enumerate(rows):
+                    own[agent, : len(row)] = row
+            self._splits[chains] = Splits(parts, np.array([test for test, _ in drawn]))
+        return self._splits[chains]
+
+    def gradient(self, chains: int) -> Gradient:
+        """Return ``g(x, out)`` with the full gradients, one sparse product per chain and agent."""
+        parts = self.splits(chains).parts
+
+        def gradient(x: np.ndarray, out: np.ndarray) -> np.ndarray:
+            for chain in range(chains):
+                for agent, count in enumerate(self.counts):
+                    rows = parts[chain, agent, :count]
+                    features = self.features[rows]
+                    residual = sigmoid(features @ x[chain, agent]) - self.labels[rows]
+                    out[chain, agent] = features.T @ residual
+            return self._add_prior(x, out)
+
+        return gradient
+
+    def batch_gradient(self, chains: int, batch_size: int) -> BatchGradient:
+        """Return ``g(x, rows, out)``; rows: (chains, agents, batch), row numbers of each agent.
+
+        All points of a step are the rows of one sparse matrix over the parameters of all chains
+        and agents, each with a column more for the padding of short rows; its column numbers are
+        overwritten in place.
+        """
+        from scipy.sparse import csr_array
+
+        parts = self.splits(chains).parts
+        table = self._columns
+        shape, width = (chains, self.agents, batch_size), self.dim + 1
+        points, vectors = chains * self.agents * batch_size, chains * self.agents
+        indices = np.empty((*shape, table.shape[1]), dtype=np.int32)
+        wide = np.zeros((chains, self.agents, width))
+        matrix = csr_array(
+            (
+                np.ones(indices.size),
+                indices.reshape(-1),
+                np.arange(0, indices.size + 1, table.shape[1], dtype=np.int32),
+            ),
+            shape=(points, vectors * width),
+        )
+        transposed = matrix.T
+        rows_offset = np.arange(vectors).reshape(chains, self.agents, 1) * parts.shape[2]
+        columns_offset = (np.arange(vectors) * width).reshape(chains, self.agents, 1, 1)
+        columns_offset = columns_offset.astype(np.int32)
+        flat, chosen = np.empty(shape, dtype=np.intp), np.empty(shape, dtype=np.int32)
+        targets = np.empty(points)
+        scale = (self.counts / batch_size)[:, None]
+
+        def gradient(x: np.ndarray, rows: np.ndarray, out: np.ndarray) -> np.ndarray:
+            np.add(rows, rows_offset, out=flat)
+            np.take(parts.reshape(-1), flat, out=chosen, mode="clip")
+            np.take(table, chosen, axis=0, out=indices, mode="clip")
+            np.add(indices, columns_offset, out=indices)
+            np.take(self.labels, chosen.reshape(-1), out=targets, mode="clip")
+            wide[..., : self.dim] = x
+            residual = matrix @ wide.reshape(-1)
+            sigmoid(residual, out=residual)
+            np.subtract(residual, targets, out=residual)
+            product = (transposed @ residual).reshape(wide.shape)
+            np.multiply(product[..., : self.dim], scale, out=out)
+            return self._add_prior(x, out)
+
+        return gradient
+
+    def prior_gradient(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Write the prior's part of the gradients, s sign(x) / (N b); out may be x."""
+        np.sign(x, out=out)
+        return np.multiply(out, self._prior_slope, out=out)
+
+    def _add_prior(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
+        out += self._prior_slope * np.sign(x)
+        return out
+
+    def potential(self, x: np.ndarray) -> np.ndarray:
+        """Return f_i(x_i), shape (chains, agents), up to the prior's constant."""
+        parts = self.splits(len(x)).parts
+        values = self._prior_slope * np.abs(x).sum(axis=-1)
+        for chain, agent in np.ndindex(*values.shape):
+            rows = parts[chain, agent, : self.counts[agent]]
+            z = self.features[rows] @ x[chain, agent]
+            values[chain, agent] += (np.logaddexp(0, z) - self.labels[rows] * z).sum()
+        return values
+
+    def accuracy(self, x: np.ndarray) -> np.ndarray:
+        """Return the fraction of its chain's test rows that each x_i classifies right.
+
+        x: (chains, some agents, dim). A row is given label 1 where P(y = 1 | x_i) >= 1/2.
+        """
+        chains = len(x)
+        tests = self.splits(chains).tests
+        if chains not in self._test_features:
+            self._test_features[chains] = [self.features[rows] for rows in tests]
+        right = np.empty(x.shape[:2])
+        for chain, features in enumerate(self._test_features[chains]):
+            positive = features @ np.ascontiguousarray(x[chain].T) >= 0
+            truth = self.labels[tests[chain]] > 0.5
+            right[chain] = (positive == truth[:, None]).mean(axis=0)
+        return right
+
+
+def _columns(features: Any) -> np.ndarray:
+    """Return the non-zero columns of each row, padded with the number of columns: (rows, most)."""
+    if not np.all(features.data == 1):
+        raise ConcordError("sparse_logistic takes features that are 0 or 1; recode the others")
+    counts = np.diff(features.indptr)
+    rows = np.repeat(np.arange(len(counts)), counts)
+    places = np.arange(len(rows)) - np.repeat(features.indptr[:-1], counts)
+    columns = np.full((len(counts), counts.max()), features.shape[1], dtype=np.int32)
+    columns[rows, places] = features.indices
+    return columns
