@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import tempfile
@@ -42,8 +43,13 @@ def dump_yaml(mapping: Mapping[str, Any]) -> str:
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """Give a temporary name beside ``path``; rename it to ``path`` if all goes well."""
+    """Give a temporary name beside ``path``; rename it to ``path`` if all goes well.
+
+    What a killed process left of an earlier attempt at the same file is removed.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
+    for left in path.parent.glob(f".{glob.escape(path.stem)}-*{glob.escape(path.suffix)}"):
+        left.unlink(missing_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent)
     os.close(handle)
     temporary = Path(name)

@@ -1,0 +1,60 @@
+"""DE-SGHMC against its equations by hand, and what it reduces to."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from test_de_sgld import EXACT, chain
+from variants import CONSTANT, DECAYING, GRAPHS, Still, problem
+
+from concord import topology
+from concord.mixing import ORDERS
+from concord.samplers import de_sghmc, de_sgld
+from concord.schedules import Schedule
+
+
+@pytest.mark.parametrize("graph", GRAPHS, ids=lambda g: f"{g.name}-{g.agents}")
+def test_a_step_is_the_printed_equations(graph):
+    prob, weights, gamma = problem(graph.agents, 2), graph.metropolis().dense(), 1.7
+    found = chain(de_sghmc, prob, graph, de_sghmc.Params(DECAYING, gamma), chains=1)
+    rng = np.random.default_rng(1)
+    x, v = found[0, 0], np.zeros((graph.agents, 2))
+    for k in range(5):
+        eta, noise = 0.02 / (2 + k) ** 0.7, rng.standard_normal(x.shape)
+        new = np.empty_like(x)
+        for i in range(graph.agents):
+            gradient = prob.gram[i] @ x[i] - prob.shift[i]
+            v[i] = v[i] - eta * (gamma * v[i] + gradient) + np.sqrt(2 * gamma * eta) * noise[i]
+        for i in range(graph.agents):
+            new[i] = sum(weights[i, j] * x[j] for j in range(graph.agents)) + eta * v[i]
+        x = new
+        np.testing.assert_allclose(found[k + 1, 0], x, rtol=0, atol=EXACT)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("batch_size", [None, 2])
+def test_friction_that_stops_the_velocity_leaves_de_sgld(order, batch_size):
+    """With gamma = 1 / eta nothing of v is kept, and x moves by DE-SGLD with step eta^2."""
+    graph, prob, eta = topology.build("path", 4), problem(4, 3), 0.11
+    options = {"batch_size": batch_size, "update_order": order}
+    heavy = de_sghmc.Params(Schedule(eta), 1 / eta, **options)
+    plain = de_sgld.Params(Schedule(eta**2), **options)
+    np.testing.assert_allclose(
+        chain(de_sghmc, prob, graph, heavy), chain(de_sgld, prob, graph, plain), rtol=0, atol=EXACT
+    )
+
+
+def test_in_place_is_simultaneous_without_edges():
+    graph, prob = topology.build("no_edges", 4), problem(4, 2)
+    both = [
+        chain(de_sghmc, prob, graph, de_sghmc.Params(CONSTANT, 2.0, update_order=order))
+        for order in ORDERS
+    ]
+    np.testing.assert_allclose(*both, rtol=0, atol=EXACT)
+
+
+def test_initial_velocities_have_the_given_spread():
+    graph, prob = topology.build("ring", 3), problem(3, 2)
+    params = de_sghmc.Params(CONSTANT, 2.0, initial_velocity_sd=0.3)
+    state, _ = de_sghmc.init(prob, graph, params, np.zeros((5, 3, 2)), Still(5, fill=1.0))
+    np.testing.assert_allclose(state.v, 0.3, rtol=0, atol=EXACT)

@@ -1,0 +1,102 @@
+"""DE-SGLD against its equation by hand, and what it reduces to."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from variants import CONSTANT, DECAYING, GRAPHS, Scaled, problem
+
+from concord import topology
+from concord.errors import ConcordError
+from concord.mixing import ORDERS
+from concord.samplers import c_ula, de_sgld
+
+EXACT = 1e-12  # rounding only
+
+
+def chain(module, prob, graph, params, steps=5, chains=3, seed=0, rng=None):
+    """Return the positions after each step."""
+    x0 = np.random.default_rng(seed).standard_normal((chains, prob.agents, prob.dim))
+    rng = np.random.default_rng(seed + 1) if rng is None else rng
+    state, step = module.init(prob, graph, params, x0, np.random.default_rng(99))
+    visited = [x0]
+    for k in range(steps):
+        state, _ = step(state, k, rng)
+        visited.append(state.x.copy())
+    return np.array(visited)
+
+
+@pytest.mark.parametrize("graph", GRAPHS, ids=lambda g: f"{g.name}-{g.agents}")
+def test_a_step_is_the_printed_equation(graph):
+    prob, weights = problem(graph.agents, 2), graph.metropolis().dense()
+    found = chain(de_sgld, prob, graph, de_sgld.Params(step_size=DECAYING), chains=1)
+    rng = np.random.default_rng(1)
+    x = found[0, 0]
+    for k in range(5):
+        eta, noise = 0.02 / (2 + k) ** 0.7, rng.standard_normal(x.shape)
+        new = np.empty_like(x)
+        for i in range(graph.agents):
+            gradient = prob.gram[i] @ x[i] - prob.shift[i]
+            total = sum(weights[i, j] * x[j] for j in range(graph.agents))
+            new[i] = total - eta * gradient + np.sqrt(2 * eta) * noise[i]
+        x = new
+        np.testing.assert_allclose(found[k + 1, 0], x, rtol=0, atol=EXACT)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("batch_size", [None, 2])
+def test_without_edges_it_is_independent_langevin_chains(order, batch_size):
+    """Each agent alone, with its own data and the same numbers, makes the same chain."""
+    graph, prob = topology.build("no_edges", 4), problem(4, 3)
+    params = de_sgld.Params(CONSTANT, batch_size=batch_size, update_order=order)
+    found = chain(de_sgld, prob, graph, params)
+    rng = np.random.default_rng(1)
+    x, n = found[0].copy(), prob.counts[:, None]
+    for k in range(5):
+        if batch_size is None:
+            gradient = np.einsum("ade,cae->cad", prob.gram, x) - prob.shift
+        else:
+            rows = (rng.random((3, 4, 2)) * n).astype(int)
+            features = prob.data.features[np.arange(4)[:, None], rows]
+            errors = np.einsum("cabd,cad->cab", features, x)
+            errors -= prob.data.targets[np.arange(4)[:, None], rows]
+            gradient = n / 2 * np.einsum("cab,cabd->cad", errors, features) + x / 4
+        x = x - 0.013 * gradient + np.sqrt(2 * 0.013) * rng.standard_normal(x.shape)
+        np.testing.assert_allclose(found[k + 1], x, rtol=0, atol=EXACT)
+
+
+@pytest.mark.parametrize("batch_size", [None, 3])
+def test_one_agent_is_c_ula_draw_for_draw(batch_size):
+    graph, prob = topology.build("ring", 1), problem(1, 3, points=8)
+    params = {"step_size": DECAYING, "batch_size": batch_size}
+    one = chain(de_sgld, prob, graph, de_sgld.Params(**params))
+    other = chain(c_ula, prob, graph, c_ula.Params(**params))
+    np.testing.assert_allclose(one, other, rtol=0, atol=EXACT)
+
+
+def test_in_place_is_another_update_as_soon_as_there_is_an_edge():
+    graph, prob = topology.build("path", 2), problem(2, 2)
+    both = [
+        chain(de_sgld, prob, graph, de_sgld.Params(CONSTANT, update_order=order))
+        for order in ORDERS
+    ]
+    np.testing.assert_allclose(both[0][1][:, 0], both[1][1][:, 0], rtol=0, atol=EXACT)
+    assert np.abs(both[0][1][:, 1] - both[1][1][:, 1]).min() > 1e-3
+
+
+def test_noise_has_the_printed_scale():
+    graph, prob = topology.build("ring", 4), problem(4, 2)
+    params = de_sgld.Params(CONSTANT)
+    calm = chain(de_sgld, prob, graph, params, 1, rng=Scaled(np.random.default_rng(1), 0.0))
+    noisy = chain(de_sgld, prob, graph, params, 1)
+    numbers = np.random.default_rng(1).standard_normal(calm[1].shape)
+    np.testing.assert_allclose(noisy[1] - calm[1], np.sqrt(2 * 0.013) * numbers, rtol=0, atol=EXACT)
+
+
+def test_a_network_in_parts_is_refused_unless_it_is_meant():
+    params = de_sgld.Params(CONSTANT)
+    parts = topology.build("edge_list", 4, edges=[[0, 1], [2, 3]])
+    with pytest.raises(ConcordError, match=r"not connected.*no_edges"):
+        de_sgld.check(None, parts, params)
+    de_sgld.check(None, topology.build("no_edges", 4), params)
+    de_sgld.check(None, topology.build("ring", 4), params)

@@ -1,0 +1,133 @@
+"""Parameters, problems and random numbers with which any sampler found by its file name is tested.
+
+Nothing here names a sampler: what a field of ``Params`` may be follows from its declaration.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import typing
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from concord import partition, plugins, streams, topology
+from concord.errors import ConcordError
+from concord.problems import linear_regression
+from concord.schedules import Schedule
+
+SAMPLERS = {kind: plugins.plugin("samplers", kind, "tests") for kind in plugins.kinds("samplers")}
+EXACT = {kind: module for kind, module in SAMPLERS.items() if hasattr(module, "affine")}
+
+GRAPHS = [
+    topology.build("complete", 6),
+    topology.build("ring", 5),
+    topology.build("star", 4),
+    topology.build("path", 3),
+    topology.build("no_edges", 4),
+    topology.build("edge_list", 5, edges=[[0, 1], [0, 4], [1, 2], [2, 3], [1, 4]]),
+    topology.build("ring", 2),
+    topology.build("no_edges", 1),
+]
+CONSTANT, DECAYING = Schedule(0.013), Schedule(0.02, b=2.0, c=1.0, exponent=0.7)
+
+
+def problem(agents: int, dim: int, share: str = "split", points: int = 3) -> Any:
+    """Return a regression with about ``points`` per agent, not equally many."""
+    params = linear_regression.Params(points=points * agents + 1, dim=dim, prior_share=share)
+    split = partition.Partition.parse({"kind": "equal"}, "tests")
+    return linear_regression.build(
+        params, agents, split, lambda what: streams.generator(3, what, agents), Path("unused")
+    )
+
+
+def options(field: dataclasses.Field[Any], hint: Any, n: int) -> list[Any]:
+    """Return values of one field: all its choices, or up to two that suit its declaration."""
+    rules = field.metadata
+    if rules["choices"] is not None:
+        return list(rules["choices"])
+    kinds = typing.get_args(hint) or (hint,)
+    if Schedule in kinds:
+        return [CONSTANT, DECAYING]
+    if field.name == "batch_size":
+        return [None]
+    given = field.default is not dataclasses.MISSING
+    if float in kinds:
+        low = rules["above"] if rules["above"] is not None else rules["minimum"]
+        high = rules["maximum"]
+        other = (low or 0.0) + (0.7 + 0.1 * n if high is None else 0.4 * (high - (low or 0.0)))
+        return [field.default, other] if given else [other]
+    return [field.default] if given else [max(1, rules["minimum"] or 1)]
+
+
+def variants(module: ModuleType) -> Iterator[Any]:
+    """Yield Params: every combination of choices, and the other fields varied together."""
+    hints = typing.get_type_hints(module.Params)
+    fields = dataclasses.fields(module.Params)
+    listed = [options(f, hints[f.name], n) for n, f in enumerate(fields)]
+    chosen = [f.metadata["choices"] is not None for f in fields]
+    for picks in itertools.product(
+        *(v if c else [None] for v, c in zip(listed, chosen, strict=True))
+    ):
+        for i in range(max(1 if c else len(v) for v, c in zip(listed, chosen, strict=True))):
+            yield module.Params(
+                **{
+                    f.name: pick if c else v[i % len(v)]
+                    for f, v, c, pick in zip(fields, listed, chosen, picks, strict=True)
+                }
+            )
+
+
+def allowed(module: ModuleType, prob: Any, graph: Any, params: Any) -> bool:
+    """Tell whether the sampler accepts the combination."""
+    try:
+        module.check(prob, graph, params)
+    except ConcordError:
+        return False
+    return True
+
+
+class Still:
+    """A generator whose normal numbers are chosen: zero, or for chain m the m-th unit vector.
+
+    ``sizes`` keeps how many numbers per chain each call asked for.
+    """
+
+    def __init__(self, chains: int, unit: bool = False, fill: float = 0.0) -> None:
+        self.chains, self.unit, self.fill = chains, unit, fill
+        self.sizes: list[int] = []
+
+    def standard_normal(self, size: Any = None, dtype: Any = float, out: Any = None) -> np.ndarray:
+        shape = out.shape if out is not None else tuple(np.atleast_1d(size))
+        values = np.full(shape, self.fill, dtype=dtype)
+        axis = shape.index(self.chains)
+        by_chain = np.moveaxis(values, axis, 0).reshape(self.chains, -1).copy()
+        offset, width = sum(self.sizes), by_chain.shape[1]
+        self.sizes.append(width)
+        if self.unit:
+            by_chain[np.arange(offset, offset + width), np.arange(width)] = 1.0
+        moved = np.moveaxis(values, axis, 0)
+        moved[...] = by_chain.reshape(moved.shape)
+        if out is None:
+            return values
+        out[...] = values
+        return out
+
+
+class Scaled:
+    """A generator whose normal numbers are too large by a factor."""
+
+    def __init__(self, rng: np.random.Generator, factor: float) -> None:
+        self._rng, self._factor = rng, factor
+
+    def standard_normal(self, size: Any = None, dtype: Any = float, out: Any = None) -> np.ndarray:
+        values = self._rng.standard_normal(size, dtype, out)
+        values *= self._factor
+        return values
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._rng, name)

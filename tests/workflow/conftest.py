@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from smoke_project import FIGURES, Project
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project whose Figures 3 and 4 have been made on two cores; leave it as it is."""
+    project = Project(tmp_path_factory.mktemp("finished"))
+    project.make(*FIGURES)
+    return project
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """A project in which nothing has been made."""
+    return Project(tmp_path / "project")

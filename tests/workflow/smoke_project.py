@@ -1,0 +1,97 @@
+"""A project of one's own for tests of the DAG: the real rules, code and paper, at smoke scale."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PARTS = ("Snakefile", "config", "envs", "profiles", "src", "workflow")
+PAPER = "gurbuzbalaban2021"
+RESULTS = f"results/smoke/{PAPER}"
+SHORTER = {  # sweeps of Figure 4
+    "values: [5, 10, 25, 50, 100]": "values: [5]",
+    "values: [0.001, 0.003, 0.006, 0.009]": "values: [0.001, 0.006]",
+}
+
+
+class Project:
+    """A copy of the project in which Snakemake runs."""
+
+    def __init__(self, folder: Path, original: Path = ROOT) -> None:
+        self.folder = folder
+        parts = PARTS if original == ROOT else os.listdir(original)
+        for part in parts:
+            source = original / part
+            if source.is_dir():
+                shutil.copytree(source, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                folder.mkdir(exist_ok=True)
+                shutil.copy2(source, folder / part)
+        for paper in folder.glob("config/papers/*.yaml"):  # reading the others only takes time
+            if paper.stem != PAPER:
+                paper.unlink()
+        text = self.paper.read_text()
+        for sweep, shorter in SHORTER.items():
+            assert original != ROOT or sweep in text
+            text = text.replace(sweep, shorter)
+        self.paper.write_text(text)
+
+    @property
+    def paper(self) -> Path:
+        return self.folder / "config" / "papers" / f"{PAPER}.yaml"
+
+    @staticmethod
+    def command(*arguments: str, cores: int = 2) -> list[str]:
+        scale = ("--config", "scale=smoke")
+        return [sys.executable, "-m", "snakemake", "--cores", str(cores), *arguments, *scale]
+
+    def snakemake(self, *arguments: str, cores: int = 2) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.command(*arguments, cores=cores),
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=240,
+        )
+
+    def make(self, *targets: str, cores: int = 2) -> str:
+        done = self.snakemake(*targets, cores=cores)
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+
+    def jobs(self, *targets: str) -> dict[str, int]:
+        """Return how many jobs of each rule Snakemake would run."""
+        output = self.make(*targets, "--dry-run")
+        if "Nothing to be done" in output:
+            return {}
+        lines = output.partition("Job stats:")[2].strip().splitlines()[2:]
+        table = lines[: lines.index("")] if "" in lines else lines
+        return {rule: int(count) for rule, count in map(str.split, table) if rule != "total"}
+
+    @contextmanager
+    def edited(self, path: str, old: str, new: str) -> Iterator[None]:
+        """Replace the first ``old`` in a file for the time of a with statement."""
+        file = self.folder / path
+        text = file.read_text()
+        assert old in text
+        file.write_text(text.replace(old, new, 1))
+        try:
+            yield
+        finally:
+            file.write_text(text)
+
+    def results(self, name: str = "*") -> dict[str, Path]:
+        """Return the files of this name below the results folder, by their path there."""
+        folder = self.folder / RESULTS
+        files = (path for path in sorted(folder.rglob(name)) if path.is_file())
+        return {str(path.relative_to(folder)): path for path in files}
+
+
+FIGURES = [f"{RESULTS}/figures/{name}.pdf" for name in ("fig3", "fig4")]

@@ -1,0 +1,87 @@
+"""What Snakemake runs again after a change, and what it leaves alone."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from smoke_project import FIGURES, PAPER, Project
+
+pytestmark = pytest.mark.workflow
+
+
+def test_a_finished_project_has_nothing_to_do_even_if_its_files_look_newer(finished):
+    assert finished.jobs(*FIGURES) == {}
+    files = [
+        p for part in ("src", "config", "workflow") for p in (finished.folder / part).rglob("*")
+    ]
+    for path in files:
+        os.utime(path)
+    assert finished.jobs(*FIGURES) == {}
+
+
+def test_a_step_size_reruns_its_run_and_the_figures_that_show_it(finished, tmp_path):
+    project = Project(tmp_path / "project", finished.folder)
+    before = {path: os.stat(path).st_mtime_ns for path in project.results().values()}
+    with project.edited(
+        f"config/papers/{PAPER}.yaml", "values: [0.001, 0.006]", "values: [0.001, 0.007]"
+    ):
+        assert project.jobs(*FIGURES) == {"resolve": 1, "sample": 1, "measure": 1, "figure": 1}
+        project.make(*FIGURES)
+        assert project.jobs(*FIGURES) == {}
+    changed = {
+        name
+        for name, path in project.results().items()
+        if os.stat(path).st_mtime_ns != before.get(path)
+    }
+    run = "linear_step/step_size=0.007"
+    endings = ("pdf", "svg", "png", "json", "caption.md")
+    assert changed == {f"{run}/{file}" for file in ("run.yaml", "trace.nc", "metrics.csv")} | {
+        f"figures/fig4.{ending}" for ending in endings
+    }
+
+
+def test_a_value_that_no_label_names_reruns_the_runs_that_have_it(finished):
+    with finished.edited(f"config/papers/{PAPER}.yaml", "friction: 15.0", "friction: 14.0"):
+        assert finished.jobs(*FIGURES) == {"resolve": 3, "sample": 3, "measure": 3, "figure": 1}
+
+
+def test_a_color_redraws_and_samples_nothing(finished):
+    text = (finished.folder / "src/concord/figures/style.py").read_text()
+    color = re.search(r"#[0-9a-fA-F]{6}", text).group()
+    with finished.edited("src/concord/figures/style.py", color, "#123456"):
+        assert finished.jobs(*FIGURES) == {"figure": 2}
+
+
+def test_a_caption_redraws_its_figure(finished):
+    with finished.edited(f"config/papers/{PAPER}.yaml", "to the posterior. (a) 600", "(a) 600"):
+        assert finished.jobs(*FIGURES) == {"figure": 1}
+
+
+def test_a_sampler_reruns_its_own_runs(finished):
+    with finished.edited(
+        "src/concord/samplers/de_sghmc.py", "from __future__", "\nfrom __future__"
+    ):
+        assert finished.jobs(*FIGURES) == {"sample": 3, "measure": 3, "figure": 1}
+    with finished.edited("src/concord/samplers/d_ula.py", "from __future__", "\nfrom __future__"):
+        assert finished.jobs(*FIGURES) == {}
+
+
+def test_a_metric_measures_again_and_samples_nothing(finished):
+    with finished.edited("src/concord/gaussian.py", "from __future__", "\nfrom __future__"):
+        jobs = finished.jobs(*FIGURES)
+    assert jobs.get("measure") == 9 and "resolve" not in jobs
+
+
+def test_jobs_stay_within_their_memory(finished):
+    """Peaks as Snakemake measured them, at smoke scale, so of the libraries mostly."""
+    tables = list((finished.folder / "results/smoke/benchmarks").rglob("*.tsv"))
+    assert len(tables) == 9 * 3 + 2
+    peaks = []
+    for path in map(Path, tables):
+        header, row = (line.split("\t") for line in path.read_text().splitlines())
+        peaks.append(dict(zip(header, row, strict=True))["max_rss"])
+    measured = [float(peak) for peak in peaks if peak not in ("NA", "-")]
+    assert measured and max(measured) < 1024
