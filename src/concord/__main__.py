@@ -54,6 +54,7 @@ def _parser() -> argparse.ArgumentParser:
 
     def with_resources(sub: argparse.ArgumentParser) -> None:
         sub.add_argument("--resources", type=Path, default=Path("resources"), help="data files")
+        sub.add_argument("--expected", help="digest that the run.yaml must have")
 
     sub = command("check", _check, "check papers' files and list their runs")
     with_paper(sub)
@@ -131,13 +132,13 @@ def _resolve(options: argparse.Namespace) -> None:
 def _sample(options: argparse.Namespace) -> None:
     from concord.stages.sample import sample
 
-    sample(options.run, options.output, options.resources, options.progress)
+    sample(options.run, options.output, options.resources, options.progress, options.expected)
 
 
 def _measure(options: argparse.Namespace) -> None:
     from concord.stages.measure import measure
 
-    measure(options.run, options.trace, options.output, options.resources)
+    measure(options.run, options.trace, options.output, options.resources, options.expected)
 
 
 def _draw(options: argparse.Namespace) -> None:

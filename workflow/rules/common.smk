@@ -104,6 +104,11 @@ def no_such_target(wildcards):
     refuse(f"there is no target {wildcards.target!r}; {nearest(wildcards.target, known)}")
 
 
+def run_digest(wildcards):
+    """A params function: changes when a run changes; jobs check that their run.yaml has it."""
+    return digest(run_of(wildcards).mapping)
+
+
 def modules(*names):
     """The package's files a command depends on: inputs, since Snakemake does not see imports."""
     return [str(Path(file).relative_to(workflow.basedir)) for file in module_files(*names)]

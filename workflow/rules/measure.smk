@@ -17,5 +17,8 @@ rule measure:
     resources:
         mem_mb=1000,
         runtime=10,
+    params:
+        run=run_digest,
     shell:
-        "python -m concord measure {input.run:q} {input.trace:q} -o {output:q} 2> {log:q}"
+        "python -m concord measure {input.run:q} {input.trace:q} --expected {params.run} "
+        "-o {output:q} 2> {log:q}"

@@ -14,7 +14,7 @@ rule resolve:
     params:
         settings=SETTINGS,
         paper=lambda wildcards: str(paper_of(wildcards).path),
-        run=lambda wildcards: digest(run_of(wildcards).mapping),
+        run=run_digest,
     shell:
         "python -m concord resolve {params.paper:q} {wildcards.experiment} {wildcards.run:q} {params.settings} "
         "-o {output:q} 2> {log:q}"

@@ -17,5 +17,7 @@ rule sample:
     resources:
         mem_mb=1000,
         runtime=10,
+    params:
+        run=run_digest,
     shell:
-        "python -m concord sample {input.run:q} -o {output:q} 2> {log:q}"
+        "python -m concord sample {input.run:q} --expected {params.run} -o {output:q} 2> {log:q}"

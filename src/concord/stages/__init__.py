@@ -8,24 +8,37 @@ from typing import Any
 from concord.assemble import Parts, assemble
 from concord.errors import ConcordError
 from concord.files import load_yaml
+from concord.provenance import digest
 
 REQUIRED = ("paper", "experiment", "run", "labels", "reading", "scale", "seed", "agents",
             "topology", "problem", "partition", "sampler", "initial", "chains", "iterations",
             "record", "metrics", "assumptions")  # fmt: skip
 
 
-def load_run(path: Path) -> tuple[dict[str, Any], Parts]:
+def load_run(path: Path, expected: str | None = None) -> tuple[dict[str, Any], Parts]:
     """Read a run.yaml and assemble its parts.
+
+    Parameters
+    ----------
+    path
+        The file.
+    expected
+        Digest of the run as the paper's file has it; none: the file is taken as it is.
 
     Raises
     ------
     ConcordError
-        If it is not a whole run: it is generated, so the remedy is to delete it.
+        If it is not a whole run, or not the expected one: it is generated, so the remedy is to
+        delete it.
     """
     run = load_yaml(path)
     missing = [key for key in REQUIRED if not isinstance(run, dict) or key not in run]
     if missing:
         raise ConcordError(
             f"{path}: the key {missing[0]!r} is missing; delete the file, it is made again"
+        )
+    if expected is not None and digest(run) != expected:
+        raise ConcordError(
+            f"{path}: it is not what its paper's file resolves to; delete the file, it is made again"
         )
     return run, assemble(run, str(path))

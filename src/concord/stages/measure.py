@@ -14,7 +14,9 @@ from concord.files import whole
 from concord.stages import load_run
 
 
-def measure(run_path: Path, trace_path: Path, output: Path, resources: Path) -> None:
+def measure(
+    run_path: Path, trace_path: Path, output: Path, resources: Path, expected: str | None = None
+) -> None:
     """Compute the metrics a run asks for and write them as one long table.
 
     Raises
@@ -22,7 +24,7 @@ def measure(run_path: Path, trace_path: Path, output: Path, resources: Path) -> 
     ConcordError
         If the trace was not sampled from this very run.yaml.
     """
-    run, parts = load_run(run_path)
+    run, parts = load_run(run_path, expected)
     trace = chain.read(trace_path)
     if json.loads(trace.attributes.get("run", "{}")) != run:
         raise ConcordError(

@@ -14,9 +14,15 @@ from concord.provenance import describe
 from concord.stages import load_run
 
 
-def sample(run_path: Path, output: Path, resources: Path, progress: bool = False) -> None:
+def sample(
+    run_path: Path,
+    output: Path,
+    resources: Path,
+    progress: bool = False,
+    expected: str | None = None,
+) -> None:
     """Sample a run and write its trace, with its provenance as attributes."""
-    run, parts = load_run(run_path)
+    run, parts = load_run(run_path, expected)
     trace = simulate(run, parts, build_problem(run, parts, resources), progress)
     trace.attributes = {
         key: value if isinstance(value, str) else json.dumps(value)
