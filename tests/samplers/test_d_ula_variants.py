@@ -1,0 +1,159 @@
+"""D-ULA's variants against a naive loop and the stated law, and where it reduces to C-ULA."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from concord import topology
+from concord.errors import ConcordError
+from concord.mixing import in_turn_weights
+from concord.partition import AgentData
+from concord.problems.linear_regression import LinearRegression
+from concord.problems.linear_regression import Params as LinearParams
+from concord.samplers import c_ula, d_ula
+from concord.schedules import Schedule
+
+DIM, CHAINS = 2, 3
+
+
+class WithPrior(LinearRegression):
+    """Linear regression that also gives its prior's gradient apart."""
+
+    def prior_gradient(self, x, out):
+        return np.multiply(x, self.prior_precision, out=out)
+
+
+def problem(agents, kind=WithPrior, points=12):
+    rng = np.random.default_rng(7)
+    parts = np.array_split(np.arange(points), agents)
+    features, targets = rng.standard_normal((points, DIM)), rng.standard_normal(points)
+    data = AgentData.from_parts(features, targets, parts)
+    return kind(data, LinearParams(points=points, dim=DIM, prior_variance=0.3))
+
+
+def params(**options):
+    steps = {"step_size": Schedule(0.05, b=2.0, c=1.0, exponent=0.55), "fusion": Schedule(0.2)}
+    return d_ula.Params(**{**steps, **options})
+
+
+def advance(sampler, p, graph, options, x0, steps):
+    rng = np.random.default_rng(0)
+    state, step = sampler.init(p, graph, options, x0, rng)
+    for k in range(steps):
+        state, _ = step(state, k, rng)
+    return state.x
+
+
+def start(agents):
+    return np.random.default_rng(1).standard_normal((CHAINS, agents, DIM))
+
+
+def test_without_edges_each_agent_is_c_ula_with_the_scaled_step():
+    """N agents apart: U_i with step N alpha, the same noise; exact but for rounding."""
+    agents, x0 = 3, start(3)
+    p, graph = problem(agents), topology.build("no_edges", agents)
+    x = advance(d_ula, p, graph, params(), x0, 5)
+    noise = np.random.default_rng(0)
+    expected = x0.copy()
+    for k in range(5):
+        alpha = agents * params().step_size(k)
+        grad = np.einsum("ade,cae->cad", p.gram, expected) - p.shift
+        expected = expected - alpha * grad + np.sqrt(2 * alpha) * noise.standard_normal(x0.shape)
+    np.testing.assert_allclose(x, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["ring", "star", "path"])
+@pytest.mark.parametrize("neighbors", ["together", "in_turn"])
+@pytest.mark.parametrize("prior_at", ["iterate", "mixed"])
+@pytest.mark.parametrize("scale", ["agents", "one"])
+def test_options_against_a_loop_over_chains_agents_and_neighbors(kind, neighbors, prior_at, scale):
+    agents, steps = 5, 3
+    p, graph, x0 = problem(agents), topology.build(kind, agents), start(agents)
+    options = params(
+        neighbors=neighbors, prior_gradient_at=prior_at, gradient_scale=scale, noise_variance="one"
+    )
+    noise = np.random.default_rng(0)
+    expected = x0.copy()
+    for k in range(steps):
+        alpha, beta = options.step_size(k), options.fusion(k)
+        v, old = noise.standard_normal(x0.shape), expected.copy()
+        for chain in range(CHAINS):
+            for i in range(agents):
+                w = old[chain, i].copy()
+                for j in graph.neighbors[i]:
+                    at = w if neighbors == "in_turn" else old[chain, i]
+                    w = w - beta * (at - old[chain, j])
+                likelihood = p.gram[i] - p.prior_precision * np.eye(DIM)
+                prior = p.prior_precision * (w if prior_at == "mixed" else old[chain, i])
+                grad = likelihood @ old[chain, i] - p.shift[i] + prior
+                gain = alpha * (agents if scale == "agents" else 1)
+                expected[chain, i] = w - gain * grad + np.sqrt(2 * alpha) * v[chain, i]
+    x = advance(d_ula, p, graph, options, x0, steps)
+    np.testing.assert_allclose(x, expected, rtol=1e-11, atol=1e-12)
+
+
+class Given:
+    """In place of a generator: no noise, or the noise that is given."""
+
+    def __init__(self, noise=None):
+        self.noise = 0.0 if noise is None else noise
+
+    def standard_normal(self, out, dtype=float):
+        out[...] = self.noise
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"neighbors": "in_turn"},
+        {"update_order": "in_place"},
+        {"gradient_scale": "one", "noise_variance": "one"},
+        {"noise_variance": "one", "neighbors": "in_turn"},
+    ],
+)
+def test_the_stated_law_is_the_step(options):
+    """Offset, matrix and noise extracted from steps at 0, from unit vectors, and of unit noise."""
+    agents, k = 4, 3
+    p, graph = problem(agents), topology.build("ring", agents)
+    chosen, size = params(**options), agents * DIM
+    stated = d_ula.affine(p, graph, chosen).at(k)
+    units = np.eye(size).reshape(size, agents, DIM)
+
+    def stepped(x0, noise=None):
+        rng = Given(noise)
+        state, step = d_ula.init(p, graph, chosen, x0, rng)
+        return step(state, k, rng)[0].x.reshape(len(x0), size)
+
+    offset = stepped(np.zeros((1, agents, DIM)))[0]
+    matrix = (stepped(units) - offset).T
+    gain = (stepped(np.zeros_like(units), units) - offset).T
+    np.testing.assert_allclose(stated.offset, offset, atol=1e-12)
+    np.testing.assert_allclose(stated.matrix, matrix, atol=1e-12)
+    np.testing.assert_allclose(stated.noise, gain @ gain.T, atol=1e-12)
+
+
+@pytest.mark.parametrize("sampler", [c_ula, d_ula])
+def test_no_law_is_stated_for_epochs(sampler):
+    p, graph = problem(1), topology.build("ring", 1)
+    make = params if sampler is d_ula else lambda **o: c_ula.Params(step_size=Schedule(0.1), **o)
+    assert sampler.affine(p, graph, make(batch_size=2, batch_order="epochs")) is None
+    assert sampler.affine(p, graph, make(batch_size=2)) is not None
+    assert sampler.affine(p, graph, make(batch_order="epochs")) is not None
+
+
+def test_in_turn_weights_sum_to_one_by_row_only():
+    weights = in_turn_weights(topology.build("ring", 5), 0.3)
+    np.testing.assert_allclose(weights.sum(axis=1), 1, rtol=1e-14)
+    assert np.abs(weights.sum(axis=0) - 1).max() > 0.05
+    np.testing.assert_allclose(weights[2], [0, 0.21, 0.49, 0.3, 0], atol=1e-15)
+
+
+def test_refusals():
+    ring = topology.build("ring", 4)
+    with pytest.raises(ConcordError, match="use simultaneous"):
+        d_ula.check(None, ring, params(neighbors="in_turn", update_order="in_place"))
+    with pytest.raises(ConcordError, match="does not give its prior's gradient apart"):
+        d_ula.check(problem(4, LinearRegression), ring, params(prior_gradient_at="mixed"))
+    d_ula.check(problem(4), ring, params(prior_gradient_at="mixed"))
