@@ -62,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     with_paper(sub)
     sub.add_argument("experiment")
     sub.add_argument("run")
+    sub.add_argument("--expected", help="digest of the run, checked before")
     sub.add_argument("-o", "--output", type=Path, required=True)
     sub = command("sample", _sample, "sample a run.yaml and write its trace.nc")
     sub.add_argument("run", type=Path)
@@ -108,12 +109,12 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _paper(options: argparse.Namespace) -> Paper:
+def _paper(options: argparse.Namespace, checked: bool = False) -> Paper:
     from concord.experiment import Paper, load_config
 
     changes = {key: getattr(options, key) for key in ("scale", "seed")}
     changes = {key: value for key, value in changes.items() if value is not None}
-    return Paper(options.paper, load_config(options.config, changes))
+    return Paper(options.paper, load_config(options.config, changes, checked), checked)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -126,7 +127,8 @@ def _check(options: argparse.Namespace) -> None:
 def _resolve(options: argparse.Namespace) -> None:
     from concord.stages.resolve import resolve
 
-    resolve(_paper(options), options.experiment, options.run, options.output)
+    paper = _paper(options, checked=options.expected is not None)
+    resolve(paper, options.experiment, options.run, options.output, options.expected)
 
 
 def _sample(options: argparse.Namespace) -> None:

@@ -20,15 +20,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from concord import captions, metrics
-from concord.assemble import assemble
-from concord.claims import Claim, Quantity, parse, quantities
+from concord import captions
 from concord.errors import ConcordError, nearest, short
 from concord.files import load_yaml
 from concord.parameters import build, param
 from concord.plugins import plugin
+
+if TYPE_CHECKING:
+    from concord.claims import Claim, Quantity
 
 SCHEMAS = Path(__file__).parents[2] / "workflow" / "schemas"
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
@@ -131,16 +132,20 @@ class Paper:
         The YAML file; its stem is the paper's key.
     config
         The validated ``config/config.yaml``.
+    checked
+        The file has been checked before (jobs take over what the workflow checked at its start):
+        no more than reading it is needed, which spares every job the start-up of all its modules.
     """
 
-    def __init__(self, path: Path, config: Mapping[str, Any]) -> None:
-        self.path, self.config = path, config
+    def __init__(self, path: Path, config: Mapping[str, Any], checked: bool = False) -> None:
+        self.path, self.config, self.checked = path, config, checked
         self.key = path.stem
         self.mapping = load_yaml(path)
         if not isinstance(self.mapping, dict):
             raise ConcordError(f"{path}: it is not a mapping of sections to their contents")
         _refuse_odd_keys(self.mapping, path)
-        validate(self.mapping, "paper", path)
+        if not checked:
+            validate(self.mapping, "paper", path)
 
     @property
     def experiments(self) -> dict[str, Any]:
@@ -162,17 +167,15 @@ class Paper:
         return found
 
     def run(self, experiment: str, name: str) -> Run:
-        """Return one run, without resolving other experiments."""
+        """Return one run, without resolving others."""
         if experiment not in self.experiments:
             raise ConcordError(
                 f"{self.path}: there is no experiment {experiment!r}; "
                 f"{nearest(experiment, self.experiments)}"
             )
-        names = []
-        for run in self._expand(experiment):
-            if run.name == name:
-                return run
-            names.append(run.name)
+        for run in self._expand(experiment, only=name):
+            return run
+        names = [run.name for run in self._expand(experiment)]
         raise ConcordError(f"{self.path}: {experiment} has no run {name!r}; {nearest(name, names)}")
 
     def select(self, selection: Mapping[str, Any] | str, where: str) -> list[Run]:
@@ -239,6 +242,8 @@ class Paper:
     @cached_property
     def claims(self) -> dict[str, Claim]:
         """Return the paper's claims by id, checked."""
+        from concord.claims import parse, quantities
+
         found = {}
         for name, mapping in self.mapping.get("claims", {}).items():
             where = f"{self.path}: claims.{name}"
@@ -266,6 +271,8 @@ class Paper:
 
     def claim_runs(self) -> list[Run]:
         """Return every run that the claims read, in the order of the file."""
+        from concord.claims import quantities
+
         chosen: dict[str, Run] = {}
         for name, claim in self.claims.items():
             for quantity in quantities(claim.checker(f"{self.path}: claims.{name}")):
@@ -284,7 +291,8 @@ class Paper:
                 build(kind.Params, entry.get("options"), f"{where}.options")
                 self.output_runs(section, name)
 
-    def _expand(self, experiment: str) -> Iterator[Run]:
+    def _expand(self, experiment: str, only: str | None = None) -> Iterator[Run]:
+        """Yield the runs of an experiment, or just the one of that name."""
         where = f"experiments.{experiment}"
         base = _merge(
             _merge(DEFAULTS, self.mapping.get("defaults", {})), self.experiments[experiment]
@@ -305,6 +313,9 @@ class Paper:
                     f"{nearest(sorted(unknown)[0], sweep)}"
                 )
         for combination in itertools.product(*axes):
+            name = ",".join(f"{axis}={label}" for axis, label, *_ in combination) or "run"
+            if only is not None and name != only:
+                continue
             mapping, origins = copy.deepcopy(base), {}
             labels = {}
             for axis, label, change, origin in combination:
@@ -322,7 +333,6 @@ class Paper:
                     )
             if self.config["scale"] == "smoke":
                 mapping = self._shrink(mapping, smoke)
-            name = ",".join(f"{axis}={label}" for axis, label in labels.items()) or "run"
             try:
                 yield self._resolve(experiment, name, labels, mapping)
             except ConcordError as error:
@@ -390,8 +400,12 @@ class Paper:
                 )
             },
         }
-        assemble(resolved, where)
-        metrics.check(resolved["metrics"], f"{where}.metrics")
+        if not self.checked:
+            from concord import metrics
+            from concord.assemble import assemble
+
+            assemble(resolved, where)
+            metrics.check(resolved["metrics"], f"{where}.metrics")
         return Run(self.key, experiment, name, resolved)
 
 
@@ -452,7 +466,9 @@ def _merge(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]
     merged = dict(base)
     for key, value in change.items():
         if isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):
-            merged[key] = _merge(merged[key], value)
+            # Options belong to their kind: those of another kind go with it.
+            other = "kind" in value and merged[key].get("kind", value["kind"]) != value["kind"]
+            merged[key] = copy.deepcopy(value) if other else _merge(merged[key], value)
         elif isinstance(value, Mapping) and key == "problem" and isinstance(merged.get(key), str):
             merged[key] = {"name": merged[key], **value}
         else:
@@ -478,14 +494,17 @@ def _relocate(message: str, where: str, origins: Mapping[str, str]) -> str:
     return message
 
 
-def load_config(path: Path, changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def load_config(
+    path: Path, changes: Mapping[str, Any] | None = None, checked: bool = False
+) -> dict[str, Any]:
     """Read ``config/config.yaml``, apply changes (Snakemake's ``--config``), and check it."""
     config = load_yaml(path) or {}
     if not isinstance(config, dict):
         raise ConcordError(f"{path}: it is not a mapping of keys to values")
     config = {**config, **(changes or {})}
     _refuse_odd_keys(config, path)
-    validate(config, "config", path)
+    if not checked:
+        validate(config, "config", path)
     return config
 
 

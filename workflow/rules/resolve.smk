@@ -16,5 +16,5 @@ rule resolve:
         paper=lambda wildcards: str(paper_of(wildcards).path),
         run=run_digest,
     shell:
-        "python -m concord resolve {params.paper:q} {wildcards.experiment} {wildcards.run:q} {params.settings} "
-        "-o {output:q} 2> {log:q}"
+        "python -m concord resolve {params.paper:q} {wildcards.experiment} {wildcards.run:q} "
+        "{params.settings} --expected {params.run} -o {output:q} 2> {log:q}"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from concord.assemble import Parts, assemble
 from concord.errors import ConcordError
 from concord.files import load_yaml
 from concord.provenance import digest
+
+if TYPE_CHECKING:
+    from concord.assemble import Parts
 
 REQUIRED = ("paper", "experiment", "run", "labels", "reading", "scale", "seed", "agents",
             "topology", "problem", "partition", "sampler", "initial", "chains", "iterations",
@@ -31,6 +33,8 @@ def load_run(path: Path, expected: str | None = None) -> tuple[dict[str, Any], P
         If it is not a whole run, or not the expected one: it is generated, so the remedy is to
         delete it.
     """
+    from concord.assemble import assemble
+
     run = load_yaml(path)
     missing = [key for key in REQUIRED if not isinstance(run, dict) or key not in run]
     if missing:
@@ -39,6 +43,7 @@ def load_run(path: Path, expected: str | None = None) -> tuple[dict[str, Any], P
         )
     if expected is not None and digest(run) != expected:
         raise ConcordError(
-            f"{path}: it is not what its paper's file resolves to; delete the file, it is made again"
+            f"{path}: it is not what its paper's file resolves to; "
+            "delete the file, it is made again"
         )
     return run, assemble(run, str(path))
