@@ -15,7 +15,7 @@ from concord.errors import ConcordError
 from concord.parameters import build
 from concord.partition import Partition
 from concord.problems import lenet
-from concord.samplers import c_ula, d_ula, sgd
+from concord.samplers import c_ula, d_ula, de_sghmc, de_sgld, sgd
 
 REASON = "PyTorch is not installed; install the extra: python -m pip install -e '.[lenet]'"
 EQUAL = Partition.parse({"kind": "equal"}, "partition")
@@ -45,7 +45,7 @@ def test_size_and_box_are_those_of_lenet5():
 
 def test_gradient_is_that_of_the_potential():
     pytest.importorskip("torch", reason=REASON)
-    classifier = problem(lenet.LENET5, dtype=np.float64)
+    classifier = problem(lenet.LENET5, rows=2, dtype=np.float64)
     rng = np.random.default_rng(0)
     x = classifier.initial((1, 2, classifier.dim), rng)
     gradient = classifier.gradient(1)(x, np.empty_like(x))
@@ -157,25 +157,32 @@ def test_d_ula_over_torch_is_d_ula_over_numpy():
     assert np.abs(ends[0] - x0).max() > 0.1
 
 
-@pytest.mark.parametrize("sampler", ["d_ula", "c_ula", "sgd"])
-def test_samplers_keep_float32(sampler):
+@pytest.mark.parametrize(
+    ("sampler", "agents", "options"),
+    [
+        (c_ula, 1, {}),
+        (sgd, 1, {}),
+        (d_ula, 3, {"fusion": 0.1}),
+        (d_ula, 3, {"fusion": 0.1, "neighbors": "in_turn", "noise_variance": "one"}),
+        (d_ula, 3, {"fusion": 0.1, "update_order": "in_place"}),
+        (de_sgld, 3, {}),
+        (de_sghmc, 3, {"friction": 1.0}),
+    ],
+)
+def test_samplers_keep_float32(sampler, agents, options):
     pytest.importorskip("torch", reason=REASON)
-    kind = {"d_ula": d_ula, "c_ula": c_ula, "sgd": sgd}[sampler]
-    agents = 3 if sampler == "d_ula" else 1
     classifier = problem(lenet.LENET5, agents=agents)
-    options = {"step_size": 1e-4, "batch_size": 2}
-    if sampler == "d_ula":
-        options["fusion"] = 0.1
-    params = build(kind.Params, options, "sampler")
+    params = build(sampler.Params, {"step_size": 1e-4, "batch_size": 2, **options}, "sampler")
     graph = topology.build("ring", agents)
     rng = streams.generator(1, "noise")
     law = initial.parse({"kind": "problem"}, "initial")
     x0 = initial.positions(law, classifier, (1, agents, classifier.dim), rng)
-    state, step = kind.init(classifier, graph, params, x0, rng)
+    state, step = sampler.init(classifier, graph, params, x0, rng)
     for k in range(2):
         state, _ = step(state, k, rng)
     assert x0.dtype == state.x.dtype == np.float32
     assert np.isfinite(state.x).all()
+    assert np.abs(state.x - x0).max() > 0
 
 
 def test_averages_are_mean_and_sd_of_the_recorded_draws():
@@ -280,9 +287,13 @@ def test_wrong_options_are_refused(options, message):
         build(lenet.Params, options, "problem")
 
 
-def test_wrong_examples_are_refused():
-    with pytest.raises(ConcordError, match=r"examples\.mnist"):
-        problem(lenet.LENET5, examples={"mnist": [7]})
+def test_images_reported_one_by_one():
+    labels = np.array([3, 8, 8, 5])
+    assert lenet._rows([3, "first_8"], labels, None, "examples.svhn") == {"3": 3, "first_8": 1}
+    assert lenet._rows([9, "first_4"], labels, 4, "examples.svhn") == {}
+    for wrong in ([4], ["first_4"], ["third_8"], [1.5], "all"):
+        with pytest.raises(ConcordError, match=r"examples\.svhn"):
+            lenet._rows(wrong, labels, None, "examples.svhn")
 
 
 def test_more_agents_than_images_are_refused():

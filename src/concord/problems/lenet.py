@@ -14,6 +14,7 @@ The only module that imports torch, and only where it computes. Arrays are float
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -50,7 +51,7 @@ class Params:
         choices=("svhn", "digits"),
     )
     examples: dict[str, Any] | None = param(
-        "test images reported one by one, {set: [row, ...]}", default=None
+        "test images reported one by one: {set: [row, or first_<label>, ...]}", default=None
     )
     limit: int | None = param(
         "use only so many images of the training and of each test set; none: all",
@@ -206,7 +207,28 @@ def build(
             continue
         tests[name] = Images(labels[: params.limit], partial(np.asarray, images))
     parts = partition.split(train.labels, agents, stream("partition"))
-    return Classifier(LENET5, train, parts, tests, examples=params.examples or {})
+    examples = {}
+    for name, chosen in (params.examples or {}).items():
+        if name in tests:
+            examples[name] = _rows(chosen, tests[name].labels, params.limit, f"examples.{name}")
+    return Classifier(LENET5, train, parts, tests, examples)
+
+
+def _rows(chosen: Any, labels: np.ndarray, limit: int | None, where: str) -> dict[str, int]:
+    """Return the row of each image that is reported by itself, leaving out those beyond a limit."""
+    rows = {}
+    for image in chosen if isinstance(chosen, (list, tuple)) else [chosen]:
+        first = re.fullmatch("first_([0-9])", str(image))
+        found = np.flatnonzero(labels == int(first[1])) if first else [image]
+        if not isinstance(image, int) and not first:
+            raise ConcordError(f"{where}: {image!r} names no image; give a row, or first_<label>")
+        if len(found) and 0 <= found[0] < len(labels):
+            rows[str(image)] = int(found[0])
+        elif limit is None:
+            raise ConcordError(
+                f"{where}: there is no image {image!r} among {len(labels)}; remove it"
+            )
+    return rows
 
 
 def _bundled_digits() -> tuple[np.ndarray, np.ndarray]:
@@ -229,7 +251,7 @@ class Classifier:
     tests
         Test sets by name; the first is that of the training images' own kind.
     examples
-        Rows of test sets that are reported one by one.
+        For test sets, the rows of images that are reported one by one, by name.
     dtype, side
         Of the arrays, and of the images (float64 where a test needs the digits).
     """
@@ -242,8 +264,8 @@ class Classifier:
         train: Images,
         parts: Sequence[np.ndarray],
         tests: Mapping[str, Images],
+        examples: Mapping[str, Mapping[str, int]] | None = None,
         *,
-        examples: Mapping[str, Sequence[int]] | None = None,
         dtype: Any = np.float32,
         side: int = SIDE,
     ) -> None:
@@ -251,13 +273,6 @@ class Classifier:
         self.examples, self.dtype, self.side = examples or {}, np.dtype(dtype), side
         self.agents, self.dim = len(parts), sum(network.sizes)
         self.counts = np.array([len(part) for part in parts])
-        for name, rows in self.examples.items():
-            size = len(tests[name].labels) if name in tests else np.inf
-            if not isinstance(rows, (list, tuple)) or any(not 0 <= row < size for row in rows):
-                raise ConcordError(
-                    f"examples.{name}: {rows!r} are not rows of a test set of {size:g} images; "
-                    "list row numbers from 0"
-                )
 
     def initial(self, shape: tuple[int, int, int], rng: np.random.Generator) -> np.ndarray:
         """Draw weights uniformly from the prior's box, (chains, agents, dim)."""

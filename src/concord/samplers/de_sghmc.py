@@ -71,7 +71,7 @@ def init(
         nonlocal spare
         eta, v = params.step_size(k), state.v
         gradient(state.x, rng, grad)
-        rng.standard_normal(out=noise)
+        rng.standard_normal(out=noise, dtype=noise.dtype)
         np.multiply(noise, np.sqrt(2 * params.friction * eta), out=noise)
         np.multiply(grad, eta, out=grad)
         np.multiply(v, 1 - eta * params.friction, out=v)

@@ -73,7 +73,7 @@ def init(
         nonlocal spare
         eta = params.step_size(k)
         gradient(state.x, rng, grad)
-        rng.standard_normal(out=residual)
+        rng.standard_normal(out=residual, dtype=residual.dtype)
         np.multiply(residual, np.sqrt(2 * eta), out=residual)
         np.multiply(grad, eta, out=grad)
         np.subtract(residual, grad, out=residual)

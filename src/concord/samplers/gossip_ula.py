@@ -134,7 +134,7 @@ def init(
         active_agents[:] = draw_pairs(ticks, chains, rng)
         places.reshape(active_agents.shape)[:] = active_agents + offsets
         np.multiply(pull[active_agents][..., None], alpha, out=gains)
-        rng.standard_normal(out=noise)
+        rng.standard_normal(out=noise, dtype=noise.dtype)
         np.multiply(noise, agents * np.sqrt(alpha), out=noise)
 
     spare = np.empty_like(x0)

@@ -1,0 +1,118 @@
+r"""Predictions on test sets: accuracy, confidence, confusion, from the mean predictive probability.
+
+The prediction for an image is the label of largest probability, its confidence that probability,
+both of the mean over the draws after burn-in (parayil2020, S5.3). Per test set, with metric names
+ending in the set's name, and numbers of labels or of bins where they are meant:
+
+``accuracy_<set>``
+    fraction of images classified right, with Wilson's interval;
+``confidence_mean_<set>``, ``confidence_sd_<set>``
+    over images, with normal intervals;
+``confidence_density_<set>_<bin>``
+    the density of confidence in ``BINS`` equal bins of [0, 1];
+``confusion_<set>_<true>_<predicted>``
+    number of images;
+``probability_<set>_<true>_<label>``
+    mean probability of a label over the images of a true label;
+``example_{true,predicted,probability,sd}_<set>_<image>``
+    single images, by row or as ``first_<label>``: labels, and mean and standard deviation over
+    draws of the probability of the predicted label.
+
+Intervals tell how far the images decide the number; the run is one, and chains are pooled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from concord.errors import ConcordError
+from concord.metrics import Measurement, Row
+
+BINS = 40
+_Z = 1.959963984540054
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield the rows of every recorded agent and test set, at the last recorded iteration."""
+    mean, sd = m.trace["predictive_mean"], m.trace["predictive_sd"]
+    sizes = [len(images.labels) for images in m.problem.tests.values()]
+    if mean.shape[2] != sum(sizes):
+        raise ConcordError(
+            f"the trace has predictions for {mean.shape[2]} test images, there are {sum(sizes)}; "
+            "delete the trace, it is made again"
+        )
+    last = int(m.trace.draw[-1])
+    parts = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])
+    for column, agent in enumerate(m.agents):
+        for (name, images), part in zip(m.problem.tests.items(), parts, strict=True):
+            chances = mean[:, column, part].astype(float)
+            for metric, value, lo, hi in _of_set(name, chances, images.labels):
+                yield last, agent, metric, value, lo, hi
+            examples = m.problem.examples.get(name, {})
+            for metric, value in _examples(
+                name, examples, chances, sd[:, column, part], images.labels
+            ):
+                yield last, agent, metric, value, None, None
+
+
+def _of_set(
+    name: str, chances: np.ndarray, labels: np.ndarray
+) -> Iterator[tuple[str, float, float | None, float | None]]:
+    """Yield metrics of probabilities (chains, images, classes) for images with these labels."""
+    classes = chances.shape[-1]
+    predicted, confidence = chances.argmax(axis=-1), chances.max(axis=-1)
+    right = predicted == labels
+    yield f"accuracy_{name}", right.mean(), *wilson(right.mean(), right.size)
+    yield f"confidence_mean_{name}", *_mean(confidence)
+    yield f"confidence_sd_{name}", *_sd(confidence)
+    counts, _ = np.histogram(confidence, bins=BINS, range=(0, 1))
+    for number, share in enumerate(counts / counts.sum() * BINS if counts.any() else counts):
+        yield f"confidence_density_{name}_{number}", share, None, None
+    for true in range(classes):
+        mine = labels == true
+        found = np.bincount(predicted[:, mine].ravel(), minlength=classes)
+        average = chances[:, mine].mean(axis=(0, 1)) if mine.any() else np.full(classes, np.nan)
+        for label in range(classes):
+            yield f"confusion_{name}_{true}_{label}", found[label] / len(chances), None, None
+            yield f"probability_{name}_{true}_{label}", average[label], None, None
+
+
+def _examples(
+    name: str,
+    examples: Mapping[str, int],
+    chances: np.ndarray,
+    sd: np.ndarray,
+    labels: np.ndarray,
+) -> Iterator[tuple[str, float]]:
+    average, spread = chances.mean(axis=0), sd.mean(axis=0)
+    for image, row in examples.items():
+        label = average[row].argmax()
+        yield f"example_true_{name}_{image}", labels[row]
+        yield f"example_predicted_{name}_{image}", label
+        yield f"example_probability_{name}_{image}", average[row, label]
+        yield f"example_sd_{name}_{image}", spread[row, label]
+
+
+def wilson(share: float, count: int) -> tuple[float, float]:
+    """Return Wilson's 95 % interval of a probability, from the share of ``count`` successes."""
+    center = (share + _Z**2 / (2 * count)) / (1 + _Z**2 / count)
+    half = _Z * np.sqrt(share * (1 - share) / count + (_Z / (2 * count)) ** 2)
+    half /= 1 + _Z**2 / count
+    return float(center - half), float(center + half)
+
+
+def _mean(values: np.ndarray) -> tuple[float, float, float]:
+    half = _Z * values.std() / np.sqrt(values.size)
+    return values.mean(), values.mean() - half, values.mean() + half
+
+
+def _sd(values: np.ndarray) -> tuple[float, float, float]:
+    """Return the standard deviation; its variance is (m_4 - s^4) / (4 s^2 n) for large n."""
+    sd = values.std()
+    if not sd > 0:
+        return sd, sd, sd
+    fourth = ((values - values.mean()) ** 4).mean()
+    half = _Z * np.sqrt(max(fourth - sd**4, 0) / (4 * sd**2 * values.size))
+    return sd, sd - half, sd + half

@@ -1,0 +1,116 @@
+"""Metrics of predictions, on probabilities made by hand."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from concord.chain import Trace
+from concord.errors import ConcordError
+from concord.metrics import Measurement, predictions
+
+
+def measurement(mean: np.ndarray, sd: np.ndarray, problem: SimpleNamespace) -> Measurement:
+    agents = mean.shape[1]
+    dims = ("chain", "agent", "predictive_dim_0", "predictive_dim_1")
+    trace = Trace(
+        {"predictive_mean": (dims, mean), "predictive_sd": (dims, sd)},
+        np.array([0, 10]),
+        np.arange(agents),
+    )
+    return Measurement(trace, problem, None, None, None, None, 10, lambda name: None)
+
+
+def table(m: Measurement, agent: str = "0") -> dict[str, tuple]:
+    found = {}
+    for iteration, who, metric, *numbers in predictions.rows(m):
+        assert iteration == 10
+        if who == agent:
+            found[metric] = tuple(numbers)
+    return found
+
+
+@pytest.fixture
+def hand_made() -> Measurement:
+    # Two sets of 4 and 2 images with three labels; two agents, the second always sure of label 0.
+    first = np.array(
+        [
+            [0.7, 0.2, 0.1],  # label 0: right
+            [0.1, 0.8, 0.1],  # label 1: right
+            [0.6, 0.3, 0.1],  # label 1: wrong
+            [0.2, 0.2, 0.6],  # label 2: right
+            [0.5, 0.4, 0.1],  # label 2: wrong
+            [0.1, 0.9, 0.0],  # label 1: right
+        ]
+    )
+    sure = np.zeros_like(first)
+    sure[:, 0] = 1
+    tests = {
+        "near": SimpleNamespace(labels=np.array([0, 1, 1, 2])),
+        "far": SimpleNamespace(labels=np.array([2, 1])),
+    }
+    problem = SimpleNamespace(tests=tests, examples={"far": {"1": 1}})
+    mean = np.stack([first, sure])[None]
+    return measurement(mean, 0.01 * np.ones_like(mean), problem)
+
+
+def test_numbers_of_a_set(hand_made):
+    found = table(hand_made)
+    assert found["accuracy_near"][0] == 0.75
+    assert found["accuracy_far"][0] == 0.5
+    confidence = np.array([0.7, 0.8, 0.6, 0.6])
+    np.testing.assert_allclose(found["confidence_mean_near"][0], confidence.mean(), rtol=1e-12)
+    np.testing.assert_allclose(found["confidence_sd_near"][0], confidence.std(), rtol=1e-12)
+    assert [found[f"confusion_near_1_{label}"][0] for label in range(3)] == [1, 1, 0]
+    np.testing.assert_allclose(
+        [found[f"probability_near_1_{label}"][0] for label in range(3)],
+        [0.35, 0.55, 0.1],
+        rtol=1e-12,
+    )
+    assert np.isnan(found["probability_far_0_0"][0])  # no image of this label
+    assert table(hand_made, "1")["accuracy_near"][0] == 0.25
+    assert table(hand_made, "1")["confidence_sd_near"] == (0, 0, 0)
+
+
+def test_density_integrates_to_one(hand_made):
+    found = table(hand_made)
+    density = [found[f"confidence_density_near_{b}"][0] for b in range(predictions.BINS)]
+    np.testing.assert_allclose(np.sum(density) / predictions.BINS, 1, rtol=1e-12)
+    # Bin of 0.8 in 40 bins; a confidence of one falls into the last.
+    assert density[32] == 0.25 * predictions.BINS
+    sure = table(hand_made, "1")
+    assert sure[f"confidence_density_far_{predictions.BINS - 1}"][0] == predictions.BINS
+
+
+def test_examples(hand_made):
+    found = table(hand_made)
+    assert found["example_true_far_1"][0] == 1
+    assert found["example_predicted_far_1"][0] == 1
+    assert found["example_probability_far_1"][0] == 0.9
+    np.testing.assert_allclose(found["example_sd_far_1"][0], 0.01)
+    assert not any(name.startswith("example") and "near" in name for name in found)
+
+
+def test_wilson_interval_against_scipy():
+    from scipy.stats import binomtest
+
+    expected = binomtest(37, 50).proportion_ci(method="wilson")
+    np.testing.assert_allclose(predictions.wilson(37 / 50, 50), tuple(expected), rtol=1e-10)
+
+
+def test_interval_of_the_sd_covers_as_it_should():
+    rng = np.random.default_rng(0)
+    inside = 0
+    for _ in range(1000):
+        _, lo, hi = predictions._sd(rng.beta(5, 2, 400))
+        inside += lo <= np.sqrt(10 / (49 * 8)) <= hi
+    # 95 % of 1000 with standard error 7; the normal approximation costs up to a percent
+    assert 920 <= inside <= 975
+
+
+def test_other_test_sets_than_the_traces_are_refused(hand_made):
+    hand_made.problem.tests.pop("far")
+    with pytest.raises(ConcordError, match="6 test images, there are 4"):
+        list(predictions.rows(hand_made))
