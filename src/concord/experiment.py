@@ -318,19 +318,18 @@ class Paper:
                 continue
             mapping, origins = copy.deepcopy(base), {}
             labels = {}
-            for axis, label, change, origin in combination:
+            for axis, label, change, places in combination:
                 labels[axis] = label
                 mapping = _merge(mapping, change)
-                origins.update(dict.fromkeys(_leaves(change), origin))
+                origins.update(places)
             for number, override in enumerate(overrides):
                 if all(
                     labels[a] in ([str(v) for v in w] if isinstance(w, list) else [str(w)])
                     for a, w in override["when"].items()
                 ):
                     mapping = _merge(mapping, override["set"])
-                    origins.update(
-                        dict.fromkeys(_leaves(override["set"]), f"{where}.overrides[{number}].set")
-                    )
+                    place = f"{where}.overrides[{number}].set"
+                    origins.update({key: f"{place}.{key}" for key in _leaves(override["set"])})
             if self.config["scale"] == "smoke":
                 mapping = self._shrink(mapping, smoke)
             try:
@@ -364,6 +363,11 @@ class Paper:
         else:
             base = problem.get("name")
             named = self.mapping.get("problems", {}).get(base)
+            if named is None and "kind" not in problem and base is not None:
+                raise ConcordError(
+                    f"{where}.problem: there is no problem {base!r}; "
+                    f"{nearest(base, self.mapping.get('problems', {}))}"
+                )
             if named is not None:
                 mapping["problem"] = _merge({"name": base, **named}, problem)
         mapping["problem"].setdefault("name", experiment)
@@ -424,8 +428,8 @@ def _refuse_odd_keys(value: Any, path: Path, where: str = "") -> None:
 
 def _cells(
     axis: str, values: Any, where: str, path: Path
-) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """Yield (label, mapping to merge, where it stands) for each value of an axis."""
+) -> Iterator[tuple[str, dict[str, Any], dict[str, str]]]:
+    """Yield (label, mapping to merge, where each key of it stands) for each value of an axis."""
     if isinstance(values, list):
         values = {"key": axis, "values": values}
         single = True
@@ -440,10 +444,13 @@ def _cells(
                 )
             label = format(value, "g") if isinstance(value, float) else str(value)
             place = f"{where}[{number}]" if single else f"{where}.values[{number}]"
-            yield _label(label, place, path), _nest(values["key"], value), place
+            key = values["key"]
+            yield _label(label, place, path), _nest(key, value), {key: place, f"{key}.kind": place}
     else:
         for label, change in values.items():
-            yield _label(label, f"{where}.{label}", path), change or {}, f"{where}.{label}"
+            place, change = f"{where}.{label}", change or {}
+            places = {key: f"{place}.{key}" for key in _leaves(change)}
+            yield _label(label, place, path), change, places
 
 
 def _label(label: str, where: str, path: Path) -> str:

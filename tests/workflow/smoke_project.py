@@ -6,9 +6,10 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "config", "envs", "profiles", "src", "workflow")
@@ -47,13 +48,13 @@ class Project:
         return self.folder / "config" / "papers" / f"{PAPER}.yaml"
 
     @staticmethod
-    def command(*arguments: str, cores: int = 2) -> list[str]:
-        scale = ("--config", "scale=smoke")
-        return [sys.executable, "-m", "snakemake", "--cores", str(cores), *arguments, *scale]
+    def command(*arguments: str, cores: int = 2, config: Sequence[str] = ()) -> list[str]:
+        settings = ("--config", "scale=smoke", *config)
+        return [sys.executable, "-m", "snakemake", "--cores", str(cores), *arguments, *settings]
 
-    def snakemake(self, *arguments: str, cores: int = 2) -> subprocess.CompletedProcess[str]:
+    def snakemake(self, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            self.command(*arguments, cores=cores),
+            self.command(*arguments, **options),
             cwd=self.folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -1,0 +1,170 @@
+"""A user's mistake is told in one sentence, by Snakemake and by the commands alike."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from smoke_project import PAPER, Project
+
+from concord.__main__ import main
+
+pytestmark = pytest.mark.workflow
+
+FILE = f"config/papers/{PAPER}.yaml"
+SGLD = "experiments.linear_sgld"
+SAMPLER = "sampler: { kind: de_sgld, step_size: 0.005 }"
+SWEEP = "topology: [complete, ring, no_edges]"
+# A mistake: what stands in the paper's file, what the user makes of it, the sentence.
+MISTAKES = {
+    "unknown key": (
+        "linear_sgld:\n",
+        "linear_sgld:\n    chainz: 10\n",
+        f"{SGLD}.chainz: unknown key; did you mean 'chains'?",
+    ),
+    "unknown option": (
+        SAMPLER,
+        SAMPLER.replace("step_size", "stepsize"),
+        f"{SGLD}.sampler.stepsize: unknown key; did you mean 'step_size'?",
+    ),
+    "wrong type": (
+        "linear_sgld:\n",
+        "linear_sgld:\n    chains: many\n",
+        f"{SGLD}.chains: 'many' is not an integer",
+    ),
+    "negative step size": (
+        SAMPLER,
+        SAMPLER.replace("0.005", "-0.005"),
+        f"{SGLD}.sampler.step_size: -0.005 is not positive; give a positive number",
+    ),
+    "no agents": (
+        "agents: 6\n",
+        "agents: 0\n",
+        f"{SGLD}.agents: 0 is not a positive integer; give 1 or more",
+    ),
+    "no agents in a sweep": (
+        SWEEP,
+        SWEEP + "\n      agents: [5, 6, 0]",
+        f"{SGLD}.sweep.agents[2]: 0 is not a positive integer; give 1 or more",
+    ),
+    "unknown agent in an edge": (
+        SWEEP,
+        "topology: { odd: { topology: { kind: edge_list, edges: [[0, 1], [0, 9]] } } }",
+        f"{SGLD}.sweep.topology.odd.topology.edges[1]: "
+        "[0, 9] names an agent that does not exist; agents are 0 to 5",
+    ),
+    "network in parts": (
+        SWEEP,
+        "topology: { odd: { topology: { kind: edge_list, edges: [[0, 1], [2, 3], [4, 5]] } } }",
+        f"{SGLD}.topology: topology 'edge_list' is not connected, so its agents cannot agree; "
+        "add edges, or use no_edges if isolated agents are meant",
+    ),
+    "more agents than points": (
+        "points: 300\n",
+        "points: 5\n",
+        f"{SGLD}.agents: 6 agents cannot share 5 points; give each agent at least one point",
+    ),
+    "misspelled sampler": (
+        SAMPLER,
+        SAMPLER.replace("de_sgld", "de_sgdl"),
+        f"{SGLD}.sampler.kind: there is no sampler 'de_sgdl'; did you mean 'de_sgld'?",
+    ),
+    "misspelled topology": (
+        SWEEP,
+        SWEEP.replace("ring", "rnig"),
+        f"{SGLD}.sweep.topology[1]: 'rnig' is not a topology; did you mean 'ring'?",
+    ),
+    "misspelled problem": (
+        "problem: linear\n",
+        "problem: linaer\n",
+        f"{SGLD}.problem: there is no problem 'linaer'; did you mean 'linear'?",
+    ),
+    "unknown section": (
+        "figures:\n",
+        "figurs:\n",
+        "figurs: unknown key; did you mean 'figures'?",
+    ),
+    "a figure of runs that are not there": (
+        "runs: [linear_batch, linear_step, linear_network]",
+        "runs: [linear_batch, linear_stp, linear_network]",
+        "figures.fig4.runs[1]: there is no experiment 'linear_stp'; did you mean 'linear_step'?",
+    ),
+    "not YAML": ("agents: 6\n", "agents: [6\n", None),
+}
+TARGETS = {
+    f"results/smoke/{PAPER}/figures/fig99.pdf": (
+        f"{FILE}: there is no entry 'fig99' in figures; did you mean 'fig8'?"
+    ),
+    f"results/smoke/{PAPER}/linear_step/step_size=0.5/metrics.csv": (
+        f"{FILE}: linear_step has no run 'step_size=0.5'; did you mean 'step_size=0.006'?"
+    ),
+    f"results/smoke/{PAPER}/linear_stop/step_size=0.001/trace.nc": (
+        f"{FILE}: there is no experiment 'linear_stop'; did you mean 'linear_step'?"
+    ),
+    "results/smoke/gurbuz2021/figures/fig1.pdf": (
+        f"config/papers: there is no 'gurbuz2021'; did you mean '{PAPER}'?"
+    ),
+    "gurbuz2021": f"there is no target 'gurbuz2021'; did you mean '{PAPER}'?",
+}
+# Each start of Snakemake takes more than a second, and all mistakes take the same way out of it.
+THROUGH_SNAKEMAKE = ("no agents in a sweep", "misspelled sampler", "not YAML")
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    return Project(tmp_path_factory.mktemp("mistakes"))
+
+
+def files(project):
+    hidden = (".snakemake", "__pycache__")
+    paths = project.folder.rglob("*")
+    return {path for path in paths if not any(part in hidden for part in path.parts)}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_check_tells_it_in_one_sentence(name, shared, capsys, monkeypatch):
+    monkeypatch.chdir(shared.folder)
+    old, new, sentence = MISTAKES[name]
+    with shared.edited(FILE, old, new):
+        assert main(["check", FILE, "--scale", "smoke"]) == 2
+    printed = capsys.readouterr().err
+    if sentence is None:
+        assert re.fullmatch(rf"concord: {FILE}: line \d+ .*; correct the YAML\n", printed)
+    else:
+        assert printed == f"concord: {FILE}: {sentence}\n"
+
+
+@pytest.mark.parametrize("name", THROUGH_SNAKEMAKE)
+def test_snakemake_tells_it_in_the_same_sentence_and_makes_nothing(name, shared):
+    old, new, _ = MISTAKES[name]
+    before = files(shared)
+    with shared.edited(FILE, old, new):
+        done = shared.snakemake()
+    assert done.returncode != 0
+    assert_one_sentence(done.stdout, f"concord: {FILE}: ")
+    assert files(shared) == before
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_an_unknown_target_is_told_in_one_sentence(target, shared):
+    before = files(shared)
+    done = shared.snakemake(target)
+    assert done.returncode != 0
+    assert assert_one_sentence(done.stdout, "concord: ") == f"concord: {TARGETS[target]}"
+    assert files(shared) == before
+
+
+def test_a_wrong_setting_on_the_command_line_is_told_too(shared):
+    done = shared.snakemake(config=("sead=3",))
+    assert done.returncode != 0
+    sentence = assert_one_sentence(done.stdout, "concord: ")
+    assert sentence == "concord: config/config.yaml: sead: unknown key; did you mean 'seed'?"
+
+
+def assert_one_sentence(output, start):
+    """Return the sentence, the last line; the others are those Snakemake starts every run with."""
+    *others, sentence = output.strip().splitlines()
+    assert sentence.startswith(start)
+    usual = "Using workflow|Config file|Assuming unrestricted|Building DAG"
+    assert [line for line in others if not re.match(usual, line)] == []
+    return sentence
