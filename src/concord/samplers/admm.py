@@ -108,7 +108,7 @@ def init(
         nonlocal spare
         old, p = state
         if params.noise:
-            rng.standard_normal(out=residual)
+            rng.standard_normal(out=residual, dtype=residual.dtype)
             np.multiply(residual, spread, out=residual)
             np.add(residual, p, out=residual)
         else:
