@@ -18,6 +18,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+# The most entries agents * dim of the positions for which a run's law is computed. With as many
+# auxiliary entries a step multiplies 1000 x 1000 matrices, about 0.1 s; runs beyond it (a thousand
+# agents) are measured by Monte Carlo only.
+SIZE_LIMIT = 500
+
 
 @dataclass(frozen=True, eq=False)
 class Affine:

@@ -43,6 +43,13 @@ al., Fig 4)::
         select: {experiment: linear_network}
         lines: topology
 
+Two readings in one panel, a color per sampler, a line pattern per reading::
+
+    columns: topology
+    lines: sampler
+    styles: reading
+    agents: [0]
+
 ``select`` keeps runs by label or parameter, such as ``{reading: corrected}``; a list of values also
 sets the order of panels and lines.
 """
@@ -51,7 +58,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -93,6 +100,9 @@ class Params:
         "runs drawn: {label: value or [values]}; a list sets the order", default=None
     )
     lines: str = param("'agent', or the label that colors tell apart", default="agent")
+    styles: str | None = param(
+        "label that line patterns tell apart, of one agent, where lines is a label", default=None
+    )
     agents: tuple[int | str, ...] = param("agents drawn: indices, 'average'", default=(0, AVERAGE))
     yscale: str = param("scale of W2", default="linear", choices=("linear", "log"))
     ylim: tuple[float | None, ...] | None = param(
@@ -245,6 +255,13 @@ def _curves(
             _curve(run, agent, look, style.name(key, agent, params.names), True, params)
             for agent, look in zip(agents, looks, strict=True)
         ]
+    if params.styles is not None:
+        if len(agents) != 1:
+            raise ConcordError(
+                f"figure {KIND}: styles: {params.styles} needs the line patterns, which tell "
+                f"agents apart too; draw one agent instead of {list(agents)}"
+            )
+        return _styled_curves(cell, key, agents[0], scope, params)
     values = data.distinct(scope, key)
     looks = style.looks(key, values)
     curves = []
@@ -255,6 +272,39 @@ def _curves(
         for place, agent in enumerate(agents):
             curves.append(_curve(run, agent, look, text, place == 0, params, agents))
     return curves
+
+
+def _styled_curves(
+    cell: Cell, key: str, agent: int | str, scope: Sequence[Measured], params: Params
+) -> list[_Curve]:
+    """Return a curve per value of ``lines`` and of ``styles``: colors and line patterns."""
+    assert params.styles is not None
+    values, patterns = data.distinct(scope, key), data.distinct(scope, params.styles)
+    looks = style.looks(key, values)
+    curves = []
+    for value, look in zip(values, looks, strict=True):
+        first = True
+        for place, pattern in enumerate(patterns):
+            mine = [
+                m
+                for m in cell.runs
+                if data.same(data.lookup(m.run, key), value)
+                and data.same(data.lookup(m.run, params.styles), pattern)
+            ]
+            if not mine:
+                continue
+            run = data.only(mine, f"line {value}, {pattern} of panel {cell.title!r}", KIND)
+            text = style.name(key, value, params.names)
+            curve = _curve(run, agent, look, text, first, params)
+            linestyle = _PATTERNS[place % len(_PATTERNS)]
+            name = f"{text}, {style.name(params.styles, pattern, params.names)}"
+            label = text if first else name
+            curves.append(replace(curve, linestyle=linestyle, name=name, label=label))
+            first = False
+    return curves
+
+
+_PATTERNS = ("-", style.AVERAGE_STYLE, *style.AGENT_STYLES[1:])
 
 
 def _curve(
@@ -483,7 +533,11 @@ def _common_handles(params: Params, panels: Sequence[_Panel]) -> list[Artist]:
     for panel in panels:
         if panel.lines != "agent":
             for c in panel.curves:
-                styles[style.name("agent", c.agent, params.names)] = c.linestyle
+                text = style.name("agent", c.agent, params.names)
+                if params.styles is not None:
+                    value = data.lookup(c.run.run, params.styles)
+                    text = style.name(params.styles, value, params.names)
+                styles[text] = c.linestyle
     handles += [
         Line2D([], [], color=style.GRAY, linestyle=pattern, label=text)
         for text, pattern in styles.items()

@@ -41,10 +41,17 @@ def rows(m: Measurement) -> Iterator[Row]:
 
 
 def exact_law(m: Measurement) -> exact.Law | None:
-    """Return the exact law at the recorded iterations, None where the sampler states none."""
+    """Return the exact law at the recorded iterations.
+
+    None where the sampler states none, and beyond ``exact.SIZE_LIMIT``.
+    """
     if not hasattr(m.sampler, "affine") or not hasattr(m.problem, "gram"):
         return None
+    if m.problem.agents * m.problem.dim > exact.SIZE_LIMIT:
+        return None
     update = m.sampler.affine(m.problem, m.topology, m.sampler_params)
+    if update is None:
+        return None
     agents, dim = m.problem.agents, m.problem.dim
     mean, cov = exact.initial(agents, dim, m.initial.moments(dim), *update.auxiliary)
     noise = None

@@ -1,0 +1,142 @@
+"""Curves of the accuracy of agents' predictions over iterations, mean and spread over chains.
+
+Drawn from ``accuracy_mean`` and ``accuracy_sd``: the chosen agents with a band of one standard
+deviation over chains, every other recorded agent's mean as a hairline.
+
+What a researcher writes in a paper's YAML (Tzikas et al., Fig 6)::
+
+    rows: agents
+    columns: topology
+    lines: sampler
+    ylim: [0.4, 1.0]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from concord.figures import _common, data, style
+from concord.figures.data import Measured
+from concord.parameters import param
+
+KIND = "accuracy_curves"
+
+
+@dataclass(frozen=True)
+class Params:
+    """Options of a figure of accuracy curves."""
+
+    rows: str | None = param("label with one row of panels per value", default=None)
+    columns: str | None = param("label with one column of panels per value", default=None)
+    select: dict | None = param(
+        "runs drawn: {label: value or [values]}; a list sets the order", default=None
+    )
+    lines: str = param("label that colors tell apart", default="sampler")
+    agents: tuple[int, ...] = param("agents drawn with a band", default=(0,))
+    others: bool = param("draw the means of all other recorded agents as hairlines", default=True)
+    ylim: tuple[float | None, ...] | None = param("[low, high] of the accuracy", default=None)
+    width: str = param(
+        "column (3.4 in), full (7 in), or auto: full for panels side by side",
+        default="auto",
+        choices=("auto", "column", "full"),
+    )
+    names: dict | None = param("other texts for values, or symbols for labels", default=None)
+
+
+@style.styled
+def draw(params: Params, runs: Sequence[Measured]) -> Figure:
+    """Draw the figure.
+
+    Raises
+    ------
+    ConcordError
+        If a run lacks ``accuracy_mean`` or an agent, or if two runs would be one line.
+    """
+    chosen = data.select(runs, params.select, KIND)
+    cells = _common.cross(chosen, params.rows, params.columns, params.names, KIND)
+    figure, axes = _common.axes_of(cells, "all", params.width, 1.6 if len(cells) > 1 else 2.1)
+    values = data.distinct(chosen, params.lines)
+    looks = style.looks(params.lines, values)
+    low, high = _common.limits(params.ylim, f"figure {KIND}: ylim")
+    for cell, panel in zip(cells, axes, strict=True):
+        for order, (value, look) in enumerate(zip(values, looks, strict=True)):
+            mine = [m for m in cell.runs if data.same(data.lookup(m.run, params.lines), value)]
+            if mine:
+                what = f"line {params.lines} = {value} of panel {cell.title!r}"
+                _draw_run(panel, data.only(mine, what, KIND), look, params, order, len(values))
+        panel.set_ylim(low, high)
+        panel.margins(x=0.02)
+    _common.label(cells, axes, "all", "iteration $k$", "accuracy")
+    style.legend_of(figure, _handles(params, values, looks, chosen))
+    return figure
+
+
+def _draw_run(
+    axes: Axes, run: Measured, look: style.Look, params: Params, order: int, lines: int
+) -> None:
+    if params.others:
+        table = run.metrics[(run.metrics["metric"] == "accuracy_mean").to_numpy()]
+        for agent, rows in table.groupby("agent", sort=False):
+            if str(agent) not in map(str, params.agents):
+                axes.plot(
+                    rows["iteration"],
+                    rows["value"],
+                    color=look.color,
+                    linewidth=_HAIR,
+                    alpha=0.5,
+                    zorder=1.7,
+                    label="_agent",
+                )
+    for agent in params.agents:
+        mean = data.series(run, "accuracy_mean", agent, KIND, "accuracy")
+        sd = data.series(run, "accuracy_sd", agent, KIND, "accuracy").value
+        lo, hi = mean.value - sd, np.minimum(mean.value + sd, 1.0)
+        axes.fill_between(mean.iteration, lo, hi, color=look.color, **_BAND, zorder=1.5)
+        step = max(1, len(mean.iteration) // 6)
+        axes.plot(
+            mean.iteration,
+            mean.value,
+            color=look.color,
+            marker=look.marker,
+            markevery=(step * order // lines, step),
+            markeredgecolor="white",
+            markeredgewidth=0.4,
+            zorder=2,
+        )
+
+
+_HAIR = 0.35
+_BAND: dict[str, Any] = {"alpha": 0.2, "linewidth": 0}
+
+
+def _handles(
+    params: Params, values: Sequence[object], looks: Sequence[style.Look], runs: Sequence[Measured]
+) -> list[Artist]:
+    handles: list[Artist] = [
+        Line2D(
+            [],
+            [],
+            color=look.color,
+            marker=look.marker,
+            markeredgecolor="white",
+            markeredgewidth=0.4,
+            label=style.name(params.lines, value, params.names),
+        )
+        for value, look in zip(values, looks, strict=True)
+    ]
+    who = ", ".join(style.name("agent", agent) for agent in params.agents)
+    handles.append(Patch(color=style.GRAY, **_BAND, label=f"{who}: mean ± 1 sd over chains"))
+    if params.others:
+        handles.append(
+            Line2D([], [], color=style.GRAY, linewidth=_HAIR, label="mean of each other agent")
+        )
+    return handles

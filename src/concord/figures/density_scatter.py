@@ -1,0 +1,143 @@
+"""Draws of several agents at a few iterations, over the density of the posterior (one dimension).
+
+Drawn from the metric family ``draws``: every chain's position is a tick on its agent's line, the
+agent's exact law a thin curve, the posterior's density the gray area behind, each scaled to the
+same height.
+
+What a researcher writes in a paper's YAML (Tzikas et al., Fig 5)::
+
+    rows: reading
+    iterations: [0, 1, 2, 5, 50]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from concord.errors import ConcordError
+from concord.figures import data, style
+from concord.figures.data import Measured
+from concord.parameters import param
+
+KIND = "density_scatter"
+
+
+@dataclass(frozen=True)
+class Params:
+    """Options of a figure of draws over the posterior's density."""
+
+    rows: str | None = param("label with one row of panels per value", default=None)
+    select: dict | None = param("runs drawn: {label: value or [values]}", default=None)
+    agents: tuple[int, ...] = param("agents drawn, one line of ticks each", default=(0, 1, 2, 3, 4))
+    iterations: tuple[int, ...] | None = param(
+        "iterations, one column of panels each; none: all recorded", default=None, minimum=0
+    )
+    xlim: tuple[float, ...] | None = param("[low, high] of the positions", default=None)
+    names: dict | None = param("other texts for values, or symbols for labels", default=None)
+
+
+@style.styled
+def draw(params: Params, runs: Sequence[Measured]) -> Figure:
+    """Draw the figure.
+
+    Raises
+    ------
+    ConcordError
+        If a run lacks ``draw`` for an agent or an iteration, or if two runs would share a row.
+    """
+    chosen = data.select(runs, params.select, KIND)
+    groups = data.split(chosen, params.rows, KIND) if params.rows else [(None, chosen)]
+    first = data.series(chosen[0], "draw", params.agents[0], KIND, "draws").iteration
+    recorded = [int(k) for k in np.unique(first)]
+    # Smoke scale runs fewer iterations.
+    iterations = [k for k in params.iterations or recorded if k in recorded] or recorded
+    size = (style.FULL, 1.25 * len(groups) + 0.2)
+    figure = Figure(figsize=size, layout="constrained")
+    table = figure.subplots(len(groups), len(iterations), squeeze=False, sharex=True, sharey=True)
+    for row, (value, group) in enumerate(groups):
+        run = data.only(group, f"row {params.rows} = {value}", KIND)
+        for column, k in enumerate(iterations):
+            axes = table[row, column]
+            _draw_panel(axes, run, k, params)
+            if row == 0:
+                axes.set_title(f"$k$ = {k}")
+            if row == len(groups) - 1:
+                axes.set_xlabel("$x$")
+        if params.rows:
+            text = style.name(params.rows, value, params.names)
+            table[row, 0].set_ylabel(text, fontsize=style.RC["axes.labelsize"])
+    table[0, 0].set_yticks([])
+    table[0, 0].set_ylim(0, 1.05)
+    if params.xlim is not None:
+        if len(params.xlim) != 2:
+            raise ConcordError(f"figure {KIND}: xlim: {list(params.xlim)} is not [low, high]")
+        table[0, 0].set_xlim(params.xlim[0], params.xlim[1])
+    style.legend_of(figure, _handles(params, chosen))
+    return figure
+
+
+def _draw_panel(axes: Axes, run: Measured, k: int, params: Params) -> None:
+    mean = data.series(run, "posterior_mean", "network", KIND, "draws").value[0]
+    sd = data.series(run, "posterior_sd", "network", KIND, "draws").value[0]
+    x = np.linspace(mean - 4.5 * sd, mean + 4.5 * sd, 200)
+    axes.fill_between(x, np.exp(-0.5 * ((x - mean) / sd) ** 2), **_POSTERIOR)
+    looks = style.looks("agent", params.agents)
+    for place, (agent, look) in enumerate(zip(params.agents, looks, strict=True)):
+        draws = data.series(run, "draw", agent, KIND, "draws")
+        here = draws.value[draws.iteration == k]
+        height = (place + 0.6) / (len(params.agents) + 0.5)
+        axes.plot(
+            here,
+            np.full(len(here), height),
+            linestyle="",
+            marker="|",
+            markersize=5.5,
+            markeredgewidth=0.5,
+            color=look.color,
+            alpha=0.65,
+            zorder=2,
+        )
+        if data.has(run, "law_sd"):
+            spread = data.series(run, "law_sd", agent, KIND, "draws")
+            center = data.series(run, "law_mean", agent, KIND, "draws")
+            own_sd = spread.value[spread.iteration == k][0]
+            own_mean = center.value[center.iteration == k][0]
+            if own_sd > 0:
+                own = np.linspace(own_mean - 4 * own_sd, own_mean + 4 * own_sd, 200)
+                curve = np.exp(-0.5 * ((own - own_mean) / own_sd) ** 2)
+                axes.plot(own, curve, color=look.color, linewidth=0.6, zorder=1.8)
+    axes.grid(visible=False)
+
+
+_POSTERIOR: dict[str, Any] = {"color": "#d0d0d0", "linewidth": 0, "zorder": 1}
+
+
+def _handles(params: Params, runs: Sequence[Measured]) -> list[Artist]:
+    looks = style.looks("agent", params.agents)
+    handles: list[Artist] = [
+        Line2D(
+            [],
+            [],
+            linestyle="",
+            marker="|",
+            markersize=6,
+            color=look.color,
+            label=style.name("agent", agent, params.names),
+        )
+        for agent, look in zip(params.agents, looks, strict=True)
+    ]
+    handles.append(Patch(color="#d0d0d0", label="posterior density (scaled)"))
+    if any(data.has(run, "law_sd") for run in runs):
+        handles.append(
+            Line2D([], [], color=style.GRAY, linewidth=0.6, label="exact law of an agent (scaled)")
+        )
+    return handles

@@ -1,0 +1,137 @@
+"""How wide samplers' stationary laws are, as multiples of the posterior: 1 is right.
+
+Drawn from the metric family ``stationary``: the trace of an agent's covariance (filled) and of the
+network average's (hollow) over the posterior's, with a bar from the narrowest to the widest
+direction. A law that is a point (ratio 0) is an arrow at the left edge, a sampler without a
+stationary law a cross at the right edge.
+
+What a researcher writes in a paper's YAML::
+
+    rows: agents
+    columns: topology
+    lines: sampler
+    agent: 0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from concord.figures import _common, data, style
+from concord.figures.data import AVERAGE, Measured
+from concord.parameters import param
+
+KIND = "stationary_covariance"
+
+
+@dataclass(frozen=True)
+class Params:
+    """Options of a figure of stationary covariances."""
+
+    rows: str | None = param("label with one row of panels per value", default=None)
+    columns: str | None = param("label with one column of panels per value", default=None)
+    select: dict | None = param(
+        "runs drawn: {label: value or [values]}; a list sets the order", default=None
+    )
+    lines: str = param("label with one line per value, from the top", default="sampler")
+    agent: int = param("agent shown beside the average", default=0, minimum=0)
+    xlim: tuple[float, ...] = param("[low, high] of the ratio", default=(0.01, 100.0), above=0)
+    width: str = param(
+        "column (3.4 in), full (7 in), or auto: full for panels side by side",
+        default="auto",
+        choices=("auto", "column", "full"),
+    )
+    names: dict | None = param("other texts for values, or symbols for labels", default=None)
+
+
+@style.styled
+def draw(params: Params, runs: Sequence[Measured]) -> Figure:
+    """Draw the figure.
+
+    Raises
+    ------
+    ConcordError
+        If a run lacks the metric, or if two runs would be one line.
+    """
+    chosen = data.select(runs, params.select, KIND)
+    cells = _common.cross(chosen, params.rows, params.columns, params.names, KIND)
+    values = data.distinct(chosen, params.lines)
+    looks = style.looks(params.lines, values)
+    figure, axes = _common.axes_of(cells, "all", params.width, 0.55 + 0.21 * len(values))
+    low, high = params.xlim[0], params.xlim[-1]
+    for cell, panel in zip(cells, axes, strict=True):
+        panel.set_xscale("log")
+        panel.set_xlim(low, high)
+        panel.set_ylim(len(values) - 0.4, -0.6)
+        panel.set_yticks(range(len(values)))
+        panel.set_yticklabels([style.name(params.lines, v, params.names) for v in values])
+        panel.tick_params(axis="y", length=0)
+        panel.axvspan(low, 1, color="#f2f2f2", zorder=0)
+        panel.axvline(1, color="#222222", linewidth=0.9, zorder=1)
+        panel.xaxis.set_major_locator(LogLocator(numticks=9))
+        panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        panel.xaxis.set_minor_formatter(NullFormatter())
+        panel.grid(visible=False, axis="y")
+        for place, (value, look) in enumerate(zip(values, looks, strict=True)):
+            mine = [m for m in cell.runs if data.same(data.lookup(m.run, params.lines), value)]
+            if mine:
+                what = f"line {params.lines} = {value} of panel {cell.title!r}"
+                run = data.only(mine, what, KIND)
+                _mark(panel, run, params.agent, place - 0.14, look.color, "full", (low, high))
+                _mark(panel, run, AVERAGE, place + 0.14, look.color, "none", (low, high))
+    text = "variance / posterior variance      narrow $\\leftarrow$ 1 $\\rightarrow$ wide"
+    _common.label(cells, axes, "all", text, "")
+    style.legend_of(figure, _handles(params))
+    return figure
+
+
+def _mark(
+    axes: Axes,
+    run: Measured,
+    agent: int | str,
+    height: float,
+    color: str,
+    fill: Any,
+    edges: tuple[float, float],
+) -> None:
+    low, high = edges
+    trace, narrow, wide = (
+        float(data.series(run, f"stationary_{name}", agent, KIND, "stationary").value[-1])
+        for name in ("trace", "narrowest", "widest")
+    )
+    marker: dict[str, Any] = {"color": color, "markersize": 4.5, "fillstyle": fill, "zorder": 3}
+    if not np.isfinite(trace):
+        axes.plot([high], [height], marker="x", clip_on=False, **marker)
+        return
+    if trace < low:
+        axes.plot([low], [height], marker="<", clip_on=False, **marker)
+        return
+    axes.plot(
+        np.clip([narrow, wide], low, high), [height] * 2, color=color, linewidth=1.0, zorder=2
+    )
+    shape: dict[str, Any] = {"marker": "D" if agent == AVERAGE else "o"}
+    if agent == AVERAGE:
+        shape["markerfacecolor"] = "white"
+        marker["fillstyle"] = "full"
+        marker["markersize"] = 3.8
+    axes.plot([min(trace, high)], [height], clip_on=False, **marker, **shape)
+
+
+def _handles(params: Params) -> list[Artist]:
+    gray: dict[str, Any] = {"color": style.GRAY, "linestyle": ""}
+    return [
+        Line2D([], [], marker="o", **gray, label=style.name("agent", params.agent)),
+        Line2D([], [], marker="D", markerfacecolor="white", **gray, label="average"),
+        Line2D([], [], color=style.GRAY, label="narrowest to widest direction"),
+        Line2D([], [], marker="<", **gray, label="a point (or beyond the axis)"),
+        Line2D([], [], marker="x", **gray, label="no stationary law"),
+    ]
