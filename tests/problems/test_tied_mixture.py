@@ -145,3 +145,26 @@ def test_wrong_options_are_refused() -> None:
         tied_mixture.check(params, 1)
     with pytest.raises(ConcordError, match="second_mean: 'theta' is not allowed"):
         build(tied_mixture.Params, {"second_mean": "theta"}, "problem")
+
+
+@pytest.mark.parametrize("agents", [1, 5])
+def test_chains_of_several_data_sets_see_their_own(agents) -> None:
+    """Seven chains on three sets: each has the gradient and the potential of its set alone."""
+    several = made(agents=agents, data_sets=3)
+    assert (several.sets[0].points == made(agents=agents).points).all()
+    assert not np.array_equal(several.sets[1].points, several.sets[2].points)
+    x = np.random.default_rng(3).standard_normal((7, agents, 2))
+    found = several.gradient(7)(x, np.empty_like(x))
+    potentials = several.potential(x)
+    for chain in range(7):
+        alone, own = several.sets[chain % 3], x[chain : chain + 1]
+        expected = alone.gradient(1)(own, np.empty_like(own))[0]
+        # Sums in another order: rounding only.
+        assert np.allclose(found[chain], expected, rtol=1e-12, atol=1e-12)
+        assert np.allclose(potentials[chain], alone.potential(own)[0], rtol=1e-14)
+
+
+def test_several_data_sets_refuse_what_differs_between_them() -> None:
+    several = made(data_sets=2)
+    with pytest.raises(ConcordError, match="takes no mini-batches"):
+        several.batch_gradient(2, 5)

@@ -44,6 +44,11 @@ class Params:
     variance: float = param("variance s of each component", default=2.0, above=0)
     truth: tuple[float, ...] = param("theta that the points are drawn from", default=(0.0, 1.0))
     grid: int = param("cells along each axis of the reference posterior", default=640, minimum=8)
+    data_sets: int = param(
+        "independent sets of points; chain c samples the posterior of set c mod data_sets",
+        default=1,
+        minimum=1,
+    )
 
 
 def check(params: Params, agents: int) -> None:
@@ -63,17 +68,29 @@ def check(params: Params, agents: int) -> None:
 
 def build(
     params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
-) -> TiedMixture:
+) -> TiedMixture | TiedMixtures:
     """Draw the points from the mixture at ``truth`` and split them over the agents.
 
-    The points depend on ``stream("data")`` alone, so every number of agents sees the same ones.
+    The points depend on ``stream("data")`` alone, so every number of agents sees the same ones, and
+    the first sets are the same however many there are.
     """
-    rng = stream("data")
+    rng, divide = stream("data"), stream("partition")
+    sets = [_draw(params, agents, partition, rng, divide) for _ in range(params.data_sets)]
+    return sets[0] if params.data_sets == 1 else TiedMixtures(sets)
+
+
+def _draw(
+    params: Params,
+    agents: int,
+    partition: Partition,
+    rng: np.random.Generator,
+    divide: np.random.Generator,
+) -> TiedMixture:
     first = params.truth[0]
     means = np.array([first, _second(params, *params.truth)])
     component = rng.integers(0, 2, params.points)
     points = means[component] + np.sqrt(params.variance) * rng.standard_normal(params.points)
-    parts = partition.split(params.points, agents, stream("partition"))
+    parts = partition.split(params.points, agents, divide)
     empty = np.empty((params.points, 0))
     return TiedMixture(AgentData.from_parts(empty, points, parts), params)
 
@@ -257,3 +274,58 @@ class TiedMixture:
         reach = [9 * np.sqrt(variance) for variance in self.params.prior_variances]
         box = ((-reach[0], reach[0]), (-reach[1], reach[1]))
         return from_log_density(self.log_posterior, box, self.params.grid)
+
+
+class TiedMixtures:
+    """Several data sets of the mixture at once: chain c belongs to ``sets[c % len(sets)]``.
+
+    Replicates of an experiment then advance together like chains of one. All sets divide their
+    points in the same numbers over the agents.
+    """
+
+    dim = 2
+    posterior = None
+
+    def __init__(self, sets: list[TiedMixture]) -> None:
+        self.sets = sets
+        self.counts, self.agents = sets[0].counts, sets[0].agents
+        if any((one.counts != self.counts).any() for one in sets):
+            raise ConcordError(
+                "partition: data sets must divide their points in the same numbers; "
+                "use kind equal or sizes"
+            )
+
+    def gradient(self, chains: int) -> Gradient:
+        """Return ``g(x, out)``, the gradient of every f_i at x_i."""
+        own = [self.sets[chain % len(self.sets)] for chain in range(chains)]
+        ones = np.array([one._basis[:, 0] for one in own])
+        points = np.array([one._basis[:, 1] for one in own])
+        sums = np.array([one._sums for one in own])
+        line, moments = np.empty_like(sums), np.empty_like(sums)
+        tanh, product = np.empty_like(points), np.empty_like(points)
+        first = self.sets[0]
+
+        def gradient(x: np.ndarray, out: np.ndarray) -> np.ndarray:
+            first._line(x, line)
+            np.multiply(ones, line[..., :1], out=tanh)
+            np.multiply(points, line[..., 1:], out=product)
+            np.add(tanh, product, out=tanh)
+            np.tanh(tanh, out=tanh)
+            np.einsum("cap,cap->ca", tanh, ones, out=moments[..., 0])
+            np.einsum("cap,cap->ca", tanh, points, out=moments[..., 1])
+            return first._assemble(x, moments, sums, out)
+
+        return gradient
+
+    def batch_gradient(self, chains: int, batch_size: int) -> BatchGradient:
+        """Refuse: replicates are sampled with full gradients."""
+        raise ConcordError(
+            "tied_mixture takes no mini-batches with several data sets; leave batch_size out"
+        )
+
+    def potential(self, x: np.ndarray) -> np.ndarray:
+        """Return f_i(x_i), shape (chains, agents), without constants of the normal densities."""
+        values = np.empty(x.shape[:2])
+        for number, one in enumerate(self.sets[: len(x)]):
+            values[number :: len(self.sets)] = one.potential(x[number :: len(self.sets)])
+        return values
