@@ -1,6 +1,6 @@
-"""Parameters, problems and random numbers with which any sampler found by its file name is tested.
+"""Parameters, problems and random numbers with which any plug-in found by its file is tested.
 
-Nothing here names a sampler: what a field of ``Params`` may be follows from its declaration.
+Nothing here names a plug-in: what a field of ``Params`` may be follows from its declaration.
 """
 
 from __future__ import annotations
@@ -50,11 +50,13 @@ def options(field: dataclasses.Field[Any], hint: Any, n: int) -> list[Any]:
     rules = field.metadata
     if rules["choices"] is not None:
         return list(rules["choices"])
-    kinds = typing.get_args(hint) or (hint,)
+    kinds = () if typing.get_origin(hint) is tuple else typing.get_args(hint) or (hint,)
     if Schedule in kinds:
         return [CONSTANT, DECAYING]
     if field.name == "batch_size":
         return [None]
+    if field.name == "points":
+        return [11]
     given = field.default is not dataclasses.MISSING
     if float in kinds:
         low = rules["above"] if rules["above"] is not None else rules["minimum"]

@@ -1,0 +1,105 @@
+"""Linear regression: its posterior and the covariance of its mini-batch gradients."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from concord import partition, streams
+from concord.errors import ConcordError
+from concord.parameters import build as parse
+from concord.problems import linear_regression
+from concord.problems.linear_regression import SHARES, Params
+
+AGENTS = 4
+
+
+def build(seed=1, agents=AGENTS, **options):
+    params = parse(Params, {"points": 30, "dim": 3, **options}, "tests")
+    split = partition.Partition.parse({"kind": "equal"}, "tests")
+    return linear_regression.build(
+        params, agents, split, lambda what: streams.generator(seed, what), Path("unused")
+    )
+
+
+@pytest.mark.parametrize("share", SHARES)
+def test_posterior_is_a_least_squares_fit_of_data_and_prior(share):
+    """The prior as three more observations of zero; QR instead of normal equations."""
+    problem = build(noise_sd=0.7, prior_variance=2.5, feature_variance=3.0, prior_share=share)
+    features, targets = problem.data.pooled()
+    rows = np.vstack([features / 0.7, np.eye(3) / np.sqrt(2.5)])
+    mean = np.linalg.lstsq(rows, np.concatenate([targets / 0.7, np.zeros(3)]), rcond=None)[0]
+    inverse = np.linalg.inv(np.linalg.qr(rows, mode="r"))
+    np.testing.assert_allclose(problem.posterior.mean, mean, rtol=1e-11)
+    np.testing.assert_allclose(problem.posterior.cov, inverse @ inverse.T, rtol=1e-10)
+
+
+def test_posterior_has_the_density_that_the_potentials_sum_to():
+    """In one dimension, by quadrature of exp(-sum f_i)."""
+    problem = build(dim=1, noise_sd=1.3, prior_variance=0.5)
+    center, width = problem.posterior.mean[0], 10 * np.sqrt(problem.posterior.cov[0, 0])
+    grid = center + np.linspace(-width, width, 4001)
+    total = problem.potential(np.repeat(grid[:, None, None], AGENTS, axis=1)).sum(axis=1)
+    density = np.exp(total.min() - total)
+    density /= density.sum()
+    mean = density @ grid
+    np.testing.assert_allclose(mean, center, rtol=1e-10)
+    np.testing.assert_allclose(density @ (grid - mean) ** 2, problem.posterior.cov[0, 0], rtol=1e-9)
+
+
+def test_shares_of_the_prior_add_up():
+    x = np.random.default_rng(0).standard_normal((5, AGENTS, 3))
+    split, omitted, whole = (build(prior_share=share) for share in SHARES)
+    prior = (x**2).sum(axis=-1) / 2
+    bare = omitted.potential(x)
+    np.testing.assert_allclose(split.potential(x) - bare, prior / AGENTS, atol=1e-12)
+    np.testing.assert_allclose(whole.potential(x) - bare, prior, atol=1e-12)
+    np.testing.assert_array_equal(split.data.features, whole.data.features)
+
+
+def test_the_pool_of_points_does_not_depend_on_the_number_of_agents():
+    few, many = build(agents=2), build(agents=7)
+    one, other = (np.column_stack(problem.data.pooled()) for problem in (few, many))
+    np.testing.assert_array_equal(np.sort(one, axis=0), np.sort(other, axis=0))
+    np.testing.assert_allclose(few.posterior.mean, many.posterior.mean, rtol=1e-12)
+    assert few.counts.sum() == many.counts.sum() == 30
+
+
+@pytest.mark.parametrize("dim", [1, 3, 8, 9])
+def test_both_ways_to_multiply_by_gram_matrices_agree(dim):
+    problem = build(dim=dim, points=50)
+    x = np.random.default_rng(0).standard_normal((6, AGENTS, dim))
+    expected = np.einsum("ade,cae->cad", problem.gram, x) - problem.shift
+    for gradient in (problem.gradient(6), problem._matmul_gradient()):
+        np.testing.assert_allclose(gradient(x, np.empty_like(x)), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("batch_size", [1, 3])
+def test_covariance_of_batch_noise_is_that_of_all_batches(batch_size):
+    """Enumerated over points; over x by sigma points, exact for what is quadratic in x."""
+    problem = build(points=18, dim=2, noise_sd=0.8)
+    rng = np.random.default_rng(4)
+    mean = rng.standard_normal((AGENTS, 2))
+    root = rng.standard_normal((AGENTS, 2, 2))
+    cov = root @ root.swapaxes(1, 2)
+    sigma = np.concatenate([root.swapaxes(1, 2), -root.swapaxes(1, 2)], axis=1) * np.sqrt(2)
+    x = (mean[:, None] + sigma).swapaxes(0, 1)  # (4 sigma points, agents, 2)
+    estimate, exact = problem.batch_gradient(4, 1), np.empty_like(x)
+    problem.gradient(4)(x, exact)
+    expected = np.zeros((AGENTS, 2, 2))
+    for agent, count in enumerate(problem.counts):
+        for row in range(count):
+            rows = np.full((4, AGENTS, 1), row) % problem.counts[:, None]
+            error = (estimate(x, rows, np.empty_like(x)) - exact)[:, agent]
+            expected[agent] += error.T @ error / (4 * count)
+    found = problem.batch_noise_covariance(mean, cov, batch_size)
+    np.testing.assert_allclose(found, expected / batch_size, rtol=1e-11)
+
+
+def test_more_agents_than_points_are_refused():
+    params = parse(Params, {"points": 3}, "tests")
+    linear_regression.check(params, 3)
+    with pytest.raises(ConcordError, match=r"4 agents cannot share 3 points"):
+        linear_regression.check(params, 4)

@@ -1,0 +1,80 @@
+"""Logistic regression: its data, its printed prior, and what it predicts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from concord import partition, streams
+from concord.errors import ConcordError
+from concord.parameters import build as parse
+from concord.problems import logistic_regression
+from concord.problems.logistic_regression import Params, sigmoid
+
+
+def build(agents=3, seed=1, **options):
+    params = parse(Params, options, "tests")
+    split = partition.Partition.parse({"kind": "equal"}, "tests")
+    return logistic_regression.build(
+        params, agents, split, lambda what: streams.generator(seed, what), Path("unused")
+    )
+
+
+def test_sigmoid_is_the_logistic_function_without_overflow():
+    z = np.array([-1e4, -40.0, -1.0, 0.0, 2.0, 1e4])
+    expected = [0.0, np.exp(-40) / (1 + np.exp(-40)), 1 / (1 + np.e), 0.5, 1 / (1 + np.exp(-2)), 1]
+    with np.errstate(all="raise"):
+        np.testing.assert_allclose(sigmoid(z), expected, atol=1e-16)
+
+
+def test_printed_prior_is_the_square_over_lambda_for_every_agent():
+    """gurbuzbalaban2021, section 5.2: |x|^2 / lambda is variance lambda / 2, a whole share."""
+    x = np.random.default_rng(0).standard_normal((4, 3, 2))
+    options = {"points": 20, "prior_scale": 500.0}
+    with_prior = build(**options, prior_share="whole").potential(x)
+    without = build(**options, prior_share="omitted").potential(x)
+    np.testing.assert_allclose(with_prior - without, (x**2).sum(axis=-1) / 1000, atol=1e-12)
+
+
+def test_labels_are_drawn_with_the_stated_probabilities():
+    """The sum of residuals and the score have mean zero at the weights that drew the labels."""
+    problem = build(points=4000)
+    features, labels = problem.data.pooled()
+    truth = streams.generator(1, "data").standard_normal(2)
+    z = features @ truth
+    error = labels - sigmoid(z)
+    spread = np.sqrt((sigmoid(z) * (1 - sigmoid(z))).sum())
+    assert abs(error.sum()) < 5 * spread
+    scores = features.T @ error  # mean zero, covariance the Fisher information
+    fisher = (features.T * sigmoid(z) * sigmoid(-z)) @ features
+    assert scores @ np.linalg.solve(fisher, scores) < 2 * 5**2
+    np.testing.assert_allclose(features.var(), 20.0, rtol=5 * np.sqrt(2 / features.size))
+
+
+def test_misclassified_counts_points_of_all_agents():
+    problem = build(points=11)
+    features, labels = problem.data.pooled()
+    x = np.random.default_rng(2).standard_normal((5, 3, 2))
+    expected = [
+        [sum((f @ w >= 0) != (y == 1) for f, y in zip(features, labels, strict=True)) for w in row]
+        for row in x
+    ]
+    np.testing.assert_array_equal(problem.misclassified(x), expected)
+    np.testing.assert_allclose(problem.accuracy(x), 1 - np.array(expected) / 11)
+
+
+def test_breast_cancer_is_standardized_and_has_an_intercept():
+    problem = build(agents=6, dataset="breast_cancer")
+    features, labels = problem.data.pooled()
+    assert features.shape == (569, 31) and set(labels) == {0.0, 1.0}
+    np.testing.assert_allclose(features[:, :30].mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(features[:, :30].std(axis=0), 1, atol=1e-12)
+    assert (features[:, 30] == 1).all()
+    assert sorted(problem.counts) == [94, 95, 95, 95, 95, 95]
+
+
+def test_more_agents_than_points_are_refused():
+    with pytest.raises(ConcordError, match=r"600 agents cannot share 569 points"):
+        logistic_regression.check(parse(Params, {"dataset": "breast_cancer"}, "tests"), 600)
