@@ -2,13 +2,23 @@
 
 A claim names a check kind and the quantities it reads. A quantity is a set of numbers with
 intervals, taken from the metrics of some runs; a number that involves no chance is its own
-interval.
-Every check is a pure function of quantities and decides by their intervals:
+interval. Every check is a pure function of quantities and decides by their intervals:
 
 - ``holds``: the rule is met wherever in their intervals the true values lie;
 - ``does not hold``: it is broken wherever they lie;
 - ``inconclusive``: the intervals straddle the rule;
 - ``not run``: a number it needs does not exist, and the verdict says why.
+
+A check often reads many numbers, and one interval in twenty misses its value. Therefore the
+intervals of all numbers that enter a check are widened so that they hold together at 95 %
+(Bonferroni: with m of them each is taken at 1 - 0.05/m, its half-widths growing as a normal law's
+do). Either verdict, ``holds`` or ``does not hold``, is then wrong with probability 5 % at most,
+however many agents and iterations the check looks at.
+
+What is infinite is a result (the law of a diverged run): it is above every number, below none, and
+equal to nothing. What is estimated without an interval decides nothing and is refused, as is a
+value that is not a number. Chance is that of the samplers: numbers said to involve none are exact
+for the data that the seed drew.
 """
 
 from __future__ import annotations
@@ -16,6 +26,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +41,13 @@ if TYPE_CHECKING:
 
 HOLDS, FAILS, INCONCLUSIVE, NOT_RUN = "holds", "does not hold", "inconclusive", "not run"
 VERDICTS = (HOLDS, FAILS, INCONCLUSIVE, NOT_RUN)
+LEVEL = 0.95
+
+# Metrics that chance enters even where their table gives no interval.
+ESTIMATES = (
+    *("w2", "w2_floor", "consensus_error", "misclassified_*", "accuracy*", "confidence_*"),
+    *("confusion_*", "probability_*", "example_*", "diverged", "diverged_first"),
+)
 
 
 class Missing(Exception):
@@ -42,6 +61,9 @@ class Quantity:
     experiment: str = param("id of the experiment")
     metric: str = param("name of the metric")
     runs: dict[str, Any] | None = param("axis: label or [labels]; none: all runs", default=None)
+    reading: str | None = param(
+        "reading of these runs; none: the one the claim is judged in", default=None
+    )
     agents: tuple[int | str, ...] | None = param(
         "agents: indices, average or network; none: all in the table", default=None
     )
@@ -71,6 +93,15 @@ class Numbers:
         """Return one number as text, with its interval where it has one."""
         return show(self.value[index], self.lo[index], self.hi[index])
 
+    def axis(self, name: str) -> np.ndarray:
+        """Return the value of an axis of the sweep for every number, or the iteration plus one."""
+        if name == "iteration":
+            return self.iteration + 1.0
+        try:
+            return np.array([float(lookup(run.run, name)) for run in self.run])
+        except (TypeError, ValueError):
+            raise Missing(f"the axis {name} is no number in {self.run[0].name}") from None
+
 
 def show(value: float, lo: float, hi: float) -> str:
     """Return a number and its interval as text."""
@@ -88,66 +119,133 @@ class Judgement:
 Source = Callable[[Quantity], Sequence[Measured]]
 
 
-def numbers(quantity: Quantity, runs: Sequence[Measured]) -> Numbers:
-    """Return a quantity's numbers.
+def gather(source: Source, *quantities: Quantity) -> list[Numbers]:
+    """Return the numbers of all quantities of a check, with intervals that hold together.
 
     Raises
     ------
     Missing
-        If there is no run, or a run lacks the metric, an agent or the iteration.
+        If there is no run, or a run lacks the metric, an agent or an iteration, or has no interval
+        where chance enters.
     """
+    drawn = [(quantity, source(quantity)) for quantity in quantities]
+    tables = [(quantity, runs, _table(quantity, runs)) for quantity, runs in drawn]
+    factor = widening(sum(int(table["chance"].sum()) for _, _, table in tables))
+    return [_numbers(quantity, runs, table, factor) for quantity, runs, table in tables]
+
+
+def widening(count: int) -> float:
+    """Return by how much half-widths of 95 % intervals grow for ``count`` of them to hold jointly.
+
+    The ratio of the normal law's quantiles at 1 - 0.025/count and 0.975.
+    """
+    normal = NormalDist()
+    half = (1 - LEVEL) / 2
+    return normal.inv_cdf(1 - half / max(count, 1)) / normal.inv_cdf(1 - half)
+
+
+def _table(quantity: Quantity, runs: Sequence[Measured]) -> pandas.DataFrame:
+    """Return the rows of all runs, with the columns place (of the run) and chance."""
+    import pandas
+
     if not runs:
         raise Missing(f"no run of {quantity.experiment} in this reading")
-    chosen = [(run, _rows(quantity, run)) for run in runs]
-    if quantity.reduce != "none":
-        chosen = [(run, _reduced(quantity.reduce, rows)) for run, rows in chosen]
-    columns = {
-        name: np.concatenate([np.asarray(rows[name], dtype=float) for _, rows in chosen])
-        for name in ("value", "lo", "hi", "iteration")
-    }
-    exact = np.isnan(columns["lo"])
-    lo = np.where(exact, columns["value"], columns["lo"]) * quantity.scale
-    hi = np.where(exact, columns["value"], columns["hi"]) * quantity.scale
-    return Numbers(
-        columns["value"] * quantity.scale,
-        lo,
-        hi,
-        [run for run, rows in chosen for _ in range(len(rows))],
-        [str(agent) for _, rows in chosen for agent in rows["agent"]],
-        columns["iteration"],
-    )
+    tables = []
+    for place, run in enumerate(runs):
+        rows = _rows(quantity, run)
+        if quantity.reduce == "mean":
+            rows = _mean(rows)
+        tables.append(rows.assign(place=place))
+    return pandas.concat(tables, ignore_index=True)
 
 
 def _rows(quantity: Quantity, run: Measured) -> pandas.DataFrame:
+    """Return the rows of a run, by agent and iteration, with intervals everywhere."""
+    what = f"{run.name} has no {quantity.metric}"
     rows = run.metrics[run.metrics["metric"] == quantity.metric]
-    if quantity.agents is not None:
-        rows = rows[rows["agent"].isin([str(agent) for agent in quantity.agents])]
     if rows.empty:
-        raise Missing(f"{run.name} has no {quantity.metric} of the agents asked for")
+        raise Missing(what)
+    if quantity.agents is not None:
+        wanted = [str(agent) for agent in quantity.agents]
+        absent = [agent for agent in wanted if agent not in set(rows["agent"])]
+        if absent:
+            raise Missing(f"{what} of agent {absent[0]}")
+        rows = rows[rows["agent"].isin(wanted)]
     if quantity.at == "last":
         rows = rows[rows["iteration"] == rows["iteration"].max()]
     elif quantity.at != "all":
-        wanted = quantity.at if isinstance(quantity.at, tuple) else (quantity.at,)
-        rows = rows[rows["iteration"].isin(wanted)]
-        if rows.empty:
-            raise Missing(f"{run.name} has no {quantity.metric} at iteration {quantity.at}")
-    return rows
+        at = quantity.at if isinstance(quantity.at, tuple) else (quantity.at,)
+        gone = [k for k in at if k not in set(rows["iteration"])]
+        if gone:
+            raise Missing(f"{what} at iteration {gone[0]}")
+        rows = rows[rows["iteration"].isin(at)]
+    rows = rows.sort_values(["agent", "iteration"], kind="stable")
+    if rows["value"].isna().any():
+        raise Missing(f"{quantity.metric} of {run.name} is not a number")
+    chance = rows["lo"].notna() | rows["hi"].notna()
+    if not chance.all() and any(fnmatchcase(quantity.metric, name) for name in ESTIMATES):
+        raise Missing(f"{quantity.metric} of {run.name} is an estimate without an interval")
+    lo = rows["lo"].where(chance, rows["value"]).fillna(-math.inf)
+    hi = rows["hi"].where(chance, rows["value"]).fillna(math.inf)
+    if run.run.get("chains") == 1:
+        # Resampling one chain gives intervals of no width, though nothing is known of its spread.
+        unknown = chance & (lo == hi)
+        lo, hi = lo.where(~unknown, -math.inf), hi.where(~unknown, math.inf)
+    return rows.assign(lo=lo, hi=hi, chance=chance)
 
 
-def _reduced(how: str, rows: pandas.DataFrame) -> pandas.DataFrame:
-    """Return one row; the interval of a mean is the mean of the intervals' ends (conservative)."""
-    if how == "mean":
-        ends = rows[["lo", "hi"]].apply(lambda column: column.fillna(rows["value"]))
-        first = rows.iloc[[0]].copy()
-        first["value"] = rows["value"].mean()
-        first["lo"], first["hi"] = ends["lo"].mean(), ends["hi"].mean()
-        return first
-    index = rows["value"].idxmax() if how == "max" else rows["value"].idxmin()
-    return rows.loc[[index]]
+def _mean(rows: pandas.DataFrame) -> pandas.DataFrame:
+    """Return one row: the mean, whose interval's ends are the means of the ends.
+
+    Conservative without widening: however the numbers depend on each other, the standard deviation
+    of their mean is at most the mean of their standard deviations.
+    """
+    first = rows.iloc[[0]]
+    means = {name: rows[name].mean() for name in ("value", "lo", "hi")}
+    return first.assign(**means, chance=bool(rows["chance"].any()))
 
 
-def _decide(sure: bool, refuted: bool) -> str:
-    return HOLDS if sure else FAILS if refuted else INCONCLUSIVE
+def _numbers(
+    quantity: Quantity, runs: Sequence[Measured], table: pandas.DataFrame, factor: float
+) -> Numbers:
+    value, lo, hi = (table[name].to_numpy(float) for name in ("value", "lo", "hi"))
+    with np.errstate(invalid="ignore"):  # infinite values, which keep their ends
+        wide_lo = value - factor * np.maximum(value - lo, 0)
+        wide_hi = value + factor * np.maximum(hi - value, 0)
+    lo = np.where(np.isfinite(value) & np.isfinite(lo), wide_lo, lo)
+    hi = np.where(np.isfinite(value) & np.isfinite(hi), wide_hi, hi)
+    place, index = table["place"].to_numpy(), np.arange(len(table))
+    if quantity.reduce in ("max", "min"):
+        # The largest of the true values lies between the largest lower and the largest upper end.
+        extreme = np.max if quantity.reduce == "max" else np.min
+        groups = [index[place == number] for number in range(len(runs))]
+        value, lo, hi = (np.array([extreme(x[group]) for group in groups]) for x in (value, lo, hi))
+        index = np.array([group[0] for group in groups])
+    return Numbers(
+        value * quantity.scale,
+        lo * quantity.scale,
+        hi * quantity.scale,
+        [runs[number] for number in place[index]],
+        [str(agent) for agent in table["agent"].to_numpy()[index]],
+        table["iteration"].to_numpy(float)[index],
+    )
+
+
+def _decide(sure: Any, refuted: Any) -> str:
+    return HOLDS if bool(sure) else FAILS if bool(refuted) else INCONCLUSIVE
+
+
+def _list(texts: Sequence[str]) -> str:
+    """Return the texts, the middle ones left out where they are many."""
+    if len(texts) > 8:
+        texts = [*texts[:3], f"... ({len(texts)} numbers)", *texts[-3:]]
+    return ", ".join(texts)
+
+
+def _paired(first: Numbers, second: Numbers) -> None:
+    """Refuse numbers that cannot be compared one by one."""
+    if len(first.value) != len(second.value):
+        raise Missing(f"{len(first.value)} numbers cannot be paired with {len(second.value)}")
 
 
 @dataclass(frozen=True)
@@ -163,17 +261,17 @@ class Value:
 
     def judge(self, source: Source) -> Judgement:
         """Return the verdict."""
-        ours = numbers(self.quantity, source(self.quantity))
+        (ours,) = gather(source, self.quantity)
         low, high = self.printed - self.tolerance, self.printed + self.tolerance
-        sure = bool(((ours.lo >= low) & (ours.hi <= high)).all())
-        refuted = bool(((ours.hi < low) | (ours.lo > high)).any())
-        text = ", ".join(ours.pick(i) for i in range(len(ours.value)))
+        sure = ((ours.lo >= low) & (ours.hi <= high)).all()
+        refuted = ((ours.hi < low) | (ours.lo > high)).any()
+        text = _list([ours.pick(i) for i in range(len(ours.value))])
         return Judgement(_decide(sure, refuted), text)
 
 
 @dataclass(frozen=True)
 class Order:
-    """Every number of ``lower`` is below every number of ``higher``.
+    """Every number of ``lower`` is below every number of ``higher``, times a factor.
 
     Holds if the largest upper end of lower is below the smallest lower end of higher; does not
     hold if some number of lower is surely not below some number of higher.
@@ -185,19 +283,20 @@ class Order:
 
     def judge(self, source: Source) -> Judgement:
         """Return the verdict."""
-        lower = numbers(self.lower, source(self.lower))
-        higher = numbers(self.higher, source(self.higher))
+        lower, higher = gather(source, self.lower, self.higher)
         sure = lower.hi.max() < self.factor * higher.lo.min()
         refuted = lower.lo.max() >= self.factor * higher.hi.min()
         worst, best = lower.pick(int(lower.hi.argmax())), higher.pick(int(higher.lo.argmin()))
-        return Judgement(_decide(bool(sure), bool(refuted)), f"at most {worst} against {best}")
+        times = "" if self.factor == 1 else f"{self.factor:g} times "
+        return Judgement(_decide(sure, refuted), f"at most {worst} against {times}{best}")
 
 
 @dataclass(frozen=True)
 class Trend:
     """The quantity rises or falls along an axis of the sweep, one number per label.
 
-    Holds if every neighboring pair is surely in order; does not hold if one is surely reversed.
+    Holds if every neighboring pair is surely in order; does not hold if one surely is not. Equal
+    numbers are out of order, unless they are within the slack.
     """
 
     quantity: Quantity = param("our numbers, one per label of the axis")
@@ -207,16 +306,17 @@ class Trend:
 
     def judge(self, source: Source) -> Judgement:
         """Return the verdict."""
-        ours = numbers(self.quantity, source(self.quantity))
-        order = np.argsort([float(lookup(run.run, self.axis)) for run in ours.run], kind="stable")
-        value, lo, hi = ours.value[order], ours.lo[order], ours.hi[order]
+        (ours,) = gather(source, self.quantity)
+        x = ours.axis(self.axis)
+        if len(set(x)) < max(2, len(x)):
+            raise Missing(f"a trend needs one number for each of several values of {self.axis}")
+        order = np.argsort(x)
+        text = _list([f"{self.axis} {x[i]:g}: {ours.pick(i)}" for i in order])
         if self.direction == "falling":
-            value, lo, hi = value[::-1], lo[::-1], hi[::-1]
-        sure = bool((hi[:-1] <= lo[1:] + self.slack).all())
-        refuted = bool((lo[:-1] > hi[1:] + self.slack).any())
-        text = ", ".join(
-            f"{self.axis} {lookup(ours.run[i].run, self.axis)}: {ours.pick(i)}" for i in order
-        )
+            order = order[::-1]
+        lo, hi = ours.lo[order], ours.hi[order]
+        sure = (hi[:-1] < lo[1:] + self.slack).all()
+        refuted = (lo[:-1] >= hi[1:] + self.slack).any()
         return Judgement(_decide(sure, refuted), text)
 
 
@@ -226,6 +326,7 @@ class Rate:
 
     x is an axis of the sweep or the iteration (plus one). p is the least-squares slope of the
     logarithms; its interval lets every number move within its own interval, so it is conservative.
+    Does not hold if a number is surely infinite.
     """
 
     quantity: Quantity = param("our numbers")
@@ -235,31 +336,38 @@ class Rate:
 
     def judge(self, source: Source) -> Judgement:
         """Return the verdict."""
-        ours = numbers(self.quantity, source(self.quantity))
-        if self.against == "iteration":
-            x = np.log(ours.iteration + 1)
-        else:
-            x = np.log([float(lookup(run.run, self.against)) for run in ours.run])
-        if np.ptp(x) == 0:
+        (ours,) = gather(source, self.quantity)
+        x = ours.axis(self.against)
+        if (x <= 0).any() or (ours.value <= 0).any():
+            raise Missing("an exponent needs positive numbers")
+        if len(set(x)) < 2:
             raise Missing(f"an exponent needs more than one value of {self.against}")
-        with np.errstate(divide="ignore"):
-            y, lo, hi = np.log(ours.value), np.log(ours.lo), np.log(ours.hi)
+        if np.isposinf(ours.lo).any():
+            return Judgement(FAILS, "infinite")
+        x = np.log(x)
         weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
-        slope = float(weights @ y)
-        ends = np.sort([weights * lo, weights * hi], axis=0).sum(axis=1)
-        low = -math.inf if self.at_least is None else self.at_least
-        high = math.inf if self.at_most is None else self.at_most
-        sure = bool(ends[0] >= low and ends[1] <= high)
-        refuted = bool(ends[1] < low or ends[0] > high)
-        return Judgement(_decide(sure, refuted), f"exponent {show(slope, ends[0], ends[1])}")
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slope = float(weights @ np.log(ours.value))
+            ends = np.log([np.maximum(ours.lo, 0), ours.hi])
+            # A number at the mean of x has no weight, and may be anything.
+            ends = np.where(weights == 0, 0, weights * ends)
+        low, high = (float(end) for end in np.sort(ends, axis=0).sum(axis=1))
+        at_least = -math.inf if self.at_least is None else self.at_least
+        at_most = math.inf if self.at_most is None else self.at_most
+        sure = low >= at_least and high <= at_most
+        refuted = high < at_least or low > at_most
+        chance = (ours.lo != ours.hi).any()
+        text = show(slope, low, high) if chance else f"{slope:.4g}"
+        return Judgement(_decide(sure, refuted), f"exponent {text}")
 
 
 @dataclass(frozen=True)
 class Bound:
-    """The quantity is at most the bound, run by run and iteration by iteration.
+    """The quantity is at most the bound, run by run, agent by agent, iteration by iteration.
 
-    Numbers are paired in the order of their tables. Holds if every upper end is at most the lower
-    end of its bound; does not hold if any lower end exceeds the upper end of its bound.
+    Holds if every upper end is at most the lower end of its bound; does not hold if any lower end
+    exceeds the upper end of its bound. Where a bound is infinite (its conditions fail) nothing is
+    claimed; if all of them are, nothing can be judged.
     """
 
     quantity: Quantity = param("our numbers")
@@ -267,20 +375,29 @@ class Bound:
 
     def judge(self, source: Source) -> Judgement:
         """Return the verdict."""
-        ours = numbers(self.quantity, source(self.quantity))
-        bound = numbers(self.bound, source(self.bound))
-        if len(ours.value) != len(bound.value):
-            raise Missing(f"{len(ours.value)} numbers cannot be paired with {len(bound.value)}")
-        sure = bool((ours.hi <= bound.lo).all())
-        refuted = bool((ours.lo > bound.hi).any())
-        ratio = bound.value / ours.value
+        ours, bound = gather(source, self.quantity, self.bound)
+        _paired(ours, bound)
+        claimed = ~np.isposinf(bound.value)
+        if not claimed.any():
+            raise Missing("the bound is infinite throughout: its conditions are not met")
+        lo, hi = ours.lo[claimed], ours.hi[claimed]
+        sure = (hi <= bound.lo[claimed]).all()
+        refuted = (lo > bound.hi[claimed]).any()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = bound.value[claimed] / ours.value[claimed]
         text = f"the bound is {ratio.min():.4g} to {ratio.max():.4g} times our value"
+        if not claimed.all():
+            text += f" in the {claimed.sum()} of {len(claimed)} numbers whose bound is finite"
         return Judgement(_decide(sure, refuted), text)
 
 
 @dataclass(frozen=True)
 class Identity:
-    """Two quantities are equal within a tolerance, number by number."""
+    """Two quantities are equal within a tolerance, number by number.
+
+    Holds if no two ends of a pair's intervals are farther apart than the tolerance; does not hold
+    if the intervals of some pair are.
+    """
 
     left: Quantity = param("our numbers")
     right: Quantity = param("what they are said to equal")
@@ -288,15 +405,20 @@ class Identity:
 
     def judge(self, source: Source) -> Judgement:
         """Return the verdict."""
-        left = numbers(self.left, source(self.left))
-        right = numbers(self.right, source(self.right))
-        if len(left.value) != len(right.value):
-            raise Missing(f"{len(left.value)} numbers cannot be paired with {len(right.value)}")
-        largest = np.maximum(left.hi - right.lo, right.hi - left.lo)
-        smallest = np.maximum(left.lo - right.hi, right.lo - left.hi)
-        sure, refuted = largest.max() <= self.tolerance, smallest.max() > self.tolerance
-        difference = np.abs(left.value - right.value).max()
-        return Judgement(_decide(bool(sure), bool(refuted)), f"largest difference {difference:.3g}")
+        left, right = gather(source, self.left, self.right)
+        _paired(left, right)
+        largest = np.maximum(_minus(left.hi, right.lo), _minus(right.hi, left.lo)).max()
+        smallest = np.maximum(_minus(left.lo, right.hi), _minus(right.lo, left.hi)).max()
+        difference = np.abs(_minus(left.value, right.value)).max()
+        verdict = _decide(largest <= self.tolerance, smallest > self.tolerance)
+        chance = "" if largest == difference else f" (at most {largest:.3g})"
+        return Judgement(verdict, f"largest difference {difference:.3g}{chance}")
+
+
+def _minus(left: Any, right: Any) -> Any:
+    """Return left - right, where two infinite numbers are infinitely apart."""
+    with np.errstate(invalid="ignore"):
+        return np.nan_to_num(np.subtract(left, right), nan=np.inf, posinf=np.inf, neginf=-np.inf)
 
 
 @dataclass(frozen=True)
@@ -313,12 +435,19 @@ class Spread:
 
     def judge(self, source: Source) -> Judgement:
         """Return the verdict."""
-        ours = numbers(self.quantity, source(self.quantity))
-        allowed = self.tolerance * (abs(ours.value.mean()) if self.relative else 1.0)
-        sure = ours.hi.max() - ours.lo.min() <= allowed
-        refuted = ours.lo.max() - ours.hi.min() > allowed
+        (ours,) = gather(source, self.quantity)
+        if len(ours.value) < 2:
+            raise Missing("there is one number only, which agrees with itself")
+        least = most = self.tolerance
+        if self.relative:
+            # The mean itself is known up to an interval only.
+            ends = np.abs([ours.lo.mean(), ours.hi.mean()])
+            straddles = ours.lo.mean() < 0 < ours.hi.mean()
+            least, most = least * (0 if straddles else ends.min()), most * ends.max()
+        sure = _minus(ours.hi.max(), ours.lo.min()) <= least
+        refuted = _minus(ours.lo.max(), ours.hi.min()) > most or np.isposinf(ours.lo).any()
         low, high = ours.pick(int(ours.value.argmin())), ours.pick(int(ours.value.argmax()))
-        return Judgement(_decide(bool(sure), bool(refuted)), f"from {low} to {high}")
+        return Judgement(_decide(sure, refuted), f"from {low} to {high}")
 
 
 @dataclass(frozen=True)
@@ -329,10 +458,9 @@ class Condition:
 
     def judge(self, source: Source) -> Judgement:
         """Return the verdict."""
-        ours = numbers(self.quantity, source(self.quantity))
-        met = int((ours.value == 1).sum())
-        text = f"met in {met} of {len(ours.value)}"
-        return Judgement(HOLDS if met == len(ours.value) else FAILS, text)
+        (ours,) = gather(source, self.quantity)
+        text = f"met in {int((ours.lo >= 1).sum())} of {len(ours.value)}"
+        return Judgement(_decide((ours.lo >= 1).all(), (ours.hi < 1).any()), text)
 
 
 @dataclass(frozen=True)
@@ -350,28 +478,26 @@ class Sooner:
 
     def judge(self, source: Source) -> Judgement:
         """Return the verdict."""
-        first = [self._arrivals(*pair) for pair in self._curves(self.first, source)]
-        later = [self._arrivals(*pair) for pair in self._curves(self.later, source)]
+        curves = gather(source, self.first, self.later)
+        first, later = ([*self._arrivals(numbers)] for numbers in curves)
         sure = max(hi for _, _, hi in first) < min(lo for _, lo, _ in later)
         refuted = max(lo for _, lo, _ in first) >= min(hi for _, _, hi in later)
         texts = [show(*max(first, key=lambda a: a[2])), show(*min(later, key=lambda a: a[1]))]
-        return Judgement(_decide(sure, refuted), f"iteration {texts[0]} against {texts[1]}")
+        text = f"iteration {texts[0]} against {texts[1]}".replace("inf", "never")
+        return Judgement(_decide(sure, refuted), text)
 
-    def _curves(self, quantity: Quantity, source: Source) -> list[tuple[Numbers, np.ndarray]]:
-        ours = numbers(quantity, source(quantity))
+    def _arrivals(self, ours: Numbers) -> list[tuple[float, float, float]]:
+        """Return the iteration of arrival and its interval, for every run and agent."""
         keys = [(run.name, agent) for run, agent in zip(ours.run, ours.agent, strict=True)]
-        return [
-            (ours, np.array([i for i, k in enumerate(keys) if k == key]))
-            for key in dict.fromkeys(keys)
-        ]
-
-    def _arrivals(self, ours: Numbers, index: np.ndarray) -> tuple[float, float, float]:
-        index = index[np.argsort(ours.iteration[index])]
-        found = []
-        for values in (ours.value, ours.lo, ours.hi):
-            below = np.flatnonzero(values[index] <= self.threshold)
-            found.append(float(ours.iteration[index[below[0]]]) if below.size else math.inf)
-        return found[0], found[1], found[2]
+        arrivals = []
+        for key in dict.fromkeys(keys):
+            index = np.array([i for i, other in enumerate(keys) if other == key])
+            found = []
+            for values in (ours.value, ours.lo, ours.hi):
+                below = index[values[index] <= self.threshold]
+                found.append(float(ours.iteration[below].min()) if below.size else math.inf)
+            arrivals.append((found[0], found[1], found[2]))
+        return arrivals
 
 
 KINDS: dict[str, type] = {
@@ -407,7 +533,14 @@ class Claim:
 def parse(mapping: Mapping[str, Any], where: str) -> Claim:
     """Return a claim of a paper's file, checked."""
     claim = build(Claim, mapping, where)
-    claim.checker(where)
+    check = claim.checker(where)
+    if isinstance(check, Sooner):
+        for name, quantity in (("first", check.first), ("later", check.later)):
+            if quantity.at != "all" or quantity.reduce != "none":
+                raise ConcordError(
+                    f"{where}.check.{name}: to find when it arrives the whole curve is needed; "
+                    "set at: all, and no reduce"
+                )
     return claim
 
 
@@ -422,8 +555,6 @@ def judge(check: Any, source: Source) -> Judgement:
         return check.judge(source)
     except Missing as missing:
         return Judgement(NOT_RUN, str(missing))
-    except ConcordError as error:
-        return Judgement(NOT_RUN, str(error))
 
 
 def known(verdict: str, where: str) -> str:

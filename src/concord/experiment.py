@@ -256,18 +256,20 @@ class Paper:
                 )
             for number, quantity in enumerate(quantities(claim.checker(where))):
                 place = f"claims.{name}.check[{number}]"
-                if not any(self.quantity_runs(quantity, r, place) for r in claim.readings):
-                    raise ConcordError(
-                        f"{where}: no run of {quantity.experiment} follows the readings "
-                        f"{', '.join(claim.readings)}; change readings"
-                    )
+                for reading in claim.readings:
+                    if not self.quantity_runs(quantity, reading, place):
+                        raise ConcordError(
+                            f"{where}: no run of {quantity.experiment} that it reads follows the "
+                            f"reading {(quantity.reading or reading)!r}; change readings or runs"
+                        )
         return found
 
     def quantity_runs(self, quantity: Quantity, reading: str, where: str) -> list[Run]:
         """Return the runs a claim's quantity is taken from, in a reading."""
         selection = {"experiment": quantity.experiment, **(quantity.runs or {})}
         runs = self.select(selection, where)
-        return [run for run in runs if run.mapping["reading"] == reading]
+        wanted = quantity.reading or reading
+        return [run for run in runs if run.mapping["reading"] == wanted]
 
     def claim_runs(self) -> list[Run]:
         """Return every run that the claims read, in the order of the file."""

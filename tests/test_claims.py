@@ -1,0 +1,302 @@
+"""Check kinds: each must say holds, does not hold and inconclusive where its rule says so."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+from scipy.stats import norm
+
+from concord import claims
+from concord.claims import FAILS, HOLDS, INCONCLUSIVE, NOT_RUN, Quantity
+from concord.errors import ConcordError
+from concord.figures.data import Measured
+from concord.parameters import build
+
+COLUMNS = ["iteration", "agent", "metric", "value", "lo", "hi"]
+NAN, INF = math.nan, math.inf
+
+
+def run(experiment: str, *rows: tuple[Any, ...], chains: int = 1000, **labels: Any) -> Measured:
+    """Return a run from rows (iteration, agent, metric, value[, lo, hi])."""
+    full = [(*row, NAN, NAN)[:6] for row in rows]
+    table = pandas.DataFrame(full, columns=COLUMNS).astype({"agent": str})
+    name = ",".join(f"{axis}={label}" for axis, label in labels.items()) or "run"
+    labels = {axis: str(label) for axis, label in labels.items()}
+    return Measured(
+        {"experiment": experiment, "run": name, "labels": labels, "chains": chains}, table
+    )
+
+
+def at_end(experiment: str, *numbers: float, metric: str = "m", **labels: Any) -> Measured:
+    """Return a run with one number, value[, lo, hi], of agent 0 at iteration 10."""
+    return run(experiment, (10, 0, metric, *numbers), **labels)
+
+
+def curve(experiment: str, *numbers: tuple[float, ...]) -> Measured:
+    """Return a run with a number of agent 0 at iterations 0, 1, 2, ..."""
+    return run(experiment, *((k, 0, "m", *number) for k, number in enumerate(numbers)))
+
+
+def judge(kind: str, options: dict[str, Any], *runs: Measured) -> claims.Judgement:
+    check = build(claims.KINDS[kind], options, "x.yaml: claims.c.check")
+
+    def source(quantity: Quantity) -> list[Measured]:
+        return [m for m in runs if m.run["experiment"] == quantity.experiment]
+
+    return claims.judge(check, source)
+
+
+A, B = {"experiment": "a", "metric": "m"}, {"experiment": "b", "metric": "m"}
+A_ALL, B_ALL = {**A, "at": "all"}, {**B, "at": "all"}
+
+VALUE = ("value", {"quantity": A, "printed": 1.0, "tolerance": 0.1})
+ORDER = ("order", {"lower": A, "higher": B})
+HALF = ("order", {"lower": A, "higher": B, "factor": 0.5})
+RISING = ("trend", {"quantity": A, "axis": "eta", "direction": "rising"})
+FALLING = ("trend", {"quantity": A, "axis": "eta", "direction": "falling"})
+SLACK = ("trend", {"quantity": A, "axis": "eta", "direction": "rising", "slack": 0.2})
+ROOT = ("rate", {"quantity": A, "against": "eta", "at_least": 0.4, "at_most": 0.6})
+DECAY = ("rate", {"quantity": A_ALL, "against": "iteration", "at_most": -0.9})
+BOUND = ("bound", {"quantity": A_ALL, "bound": B_ALL})
+SAME = ("identity", {"left": A, "right": B, "tolerance": 0.1})
+SPREAD = ("spread", {"quantity": A, "tolerance": 0.5})
+PERCENT = ("spread", {"quantity": A, "tolerance": 0.05, "relative": True})
+MET = ("condition", {"quantity": A})
+SOONER = ("sooner", {"first": A_ALL, "later": B_ALL, "threshold": 1.0})
+
+
+def ends(*numbers: tuple[float, ...], metric: str = "m") -> list[Measured]:
+    """Return runs of experiment a over the axis eta = 1, 4, 16, ... with one number each."""
+    return [at_end("a", *number, metric=metric, eta=4**i) for i, number in enumerate(numbers)]
+
+
+CASES = [
+    (VALUE, [at_end("a", 1.1)], HOLDS),  # the tolerance is meant to be allowed
+    (VALUE, [at_end("a", 1.11)], FAILS),
+    (VALUE, [at_end("a", 1.0, 0.95, 1.05)], HOLDS),
+    (VALUE, [at_end("a", 1.0, 0.85, 1.05)], INCONCLUSIVE),
+    (VALUE, [at_end("a", 1.5, 1.2, 1.8)], FAILS),
+    (VALUE, ends((1.0,), (1.0,), (2.0,)), FAILS),
+    (VALUE, [at_end("a", INF, INF, INF)], FAILS),
+    (ORDER, [at_end("a", 1.0), at_end("b", 1.1)], HOLDS),
+    (ORDER, [at_end("a", 1.0), at_end("b", 1.0)], FAILS),
+    (ORDER, [at_end("a", 1.0, 0.9, 1.1), at_end("b", 2.0, 1.9, 2.1)], HOLDS),
+    (ORDER, [at_end("a", 1.0, 0.9, 1.1), at_end("b", 1.2, 1.0, 1.4)], INCONCLUSIVE),
+    (ORDER, [at_end("a", 3.0, 2.9, 3.1), at_end("b", 1.2, 1.0, 1.4)], FAILS),
+    (ORDER, [*ends((1.0,), (5.0,)), at_end("b", 2.0)], FAILS),
+    (ORDER, [at_end("a", 1.0), at_end("b", INF, INF, INF)], HOLDS),
+    (ORDER, [at_end("a", INF, INF, INF), at_end("b", 1.0)], FAILS),
+    (HALF, [at_end("a", 1.0), at_end("b", 2.1)], HOLDS),
+    (HALF, [at_end("a", 1.0), at_end("b", 1.9)], FAILS),
+    (HALF, [at_end("a", 1.0, 0.9, 1.1), at_end("b", 2.1)], INCONCLUSIVE),
+    (RISING, ends((1.0,), (2.0,), (3.0,)), HOLDS),
+    (RISING, ends((1.0,), (1.0,), (3.0,)), FAILS),
+    (RISING, ends((1.0,), (3.0,), (2.0,)), FAILS),
+    (RISING, ends((1.0, 0.9, 1.1), (2.0, 1.0, 3.0), (5.0,)), INCONCLUSIVE),
+    (FALLING, ends((3.0,), (2.0,), (1.0,)), HOLDS),
+    (FALLING, ends((3.0,), (2.0,), (2.0,)), FAILS),
+    (FALLING, ends((3.0, 1.0, 4.0), (2.0,), (1.0,)), INCONCLUSIVE),
+    (SLACK, ends((1.0,), (1.0,), (0.9,)), HOLDS),
+    (SLACK, ends((1.0,), (1.0,), (0.7,)), FAILS),
+    (SLACK, ends((1.0,), (1.0,), (0.8, 0.6, 1.0)), INCONCLUSIVE),
+    (ROOT, ends((1.0,), (2.0,), (4.0,)), HOLDS),
+    (ROOT, ends((1.0,), (4.0,), (16.0,)), FAILS),
+    (ROOT, ends((1.0, 0.5, 2.0), (2.0,), (4.0,)), INCONCLUSIVE),
+    (ROOT, ends((1.0, -0.5, 2.0), (2.0,), (4.0,)), INCONCLUSIVE),
+    (ROOT, ends((1.0,), (2.0,), (INF, INF, INF)), FAILS),
+    (DECAY, [curve("a", *((1 / (k + 1),) for k in range(9)))], HOLDS),
+    (DECAY, [curve("a", *((1 / (k + 1) ** 0.5,) for k in range(9)))], FAILS),
+    (DECAY, [curve("a", (1.0,), (0.5, 0.4, 0.8), (0.33, 0.2, 0.5))], INCONCLUSIVE),
+    (BOUND, [curve("a", (1.0,), (2.0,)), curve("b", (1.0,), (9.0,))], HOLDS),
+    (BOUND, [curve("a", (1.0,), (2.0,)), curve("b", (9.0,), (1.9,))], FAILS),
+    (BOUND, [curve("a", (1.0, 0.9, 1.1), (2.0,)), curve("b", (1.0,), (9.0,))], INCONCLUSIVE),
+    (BOUND, [curve("a", (1.0,), (2.0,)), curve("b", (INF,), (9.0,))], HOLDS),
+    (BOUND, [curve("a", (INF, INF, INF), (2.0,)), curve("b", (5.0,), (9.0,))], FAILS),
+    (BOUND, [curve("a", (1.0,), (2.0,)), curve("b", (INF,), (INF,))], NOT_RUN),
+    (BOUND, [curve("a", (1.0,), (2.0,)), curve("b", (9.0,))], NOT_RUN),
+    (SAME, [at_end("a", 1.0), at_end("b", 1.05)], HOLDS),
+    (SAME, [at_end("a", 1.0), at_end("b", 1.2)], FAILS),
+    (SAME, [at_end("a", 1.0, 0.8, 1.2), at_end("b", 1.0)], INCONCLUSIVE),
+    (SAME, [at_end("a", 1.2, 1.15, 1.25), at_end("b", 1.0)], FAILS),
+    (SAME, [at_end("a", INF, INF, INF), at_end("b", INF, INF, INF)], FAILS),
+    (SPREAD, ends((1.0,), (1.5,)), HOLDS),
+    (SPREAD, ends((1.0,), (1.6,)), FAILS),
+    (SPREAD, ends((1.0, 0.8, 1.2), (1.4, 1.3, 1.5)), INCONCLUSIVE),
+    (SPREAD, ends((INF, INF, INF), (INF, INF, INF)), FAILS),
+    (SPREAD, ends((1.0,)), NOT_RUN),
+    (PERCENT, ends((100.0,), (104.0,)), HOLDS),
+    (PERCENT, ends((100.0,), (106.0,)), FAILS),
+    (PERCENT, ends((100.0, 98.0, 102.0), (104.0,)), INCONCLUSIVE),
+    (MET, ends((1.0,), (1.0,)), HOLDS),
+    (MET, ends((1.0,), (0.0,)), FAILS),
+    (MET, ends((1.0,), (0.5, 0.0, 1.0)), INCONCLUSIVE),
+    (SOONER, [curve("a", (3,), (1,), (0,)), curve("b", (3,), (2,), (1,))], HOLDS),
+    (SOONER, [curve("a", (3,), (2,), (1,)), curve("b", (3,), (2,), (1,))], FAILS),
+    (SOONER, [curve("a", (3,), (1,), (0,)), curve("b", (3,), (2, 1, 3), (0,))], INCONCLUSIVE),
+    (SOONER, [curve("a", (3,), (1,), (0,)), curve("b", (3,), (2,), (2,))], HOLDS),
+    (SOONER, [curve("a", (3,), (2,)), curve("b", (3,), (2,))], FAILS),  # neither arrives
+]
+
+
+@pytest.mark.parametrize(("check", "runs", "verdict"), CASES)
+def test_verdict(check, runs, verdict):
+    assert judge(*check, *runs).verdict == verdict
+
+
+def test_every_kind_is_made_to_say_everything():
+    said: dict[str, set[str]] = {}
+    for (kind, _), _, verdict in CASES:
+        said.setdefault(kind, set()).add(verdict)
+    assert set(said) == set(claims.KINDS)
+    for kind, verdicts in said.items():
+        assert verdicts >= {HOLDS, FAILS, INCONCLUSIVE}, kind
+
+
+# Intervals that hold together
+
+
+@pytest.mark.parametrize("count", [1, 2, 10, 900])
+def test_intervals_widen_as_the_quantiles_of_a_normal_law(count):
+    expected = norm.ppf(1 - 0.025 / count) / norm.ppf(0.975)
+    assert claims.widening(count) == pytest.approx(expected, rel=1e-12)
+
+
+def test_only_numbers_with_chance_count():
+    a, b = at_end("a", 1.0, 0.0, 3.0), [at_end("b", 5.0, eta=k) for k in range(9)]
+    assert judge(*ORDER, a, *b).ours == "at most 1 [0, 3] against 5"
+    wide = claims.widening(2)
+    two = judge(*ORDER, a, at_end("b", 5.0, 4.0, 6.0)).ours
+    assert two.startswith(f"at most 1 [{1 - wide:.4g}, {1 + 2 * wide:.4g}]")
+
+
+@pytest.mark.parametrize(
+    ("check", "wrong"),
+    # At the edge of the rule: what is true is on one side, what the numbers say on either.
+    [(BOUND, FAILS), (("identity", {"left": A_ALL, "right": B_ALL, "tolerance": 0.0}), FAILS)],
+)
+def test_looking_at_many_numbers_does_not_refute_a_true_claim(check, wrong):
+    """Each number misses its interval in 5 % of cases; of fifty, some do in 92 %."""
+    rng = np.random.default_rng(1)
+    trials, numbers = 150, 50
+    wrongs = 0
+    for _ in range(trials):
+        noise = rng.standard_normal(numbers)
+        estimate = curve("a", *((5 + z, 5 + z - 1.96, 5 + z + 1.96) for z in noise))
+        wrongs += judge(*check, estimate, curve("b", *[(5.0,)] * numbers)).verdict == wrong
+    assert wrongs / trials <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / trials)
+
+
+def test_a_mean_over_iterations_counts_as_one_number():
+    runs = [curve("a", (1.0, 0.5, 2.0), (3.0, 2.5, 4.0))]
+    check = ("value", {"quantity": {**A_ALL, "reduce": "mean"}, "printed": 0, "tolerance": 9})
+    assert judge(*check, *runs).ours == "2 [1.5, 3]"
+
+
+@pytest.mark.parametrize(("how", "text"), [("max", "3 [2.5, 4]"), ("min", "1 [0.5, 3.9]")])
+def test_an_extreme_lies_between_the_extremes_of_both_ends(how, text):
+    """Not in the interval of the number that happens to be largest."""
+    table = curve(
+        "a", (1.0, 0.5, 3.9), (3.0, 2.5, 4.0), (2.0, 2.0, 9.0) if how == "min" else (1.0,)
+    )
+    quantity = build(Quantity, {**A_ALL, "reduce": how}, "q")
+    rows = claims._table(quantity, [table])
+    numbers = claims._numbers(quantity, [table], rows, 1.0)
+    assert numbers.pick(0) == text
+
+
+# What cannot be judged
+
+
+@pytest.mark.parametrize(
+    ("options", "rows", "why"),
+    [
+        ({}, [], "a/run has no m"),
+        ({"agents": [0, 3]}, [(10, 0, "m", 1.0)], "a/run has no m of agent 3"),
+        ({"at": [5, 10]}, [(10, 0, "m", 1.0)], "a/run has no m at iteration 5"),
+        ({}, [(10, 0, "m", NAN)], "m of a/run is not a number"),
+        ({"metric": "misclassified_q25"}, [(10, 0, "misclassified_q25", 9.0)], "without an int"),
+        ({"metric": "w2"}, [(10, 0, "w2", 0.1)], "w2 of a/run is an estimate without an interval"),
+        ({"metric": "accuracy_sd"}, [(10, 0, "accuracy_sd", 0.1)], "without an interval"),
+    ],
+)
+def test_not_run_says_why(options, rows, why):
+    check = {"quantity": {**A, **options}, "printed": 1.0, "tolerance": 10.0}
+    found = judge("value", check, run("a", *rows))
+    assert found.verdict == NOT_RUN and why in found.ours
+
+
+def test_without_runs():
+    assert judge(*VALUE) == claims.Judgement(NOT_RUN, "no run of a in this reading")
+
+
+def test_one_chain_says_nothing_of_the_spread_over_chains():
+    check = {"quantity": {**A, "metric": "accuracy_mean"}, "printed": 1.0, "tolerance": 0.5}
+    one = run("a", (10, 0, "accuracy_mean", 1.0, 1.0, 1.0), chains=1)
+    assert judge("value", check, one).verdict == INCONCLUSIVE
+    many = run("a", (10, 0, "accuracy_mean", 1.0, 1.0, 1.0), chains=20)
+    assert judge("value", check, many).verdict == HOLDS
+    images = run("a", (10, 0, "accuracy_mean", 1.0, 0.9, 1.05), chains=1)
+    assert judge("value", check, images).verdict == HOLDS
+
+
+@pytest.mark.parametrize(
+    ("check", "runs", "why"),
+    [
+        (RISING, [*ends((1.0,)), *ends((2.0,))], "one number for each of several values of eta"),
+        (RISING, ends((1.0,)), "one number for each of several values of eta"),
+        (RISING, [at_end("a", 1.0, eta="ring"), at_end("a", 2.0, eta="star")], "eta is no number"),
+        (ROOT, ends((1.0,)), "more than one value of eta"),
+        (ROOT, ends((1.0,), (0.0,)), "positive numbers"),
+    ],
+)
+def test_axes_that_cannot_be_judged(check, runs, why):
+    found = judge(*check, *runs)
+    assert found.verdict == NOT_RUN and why in found.ours
+
+
+def test_numbers_are_paired_by_agent_and_iteration_however_the_tables_are_ordered():
+    by_agent = [(k, agent, "m", 10.0 * agent + k) for agent in (0, 1) for k in (0, 1)]
+    by_iteration = [(k, agent, "m", 10.0 * agent + k) for k in (0, 1) for agent in (0, 1)]
+    check = ("identity", {"left": A_ALL, "right": B_ALL, "tolerance": 0.0})
+    assert judge(*check, run("a", *by_agent), run("b", *by_iteration)).verdict == HOLDS
+
+
+def test_scale():
+    check = {"quantity": {**A, "scale": 100}, "printed": 95.0, "tolerance": 1.0}
+    assert judge("value", check, at_end("a", 0.95, 0.945, 0.955)) == claims.Judgement(
+        HOLDS, "95 [94.5, 95.5]"
+    )
+
+
+# Claims as files state them
+
+CLAIM = {
+    "where": "Fig 1",
+    "says": "it is so",
+    "kind": "value",
+    "readings": ["published"],
+    "reason": "none",
+    "check": {"quantity": A, "printed": 1.0, "tolerance": 0.1},
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"kind": "values"}, "'values' is not allowed; did you mean 'value'"),
+        ({"check": {"quantity": A, "printed": 1.0}}, "'tolerance' is missing"),
+        ({"check": {"quantity": {**A, "metrics": 1}}}, "quantity.metrics: unknown key"),
+        (
+            {"kind": "sooner", "check": {"first": A_ALL, "later": B, "threshold": 1.0}},
+            "check.later: to find when it arrives the whole curve is needed; set at: all",
+        ),
+    ],
+)
+def test_mistakes_are_told(change, message):
+    with pytest.raises(ConcordError, match=r"x\.yaml: claims\.c") as caught:
+        claims.parse({**CLAIM, **change}, "x.yaml: claims.c")
+    assert message in str(caught.value)
