@@ -31,14 +31,14 @@ def run(experiment: str, *rows: tuple[Any, ...], chains: int = 1000, **labels: A
     )
 
 
-def at_end(experiment: str, *numbers: float, metric: str = "m", **labels: Any) -> Measured:
+def at_end(experiment: str, *numbers: float, metric: str = "w2_exact", **labels: Any) -> Measured:
     """Return a run with one number, value[, lo, hi], of agent 0 at iteration 10."""
     return run(experiment, (10, 0, metric, *numbers), **labels)
 
 
 def curve(experiment: str, *numbers: tuple[float, ...]) -> Measured:
     """Return a run with a number of agent 0 at iterations 0, 1, 2, ..."""
-    return run(experiment, *((k, 0, "m", *number) for k, number in enumerate(numbers)))
+    return run(experiment, *((k, 0, "w2_exact", *number) for k, number in enumerate(numbers)))
 
 
 def judge(kind: str, options: dict[str, Any], *runs: Measured) -> claims.Judgement:
@@ -50,7 +50,7 @@ def judge(kind: str, options: dict[str, Any], *runs: Measured) -> claims.Judgeme
     return claims.judge(check, source)
 
 
-A, B = {"experiment": "a", "metric": "m"}, {"experiment": "b", "metric": "m"}
+A, B = {"experiment": "a", "metric": "w2_exact"}, {"experiment": "b", "metric": "w2_exact"}
 A_ALL, B_ALL = {**A, "at": "all"}, {**B, "at": "all"}
 
 VALUE = ("value", {"quantity": A, "printed": 1.0, "tolerance": 0.1})
@@ -65,11 +65,12 @@ BOUND = ("bound", {"quantity": A_ALL, "bound": B_ALL})
 SAME = ("identity", {"left": A, "right": B, "tolerance": 0.1})
 SPREAD = ("spread", {"quantity": A, "tolerance": 0.5})
 PERCENT = ("spread", {"quantity": A, "tolerance": 0.05, "relative": True})
+LOOSE = ("spread", {"quantity": A, "tolerance": 0.42, "relative": True})
 MET = ("condition", {"quantity": A})
 SOONER = ("sooner", {"first": A_ALL, "later": B_ALL, "threshold": 1.0})
 
 
-def ends(*numbers: tuple[float, ...], metric: str = "m") -> list[Measured]:
+def ends(*numbers: tuple[float, ...], metric: str = "w2_exact") -> list[Measured]:
     """Return runs of experiment a over the axis eta = 1, 4, 16, ... with one number each."""
     return [at_end("a", *number, metric=metric, eta=4**i) for i, number in enumerate(numbers)]
 
@@ -131,6 +132,8 @@ CASES = [
     (PERCENT, ends((100.0,), (104.0,)), HOLDS),
     (PERCENT, ends((100.0,), (106.0,)), FAILS),
     (PERCENT, ends((100.0, 98.0, 102.0), (104.0,)), INCONCLUSIVE),
+    (PERCENT, ends((INF, INF, INF), (INF, INF, INF)), FAILS),
+    (LOOSE, ends((100.0,), (140.0, 130.0, 150.0)), INCONCLUSIVE),  # 50 is 40 to 43 % of the mean
     (MET, ends((1.0,), (1.0,)), HOLDS),
     (MET, ends((1.0,), (0.0,)), FAILS),
     (MET, ends((1.0,), (0.5, 0.0, 1.0)), INCONCLUSIVE),
@@ -181,7 +184,7 @@ def test_only_numbers_with_chance_count():
 def test_looking_at_many_numbers_does_not_refute_a_true_claim(check, wrong):
     """Each number misses its interval in 5 % of cases; of fifty, some do in 92 %."""
     rng = np.random.default_rng(1)
-    trials, numbers = 150, 50
+    trials, numbers = 100, 50
     wrongs = 0
     for _ in range(trials):
         noise = rng.standard_normal(numbers)
@@ -214,13 +217,13 @@ def test_an_extreme_lies_between_the_extremes_of_both_ends(how, text):
 @pytest.mark.parametrize(
     ("options", "rows", "why"),
     [
-        ({}, [], "a/run has no m"),
-        ({"agents": [0, 3]}, [(10, 0, "m", 1.0)], "a/run has no m of agent 3"),
-        ({"at": [5, 10]}, [(10, 0, "m", 1.0)], "a/run has no m at iteration 5"),
-        ({}, [(10, 0, "m", NAN)], "m of a/run is not a number"),
-        ({"metric": "misclassified_q25"}, [(10, 0, "misclassified_q25", 9.0)], "without an int"),
-        ({"metric": "w2"}, [(10, 0, "w2", 0.1)], "w2 of a/run is an estimate without an interval"),
-        ({"metric": "accuracy_sd"}, [(10, 0, "accuracy_sd", 0.1)], "without an interval"),
+        ({}, [], "a/run has no w2_exact"),
+        ({"agents": [0, 3]}, [(10, 0, "w2_exact", 1.0)], "a/run has no w2_exact of agent 3"),
+        ({"at": [5, 10]}, [(10, 0, "w2_exact", 1.0)], "a/run has no w2_exact at iteration 5"),
+        ({}, [(10, 0, "w2_exact", NAN)], "w2_exact of a/run is not a number"),
+        ({"metric": "misclassified_q25"}, [(10, 0, "misclassified_q25", 9.0)], "has no interval"),
+        ({"metric": "w2"}, [(10, 0, "w2", 0.1)], "w2 of a/run has no interval"),
+        ({"metric": "accuracy_sd"}, [(10, 0, "accuracy_sd", 0.1)], "has no interval"),
     ],
 )
 def test_not_run_says_why(options, rows, why):
@@ -259,8 +262,8 @@ def test_axes_that_cannot_be_judged(check, runs, why):
 
 
 def test_numbers_are_paired_by_agent_and_iteration_however_the_tables_are_ordered():
-    by_agent = [(k, agent, "m", 10.0 * agent + k) for agent in (0, 1) for k in (0, 1)]
-    by_iteration = [(k, agent, "m", 10.0 * agent + k) for k in (0, 1) for agent in (0, 1)]
+    by_agent = [(k, agent, "w2_exact", 10.0 * agent + k) for agent in (0, 1) for k in (0, 1)]
+    by_iteration = [(k, agent, "w2_exact", 10.0 * agent + k) for k in (0, 1) for agent in (0, 1)]
     check = ("identity", {"left": A_ALL, "right": B_ALL, "tolerance": 0.0})
     assert judge(*check, run("a", *by_agent), run("b", *by_iteration)).verdict == HOLDS
 

@@ -16,9 +16,9 @@ do). Either verdict, ``holds`` or ``does not hold``, is then wrong with probabil
 however many agents and iterations the check looks at.
 
 What is infinite is a result (the law of a diverged run): it is above every number, below none, and
-equal to nothing. What is estimated without an interval decides nothing and is refused, as is a
-value that is not a number. Chance is that of the samplers: numbers said to involve none are exact
-for the data that the seed drew.
+equal to nothing. A number without an interval is refused unless its metric is one of ``EXACT``, and
+so is a value that is not a number. Chance is that of the samplers: numbers that it does not enter
+are exact for the data that the seed drew.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ HOLDS, FAILS, INCONCLUSIVE, NOT_RUN = "holds", "does not hold", "inconclusive", 
 VERDICTS = (HOLDS, FAILS, INCONCLUSIVE, NOT_RUN)
 LEVEL = 0.95
 
-# Metrics that chance enters even where their table gives no interval.
-ESTIMATES = (
-    *("w2", "w2_floor", "consensus_error", "misclassified_*", "accuracy*", "confidence_*"),
-    *("confusion_*", "probability_*", "example_*", "diverged", "diverged_first"),
+# Metrics that no chance enters. Any other needs an interval to decide anything.
+EXACT = (
+    *("w2_exact*", "law_*", "posterior_mean", "posterior_sd", "stationary_*", "spectral_radius"),
+    *("theorem*", "lemma*", "stable.*", "used.*", "vectors_sent", "bytes_sent"),
 )
 
 
@@ -183,8 +183,11 @@ def _rows(quantity: Quantity, run: Measured) -> pandas.DataFrame:
     if rows["value"].isna().any():
         raise Missing(f"{quantity.metric} of {run.name} is not a number")
     chance = rows["lo"].notna() | rows["hi"].notna()
-    if not chance.all() and any(fnmatchcase(quantity.metric, name) for name in ESTIMATES):
-        raise Missing(f"{quantity.metric} of {run.name} is an estimate without an interval")
+    if not chance.all() and not any(fnmatchcase(quantity.metric, name) for name in EXACT):
+        raise Missing(
+            f"{quantity.metric} of {run.name} has no interval, and is none of the metrics that no "
+            "chance enters (claims.EXACT)"
+        )
     lo = rows["lo"].where(chance, rows["value"]).fillna(-math.inf)
     hi = rows["hi"].where(chance, rows["value"]).fillna(math.inf)
     if run.run.get("chains") == 1:
