@@ -447,8 +447,9 @@ class Spread:
             ends = np.abs([ours.lo.mean(), ours.hi.mean()])
             straddles = ours.lo.mean() < 0 < ours.hi.mean()
             least, most = least * (0 if straddles else ends.min()), most * ends.max()
-        sure = _minus(ours.hi.max(), ours.lo.min()) <= least
-        refuted = _minus(ours.lo.max(), ours.hi.min()) > most or np.isposinf(ours.lo).any()
+        infinite = np.isposinf(ours.lo).any()
+        sure = _minus(ours.hi.max(), ours.lo.min()) <= least and not infinite
+        refuted = _minus(ours.lo.max(), ours.hi.min()) > most or infinite
         low, high = ours.pick(int(ours.value.argmin())), ours.pick(int(ours.value.argmax()))
         return Judgement(_decide(sure, refuted), f"from {low} to {high}")
 
