@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+LISTED = 20  # options that a message names
+
 
 class ConcordError(Exception):
     """A user's mistake, told in one sentence: the rule, the value received, the remedy.
@@ -14,12 +16,15 @@ class ConcordError(Exception):
 
 
 def nearest(word: object, options: Iterable[str]) -> str:
-    """Return a remedy: the option most like ``word`` if one is close, else all options."""
+    """Return a remedy: the option most like ``word`` if one is close, else the options."""
     names = sorted(options)
     close = difflib.get_close_matches(str(word), names, n=1, cutoff=0.6)
     if close:
         return f"did you mean {close[0]!r}?"
-    return "choose one of " + ", ".join(names) if names else "there is none to choose"
+    if not names:
+        return "there is none to choose"
+    more = f", ... ({len(names)} in all)" if len(names) > LISTED else ""
+    return "choose one of " + ", ".join(names[:LISTED]) + more
 
 
 def short(value: object) -> str:
