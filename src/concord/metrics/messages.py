@@ -6,16 +6,24 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.metrics import Measurement, Row
+from concord.metrics import Measurement, Row, mean_interval
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield what each agent has sent so far (mean over chains)."""
+    """Yield what each agent has sent so far, and the whole network.
+
+    Where chains differ: mean over chains with a normal interval.
+    """
     sent = m.trace["vectors_sent"]
-    if sent.ndim == 3:
-        sent = sent.mean(axis=0)
+    sent = (sent if sent.ndim == 3 else sent[None]).astype(float)
     width = m.problem.dim * np.dtype(getattr(m.problem, "dtype", np.float64)).itemsize
-    for column, agent in enumerate(m.agents):
+    columns = [(agent, sent[:, :, column]) for column, agent in enumerate(m.agents)]
+    if len(m.agents) == m.problem.agents:
+        columns.append(("network", sent.sum(axis=2)))
+    for agent, values in columns:
+        mean, lo, hi = mean_interval(values)
         for row, k in enumerate(m.trace.draw):
-            yield k, agent, "vectors_sent", sent[row, column], None, None
-            yield k, agent, "bytes_sent", width * sent[row, column], None, None
+            ends = (lo[row], hi[row]) if len(values) > 1 else (None, None)
+            for name, factor in (("vectors_sent", 1), ("bytes_sent", width)):
+                scaled = (None if end is None else factor * end for end in ends)
+                yield k, agent, name, factor * mean[row], *scaled

@@ -1,0 +1,217 @@
+"""Curves of any metric over iterations, updates or bytes sent.
+
+Drawn from rows of ``metric``, with its interval (from lo to hi) or one standard deviation over
+chains (another metric) as a band. Over bytes, x is ``bytes_sent`` of the whole network at the same
+iteration, so that samplers are compared at equal communication.
+
+What a researcher writes in a paper's YAML (Bhar et al., Figs 2 and 3)::
+
+    metric: accuracy_mean
+    band: accuracy_sd
+    lines: agent
+    agents: [0, 1, 2, 3, 4, 5]
+
+    metric: accuracy_after_mean
+    band: accuracy_after_sd
+    lines: training
+    agents: [5]
+    xlabel: updates of agent 5
+
+and for a comparison at equal communication::
+
+    metric: w1_marginal_window
+    lines: training
+    agents: [network]
+    x: bytes_sent
+    floor: w1_marginal_floor
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import EngFormatter
+
+from concord.errors import ConcordError
+from concord.figures import _common, data, style
+from concord.figures.data import Measured, Series
+from concord.parameters import param
+
+KIND = "metric_curves"
+
+
+@dataclass(frozen=True)
+class Params:
+    """Options of a figure of metric curves; see the module's text for examples."""
+
+    metric: str = param("metric on the y axis")
+    lines: str = param("'agent', or the label that colors tell apart", default="agent")
+    agents: tuple[int | str, ...] = param(
+        "agents drawn: indices, average or network; several only where lines is agent",
+        default=("network",),
+    )
+    columns: str | None = param("label with one column of panels per value", default=None)
+    select: dict | None = param(
+        "runs drawn: {label: value or [values]}; a list sets the order", default=None
+    )
+    x: str = param(
+        "the metric's iteration (or what it counts instead), or bytes sent by the whole network",
+        default="iteration",
+        choices=("iteration", "bytes_sent"),
+    )
+    band: str = param(
+        "interval (lo to hi), none, or the metric that holds the standard deviation over chains",
+        default="interval",
+    )
+    floor: str | None = param("metric drawn as a dashed line, of the network", default=None)
+    xscale: str = param("scale of x", default="linear", choices=("linear", "log"))
+    yscale: str = param("scale of y", default="linear", choices=("linear", "log"))
+    xlim: tuple[float | None, ...] | None = param("[low, high] of x", default=None)
+    ylim: tuple[float | None, ...] | None = param("[low, high] of y", default=None)
+    xlabel: str | None = param("text below the x axis", default=None)
+    ylabel: str | None = param("text beside the y axis; none: the metric's name", default=None)
+    width: str = param(
+        "column (3.4 in), full (7 in), or auto: full for panels side by side",
+        default="auto",
+        choices=("auto", "column", "full"),
+    )
+    names: dict | None = param("other texts for values, or symbols for labels", default=None)
+
+
+@dataclass(frozen=True)
+class _Line:
+    run: Measured
+    agent: int | str
+    look: style.Look
+    label: str
+
+
+@style.styled
+def draw(params: Params, runs: Sequence[Measured]) -> Figure:
+    """Draw the figure.
+
+    Raises
+    ------
+    ConcordError
+        If a run lacks the metric or an agent, or if two runs would be one line.
+    """
+    if params.lines != "agent" and len(params.agents) != 1:
+        raise ConcordError(
+            f"figure {KIND}: agents: {list(params.agents)} with lines: {params.lines}; "
+            "draw one agent, or lines: agent"
+        )
+    chosen = data.select(runs, params.select, KIND)
+    cells = _common.cross(chosen, None, params.columns, params.names, KIND)
+    figure, axes = _common.axes_of(cells, "all", params.width, 2.1)
+    lines = [_lines(cell, chosen, params) for cell in cells]
+    for panel, own in zip(axes, lines, strict=True):
+        panel.set_xscale(params.xscale)
+        panel.set_yscale(params.yscale)
+        for order, line in enumerate(own):
+            _draw_line(panel, line, params, order, len(own))
+        if params.floor and own:
+            floor = data.series(own[0].run, params.floor, "network", KIND)
+            panel.axhline(floor.value[-1], **_FLOOR)
+        panel.margins(x=0.02)
+        panel.set_xlim(*_common.limits(params.xlim, f"figure {KIND}: xlim"))
+        panel.set_ylim(*_common.limits(params.ylim, f"figure {KIND}: ylim"))
+        if params.yscale == "log":
+            style.plain_log_axis(panel)
+        if params.x == "bytes_sent":
+            panel.xaxis.set_major_formatter(EngFormatter(unit="B", sep=" "))
+    default = {"iteration": "iteration $k$", "bytes_sent": "sent by the whole network"}[params.x]
+    ylabel = params.ylabel or params.metric.replace("_", " ")
+    _common.label(cells, axes, "all", params.xlabel or default, ylabel)
+    style.legend_of(figure, _handles(params, [line for own in lines for line in own]))
+    return figure
+
+
+def _lines(cell: _common.Cell, scope: Sequence[Measured], params: Params) -> list[_Line]:
+    if params.lines == "agent":
+        run = data.only(cell.runs, f"panel {cell.title!r}", KIND)
+        looks = style.looks("agent", params.agents)
+        return [
+            _Line(run, agent, look, style.name("agent", agent, params.names))
+            for agent, look in zip(params.agents, looks, strict=True)
+        ]
+    values = data.distinct(scope, params.lines)
+    looks = style.looks(params.lines, values)
+    found = []
+    for value, look in zip(values, looks, strict=True):
+        mine = [m for m in cell.runs if data.same(data.lookup(m.run, params.lines), value)]
+        if mine:
+            run = data.only(mine, f"line {params.lines} = {value}", KIND)
+            label = style.name(params.lines, value, params.names)
+            found.append(_Line(run, params.agents[0], look, label))
+    return found
+
+
+def _draw_line(axes: Axes, line: _Line, params: Params, order: int, lines: int) -> None:
+    series = data.series(line.run, params.metric, line.agent, KIND)
+    x = _abscissa(line.run, series, params)
+    shown = np.isfinite(series.value) & ((x > 0) | (params.xscale == "linear"))
+    if not shown.any():
+        return
+    lo, hi = series.lo, series.hi
+    if params.band not in ("interval", "none"):
+        sd = data.series(line.run, params.band, line.agent, KIND).value
+        lo, hi = series.value - sd, series.value + sd
+    if params.band != "none" and np.isfinite(lo).any():
+        axes.fill_between(
+            x[shown], lo[shown], hi[shown], color=line.look.color, **_BAND, zorder=1.5
+        )
+    axes.plot(
+        x[shown],
+        series.value[shown],
+        color=line.look.color,
+        marker=line.look.marker,
+        linewidth=1.3 if lines < 5 else 0.9,
+        # At equal distances on the page, and staggered: lines that coincide hide no markers.
+        markevery=(0.03 + 0.15 * order / lines, 0.15),
+        markeredgecolor="white",
+        markeredgewidth=0.4,
+        label=line.label,
+        zorder=2,
+    )
+
+
+def _abscissa(run: Measured, series: Series, params: Params) -> np.ndarray:
+    if params.x == "iteration":
+        return series.iteration
+    sent = data.series(run, "bytes_sent", "network", KIND, "messages")
+    return np.interp(series.iteration, sent.iteration, sent.value)
+
+
+_BAND: dict[str, Any] = {"alpha": 0.2, "linewidth": 0}
+_FLOOR: dict[str, Any] = {"color": "#555555", "linewidth": 0.8, "linestyle": (0, (6, 3))}
+
+
+def _handles(params: Params, lines: Sequence[_Line]) -> list[Artist]:
+    own = {
+        line.label: Line2D(
+            [],
+            [],
+            color=line.look.color,
+            marker=line.look.marker,
+            markeredgecolor="white",
+            markeredgewidth=0.4,
+            label=line.label,
+        )
+        for line in lines
+    }
+    handles: list[Artist] = list(own.values())
+    if params.band == "interval":
+        handles.append(Patch(color=style.GRAY, **_BAND, label="95 % interval"))
+    elif params.band != "none":
+        handles.append(Patch(color=style.GRAY, **_BAND, label="± 1 sd over chains"))
+    if params.floor:
+        handles.append(Line2D([], [], **_FLOOR, label="floor of exact draws"))
+    return handles

@@ -1,0 +1,135 @@
+"""Posteriors of two parameters: a map of each agent's draws under contours of the exact density.
+
+Drawn from the metric family ``posterior_density``; the first panel is the exact posterior. The
+contours enclose the stated parts of the exact posterior's mass.
+
+What a researcher writes in a paper's YAML (Bhar et al., Fig 1)::
+
+    agents: [0, 1, 2, 3, 4]
+    distance: w1_marginal
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from concord.errors import ConcordError
+from concord.figures import _common, data, style
+from concord.figures.data import Measured
+from concord.parameters import param
+
+KIND = "posterior_maps"
+EXACT = "posterior"
+
+
+@dataclass(frozen=True)
+class Params:
+    """Options of a figure of posterior maps."""
+
+    agents: tuple[int, ...] | None = param("agents with a panel; none: all", default=None)
+    select: dict | None = param("the run drawn: {label: value}", default=None)
+    mass: tuple[float, ...] = param(
+        "parts of the exact posterior's mass that contours enclose", default=(0.5, 0.8, 0.95)
+    )
+    distance: str | None = param("metric written in each agent's panel", default=None)
+    symbol: str = param("how that metric is called there", default="$W_1$")
+    axes: tuple[str, ...] = param(
+        "names of the two parameters", default=(r"$\theta_1$", r"$\theta_2$")
+    )
+
+
+@style.styled
+def draw(params: Params, runs: Sequence[Measured]) -> Figure:
+    """Draw the figure.
+
+    Raises
+    ------
+    ConcordError
+        If the run lacks ``density`` or an agent, or there is more than one run.
+    """
+    run = data.only(data.select(runs, params.select, KIND), "the figure", KIND)
+    table = run.metrics[(run.metrics["metric"] == "density").to_numpy()]
+    if len(params.axes) != 2:
+        raise ConcordError(f"figure {KIND}: axes: {list(params.axes)} does not name two parameters")
+    agents = params.agents
+    if agents is None:
+        agents = tuple(int(a) for a in dict.fromkeys(table["agent"]) if a != EXACT)
+    shown: list[int | str] = [EXACT, *agents]
+    places = _common.wrap(len(shown))
+    cells = [
+        _common.Cell(_title(run, agent, params), [run], *place)
+        for agent, place in zip(shown, places, strict=True)
+    ]
+    figure, panels = _common.axes_of(cells, "all", "full", 1.95)
+    edges = [_edges(run, axis) for axis in range(2)]
+    shape = tuple(len(edge) - 1 for edge in edges)
+    exact = data.series(run, "density", EXACT, KIND, "posterior_density").value.reshape(shape)
+    levels = _levels(exact, params.mass)
+    for agent, axes in zip(shown, panels, strict=True):
+        density = data.series(run, "density", agent, KIND, "posterior_density").value
+        _map(axes, edges, density.reshape(shape), exact, levels)
+    _common.label(cells, panels, "all", params.axes[0], params.axes[1])
+    parts = ", ".join(f"{100 * part:g}" for part in params.mass)
+    style.legend_of(
+        figure,
+        [
+            Line2D(
+                [],
+                [],
+                color=style.VERMILLION,
+                linewidth=_LINE,
+                label=f"contours around {parts} % of the exact posterior",
+            ),
+        ],
+    )
+    return figure
+
+
+def _title(run: Measured, agent: int | str, params: Params) -> str:
+    if agent == EXACT:
+        return "exact posterior"
+    text = style.name("agent", agent)
+    if params.distance is None:
+        return text
+    distance = data.series(run, params.distance, agent, KIND)
+    value, lo, hi = distance.value[-1], distance.lo[-1], distance.hi[-1]
+    spread = f" ± {(hi - lo) / 2:.2g}" if np.isfinite(lo) else ""
+    return f"{text}, {params.symbol} = {value:.3g}{spread}"
+
+
+def _edges(run: Measured, axis: int) -> np.ndarray:
+    cells = data.series(run, f"cell_{axis}", "network", KIND, "posterior_density")
+    return np.append(cells.lo, cells.hi[-1])
+
+
+def _levels(density: np.ndarray, mass: Sequence[float]) -> list[float]:
+    """Return the densities whose upper level sets hold the given parts of the mass."""
+    falling = np.sort(density, axis=None)[::-1]
+    held = np.cumsum(falling) / falling.sum()
+    return sorted({float(falling[np.searchsorted(held, part)]) for part in mass})
+
+
+_LINE = 0.8
+_MAP = LinearSegmentedColormap.from_list("density", ["#ffffff", "#9ecae1", style.BLUE, "#08306b"])
+
+
+def _map(
+    axes: Axes,
+    edges: Sequence[np.ndarray],
+    density: np.ndarray,
+    exact: np.ndarray,
+    levels: Sequence[float],
+) -> None:
+    axes.pcolormesh(
+        edges[0], edges[1], density.T, cmap=_MAP, vmin=0, vmax=1.05 * exact.max(), rasterized=True
+    )
+    centers = [0.5 * (edge[1:] + edge[:-1]) for edge in edges]
+    axes.contour(*centers, exact.T, levels=levels, colors=style.VERMILLION, linewidths=_LINE)
+    axes.grid(False)

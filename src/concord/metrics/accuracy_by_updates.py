@@ -1,0 +1,33 @@
+"""Accuracy against the number of an agent's own updates instead of ticks of a common clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from concord.metrics import Measurement, Row, mean_interval
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield accuracy_after_mean and accuracy_after_sd; the column iteration counts updates.
+
+    A chain's accuracy after u updates of an agent is the one at the first recorded iteration with
+    at least u. Counts end where a chain has no more, so that every number is of all chains.
+    """
+    accuracy = m.trace["accuracy"]
+    chains, _, agents = accuracy.shape
+    if "activations" in m.trace:
+        updates = m.trace["activations"]
+    else:
+        updates = np.broadcast_to(m.trace.draw[None, :, None], accuracy.shape)
+    for column in range(agents):
+        end = int(updates[:, -1, column].min())
+        counts = np.unique(np.linspace(0, end, min(end, 200) + 1).astype(int))
+        first = [np.searchsorted(updates[c, :, column], counts) for c in range(chains)]
+        values = np.stack([accuracy[c, first[c], column] for c in range(chains)])
+        mean, lo, hi = mean_interval(values)
+        sd = values.std(axis=0, ddof=min(1, chains - 1))
+        for row, count in enumerate(counts):
+            yield count, m.agents[column], "accuracy_after_mean", mean[row], lo[row], hi[row]
+            yield count, m.agents[column], "accuracy_after_sd", sd[row], None, None

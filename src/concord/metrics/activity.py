@@ -1,0 +1,36 @@
+"""How often agents were active and how often they communicated, over the whole run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from concord.metrics import Measurement, Row, mean_interval
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield per agent the mean over chains, with a normal interval.
+
+    activations: ticks at which the agent moved, and activation_rate, the part of all ticks.
+    triggers: vectors the agent sent, and trigger_rate, the number per activation. Where a sampler
+    moves all agents at every step, activations are the steps.
+    """
+    steps = int(m.trace.draw[-1])
+    sent = m.trace["vectors_sent"]
+    sent = (sent if sent.ndim == 3 else sent[None])[:, -1].astype(float)
+    active = np.full_like(sent, steps)
+    if "activations" in m.trace:
+        active = m.trace["activations"][:, -1].astype(float)
+    values = {
+        "activations": active,
+        "activation_rate": active / steps,
+        "triggers": sent,
+        "trigger_rate": sent / np.maximum(active, 1),
+    }
+    for name, each in values.items():
+        mean, lo, hi = mean_interval(each)
+        varies = len(each) > 1 and bool(each.std(axis=0).any())
+        for column, agent in enumerate(m.agents):
+            ends = (lo[column], hi[column]) if varies else (None, None)
+            yield steps, agent, name, mean[column], *ends

@@ -1,0 +1,95 @@
+"""W1 between the draws of each parameter and its exact marginal posterior.
+
+bhar2023 compares posteriors by a distance of empirical distribution functions, which is
+one-dimensional; this is that distance for each parameter, from all recorded draws beyond burn-in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from concord.grid import Grid
+from concord.metrics import (
+    REPLICATES,
+    Measurement,
+    Row,
+    mean_interval,
+    percentile_interval,
+)
+from concord.transport import kept, marginal_w1, reference
+
+WINDOWS = 24
+FLOORS = 50
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield distances at the last iteration per agent, and of the network over time.
+
+    w1_marginal_<d>: of parameter d, w1_marginal: mean over parameters; both of the draws of one
+    chain, mean over chains with a normal interval, and w1_marginal_min and _max the extremes.
+    w1_marginal_pooled: of the draws of all chains together, with a bootstrap interval over chains.
+    w1_marginal_floor: what as many independent exact draws as one chain records show.
+    w1_marginal_window: of the draws recorded in (k/2, k], mean over agents, parameters and chains.
+    """
+    exact = reference(m.problem, "marginal_distance")
+    last = int(m.trace.draw[-1])
+    x = m.trace["x"].transpose(3, 0, 2, 1)  # (dim, chain, agent, draw)
+    rows = kept(m.trace.draw)
+    late = x[..., rows]
+    each = np.stack([marginal_w1(late[d], exact, d) for d in range(2)])
+    for name, values in (*((f"_{d}", each[d]) for d in range(2)), ("", each.mean(axis=0))):
+        mean, lo, hi = mean_interval(values)
+        for column, agent in enumerate(m.agents):
+            yield last, agent, f"w1_marginal{name}", mean[column], lo[column], hi[column]
+    for column, agent in enumerate(m.agents):
+        values = each.mean(axis=0)[:, column]
+        yield last, agent, "w1_marginal_min", values.min(), None, None
+        yield last, agent, "w1_marginal_max", values.max(), None, None
+    yield from _pooled(m, late, exact, last)
+    yield last, "network", "w1_marginal_floor", *_floor(m, exact, len(rows))
+    yield from _windows(m, x, exact)
+
+
+def _pooled(m: Measurement, late: np.ndarray, exact: Grid, last: int) -> Iterator[Row]:
+    # A bootstrap over chains of quantile differences: quantiles of a mixture have no shortcut, so
+    # resampled distances use 200 draws of every chain.
+    chains, draws = late.shape[1], late.shape[3]
+    some = late[..., :: max(1, draws // 200)]
+    chosen = m.stream("pooled").integers(0, chains, size=(REPLICATES, chains))
+    for column, agent in enumerate(m.agents):
+        value = np.mean([_one(late[d, :, column], exact, d) for d in range(2)])
+        resampled = [
+            np.mean([_one(some[d, pick, column], exact, d) for d in range(2)]) for pick in chosen
+        ]
+        ends = percentile_interval(np.array(resampled)) if chains > 1 else (None, None)
+        yield last, agent, "w1_marginal_pooled", float(value), *ends
+
+
+def _one(draws: np.ndarray, exact: Grid, axis: int) -> float:
+    return float(marginal_w1(draws.ravel(), exact, axis))
+
+
+def _floor(m: Measurement, exact: Grid, count: int) -> tuple[float, float, float]:
+    sets = exact.sample(FLOORS * count, m.stream("marginal floor")).reshape(FLOORS, count, 2)
+    values = np.mean(
+        [marginal_w1(sets[..., d], exact, d) for d in range(2)],
+        axis=0,
+    )
+    mean, lo, hi = mean_interval(values)
+    return float(mean), float(lo), float(hi)
+
+
+def _windows(m: Measurement, x: np.ndarray, exact: Grid) -> Iterator[Row]:
+    draw = m.trace.draw
+    wanted = np.geomspace(max(draw[-1] / 100, draw[min(10, len(draw) - 1)], 1), draw[-1], WINDOWS)
+    ends = np.unique(np.searchsorted(draw, wanted - 1e-6).clip(max=len(draw) - 1))
+    for end in ends:
+        inside = np.flatnonzero((draw > draw[end] / 2) & (draw <= draw[end]))
+        values = np.mean(
+            [marginal_w1(x[d][..., inside], exact, d) for d in range(2)],
+            axis=0,
+        ).mean(axis=1)
+        mean, lo, hi = mean_interval(values)
+        yield int(draw[end]), "network", "w1_marginal_window", float(mean), float(lo), float(hi)

@@ -1,0 +1,45 @@
+"""The posterior of two parameters as each agent's draws have it, on a coarse grid.
+
+The column iteration numbers the cells. A cell's number is its row (first parameter) times the
+number of columns plus its column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from concord.metrics import Measurement, Row
+from concord.transport import kept, reference
+
+CELLS = 44
+EXACT = "posterior"
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield densities of cells: of the draws of all chains beyond burn-in, and exact.
+
+    cell_0, cell_1: center of each row and column, with its edges as lo and hi. density: mass over
+    area, per agent, and for the agent "posterior" the exact one.
+    """
+    exact = reference(m.problem, "posterior_density")
+    edges = []
+    for axis in range(2):
+        tails = np.interp([1e-3, 1 - 1e-3], exact.cdf(axis), exact.edges[axis])
+        margin = 0.12 * (tails[1] - tails[0])
+        edges.append(np.linspace(tails[0] - margin, tails[1] + margin, CELLS + 1))
+        for cell, (low, high) in enumerate(zip(edges[axis][:-1], edges[axis][1:], strict=True)):
+            yield cell, "network", f"cell_{axis}", 0.5 * (low + high), low, high
+    area = float(np.prod([edge[1] - edge[0] for edge in edges]))
+    yield from _cells(EXACT, exact.rebinned((edges[0], edges[1])) / area)
+    late = m.trace["x"][:, kept(m.trace.draw)]
+    for column, agent in enumerate(m.agents):
+        draws = late[:, :, column].reshape(-1, 2)
+        count, _, _ = np.histogram2d(draws[:, 0], draws[:, 1], bins=edges)
+        yield from _cells(agent, count / (len(draws) * area))
+
+
+def _cells(agent: str, density: np.ndarray) -> Iterator[Row]:
+    for cell, value in enumerate(density.ravel()):
+        yield cell, agent, "density", value, None, None

@@ -1,0 +1,85 @@
+"""Distances between draws and a posterior on a grid."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.stats
+
+from concord import grid, transport
+from concord.errors import ConcordError
+
+
+def normal(mean=(0.0, 0.0), sd=(1.0, 2.0), cells: int = 800) -> grid.Grid:
+    return grid.from_log_density(
+        lambda a, b: -0.5 * (((a - mean[0]) / sd[0]) ** 2 + ((b - mean[1]) / sd[1]) ** 2),
+        ((-30, 30), (-30, 30)),
+        cells,
+    )
+
+
+def test_grid_of_a_normal_law_has_its_moments_and_distribution_function() -> None:
+    law = normal((0.3, -1.0))
+    mean, cov = law.moments()
+    assert np.allclose(mean, [0.3, -1.0], rtol=0, atol=1e-9)
+    # Cells are counted at their centers, so the midpoint rule is exact to rounding.
+    assert np.allclose(cov, np.diag([1.0, 4.0]), rtol=0, atol=1e-9)
+    exact = scipy.stats.norm(-1.0, 2.0).cdf(law.edges[1])
+    # Cumulated midpoints: error h^2 max|f'| / 24 at most.
+    bound = law.steps[1] ** 2 * 0.25 * 0.5 / 24
+    assert np.abs(law.cdf(1) - exact).max() < 2 * bound
+
+
+def test_shift_and_spread_in_one_dimension() -> None:
+    law = normal()
+    levels = (np.arange(5000) + 0.5) / 5000
+    exact = scipy.stats.norm.ppf(levels)
+    # The quantiles themselves are nearest; each stands for its 1/5000 of the mass.
+    assert transport.marginal_w1(exact, law, 0) < 1e-3
+    assert transport.marginal_w1(exact + 0.7, law, 0) == pytest.approx(0.7, abs=1e-3)
+    spread = 0.5 * np.sqrt(2 / np.pi)  # E|1.5 z - z|
+    assert transport.marginal_w1(1.5 * exact, law, 0) == pytest.approx(spread, rel=5e-3)
+
+
+def test_marginal_distance_of_few_draws_is_the_area_between_the_functions() -> None:
+    law = normal()
+    draws = np.array([[-0.4, 1.1, 0.2], [2.0, 2.0, -1.0]])
+    x = np.linspace(-12, 12, 400_001)
+    for row in draws:
+        empirical = (row[:, None] <= x).mean(axis=0)
+        area = np.abs(empirical - scipy.stats.norm.cdf(x)).sum() * (x[1] - x[0])
+        assert transport.marginal_w1(row, law, 0) == pytest.approx(area, rel=2e-3)
+    both = transport.marginal_w1(draws, law, 0)
+    assert both == pytest.approx([transport.marginal_w1(row, law, 0) for row in draws])
+
+
+def test_exact_distances_between_points() -> None:
+    rng = np.random.default_rng(1)
+    a = rng.standard_normal((40, 2))
+    assert transport.distances(a, a + np.array([3.0, 4.0]), (1, 2)) == pytest.approx([5.0, 5.0])
+    b = rng.standard_normal((40, 2))
+    cost = np.linalg.norm(a[:, None] - b[None], axis=-1)
+    rows, columns = scipy.optimize.linear_sum_assignment(cost)
+    assert transport.distances(a, b, (1,))[0] == pytest.approx(cost[rows, columns].mean())
+    rows, columns = scipy.optimize.linear_sum_assignment(cost**2)
+    expected = np.sqrt((cost[rows, columns] ** 2).mean())
+    assert transport.distances(a, b, (2,))[0] == pytest.approx(expected)
+
+
+def test_burn_in_and_thinning() -> None:
+    iterations = np.arange(0, 1001, 10)
+    rows = transport.kept(iterations)
+    assert iterations[rows][[0, -1]].tolist() == [100, 1000]
+    few = transport.thinned(rows, 9)
+    assert len(few) == 9 and few[-1] == rows[-1]
+    assert np.ptp(np.diff(few)) <= 1
+    assert transport.thinned(rows, 10_000) is rows
+    assert transport.kept(np.array([0])).tolist() == [0]
+
+
+def test_problem_without_a_reference_is_refused() -> None:
+    with pytest.raises(ConcordError, match=r"metric w: SimpleNamespace has no reference"):
+        transport.reference(SimpleNamespace(), "w")
