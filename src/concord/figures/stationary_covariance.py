@@ -1,9 +1,8 @@
 """How wide samplers' stationary laws are, as multiples of the posterior: 1 is right.
 
 Drawn from the metric family ``stationary``: the trace of an agent's covariance (filled) and of the
-network average's (hollow) over the posterior's, with a bar from the narrowest to the widest
-direction. A law that is a point (ratio 0) is an arrow at the left edge, a sampler without a
-stationary law a cross at the right edge.
+network average's (hollow) over the posterior's. A law that is a point (ratio 0) is an arrow at the
+left edge, a sampler without a stationary law a cross at the right edge.
 
 What a researcher writes in a paper's YAML::
 
@@ -104,10 +103,7 @@ def _mark(
     edges: tuple[float, float],
 ) -> None:
     low, high = edges
-    trace, narrow, wide = (
-        float(data.series(run, f"stationary_{name}", agent, KIND, "stationary").value[-1])
-        for name in ("trace", "narrowest", "widest")
-    )
+    trace = float(data.series(run, "stationary_trace", agent, KIND, "stationary").value[-1])
     marker: dict[str, Any] = {"color": color, "markersize": 4.5, "fillstyle": fill, "zorder": 3}
     if not np.isfinite(trace):
         axes.plot([high], [height], marker="x", clip_on=False, **marker)
@@ -115,9 +111,6 @@ def _mark(
     if trace < low:
         axes.plot([low], [height], marker="<", clip_on=False, **marker)
         return
-    axes.plot(
-        np.clip([narrow, wide], low, high), [height] * 2, color=color, linewidth=1.0, zorder=2
-    )
     shape: dict[str, Any] = {"marker": "D" if agent == AVERAGE else "o"}
     if agent == AVERAGE:
         shape["markerfacecolor"] = "white"
@@ -131,7 +124,6 @@ def _handles(params: Params) -> list[Artist]:
     return [
         Line2D([], [], marker="o", **gray, label=style.name("agent", params.agent)),
         Line2D([], [], marker="D", markerfacecolor="white", **gray, label="average"),
-        Line2D([], [], color=style.GRAY, label="narrowest to widest direction"),
-        Line2D([], [], marker="<", **gray, label="a point (or beyond the axis)"),
+        Line2D([], [], marker="<", **gray, label="a point: no spread at all"),
         Line2D([], [], marker="x", **gray, label="no stationary law"),
     ]

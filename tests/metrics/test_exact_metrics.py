@@ -1,0 +1,136 @@
+"""Metrics that rest on the exact law: stationary widths, stable steps, Theorem 3, draws."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from concord import assemble, exact, metrics
+from concord.errors import ConcordError
+from concord.stages import sample
+
+
+def measure(families: list[str], **given) -> dict[tuple[str, str], float]:
+    """Sample a run and return its metrics at the last iteration, by metric and agent."""
+    run = {
+        "paper": "paper",
+        "experiment": "experiment",
+        "run": "run",
+        "labels": {},
+        "seed": 1,
+        "agents": 20,
+        "topology": {"kind": "complete"},
+        "problem": {
+            "kind": "linear_regression",
+            "name": "linear",
+            "points_per_agent": 50,
+            "noise_sd": 4.0,
+            "prior_variance": 10.0,
+            "legacy_seed": 10,
+            **given.pop("problem", {}),
+        },
+        "partition": {"kind": "consecutive"},
+        "sampler": {"kind": "admm", "penalty": 5.0},
+        "initial": {"kind": "normal", "mean": 0.0, "sd": 1.0},
+        "chains": 2,
+        "iterations": 3,
+        "record": {"agents": [0]},
+        "metrics": families,
+        **given,
+    }
+    parts = assemble.assemble(run, "run.yaml")
+    problem = assemble.build_problem(run, parts, Path())
+    measurement = metrics.Measurement(
+        trace=sample.simulate(run, parts, problem),
+        problem=problem,
+        topology=parts.topology,
+        sampler=parts.sampler,
+        sampler_params=parts.sampler_params,
+        initial=parts.initial,
+        iterations=run["iterations"],
+        stream=lambda what: np.random.default_rng(0),
+    )
+    rows = metrics.measure(families, measurement)
+    return {(name, agent): value for k, agent, name, value, *_ in rows if k == run["iterations"]}
+
+
+@pytest.mark.parametrize("order", ["simultaneous", "in_place"])
+def test_the_width_of_d_admms_is_the_limit_of_its_law(order):
+    """On a complete graph of 20 rounding in the conserved duals must not hide the limit."""
+    sampler = {"kind": "admm", "penalty": 5.0, "update_order": order}
+    found = measure(["stationary"], sampler=sampler)
+    run = {"iterations": 4000, "record": {"agents": [0], "at": [4000]}, "sampler": sampler}
+    late = measure(["w2"], **run)
+    for agent in ("0", "average"):
+        assert found["stationary_bias", agent] < 1e-6
+        expected = pytest.approx(late["w2_exact", agent], rel=1e-6)
+        assert found["stationary_w2", agent] == expected
+    assert found["spectral_radius", "network"] < 1
+
+
+def test_widths_lie_between_the_narrowest_and_the_widest_direction():
+    found = measure(["stationary"], sampler={"kind": "de_sgld", "step_size": 0.02})
+    for agent in ("0", "average"):
+        low, middle, high = (
+            found[f"stationary_{name}", agent] for name in ("narrowest", "trace", "widest")
+        )
+        assert 0 < low <= middle <= high
+
+
+def test_an_optimizer_has_no_width():
+    found = measure(["stationary"], sampler={"kind": "admm", "penalty": 5.0, "noise": False})
+    assert found["stationary_trace", "0"] < 1e-12
+    assert found["stationary_bias", "0"] < 1e-6
+
+
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        {"kind": "de_sgld", "step_size": 0.01},
+        {"kind": "d_ula", "step_size": 0.001, "fusion": 0.02, "update_order": "in_place"},
+    ],
+    ids=["de_sgld", "d_ula_in_place"],
+)
+def test_stable_steps_are_where_stability_ends(sampler):
+    found = measure(["stable_step"], sampler=sampler, agents=5)
+    for step in ("step_size", "fusion"):
+        if step not in sampler:
+            continue
+        assert found[f"used.{step}", "network"] == sampler[step]
+        limit = found[f"stable.{step}", "network"]
+        radii = [
+            measure(["stationary"], sampler={**sampler, step: factor * limit}, agents=5)[
+                "spectral_radius", "network"
+            ]
+            for factor in (0.999, 1.001)
+        ]
+        assert radii[0] < 1 < radii[1]
+
+
+def test_theorem3_of_a_run():
+    found = measure(["theorem3"], agents=5, topology={"kind": "ring"})
+    assert found["theorem3.tau_G", "network"] == pytest.approx(1.7013, abs=1e-4)
+    ratio = found["theorem3.M_f", "network"] / found["theorem3.m_f", "network"]
+    assert found["theorem3.tau_f", "network"] == pytest.approx(ratio)
+
+
+def test_draws_are_listed_chain_by_chain():
+    found = measure(
+        ["draws"], problem={"dim": 1}, agents=3, record={"at": [3]}, topology={"kind": "ring"}
+    )
+    assert found["posterior_sd", "network"] > 0
+    assert found["law_sd", "2"] > 0
+    with pytest.raises(ConcordError, match="one dimension"):
+        measure(["draws"], agents=3)
+
+
+def test_a_law_that_is_too_large_is_left_to_monte_carlo():
+    agents = exact.SIZE_LIMIT // 2 + 1
+    given = {"agents": agents, "topology": {"kind": "ring"}, "problem": {"points_per_agent": 3}}
+    found = measure(["w2"], **given)
+    assert ("w2", "0") in found
+    assert ("w2_exact", "0") not in found
+    with pytest.raises(ConcordError, match="exceed"):
+        measure(["stationary"], **given)
