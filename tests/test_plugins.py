@@ -1,0 +1,96 @@
+"""What every plug-in promises, found by its file name: there is no second list."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import concord
+from concord.errors import ConcordError
+from concord.plugins import NOT_KINDS, kinds, plugin
+
+PACKAGES = ("samplers", "problems", "metrics", "figures", "tables")
+FUNCTIONS = {  # what a module of the package must have, and the arguments it is called with
+    "samplers": {"check": 3, "init": 5},
+    "problems": {"check": 2, "build": 5},
+    "metrics": {"rows": 1},
+    "figures": {"draw": 2},
+    "tables": {"tabulate": 2},
+}
+SOURCE = Path(concord.__file__).parent
+ALL = [
+    (package, kind)
+    for package in PACKAGES
+    for kind in kinds(package)
+    if kind not in NOT_KINDS.get(package, ())
+]
+every_plugin = pytest.mark.parametrize(("package", "kind"), ALL, ids="/".join)
+
+
+@every_plugin
+def test_it_has_what_its_package_asks_for(package, kind):
+    module = plugin(package, kind, "tests")
+    assert module.__doc__ and module.__doc__.strip()
+    for name, count in FUNCTIONS[package].items():
+        function = getattr(module, name)
+        inspect.signature(function).bind(*range(count))
+        assert function.__doc__, f"{package}/{kind}.{name} has no docstring"
+
+
+@every_plugin
+def test_its_parameters_are_frozen_and_described(package, kind):
+    if package == "metrics":
+        return  # metrics have no options
+    params = plugin(package, kind, "tests").Params
+    assert dataclasses.is_dataclass(params) and params.__dataclass_params__.frozen
+    for field in dataclasses.fields(params):
+        assert field.metadata.get("doc"), f"{package}/{kind}: {field.name} is not described"
+
+
+def test_files_are_all_there_is():
+    for package in PACKAGES:
+        files = {path.stem for path in (SOURCE / package).glob("*.py")}
+        assert set(kinds(package)) == {name for name in files if not name.startswith("_")}
+        assert len(kinds(package)) >= 2
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_misspelled_kind_suggests_the_nearest(package):
+    kind = next(k for p, k in ALL if p == package)
+    with pytest.raises(ConcordError) as caught:
+        plugin(package, kind + "x", "config/papers/x.yaml: here")
+    assert str(caught.value) == (
+        f"config/papers/x.yaml: here.kind: there is no {package.rstrip('s')} "
+        f"'{kind}x'; did you mean '{kind}'?"
+    )
+
+
+@pytest.mark.parametrize("kind", ["", "__init__", "_common", "style", None, 3, "../samplers/c_ula"])
+def test_what_is_not_a_kind_cannot_be_chosen(kind):
+    with pytest.raises(ConcordError, match=r"there is no figure"):
+        plugin("figures", kind, "x")
+
+
+def test_samplers_and_problems_start_quickly():
+    """None of them imports at its top what costs start-up time and is needed by few."""
+    names = [f"concord.{p}.{k}" for p, k in ALL if p in ("samplers", "problems")]
+    code = (
+        f"import importlib, sys; [importlib.import_module(n) for n in {names}]; print(*sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(SOURCE.parent)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded = {name.partition(".")[0] for name in done.stdout.split()}
+    heavy = {"matplotlib", "pandas", "sklearn", "ot", "torch", "scipy", "networkx", "h5netcdf"}
+    assert loaded & heavy == set()
+    assert "numpy" in loaded

@@ -1,0 +1,95 @@
+"""Provenance: what a result was made from, and which modules a command depends on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import concord
+from concord import provenance
+
+SOURCE = Path(concord.__file__).parents[1]
+
+
+def modules(*names):
+    return {str(Path(f).relative_to(SOURCE / "concord")) for f in provenance.module_files(*names)}
+
+
+def test_description_holds_versions_inputs_and_what_is_added(tmp_path, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    path = tmp_path / "run.yaml"
+    path.write_text("seed: 1\n")
+    found = provenance.describe([path], run={"seed": 1})
+    assert found["concord"] == concord.__version__ and found["run"] == {"seed": 1}
+    assert found["inputs"] == {str(path): hashlib.sha256(b"seed: 1\n").hexdigest()}
+    assert found["threads"] == "1"
+    assert set(provenance.LIBRARIES) == set(found["libraries"])
+    assert found["libraries"]["numpy"][0].isdigit()
+    assert {"commit", "dirty", "python"} <= set(found)
+    json.dumps(found)
+
+
+def test_commit_tells_a_clean_tree_from_a_changed_one(tmp_path, monkeypatch):
+    def git(*arguments):
+        subprocess.run(
+            ["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments],
+            cwd=tmp_path,
+            check=True,
+            capture_output=True,
+        )
+
+    monkeypatch.setattr(provenance, "SOURCE", tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert provenance.commit() == {"commit": "unknown", "dirty": None}
+    git("init", "-q")
+    (tmp_path / "file").write_text("1")
+    git("add", "file")
+    git("commit", "-q", "-m", "one")
+    clean = provenance.commit()
+    assert len(clean["commit"]) == 40 and clean["dirty"] is False
+    (tmp_path / "file").write_text("2")
+    assert provenance.commit() == {**clean, "dirty": True}
+
+
+def test_digest_depends_on_content_not_on_order():
+    one = {"a": 1, "b": [1, 2.5], "c": {"d": None}}
+    assert provenance.digest(one) == provenance.digest(dict(reversed(one.items())))
+    assert provenance.digest(one) != provenance.digest({**one, "a": 2})
+    assert provenance.digest(one) != provenance.digest({**one, "b": [2.5, 1]})
+
+
+def test_modules_are_followed_through_their_imports():
+    found = modules("concord.samplers.de_sghmc")
+    assert {"samplers/de_sghmc.py", "samplers/de_sgld.py", "samplers/__init__.py"} <= found
+    assert {"mixing.py", "topology.py", "gradients.py", "exact.py", "schedules.py"} <= found
+    assert not {"samplers/d_ula.py", "problems/linear_regression.py", "experiment.py"} & found
+    assert "figures/style.py" in modules("concord.figures.w2_curves")
+
+
+@pytest.mark.parametrize("name", ["concord.chain", "concord.samplers.de_sgld", "concord.metrics"])
+def test_sampling_does_not_depend_on_how_things_are_drawn(name):
+    assert not [file for file in modules(name) if file.startswith(("figures/", "tables/"))]
+
+
+def test_imports_inside_functions_count(tmp_path, monkeypatch):
+    package = tmp_path / "concord"
+    package.mkdir()
+    for name, text in {
+        "__init__": "",
+        "a": "def f():\n    from concord import b\n",
+        "b": "import concord.c\n",
+        "c": "import os\nfrom numpy import array\n",
+        "d": "",
+    }.items():
+        (package / f"{name}.py").write_text(text)
+    monkeypatch.setattr(provenance, "SOURCE", tmp_path)
+    provenance._imports.cache_clear()
+    try:
+        found = {Path(file).name for file in provenance.module_files("concord.a")}
+    finally:
+        provenance._imports.cache_clear()
+    assert found == {"__init__.py", "a.py", "b.py", "c.py"}
