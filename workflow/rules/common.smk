@@ -125,7 +125,7 @@ def kind_modules(wildcards):
 def metric_modules(wildcards):
     """The files of the metrics a run asks for."""
     names = run_of(wildcards).mapping["metrics"]
-    return modules("concord.metrics", *(f"concord.metrics.{name}" for name in names))
+    return modules("concord.stages.measure", *(f"concord.metrics.{name}" for name in names))
 
 
 def data_files(wildcards):

@@ -2,7 +2,7 @@
 rule sample:
     input:
         run=f"{RESULTS}/{ANY_RUN}/run.yaml",
-        modules=modules("concord.chain", "concord.initial", "concord.streams"),
+        modules=modules("concord.stages.sample"),
         kinds=kind_modules,
         data=data_files,
     output:
