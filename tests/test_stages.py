@@ -1,0 +1,300 @@
+"""The stages as commands: each reads files, writes one result whole, and tells mistakes."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+import concord
+from concord import chain, files
+from concord.__main__ import main
+
+SOURCE = Path(concord.__file__).parents[1]
+CONFIG = SOURCE.parent / "config" / "config.yaml"
+PAPER = {
+    "paper": {"title": "T", "authors": "A", "year": 2021},
+    "problems": {"linear": {"kind": "linear_regression", "points": 40}},
+    "defaults": {
+        "problem": "linear",
+        "agents": 4,
+        "chains": 30,
+        "iterations": 25,
+        "topology": "ring",
+        "metrics": ["w2", "consensus_error"],
+        "record": {"every": 5, "agents": [0, 2], "probes": ["consensus_error"]},
+    },
+    "experiments": {
+        "steps": {
+            "sampler": {"kind": "de_sgld"},
+            # gram is near 10 I: a step of 5 multiplies every iterate by about -50
+            "sweep": {"step": {"key": "sampler.step_size", "values": [0.02, 5.0]}},
+        }
+    },
+    "figures": {
+        "fig1": {
+            "kind": "w2_curves",
+            "title": "W2",
+            "runs": ["steps"],
+            "options": {"columns": "step", "lines": "agent", "agents": [0, "average"]},
+        }
+    },
+    "tables": {
+        "end": {
+            "kind": "final_values",
+            "title": "End",
+            "runs": ["steps"],
+            "options": {"metrics": ["w2", "diverged"]},
+        }
+    },
+}
+CALM, WILD = "step=0.02", "step=5"
+
+
+def command(*arguments):
+    assert main([str(argument) for argument in arguments]) == 0
+
+
+def make(folder, run):
+    """Resolve, sample and measure a run in the folder; return the run's own folder."""
+    place = folder / "results" / "x" / "steps" / run
+    paper = folder / "config" / "papers" / "x.yaml"
+    config = folder / "config" / "config.yaml"
+    command("resolve", paper, "steps", run, "--config", config, "-o", place / "run.yaml")
+    command("sample", place / "run.yaml", "-o", place / "trace.nc")
+    command("measure", place / "run.yaml", place / "trace.nc", "-o", place / "metrics.csv")
+    return place
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A folder with a paper of two runs, of which one diverges, both measured."""
+    folder = tmp_path_factory.mktemp("project")
+    (folder / "config" / "papers").mkdir(parents=True)
+    (folder / "config" / "papers" / "x.yaml").write_text(yaml.safe_dump(PAPER, sort_keys=False))
+    shutil.copy(CONFIG, folder / "config")
+    for run in (CALM, WILD):
+        make(folder, run)
+    return folder
+
+
+def place(project, run):
+    return project / "results" / "x" / "steps" / run
+
+
+def rows(project, run, metric):
+    with open(place(project, run) / "metrics.csv") as file:
+        return [row for row in csv.DictReader(file) if row["metric"] == metric]
+
+
+def test_run_yaml_states_everything_and_the_trace_carries_it(project):
+    run = yaml.safe_load((place(project, CALM) / "run.yaml").read_text())
+    assert run["sampler"] == {"kind": "de_sgld", "step_size": 0.02}
+    assert run["seed"] == 1 and run["labels"] == {"step": "0.02"}
+    attributes = chain.read(place(project, CALM) / "trace.nc").attributes
+    assert json.loads(attributes["run"]) == run
+    assert list(json.loads(attributes["inputs"])) == [str(place(project, CALM) / "run.yaml")]
+    assert attributes["concord"] == concord.__version__
+
+
+def test_metrics_are_numbers_and_nothing_else(project):
+    """No versions, dates or paths: what differs between identical computations stays out."""
+    with open(place(project, CALM) / "metrics.csv") as file:
+        table = list(csv.reader(file))
+    assert table[0] == ["iteration", "agent", "metric", "value", "lo", "hi"]
+    for iteration, agent, metric, *numbers in table[1:]:
+        assert iteration.isdigit()
+        assert agent in ("0", "2", "average", "network")
+        assert metric.replace("_", "").replace("2", "").isalpha()
+        assert all(text == "" or text == repr(float(text)) for text in numbers)
+    for row in rows(project, CALM, "w2"):
+        assert float(row["lo"]) <= float(row["hi"])
+
+
+def test_chains_start_and_data_are_shared_but_noise_is_not(project):
+    one, other = (chain.read(place(project, run) / "trace.nc") for run in (CALM, WILD))
+    np.testing.assert_array_equal(one["x"][:, 0], other["x"][:, 0])
+    assert not np.array_equal(one["x"][:, 1], other["x"][:, 1])
+
+
+def test_divergence_is_a_result(project):
+    """The iteration at which the first chain left is the first one beyond the range."""
+    (fraction,) = rows(project, WILD, "diverged")
+    assert (fraction["agent"], fraction["value"]) == ("network", "1.0")
+    (first,) = rows(project, WILD, "diverged_first")
+    trace = chain.read(place(project, WILD) / "trace.nc")
+    assert int(first["iteration"]) == trace["diverged_at"].min() == float(first["value"])
+    assert 3 <= int(first["iteration"]) <= 7  # 50^k passes 1e8 near k = 5
+    size = np.abs(trace["x"]).max(axis=(0, 2, 3))
+    assert size[trace.draw.tolist().index(0)] < 10 and size[-1] > chain.FINITE_RANGE
+    (calm,) = rows(project, CALM, "diverged")
+    assert calm["value"] == "0.0" and rows(project, CALM, "diverged_first") == []
+    assert float(rows(project, WILD, "w2")[-1]["value"]) > 1e8
+
+
+def test_a_figure_with_a_run_that_diverged_is_drawn_with_its_sidecars(project):
+    folder = project / "results" / "x" / "figures"
+    outputs = [folder / f"fig1.{ending}" for ending in ("pdf", "svg", "png")]
+    paper, config = project / "config/papers/x.yaml", project / "config/config.yaml"
+    command(
+        *("draw", paper, "fig1", "--config", config, "--results", project / "results"),
+        *("-o", *outputs),
+    )
+    assert all(path.stat().st_size > 1000 for path in outputs)
+    assert "sampler.step_size 0.02 | 5" in (folder / "fig1.caption.md").read_text()
+    sidecar = json.loads((folder / "fig1.json").read_text())
+    assert len(sidecar["inputs"]) == 4 and sidecar["seed"] == 1
+    assert "diverged" in outputs[1].read_text()
+
+
+def test_the_same_run_gives_the_same_bytes_in_another_process(project, tmp_path):
+    source = place(project, CALM)
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE), "PYTHONHASHSEED": "7"}
+    for arguments in (
+        ["sample", source / "run.yaml", "-o", tmp_path / "trace.nc"],
+        ["measure", source / "run.yaml", tmp_path / "trace.nc", "-o", tmp_path / "metrics.csv"],
+    ):
+        subprocess.run(
+            [sys.executable, "-m", "concord", *map(str, arguments)], env=environment, check=True
+        )
+    again = (tmp_path / "metrics.csv").read_bytes()
+    assert again == (source / "metrics.csv").read_bytes()
+
+
+def test_another_seed_gives_another_result(project, tmp_path):
+    run = yaml.safe_load((place(project, CALM) / "run.yaml").read_text())
+    (tmp_path / "run.yaml").write_text(yaml.safe_dump({**run, "seed": 2}))
+    command("sample", tmp_path / "run.yaml", "-o", tmp_path / "trace.nc")
+    one, other = chain.read(place(project, CALM) / "trace.nc"), chain.read(tmp_path / "trace.nc")
+    assert not np.array_equal(one["x"][:, 0], other["x"][:, 0])
+
+
+def refused(capsys, *arguments):
+    """Run a command that must be refused; return its sentence."""
+    assert main([str(argument) for argument in arguments]) == 2
+    text = capsys.readouterr().err
+    assert text.startswith("concord: ") and text.count("\n") == 1
+    return text
+
+
+def test_a_trace_of_another_run_is_refused(project, tmp_path, capsys):
+    text = refused(
+        capsys,
+        *("measure", place(project, CALM) / "run.yaml", place(project, WILD) / "trace.nc"),
+        *("-o", tmp_path / "metrics.csv"),
+    )
+    assert "was not sampled from" in text and "delete the trace" in text
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "the key 'paper' is missing; delete the file, it is made again"),
+        ("[]", "the key 'paper' is missing"),
+        ("a: [", "correct the YAML"),
+        ("seed: 1", "the key 'paper' is missing"),
+    ],
+)
+def test_a_broken_run_yaml_is_refused(content, message, tmp_path, capsys):
+    (tmp_path / "run.yaml").write_text(content)
+    text = refused(capsys, "sample", tmp_path / "run.yaml", "-o", tmp_path / "trace.nc")
+    assert str(tmp_path / "run.yaml") in text and message in text
+    assert [path.name for path in tmp_path.iterdir()] == ["run.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("sampler", {"kind": "de_sgld", "step_size": -1}, "sampler.step_size: -1 is not positive"),
+        ("sampler", {"kind": "de_sgdl"}, "did you mean 'de_sgld'?"),
+        ("agents", 41, "41 agents cannot share 40 points"),
+    ],
+)
+def test_a_run_that_was_edited_by_hand_is_checked(project, key, value, message, tmp_path, capsys):
+    run = yaml.safe_load((place(project, CALM) / "run.yaml").read_text())
+    (tmp_path / "run.yaml").write_text(yaml.safe_dump({**run, key: value}))
+    text = refused(capsys, "sample", tmp_path / "run.yaml", "-o", tmp_path / "trace.nc")
+    assert message in text and not (tmp_path / "trace.nc").exists()
+
+
+def test_missing_files_are_told(tmp_path, capsys):
+    text = refused(capsys, "sample", tmp_path / "run.yaml", "-o", tmp_path / "trace.nc")
+    assert "cannot be read (No such file or directory)" in text
+
+
+def test_an_unknown_run_is_told_with_the_nearest(project, tmp_path, capsys):
+    text = refused(
+        capsys,
+        *("resolve", project / "config/papers/x.yaml", "steps", "step=0.03"),
+        *("--config", project / "config/config.yaml", "-o", tmp_path / "run.yaml"),
+    )
+    assert "steps has no run 'step=0.03'; did you mean 'step=0.02'?" in text
+
+
+def test_a_result_appears_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "deep" / "metrics.csv"
+
+    def fail():
+        with files.whole(path) as temporary:
+            temporary.write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert list(path.parent.iterdir()) == []
+    with files.whole(path) as temporary:
+        temporary.write_text("whole")
+        assert not path.exists()
+    assert [p.name for p in path.parent.iterdir()] == ["metrics.csv"]
+    assert path.stat().st_mode & 0o777 == 0o666 & ~files._umask()
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next_attempt(tmp_path):
+    """And nothing else of that folder."""
+    for name in (".trace-abc.nc", ".trace-abc.csv", ".trace2-abc.nc", "trace-abc.nc"):
+        (tmp_path / name).write_text("half")
+    with files.whole(tmp_path / "trace.nc") as temporary:
+        temporary.write_text("whole")
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"trace.nc", ".trace-abc.csv", ".trace2-abc.nc", "trace-abc.nc"}
+
+
+STARTED = """
+import sys, time
+import concord.chain
+def started(*arguments, **options):
+    print(time.process_time(), *sys.modules)
+    sys.exit(0)
+concord.chain.simulate = started
+from concord.__main__ import main
+sys.argv = ["concord", "sample", sys.argv[1], "-o", "never.nc"]
+main(sys.argv[1:])
+"""
+
+
+def test_sampling_begins_within_half_a_second_and_loads_no_heavy_library(project):
+    """Processor time up to the first step, the best of three, since machines are shared."""
+    seconds = []
+    for _ in range(3):
+        done = subprocess.run(
+            [sys.executable, "-c", STARTED, str(place(project, CALM) / "run.yaml")],
+            env={**os.environ, "PYTHONPATH": str(SOURCE)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        time, *modules = done.stdout.split()
+        seconds.append(float(time))
+    loaded = {name.partition(".")[0] for name in modules}
+    heavy = {"matplotlib", "pandas", "sklearn", "ot", "torch", "scipy", "jsonschema", "xarray"}
+    assert loaded & heavy == set() and "numpy" in loaded
+    assert min(seconds) < 0.5
