@@ -168,3 +168,27 @@ def test_several_data_sets_refuse_what_differs_between_them() -> None:
     several = made(data_sets=2)
     with pytest.raises(ConcordError, match="takes no mini-batches"):
         several.batch_gradient(2, 5)
+
+
+def test_two_modes_are_told_from_one_and_can_be_asked_for() -> None:
+    """Points in two clumps, theta_2 = +-4 apart, against points in one; then a drawn set."""
+    apart, together = made(agents=1), made(agents=1)
+    apart._mask, together._mask = np.ones((1, 100)), np.ones((1, 100))
+    apart.points = np.repeat([-2.0, 2.0], 50)[None]
+    together.points = np.zeros((1, 100))
+    assert apart.two_modes and not together.two_modes
+    found = made(modes="two")
+    assert found.two_modes
+    marginal = found.reference.mass.sum(axis=0)
+    middle = np.abs(found.reference.centers[1]) < 0.4
+    sides = found.reference.centers[1] > 0.4, found.reference.centers[1] < -0.4
+    assert marginal[middle].min() < 0.95 * min(marginal[side].max() for side in sides)
+
+
+def test_exact_pairs_are_the_same_at_every_call_and_for_every_number_of_agents() -> None:
+    one, five = made(agents=1, data_sets=2, grid=64), made(agents=5, data_sets=2, grid=64)
+    pairs = one.exact_pairs([30, 30])
+    assert len(pairs) == 2 and pairs[0].shape == (2, 30, 2)
+    for again in (one.exact_pairs([30, 30]), five.exact_pairs([30, 30])):
+        assert all(np.array_equal(a, b) for a, b in zip(pairs, again, strict=True))
+    assert not np.array_equal(pairs[0][0], pairs[0][1])

@@ -44,6 +44,11 @@ class Params:
     variance: float = param("variance s of each component", default=2.0, above=0)
     truth: tuple[float, ...] = param("theta that the points are drawn from", default=(0.0, 1.0))
     grid: int = param("cells along each axis of the reference posterior", default=640, minimum=8)
+    modes: str = param(
+        "any set of points, or the first one whose posterior has two modes",
+        default="any",
+        choices=("any", "two"),
+    )
     data_sets: int = param(
         "independent sets of points; chain c samples the posterior of set c mod data_sets",
         default=1,
@@ -76,10 +81,23 @@ def build(
     """
     rng, divide = stream("data"), stream("partition")
     sets = [_draw(params, agents, partition, rng, divide) for _ in range(params.data_sets)]
-    return sets[0] if params.data_sets == 1 else TiedMixtures(sets)
+    return sets[0] if params.data_sets == 1 else TiedMixtures(sets, stream)
 
 
 def _draw(
+    params: Params,
+    agents: int,
+    partition: Partition,
+    rng: np.random.Generator,
+    divide: np.random.Generator,
+) -> TiedMixture:
+    problem = _draw_any(params, agents, partition, rng, divide)
+    while params.modes == "two" and not problem.two_modes:
+        problem = _draw_any(params, agents, partition, rng, divide)
+    return problem
+
+
+def _draw_any(
     params: Params,
     agents: int,
     partition: Partition,
@@ -268,6 +286,17 @@ class TiedMixture:
             log = log + self._log_likelihood(first, second, point)
         return log
 
+    @property
+    def two_modes(self) -> bool:
+        """Whether the marginal density of theta_2 falls by a tenth, or more, between two modes."""
+        points = self.points[self._mask.astype(bool)]
+        first = points.mean() + np.linspace(-4, 4, 161)
+        second = np.linspace(-6, 6, 121) * np.sqrt(self.params.prior_variances[1])
+        log = self.log_posterior(first[:, None], second[None, :])
+        marginal = np.exp(log - log.max()).sum(axis=0)
+        left, right = np.maximum.accumulate(marginal), np.maximum.accumulate(marginal[::-1])[::-1]
+        return bool((marginal < 0.9 * np.minimum(left, right)).any())
+
     @cached_property
     def reference(self) -> Grid:
         """The posterior on a dense grid; it costs a second or so, and is kept."""
@@ -286,14 +315,25 @@ class TiedMixtures:
     dim = 2
     posterior = None
 
-    def __init__(self, sets: list[TiedMixture]) -> None:
-        self.sets = sets
+    def __init__(self, sets: list[TiedMixture], stream: Stream) -> None:
+        self.sets, self._stream = sets, stream
         self.counts, self.agents = sets[0].counts, sets[0].agents
         if any((one.counts != self.counts).any() for one in sets):
             raise ConcordError(
                 "partition: data sets must divide their points in the same numbers; "
                 "use kind equal or sizes"
             )
+
+    def exact_pairs(self, counts: list[int]) -> list[np.ndarray]:
+        """Return two independent exact samples, (2, counts[d], 2), of each data set d asked for.
+
+        The same at every call, and for every number of agents.
+        """
+        streams = self._stream("reference").spawn(len(self.sets))
+        return [
+            one.reference.sample(2 * count, rng).reshape(2, count, 2)
+            for one, rng, count in zip(self.sets, streams, counts, strict=False)
+        ]
 
     def gradient(self, chains: int) -> Gradient:
         """Return ``g(x, out)``, the gradient of every f_i at x_i."""

@@ -1,0 +1,41 @@
+"""When the accuracy of a network settles, and how far its agents end up apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from concord.metrics import REPLICATES, Measurement, Row, mean_interval, percentile_interval
+
+WITHIN = 0.005
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield the network's accuracy over time, when it settles, and the agents' disagreement.
+
+    accuracy_network: mean over agents, then over chains with a normal interval. accuracy_settled:
+    the first recorded iteration from which on it stays within half a point of its last value.
+    accuracy_apart: largest minus smallest agent's mean over chains, at the last iteration. The
+    last two have bootstrap intervals over chains.
+    """
+    values, draws = m.trace["accuracy"], m.trace.draw
+    network = values.mean(axis=2)
+    mean, lo, hi = mean_interval(network)
+    for row, k in enumerate(draws):
+        yield k, "network", "accuracy_network", mean[row], lo[row], hi[row]
+    chains = len(values)
+    chosen = m.stream("accuracy_settling").integers(0, chains, size=(REPLICATES, chains))
+    last = int(draws[-1])
+    settled = np.array([_settled(draws, network[pick].mean(axis=0)) for pick in chosen])
+    value = _settled(draws, mean)
+    yield last, "network", "accuracy_settled", value, *percentile_interval(settled)
+    ends = values[:, -1]
+    apart = np.array([np.ptp(ends[pick].mean(axis=0)) for pick in chosen])
+    value = float(np.ptp(ends.mean(axis=0)))
+    yield last, "network", "accuracy_apart", value, *percentile_interval(apart)
+
+
+def _settled(draws: np.ndarray, curve: np.ndarray) -> float:
+    outside = np.flatnonzero(np.abs(curve - curve[-1]) > WITHIN)
+    return float(draws[outside[-1] + 1] if outside.size else draws[0])

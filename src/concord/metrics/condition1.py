@@ -1,0 +1,21 @@
+"""Conditions of parayil2020's theorems on the schedules: which of them the parameters meet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from concord import theory
+from concord.metrics import Measurement, Row
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield for every condition its value and whether it holds (1) or not (0)."""
+    conditions = theory.condition1(
+        m.sampler_params.step_size,
+        m.sampler_params.fusion,
+        m.topology.spectral()["laplacian_max"],
+    )
+    for condition in conditions:
+        name = f"condition1.{condition.name}"
+        yield m.iterations, "network", f"{name}.value", condition.value, None, None
+        yield m.iterations, "network", name, float(condition.holds), None, None

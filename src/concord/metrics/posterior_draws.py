@@ -1,0 +1,25 @@
+"""Draws of each agent for pictures: one chain's, beyond burn-in and thinned, of two parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from concord.errors import ConcordError
+from concord.metrics import Measurement, Row
+from concord.transport import kept, thinned
+
+CHAIN = 0
+DRAWS = 1500
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield draw_0 and draw_1, the parameters of up to 1500 draws of each agent in chain 0."""
+    x = m.trace["x"][CHAIN]
+    if x.shape[-1] != 2:
+        raise ConcordError(
+            f"metric posterior_draws shows two parameters, not {x.shape[-1]}; remove it"
+        )
+    for row in thinned(kept(m.trace.draw), DRAWS):
+        for column, agent in enumerate(m.agents):
+            for d in range(2):
+                yield m.trace.draw[row], agent, f"draw_{d}", x[row, column, d], None, None

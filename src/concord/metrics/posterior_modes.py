@@ -1,0 +1,45 @@
+"""How draws divide between the two modes of a posterior of two parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from concord.grid import Grid
+from concord.metrics import Measurement, Row, mean_interval
+from concord.transport import kept, reference
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield shares and visits of the modes, which the sign of the second parameter tells apart.
+
+    modes_share: part of an agent's draws beyond burn-in whose second parameter is negative, mean
+    over chains with a normal interval; for the agent "posterior" the exact probability.
+    modes_visited: part of the chains in which the agent was in both. modes_crossings: mean number
+    of changes between two recorded draws of a chain. mode_<sign>_<d>: where the exact density is
+    highest on either side.
+    """
+    exact = reference(m.problem, "posterior_modes")
+    last = int(m.trace.draw[-1])
+    negative = m.trace["x"][..., 1][:, kept(m.trace.draw)] < 0
+    mean, lo, hi = mean_interval(negative.mean(axis=1))
+    both = (negative.any(axis=1) & ~negative.all(axis=1)).mean(axis=0)
+    crossings = np.diff(negative, axis=1).sum(axis=1)
+    crossed, crossed_lo, crossed_hi = mean_interval(crossings.astype(float))
+    for column, agent in enumerate(m.agents):
+        yield last, agent, "modes_share", mean[column], lo[column], hi[column]
+        yield last, agent, "modes_visited", both[column], None, None
+        ends = crossed_lo[column], crossed_hi[column]
+        yield last, agent, "modes_crossings", crossed[column], *ends
+    below = exact.centers[1] < 0
+    yield last, "posterior", "modes_share", float(exact.mass[:, below].sum()), None, None
+    for sign, side in (("negative", below), ("positive", ~below)):
+        for d, value in enumerate(_highest(exact, side)):
+            yield last, "posterior", f"mode_{sign}_{d}", value, None, None
+
+
+def _highest(exact: Grid, side: np.ndarray) -> tuple[float, float]:
+    density = np.where(side[None, :], exact.density, -1.0)
+    first, second = np.unravel_index(density.argmax(), density.shape)
+    return float(exact.centers[0][first]), float(exact.centers[1][second])

@@ -1,0 +1,101 @@
+"""Differences of a metric between networks, paired by replicate, with a test of a claimed order.
+
+What a researcher writes in a paper's YAML (Parayil et al., section 5.1)::
+
+    metric: sinkhorn
+    networks: agents
+    by: reading
+
+A run has the metric of replicate d as ``<metric>_set_<d>``. For every pair of networks the table
+has the mean difference, second minus first, with a 95 % t interval, the number of replicates in
+which it is negative, and the two-sided p values of the paired t test and of the sign test.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from concord.errors import ConcordError
+from concord.figures import data
+from concord.figures.data import Measured
+from concord.parameters import param
+from concord.tables import Table
+
+KIND = "paired_differences"
+
+
+@dataclass(frozen=True)
+class Params:
+    """Options of a table of paired differences."""
+
+    metric: str = param("metric, recorded per replicate")
+    networks: str = param("label whose values are compared", default="agents")
+    by: str | None = param("label of which the table shows every value", default=None)
+    agent: int | str = param("agent: an index, average or network", default=0)
+
+
+def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
+    """Return the table, one line per pair of networks and value of ``by``.
+
+    Raises
+    ------
+    ConcordError
+        If a run has fewer than two replicates, or others than the run it is compared with.
+    """
+    groups = data.split(runs, params.by, KIND) if params.by else [(None, list(runs))]
+    lines = []
+    for value, group in groups:
+        for (a, first), (b, second) in itertools.combinations(
+            data.split(group, params.networks, KIND), 2
+        ):
+            differences = _differences(
+                data.only(first, f"{params.networks} = {a}", KIND),
+                data.only(second, f"{params.networks} = {b}", KIND),
+                params,
+            )
+            head = [params.metric, *([value] if params.by else []), a, b]
+            lines.append([*head, *_tests(differences)])
+    by = [params.by] if params.by else []
+    pair = [f"{params.networks} (first)", f"{params.networks} (second)"]
+    tests = ["difference", "lo", "hi", "negative", "replicates", "p (t test)", "p (sign test)"]
+    return Table(["metric", *by, *pair, *tests], lines)
+
+
+def _differences(first: Measured, second: Measured, params: Params) -> np.ndarray:
+    tables = []
+    for run in (first, second):
+        table = run.metrics
+        mine = table[
+            table["metric"].str.startswith(f"{params.metric}_set_")
+            & (table["agent"] == str(params.agent))
+        ]
+        tables.append(mine.set_index("metric")["value"])
+    if set(tables[0].index) != set(tables[1].index) or len(tables[0]) < 2:
+        raise ConcordError(
+            f"table {KIND}: {first.name} and {second.name} do not have {params.metric!r} of the "
+            f"same two or more replicates ({len(tables[0])} and {len(tables[1])}); "
+            "measure it for both"
+        )
+    return (tables[1] - tables[0]).to_numpy(float)
+
+
+def _tests(differences: np.ndarray) -> list[float | int]:
+    from scipy import stats
+
+    test = stats.ttest_1samp(differences, 0.0)
+    lo, hi = test.confidence_interval(0.95)
+    negative = int((differences < 0).sum())
+    sign = stats.binomtest(negative, len(differences)).pvalue
+    return [
+        float(differences.mean()),
+        float(lo),
+        float(hi),
+        negative,
+        len(differences),
+        float(test.pvalue),
+        float(sign),
+    ]

@@ -1,0 +1,167 @@
+"""Metrics of parayil2020 on traces whose answer is known."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from concord import streams, theory, topology
+from concord.chain import Trace
+from concord.errors import ConcordError
+from concord.grid import from_log_density
+from concord.metrics import (
+    accuracy_settling,
+    condition1,
+    consensus_rate,
+    posterior_draws,
+    posterior_modes,
+    sinkhorn,
+)
+from concord.schedules import Schedule
+
+STEP = Schedule(0.2, b=230.0, c=1.0, exponent=0.55)
+FUSION = Schedule(0.48, b=230.0, c=1.0, exponent=0.05)
+
+
+def measured(variables, draw, problem=None, agents=(0,)):
+    """What a metric reads, with a stream of its own for each label."""
+    trace = Trace(
+        {name: ((), values) for name, values in variables.items()}, draw, np.array(agents)
+    )
+    return SimpleNamespace(
+        trace=trace,
+        problem=problem,
+        topology=topology.build("ring", 5),
+        sampler_params=SimpleNamespace(step_size=STEP, fusion=FUSION),
+        iterations=int(draw[-1]),
+        stream=lambda label: streams.generator(3, label),
+        agents=[str(agent) for agent in agents],
+    )
+
+
+def table(rows):
+    return {(k, agent, name): (value, lo, hi) for k, agent, name, value, lo, hi in rows}
+
+
+def two_modes(weight=0.25, sd=0.3):
+    """A grid of two round modes, at (0, 1) and, with this weight, at (1, -1)."""
+
+    def log_density(a, b):
+        first = np.log(1 - weight) - ((a - 0) ** 2 + (b - 1) ** 2) / (2 * sd**2)
+        return np.logaddexp(first, np.log(weight) - ((a - 1) ** 2 + (b + 1) ** 2) / (2 * sd**2))
+
+    return from_log_density(log_density, ((-9.0, 9.0), (-9.0, 9.0)), 200)
+
+
+def test_shares_of_modes_and_their_places():
+    """Chains that spend known parts of their draws in a mode."""
+    draw = np.arange(0, 101, 10)
+    x = np.zeros((2, 11, 2, 2))
+    x[..., 1] = 1.0
+    x[0, 7:, 0, 1] = -1.0  # 4 of the 10 draws beyond burn-in, one crossing
+    x[1, 1::2, 0, 1] = -1.0  # 5 of 10, nine crossings
+    found = table(
+        posterior_modes.rows(
+            measured({"x": x}, draw, SimpleNamespace(reference=two_modes()), (0, 3))
+        )
+    )
+    assert found[100, "0", "modes_share"][0] == pytest.approx(0.45)
+    assert found[100, "0", "modes_visited"][0] == 1 and found[100, "3", "modes_visited"][0] == 0
+    assert found[100, "0", "modes_crossings"][0] == 5 and found[100, "3", "modes_share"][0] == 0
+    assert found[100, "posterior", "modes_share"][0] == pytest.approx(0.25, abs=1e-3)
+    places = [found[100, "posterior", f"mode_{s}_{d}"][0] for s in ("positive", "negative")
+              for d in (0, 1)]  # fmt: skip
+    assert places == pytest.approx([0, 1, 1, -1], abs=0.05)  # half a cell is 0.02
+
+
+def test_the_exponent_of_an_exact_power_law_is_found():
+    """Noise of 5 % on 20 chains: the exponent within 0.01, inside its interval."""
+    draw = np.arange(0, 200_001, 200)
+    rng = np.random.default_rng(0)
+    errors = (draw + 1.0) ** -0.5 * (1 + 0.05 * rng.standard_normal((20, len(draw))))
+    found = table(consensus_rate.rows(measured({"consensus_error": errors}, draw)))
+    value, lo, hi = found[200_000, "network", "consensus_exponent"]
+    assert value == pytest.approx(0.5, abs=0.01) and lo < value < hi
+    assert found[200_000, "network", "consensus_exponent_bound"][0] == pytest.approx(0.45)
+    assert found[200_000, "network", "consensus_exponent_ratio"][0] == pytest.approx(0.5)
+    bins = {k: row[0] for (k, _, name), row in found.items() if name == "consensus_binned"}
+    for k, error in bins.items():
+        assert error == pytest.approx((k + 1.0) ** -0.5, rel=0.05)
+
+
+def test_settling_and_disagreement():
+    """Two agents; the network's mean comes within half a point at 300 and stays there."""
+    draw = np.array([0, 100, 200, 300, 400])
+    network = np.array([0.5, 0.839, 0.8, 0.836, 0.84])
+    values = np.stack([network + 0.01, network - 0.01], axis=1)[None].repeat(4, axis=0)
+    found = table(accuracy_settling.rows(measured({"accuracy": values}, draw, agents=(0, 1))))
+    assert found[400, "network", "accuracy_settled"] == (300, 300, 300)
+    assert found[400, "network", "accuracy_apart"][0] == pytest.approx(0.02)
+    assert found[200, "network", "accuracy_network"][0] == pytest.approx(0.8)
+
+
+def test_sinkhorn_of_two_points_is_the_closed_form():
+    """Two points each, at distance c: P = softmax; <P, M> = c e^(-c/r) / (1 + e^(-c/r))."""
+    points, distance = np.array([[0.0, 0.0], [0.3, 0.0]]), 0.3
+    weight = np.exp(-distance / 0.1)
+    expected = distance * weight / (1 + weight)
+    assert sinkhorn.sinkhorn(points, points, 0.1) == pytest.approx(expected, rel=1e-5)
+
+
+def test_exact_draws_are_at_the_floor_and_shifted_ones_are_not():
+    """300 draws of each of two data sets; W1 of a shift by 1 is 1 but for sampling noise."""
+    grids = [two_modes(), two_modes(weight=0.5)]
+    rng = np.random.default_rng(2)
+    problem = SimpleNamespace(
+        sets=[SimpleNamespace(reference=grid) for grid in grids],
+        exact_pairs=lambda counts: [
+            grid.sample(2 * count, rng).reshape(2, count, 2)
+            for grid, count in zip(grids, counts, strict=True)
+        ],
+    )
+    draw = np.arange(0, 1001)
+    x = np.stack([grids[c % 2].sample(1001, rng) for c in range(4)])[:, :, None].repeat(2, axis=2)
+    x[:, :, 1, 0] += 1.0
+    keep = slice(None, None, 6)
+    found = table(sinkhorn.rows(measured({"x": x[:, keep]}, draw[keep], problem, (0, 1))))
+    last = int(draw[keep][-1])
+    floor = found[last, "network", "w1_pooled_floor"][0]
+    assert found[last, "0", "w1_pooled"][0] == pytest.approx(floor, abs=0.08)
+    assert found[last, "1", "w1_pooled"][0] == pytest.approx(1.0, abs=0.2)
+    assert found[last, "0", "sinkhorn"][0] > floor
+    each = [found[last, "0", f"sinkhorn_set_{d}"][0] for d in range(2)]
+    assert np.mean(each) == pytest.approx(found[last, "0", "sinkhorn"][0])
+
+
+def test_one_data_set_pools_all_chains_and_has_no_interval():
+    grid = two_modes()
+    x = grid.sample(400, np.random.default_rng(4)).reshape(4, 100, 1, 2)
+    draw = np.arange(1, 101)
+    found = table(sinkhorn.rows(measured({"x": x}, draw, SimpleNamespace(reference=grid))))
+    assert found[100, "0", "w1_pooled"][1:] == (None, None)
+    assert not any("_set_" in name for _, _, name in found)
+
+
+def test_draws_for_pictures_are_the_first_chains():
+    draw = np.arange(0, 21)
+    x = np.random.default_rng(5).standard_normal((2, 21, 2, 2))
+    found = table(posterior_draws.rows(measured({"x": x}, draw, agents=(1, 4))))
+    assert found[20, "4", "draw_1"][0] == x[0, 20, 1, 1]
+    assert min(k for k, _, _ in found) == 2 and len(found) == 19 * 2 * 2
+    with pytest.raises(ConcordError, match="two parameters, not 3"):
+        list(posterior_draws.rows(measured({"x": np.zeros((1, 21, 2, 3))}, draw)))
+
+
+def test_the_papers_own_parameters_break_its_conditions():
+    found = table(condition1.rows(measured({}, np.array([0, 10]))))
+    holds = {name.removeprefix("condition1."): row[0] for (_, _, name), row in found.items()}
+    assert holds["delta_2 - delta_1 > 1/2"] == 0
+    assert holds["delta_2 < 1"] == 1
+    assert holds["b sigma_max < 1"] == 0 and holds["beta_0 sigma_max < 1"] == 0
+    assert holds["b sigma_max < 1.value"] == pytest.approx(0.48 * (2 - 2 * np.cos(0.8 * np.pi)))
+    assert holds["beta_0 sigma_max < 1.value"] == pytest.approx(1.3233, abs=1e-3)
+    assert holds["beta_0 sigma_max < 2"] == 1
+    kept = theory.condition1(Schedule(1, 1, 1, 0.7), Schedule(0.2, 1, 1, 0.1), 4.0)
+    assert all(condition.holds for condition in kept)
