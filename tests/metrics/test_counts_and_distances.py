@@ -102,6 +102,11 @@ def test_marginal_distances(sampled) -> None:
         low = found[4000, agent, "w1_marginal_min"][0]
         high = found[4000, agent, "w1_marginal_max"][0]
         assert low < found[4000, agent, "w1_marginal"][0] < high
+    # Agent 1 is nearly twice or more as far: (b - a) / ((a + b) / 2).
+    a, b = exact[0], shifted[0]
+    assert found[4000, "network", "w1_marginal_spread"][0] == pytest.approx(
+        2 * (b - a) / (a + b), rel=0.1
+    )
     pooled = found[4000, "0", "w1_marginal_pooled"]
     assert pooled[0] < exact[0]
     assert pooled[1] < pooled[2]
@@ -153,7 +158,10 @@ def test_accuracy_by_updates_takes_the_tick_of_that_update() -> None:
     means = [found[u, "0", "accuracy_after_mean"][0] for u in range(3)]
     assert means == pytest.approx([0.0, 0.3, 0.4])
     assert (3, "0", "accuracy_after_mean") not in found  # chain 0 has no third update
-    assert found[1, "0", "accuracy_after_sd"][0] == pytest.approx(np.std([0.1, 0.5], ddof=1))
+    value, lo, hi = found[1, "0", "accuracy_after_sd"]
+    assert value == pytest.approx(np.std([0.1, 0.5], ddof=1))
+    # Two chains resampled are the same chain or both.
+    assert (lo, hi) == pytest.approx((0, value))
 
 
 def test_without_activations_updates_are_iterations() -> None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
-from concord.metrics import Measurement, Row, mean_interval
+from concord.metrics import LEVEL, REPLICATES, Measurement, Row, mean_interval
 
 
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield accuracy_after_mean and accuracy_after_sd; the column iteration counts updates.
 
-    A chain's accuracy after u updates of an agent is the one at the first recorded iteration with
-    at least u. Counts end where a chain has no more, so that every number is of all chains.
+    The mean has a normal interval, the standard deviation over chains a bootstrap interval. A
+    chain's accuracy after u updates of an agent is the one at the first recorded iteration with at
+    least u. Counts end where a chain has no more, so that every number is of all chains.
     """
     accuracy = m.trace["accuracy"]
     chains, _, agents = accuracy.shape
@@ -23,11 +25,23 @@ def rows(m: Measurement) -> Iterator[Row]:
         updates = np.broadcast_to(m.trace.draw[None, :, None], accuracy.shape)
     for column in range(agents):
         end = int(updates[:, -1, column].min())
-        counts = np.unique(np.linspace(0, end, min(end, 200) + 1).astype(int))
+        counts = np.arange(end + 1)
         first = [np.searchsorted(updates[c, :, column], counts) for c in range(chains)]
         values = np.stack([accuracy[c, first[c], column] for c in range(chains)])
         mean, lo, hi = mean_interval(values)
         sd = values.std(axis=0, ddof=min(1, chains - 1))
-        for row, count in enumerate(counts):
+        low, high = _sd_interval(values, m)
+        for row, count in enumerate(counts.tolist()):
             yield count, m.agents[column], "accuracy_after_mean", mean[row], lo[row], hi[row]
-            yield count, m.agents[column], "accuracy_after_sd", sd[row], None, None
+            yield count, m.agents[column], "accuracy_after_sd", sd[row], low[row], high[row]
+
+
+def _sd_interval(values: np.ndarray, m: Measurement) -> tuple[Sequence[Any], Sequence[Any]]:
+    chains, counts = values.shape
+    if chains == 1:
+        return [None] * counts, [None] * counts
+    chosen = m.stream("accuracy_sd").integers(0, chains, size=(REPLICATES, chains))
+    resampled = np.stack([values[pick].std(axis=0, ddof=1) for pick in chosen])
+    tail = 50 * (1 - LEVEL)
+    low, high = np.percentile(resampled, [tail, 100 - tail], axis=0)
+    return low, high

@@ -29,6 +29,7 @@ def rows(m: Measurement) -> Iterator[Row]:
 
     w1_marginal_<d>: of parameter d, w1_marginal: mean over parameters; both of the draws of one
     chain, mean over chains with a normal interval, and w1_marginal_min and _max the extremes.
+    w1_marginal_spread: largest minus smallest over a chain's agents, as a part of their mean.
     w1_marginal_pooled: of the draws of all chains together, with a bootstrap interval over chains.
     w1_marginal_floor: what as many independent exact draws as one chain records show.
     w1_marginal_window: of the draws recorded in (k/2, k], mean over agents, parameters and chains.
@@ -47,6 +48,9 @@ def rows(m: Measurement) -> Iterator[Row]:
         values = each.mean(axis=0)[:, column]
         yield last, agent, "w1_marginal_min", values.min(), None, None
         yield last, agent, "w1_marginal_max", values.max(), None, None
+    values = each.mean(axis=0)
+    mean, lo, hi = mean_interval(np.ptp(values, axis=1) / values.mean(axis=1))
+    yield last, "network", "w1_marginal_spread", float(mean), float(lo), float(hi)
     yield from _pooled(m, late, exact, last)
     yield last, "network", "w1_marginal_floor", *_floor(m, exact, len(rows))
     yield from _windows(m, x, exact)

@@ -1,0 +1,32 @@
+"""Disagreement within a network over growing windows, and where it settles."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+
+from concord.metrics import Measurement, Row, mean_interval
+
+WINDOWS = 20
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield consensus_window and consensus_floor, means over chains with normal intervals.
+
+    consensus_window: mean of sum_i |x_i - average|^2 / N over the recorded iterations of a window
+    of equal width in log k, at the window's center; windows begin after 1 % of the iterations, when
+    initial positions are forgotten. consensus_floor: the mean over the second half.
+    """
+    draw, errors = m.trace.draw, m.trace["consensus_error"]
+    last = int(draw[-1])
+    edges = np.geomspace(max(last / 100, 1), last + 1, WINDOWS + 1)
+    for low, high in itertools.pairwise(edges):
+        inside = (draw >= low) & (draw < high)
+        if inside.any():
+            mean, lo, hi = mean_interval(errors[:, inside].mean(axis=1))
+            center = round(float(np.sqrt(low * high)))
+            yield center, "network", "consensus_window", float(mean), float(lo), float(hi)
+    mean, lo, hi = mean_interval(errors[:, draw > last / 2].mean(axis=1))
+    yield last, "network", "consensus_floor", float(mean), float(lo), float(hi)

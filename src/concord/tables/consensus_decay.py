@@ -1,0 +1,112 @@
+r"""Theorem 1 of bhar2023, measured: what triggering adds to the consensus error, and the floor.
+
+The bound (27) is :math:`Y_1 \lambda^{(k+1)/2} + Y_2 / (k+1)^\delta + Y_3` with :math:`Y_2` due to
+triggering and :math:`Y_3 = O(\alpha)` due to noise and gradients. Runs come in pairs that differ in
+triggering only, so the difference of their errors is what triggering adds, and the error without it
+is the floor. The rates are slopes in log-log coordinates:
+
+- of the added error over k, for each step size: at least delta in size if the bound holds;
+- of the floor over alpha: one if it is O(alpha).
+
+Intervals come from redrawing every window's mean within its own interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from concord.errors import ConcordError
+from concord.figures import data
+from concord.figures.data import Measured, Series
+from concord.parameters import param
+from concord.tables import Table
+
+KIND = "consensus_decay"
+REPLICATES = 1000
+
+
+@dataclass(frozen=True)
+class Params:
+    """Options of the table."""
+
+    pair: str = param("label that tells runs with and without triggering apart")
+    triggered: str = param("its value with triggering", default="triggered")
+    plain: str = param("its value without", default="gossip")
+    over: str = param("label or parameter of the step size", default="step_size")
+
+
+def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
+    """Return floors and added errors per step size, and the rates.
+
+    Raises
+    ------
+    ConcordError
+        If a step size lacks one of its two runs, or a run the metrics of consensus_floor.
+    """
+    rng = np.random.default_rng(0)  # redrawn means only: the table is the same every time
+    rows: list[list[object]] = []
+    steps, floors = [], []
+    for step in data.distinct(runs, params.over):
+        plain, triggered = (
+            _one(runs, {params.over: step, params.pair: value})
+            for value in (params.plain, params.triggered)
+        )
+        floor = data.series(plain, "consensus_floor", "network", KIND, "consensus_floor")
+        steps.append(float(step))
+        floors.append(floor)
+        rows.append(["floor without triggering", step, *_ends(floor)])
+        with_trigger = data.series(triggered, "consensus_floor", "network", KIND, "consensus_floor")
+        rows.append(["the same with triggering", step, *_ends(with_trigger)])
+        rows.append(["rate of what triggering adds, over k", step, *_decay(plain, triggered, rng)])
+    if len(steps) > 1:
+        rows.append(["rate of the floor, over alpha", None, *_rate(steps, floors, rng)])
+    return Table(["quantity", "alpha", "value", "lo", "hi"], rows)
+
+
+def _one(runs: Sequence[Measured], wanted: dict[str, object]) -> Measured:
+    return data.only(data.select(runs, wanted, KIND), f"the run with {wanted}", KIND)
+
+
+def _ends(series: Series) -> list[float]:
+    return [float(values[-1]) for values in (series.value, series.lo, series.hi)]
+
+
+def _redrawn(series: Series, rng: np.random.Generator) -> np.ndarray:
+    """Return the means, then REPLICATES rows of them redrawn from their normal intervals."""
+    error = (series.hi - series.lo) / (2 * 1.959963984540054)
+    noise = rng.standard_normal((REPLICATES, len(error))) * error
+    return np.concatenate([series.value[None], series.value + noise])
+
+
+def _decay(plain: Measured, triggered: Measured, rng: np.random.Generator) -> list[float]:
+    with_, without = (
+        data.series(run, "consensus_window", "network", KIND, "consensus_floor")
+        for run in (triggered, plain)
+    )
+    if len(with_.iteration) != len(without.iteration):
+        raise ConcordError(
+            f"table {KIND}: {triggered.name} and {plain.name} were recorded at other iterations; "
+            "give them the same record"
+        )
+    added = _redrawn(with_, rng) - _redrawn(without, rng)
+    return _slope(np.log(with_.iteration + 1), added, -1.0)
+
+
+def _rate(
+    steps: Sequence[float], floors: Sequence[Series], rng: np.random.Generator
+) -> list[float]:
+    values = np.concatenate([_redrawn(floor, rng) for floor in floors], axis=1)
+    return _slope(np.log(steps), values, 1.0)
+
+
+def _slope(x: np.ndarray, values: np.ndarray, sign: float) -> list[float]:
+    """Return the log-log slope of the first row, and the central 95 % of the others'."""
+    positive = (values > 0).all(axis=0)
+    if positive.sum() < 2:
+        return [float("nan")] * 3
+    slopes = sign * np.polyfit(x[positive], np.log(values[:, positive]).T, 1)[0]
+    lo, hi = np.percentile(slopes[1:], [2.5, 97.5])
+    return [float(slopes[0]), float(lo), float(hi)]
