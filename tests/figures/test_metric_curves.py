@@ -106,7 +106,7 @@ def test_maps_show_exact_first_and_then_agents_with_their_distance() -> None:
 
 def test_contours_hold_the_stated_mass() -> None:
     mass = np.array([[0.4, 0.1], [0.3, 0.2]])
-    assert posterior_maps._levels(mass, (0.5, 0.8)) == [0.2, 0.3]
+    assert posterior_maps.mass_levels(mass, (0.5, 0.8)) == [0.2, 0.3]
 
 
 def test_two_runs_cannot_share_a_map() -> None:

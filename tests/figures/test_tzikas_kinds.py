@@ -38,6 +38,13 @@ def test_accuracy_has_a_line_and_band_per_run_and_hairlines_for_other_agents():
     np.testing.assert_allclose(band.min(), 0.4)
 
 
+def test_accuracy_can_be_zoomed():
+    params = accuracy_curves.Params(xlim=(0, 4), ylim=(0.6, None))
+    axes = accuracy_curves.draw(params, [accuracy("admm")]).axes[0]
+    assert axes.get_xlim() == (0, 4)
+    assert axes.get_ylim()[0] == 0.6
+
+
 def test_accuracy_refuses_two_runs_for_one_line():
     with pytest.raises(ConcordError, match="would both be"):
         accuracy_curves.draw(accuracy_curves.Params(), [accuracy("admm"), accuracy("admm")])

@@ -43,6 +43,7 @@ class Params:
     lines: str = param("label that colors tell apart", default="sampler")
     agents: tuple[int, ...] = param("agents drawn with a band", default=(0,))
     others: bool = param("draw the means of all other recorded agents as hairlines", default=True)
+    xlim: tuple[float | None, ...] | None = param("[low, high] of the iteration", default=None)
     ylim: tuple[float | None, ...] | None = param("[low, high] of the accuracy", default=None)
     width: str = param(
         "column (3.4 in), full (7 in), or auto: full for panels side by side",
@@ -67,6 +68,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     values = data.distinct(chosen, params.lines)
     looks = style.looks(params.lines, values)
     low, high = _common.limits(params.ylim, f"figure {KIND}: ylim")
+    first, last = _common.limits(params.xlim, f"figure {KIND}: xlim")
     for cell, panel in zip(cells, axes, strict=True):
         for order, (value, look) in enumerate(zip(values, looks, strict=True)):
             mine = [m for m in cell.runs if data.same(data.lookup(m.run, params.lines), value)]
@@ -75,6 +77,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
                 _draw_run(panel, data.only(mine, what, KIND), look, params, order, len(values))
         panel.set_ylim(low, high)
         panel.margins(x=0.02)
+        panel.set_xlim(first, last)
     _common.label(cells, axes, "all", "iteration $k$", "accuracy")
     style.legend_of(figure, _handles(params, values, looks, chosen))
     return figure

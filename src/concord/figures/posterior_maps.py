@@ -68,10 +68,10 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         for agent, place in zip(shown, places, strict=True)
     ]
     figure, panels = _common.axes_of(cells, "all", "full", 1.95)
-    edges = [_edges(run, axis) for axis in range(2)]
+    edges = [grid_edges(run, axis) for axis in range(2)]
     shape = tuple(len(edge) - 1 for edge in edges)
     exact = data.series(run, "density", EXACT, KIND, "posterior_density").value.reshape(shape)
-    levels = _levels(exact, params.mass)
+    levels = mass_levels(exact, params.mass)
     for agent, axes in zip(shown, panels, strict=True):
         density = data.series(run, "density", agent, KIND, "posterior_density").value
         _map(axes, edges, density.reshape(shape), exact, levels)
@@ -104,12 +104,13 @@ def _title(run: Measured, agent: int | str, params: Params) -> str:
     return f"{text}, {params.symbol} = {value:.3g}{spread}"
 
 
-def _edges(run: Measured, axis: int) -> np.ndarray:
+def grid_edges(run: Measured, axis: int) -> np.ndarray:
+    """Return the edges of the coarse grid's cells along an axis."""
     cells = data.series(run, f"cell_{axis}", "network", KIND, "posterior_density")
     return np.append(cells.lo, cells.hi[-1])
 
 
-def _levels(density: np.ndarray, mass: Sequence[float]) -> list[float]:
+def mass_levels(density: np.ndarray, mass: Sequence[float]) -> list[float]:
     """Return the densities whose upper level sets hold the given parts of the mass."""
     falling = np.sort(density, axis=None)[::-1]
     held = np.cumsum(falling) / falling.sum()
@@ -117,7 +118,7 @@ def _levels(density: np.ndarray, mass: Sequence[float]) -> list[float]:
 
 
 _LINE = 0.8
-_MAP = LinearSegmentedColormap.from_list("density", ["#ffffff", "#9ecae1", style.BLUE, "#08306b"])
+MAP = LinearSegmentedColormap.from_list("density", ["#ffffff", "#9ecae1", style.BLUE, "#08306b"])
 
 
 def _map(
@@ -128,7 +129,7 @@ def _map(
     levels: Sequence[float],
 ) -> None:
     axes.pcolormesh(
-        edges[0], edges[1], density.T, cmap=_MAP, vmin=0, vmax=1.05 * exact.max(), rasterized=True
+        edges[0], edges[1], density.T, cmap=MAP, vmin=0, vmax=1.05 * exact.max(), rasterized=True
     )
     centers = [0.5 * (edge[1:] + edge[:-1]) for edge in edges]
     axes.contour(*centers, exact.T, levels=levels, colors=style.VERMILLION, linewidths=_LINE)

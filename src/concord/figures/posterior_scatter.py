@@ -1,0 +1,136 @@
+"""Draws of each agent of one or more networks under contours of the exact density.
+
+Drawn from the metric families ``posterior_draws`` (up to 1500 draws of one chain) and
+``posterior_density`` (the exact density); the first panel is the exact posterior. The contours
+enclose the stated parts of the exact posterior's mass.
+
+What a researcher writes in a paper's YAML (Parayil et al., Fig 1)::
+
+    networks: agents
+    titles: { 1: C-ULA }
+
+A network's panels are titled by its entry of ``titles``, and by the agent if it has several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from concord.errors import ConcordError
+from concord.figures import _common, data, posterior_maps, style
+from concord.figures.data import Measured
+from concord.parameters import param
+
+KIND = "posterior_scatter"
+
+
+@dataclass(frozen=True)
+class Params:
+    """Options of a figure of draws over exact contours."""
+
+    networks: str = param("label of the runs, one network each, in this order", default="agents")
+    titles: dict | None = param("titles of networks by the label's value", default=None)
+    agents: tuple[int, ...] | None = param("agents with a panel; none: all", default=None)
+    select: dict | None = param("runs drawn: {label: value or [values]}", default=None)
+    mass: tuple[float, ...] = param(
+        "parts of the exact posterior's mass that contours enclose", default=(0.5, 0.8, 0.95)
+    )
+    axes: tuple[str, ...] = param(
+        "names of the two parameters", default=(r"$\theta_1$", r"$\theta_2$")
+    )
+    columns: int = param("panels side by side", default=4, minimum=1)
+
+
+@style.styled
+def draw(params: Params, runs: Sequence[Measured]) -> Figure:
+    """Draw the figure.
+
+    Raises
+    ------
+    ConcordError
+        If a run lacks draws, the density or an agent, or if two runs would be one network.
+    """
+    if len(params.axes) != 2:
+        raise ConcordError(f"figure {KIND}: axes: {list(params.axes)} does not name two parameters")
+    chosen = data.select(runs, params.select, KIND)
+    shown: list[tuple[str, Measured, str | None]] = [("exact posterior", chosen[0], None)]
+    for value, group in data.split(chosen, params.networks, KIND):
+        run = data.only(group, f"network {params.networks} = {value}", KIND)
+        shown += [(title, run, agent) for title, agent in _panels(run, value, params)]
+    cells = [
+        _common.Cell(title, [run], place // params.columns, place % params.columns)
+        for place, (title, run, _) in enumerate(shown)
+    ]
+    figure, panels = _common.axes_of(cells, "all", "full", 1.75)
+    for axes, (_, run, agent) in zip(panels, shown, strict=True):
+        _panel(axes, run, agent, params)
+    for axes in panels[1:]:
+        axes.set_xlim(panels[0].get_xlim())
+    _common.label(cells, panels, "all", params.axes[0], params.axes[1])
+    parts = ", ".join(f"{100 * part:g}" for part in params.mass)
+    style.legend_of(
+        figure,
+        [
+            Line2D([], [], label=f"exact: {parts} % of it", **_LINE),
+            Line2D([], [], linestyle="", label="draws of one chain", **{**_DOT, "markersize": 3}),
+        ],
+    )
+    return figure
+
+
+def _panels(run: Measured, value: Any, params: Params) -> list[tuple[str, str]]:
+    """Return title and agent of each panel of a network."""
+    table = run.metrics[(run.metrics["metric"] == "draw_0").to_numpy()]
+    if table.empty:
+        raise ConcordError(
+            f"figure {KIND}: run {run.name} has no draws; add 'posterior_draws' to its metrics"
+        )
+    agents = [str(agent) for agent in dict.fromkeys(table["agent"])]
+    if params.agents is not None:
+        agents = [str(agent) for agent in params.agents if len(agents) > 1] or agents
+    titles: Mapping[str, str] = {str(key): text for key, text in (params.titles or {}).items()}
+    own = titles.get(str(value))
+    if len(agents) == 1:
+        return [(own or style.name(params.networks, value), agents[0])]
+    start = f"{own}, " if own else ""
+    return [(f"{start}agent {agent}", agent) for agent in agents]
+
+
+def _panel(axes: Axes, run: Measured, agent: str | None, params: Params) -> None:
+    edges = [posterior_maps.grid_edges(run, axis) for axis in range(2)]
+    shape = tuple(len(edge) - 1 for edge in edges)
+    table = data.series(run, "density", posterior_maps.EXACT, KIND, "posterior_density")
+    exact = table.value.reshape(shape)
+    if agent is None:
+        colors = posterior_maps.MAP
+        axes.pcolormesh(edges[0], edges[1], exact.T, cmap=colors, vmin=0, rasterized=True)
+    else:
+        first, second = (
+            data.series(run, f"draw_{d}", agent, KIND, "posterior_draws").value for d in range(2)
+        )
+        axes.plot(first, second, linestyle="", **_DOT)
+    centers = [0.5 * (edge[1:] + edge[:-1]) for edge in edges]
+    levels = posterior_maps.mass_levels(exact, params.mass)
+    axes.contour(
+        *centers, exact.T, levels=levels, colors=_LINE["color"], linewidths=_LINE["linewidth"]
+    )
+    axes.set_xlim(edges[0][0], edges[0][-1])
+    axes.set_ylim(edges[1][0], edges[1][-1])
+    axes.grid(visible=False)
+
+
+_LINE: dict[str, Any] = {"color": style.VERMILLION, "linewidth": 0.8}
+_DOT: dict[str, Any] = {
+    "color": style.BLUE,
+    "marker": "o",
+    "markersize": 1,
+    "markeredgewidth": 0,
+    "alpha": 0.5,
+    "rasterized": True,
+}
