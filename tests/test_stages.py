@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 import concord
-from concord import chain, files
+from concord import chain, files, streams
 from concord.__main__ import main
 
 SOURCE = Path(concord.__file__).parents[1]
@@ -119,10 +119,19 @@ def test_metrics_are_numbers_and_nothing_else(project):
         assert float(row["lo"]) <= float(row["hi"])
 
 
-def test_chains_start_and_data_are_shared_but_noise_is_not(project):
+def test_data_and_start_are_shared_but_noise_is_not(project, tmp_path, monkeypatch):
+    """Common random numbers: two runs of a problem differ in the stream of noise alone."""
     one, other = (chain.read(place(project, run) / "trace.nc") for run in (CALM, WILD))
     np.testing.assert_array_equal(one["x"][:, 0], other["x"][:, 0])
-    assert not np.array_equal(one["x"][:, 1], other["x"][:, 1])
+    asked, generator = [], streams.generator
+    monkeypatch.setattr(streams, "generator", lambda *key: asked.append(key) or generator(*key))
+    labels = []
+    for run in (CALM, WILD):
+        asked.clear()
+        command("sample", place(project, run) / "run.yaml", "-o", tmp_path / "trace.nc")
+        labels.append({key[1]: key for key in asked})
+    assert set(labels[0]) == {"data", "partition", "initial", "noise"}
+    assert {what for what in labels[0] if labels[0][what] != labels[1][what]} == {"noise"}
 
 
 def test_divergence_is_a_result(project):

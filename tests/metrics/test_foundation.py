@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 from types import SimpleNamespace
 
@@ -175,9 +176,9 @@ def test_numbers_in_the_table_read_back_exactly():
     lines = text.splitlines()
     assert lines[0] == "iteration,agent,metric,value,lo,hi" and text.endswith("\n")
     assert lines[1] == "3,average,w2,0.30000000000000004,0.30000000000000004,"
-    back = pandas.read_csv(io.StringIO(text), float_precision="round_trip")
-    np.testing.assert_array_equal(back["value"], values)
-    assert back["hi"].isna().all()
+    back = list(csv.DictReader(io.StringIO(text)))
+    np.testing.assert_array_equal([float(row["value"]) for row in back], values)
+    assert {row["hi"] for row in back} == {""}
 
 
 def test_an_unknown_family_is_refused_before_anything_runs():
