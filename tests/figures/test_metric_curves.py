@@ -65,6 +65,15 @@ def test_floor_and_no_band() -> None:
     assert any(np.allclose(line.get_ydata(), 0.005) for line in figure.axes[0].get_lines())
 
 
+def test_panels_share_limits_that_hold_all_lines() -> None:
+    low, high = run("a", 1.0), run("b", 1.0)
+    high.metrics.loc[high.metrics["metric"] == "distance", ["value", "lo", "hi"]] *= 50
+    figure = drawn([low, high], lines="agent", columns="training")
+    bottom, top = figure.axes[0].get_ylim()
+    assert bottom < 1 / 101 and top > 50
+    assert figure.axes[1].get_ylim() == (bottom, top)
+
+
 def test_mistakes_are_named() -> None:
     with pytest.raises(ConcordError, match="draw one agent, or lines: agent"):
         drawn([run("a", 1.0)], lines="training", agents=[0, "network"])

@@ -121,12 +121,15 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
             floor = data.series(own[0].run, params.floor, "network", KIND)
             panel.axhline(floor.value[-1], **_FLOOR)
         panel.margins(x=0.02)
-        panel.set_xlim(*_common.limits(params.xlim, f"figure {KIND}: xlim"))
-        panel.set_ylim(*_common.limits(params.ylim, f"figure {KIND}: ylim"))
-        if params.yscale == "log":
-            style.plain_log_axis(panel)
+        if params.xlim is not None:
+            panel.set_xlim(*_common.limits(params.xlim, f"figure {KIND}: xlim"))
         if params.x == "bytes_sent":
             panel.xaxis.set_major_formatter(EngFormatter(unit="B", sep=" "))
+    for panel in axes:  # after all have drawn into the axis they share
+        if params.ylim is not None:
+            panel.set_ylim(*_common.limits(params.ylim, f"figure {KIND}: ylim"))
+        if params.yscale == "log":
+            style.plain_log_axis(panel)
     default = {"iteration": "iteration $k$", "bytes_sent": "sent by the whole network"}[params.x]
     ylabel = params.ylabel or params.metric.replace("_", " ")
     _common.label(cells, axes, "all", params.xlabel or default, ylabel)
