@@ -107,10 +107,25 @@ def build_problem(run: Mapping[str, Any], parts: Parts, resources: Path) -> Any:
 
 
 def data_sets(run: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of the data sets in config/datasets.yaml that the run's problem reads."""
+    """Return the names of the data sets in config/datasets.yaml that the run's problem needs."""
+    return _data_sets(run, "needs")
+
+
+def optional_data_sets(run: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of the data sets that the run's problem takes where they are at hand."""
+    return _data_sets(run, "takes")
+
+
+def _data_sets(run: Mapping[str, Any], question: str) -> tuple[str, ...]:
     kind, options = kind_and_options(run["problem"], "problem")
     options.pop("name", None)
     problem = plugin("problems", kind, "problem")
-    if not hasattr(problem, "needs"):
+    if not hasattr(problem, question):
         return ()
-    return problem.needs(build(problem.Params, options, "problem"))
+    return getattr(problem, question)(build(problem.Params, options, "problem"))
+
+
+def unavailable(run: Mapping[str, Any]) -> str | None:
+    """Say what to install where the run's problem cannot be computed; None where it can."""
+    problem = plugin("problems", run["problem"]["kind"], "problem")
+    return problem.unavailable() if hasattr(problem, "unavailable") else None

@@ -279,7 +279,7 @@ def test_importing_the_problem_does_not_import_torch():
     ("options", "message"),
     [
         ({"out_of_distribution": ["svnh"]}, "svnh"),
-        ({"limit": 0}, "limit"),
+        ({"training_images": 0}, "training_images"),
     ],
 )
 def test_wrong_options_are_refused(options, message):
@@ -289,13 +289,81 @@ def test_wrong_options_are_refused(options, message):
 
 def test_images_reported_one_by_one():
     labels = np.array([3, 8, 8, 5])
-    assert lenet._rows([3, "first_8"], labels, None, "examples.svhn") == {"3": 3, "first_8": 1}
-    assert lenet._rows([9, "first_4"], labels, 4, "examples.svhn") == {}
-    for wrong in ([4], ["first_4"], ["third_8"], [1.5], "all"):
+    assert lenet._rows([3, "first_8"], labels, "examples.svhn") == {"3": 3, "first_8": 1}
+    for wrong in ([4], [-1], ["first_4"], ["third_8"], [1.5], "all"):
         with pytest.raises(ConcordError, match=r"examples\.svhn"):
-            lenet._rows(wrong, labels, None, "examples.svhn")
+            lenet._rows(wrong, labels, "examples.svhn")
 
 
 def test_more_agents_than_images_are_refused():
     with pytest.raises(ConcordError, match="4 agents cannot share 3 images"):
-        lenet.check(lenet.Params(limit=3), 4)
+        lenet.check(lenet.Params(training_images=3), 4)
+
+
+@pytest.fixture
+def resources(tmp_path, monkeypatch):
+    """Small files in the formats of MNIST and SVHN, where the data sets' files would be."""
+    import gzip
+
+    from scipy.io import savemat
+
+    rng = np.random.default_rng(0)
+    (tmp_path / "mnist").mkdir()
+    for part, count in (("train", 12), ("t10k", 5)):
+        for kind, shape in (("images-idx3", (count, 28, 28)), ("labels-idx1", (count,))):
+            head = np.array([0x800 + len(shape), *shape], dtype=">u4").tobytes()
+            values = rng.integers(0, 10, shape, dtype=np.uint8).tobytes()
+            with gzip.open(tmp_path / "mnist" / f"{part}-{kind}-ubyte.gz", "wb") as file:
+                file.write(head + values)
+    (tmp_path / "svhn").mkdir()
+    colors = rng.integers(0, 256, (32, 32, 3, 4), dtype=np.uint8)
+    classes = np.array([[1], [8], [10], [8]], dtype=np.uint8)
+    savemat(tmp_path / lenet.SVHN, {"X": colors, "y": classes})
+    monkeypatch.setattr(lenet, "TRAIN", 12)
+    monkeypatch.setattr(lenet, "TEST", 5)
+    monkeypatch.setattr(lenet.readers.svhn, "__defaults__", (4,))
+    return tmp_path
+
+
+def built(resources: Path, **options) -> lenet.Classifier:
+    params = build(lenet.Params, options, "problem")
+    return lenet.build(
+        params, 3, EQUAL, lambda what: streams.generator(1, what, "mnist"), resources
+    )
+
+
+def test_sets_and_parts_come_from_the_files(resources):
+    classifier = built(resources, examples={"svhn": ["first_8", 0], "digits": [3]})
+    assert list(classifier.tests) == ["mnist", "svhn", "digits"]
+    assert [len(test.labels) for test in classifier.tests.values()] == [5, 4, 1797]
+    assert classifier.tests["svhn"].labels.tolist() == [1, 8, 0, 8]
+    assert classifier.examples == {"svhn": {"first_8": 1, "0": 0}, "digits": {"3": 3}}
+    assert sorted(np.concatenate(classifier.parts)) == list(range(12))
+    assert classifier.counts.tolist() == [4, 4, 4]
+    assert built(resources, training_images=7).counts.tolist() == [3, 2, 2]
+
+
+def test_svhn_is_left_out_where_its_file_is_not_at_hand(resources):
+    (resources / lenet.SVHN).unlink()
+    params = lenet.Params()
+    assert lenet.needs(params) == ("mnist",) and lenet.takes(params) == ("svhn",)
+    classifier = built(resources, examples={"svhn": ["first_8"]})
+    assert list(classifier.tests) == ["mnist", "digits"]
+    assert classifier.examples == {}
+    assert lenet.takes(lenet.Params(out_of_distribution=("digits",))) == ()
+
+
+def test_measuring_does_not_need_torch(resources, monkeypatch):
+    monkeypatch.setattr(lenet, "find_spec", lambda name: None)
+    classifier = built(resources)
+    assert classifier.dim == 61706 and len(classifier.tests["mnist"].labels) == 5
+
+
+def test_svhn_does_not_change_the_predictions_of_mnist(resources):
+    pytest.importorskip("torch", reason=REASON)
+    whole = built(resources)
+    (resources / lenet.SVHN).unlink()
+    part = built(resources)
+    x = whole.initial((1, 3, whole.dim), np.random.default_rng(0))
+    np.testing.assert_array_equal(whole.predictive(x)[:, :, :5], part.predictive(x)[:, :, :5])
+    np.testing.assert_array_equal(whole.accuracy(x), part.accuracy(x))

@@ -93,9 +93,14 @@ def _diverged(m: Measurement) -> Iterator[Row]:
 
 
 def mean_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the mean over chains (first axis) and the ends of its 95 % normal interval."""
+    """Return the mean over chains (first axis) and the ends of its 95 % normal interval.
+
+    One chain says nothing about the spread: the ends are then not a number.
+    """
     mean = values.mean(axis=0)
-    spread = values.std(axis=0, ddof=min(1, len(values) - 1))
+    if len(values) == 1:
+        return mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan)
+    spread = values.std(axis=0, ddof=1)
     half = 1.959963984540054 * spread / np.sqrt(len(values))
     return mean, mean - half, mean + half
 

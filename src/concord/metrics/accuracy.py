@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from concord.metrics import Measurement, Row, mean_interval
 
 
@@ -11,7 +13,8 @@ def rows(m: Measurement) -> Iterator[Row]:
     """Yield each agent's mean over chains with a normal interval, and the spread over chains."""
     values = m.trace["accuracy"]
     mean, lo, hi = mean_interval(values)
-    sd = values.std(axis=0, ddof=min(1, len(values) - 1))
+    one = len(values) == 1  # says nothing about the spread
+    sd = np.full(values.shape[1:], np.nan) if one else values.std(axis=0, ddof=1)
     for column, agent in enumerate(m.agents):
         for row, k in enumerate(m.trace.draw):
             at = row, column

@@ -30,9 +30,9 @@ from concord.parameters import param
 from concord.partition import Partition
 from concord.problems import BatchGradient, Gradient, Stream
 
-# The conda environment of the jobs that sample this problem, and what such a job takes.
-ENVIRONMENT = "lenet"
-MEMORY_MB, MINUTES = 3000, 30
+# What a job that samples this problem takes: its conda environment (envs/lenet.yaml), memory,
+# minutes. It lasts long enough to show its progress.
+JOB = {"environment": "lenet", "mem_mb": 3000, "runtime": 60, "options": "--progress"}
 
 SIDE = 32  # LeNet-5's input is 32 x 32
 SVHN = Path("svhn", "test_32x32.mat")
@@ -53,16 +53,14 @@ class Params:
     examples: dict[str, Any] | None = param(
         "test images reported one by one: {set: [row, or first_<label>, ...]}", default=None
     )
-    limit: int | None = param(
-        "use only so many images of the training and of each test set; none: all",
-        default=None,
-        minimum=1,
+    training_images: int | None = param(
+        "train on only so many images, the first ones; none: all", default=None, minimum=1
     )
 
 
 def check(params: Params, agents: int) -> None:
     """Refuse more agents than images."""
-    images = min(TRAIN, params.limit or TRAIN)
+    images = min(TRAIN, params.training_images or TRAIN)
     if agents > images:
         raise ConcordError(
             f"{agents} agents cannot share {images} images; give each agent at least one image"
@@ -191,12 +189,12 @@ def build(
     """Load MNIST and the other test sets, and split the training images over the agents."""
     mnist = resources / "mnist"
 
-    def digits(part: str, count: int) -> Images:
+    def digits(part: str, count: int, used: int | None = None) -> Images:
         labels = readers.mnist_labels(mnist / f"{part}-labels-idx1-ubyte.gz", count)
         images = mnist / f"{part}-images-idx3-ubyte.gz"
-        return Images(labels[: params.limit], lambda: readers.mnist_images(images, count))
+        return Images(labels[:used], lambda: readers.mnist_images(images, count))
 
-    train = digits("train", TRAIN)
+    train = digits("train", TRAIN, params.training_images)
     tests = {"mnist": digits("t10k", TEST)}
     for name in params.out_of_distribution:
         if name == "digits":
@@ -205,29 +203,27 @@ def build(
             images, labels = readers.svhn(resources / SVHN)
         else:
             continue
-        tests[name] = Images(labels[: params.limit], partial(np.asarray, images))
+        tests[name] = Images(labels, partial(np.asarray, images))
     parts = partition.split(train.labels, agents, stream("partition"))
     examples = {}
     for name, chosen in (params.examples or {}).items():
         if name in tests:
-            examples[name] = _rows(chosen, tests[name].labels, params.limit, f"examples.{name}")
+            examples[name] = _rows(chosen, tests[name].labels, f"examples.{name}")
     return Classifier(LENET5, train, parts, tests, examples)
 
 
-def _rows(chosen: Any, labels: np.ndarray, limit: int | None, where: str) -> dict[str, int]:
-    """Return the row of each image that is reported by itself, leaving out those beyond a limit."""
+def _rows(chosen: Any, labels: np.ndarray, where: str) -> dict[str, int]:
+    """Return the row of each image that is reported by itself."""
     rows = {}
     for image in chosen if isinstance(chosen, (list, tuple)) else [chosen]:
         first = re.fullmatch("first_([0-9])", str(image))
-        found = np.flatnonzero(labels == int(first[1])) if first else [image]
-        if not isinstance(image, int) and not first:
-            raise ConcordError(f"{where}: {image!r} names no image; give a row, or first_<label>")
-        if len(found) and 0 <= found[0] < len(labels):
-            rows[str(image)] = int(found[0])
-        elif limit is None:
+        found = np.flatnonzero(labels == int(first[1])).tolist() if first else [image]
+        if not found or not isinstance(found[0], int) or not 0 <= found[0] < len(labels):
             raise ConcordError(
-                f"{where}: there is no image {image!r} among {len(labels)}; remove it"
+                f"{where}: {image!r} names none of {len(labels)} images; "
+                "give a row from 0, or first_<label>"
             )
+        rows[str(image)] = found[0]
     return rows
 
 

@@ -1,0 +1,62 @@
+"""Panels of one run and agent each, and metrics whose names end in labels or bins."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from concord.errors import ConcordError
+from concord.figures import _common, data
+from concord.figures.data import Measured
+from concord.parameters import param
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel."""
+
+    title: str = param("title of the panel")
+    select: dict[str, Any] | None = param("labels of its run, {label: value}", default=None)
+    agent: int = param("agent whose predictions are shown", default=0, minimum=0)
+    metric: str | None = param("metric of a map; none: the figure's", default=None)
+
+
+def cells(panels: Sequence[Panel], runs: Sequence[Measured], kind: str) -> list[_common.Cell]:
+    """Return the place and the single run of every panel."""
+    places = _common.wrap(len(panels))
+    return [
+        _common.Cell(
+            panel.title,
+            [data.only(data.select(runs, panel.select, kind), f"panel {panel.title!r}", kind)],
+            *place,
+        )
+        for panel, place in zip(panels, places, strict=True)
+    ]
+
+
+def numbers(run: Measured, prefix: str, agent: int, kind: str, may_lack: bool) -> np.ndarray | None:
+    """Return the values of the metrics ``<prefix><i>`` or ``<prefix><i>_<j>`` as an array.
+
+    None where the run has none of them and ``may_lack`` allows that.
+    """
+    table = run.metrics[run.metrics["agent"] == str(agent)]
+    found = {}
+    for metric, value in zip(table["metric"], table["value"], strict=True):
+        index = re.fullmatch(re.escape(prefix) + r"(\d+)(?:_(\d+))?", metric)
+        if index:
+            found[tuple(int(part) for part in index.groups() if part is not None)] = float(value)
+    if not found:
+        if may_lack:
+            return None
+        raise ConcordError(
+            f"figure {kind}: run {run.name} has no metrics {prefix}* of agent {agent}; add "
+            "'predictions' to the metrics of its experiment, or choose another set or agent"
+        )
+    values = np.full([1 + max(axis) for axis in zip(*found, strict=True)], np.nan)
+    for place, value in found.items():
+        values[place] = value
+    return values

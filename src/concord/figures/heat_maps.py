@@ -1,0 +1,115 @@
+"""Maps of true label by predicted label: numbers of images, or mean probabilities.
+
+Drawn from the metrics ``confusion_<set>_<true>_<predicted>`` and
+``probability_<set>_<true>_<label>`` at a run's last iteration. What a researcher writes in a
+paper's YAML (Parayil et al., Figs S4 to S7)::
+
+    metric: confusion_mnist
+    panels:
+      - { title: SGD, select: { sampler: sgd } }
+      - { title: C-ULA on SVHN, select: { sampler: c_ula }, metric: confusion_svhn }
+    missing: { confusion_svhn: "not run: its file is missing" }
+
+Counts are colored on a scale of their square roots, so that a few wrong ones can be seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import PowerNorm
+from matplotlib.figure import Figure
+
+from concord.errors import ConcordError
+from concord.figures import _common, style
+from concord.figures._predictions import Panel, cells, numbers
+from concord.figures.data import Measured
+from concord.parameters import param
+
+KIND = "heat_maps"
+FAMILY = "predictions"
+
+
+@dataclass(frozen=True)
+class Params:
+    """Options of a figure of maps; see the module's text for an example."""
+
+    panels: tuple[Panel, ...] = param("panels, in reading order")
+    metric: str | None = param("metric of panels that name none", default=None)
+    missing: dict[str, Any] | None = param(
+        "texts for metrics of sets that may not have been run, {metric: text}", default=None
+    )
+
+
+@style.styled
+def draw(params: Params, runs: Sequence[Measured]) -> Figure:
+    """Draw the figure.
+
+    Raises
+    ------
+    ConcordError
+        If a panel's selection is not one run, names no metric, or its run lacks the metric and
+        ``missing`` has no text for it.
+    """
+    missing = params.missing or {}
+    places = cells(params.panels, runs, KIND)
+    across = 1 + max(place.column for place in places)
+    figure, axes = _common.axes_of(places, "all", "auto", 3.1 if across < 3 else 2.3)
+    shown = "predicted label" if _counts(params) else "label"
+    _common.label(places, axes, "all", shown, "true label")
+    for panel, cell, ax in zip(params.panels, places, axes, strict=True):
+        metric = panel.metric or params.metric
+        if metric is None:
+            raise ConcordError(
+                f"figure {KIND}: panel {panel.title!r} names no metric; give it one, or the figure"
+            )
+        values = numbers(cell.runs[0], f"{metric}_", panel.agent, KIND, metric in missing)
+        ax.grid(False)
+        if values is None:
+            _message(ax, str(missing[metric]))
+        else:
+            _map(ax, values, counts=metric.startswith("confusion"), size=6.5 - across)
+    return figure
+
+
+def _counts(params: Params) -> bool:
+    metrics = [panel.metric or params.metric or "" for panel in params.panels]
+    return all(metric.startswith("confusion") for metric in metrics)
+
+
+def _map(axes: Axes, values: np.ndarray, counts: bool, size: float) -> None:
+    top = float(np.nanmax(values)) if counts else 1.0
+    norm = PowerNorm(0.5 if counts else 1.0, 0, top)
+    axes.imshow(np.ma.masked_invalid(values), cmap="Blues", norm=norm, aspect="equal")
+    for (row, column), value in np.ndenumerate(values):
+        text = _text(value, counts)
+        dark = norm(value) > 0.55
+        axes.text(
+            *(column, row, text),
+            color="white" if dark else style.BLACK,
+            fontsize=size,
+            ha="center",
+            va="center",
+        )
+    axes.set_xticks(range(values.shape[1]))
+    axes.set_yticks(range(values.shape[0]))
+
+
+def _text(value: float, counts: bool) -> str:
+    """Return what stands in a cell; nothing where it would round to zero."""
+    if np.isnan(value):
+        return ""
+    if counts:
+        return f"{value:g}" if value else ""
+    rounded = f"{value:.2f}"
+    return "" if rounded == "0.00" else rounded.lstrip("0")
+
+
+def _message(axes: Axes, text: str) -> None:
+    axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", fontsize=7)
+    axes.set_box_aspect(1)
+    axes.tick_params(left=False, bottom=False, labelleft=False, labelbottom=False)

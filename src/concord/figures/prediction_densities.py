@@ -1,0 +1,84 @@
+"""Densities of the probability of the predicted label, one line per test set.
+
+Drawn from the metrics ``confidence_density_<set>_<bin>`` at a run's last iteration. What a
+researcher writes in a paper's YAML (Parayil et al., Fig S3)::
+
+    panels:
+      - { title: SGD, select: { sampler: sgd } }
+      - { title: agent 1, select: { sampler: d_ula }, agent: 0 }
+    sets: { mnist: MNIST, svhn: SVHN }
+    missing: { svhn: "SVHN was not run: its file is missing" }
+
+A set that no panel has is named below with its text in ``missing``; without one it is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from concord.figures import _common, style
+from concord.figures._predictions import Panel, cells, numbers
+from concord.figures.data import Measured
+from concord.parameters import param
+
+KIND = "prediction_densities"
+FAMILY = "predictions"
+
+
+@dataclass(frozen=True)
+class Params:
+    """Options of a figure of densities; see the module's text for an example."""
+
+    panels: tuple[Panel, ...] = param("panels, in reading order")
+    sets: dict[str, Any] = param("test sets shown, {name: text in the legend}")
+    missing: dict[str, Any] | None = param(
+        "texts for sets that may not have been run, {name: text}", default=None
+    )
+    ylim: tuple[float | None, ...] | None = param(
+        "[low, high] of the density; null leaves a side to the data", default=None
+    )
+
+
+@style.styled
+def draw(params: Params, runs: Sequence[Measured]) -> Figure:
+    """Draw the figure.
+
+    Raises
+    ------
+    ConcordError
+        If a panel's selection is not one run, or a run lacks a set that has no text in ``missing``.
+    """
+    places = cells(params.panels, runs, KIND)
+    figure, axes = _common.axes_of(places, "all", "full", 1.45)
+    missing = params.missing or {}
+    looks = style.looks("set", list(params.sets))
+    drawn = set()
+    for panel, cell, ax in zip(params.panels, places, axes, strict=True):
+        for name, look in zip(params.sets, looks, strict=True):
+            metric = f"confidence_density_{name}_"
+            density = numbers(cell.runs[0], metric, panel.agent, KIND, name in missing)
+            if density is not None:
+                bins = np.linspace(0, 1, len(density) + 1)
+                ax.stairs(density, bins, color=look.color, linewidth=1.0)
+                drawn.add(name)
+        ax.set_yscale("log")
+        ax.set_xlim(0, 1)
+    low, high = _common.limits(params.ylim, f"figure {KIND}: ylim")
+    for ax in axes:
+        ax.set_ylim(low, high)
+    style.plain_log_axis(axes[0])
+    _common.label(places, axes, "all", "probability of predicted label", "density")
+    handles = [
+        Line2D([], [], color=look.color, label=text)
+        if name in drawn
+        else Line2D([], [], linestyle="", label=missing[name])
+        for (name, text), look in zip(params.sets.items(), looks, strict=True)
+    ]
+    style.legend_of(figure, handles)
+    return figure

@@ -1,0 +1,116 @@
+"""Numbers that a paper prints, beside ours.
+
+What a researcher writes in a paper's YAML::
+
+    columns:                             # what the printed table compares
+      - { name: SGD, select: { sampler: sgd } }
+      - { name: agent 1, select: { sampler: d_ula }, agent: 0 }
+    rows:
+      - { name: "MNIST, mean", metric: confidence_mean_mnist, printed: [0.974, 0.973] }
+      - { name: "SVHN, mean", metric: confidence_mean_svhn, printed: [0.849, 0.659],
+          missing: "not run: its file is missing" }
+    by: reading
+
+The table has a line for each row, column and value of ``by``; ours is the metric at the run's last
+iteration. A row without ``printed`` is ours alone. Where a run lacks a row's metric, the text
+``missing`` stands in the column note, and without that text it is an error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from concord.errors import ConcordError
+from concord.figures import data
+from concord.figures.data import Measured
+from concord.parameters import param
+from concord.tables import Table
+
+KIND = "printed_values"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the printed table."""
+
+    name: str = param("what the column is about")
+    select: dict[str, Any] | None = param("labels of its runs, {label: value}", default=None)
+    agent: int | str = param("agent: an index, average or network", default=0)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of the printed table."""
+
+    name: str = param("what the row is about")
+    metric: str = param("name of the metric")
+    printed: tuple[float | None, ...] | None = param(
+        "printed number of each column, null where there is none; none: all ours", default=None
+    )
+    scale: float = param("our number is multiplied by this, 100 for percent", default=1.0)
+    missing: str | None = param("note where a run lacks the metric; none: an error", default=None)
+
+
+@dataclass(frozen=True)
+class Params:
+    """Options of a table of printed values."""
+
+    columns: tuple[Column, ...] = param("columns of the printed table")
+    rows: tuple[Row, ...] = param("rows of the printed table")
+    by: str | None = param(
+        "label of which the table shows every value, such as reading", default=None
+    )
+
+
+def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
+    """Return the table, one line per row, column and value of ``by``.
+
+    Raises
+    ------
+    ConcordError
+        If a row's printed numbers are not one per column, a column and value of ``by`` do not name
+        one run, or a run lacks a metric.
+    """
+    for row in params.rows:
+        if row.printed is not None and len(row.printed) != len(params.columns):
+            raise ConcordError(
+                f"table {KIND}: row {row.name!r} has {len(row.printed)} printed numbers for "
+                f"{len(params.columns)} columns; give one for each, or null"
+            )
+    values = data.distinct(runs, params.by) if params.by else [None]
+    lines = []
+    for row in params.rows:
+        for number, column in enumerate(params.columns):
+            for value in values:
+                wanted = {**(column.select or {}), **({params.by: value} if params.by else {})}
+                run = data.only(data.select(runs, wanted, KIND), f"{row.name}, {column.name}", KIND)
+                printed = row.printed[number] if row.printed else None
+                head = [row.name, column.name, *([value] if params.by else []), printed]
+                lines.append([*head, *_ours(row, column.agent, run, printed)])
+    by = [params.by] if params.by else []
+    return Table(
+        ["quantity", "of", *by, "printed", "value", "lo", "hi", "difference", "note"], lines
+    )
+
+
+def _ours(row: Row, agent: int | str, run: Measured, printed: float | None) -> list[Any]:
+    """Return value, lo, hi, difference from print and note."""
+    table = run.metrics
+    found = table[(table["metric"] == row.metric) & (table["agent"] == str(agent))]
+    if found.empty:
+        if row.missing is None:
+            raise ConcordError(
+                f"table {KIND}: {run.name} has no metric {row.metric!r} of agent {agent}; "
+                "choose one of its metrics.csv, or give the row a text for missing"
+            )
+        return [None, None, None, None, row.missing]
+    last = found.sort_values("iteration").iloc[-1]
+    value, lo, hi = (
+        None if math.isnan(last[name]) else row.scale * float(last[name])
+        for name in ("value", "lo", "hi")
+    )
+    difference = None if printed is None or value is None else value - printed
+    return [value, lo, hi, difference, None]
