@@ -71,3 +71,21 @@ def test_a_stepper_steps_every_time_it_is_called(monkeypatch):
     work()
     assert len(seen) == 2 and seen[0].shape == (2, 3, 2)
     assert not np.array_equal(*seen)
+
+
+def test_cvxpy_solves_the_same_primal_step():
+    """To the solver's tolerance; otherwise the comparison of times would mean nothing."""
+    pytest.importorskip("cvxpy")
+    problem = bench.regression(4)
+    curvature = np.array([1.0, 2.0, 3.0, 10.0])
+    linear = np.random.default_rng(0).standard_normal((4, 2))
+    found = bench.cvxpy_primal(problem, curvature)(linear)
+    out = np.empty((1, 4, 2))
+    problem.prox(1, curvature)(slice(None), linear[None].copy(), out.copy(), out)
+    np.testing.assert_allclose(found, out[0], atol=1e-4)
+
+
+def test_without_cvxpy_its_case_is_skipped_with_the_remedy(monkeypatch):
+    monkeypatch.setattr(bench, "find_spec", lambda name: None)
+    (case,) = bench.admm_against_cvxpy(True)
+    assert isinstance(case, bench.Skipped) and "pip install" in case.reason

@@ -12,6 +12,7 @@ import csv
 import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -146,19 +147,23 @@ def _table(timings: list[Timing]) -> str:
     return text.getvalue()
 
 
-def stepper(kind: str, options: dict[str, Any], graph: Any, chains: int, dim: int = 2) -> Work:
-    """Return a function that makes one step of a sampler on linear regression, 50 points an agent.
-
-    ``options`` are the fields of the sampler's ``Params``.
-    """
-    params = linear_regression.Params(points=50 * graph.agents, dim=dim)
-    problem = linear_regression.build(
-        params,
-        graph.agents,
+def regression(agents: int, dim: int = 2) -> linear_regression.LinearRegression:
+    """Return a linear regression with 50 points for each agent."""
+    return linear_regression.build(
+        linear_regression.Params(points=50 * agents, dim=dim),
+        agents,
         partition.Partition.parse({"kind": "equal"}, "bench"),
         lambda what: streams.generator(1, "bench", what),
         Path("resources"),
     )
+
+
+def stepper(kind: str, options: dict[str, Any], graph: Any, chains: int, dim: int = 2) -> Work:
+    """Return a function that makes one step of a sampler on ``regression``.
+
+    ``options`` are the fields of the sampler's ``Params``.
+    """
+    problem = regression(graph.agents, dim)
     sampler = plugin("samplers", kind, "bench")
     rng = streams.generator(1, "bench", "noise")
     x0 = rng.standard_normal((chains, graph.agents, dim))
@@ -206,3 +211,43 @@ def growth_with_agents(tiny: bool) -> Iterator[Case]:
             reference,
             per=agents / fewer,
         )
+
+
+@entry
+def admm_against_cvxpy(tiny: bool) -> Iterator[Case | Skipped]:
+    """Time the primal steps of one D-ADMMS iteration in CVXPY against the whole iteration here."""
+    name = "primal steps in CVXPY / D-ADMMS iteration, ring of 6, one chain"
+    if find_spec("cvxpy") is None:
+        yield Skipped(name, "CVXPY is not installed (python -m pip install -e '.[bench]')")
+        return
+    graph, penalty = topology.build("ring", 6), 5.0
+    solve = cvxpy_primal(regression(6), 2 * penalty * graph.degrees)
+    linear = streams.generator(1, "bench", "linear").standard_normal((6, 2))
+    yield Case(name, lambda: solve(linear), stepper("admm", {"penalty": penalty}, graph, 1))
+
+
+def cvxpy_primal(
+    problem: linear_regression.LinearRegression, curvature: np.ndarray
+) -> Callable[[np.ndarray], np.ndarray]:
+    """Return ``solve(b)``, the minimizers of f_i(x) + c_i |x|^2 / 2 - b_i^T x, all (agents, dim).
+
+    Each agent's program is compiled once; its b_i is a parameter.
+    """
+    import cvxpy
+
+    programs = []
+    for features, targets, added in zip(
+        problem.data.features, problem.data.targets, curvature, strict=True
+    ):
+        x, b = cvxpy.Variable(problem.dim), cvxpy.Parameter(problem.dim)
+        fit = cvxpy.sum_squares(features @ x - targets) / 2
+        ridge = (problem.prior_precision + added) / 2 * cvxpy.sum_squares(x)
+        programs.append((cvxpy.Problem(cvxpy.Minimize(fit + ridge - b @ x)), x, b))
+
+    def solve(linear: np.ndarray) -> np.ndarray:
+        for (program, _, b), row in zip(programs, linear, strict=True):
+            b.value = row
+            program.solve()
+        return np.array([x.value for _, x, _ in programs])
+
+    return solve
