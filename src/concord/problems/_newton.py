@@ -7,8 +7,8 @@ The objective is strongly convex, and a step along the Newton direction is halve
 gradient's norm falls; that converges from any start, on separable data too. With a good start
 almost all problems converge in a few full steps taken together. Those left over are gathered and go
 on alone, from 0 if they are many: where every point is far from the boundary there is no curvature
-to follow, at 0 there is. What still does not converge has features so large that the normal
-equations lose c, and takes its directions from a QR factorization of the root of the Hessian.
+to follow, at 0 there is. Where features are so large that rounding keeps the gradient above the
+tolerance, the smallest one that can be reached is taken.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ HALVINGS = 60
 
 # solve(agent, linear, start, out): see ``solver``.
 Solve = Callable[[Any, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-Direction = Callable[[Any, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
 def solver(features: np.ndarray, targets: np.ndarray, curvature: np.ndarray) -> Solve:
@@ -101,7 +100,7 @@ def _minimize(data: _Data, curvature: np.ndarray, b: np.ndarray, x: np.ndarray) 
         x[lost] = 0.0
     x[~np.isfinite(x).all(axis=-1)] = 0.0
     few = x.shape[0] * x.shape[1] // 16
-    left = _newton(data, curvature, b, x, _by_cholesky, 12, few)
+    left = _newton(data, curvature, b, x, 12, few)
     far = np.count_nonzero(left) > few
     for last in (False, True):
         if not left.any():
@@ -110,10 +109,7 @@ def _minimize(data: _Data, curvature: np.ndarray, b: np.ndarray, x: np.ndarray) 
         agent, chain = np.nonzero(left)
         own = data.part(agent), curvature[agent], b[agent, chain][:, None]
         alone = np.zeros((len(agent), 1, x.shape[2])) if last or far else x[agent, chain][:, None]
-        if last:
-            still = _newton(*own, alone, _by_qr, 300, to_rounding=True)
-        else:
-            still = _newton(*own, alone, _by_cholesky, 25)
+        still = _newton(*own, alone, 300 if last else 25, to_rounding=last)
         x[agent, chain] = alone[:, 0]
         left[agent, chain] = still[:, 0]
     if left.any():
@@ -129,7 +125,6 @@ def _newton(
     curvature: np.ndarray,
     b: np.ndarray,
     x: np.ndarray,
-    direction: Direction,
     steps: int,
     few: int = 0,
     to_rounding: bool = False,
@@ -137,7 +132,7 @@ def _newton(
     """Improve x in place for at most ``steps`` steps; return which have not converged, (A, m).
 
     Stops early when no more than ``few`` are left. With ``to_rounding`` a gradient that rounding
-    does not let fall further counts as converged.
+    does not let fall further, along a direction in which it must, counts as converged.
     """
     c = curvature[:, None, None]
     signed, transposed, _ = data
@@ -159,10 +154,11 @@ def _newton(
     gradient = np.empty_like(x)
     norm = evaluate(x, gradient)
     active = norm > TOLERANCE
+    stuck = np.zeros_like(active)
     for _ in range(steps):
         if np.count_nonzero(active) <= few:
             break
-        move = direction(data, shares, curvature, gradient)
+        move = _direction(data, shares, curvature, gradient)
         length = active.astype(float)
         for _ in range(HALVINGS):
             np.multiply(move, length[..., None], out=trial)
@@ -172,19 +168,17 @@ def _newton(
             if not worse.any():
                 break
             length[worse] /= 2
-        stuck = worse & active
-        if stuck.any():
-            trial[stuck] = x[stuck]
+        if worse.any():
+            stuck |= worse
+            trial[worse] = x[worse]
             trial_norm = evaluate(trial, trial_gradient)
         np.copyto(x, trial)
         gradient, trial_gradient = trial_gradient, gradient
         norm = trial_norm
-        active = norm > TOLERANCE
-        if stuck.any() and not (active & ~stuck).any():
-            break
-    if to_rounding and active.any():
-        active &= norm > _rounding(signed, shares, c, b, x)
-    return active
+        active = (norm > TOLERANCE) & ~stuck
+    if to_rounding:
+        return active & (norm > _rounding(signed, shares, c, b, x))
+    return norm > TOLERANCE
 
 
 def _rounding(
@@ -198,10 +192,10 @@ def _rounding(
     return ROUNDING * (terms + moved + c[..., 0] * length + np.sqrt((b**2).sum(axis=-1)))
 
 
-def _by_cholesky(
+def _direction(
     data: _Data, shares: np.ndarray, curvature: np.ndarray, gradient: np.ndarray
 ) -> np.ndarray:
-    """Return the Newton direction; the few dimensions are unrolled, all problems at once."""
+    """Return the Newton direction by Cholesky, dimensions unrolled, all problems at once."""
     dim = data.signed.shape[-1]
     entries = np.matmul(shares * (1 - shares), data.products)
     factor = {
@@ -226,17 +220,3 @@ def _by_cholesky(
             move[i] -= factor[k, i] * move[k]
         move[i] /= factor[i, i]
     return np.stack(move, axis=-1)
-
-
-def _by_qr(
-    data: _Data, shares: np.ndarray, curvature: np.ndarray, gradient: np.ndarray
-) -> np.ndarray:
-    """Return the Newton direction of problems that stand alone, m = 1, without forming H."""
-    signed = data.signed
-    problems, points, dim = signed.shape
-    root = np.zeros((problems, points + dim, dim))
-    root[:, :points] = np.sqrt(shares[:, 0] * (1 - shares[:, 0]))[..., None] * signed
-    root[:, points + np.arange(dim), np.arange(dim)] = np.sqrt(curvature)[:, None]
-    triangle = np.asarray(np.linalg.qr(root, mode="r"))
-    inner = np.linalg.solve(triangle.swapaxes(1, 2), gradient.swapaxes(1, 2))
-    return np.linalg.solve(triangle, inner).swapaxes(1, 2)
