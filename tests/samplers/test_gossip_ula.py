@@ -159,6 +159,35 @@ def test_moments_follow_the_exact_recursion(graph, communication) -> None:
     assert (np.abs(products.mean(axis=0) - second) < 5 * error).all()
 
 
+@pytest.mark.parametrize(("drift", "power"), [("half", 0.5), ("whole", 1.0)])
+@pytest.mark.parametrize("graph", [GRAPHS["star"], GRAPHS["ring"]], ids=["star", "ring"])
+def test_drift_is_half_the_gradient_as_printed(graph, drift, power) -> None:
+    """From consensus at x, the network average moves by -power alpha grad f(x) on average."""
+    problem = Quadratic(graph.agents)
+    chains, alpha = 4000, 1e-3
+    x = np.array([0.7, -1.2])
+    x0 = np.broadcast_to(x, (chains, graph.agents, 2)).copy()
+    moved = run(problem, graph, params(step_size=alpha, drift=drift), x0, 1)["x_average"][:, 1] - x
+    expected = -power * alpha * (problem.gram @ x - problem.shift).sum(axis=0)
+    error = moved.std(axis=0) / np.sqrt(chains)
+    assert (np.abs(moved.mean(axis=0) - expected) < 5 * error).all()
+
+
+@pytest.mark.parametrize(("drift", "power"), [("half", 0.5), ("whole", 1.0)])
+def test_stationary_law_is_the_posterior_to_that_power(drift, power) -> None:
+    """Equal potentials 1/2 h |x|^2: the average is an AR(1) of variance 1/(power N h)."""
+    graph = GRAPHS["ring"]
+    problem = Quadratic(6)
+    problem.gram[:] = np.eye(2)
+    problem.shift[:] = 0
+    alpha, ticks, chains = 5e-3, 250, 1500
+    x0 = np.random.default_rng(15).standard_normal((chains, 6, 2)) / np.sqrt(6 * power)
+    options = params(step_size=alpha, drift=drift)
+    average = run(problem, graph, options, x0, ticks, every=ticks)["x_average"][:, -1]
+    # Bias of a few times alpha N h = 0.03; chance, of 3000 numbers, 0.026. Powers differ by 2.
+    assert average.var() == pytest.approx(1 / (6 * power), rel=0.2)
+
+
 def test_zero_threshold_is_gossip_without_triggering() -> None:
     graph = GRAPHS["erdos_renyi"]
     problem = Quadratic(graph.agents)

@@ -11,7 +11,12 @@ over the neighbors of i. For (a, b) = (i, j) and (j, i), from the old values,
     \hat w_a \leftarrow w_a \;\text{ if }\; \lVert w_a - \hat w_a \rVert^2
                    > \frac{\mu}{(\tau_a + 1)^\delta}
 
-where tau_a is how often a was active before. ``communication`` says what the hats are: ``always``:
+The p_a add up to 2, not 1: an agent is active with probability p_a, and the mean of the network
+average's step over pairs is -alpha/2 times the gradient of f, against noise of variance 2 alpha.
+As printed, gossip ULA therefore samples the posterior to the power 1/2. ``drift: whole`` has
+N alpha / p_a instead, whose mean is -alpha times the gradient, as (14)-(15) say.
+
+Above, tau_a is how often a was active before. ``communication`` says what the hats are: ``always``:
 the samples themselves, eq. (6); ``triggered``: the samples last communicated, eqs. (7)-(9);
 ``never``: there is no fusion, each agent trains alone (isolated training).
 
@@ -37,6 +42,7 @@ from concord.schedules import Schedule
 from concord.topology import Topology
 
 COMMUNICATION = ("always", "triggered", "never")
+DRIFTS = ("half", "whole")
 
 # Random numbers are drawn for as many ticks at once as this many normal deviates serve.
 BLOCK = 1 << 17
@@ -52,6 +58,11 @@ class Params:
         "active agents communicate always, when triggered, or never (isolated training)",
         default="always",
         choices=COMMUNICATION,
+    )
+    drift: str = param(
+        "gradients weigh N alpha/(2 p), on average half of f's gradient, or N alpha/p, all of it",
+        default="half",
+        choices=DRIFTS,
     )
     threshold: float | None = param("mu of the trigger, each agent's own", default=None, minimum=0)
     decay: float | None = param("exponent delta of the trigger", default=None, minimum=0)
@@ -117,7 +128,7 @@ def init(
     gradient = _gradient_at(problem, chains)
     draw_pairs = pairs(topology)
     ticks = max(1, BLOCK // (2 * chains * dim))
-    pull = agents / (2 * activity(topology))
+    pull = agents / ({"half": 2, "whole": 1}[params.drift] * activity(topology))
     fusing, triggering = params.communication != "never", params.communication == "triggered"
     threshold, decay = params.threshold or 0.0, params.decay or 0.0
 

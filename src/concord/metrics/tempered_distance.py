@@ -1,0 +1,40 @@
+"""How far the posterior to the power 1/2 is from the posterior: what gossip ULA samples as printed.
+
+See ``concord.samplers.gossip_ula``: its mean drift is half the gradient, its noise is whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from concord.errors import ConcordError
+from concord.grid import from_log_density
+from concord.metrics import Measurement, Row
+from concord.transport import marginal_w1, reference
+
+POWER = 0.5
+QUANTILES = 4000
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield law_half_w1_<d> for each parameter and their mean law_half_w1; both laws are exact."""
+    exact = reference(m.problem, "tempered_distance")
+    if not hasattr(m.problem, "log_posterior"):
+        raise ConcordError(
+            "metric tempered_distance needs a problem with a log_posterior; remove it"
+        )
+    box = [(2 * edge[0] - edge[-1], 2 * edge[-1] - edge[0]) for edge in exact.edges]
+    half = from_log_density(
+        lambda first, second: POWER * m.problem.log_posterior(first, second),
+        ((float(box[0][0]), float(box[0][1])), (float(box[1][0]), float(box[1][1]))),
+        len(exact.edges[0]) - 1,
+    )
+    levels = (np.arange(QUANTILES) + 0.5) / QUANTILES
+    values = []
+    for axis in range(2):
+        quantiles = np.interp(levels, half.cdf(axis), half.edges[axis])
+        values.append(float(marginal_w1(quantiles, exact, axis)))
+        yield m.iterations, "network", f"law_half_w1_{axis}", values[axis], None, None
+    yield m.iterations, "network", "law_half_w1", sum(values) / 2, None, None
