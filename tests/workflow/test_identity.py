@@ -39,16 +39,18 @@ def test_a_killed_snakemake_is_simply_repeated(finished, project):
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    deadline = time.monotonic() + 60
-    while not project.results("trace.nc"):
-        assert running.poll() is None and time.monotonic() < deadline
-        time.sleep(0.02)
-    # While it lives, here held still, its lock holds: a second one refuses and takes nothing.
-    os.killpg(running.pid, signal.SIGSTOP)
-    second = project.snakemake(*TARGETS)
-    os.killpg(running.pid, signal.SIGKILL)
+    try:
+        deadline = time.monotonic() + 200
+        while not project.results("trace.nc"):
+            assert running.poll() is None and time.monotonic() < deadline
+            time.sleep(0.02)
+        # While it lives, here held still, its lock holds: a second one refuses and takes nothing.
+        os.killpg(running.pid, signal.SIGSTOP)
+        second = project.snakemake(*TARGETS)
+    finally:
+        os.killpg(running.pid, signal.SIGKILL)
+        running.wait()
     assert second.returncode != 0 and "lock" in second.stdout
-    running.wait()
     assert len(project.results("metrics.csv")) < len(RUNS)
     assert list(project.folder.glob(".snakemake/locks/*.lock"))
 
