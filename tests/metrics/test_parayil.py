@@ -70,8 +70,8 @@ def test_shares_of_modes_and_their_places():
     assert found[100, "0", "modes_share"][0] == pytest.approx(0.45)
     assert found[100, "0", "modes_visited"][0] == 1 and found[100, "3", "modes_visited"][0] == 0
     assert found[100, "0", "modes_crossings"][0] == 5 and found[100, "3", "modes_share"][0] == 0
-    assert found[100, "posterior", "modes_share"][0] == pytest.approx(0.25, abs=1e-3)
-    places = [found[100, "posterior", f"mode_{s}_{d}"][0] for s in ("positive", "negative")
+    assert found[100, "network", "modes_share_exact"][0] == pytest.approx(0.25, abs=1e-3)
+    places = [found[100, "network", f"mode_{s}_{d}"][0] for s in ("positive", "negative")
               for d in (0, 1)]  # fmt: skip
     assert places == pytest.approx([0, 1, 1, -1], abs=0.05)  # half a cell is 0.02
 

@@ -77,7 +77,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     style.legend_of(
         figure,
         [
-            Line2D([], [], label=f"exact: {parts} % of it", **_LINE),
+            Line2D([], [], label=f"contours: {parts} % of the exact mass", **_LINE),
             Line2D([], [], linestyle="", label="draws of one chain", **{**_DOT, "markersize": 3}),
         ],
     )

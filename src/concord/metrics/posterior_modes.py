@@ -15,7 +15,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     """Yield shares and visits of the modes, which the sign of the second parameter tells apart.
 
     modes_share: part of an agent's draws beyond burn-in whose second parameter is negative, mean
-    over chains with a normal interval; for the agent "posterior" the exact probability.
+    over chains with a normal interval. modes_share_exact: its exact probability.
     modes_visited: part of the chains in which the agent was in both. modes_crossings: mean number
     of changes between two recorded draws of a chain. mode_<sign>_<d>: where the exact density is
     highest on either side.
@@ -33,10 +33,10 @@ def rows(m: Measurement) -> Iterator[Row]:
         ends = crossed_lo[column], crossed_hi[column]
         yield last, agent, "modes_crossings", crossed[column], *ends
     below = exact.centers[1] < 0
-    yield last, "posterior", "modes_share", float(exact.mass[:, below].sum()), None, None
+    yield last, "network", "modes_share_exact", float(exact.mass[:, below].sum()), None, None
     for sign, side in (("negative", below), ("positive", ~below)):
         for d, value in enumerate(_highest(exact, side)):
-            yield last, "posterior", f"mode_{sign}_{d}", value, None, None
+            yield last, "network", f"mode_{sign}_{d}", value, None, None
 
 
 def _highest(exact: Grid, side: np.ndarray) -> tuple[float, float]:
