@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -183,6 +184,17 @@ def test_samplers_keep_float32(sampler, agents, options):
     assert x0.dtype == state.x.dtype == np.float32
     assert np.isfinite(state.x).all()
     assert np.abs(state.x - x0).max() > 0
+
+
+def test_initial_positions_have_the_problems_dtype():
+    classifier = problem(lenet.LENET5)
+    normal = initial.parse({"kind": "normal"}, "initial")
+    rng = np.random.default_rng(0)
+    assert initial.positions(normal, classifier, (1, 2, 5), rng).dtype == np.float32
+    plain = SimpleNamespace()
+    assert initial.positions(normal, plain, (1, 2, 5), rng).dtype == np.float64
+    with pytest.raises(ConcordError, match="states no law of initial positions"):
+        initial.positions(initial.parse({"kind": "problem"}, "initial"), plain, (1, 2, 5), rng)
 
 
 def test_averages_are_mean_and_sd_of_the_recorded_draws():
