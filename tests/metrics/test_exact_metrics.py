@@ -70,6 +70,15 @@ def test_the_width_of_d_admms_is_the_limit_of_its_law(order):
     assert found["spectral_radius", "network"] < 1
 
 
+def test_the_limit_is_found_at_any_penalty():
+    for penalty in (0.1, 1000.0):
+        sampler = {"kind": "admm", "penalty": penalty, "update_order": "in_place"}
+        sampler["primal_neighbors"] = "first_agents"
+        found = measure(["stationary"], sampler=sampler, topology={"kind": "ring"})
+        assert found["stationary_bias", "0"] < 1e-6
+        assert found["spectral_radius", "network"] < 1
+
+
 def test_widths_lie_between_the_narrowest_and_the_widest_direction():
     found = measure(["stationary"], sampler={"kind": "de_sgld", "step_size": 0.02})
     for agent in ("0", "average"):

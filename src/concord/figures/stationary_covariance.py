@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -89,7 +88,8 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
                 _mark(panel, run, AVERAGE, place + 0.14, look.color, "none", (low, high))
     text = "variance / posterior variance      narrow $\\leftarrow$ 1 $\\rightarrow$ wide"
     _common.label(cells, axes, "all", text, "")
-    style.legend_of(figure, _handles(params))
+    markers = {line.get_marker() for panel in axes for line in panel.lines}
+    style.legend_of(figure, [h for h in _handles(params) if h.get_marker() in markers])
     return figure
 
 
@@ -119,7 +119,7 @@ def _mark(
     axes.plot([min(trace, high)], [height], clip_on=False, **marker, **shape)
 
 
-def _handles(params: Params) -> list[Artist]:
+def _handles(params: Params) -> list[Line2D]:
     gray: dict[str, Any] = {"color": style.GRAY, "linestyle": ""}
     return [
         Line2D([], [], marker="o", **gray, label=style.name("agent", params.agent)),

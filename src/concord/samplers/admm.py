@@ -130,7 +130,10 @@ def init(
 
 
 def affine(problem: Any, topology: Topology, params: Params) -> Update:
-    """Return the law of (x, p): the primal step of eq. (40), then the dual step of eq. (41)."""
+    """Return the law of (x, p / rho): the primal step of eq. (40), then the dual step of eq. (41).
+
+    Scaled by rho the dual variables are of the positions' size, whatever the penalty.
+    """
     agents, dim = problem.agents, problem.dim
     identity, zero = np.eye(agents * dim), np.zeros((agents * dim, agents * dim))
     degrees = np.repeat(topology.degrees, dim).astype(float)
@@ -142,13 +145,13 @@ def affine(problem: Any, topology: Topology, params: Params) -> Update:
     pull = solve @ np.kron(_pull(topology, params).dense(), np.eye(dim))
     kick = np.sqrt(2) * solve * degrees if params.noise else zero
     primal = Affine(
-        np.block([[pull, -solve], [zero, identity]]),
+        np.block([[pull, -params.penalty * solve], [zero, identity]]),
         np.concatenate([solve @ problem.shift.ravel(), np.zeros(agents * dim)]),
         np.block([[kick @ kick.T, zero], [zero, zero]]),
     )
     if params.update_order == "in_place":
         primal = in_place(primal, agents, dim)
     laplacian = np.kron(topology.laplacian().dense(), np.eye(dim))
-    dual = linear(np.block([[identity, zero], [params.penalty * laplacian, identity]]))
+    dual = linear(np.block([[identity, zero], [laplacian, identity]]))
     step = compose(primal, dual)
     return Update(lambda k: step, ((0.0, 0.0),))
