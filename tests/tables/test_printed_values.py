@@ -58,7 +58,7 @@ def test_numbers_stand_beside_print():
 def test_without_by_a_column_is_one_run():
     row = {"name": "MNIST", "metric": "accuracy"}
     assert [line[3] for line in table([row], RUNS[1::2]).rows] == [0.75, 0.5]
-    with pytest.raises(ConcordError, match="MNIST, SGD"):
+    with pytest.raises(ConcordError, match="column 'SGD'"):
         table([row])
 
 
@@ -73,3 +73,14 @@ def test_what_was_not_run_is_noted():
 def test_printed_numbers_are_one_per_column():
     with pytest.raises(ConcordError, match="1 printed numbers for 2 columns"):
         table([{"name": "MNIST", "metric": "accuracy", "printed": [98.0]}], by="reading")
+
+
+def test_values_that_a_column_was_not_run_with_are_left_out():
+    made = table([{"name": "MNIST", "metric": "accuracy"}], RUNS[:3], by="reading")
+    assert [line[1:3] for line in made.rows] == [
+        ["SGD", "published"],
+        ["SGD", "released"],
+        ["agent 2", "published"],
+    ]
+    with pytest.raises(ConcordError, match="no run matches"):
+        table([{"name": "MNIST", "metric": "accuracy"}], RUNS[:2], by="reading")

@@ -12,14 +12,15 @@ What a researcher writes in a paper's YAML::
     by: reading
 
 The table has a line for each row, column and value of ``by``; ours is the metric at the run's last
-iteration. A row without ``printed`` is ours alone. Where a run lacks a row's metric, the text
-``missing`` stands in the column note, and without that text it is an error.
+iteration. Values of ``by`` that a column was not run with are left out. A row without ``printed``
+is ours alone. Where a run lacks a row's metric, the text ``missing`` stands in the column note, and
+without that text it is an error.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,9 +85,7 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     lines = []
     for row in params.rows:
         for number, column in enumerate(params.columns):
-            for value in values:
-                wanted = {**(column.select or {}), **({params.by: value} if params.by else {})}
-                run = data.only(data.select(runs, wanted, KIND), f"{row.name}, {column.name}", KIND)
+            for value, run in _runs(column, params.by, values, runs):
                 printed = row.printed[number] if row.printed else None
                 head = [row.name, column.name, *([value] if params.by else []), printed]
                 lines.append([*head, *_ours(row, column.agent, run, printed)])
@@ -94,6 +93,17 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     return Table(
         ["quantity", "of", *by, "printed", "value", "lo", "hi", "difference", "note"], lines
     )
+
+
+def _runs(
+    column: Column, by: str | None, values: Sequence[Any], runs: Sequence[Measured]
+) -> Iterator[tuple[Any, Measured]]:
+    """Yield the column's run for every value of ``by`` that it was run with."""
+    mine = data.select(runs, column.select, KIND)
+    for value in values:
+        chosen = [run for run in mine if by is None or data.same(data.lookup(run.run, by), value)]
+        if chosen:
+            yield value, data.only(chosen, f"column {column.name!r}", KIND)
 
 
 def _ours(row: Row, agent: int | str, run: Measured, printed: float | None) -> list[Any]:
