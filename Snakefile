@@ -24,7 +24,7 @@ rule reproduce:
 
 rule everything:
     input:
-        outputs(PAPERS),
+        makeable(PAPERS),
 
 
 rule ledger:
@@ -39,7 +39,7 @@ for key in PAPERS:
         name:
             key
         input:
-            outputs([key]),
+            makeable([key]),
 
 
 # Snakemake itself would not say which targets there are.

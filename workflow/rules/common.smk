@@ -1,5 +1,6 @@
 # Loads and checks the configuration, and names files; no rule of its own.
 import fcntl
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -10,9 +11,10 @@ SOURCE = Path(workflow.basedir, "src")
 if str(SOURCE) not in sys.path:
     sys.path.insert(0, str(SOURCE))
 
-from concord.assemble import data_sets
+from concord.assemble import data_sets, optional_data_sets, unavailable
 from concord.errors import ConcordError, nearest
 from concord.experiment import load_papers
+from concord.plugins import plugin
 from concord.provenance import digest, module_files
 
 
@@ -129,8 +131,38 @@ def metric_modules(wildcards):
 
 
 def data_files(wildcards):
-    """The downloaded files that a run's problem reads."""
-    return [file for name in data_sets(run_of(wildcards).mapping) for file in DATA_FILES[name]]
+    """The downloaded files that a run's problem reads: what it needs, and what else is at hand."""
+    run = run_of(wildcards).mapping
+    names = [*data_sets(run), *filter(fetched_or_mirrored, optional_data_sets(run))]
+    return [file for name in names for file in DATA_FILES[name]]
+
+
+def fetched_or_mirrored(dataset):
+    """Whether all files of a data set are in place or in the data mirror."""
+    mirror = CONFIG["data_mirror"] or os.environ.get("CONCORD_DATA_MIRROR")
+    folders = [Path("resources", dataset), *([Path(mirror).expanduser()] if mirror else [])]
+    return all(
+        any(Path(folder, Path(file).name).is_file() for folder in folders)
+        for file in DATA_FILES[dataset]
+    )
+
+
+USUAL_JOB = {"environment": "concord", "mem_mb": 1000, "runtime": 10, "options": ""}
+
+
+def sampling(key):
+    """A function of wildcards: what a sampling job takes, which its problem may say in JOB."""
+
+    def of_run(wildcards):
+        problem = plugin("problems", run_of(wildcards).mapping["problem"]["kind"], "problem")
+        return {**USUAL_JOB, **getattr(problem, "JOB", {})}[key]
+
+    return of_run
+
+
+def sampling_environment(wildcards):
+    """The conda environment of a sampling job."""
+    return f"../../envs/{sampling('environment')(wildcards)}.yaml"
 
 
 def shown(section):
@@ -190,11 +222,36 @@ def judged(wildcards):
 
 def outputs(keys, downloads=True):
     """Every figure and table of the papers; without downloads, those that need no data files."""
-    files = []
-    for paper in map(PAPERS.get, keys):
-        for section, suffix in (("figures", "pdf"), ("tables", "csv")):
-            for name in paper.mapping.get(section, {}):
-                runs = paper.output_runs(section, name)
-                if downloads or not any(data_sets(run.mapping) for run in runs):
-                    files.append(f"{RESULTS}/{paper.key}/{section}/{name}.{suffix}")
-    return files
+    return [
+        f"{RESULTS}/{paper.key}/{section}/{name}.{suffix}"
+        for paper in map(PAPERS.get, keys)
+        for section, suffix in (("figures", "pdf"), ("tables", "csv"))
+        for name in paper.mapping.get(section, {})
+        if downloads or not any(data_sets(run.mapping) for run in paper.output_runs(section, name))
+    ]
+
+
+def makeable(keys):
+    """An input function: every output but those for which something is not installed.
+
+    It names what it leaves out, once.
+    """
+    noted = set()
+
+    def inputs(wildcards):
+        files, left_out = [], {}
+        for file in outputs(keys):
+            *_, key, section, name = Path(file).with_suffix("").parts
+            runs = [run.mapping for run in PAPERS[key].output_runs(section, name)]
+            missing = None if CONDA else next(filter(None, map(unavailable, runs)), None)
+            if missing is None:
+                files.append(file)
+            else:
+                left_out.setdefault(missing, []).append(f"{key}/{name}")
+        for missing, names in left_out.items():
+            if missing not in noted:
+                noted.add(missing)
+                print(f"concord: left out {', '.join(names)}: {missing}", file=sys.stderr)
+        return files
+
+    return inputs

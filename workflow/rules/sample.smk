@@ -12,12 +12,14 @@ rule sample:
     benchmark:
         f"{RESULTS}/benchmarks/{ANY_RUN}/sample.tsv"
     conda:
-        ENVIRONMENT
+        sampling_environment
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=sampling("mem_mb"),
+        runtime=sampling("runtime"),
     params:
         run=run_digest,
+        options=sampling("options"),
     shell:
-        "python -m concord sample {input.run:q} --expected {params.run} -o {output:q} 2> {log:q}"
+        "python -m concord sample {input.run:q} --expected {params.run} {params.options} -o {output:q} "
+        "2> {log:q}"
