@@ -24,6 +24,7 @@ LIBRARIES = (
     "matplotlib",
     "scikit-learn",
     "POT",
+    "torch",
 )
 
 
