@@ -25,8 +25,9 @@ reproduce: $(READY) ## every figure and table that needs no download, into resul
 test: $(READY) ## the whole test suite
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-report: reproduce ## results/report.html, after whatever `make reproduce` still has to do
-	$(BIN)/snakemake --report results/report.html
+report: reproduce ## results/report.html: the ledger and whatever has been made, in one file
+	$(BIN)/snakemake --cores $(CORES) ledger made
+	$(BIN)/snakemake made --report results/report.html --report-stylesheet workflow/report/report.css
 
 bench: $(READY) ## time the samplers
 	$(BIN)/python -m concord bench

@@ -76,22 +76,25 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("-o", "--output", type=Path, required=True)
     for name, function, what in (
         ("draw", _draw, "draw a figure from metrics (.pdf .svg .png)"),
-        ("tabulate", _tabulate, "build a table from metrics (.csv .md)"),
+        ("tabulate", _tabulate, "build a table from metrics (.csv .md .html)"),
     ):
         sub = command(name, function, what)
         with_paper(sub)
         sub.add_argument("name", help="id of the figure or table in the paper's file")
         sub.add_argument("--results", type=Path, default=Path("results"))
         sub.add_argument("-o", "--output", type=Path, nargs="+", required=True)
-    sub = command("judge", _judge, "judge a paper's claims (.csv .md)")
+    sub = command("judge", _judge, "judge a paper's claims (.csv .md .html)")
     with_paper(sub)
     sub.add_argument("--results", type=Path, default=Path("results"))
-    sub.add_argument("-o", "--output", type=Path, nargs=2, required=True, metavar=("CSV", "MD"))
+    sub.add_argument("-o", "--output", type=Path, nargs="+", required=True)
     sub = command("ledger", _ledger, "join papers' verdicts (.csv .md .html)")
-    sub.add_argument("tables", type=Path, nargs="+", help="results/<key>/claims.csv")
-    sub.add_argument(
-        "-o", "--output", type=Path, nargs=3, required=True, metavar=("CSV", "MD", "HTML")
-    )
+    sub.add_argument("tables", type=Path, nargs="*", help="results/<key>/claims.csv")
+    sub.add_argument("-o", "--output", type=Path, nargs="+", required=True)
+    sub = command("front", _front, "write the report's front page around the ledger")
+    sub.add_argument("ledger", type=Path, help="results/claims.csv")
+    sub.add_argument("page", type=Path, help="results/ledger.html")
+    sub.add_argument("--results", type=Path, default=Path("results"))
+    sub.add_argument("-o", "--output", type=Path, required=True)
     sub = command("compare", _compare, "list verdicts that differ from the committed ones")
     sub.add_argument("ledger", type=Path, help="results/claims.csv")
     sub.add_argument("--expected", type=Path, default=Path("config/expected_verdicts.yaml"))
@@ -158,13 +161,19 @@ def _tabulate(options: argparse.Namespace) -> None:
 def _judge(options: argparse.Namespace) -> None:
     from concord.stages.judge import judge
 
-    judge(_paper(options), options.results, *options.output)
+    judge(_paper(options), options.results, options.output)
 
 
 def _ledger(options: argparse.Namespace) -> None:
     from concord.stages.judge import ledger
 
-    ledger(options.tables, *options.output)
+    ledger(options.tables, options.output)
+
+
+def _front(options: argparse.Namespace) -> None:
+    from concord.stages.judge import front
+
+    front(options.ledger, options.page, options.results, options.output)
 
 
 def _compare(options: argparse.Namespace) -> None:

@@ -262,6 +262,13 @@ class Paper:
                             f"{where}: no run of {quantity.experiment} that it reads follows the "
                             f"reading {(quantity.reading or reading)!r}; change readings or runs"
                         )
+        for name, entry in self.mapping.get("discrepancies", {}).items():
+            claim_id = entry.get("checked_by")
+            if claim_id is not None and claim_id not in found:
+                raise ConcordError(
+                    f"{self.path}: discrepancies.{name}.checked_by: there is no claim "
+                    f"{claim_id!r}; {nearest(claim_id, found)}"
+                )
         return found
 
     def quantity_runs(self, quantity: Quantity, reading: str, where: str) -> list[Run]:

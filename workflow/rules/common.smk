@@ -208,18 +208,6 @@ def entry_digest(section):
     return lambda wildcards: digest(entry_of(section, wildcards)[0])
 
 
-JUDGED = [key for key in PAPERS if PAPERS[key].claims]
-
-
-def judged(wildcards):
-    """The run.yaml and metrics.csv of every run that a paper's claims read."""
-    return [
-        f"{RESULTS}/{run.folder}/{file}"
-        for run in paper_of(wildcards).claim_runs()
-        for file in ("run.yaml", "metrics.csv")
-    ]
-
-
 def outputs(keys, downloads=True):
     """Every figure and table of the papers; without downloads, those that need no data files."""
     return [

@@ -10,7 +10,7 @@ rule figure:
             caption="../report/caption.rst",
             category="{paper}",
             subcategory="figures",
-            labels={"name": "{name}", "format": "svg"},
+            labels={"name": "{name}"},
         ),
         png=f"{RESULTS}/{{paper}}/figures/{{name}}.png",
         provenance=f"{RESULTS}/{{paper}}/figures/{{name}}.json",
@@ -40,15 +40,17 @@ rule table:
     input:
         shown("tables"),
         modules=entry_modules("tables"),
+        template="workflow/report/page.html",
     output:
-        csv=report(
-            f"{RESULTS}/{{paper}}/tables/{{name}}.csv",
+        csv=f"{RESULTS}/{{paper}}/tables/{{name}}.csv",
+        md=f"{RESULTS}/{{paper}}/tables/{{name}}.md",
+        html=report(
+            f"{RESULTS}/{{paper}}/tables/{{name}}.html",
             caption="../report/caption.rst",
             category="{paper}",
             subcategory="tables",
-            labels={"name": "{name}", "format": "csv"},
+            labels={"name": "{name}"},
         ),
-        md=f"{RESULTS}/{{paper}}/tables/{{name}}.md",
         provenance=f"{RESULTS}/{{paper}}/tables/{{name}}.json",
         caption=f"{RESULTS}/{{paper}}/tables/{{name}}.caption.md",
     log:
@@ -69,4 +71,4 @@ rule table:
         caption=caption("tables"),
     shell:
         "python -m concord tabulate {params.paper:q} {wildcards.name} {params.settings} --results {params.results:q} "
-        "-o {output.csv:q} {output.md:q} 2> {log:q}"
+        "-o {output.csv:q} {output.md:q} {output.html:q} 2> {log:q}"

@@ -1,11 +1,44 @@
-# judge: verdicts on the papers' claims, and the ledger that joins them.
+# judge: verdicts on the papers' claims, the ledger that joins them, and the report's front page.
+from concord.provenance import commit
+
+
+def at_hand(run):
+    """Whether a run has been made, or can be without a download and with what is installed.
+
+    Claims about other runs get the verdict "not run" instead of stopping the ledger.
+    """
+    if Path(RESULTS, run.folder, "metrics.csv").exists():
+        return True
+    if not CONDA and unavailable(run.mapping):
+        return False
+    return all(map(fetched_or_mirrored, data_sets(run.mapping)))
+
+
+def judged(wildcards):
+    """The run.yaml and metrics.csv of every run that a paper's claims read."""
+    return [
+        f"{RESULTS}/{run.folder}/{file}"
+        for run in paper_of(wildcards).claim_runs()
+        if at_hand(run)
+        for file in ("run.yaml", "metrics.csv")
+    ]
+
+
 rule judge:
     input:
         judged,
         modules=modules("concord.stages.judge"),
+        template="workflow/report/page.html",
     output:
         csv=f"{RESULTS}/{{paper}}/claims.csv",
         md=f"{RESULTS}/{{paper}}/claims.md",
+        html=report(
+            f"{RESULTS}/{{paper}}/claims.html",
+            caption="../report/page.rst",
+            category="{paper}",
+            subcategory="claims",
+            labels={"name": "claims and assumptions"},
+        ),
     log:
         f"{RESULTS}/logs/{{paper}}/judge.log",
     benchmark:
@@ -23,14 +56,14 @@ rule judge:
         claims=lambda wildcards: digest(paper_of(wildcards).mapping),
     shell:
         "python -m concord judge {params.paper:q} {params.settings} --results {params.results:q} "
-        "-o {output.csv:q} {output.md:q} 2> {log:q}"
+        "-o {output.csv:q} {output.md:q} {output.html:q} 2> {log:q}"
 
 
 rule join:
     input:
-        tables=expand(f"{RESULTS}/{{paper}}/claims.csv", paper=JUDGED),
+        tables=expand(f"{RESULTS}/{{paper}}/claims.csv", paper=PAPERS),
         modules=modules("concord.stages.judge"),
-        template="workflow/report/ledger.html",
+        template="workflow/report/page.html",
     output:
         csv=f"{RESULTS}/claims.csv",
         md=f"{RESULTS}/claims.md",
@@ -38,7 +71,7 @@ rule join:
             f"{RESULTS}/ledger.html",
             caption="../report/ledger.rst",
             category="ledger",
-            labels={"name": "claims and verdicts", "format": "html"},
+            labels={"name": "claims and verdicts of all papers"},
         ),
     log:
         f"{RESULTS}/logs/join.log",
@@ -71,3 +104,40 @@ rule compare:
     shell:
         "python -m concord compare {input.ledger:q} --expected {input.expected:q} {params.strict} "
         "> {output:q} 2> {log:q}"
+
+
+rule front:
+    input:
+        ledger=f"{RESULTS}/claims.csv",
+        page=f"{RESULTS}/ledger.html",
+        template="workflow/report/front.html",
+        modules=modules("concord.stages.judge"),
+    output:
+        f"{RESULTS}/front.html",
+    log:
+        f"{RESULTS}/logs/front.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/front.tsv"
+    localrule: True
+    conda:
+        ENVIRONMENT
+    threads: 1
+    params:
+        results=RESULTS,
+        commit=commit(),
+    shell:
+        "python -m concord front {input.ledger:q} {input.page:q} --results {params.results:q} "
+        "-o {output:q} 2> {log:q}"
+
+
+# The report shows what has been made, whatever was asked for: `make report` asks for this.
+rule made:
+    input:
+        lambda wildcards: [file for file in outputs(PAPERS) if Path(file).exists()],
+        f"{RESULTS}/front.html",
+        expand(f"{RESULTS}/{{paper}}/claims.html", paper=PAPERS),
+
+
+if Path(RESULTS, "front.html").exists():
+
+    report: "../report/workflow.rst"

@@ -15,6 +15,7 @@ from concord import captions
 from concord.experiment import Paper
 from concord.figures.data import Measured, is_smoke, read
 from concord.files import whole
+from concord.pages import page
 from concord.parameters import build
 from concord.plugins import plugin
 from concord.provenance import describe
@@ -37,16 +38,20 @@ def draw(paper: Paper, name: str, results: Path, outputs: Sequence[Path]) -> Non
 
 
 def tabulate(paper: Paper, name: str, results: Path, outputs: Sequence[Path]) -> None:
-    """Build a table from the runs below ``results`` into ``outputs`` (.csv, .md)."""
+    """Build a table from the runs below ``results`` into ``outputs`` (.csv, .md, .html)."""
     entry = paper.output("tables", name)
     where = f"{paper.path}: tables.{name}"
     kind = plugin("tables", entry["kind"], where)
     params = build(kind.Params, entry.get("options"), f"{where}.options")
     table = kind.tabulate(params, _measured(paper, "tables", name, results))
+    texts = {
+        ".csv": table.csv,
+        ".md": table.markdown,
+        ".html": lambda: page(entry["title"], "", [table.section()]),
+    }
     for output in outputs:
-        text = table.csv() if output.suffix == ".csv" else table.markdown()
         with whole(output) as path:
-            path.write_text(text, encoding="utf-8")
+            path.write_text(texts[output.suffix](), encoding="utf-8")
     _sidecars(paper, "tables", name, results, outputs[0].with_suffix(""))
 
 

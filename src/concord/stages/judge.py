@@ -7,77 +7,184 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from concord import claims
+from concord.assemble import data_sets, unavailable
 from concord.errors import ConcordError
-from concord.experiment import Paper
+from concord.experiment import Paper, Run
 from concord.figures.data import Measured, read
 from concord.files import dump_yaml, load_yaml, whole
+from concord.pages import Section, page, render
+from concord.provenance import describe, digest
 
 COLUMNS = (
-    *("paper", "claim", "reading", "verdict", "where", "says"),
-    *("printed", "ours", "kind", "reason", "figure"),
+    *("paper", "claim", "reading", "verdict", "where", "says", "printed", "ours"),
+    *("kind", "reason", "figure", "assumptions", "scale"),
 )
+FILTERS = ("reading", "verdict")
+SMOKE = "Smoke scale: few chains and iterations, so the verdicts mean nothing."
 
-TEMPLATES = Path(__file__).parents[3] / "workflow" / "report"
+INTERVALS = (
+    "Every number has an interval unless no chance enters it; verdicts follow from the intervals, "
+    "which hold together at 95 %. Chance is that of the samplers, for the data that the seed drew."
+)
 
 Row = Mapping[str, str]
 
 
-def judge(paper: Paper, results: Path, table: Path, page: Path) -> None:
-    """Judge every claim of a paper, in each of its readings."""
+def judge(paper: Paper, results: Path, outputs: Sequence[Path]) -> None:
+    """Judge every claim of a paper, in each of its readings (.csv .md .html)."""
     rows = verdicts(paper, results)
-    with whole(table) as path:
-        path.write_text(_csv(rows), encoding="utf-8")
-    with whole(page) as path:
-        path.write_text(_page(paper, rows), encoding="utf-8")
+    about = paper.mapping["paper"]
+    text = f"{about['authors']} ({about['year']}). "
+    text += f"{about['reference']}." if about.get("reference") else ""
+    texts = {
+        ".csv": _csv(rows),
+        ".md": _markdown(about["title"], text, sections(paper, _with_links(paper, rows))),
+        ".html": page(about["title"], text, sections(paper, rows)),
+    }
+    for output in outputs:
+        with whole(output) as path:
+            path.write_text(texts[output.suffix], encoding="utf-8")
 
 
 def verdicts(paper: Paper, results: Path) -> list[Row]:
     """Return one row per claim and reading."""
+    rows: list[Row] = []
 
     @cache
     def measured(folder: str) -> Measured:
         return read(results / folder / "run.yaml", results / folder / "metrics.csv")
 
-    rows = []
     for name, claim in paper.claims.items():
         check = claim.checker(f"{paper.path}: claims.{name}")
         for reading in claim.readings:
+            runs: dict[str, Run] = {}
+            for quantity in claims.quantities(check):
+                found = paper.quantity_runs(quantity, reading, f"claims.{name}")
+                runs.update((run.folder, run) for run in found)
 
             def source(quantity: claims.Quantity, reading: str = reading) -> list[Measured]:
-                folders = [r.folder for r in paper.quantity_runs(quantity, reading, name)]
-                absent = [f for f in folders if not (results / f / "metrics.csv").exists()]
-                if absent:
-                    raise claims.Missing(f"{absent[0]} was not run")
-                return [measured(folder) for folder in folders]
+                chosen = paper.quantity_runs(quantity, reading, f"claims.{name}")  # noqa: B023
+                for run in chosen:
+                    if not (results / run.folder / "metrics.csv").exists():
+                        raise claims.Missing(_why_not(run))
+                    if digest(measured(run.folder).run) != digest(run.mapping):
+                        raise claims.Missing(f"{run.folder} was run with other parameters")
+                return [measured(run.folder) for run in chosen]
 
-            found = claims.judge(check, source)
+            judgement = claims.judge(check, source)
+            rests = {a: None for run in runs.values() for a in run.mapping["assumptions"]}
             rows.append(
                 {
                     "paper": paper.key,
                     "claim": name,
                     "reading": reading,
-                    "verdict": found.verdict,
+                    "verdict": judgement.verdict,
                     "where": claim.where,
                     "says": " ".join(claim.says.split()),
                     "printed": _printed(check),
-                    "ours": found.ours,
+                    "ours": judgement.ours,
                     "kind": claim.kind,
                     "reason": " ".join(claim.reason.split()),
                     "figure": claim.figure or "",
+                    "assumptions": ", ".join(rests),
+                    "scale": paper.config["scale"],
                 }
             )
     return rows
 
 
+def _why_not(run: Run) -> str:
+    """Say what a run that has no metrics lacks."""
+    lacking = unavailable(run.mapping)
+    if lacking is None and data_sets(run.mapping):
+        names = ", ".join(data_sets(run.mapping))
+        lacking = f"it reads {names}, which `snakemake everything` downloads"
+    return f"{run.folder} was not run" + (f": {lacking}" if lacking else "")
+
+
 def _printed(check: Any) -> str:
     printed = getattr(check, "printed", None)
     return "" if printed is None else f"{printed:g} +- {check.tolerance:g}"
+
+
+def sections(paper: Paper, rows: Sequence[Row]) -> list[Section]:
+    """Return a paper's page: claims, assumptions, errata and discrepancies."""
+    found = [
+        Section(
+            "Claims",
+            SMOKE if paper.config["scale"] == "smoke" else "",
+            COLUMNS[1:-1],
+            [[row[column] for column in COLUMNS[1:-1]] for row in rows],
+            FILTERS,
+        )
+    ]
+    if not rows:
+        found = [Section("Claims", "None is stated yet.", (), [])]
+    verdict: dict[str, str] = {}
+    for row in rows:
+        before = f"{verdict[row['claim']]}, " if row["claim"] in verdict else ""
+        verdict[row["claim"]] = f"{before}{row['verdict']} ({row['reading']})"
+    for name, heading, text, columns in (
+        (
+            *("assumptions", "Assumptions", "Values the paper does not state."),
+            ("value", "reason", "sensitivity"),
+        ),
+        ("errata", "Where the text is inconsistent", "", ("where", "text")),
+        (
+            *("discrepancies", "Where the released code differs from the text", ""),
+            ("text", "code", "checked_by"),
+        ),
+    ):
+        entries = paper.mapping.get(name, {})
+        cells = [
+            [key, *(_cell(entry.get(c, "")) for c in columns)] for key, entry in entries.items()
+        ]
+        for line in cells:
+            if columns[-1] == "checked_by" and line[-1]:
+                line[-1] = f"{line[-1]}: {verdict.get(line[-1], claims.NOT_RUN)}"
+        if cells:
+            heads = ["id", *(column.replace("_", " ") for column in columns)]
+            found.append(Section(heading, text, heads, cells))
+    return found
+
+
+def _with_links(paper: Paper, rows: Sequence[Row]) -> list[Row]:
+    """Return rows whose figure is a link from a page in the paper's folder of results."""
+    linked: list[Row] = []
+    for row in rows:
+        name = row["figure"]
+        section, suffix = ("figures", "svg")
+        if name not in paper.mapping.get("figures", {}):
+            section, suffix = ("tables", "md")
+        link = f"[{name}]({section}/{name}.{suffix})" if name else ""
+        linked.append({**row, "figure": link})
+    return linked
+
+
+def _cell(text: Any) -> str:
+    return " ".join(str(text).split())
+
+
+def _markdown(title: str, text: str, parts: Iterable[Section]) -> str:
+    lines = [f"# {title}", "", *([text, ""] if text else [])]
+    for section in parts:
+        lines += [f"## {section.heading}", ""] if section.heading else []
+        lines += [section.text, ""] if section.text else []
+        if section.columns:
+            lines += [*_table(section.columns, section.rows), ""]
+    return "\n".join(lines)
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    table = [columns, ["---"] * len(columns), *rows]
+    return ["| " + " | ".join(_cell(c).replace("|", r"\|") for c in line) + " |" for line in table]
 
 
 def _csv(rows: Sequence[Row]) -> str:
@@ -94,70 +201,50 @@ def read_rows(path: Path) -> list[Row]:
         return list(csv.DictReader(file))
 
 
-def _page(paper: Paper, rows: Sequence[Row]) -> str:
-    """Return a paper's page: claims with printed and our numbers, assumptions, errata."""
-    about = paper.mapping["paper"]
-    lines = [f"# {about['title']}", "", f"{about['authors']} ({about['year']}).", ""]
-    if about.get("reference"):
-        lines += [f"{about['reference']}.", ""]
-    lines += ["## Claims", "", *_markdown(rows, COLUMNS[1:]), ""]
-    lines += ["## Assumptions", "", "Values the paper does not state.", ""]
-    lines += ["| id | value | reason |", "| --- | --- | --- |"]
-    for name, assumption in paper.assumptions.items():
-        lines.append(f"| {name} | {_cell(assumption['value'])} | {_cell(assumption['reason'])} |")
-    errata = paper.mapping.get("errata", {})
-    if errata:
-        lines += ["", "## Where the text is inconsistent", ""]
-        lines += ["| id | where | what, and what Concord uses |", "| --- | --- | --- |"]
-        for name, entry in errata.items():
-            lines.append(f"| {name} | {_cell(entry['where'])} | {_cell(entry['text'])} |")
-    discrepancies = paper.mapping.get("discrepancies", {})
-    if discrepancies:
-        lines += ["", "## Where the released code differs from the text", ""]
-        lines += ["| id | text | code |", "| --- | --- | --- |"]
-        for name, entry in discrepancies.items():
-            lines.append(f"| {name} | {_cell(entry['text'])} | {_cell(entry['code'])} |")
-    return "\n".join(lines) + "\n"
+def is_smoke(rows: Iterable[Row]) -> bool:
+    """Whether verdicts come from runs of smoke scale, and so mean nothing."""
+    return any(row["scale"] == "smoke" for row in rows)
 
 
-def _markdown(rows: Sequence[Row], columns: Sequence[str]) -> list[str]:
-    lines = ["| " + " | ".join(columns) + " |", "| " + " | ".join(["---"] * len(columns)) + " |"]
-    lines += ["| " + " | ".join(_cell(row[c]) for c in columns) + " |" for row in rows]
-    return lines
-
-
-def _cell(text: str) -> str:
-    return " ".join(str(text).split()).replace("|", r"\|")
-
-
-def ledger(tables: Sequence[Path], csv_path: Path, md_path: Path, html_path: Path) -> None:
-    """Join the papers' verdicts into the ledger: CSV, Markdown, and a page to sort and filter."""
+def ledger(tables: Sequence[Path], outputs: Sequence[Path]) -> None:
+    """Join the papers' verdicts into the ledger (.csv .md .html)."""
     rows = [row for table in tables for row in read_rows(table)]
-    text = ["# Ledger of claims", "", *scoreboard(rows), "", *_markdown(rows, COLUMNS), ""]
-    with whole(csv_path) as path:
-        path.write_text(_csv(rows), encoding="utf-8")
-    with whole(md_path) as path:
-        path.write_text("\n".join(text), encoding="utf-8")
-    with whole(html_path) as path:
-        path.write_text(_html(rows), encoding="utf-8")
+    text = SMOKE if is_smoke(rows) else ""
+    columns = COLUMNS[:-1]
+    cells = [[row[column] for column in columns] for row in rows]
+    section = Section("", "", columns, cells, ("paper", *FILTERS))
+    board = Section("", text, *scores(rows))
+    texts = {
+        ".csv": _csv(rows),
+        ".md": _markdown("Ledger of claims", "", [board, section]),
+        ".html": page("Ledger of claims", f"{text} {INTERVALS}", [section]),
+    }
+    for output in outputs:
+        with whole(output) as path:
+            path.write_text(texts[output.suffix], encoding="utf-8")
 
 
 def scoreboard(rows: Sequence[Row]) -> list[str]:
     """Return the number of verdicts of each kind, per paper and reading, as a Markdown table."""
-    columns = ("paper", "reading", *claims.VERDICTS)
-    lines = ["| " + " | ".join(columns) + " |", "| " + " | ".join(["---"] * len(columns)) + " |"]
+    columns, cells = scores(rows)
+    return _table(columns, [[f"`{paper}`", *others] for paper, *others in cells])
+
+
+def scores(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
+    """Return the same as columns and rows."""
     groups: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         groups.setdefault((row["paper"], row["reading"]), []).append(row["verdict"])
-    for (paper, reading), found in sorted(groups.items()):
-        counts = [str(found.count(verdict)) for verdict in claims.VERDICTS]
-        lines.append("| " + " | ".join([f"`{paper}`", reading, *counts]) + " |")
-    return lines
+    cells = [
+        [*key, *(str(found.count(verdict)) for verdict in claims.VERDICTS)]
+        for key, found in sorted(groups.items())
+    ]
+    return ["paper", "reading", *claims.VERDICTS], cells
 
 
 def expected_rows(path: Path) -> list[Row]:
     """Return the committed verdicts, ``paper: claim: reading: verdict``, as rows."""
-    rows = []
+    rows: list[Row] = []
     for paper, found in (load_yaml(path) or {}).items():
         for claim, readings in found.items():
             for reading, verdict in readings.items():
@@ -182,14 +269,17 @@ def changes(rows: Sequence[Row], expected: Sequence[Row]) -> list[str]:
 
 
 def compare(ledger_path: Path, expected_path: Path, strict: bool) -> list[str]:
-    """Return the changes against the committed verdicts.
+    """Return the changes against the committed verdicts; at smoke scale there are none to speak of.
 
     Raises
     ------
     ConcordError
         If there are any and ``strict`` asks for none.
     """
-    found = changes(read_rows(ledger_path), expected_rows(expected_path))
+    rows = read_rows(ledger_path)
+    if is_smoke(rows):
+        return []
+    found = changes(rows, expected_rows(expected_path))
     if found and strict:
         raise ConcordError(
             f"{len(found)} verdicts differ from {expected_path} ({'; '.join(found)}); "
@@ -201,6 +291,8 @@ def compare(ledger_path: Path, expected_path: Path, strict: bool) -> list[str]:
 def expect(ledger_path: Path, expected_path: Path, readme: Path) -> None:
     """Make a ledger's verdicts the committed ones, and renew the README's scoreboard."""
     rows = read_rows(ledger_path)
+    if is_smoke(rows):
+        raise ConcordError(f"{ledger_path} is of smoke scale; commit verdicts of scale paper")
     nested: dict[str, dict[str, dict[str, str]]] = {}
     for row in rows:
         readings = nested.setdefault(row["paper"], {}).setdefault(row["claim"], {})
@@ -223,13 +315,33 @@ def with_scoreboard(text: str, rows: Sequence[Row]) -> str:
     return "\n".join([before + start, "", *scoreboard(rows), "", end + after])
 
 
-def _html(rows: Sequence[Row]) -> str:
-    """Return the ledger as one self-contained page."""
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True
+def front(ledger_path: Path, page_path: Path, results: Path, output: Path) -> None:
+    """Write the report's front page: what this is, the verdicts, how they were made, the ledger."""
+    rows = read_rows(ledger_path)
+    columns, cells = scores(rows)
+    made = {"results": str(results), **describe([])}
+    seeds = {str(json.loads(path.read_text())["seed"]) for path in results.glob("*/*/*.json")}
+    text = render(
+        "front.html",
+        smoke=SMOKE if is_smoke(rows) else "",
+        columns=columns,
+        scores=cells,
+        made=made,
+        seeds=sorted(seeds),
+        times=run_times(results / "benchmarks"),
+        ledger=page_path.read_text(encoding="utf-8"),
     )
-    template = environment.get_template("ledger.html")
-    counts = {v: sum(row["verdict"] == v for row in rows) for v in claims.VERDICTS}
-    return template.render(columns=COLUMNS, rows=rows, counts=counts)
+    with whole(output) as path:
+        path.write_text(text, encoding="utf-8")
+
+
+def run_times(benchmarks: Path) -> list[tuple[str, int, float]]:
+    """Return, per paper, the number of jobs on record and the seconds they took together."""
+    totals: dict[str, tuple[int, float]] = {}
+    for path in sorted(benchmarks.glob("*/**/*.tsv")):
+        with open(path, encoding="utf-8", newline="") as file:
+            seconds = [float(row["s"]) for row in csv.DictReader(file, delimiter="\t")]
+        paper = path.relative_to(benchmarks).parts[0]
+        jobs, total = totals.get(paper, (0, 0.0))
+        totals[paper] = (jobs + len(seconds), total + sum(seconds))
+    return [(paper, *total) for paper, total in totals.items()]

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from concord.pages import Section
+
 
 @dataclass(frozen=True)
 class Table:
@@ -29,6 +31,17 @@ class Table:
         lines = [self.columns, ["---"] * len(self.columns), *self.rows]
         cells = [[_text(cell).replace("|", r"\|") for cell in line] for line in lines]
         return "".join("| " + " | ".join(line) + " |\n" for line in cells)
+
+    def section(self) -> Section:
+        """Return the table for an HTML page, numbers to four digits; labels become filters."""
+        rows = [[_text(cell) for cell in row] for row in self.rows]
+        labels = [
+            name
+            for place, name in enumerate(self.columns)
+            if 1 < len({row[place] for row in rows}) < min(len(rows), 20)
+            and not any(isinstance(row[place], float) for row in self.rows)
+        ]
+        return Section("", "", self.columns, rows, labels)
 
 
 def _text(cell: Any) -> str:

@@ -1,0 +1,142 @@
+"""The report and its pages in a real browser: from disk, without network, without an error."""
+
+from __future__ import annotations
+
+import csv
+
+import pytest
+from smoke_project import RESULTS
+
+pytestmark = [pytest.mark.workflow, pytest.mark.slow]
+
+# What a reader does with a table: choose a verdict, search, click a column's head.
+USE_TABLE = """
+  const rows = () => [...page.querySelectorAll("tbody tr")].filter((row) => !row.hidden);
+  const cells = (n) => rows().map((row) => row.cells[n].textContent);
+  const heads = [...page.querySelectorAll("th")].map((head) => head.textContent);
+  const column = (name) => heads.indexOf(name);
+  const change = (element, value) => {
+    element.value = value;
+    element.dispatchEvent(new Event("input", { bubbles: true }));
+  };
+  const select = (name) => page.querySelector(`select[data-column="${column(name)}"]`);
+  const search = page.querySelector("input[type=search]");
+"""
+USE_LEDGER = (
+    USE_TABLE
+    + """
+  const all = cells(column("claim"));
+  change(select("reading"), "published");
+  const published = [cells(column("reading")), page.querySelector(".shown").textContent];
+  change(search, "BETA");
+  const beta = cells(column("claim"));
+  change(search, "");
+  change(select("reading"), "");
+  const menu = [...select("verdict").options].map((option) => option.textContent);
+  const head = page.querySelectorAll("th")[column("claim")];
+  head.click();
+  const up = [cells(column("claim")), head.getAttribute("aria-sort")];
+  head.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter" }));
+  const down = [cells(column("claim")), head.getAttribute("aria-sort")];
+  return { all, published, beta, menu, up, down };
+"""
+)
+
+
+@pytest.fixture(scope="module")
+def rows(reported) -> list[dict[str, str]]:
+    with open(reported.folder / "results/smoke/claims.csv", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def check_ledger(found, rows):
+    names = [row["claim"] for row in rows]
+    published = [row for row in rows if row["reading"] == "published"]
+    assert len(rows) > len(published) > 1
+    assert found["all"] == names
+    assert found["published"] == [
+        ["published"] * len(published),
+        f"{len(published)} of {len(rows)} shown",
+    ]
+    assert found["beta"] == ["lemma12_beta"]
+    assert found["menu"] == ["all", *sorted({row["verdict"] for row in rows})]
+    assert found["up"] == [sorted(names), "ascending"]
+    assert found["down"] == [sorted(names, reverse=True), "descending"]
+
+
+def test_the_ledger_sorts_filters_and_searches(reported, browse, rows):
+    path = reported.folder / "results/smoke/ledger.html"
+    check_ledger(browse(path, "const page = document;" + USE_LEDGER), rows)
+
+
+def test_the_front_page_shows_the_ledger_and_how_it_was_made(reported, browse, rows):
+    script = """
+      const place = "iframe[title='Ledger of claims']";
+      const frame = await until(() => document.querySelector(place));
+      await until(() => frame.contentDocument.querySelector("th"));
+      await until(() => frame.contentDocument.readyState === "complete");
+      const page = frame.contentDocument;
+      const front = document.querySelector(".concord").innerText;
+      const width = frame.getBoundingClientRect().width / innerWidth;
+      const ledger = (() => { %s })();
+      return { front, width, ledger };
+    """
+    found = browse(reported.folder / "report.html", script % USE_LEDGER)
+    check_ledger(found["ledger"], rows)
+    for words in ("Smoke scale", "corrected", "commit", "seed\t1", "numpy", "jobs"):
+        assert words in found["front"]
+    assert found["width"] > 0.6
+
+
+def test_every_figure_and_table_shows(reported, browse):
+    script = """
+      const shown = {};
+      await until(() => document.querySelector("#app img"));
+      for (const [path, result] of Object.entries(results)) {
+        const image = result.mime_type.startsWith("image");
+        app.setView({ content: image ? "img" : "html", contentPath: result.data_uri });
+        const elements = () => [...document.querySelectorAll(image ? "#app img" : "#app iframe")];
+        const element = await until(
+          () => elements().find((other) => other.src === result.data_uri));
+        if (image) await element.decode();
+        shown[path] = {
+          width: image ? element.naturalWidth : element.clientWidth,
+          caption: result.caption,
+        };
+      }
+      return { shown, categories: Object.keys(categories) };
+    """
+    found = browse(reported.folder / "report.html", script)
+    assert set(found["categories"]) == {"gurbuzbalaban2021", "ledger"}
+    names = {path.removeprefix(f"{RESULTS}/") for path in found["shown"]}
+    assert names == {
+        *("claims.html", "figures/fig3.svg", "tables/lemma12.html"),
+        "results/smoke/ledger.html",
+    }
+    for path, result in found["shown"].items():
+        assert result["width"] > 100, path
+        assert len(result["caption"]) > 50, path
+    caption = found["shown"][f"{RESULTS}/figures/fig3.svg"]["caption"]
+    assert "friction 15" in caption and "corrected" in caption and "Smoke scale" in caption
+
+
+@pytest.mark.parametrize("name", ["claims", "tables/lemma12"])
+def test_pages_open_from_disk(reported, browse, name):
+    script = "const page = document;" + USE_TABLE + "return rows().length;"
+    assert browse(reported.folder / RESULTS / f"{name}.html", script) > 1
+
+
+def test_numbers_sort_as_numbers(browse, tmp_path):
+    from concord.pages import Section, page
+
+    values = ["10", "", "9.5 [9, 10]", "1e-3", "-2", "inf"]
+    path = tmp_path / "page.html"
+    path.write_text(page("T", "", [Section("", "", ["n"], [[value] for value in values])]))
+    script = "const page = document;" + USE_TABLE
+    script += 'page.querySelector("th").click(); return cells(0);'
+    assert browse(path, script) == ["-2", "1e-3", "9.5 [9, 10]", "10", "inf", ""]
+
+
+def test_the_report_holds_no_draws(reported):
+    """What it holds are figures and tables: a few megabytes, most of them Snakemake's own."""
+    assert (reported.folder / "report.html").stat().st_size < 8e6

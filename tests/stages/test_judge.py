@@ -1,0 +1,356 @@
+"""From metrics to verdicts: what is judged, what is not run, and what the pages say."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+
+from concord import metrics, streams, topology
+from concord.assemble import Parts, assemble, build_problem
+from concord.errors import ConcordError
+from concord.experiment import Paper, load_config
+from concord.files import dump_yaml
+from concord.stages import judge
+from concord.stages.sample import simulate
+
+ROOT = Path(__file__).parents[2]
+RING, ALONE = {"topology": "ring"}, {"topology": "no_edges"}
+DEFINITION: dict[str, Any] = {
+    "paper": {"title": "A paper", "authors": "A. Author", "year": 2021},
+    "assumptions": {
+        "start": {"value": "x^(0) = 0", "reason": "not stated", "sensitivity": "none | at all"},
+        "unused": {"value": "7", "reason": "not stated"},
+    },
+    "errata": {"sign": {"where": "equation (1)", "text": "minus is meant"}},
+    "problems": {"linear": {"kind": "linear_regression", "points": 60, "dim": 2}},
+    "defaults": {
+        **{"agents": 6, "reading": "corrected", "chains": 800, "iterations": 40},
+        **{"problem": "linear", "sampler": {"kind": "de_sgld", "step_size": 0.015}},
+        "record": {"agents": [0, 1], "every": 5},
+    },
+    "experiments": {
+        "walk": {
+            "metrics": ["w2"],
+            "assumptions": ["start"],
+            "sweep": {"topology": ["ring", "no_edges"]},
+        }
+    },
+    "tables": {
+        "ends": {
+            **{"kind": "final_values", "title": "Ends", "runs": ["walk"]},
+            "options": {"metrics": ["w2"]},
+        }
+    },
+    "claims": {
+        "ring_nearer": {
+            **{"where": "Fig 1", "says": "on the ring agents end nearer | than alone"},
+            **{"kind": "order", "readings": ["corrected"], "reason": "bootstrap intervals"},
+            "figure": "ends",
+            "check": {
+                "lower": {"experiment": "walk", "metric": "w2", "runs": RING, "agents": [0, 1]},
+                "higher": {"experiment": "walk", "metric": "w2", "runs": ALONE, "agents": [0, 1]},
+            },
+        },
+        "law": {
+            **{"where": "equation (1)", "says": "chains follow the law", "kind": "identity"},
+            **{"readings": ["corrected"], "reason": "a third of the distance on the ring"},
+            "check": {
+                "left": {"experiment": "walk", "metric": "w2", "runs": RING},
+                "right": {"experiment": "walk", "metric": "w2_exact", "runs": RING},
+                "tolerance": 0.05,
+            },
+        },
+    },
+    "discrepancies": {
+        "order": {"text": "at once", "code": "one by one", "checked_by": "ring_nearer"}
+    },
+}
+
+
+def load(folder: Path, seed: int = 1, scale: str = "paper", **changes: Any) -> Paper:
+    folder.mkdir(exist_ok=True)
+    path = folder / "paper2021.yaml"
+    path.write_text(yaml.safe_dump({**DEFINITION, **changes}, sort_keys=False))
+    return Paper(path, load_config(ROOT / "config" / "config.yaml", {"seed": seed, "scale": scale}))
+
+
+def mutated(parts: Parts, mutant: Any) -> Parts:
+    """Return parts whose chains are made by a changed sampler; its exact law stays."""
+    sampler = SimpleNamespace(**{**vars(parts.sampler), "init": mutant(parts.sampler.init)})
+    return Parts(**{**vars(parts), "sampler": sampler})
+
+
+def make(paper: Paper, results: Path, mutant: Any = None) -> Path:
+    """Make the metrics of all runs of a paper."""
+    for run in paper.runs.values():
+        parts = assemble(run.mapping, "test")
+        problem = build_problem(run.mapping, parts, results)
+        sampled = parts if mutant is None else mutated(parts, mutant)
+        trace = simulate(run.mapping, sampled, problem)
+        measurement = metrics.Measurement(
+            **{"trace": trace, "problem": problem, "topology": parts.topology},
+            **{"sampler": parts.sampler, "sampler_params": parts.sampler_params},
+            initial=parts.initial,
+            iterations=run.mapping["iterations"],
+            stream=lambda what: streams.generator(1, what),
+        )
+        folder = results / run.folder
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "run.yaml").write_text(dump_yaml(run.mapping))
+        rows = metrics.measure(run.mapping["metrics"], measurement)
+        (folder / "metrics.csv").write_text(metrics.to_csv(rows))
+    return results
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Paper, Path]:
+    folder = tmp_path_factory.mktemp("judge")
+    paper = load(folder)
+    return paper, make(paper, folder)
+
+
+def verdicts(paper: Paper, results: Path) -> dict[str, str]:
+    return {row["claim"]: row["verdict"] for row in judge.verdicts(paper, results)}
+
+
+def ours(paper: Paper, results: Path) -> dict[str, str]:
+    return {row["claim"]: row["ours"] for row in judge.verdicts(paper, results)}
+
+
+# A wrong sampler changes the verdicts that rest on its chains.
+
+
+def loud(init: Any) -> Any:
+    """Twice the noise."""
+
+    class Loud:
+        def __init__(self, rng: Any) -> None:
+            self.rng = rng
+
+        def standard_normal(self, *args: Any, out: Any, **options: Any) -> Any:
+            out[:] = 2 * self.rng.standard_normal(out.shape)
+            return out
+
+    def changed(problem: Any, graph: Any, params: Any, x0: Any, rng: Any) -> Any:
+        state, step = init(problem, graph, params, x0, rng)
+        return state, lambda state, k, rng: step(state, k, Loud(rng))
+
+    return changed
+
+
+def deaf(init: Any) -> Any:
+    """No neighbors."""
+
+    def changed(problem: Any, graph: Any, params: Any, x0: Any, rng: Any) -> Any:
+        return init(problem, topology.build("no_edges", graph.agents), params, x0, rng)
+
+    return changed
+
+
+def wrong_neighbors(init: Any) -> Any:
+    """On the ring everybody listens to one neighbor instead of two."""
+
+    def changed(problem: Any, graph: Any, params: Any, x0: Any, rng: Any) -> Any:
+        edges = [[i, i + 1] for i in range(0, graph.agents, 2) if graph.edges]
+        pairs = topology.build("edge_list", graph.agents, edges=edges)
+        return init(problem, pairs, params, x0, rng)
+
+    return changed
+
+
+def test_the_right_sampler(made):
+    assert verdicts(*made) == {"ring_nearer": "holds", "law": "holds"}
+
+
+@pytest.mark.parametrize(
+    ("mutant", "expected"),
+    [
+        (loud, {"ring_nearer": "holds", "law": "does not hold"}),
+        (deaf, {"ring_nearer": "does not hold", "law": "does not hold"}),
+        (wrong_neighbors, {"ring_nearer": "holds", "law": "does not hold"}),
+    ],
+)
+def test_a_wrong_sampler(mutant, expected, tmp_path):
+    paper = load(tmp_path)
+    assert verdicts(paper, make(paper, tmp_path, mutant)) == expected
+
+
+def test_verdicts_of_five_seeds_agree_or_are_open(tmp_path):
+    found: dict[str, set[str]] = {}
+    for seed in range(1, 6):
+        paper = load(tmp_path / str(seed), seed)
+        for claim, verdict in verdicts(paper, make(paper, tmp_path / str(seed))).items():
+            found.setdefault(claim, set()).add(verdict)
+    assert set(found) == set(DEFINITION["claims"])
+    for claim, said in found.items():
+        assert len(said - {"inconclusive"}) == 1, claim
+
+
+# What cannot be judged
+
+
+def test_without_runs_every_claim_says_what_was_not_run(tmp_path):
+    found = ours(load(tmp_path), tmp_path)
+    assert found["ring_nearer"] == "paper2021/walk/topology=ring was not run"
+
+
+def test_runs_of_other_parameters_are_not_taken_for_these(made, tmp_path):
+    _, results = made
+    changed = load(tmp_path, seed=2)
+    assert set(verdicts(changed, results).values()) == {"not run"}
+    assert "with other parameters" in ours(changed, results)["ring_nearer"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            {"kind": "sparse_logistic", "dataset": "a9a", "train_rows": 9},
+            "it reads a9a, which `snakemake everything` downloads",
+        ),
+        ({"kind": "lenet"}, "PyTorch"),
+    ],
+)
+def test_what_a_run_lacks(options, words, monkeypatch):
+    monkeypatch.setattr("concord.problems.lenet.find_spec", lambda name: None)
+    run = SimpleNamespace(folder="p/e/r", mapping={"problem": {"name": "x", **options}})
+    found = judge._why_not(run)
+    assert found.startswith("p/e/r was not run: ") and words in found
+
+
+# Pages
+
+
+def test_table_and_pages(made, tmp_path):
+    paper, results = made
+    table, page, html = (tmp_path / f"claims.{kind}" for kind in ("csv", "md", "html"))
+    judge.judge(paper, results, [table, page, html])
+    rows = list(csv.DictReader(table.open()))
+    assert [row["claim"] for row in rows] == ["ring_nearer", "law"]
+    assert rows[0]["assumptions"] == "start" and rows[0]["scale"] == "paper"
+    text = page.read_text()
+    for words in (
+        "# A paper",
+        r"nearer \| than alone",
+        "[ends](tables/ends.md)",
+        r"| start | x^(0) = 0 | not stated | none \| at all |",
+        "| sign | equation (1) | minus is meant |",
+        "| order | at once | one by one | ring_nearer: holds (corrected) |",
+    ):
+        assert words in text
+    assert "<script src" not in html.read_text() and "one by one" in html.read_text()
+
+
+def test_a_paper_without_claims(tmp_path):
+    paper = load(tmp_path, claims={}, discrepancies={})
+    outputs = [tmp_path / f"claims.{kind}" for kind in ("csv", "md", "html")]
+    judge.judge(paper, tmp_path, outputs)
+    assert judge.read_rows(outputs[0]) == []
+    judge.ledger([outputs[0]], [tmp_path / f"ledger.{kind}" for kind in ("csv", "md", "html")])
+    assert judge.read_rows(tmp_path / "ledger.csv") == []
+
+
+def test_a_discrepancy_names_a_claim(tmp_path):
+    entry = {"text": "a", "code": "b", "checked_by": "ring_neare"}
+    with pytest.raises(ConcordError, match=r"discrepancies\.order\.checked_by.*'ring_nearer'"):
+        _ = load(tmp_path, discrepancies={"order": entry}).claims
+
+
+def test_a_reading_without_runs_is_a_mistake(tmp_path):
+    claim = {**DEFINITION["claims"]["law"], "readings": ["corrected", "released"]}
+    with pytest.raises(ConcordError, match=r"no run of walk.*'released'; change readings"):
+        _ = load(tmp_path, claims={"law": claim}, discrepancies={}).claims
+
+
+# The ledger and the committed verdicts
+
+
+def ledger_of(folder: Path, **verdict: str) -> Path:
+    rows = [
+        {**dict.fromkeys(judge.COLUMNS, ""), "paper": "p", "claim": claim, "reading": "published"}
+        | {"verdict": said, "scale": "paper"}
+        for claim, said in verdict.items()
+    ]
+    path = folder / "claims.csv"
+    path.write_text(judge._csv(rows))
+    return path
+
+
+@pytest.fixture
+def committed(tmp_path) -> tuple[Path, Path]:
+    readme = tmp_path / "README.md"
+    readme.write_text("before\n<!-- scoreboard -->\nstale\n<!-- end of scoreboard -->\nafter\n")
+    expected = tmp_path / "expected.yaml"
+    judge.expect(ledger_of(tmp_path, a="holds", b="does not hold"), expected, readme)
+    return expected, readme
+
+
+def test_expect_writes_the_verdicts_and_the_scoreboard(committed):
+    expected, readme = committed
+    assert yaml.safe_load(expected.read_text()) == {
+        "p": {"a": {"published": "holds"}, "b": {"published": "does not hold"}}
+    }
+    text = readme.read_text()
+    assert "stale" not in text and text.startswith("before") and text.endswith("after\n")
+    assert "| `p` | published | 1 | 1 | 0 | 0 |" in text
+
+
+def test_compare_lists_what_changed(committed, tmp_path):
+    expected, _ = committed
+    assert judge.compare(ledger_of(tmp_path, a="holds", b="does not hold"), expected, True) == []
+    changed = ledger_of(tmp_path, a="not run", c="holds")
+    texts = [
+        "p a published: holds -> not run",
+        "p b published: does not hold -> no longer a claim",
+        "p c published: not committed -> holds",
+    ]
+    assert judge.compare(changed, expected, strict=False) == texts
+    with pytest.raises(ConcordError, match=r"3 verdicts differ.*concord expect"):
+        judge.compare(changed, expected, strict=True)
+
+
+def test_smoke_scale_commits_and_compares_nothing(committed, tmp_path):
+    expected, readme = committed
+    path = ledger_of(tmp_path, a="not run")
+    path.write_text(path.read_text().replace(",paper\n", ",smoke\n"))
+    assert judge.compare(path, expected, strict=True) == []
+    with pytest.raises(ConcordError, match="smoke scale"):
+        judge.expect(path, expected, readme)
+
+
+def test_front_page(tmp_path):
+    path = ledger_of(tmp_path, a="holds", b="holds")
+    ledger = [tmp_path / f"ledger.{kind}" for kind in ("csv", "md", "html")]
+    judge.ledger([path], ledger)
+    figures = tmp_path / "p" / "figures"
+    figures.mkdir(parents=True)
+    (figures / "fig1.json").write_text(json.dumps({"seed": 17}))
+    times = tmp_path / "benchmarks" / "p" / "walk" / "run"
+    times.mkdir(parents=True)
+    (times / "sample.tsv").write_text("s\th:m:s\n1.5\t0:00:01\n")
+    (times / "measure.tsv").write_text("s\th:m:s\n2.5\t0:00:02\n")
+    judge.front(path, ledger[2], tmp_path, tmp_path / "front.html")
+    text = (tmp_path / "front.html").read_text()
+    assert "<td>17</td>" in text and "p: 2 jobs, 4 s" in text and "numpy" in text
+    assert 'srcdoc="&lt;!doctype html&gt;' in text
+
+
+def test_the_readme_shows_the_committed_verdicts():
+    """Written by ``concord expect results/claims.csv``."""
+    readme = (ROOT / "README.md").read_text()
+    rows = judge.expected_rows(ROOT / "config" / "expected_verdicts.yaml")
+    assert judge.with_scoreboard(readme, rows) == readme
+
+
+def test_every_committed_verdict_is_of_a_claim():
+    config = load_config(ROOT / "config" / "config.yaml", {})
+    for row in judge.expected_rows(ROOT / "config" / "expected_verdicts.yaml"):
+        paper = Paper(ROOT / "config" / "papers" / f"{row['paper']}.yaml", config)
+        claim = paper.mapping.get("claims", {}).get(row["claim"], {})
+        assert row["reading"] in claim.get("readings", ()), row
