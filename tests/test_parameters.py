@@ -72,6 +72,7 @@ def test_values_are_converted_to_what_is_declared():
         ({"cuont": 3}, ".cuont: unknown key; did you mean 'count'?"),
         ({"xyz": 3}, ".xyz: unknown key; choose one of batch_size, count, either"),
         ({3: 3}, ".3: unknown key; choose one of"),
+        ({"a\nb": 3}, ".'a\\nb': unknown key; choose one of"),
         ({"count": 0}, ".count: 0 is not a positive integer; give 1 or more"),
         ({"count": -2}, ".count: -2 is not a positive integer; give 1 or more"),
         ({"count": 2.0}, ".count: 2.0 is not an integer"),

@@ -426,9 +426,11 @@ def _refuse_odd_keys(value: Any, path: Path, where: str = "") -> None:
     """YAML allows any key; we allow text, so that messages and file names make sense."""
     if isinstance(value, dict):
         for key, item in value.items():
-            if not isinstance(key, str):
+            if not isinstance(key, str) or not key.isprintable():
                 place = f"{path}: {where}" if where else f"{path}"
-                raise ConcordError(f"{place}: the key {key!r} is not text; put it in quotes")
+                raise ConcordError(
+                    f"{place}: the key {key!r} is not text on one line; put it in quotes"
+                )
             _refuse_odd_keys(item, path, f"{where}.{key}" if where else key)
     elif isinstance(value, list):
         for number, item in enumerate(value):

@@ -81,7 +81,8 @@ def build(cls: type[T], mapping: Mapping[str, Any] | None, where: str) -> T:
     fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
     for key in mapping:
         if key not in fields:
-            raise ConcordError(f"{where}.{key}: unknown key; {nearest(key, fields)}")
+            name = key if str(key).isprintable() else repr(key)
+            raise ConcordError(f"{where}.{name}: unknown key; {nearest(key, fields)}")
     hints = _hints(cls)  # type: ignore[arg-type]
     values = {}
     for name, field in fields.items():
