@@ -1,0 +1,61 @@
+"""What is optional: PyTorch for the LeNet problem, and SVHN's file among its test sets."""
+
+from __future__ import annotations
+
+import pytest
+from smoke_project import Project
+
+from concord.problems import lenet
+
+pytestmark = pytest.mark.workflow
+
+PAPER = """
+paper: { title: Tiny, authors: A, year: 2020 }
+problems: { mnist: { kind: lenet, training_images: 100 } }
+experiments:
+  tiny:
+    problem: mnist
+    agents: 1
+    topology: ring
+    initial: { kind: problem }
+    chains: 1
+    iterations: 2
+    sampler: { kind: sgd, step_size: 1.0e-4, batch_size: 50 }
+    record: { at: [2], draws: false, average: false, averages: [predictive] }
+    metrics: [predictions]
+figures:
+  map:
+    kind: heat_maps
+    title: Map
+    runs: [tiny]
+    options: { metric: confusion_mnist, panels: [{ title: SGD }] }
+"""
+MAP = "results/smoke/tiny/figures/map.pdf"
+
+
+@pytest.fixture
+def tiny(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    monkeypatch.delenv("CONCORD_DATA_MIRROR", raising=False)
+    project.paper.with_stem("tiny").write_text(PAPER)
+    return project
+
+
+def test_svhn_is_an_input_where_its_file_is_at_hand(tiny):
+    assert str(lenet.SVHN) not in tiny.make(MAP, "--dry-run")
+    assert tiny.jobs(MAP)["fetch"] == 4
+    file = tiny.folder / "resources" / lenet.SVHN
+    file.parent.mkdir(parents=True)
+    file.touch()
+    output = tiny.make(MAP, "--dry-run")
+    assert output.count(str(lenet.SVHN)) >= 2  # an input of sample and of measure
+    assert tiny.jobs(MAP)["fetch"] == 4
+
+
+def test_without_torch_its_targets_are_left_out_unless_asked_for(tiny):
+    with tiny.edited("src/concord/problems/lenet.py", 'find_spec("torch")', 'find_spec("absent")'):
+        output = tiny.make("tiny", "--dry-run")
+        assert "left out tiny/map: LeNet needs PyTorch" in output
+        assert "pip install -e '.[lenet]'" in output
+        assert tiny.jobs("tiny") == {"tiny": 1} or "Nothing to be done" in output
+        assert "left out" not in tiny.make(MAP, "--dry-run")
+        assert tiny.jobs(MAP)["sample"] == 1
