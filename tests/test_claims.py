@@ -85,6 +85,7 @@ CASES = [
     (VALUE, [at_end("a", INF, INF, INF)], FAILS),
     (ORDER, [at_end("a", 1.0), at_end("b", 1.1)], HOLDS),
     (ORDER, [at_end("a", 1.0), at_end("b", 1.0)], FAILS),
+    (ORDER, [at_end("a", 1.0, 1.0, 1.0), at_end("b", 1.0, 1.0, 1.0)], INCONCLUSIVE),
     (ORDER, [at_end("a", 1.0, 0.9, 1.1), at_end("b", 2.0, 1.9, 2.1)], HOLDS),
     (ORDER, [at_end("a", 1.0, 0.9, 1.1), at_end("b", 1.2, 1.0, 1.4)], INCONCLUSIVE),
     (ORDER, [at_end("a", 3.0, 2.9, 3.1), at_end("b", 1.2, 1.0, 1.4)], FAILS),

@@ -226,6 +226,10 @@ def _numbers(
         wide_hi = value + factor * np.maximum(hi - value, 0)
     lo = np.where(np.isfinite(value) & np.isfinite(lo), wide_lo, lo)
     hi = np.where(np.isfinite(value) & np.isfinite(hi), wide_hi, hi)
+    # Resampled medians of counts may all be equal: a tie of estimates is not certain.
+    tied = table["chance"].to_numpy(bool) & (lo == hi) & np.isfinite(lo)
+    lo = np.where(tied, np.nextafter(lo, -np.inf), lo)
+    hi = np.where(tied, np.nextafter(hi, np.inf), hi)
     place, index = table["place"].to_numpy(), np.arange(len(table))
     if quantity.reduce in ("max", "min"):
         # The largest of the true values lies between the largest lower and the largest upper end.
