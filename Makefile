@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 READY := .venv/ready-$(firstword $(shell cksum < envs/requirements.lock))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce test report bench lint types clean
+.PHONY: help setup reproduce test report seeds bench lint types clean
 
 help: ## list the targets
 	@echo "Concord: reproduce and compare decentralized Bayesian samplers"
@@ -28,6 +28,12 @@ test: $(READY) ## the whole test suite
 report: reproduce ## results/report.html: the ledger and whatever has been made, in one file
 	$(BIN)/snakemake --cores $(CORES) ledger made
 	$(BIN)/snakemake made --report results/report.html --report-stylesheet workflow/report/report.css
+
+seeds: $(READY) ## the ledger of five master seeds, and the verdicts they contradict
+	for seed in 1 2 3 4 5; do \
+	  $(BIN)/snakemake --cores $(CORES) ledger --config seed=$$seed results=results/seeds/$$seed || exit 1; \
+	done
+	$(BIN)/python -m concord seeds results/seeds/*/claims.csv
 
 bench: $(READY) ## time the samplers
 	$(BIN)/python -m concord bench

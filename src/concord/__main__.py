@@ -95,6 +95,8 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("page", type=Path, help="results/ledger.html")
     sub.add_argument("--results", type=Path, default=Path("results"))
     sub.add_argument("-o", "--output", type=Path, required=True)
+    sub = command("seeds", _seeds, "list verdicts that ledgers of several master seeds contradict")
+    sub.add_argument("ledgers", type=Path, nargs="+", help="claims.csv of each seed")
     sub = command("compare", _compare, "list verdicts that differ from the committed ones")
     sub.add_argument("ledger", type=Path, help="results/claims.csv")
     sub.add_argument("--expected", type=Path, default=Path("config/expected_verdicts.yaml"))
@@ -174,6 +176,13 @@ def _front(options: argparse.Namespace) -> None:
     from concord.stages.judge import front
 
     front(options.ledger, options.page, options.results, options.output)
+
+
+def _seeds(options: argparse.Namespace) -> None:
+    from concord.stages.judge import seeds
+
+    for text in seeds(options.ledgers):
+        print(text)
 
 
 def _compare(options: argparse.Namespace) -> None:

@@ -18,7 +18,8 @@ however many agents and iterations the check looks at.
 What is infinite is a result (the law of a diverged run): it is above every number, below none, and
 equal to nothing. A number without an interval is refused unless its metric is one of ``EXACT``, and
 so is a value that is not a number. Chance is that of the samplers: numbers that it does not enter
-are exact for the data that the seed drew.
+are exact for the data that the seed drew. A claim whose verdict depends on those (``concord seeds``
+finds it) says so under ``seeds``, and is inconclusive.
 """
 
 from __future__ import annotations
@@ -541,6 +542,10 @@ class Claim:
     readings: tuple[str, ...] = param("readings it is judged in")
     reason: str = param("why this rule and tolerance")
     figure: str | None = param("figure or table of ours that shows it", default=None)
+    seeds: dict[str, str] | None = param(
+        "reading: with which master seeds it is judged otherwise; it is inconclusive then",
+        default=None,
+    )
 
     def checker(self, where: str) -> Any:
         """Return the check with its options."""
@@ -572,6 +577,13 @@ def judge(check: Any, source: Source) -> Judgement:
         return check.judge(source)
     except Missing as missing:
         return Judgement(NOT_RUN, str(missing))
+
+
+def over_seeds(found: Judgement, others: str | None) -> Judgement:
+    """Return the judgement, inconclusive where another master seed gives another."""
+    if others is None or found.verdict not in (HOLDS, FAILS):
+        return found
+    return Judgement(INCONCLUSIVE, f"{found.ours} ({found.verdict} here; {others})")
 
 
 def known(verdict: str, where: str) -> str:

@@ -192,6 +192,26 @@ def test_verdicts_of_five_seeds_agree_or_are_open(tmp_path):
         assert len(said - {"inconclusive"}) == 1, claim
 
 
+def test_what_another_seed_contradicts_is_inconclusive(made, tmp_path):
+    _, results = made
+    claim = {**DEFINITION["claims"]["law"], "seeds": {"corrected": "it does not hold with seed 3"}}
+    changed = load(tmp_path, claims={"law": claim}, discrepancies={})
+    (row,) = judge.verdicts(changed, results)
+    assert (row["verdict"], row["alone"], row["seed"]) == ("inconclusive", "holds", "1")
+    assert "holds here; it does not hold with seed 3" in row["ours"]
+
+
+def test_seeds_lists_contradictions(tmp_path):
+    tables = []
+    for seed, said in enumerate(["holds", "inconclusive", "does not hold"], start=1):
+        (tmp_path / str(seed)).mkdir()
+        tables.append(ledger_of(tmp_path / str(seed), seed=str(seed), a=said, b="holds"))
+    assert judge.seeds(tables[:2]) == []
+    assert judge.seeds(tables) == [
+        "p a published: holds with 1, inconclusive with 2, does not hold with 3"
+    ]
+
+
 # What cannot be judged
 
 
@@ -271,10 +291,10 @@ def test_a_reading_without_runs_is_a_mistake(tmp_path):
 # The ledger and the committed verdicts
 
 
-def ledger_of(folder: Path, **verdict: str) -> Path:
+def ledger_of(folder: Path, seed: str = "1", **verdict: str) -> Path:
     rows = [
         {**dict.fromkeys(judge.COLUMNS, ""), "paper": "p", "claim": claim, "reading": "published"}
-        | {"verdict": said, "scale": "paper"}
+        | {"verdict": said, "alone": said, "seed": seed, "scale": "paper"}
         for claim, said in verdict.items()
     ]
     path = folder / "claims.csv"

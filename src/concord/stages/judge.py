@@ -24,8 +24,10 @@ from concord.provenance import describe, digest
 
 COLUMNS = (
     *("paper", "claim", "reading", "verdict", "where", "says", "printed", "ours"),
-    *("kind", "reason", "figure", "assumptions", "scale"),
+    *("kind", "reason", "figure", "assumptions"),
+    *("alone", "seed", "scale"),
 )
+SHOWN = COLUMNS[:-3]  # alone is the verdict with this seed alone
 FILTERS = ("reading", "verdict")
 SMOKE = "Smoke scale: few chains and iterations, so the verdicts mean nothing."
 
@@ -78,7 +80,8 @@ def verdicts(paper: Paper, results: Path) -> list[Row]:
                         raise claims.Missing(f"{run.folder} was run with other parameters")
                 return [measured(run.folder) for run in chosen]
 
-            judgement = claims.judge(check, source)
+            alone = claims.judge(check, source)
+            judgement = claims.over_seeds(alone, (claim.seeds or {}).get(reading))
             rests = {a: None for run in runs.values() for a in run.mapping["assumptions"]}
             rows.append(
                 {
@@ -94,6 +97,8 @@ def verdicts(paper: Paper, results: Path) -> list[Row]:
                     "reason": " ".join(claim.reason.split()),
                     "figure": claim.figure or "",
                     "assumptions": ", ".join(rests),
+                    "alone": alone.verdict,
+                    "seed": str(paper.config["seed"]),
                     "scale": paper.config["scale"],
                 }
             )
@@ -120,8 +125,8 @@ def sections(paper: Paper, rows: Sequence[Row]) -> list[Section]:
         Section(
             "Claims",
             SMOKE if paper.config["scale"] == "smoke" else "",
-            COLUMNS[1:-1],
-            [[row[column] for column in COLUMNS[1:-1]] for row in rows],
+            SHOWN[1:],
+            [[row[column] for column in SHOWN[1:]] for row in rows],
             FILTERS,
         )
     ]
@@ -210,7 +215,7 @@ def ledger(tables: Sequence[Path], outputs: Sequence[Path]) -> None:
     """Join the papers' verdicts into the ledger (.csv .md .html)."""
     rows = [row for table in tables for row in read_rows(table)]
     text = SMOKE if is_smoke(rows) else ""
-    columns = COLUMNS[:-1]
+    columns = SHOWN
     cells = [[row[column] for column in columns] for row in rows]
     section = Section("", "", columns, cells, ("paper", *FILTERS))
     board = Section("", text, *scores(rows))
@@ -313,6 +318,22 @@ def with_scoreboard(text: str, rows: Sequence[Row]) -> str:
     before, rest = text.split(start, 1)
     after = rest.split(end, 1)[1]
     return "\n".join([before + start, "", *scoreboard(rows), "", end + after])
+
+
+def seeds(tables: Sequence[Path]) -> list[str]:
+    """Return one sentence for every verdict that master seeds do not agree on.
+
+    Inconclusive agrees with either; what a claim states under ``seeds`` is left aside.
+    """
+    found: dict[str, dict[str, list[str]]] = {}
+    for row in (row for table in tables for row in read_rows(table)):
+        key = f"{row['paper']} {row['claim']} {row['reading']}"
+        found.setdefault(key, {}).setdefault(row["alone"], []).append(row["seed"])
+    return [
+        f"{key}: " + ", ".join(f"{verdict} with {', '.join(s)}" for verdict, s in said.items())
+        for key, said in found.items()
+        if {claims.HOLDS, claims.FAILS} <= set(said)
+    ]
 
 
 def front(ledger_path: Path, page_path: Path, results: Path, output: Path) -> None:
