@@ -15,7 +15,7 @@ from concord.assemble import data_sets, optional_data_sets, unavailable
 from concord.errors import ConcordError, nearest
 from concord.experiment import load_papers
 from concord.plugins import plugin
-from concord.provenance import digest, module_files
+from concord.provenance import commit, digest, module_files
 
 
 def refuse(message):
@@ -243,3 +243,25 @@ def makeable(keys):
         return files
 
     return inputs
+
+
+def at_hand(run):
+    """Whether a run has been made, or can be without a download and with what is installed.
+
+    Claims about other runs get the verdict "not run" instead of stopping the ledger.
+    """
+    if Path(RESULTS, run.folder, "metrics.csv").exists():
+        return True
+    if not CONDA and unavailable(run.mapping):
+        return False
+    return all(map(fetched_or_mirrored, data_sets(run.mapping)))
+
+
+def judged(wildcards):
+    """The run.yaml and metrics.csv of every run that a paper's claims read."""
+    return [
+        f"{RESULTS}/{run.folder}/{file}"
+        for run in paper_of(wildcards).claim_runs()
+        if at_hand(run)
+        for file in ("run.yaml", "metrics.csv")
+    ]

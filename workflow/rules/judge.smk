@@ -1,29 +1,4 @@
 # judge: verdicts on the papers' claims, the ledger that joins them, and the report's front page.
-from concord.provenance import commit
-
-
-def at_hand(run):
-    """Whether a run has been made, or can be without a download and with what is installed.
-
-    Claims about other runs get the verdict "not run" instead of stopping the ledger.
-    """
-    if Path(RESULTS, run.folder, "metrics.csv").exists():
-        return True
-    if not CONDA and unavailable(run.mapping):
-        return False
-    return all(map(fetched_or_mirrored, data_sets(run.mapping)))
-
-
-def judged(wildcards):
-    """The run.yaml and metrics.csv of every run that a paper's claims read."""
-    return [
-        f"{RESULTS}/{run.folder}/{file}"
-        for run in paper_of(wildcards).claim_runs()
-        if at_hand(run)
-        for file in ("run.yaml", "metrics.csv")
-    ]
-
-
 rule judge:
     input:
         judged,
@@ -123,7 +98,7 @@ rule front:
         ENVIRONMENT
     threads: 1
     params:
-        results=RESULTS,
+        results=lambda wildcards: RESULTS,
         commit=commit(),
     shell:
         "python -m concord front {input.ledger:q} {input.page:q} --results {params.results:q} "
