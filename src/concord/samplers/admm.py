@@ -58,10 +58,10 @@ class Params:
 
 
 class State(NamedTuple):
-    """Positions x and dual variables p, (chains, agents, dim)."""
+    """Positions x and scaled dual variables u = p / rho, (chains, agents, dim)."""
 
     x: np.ndarray
-    p: np.ndarray
+    u: np.ndarray
 
 
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
@@ -102,17 +102,16 @@ def init(
     minimize = problem.prox(chains, 2 * params.penalty * topology.degrees)
     info = Info(sent=topology.degrees)
     spread = np.sqrt(2) * topology.degrees[:, None]
-    residual, rise, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
+    residual, noise, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
         nonlocal spare
-        old, p = state
+        old, u = state
+        np.multiply(u, params.penalty, out=residual)
         if params.noise:
-            rng.standard_normal(out=residual, dtype=residual.dtype)
-            np.multiply(residual, spread, out=residual)
-            np.add(residual, p, out=residual)
-        else:
-            np.copyto(residual, p)
+            rng.standard_normal(out=noise, dtype=noise.dtype)
+            np.multiply(noise, spread, out=noise)
+            np.add(residual, noise, out=residual)
 
         def respond(agent: Any, total: np.ndarray, new: np.ndarray) -> None:
             np.subtract(total, residual[:, agent], out=total)
@@ -120,19 +119,18 @@ def init(
 
         x = spare
         move(old, respond, x)
-        disagree(x, rise)
-        np.multiply(rise, params.penalty, out=rise)
-        np.add(p, rise, out=p)
+        disagree(x, noise)
+        np.add(u, noise, out=u)
         spare = old
-        return State(x, p), info
+        return State(x, u), info
 
     return State(x0.copy(), np.zeros_like(x0)), step
 
 
 def affine(problem: Any, topology: Topology, params: Params) -> Update:
-    """Return the law of (x, p / rho): the primal step of eq. (40), then the dual step of eq. (41).
+    """Return the law of (x, u): the primal step of eq. (40), then the dual step of eq. (41).
 
-    Scaled by rho the dual variables are of the positions' size, whatever the penalty.
+    Scaled, the dual variables are of the positions' size whatever the penalty.
     """
     agents, dim = problem.agents, problem.dim
     identity, zero = np.eye(agents * dim), np.zeros((agents * dim, agents * dim))
