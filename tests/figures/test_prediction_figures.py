@@ -102,6 +102,9 @@ def test_a_map_that_was_not_run_is_said():
     figure = maps(runs, panels=panels, missing={"confusion_svhn": "not run"})
     assert [t.get_text() for t in figure.axes[0].texts] == ["not run"]
     assert not figure.axes[0].images and figure.axes[1].images
+    # The labels of the rows stand beside the first map that there is.
+    figure.draw_without_rendering()
+    assert [t.label1.get_visible() for t in figure.axes[1].yaxis.get_major_ticks()] == [True] * 10
     with pytest.raises(ConcordError, match="names no metric"):
         maps(runs, panels=[{"title": "SGD"}])
 

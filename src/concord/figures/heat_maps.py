@@ -97,6 +97,7 @@ def _map(axes: Axes, values: np.ndarray, counts: bool, size: float) -> None:
         )
     axes.set_xticks(range(values.shape[1]))
     axes.set_yticks(range(values.shape[0]))
+    axes.tick_params(labelleft=True)  # the panel at the left may have none
 
 
 def _text(value: float, counts: bool) -> str:
