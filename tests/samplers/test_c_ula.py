@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from test_de_sgld import EXACT, chain
-from variants import CONSTANT, DECAYING, problem
 
 from concord import topology
 from concord.errors import ConcordError
 from concord.samplers import c_ula
+from variants import CONSTANT, DECAYING, problem
 
 ALONE = topology.build("no_edges", 1)
 

@@ -13,10 +13,10 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from variants import EXACT, GRAPHS, SAMPLERS, Still, allowed, problem, variants
 
 from concord import streams
 from concord.samplers import Info
+from variants import EXACT, GRAPHS, SAMPLERS, Still, allowed, problem, variants
 
 ROUNDING = 1e-12
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from test_de_sgld import EXACT, chain
-from variants import CONSTANT, DECAYING, GRAPHS, problem
 
 from concord import topology
 from concord.mixing import ORDERS
 from concord.samplers import c_ula, d_ula, de_sgld
 from concord.schedules import Schedule
+from variants import CONSTANT, DECAYING, GRAPHS, problem
 
 ONE = {"gradient_scale": "one", "noise_variance": "one"}
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from test_de_sgld import EXACT, chain
-from variants import CONSTANT, DECAYING, GRAPHS, Still, problem
 
 from concord import topology
 from concord.mixing import ORDERS
 from concord.samplers import de_sghmc, de_sgld
 from concord.schedules import Schedule
+from variants import CONSTANT, DECAYING, GRAPHS, Still, problem
 
 
 @pytest.mark.parametrize("graph", GRAPHS, ids=lambda g: f"{g.name}-{g.agents}")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from variants import CONSTANT, DECAYING, GRAPHS, Scaled, problem
 
 from concord import topology
 from concord.errors import ConcordError
 from concord.mixing import ORDERS
 from concord.samplers import c_ula, de_sgld
+from variants import CONSTANT, DECAYING, GRAPHS, Scaled, problem
 
 EXACT = 1e-12  # rounding only
 
