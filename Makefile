@@ -39,7 +39,7 @@ bench: $(READY) ## time the samplers
 	$(BIN)/python -m concord bench
 
 lint: $(READY) ## style of code and workflow
-	$(BIN)/ruff check .
+	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --check .
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/snakemake --lint
