@@ -216,14 +216,19 @@ def growth_with_agents(tiny: bool) -> Iterator[Case]:
 @entry
 def admm_against_cvxpy(tiny: bool) -> Iterator[Case | Skipped]:
     """Time the primal steps of one D-ADMMS iteration in CVXPY against the whole iteration here."""
-    name = "primal steps in CVXPY / D-ADMMS iteration, ring of 6, one chain"
+    chains = 1 if tiny else 20
+    name = f"primal steps in CVXPY / D-ADMMS iteration, ring of 6, {chains} chains"
     if find_spec("cvxpy") is None:
         yield Skipped(name, "CVXPY is not installed (python -m pip install -e '.[bench]')")
         return
     graph, penalty = topology.build("ring", 6), 5.0
     solve = cvxpy_primal(regression(6), 2 * penalty * graph.degrees)
     linear = streams.generator(1, "bench", "linear").standard_normal((6, 2))
-    yield Case(name, lambda: solve(linear), stepper("admm", {"penalty": penalty}, graph, 1))
+    yield Case(
+        name,
+        lambda: [solve(linear) for _ in range(chains)],
+        stepper("admm", {"penalty": penalty}, graph, chains),
+    )
 
 
 def cvxpy_primal(
