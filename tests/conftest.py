@@ -1,8 +1,13 @@
 """Run before any test module: one BLAS thread, set before numpy is imported."""
 
+from __future__ import annotations
+
 import os
 
+import pytest
 from hypothesis import settings
+
+from reliability import Record, Reliability
 
 os.environ.update(
     dict.fromkeys(
@@ -14,3 +19,33 @@ os.environ.update(
 # The same examples on every machine; no deadline, since machines differ in speed and load.
 settings.register_profile("concord", deadline=None, derandomize=True)
 settings.load_profile("concord")
+
+
+RECORD = Record()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--effort",
+        type=int,
+        default=1,
+        help="how many times as many faults to inject and inputs to try (default 1)",
+    )
+
+
+@pytest.fixture(scope="session")
+def effort(request: pytest.FixtureRequest) -> int:
+    """How many times the usual number of faults to inject and of inputs to try."""
+    return request.config.getoption("--effort")
+
+
+@pytest.fixture
+def reliability() -> Reliability:
+    """Note what was tried: reliability(suite, what, tried, failed, rule)."""
+    return RECORD.add
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if RECORD.rows:
+        terminalreporter.section("reliability")
+        terminalreporter.write(RECORD.write())
