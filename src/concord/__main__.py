@@ -69,6 +69,14 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("-o", "--output", type=Path, required=True)
     with_resources(sub)
     sub.add_argument("--progress", action="store_true", help="show a progress bar")
+    sub.add_argument(
+        "--chains", type=_range, metavar="FIRST:END", help="just these chains, whole blocks of 50"
+    )
+    sub = command("join", _join, "join the chains of a run, sampled in pieces, into its trace.nc")
+    sub.add_argument("run", type=Path)
+    sub.add_argument("pieces", type=Path, nargs="+", help="traces of its chains, in their order")
+    sub.add_argument("-o", "--output", type=Path, required=True)
+    sub.add_argument("--expected", help="digest that the run.yaml must have")
     sub = command("measure", _measure, "compute the metrics.csv of a trace.nc")
     sub.add_argument("run", type=Path)
     sub.add_argument("trace", type=Path)
@@ -139,7 +147,28 @@ def _resolve(options: argparse.Namespace) -> None:
 def _sample(options: argparse.Namespace) -> None:
     from concord.stages.sample import sample
 
-    sample(options.run, options.output, options.resources, options.progress, options.expected)
+    sample(
+        options.run,
+        options.output,
+        options.resources,
+        options.progress,
+        options.expected,
+        options.chains,
+    )
+
+
+def _range(text: str) -> tuple[int, int]:
+    try:
+        first, end = map(int, text.split(":"))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not FIRST:END, such as 0:50") from None
+    return first, end
+
+
+def _join(options: argparse.Namespace) -> None:
+    from concord.stages.sample import join
+
+    join(options.run, options.pieces, options.output, options.expected)
 
 
 def _measure(options: argparse.Namespace) -> None:

@@ -6,7 +6,7 @@ and agents together and hands each iterate to a ``Recorder``, which keeps only w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -265,6 +265,21 @@ def simulate(
             state, info = step(state, k, rng)
             recorder.observe(k + 1, state.x, info)
     return recorder.trace()
+
+
+def join(traces: Sequence[Trace]) -> Trace:
+    """Return one trace of all chains of several, which differ in nothing but their chains.
+
+    Variables without chains are what the chains have in common, such as messages per agent.
+    """
+    first = traces[0]
+    variables = {}
+    for name, (dimensions, values) in first.variables.items():
+        if "chain" in dimensions:
+            axis = dimensions.index("chain")
+            values = np.concatenate([trace[name] for trace in traces], axis=axis)
+        variables[name] = dimensions, values
+    return Trace(variables, first.draw, first.agent)
 
 
 def write(trace: Trace, path: Path) -> None:

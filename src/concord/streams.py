@@ -6,6 +6,11 @@ import hashlib
 
 import numpy as np
 
+# Chains draw their noise, and advance together, in blocks of so many: a block's draws do not depend
+# on how many chains there are besides, nor on which job samples it. Large enough that a step's
+# arithmetic outweighs the cost of starting it.
+CHAINS_PER_BLOCK = 50
+
 
 def generator(seed: int, *labels: str | int) -> np.random.Generator:
     """Return the generator of the stream that ``labels`` name.

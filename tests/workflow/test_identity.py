@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -59,3 +60,18 @@ def test_a_killed_snakemake_is_simply_repeated(finished, project):
     assert metrics(project) == metrics(finished)
     assert project.jobs(*TARGETS) == {}
     assert project.results(".*") == {}  # temporary files of the killed jobs
+
+
+def test_chains_sampled_by_several_jobs_are_those_of_one(project):
+    """A run of 120 chains over three jobs, beside one of a single job, and joined."""
+    one, three = "linear_step/step_size=0.001", "linear_step/step_size=0.006"
+    targets = [f"{RESULTS}/{run}/metrics.csv" for run in (one, three)]
+    with project.edited("config/config.yaml", "chains: 8", "chains: 120"):
+        project.make(*targets)
+        whole = {target: (project.folder / target).read_bytes() for target in targets}
+        (project.folder / RESULTS / three / "trace.nc").unlink()
+        done = project.snakemake(targets[1], config=("chains_per_job=50",))
+    assert done.returncode == 0, done.stdout
+    assert re.search(r"sample_chains +3", done.stdout) and re.search(r"sample +1", done.stdout)
+    assert {target: (project.folder / target).read_bytes() for target in targets} == whole
+    assert not project.results("chains_*.nc")

@@ -165,6 +165,18 @@ def sampling_environment(wildcards):
     return f"../../envs/{sampling('environment')(wildcards)}.yaml"
 
 
+def pieces(wildcards):
+    """The traces of a run's chains if config.yaml has one job sample only so many."""
+    chains, most = run_of(wildcards).mapping["chains"], CONFIG["chains_per_job"]
+    if most is None or chains <= most:
+        return []
+    folder = Path(RESULTS, run_of(wildcards).folder)
+    return [
+        f"{folder}/chains_{first}_{min(first + most, chains)}.nc"
+        for first in range(0, chains, most)
+    ]
+
+
 def shown(section):
     """An input function: the run.yaml and metrics.csv of every run a figure or table shows."""
 

@@ -1,7 +1,8 @@
-# sample: the draws and probes of one run.
+# sample: the draws and probes of one run, or of some of its chains, which are then joined.
 rule sample:
     input:
         run=f"{RESULTS}/{ANY_RUN}/run.yaml",
+        pieces=pieces,
         modules=modules("concord.stages.sample"),
         kinds=kind_modules,
         data=data_files,
@@ -19,7 +20,38 @@ rule sample:
         runtime=sampling("runtime"),
     params:
         run=run_digest,
+        command=lambda wildcards: (
+            "join" if pieces(wildcards) else f"sample {sampling('options')(wildcards)}"
+        ),
+    shell:
+        "python -m concord {params.command} {input.run:q} {input.pieces:q} --expected {params.run} "
+        "-o {output:q} 2> {log:q}"
+
+
+rule sample_chains:
+    input:
+        run=f"{RESULTS}/{ANY_RUN}/run.yaml",
+        modules=modules("concord.stages.sample"),
+        kinds=kind_modules,
+        data=data_files,
+    output:
+        temp(f"{RESULTS}/{ANY_RUN}/chains_{{first}}_{{end}}.nc"),
+    log:
+        f"{RESULTS}/logs/{ANY_RUN}/chains_{{first}}_{{end}}.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/{ANY_RUN}/chains_{{first}}_{{end}}.tsv"
+    wildcard_constraints:
+        first="[0-9]+",
+        end="[0-9]+",
+    conda:
+        sampling_environment
+    threads: 1
+    resources:
+        mem_mb=sampling("mem_mb"),
+        runtime=sampling("runtime"),
+    params:
+        run=run_digest,
         options=sampling("options"),
     shell:
-        "python -m concord sample {input.run:q} --expected {params.run} {params.options} -o {output:q} "
-        "2> {log:q}"
+        "python -m concord sample {input.run:q} --chains {wildcards.first}:{wildcards.end} "
+        "--expected {params.run} {params.options} -o {output:q} 2> {log:q}"

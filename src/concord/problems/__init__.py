@@ -7,11 +7,12 @@ A problem module holds ``Params`` (a frozen dataclass of ``parameters.param`` fi
 reads downloaded data, ``needs(params)`` names the data sets. Modules are found by their file name;
 there is no other list of them.
 
-Two things a problem may have beyond the protocol: ``gradient_at(chains, width)`` returns
+What a problem may have beyond the protocol: ``gradient_at(chains, width)`` returns
 ``g(x, agents, out)``, the gradients of ``width`` chosen agents of each chain (x and out have shape
 (chains, width, dim), agents (chains, width)), for samplers that move few agents at a time; and
 ``reference``, the exact posterior where it is not Gaussian, with ``sample(count, rng)`` and
-``cdf(axis)`` (see ``concord.grid``).
+``cdf(axis)`` (see ``concord.grid``); ``from_chain(first)``, if its chains differ in their data,
+returns the problem whose chain 0 is this one's chain ``first``.
 """
 
 from __future__ import annotations

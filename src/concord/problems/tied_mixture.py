@@ -335,6 +335,11 @@ class TiedMixtures:
             for one, rng, count in zip(self.sets, streams, counts, strict=False)
         ]
 
+    def from_chain(self, first: int) -> TiedMixtures:
+        """Return the same problem with the chains counted from number ``first``."""
+        start = first % len(self.sets)
+        return TiedMixtures(self.sets[start:] + self.sets[:start], self._stream)
+
     def gradient(self, chains: int) -> Gradient:
         """Return ``g(x, out)``, the gradient of every f_i at x_i."""
         own = [self.sets[chain % len(self.sets)] for chain in range(chains)]

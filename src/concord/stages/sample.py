@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from concord import chain, initial, streams
 from concord.assemble import Parts, build_problem
+from concord.errors import ConcordError
 from concord.files import whole
 from concord.provenance import describe
 from concord.stages import load_run
+from concord.streams import CHAINS_PER_BLOCK
 
 
 def sample(
@@ -20,32 +22,103 @@ def sample(
     resources: Path,
     progress: bool = False,
     expected: str | None = None,
+    chains: tuple[int, int] | None = None,
 ) -> None:
-    """Sample a run and write its trace, with its provenance as attributes."""
+    """Sample a run, or its chains from the first to before the second number; write the trace.
+
+    Provenance becomes the trace's attributes.
+    """
     run, parts = load_run(run_path, expected)
-    trace = simulate(run, parts, build_problem(run, parts, resources), progress)
-    trace.attributes = {
-        key: value if isinstance(value, str) else json.dumps(value)
-        for key, value in describe([run_path], run=run).items()
-    }
-    with whole(output) as path:
-        chain.write(trace, path)
+    chains = chains or (0, run["chains"])
+    trace = simulate(run, parts, build_problem(run, parts, resources), progress, chains)
+    _write(trace, output, run_path, run, chains)
+
+
+def join(run_path: Path, pieces: Sequence[Path], output: Path, expected: str | None = None) -> None:
+    """Join a run's chains, sampled in pieces, into its trace.
+
+    Raises
+    ------
+    ConcordError
+        If a piece is of another run, or they are not all the run's chains in their order.
+    """
+    run, _ = load_run(run_path, expected)
+    traces, begin = [], 0
+    for path in pieces:
+        trace = chain.read(path)
+        end = begin + len(trace["diverged_at"])
+        holds = [trace.attributes.get(key) for key in ("run", "chains")]
+        if holds != [json.dumps(run), json.dumps([begin, end])]:
+            raise ConcordError(
+                f"{path}: it does not hold the chains of {run_path} from number {begin} on; "
+                "delete it and sample it again"
+            )
+        traces.append(trace)
+        begin = end
+    if begin != run["chains"]:
+        raise ConcordError(
+            f"{output}: the pieces hold {begin} of the {run['chains']} chains of {run_path}; "
+            "name all of them"
+        )
+    _write(chain.join(traces), output, run_path, run, (0, begin))
 
 
 def simulate(
-    run: Mapping[str, Any], parts: Parts, problem: Any, progress: bool = False
+    run: Mapping[str, Any],
+    parts: Parts,
+    problem: Any,
+    progress: bool = False,
+    chains: tuple[int, int] | None = None,
 ) -> chain.Trace:
-    """Return the trace of a run.
+    """Return the trace of a run, or of its chains from ``chains[0]`` to before ``chains[1]``.
 
     Initial positions share a stream across the samplers and topologies of a problem (common random
-    numbers); the noise is the run's own.
+    numbers); the noise is the run's own. Chains advance in blocks of ``CHAINS_PER_BLOCK``, each
+    with its own stream, so that a chain is the same, number for number, whichever others are
+    sampled with it.
+
+    Raises
+    ------
+    ConcordError
+        If ``chains`` are not whole blocks of the run.
     """
+    begin, end = chains or (0, run["chains"])
+    if (
+        not 0 <= begin < end <= run["chains"]
+        or begin % CHAINS_PER_BLOCK
+        or (end % CHAINS_PER_BLOCK and end != run["chains"])
+    ):
+        raise ConcordError(
+            f"chains {begin}:{end} of {run['chains']}: only blocks of {CHAINS_PER_BLOCK} can be "
+            f"sampled by themselves; name two multiples of {CHAINS_PER_BLOCK}, or the last chain"
+        )
     seed, paper = run["seed"], run["paper"]
-    shape = (run["chains"], run["agents"], problem.dim)
     common = streams.generator(seed, "initial", paper, run["problem"]["name"])
+    shape = (run["chains"], run["agents"], problem.dim)
     x0 = initial.positions(parts.initial, problem, shape, common)
-    rng = streams.generator(seed, "noise", paper, run["experiment"], run["run"])
     parts.sampler.check(problem, parts.topology, parts.sampler_params)
-    state, step = parts.sampler.init(problem, parts.topology, parts.sampler_params, x0, rng)
-    recorder = chain.Recorder(parts.record, problem, shape, run["iterations"])
-    return chain.simulate(state, step, run["iterations"], recorder, rng, progress)
+    noise = ["noise", paper, run["experiment"], run["run"]]
+    traces = []
+    for first in range(begin, end, CHAINS_PER_BLOCK):
+        block = x0[first : min(first + CHAINS_PER_BLOCK, end)]
+        rng = streams.generator(seed, *noise, *[first][: first > 0])
+        own = problem.from_chain(first) if hasattr(problem, "from_chain") else problem
+        state, step = parts.sampler.init(own, parts.topology, parts.sampler_params, block, rng)
+        recorder = chain.Recorder(parts.record, own, block.shape, run["iterations"])
+        traces.append(chain.simulate(state, step, run["iterations"], recorder, rng, progress))
+    return chain.join(traces)
+
+
+def _write(
+    trace: chain.Trace,
+    output: Path,
+    run_path: Path,
+    run: Mapping[str, Any],
+    chains: tuple[int, int],
+) -> None:
+    trace.attributes = {
+        key: value if isinstance(value, str) else json.dumps(value)
+        for key, value in describe([run_path], run=run, chains=chains).items()
+    }
+    with whole(output) as path:
+        chain.write(trace, path)

@@ -1,0 +1,150 @@
+"""Chains sampled in pieces, by several jobs, are the chains that one job samples."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from concord import streams
+from concord.__main__ import main
+from concord.assemble import assemble, build_problem, data_sets
+from concord.chain import read
+from concord.experiment import load_papers
+from concord.files import dump_yaml
+from concord.stages.sample import simulate
+from concord.streams import CHAINS_PER_BLOCK
+
+ROOT = Path(__file__).parents[2]
+CHAINS = 2 * CHAINS_PER_BLOCK + 20
+
+
+def small(run: dict[str, Any]) -> dict[str, Any]:
+    """Return a short run of many chains which keeps sampler, problem and network."""
+    run = copy.deepcopy(run) | {"chains": CHAINS, "iterations": 4}
+    if run["problem"].get("data_sets", 1) > 1:
+        run["problem"]["data_sets"] = 7  # neither a divisor nor a multiple of a block
+    run["record"] = {key: run["record"][key] for key in ("probes",) if key in run["record"]}
+    return run
+
+
+def examples() -> dict[str, dict[str, Any]]:
+    """Return a run of each sampler with each kind of problem, of what needs no download."""
+    found = {}
+    for paper in load_papers(ROOT / "config", {"scale": "smoke"})[1].values():
+        for run in (run.mapping for run in paper.runs.values()):
+            several = "_replicates" if run["problem"].get("data_sets", 1) > 1 else ""
+            name = f"{run['sampler']['kind']}_{run['problem']['kind']}{several}"
+            if run["agents"] <= 20 and not data_sets(run):
+                found.setdefault(name, small(run))
+    return found
+
+
+EXAMPLES = examples()
+
+
+def test_the_configuration_speaks_of_the_same_blocks() -> None:
+    schema = json.loads((ROOT / "workflow" / "schemas" / "config.schema.json").read_text())
+    key = schema["properties"]["chains_per_job"]
+    assert key["minimum"] == key["multipleOf"] == CHAINS_PER_BLOCK
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_pieces_are_the_whole(name: str) -> None:
+    run = EXAMPLES[name]
+    parts = assemble(run, name)
+    problem = build_problem(run, parts, ROOT / "resources")
+    whole = simulate(run, parts, problem)
+    for begin, end in ((0, CHAINS_PER_BLOCK), (CHAINS_PER_BLOCK, CHAINS)):
+        piece = simulate(run, parts, problem, chains=(begin, end))
+        for variable, (dimensions, values) in whole.variables.items():
+            if "chain" in dimensions:
+                values = values[begin:end]
+            np.testing.assert_array_equal(piece[variable], values, err_msg=variable)
+
+
+def test_a_chain_does_not_depend_on_how_many_there_are() -> None:
+    run = EXAMPLES["de_sgld_linear_regression"]
+    parts = assemble(run, "run")
+    problem = build_problem(run, parts, ROOT / "resources")
+    many, few = simulate(run, parts, problem), simulate(run | {"chains": 50}, parts, problem)
+    np.testing.assert_array_equal(many["x"][:50], few["x"])
+
+
+def test_blocks_have_noise_of_their_own() -> None:
+    """From one point, only the noise can make chains differ."""
+    run = EXAMPLES["de_sgld_linear_regression"] | {"initial": {"kind": "normal", "sd": 0.0}}
+    parts = assemble(run, "run")
+    x = simulate(run, parts, build_problem(run, parts, ROOT / "resources"))["x"]
+    assert len(np.unique(x[:, -1, 0, 0])) == CHAINS
+
+
+def test_data_sets_go_on_counting_in_the_next_piece() -> None:
+    name = next(name for name in EXAMPLES if name.endswith("_replicates"))
+    run = EXAMPLES[name]
+    problem = build_problem(run, assemble(run, name), ROOT / "resources")
+    x = streams.generator(1, "test").standard_normal((CHAINS, problem.agents, problem.dim))
+    whole, piece = np.empty_like(x), np.empty_like(x[50:])
+    problem.gradient(CHAINS)(x, whole)
+    problem.from_chain(50).gradient(CHAINS - 50)(x[50:], piece)
+    np.testing.assert_array_equal(piece, whole[50:])
+
+
+@pytest.fixture
+def pieces(tmp_path: Path) -> list[Path]:
+    """A run.yaml, and the traces of its chains in three pieces."""
+    (tmp_path / "run.yaml").write_text(dump_yaml(EXAMPLES["de_sgld_linear_regression"]))
+    paths = [tmp_path / "run.yaml"]
+    for chains in ("0:50", "50:100", f"100:{CHAINS}"):
+        paths.append(tmp_path / f"chains_{chains.replace(':', '_')}.nc")
+        command = ["sample", str(paths[0]), "--chains", chains, "-o", str(paths[-1])]
+        assert main(command) == 0
+    return paths
+
+
+def test_joined_trace_is_that_of_one_job(pieces: list[Path], tmp_path: Path) -> None:
+    run, *traces = map(str, pieces)
+    joined, one = tmp_path / "joined.nc", tmp_path / "one.nc"
+    assert main(["join", run, *traces, "-o", str(joined)]) == 0
+    assert main(["sample", run, "-o", str(one)]) == 0
+    assert read(joined).attributes == read(one).attributes
+    for variable in read(one).variables:
+        np.testing.assert_array_equal(read(joined)[variable], read(one)[variable])
+
+
+@pytest.mark.parametrize(
+    ("order", "said"),
+    [
+        ((0, 2, 1), "does not hold the chains of"),
+        ((0, 0, 1), "does not hold the chains of"),
+        ((0, 1), f"the pieces hold 100 of the {CHAINS} chains"),
+    ],
+)
+def test_join_refuses_what_is_not_the_run(
+    pieces: list[Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    order: tuple[int, ...],
+    said: str,
+) -> None:
+    run, *traces = map(str, pieces)
+    output = tmp_path / "joined.nc"
+    assert main(["join", run, *(traces[i] for i in order), "-o", str(output)]) == 2
+    assert said in capsys.readouterr().err and not output.exists()
+
+
+@pytest.mark.parametrize("chains", ["0:70", "20:50", "50:50", "0:150", "50", "one:two"])
+def test_only_whole_blocks_can_be_asked_for(
+    pieces: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], chains: str
+) -> None:
+    command = ["sample", str(pieces[0]), "--chains", chains, "-o", str(tmp_path / "trace.nc")]
+    try:
+        code = main(command)
+    except SystemExit as stop:
+        code = stop.code
+    assert code == 2
+    assert chains in capsys.readouterr().err
