@@ -212,6 +212,15 @@ def test_seeds_lists_contradictions(tmp_path):
     ]
 
 
+def test_the_page_says_which_seeds_were_compared(made, tmp_path):
+    _, results = made
+    output = tmp_path / "claims.md"
+    judge.judge(load(tmp_path, seeds="master seeds 1 to 5"), results, [output])
+    assert "Verdicts were compared for master seeds 1 to 5." in output.read_text()
+    judge.judge(load(tmp_path), results, [output])
+    assert "compared" not in output.read_text()
+
+
 # What cannot be judged
 
 

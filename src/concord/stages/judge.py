@@ -121,10 +121,12 @@ def _printed(check: Any) -> str:
 
 def sections(paper: Paper, rows: Sequence[Row]) -> list[Section]:
     """Return a paper's page: claims, assumptions, errata and discrepancies."""
+    seeds = paper.mapping.get("seeds")
+    compared = f"Verdicts were compared for {_cell(seeds)}." if seeds else ""
     found = [
         Section(
             "Claims",
-            SMOKE if paper.config["scale"] == "smoke" else "",
+            SMOKE if paper.config["scale"] == "smoke" else compared,
             SHOWN[1:],
             [[row[column] for column in SHOWN[1:]] for row in rows],
             FILTERS,
