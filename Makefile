@@ -10,11 +10,11 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 READY := .venv/ready-$(firstword $(shell cksum < envs/requirements.lock))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce test report seeds bench lint types clean
+.PHONY: help setup reproduce test report seeds reliability bench lint types clean
 
 help: ## list the targets
 	@echo "Concord: reproduce and compare decentralized Bayesian samplers"
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 	@echo "Settings: CORES=4 (default: all), PYTEST_ARGS='-k topology', PYTHON=python3.12 (makes .venv)"
 
 setup: $(READY) ## create .venv from envs/requirements.lock (every other target does it too)
@@ -35,8 +35,12 @@ seeds: $(READY) ## the ledger of five master seeds, and the verdicts they contra
 	done
 	$(BIN)/python -m concord seeds results/seeds/*/claims.csv
 
-bench: $(READY) ## time the samplers
-	$(BIN)/python -m concord bench
+reliability: $(READY) ## many more faults, inputs and laws than `make test` tries: results/reliability.md
+	$(BIN)/python -m pytest tests/faults tests/fuzz tests/calibration --effort 10 $(PYTEST_ARGS)
+
+bench: $(READY) ## time the samplers: results/bench.csv
+	@mkdir -p results
+	$(BIN)/python -m concord bench -o results/bench.csv
 
 lint: $(READY) ## style of code and workflow
 	$(BIN)/ruff check --no-cache .

@@ -40,9 +40,21 @@ def effort(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.fixture
-def reliability() -> Reliability:
+def reliability(request: pytest.FixtureRequest) -> Reliability:
     """Note what was tried: reliability(suite, what, tried, failed, rule)."""
-    return RECORD.add
+
+    def note(*row: str | int) -> None:
+        # A property of the test's report reaches the process that sums up, whichever ran the test.
+        request.node.user_properties.append(("reliability", row))
+
+    return note
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.when == "teardown":
+        for name, row in report.user_properties:
+            if name == "reliability":
+                RECORD.add(*row)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
