@@ -176,7 +176,7 @@ def test_selections_choose_by_label_in_the_order_of_the_file(tmp_path):
         ),
         (
             {"sweep": {"topology": ["ring"]}, "overrides": [{"when": {"topo": 1}, "set": {}}]},
-            "overrides: 'topo' is not an axis; did you mean 'topology'?",
+            "overrides[0].when: 'topo' is not an axis; did you mean 'topology'?",
         ),
         ({"assumptions": ["sgima"]}, "assumptions: there is no assumption 'sgima'; did you mean"),
         (
@@ -209,7 +209,7 @@ def test_mistakes_name_the_key_that_was_written(change, message, tmp_path):
             {"experiment": "one", "topolgy": "ring"},
             "one has no such axis; did you mean 'topology'?",
         ),
-        ({"experiment": "one", "topology": "star"}, "no run of one has {'topology': 'star'}"),
+        ({"experiment": "one", "topology": "star"}, "topology: no run of one has 'star'; choose"),
     ],
 )
 def test_selections_of_nothing_are_refused(selection, message, tmp_path):
@@ -224,8 +224,8 @@ def test_selections_of_nothing_are_refused(selection, message, tmp_path):
     [
         ("[1, 2]", "it is not a mapping"),
         ("", "it is not a mapping"),
-        ("a: 1\nb: c: d", "line 2 mapping values are not allowed"),
-        ("1: 2", "the key 1 is not text on one line; put it in quotes"),
+        ("a: 1\nb: c: d", "line 2 column 5: mapping values are not allowed"),
+        ("1: 2", "line 1 column 1: the key 1 is not text on one line; put it in quotes"),
         ('"a\\nb": 2', "the key 'a\\nb' is not text on one line"),
         ("paper: {title: T, authors: A, year: 2021}", "the key 'experiments' is missing"),
         ("paper: {title: T}\nexperiments: {a: {}}", "paper: the key 'authors' is missing; add it"),

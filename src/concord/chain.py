@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from concord.errors import ConcordError, nearest
+from concord.errors import ConcordError, nearest, short
 from concord.parameters import param
 from concord.samplers import Info, Step
 
@@ -76,7 +76,7 @@ class Trace:
         """Return a variable's array."""
         if name not in self.variables:
             raise ConcordError(
-                f"the trace has no {name!r}; record it ({nearest(name, self.variables)})"
+                f"the trace has no {short(name)}; record it ({nearest(name, self.variables)})"
             )
         return self.variables[name][1]
 
@@ -89,7 +89,7 @@ def _probe(problem: Any, name: str, key: str) -> Probe:
     probe = getattr(problem, name, None)
     if not callable(probe):
         raise ConcordError(
-            f"record.{key}: {type(problem).__name__} has no {name!r} to probe; "
+            f"record.{key}: {type(problem).__name__} has no {short(name)} to probe; "
             "remove it, or choose a problem that has"
         )
     return probe

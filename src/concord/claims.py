@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from concord.errors import ConcordError, nearest
+from concord.errors import ConcordError, nearest, short
 from concord.figures.data import Measured, lookup
 from concord.parameters import build, param
 
@@ -589,5 +589,5 @@ def over_seeds(found: Judgement, others: str | None) -> Judgement:
 def known(verdict: str, where: str) -> str:
     """Return the verdict if it is one, else raise with the nearest."""
     if verdict not in VERDICTS:
-        raise ConcordError(f"{where}: {verdict!r} is no verdict; {nearest(verdict, VERDICTS)}")
+        raise ConcordError(f"{where}: {short(verdict)} is no verdict; {nearest(verdict, VERDICTS)}")
     return verdict

@@ -20,12 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-import yaml
-
 from concord import __version__, parameters
-from concord.errors import ConcordError, nearest
+from concord.errors import ConcordError, nearest, short
 from concord.parameters import param
 from concord.readers import Digits, a9a, breast_cancer, magic, mnist, svhn
+from concord.strict_yaml import load_yaml
 
 __all__ = [
     "MIRROR_VARIABLE",
@@ -80,15 +79,11 @@ def load_registry(path: str | Path = REGISTRY) -> dict[str, Dataset]:
     ConcordError
         If the file is missing, is not YAML, or has an unknown, missing or ill-formed entry.
     """
-    try:
-        document = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConcordError(f"{path}: the registry cannot be read ({error.strerror})") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        text = " ".join(str(error).split())
-        raise ConcordError(f"{path}: the registry is not valid YAML ({text})") from error
+    document = load_yaml(path)
     if not isinstance(document, dict):
-        raise ConcordError(f"{path}: {document!r} is not a mapping of data set names to entries")
+        raise ConcordError(
+            f"{path}: {short(document)} is not a mapping of data set names to entries"
+        )
     for name in document:
         _check_name(name, str(path))
     return {name: _dataset(entry, f"{path}: {name}") for name, entry in document.items()}
@@ -98,7 +93,7 @@ def _check_name(name: object, where: str) -> None:
     # Names become paths below resources/ and in the mirror, so they must not lead elsewhere.
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", str(name)) or not isinstance(name, str):
         raise ConcordError(
-            f"{where}: {name!r} cannot name a data set or file; use letters, digits and _ . -"
+            f"{where}: {short(name)} cannot name a data set or file; use letters, digits and _ . -"
         )
 
 
@@ -121,7 +116,7 @@ def _dataset(entry: Any, where: str) -> Dataset:
         for index, url in enumerate(file.urls):
             if not re.match("https?://", url):
                 raise ConcordError(
-                    f"{where}.files.{name}.urls[{index}]: {url!r} is not a web address; "
+                    f"{where}.files.{name}.urls[{index}]: {short(url)} is not a web address; "
                     f"write https://... or http://..."
                 )
         files[name] = file
@@ -134,7 +129,8 @@ def find(name: str, registry: str | Path = REGISTRY) -> DataFile:
     dataset, _, file = str(name).partition("/")
     if dataset not in datasets:
         raise ConcordError(
-            f"{name}: there is no data set {dataset!r} in {registry}; {nearest(dataset, datasets)}"
+            f"{name}: there is no data set {short(dataset)} in {registry}; "
+            f"{nearest(dataset, datasets)}"
         )
     files = datasets[dataset].files
     if file not in files:

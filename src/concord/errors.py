@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterable
 
 LISTED = 20  # options that a message names
+COMPARED = 100  # characters of a word that are compared with options; comparing is slow
 
 
 class ConcordError(Exception):
@@ -18,7 +19,7 @@ class ConcordError(Exception):
 def nearest(word: object, options: Iterable[str]) -> str:
     """Return a remedy: the option most like ``word`` if one is close, else the options."""
     names = sorted(options)
-    close = difflib.get_close_matches(str(word), names, n=1, cutoff=0.6)
+    close = difflib.get_close_matches(str(word)[:COMPARED], names, n=1, cutoff=0.6)
     if close:
         return f"did you mean {close[0]!r}?"
     if not names:

@@ -15,36 +15,44 @@ from __future__ import annotations
 import copy
 import itertools
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from concord import captions
 from concord.errors import ConcordError, nearest, short
-from concord.files import load_yaml
 from concord.parameters import build, param
 from concord.plugins import plugin
+from concord.strict_yaml import load_yaml
 
 if TYPE_CHECKING:
     from concord.claims import Claim, Quantity
 
 SCHEMAS = Path(__file__).parents[2] / "workflow" / "schemas"
-LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
+KEY = re.compile(r"[A-Za-z0-9]{1,60}")  # of a paper: names its folder, and is a word to type
+LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,59}")
+MOST_RUNS = 10_000  # of an experiment: each takes a millisecond to check, every time
+LONGEST_NAME = 200  # characters of a run's name, which is a folder's
+EXPERIMENTS_ONLY = ("sweep", "overrides", "smoke", "title")
 
 
 @dataclass(frozen=True)
 class Keys:
-    """The keys of a run; those of problem, sampler, topology and so on belong to their kinds."""
+    """The keys of a run; those of problem, sampler, topology and so on belong to their kinds.
+
+    The largest numbers are far beyond what can be run, but not beyond what checks can take.
+    """
 
     problem: dict[str, Any] | str = param("name of an entry of problems, or a problem's mapping")
-    agents: int = param("number N of agents", minimum=1)
+    agents: int = param("number N of agents", minimum=1, maximum=100_000)
     topology: dict[str, Any] | str = param("kind of graph, or a mapping with its kind and options")
     sampler: dict[str, Any] = param("the sampler's kind and options")
-    chains: int = param("independent trials of the whole network", minimum=1)
-    iterations: int = param("steps of every chain", minimum=1)
+    chains: int = param("independent trials of the whole network", minimum=1, maximum=10**6)
+    iterations: int = param("steps of every chain", minimum=1, maximum=10**9)
     reading: str = param(
         "which text the run follows",
         default="published",
@@ -77,13 +85,20 @@ def validate(value: Any, schema: str, path: Path | str) -> None:
     """
     import jsonschema
 
-    document = json.loads((SCHEMAS / f"{schema}.schema.json").read_text())
-    errors = sorted(
-        jsonschema.Draft202012Validator(document).iter_errors(value),
-        key=lambda e: list(map(str, e.path)),
-    )
+    errors = list(_validator(schema).iter_errors(value))
     if errors:
         raise ConcordError(_schema_message(jsonschema.exceptions.best_match(errors), path))
+
+
+@cache
+def _validator(schema: str) -> Any:
+    import jsonschema
+
+    document = json.loads((SCHEMAS / f"{schema}.schema.json").read_text())
+    base = jsonschema.Draft202012Validator
+    # JSON takes 1.0 for an integer; a run made with it would not be the run made with 1.
+    types = base.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)
+    return jsonschema.validators.extend(base, type_checker=types)(document)
 
 
 def _schema_message(error: Any, path: Path | str) -> str:
@@ -99,7 +114,7 @@ def _schema_message(error: Any, path: Path | str) -> str:
         return f"{where}: the key {missing!r} is missing; add it ({meaning})"
     if error.validator == "enum":
         return (
-            f"{where}: {error.instance!r} is not allowed; "
+            f"{where}: {short(error.instance)} is not allowed; "
             f"{nearest(error.instance, map(str, error.validator_value))}"
         )
     if error.validator == "type":
@@ -141,11 +156,19 @@ class Paper:
         self.path, self.config, self.checked = path, config, checked
         self.key = path.stem
         self.mapping = load_yaml(path)
+        if not KEY.fullmatch(self.key):
+            raise ConcordError(
+                f"{path}: a paper's key has letters and digits only (at most 60); rename the file"
+            )
         if not isinstance(self.mapping, dict):
             raise ConcordError(f"{path}: it is not a mapping of sections to their contents")
-        _refuse_odd_keys(self.mapping, path)
         if not checked:
             validate(self.mapping, "paper", path)
+            for key in EXPERIMENTS_ONLY:
+                if key in self.mapping.get("defaults", {}):
+                    raise ConcordError(
+                        f"{path}: defaults.{key}: it belongs to one experiment; move it there"
+                    )
 
     @property
     def experiments(self) -> dict[str, Any]:
@@ -170,13 +193,15 @@ class Paper:
         """Return one run, without resolving others."""
         if experiment not in self.experiments:
             raise ConcordError(
-                f"{self.path}: there is no experiment {experiment!r}; "
+                f"{self.path}: there is no experiment {short(experiment)}; "
                 f"{nearest(experiment, self.experiments)}"
             )
         for run in self._expand(experiment, only=name):
             return run
         names = [run.name for run in self._expand(experiment)]
-        raise ConcordError(f"{self.path}: {experiment} has no run {name!r}; {nearest(name, names)}")
+        raise ConcordError(
+            f"{self.path}: {experiment} has no run {short(name)}; {nearest(name, names)}"
+        )
 
     def select(self, selection: Mapping[str, Any] | str, where: str) -> list[Run]:
         """Return the runs of an experiment whose labels match.
@@ -186,42 +211,42 @@ class Paper:
         if isinstance(selection, str):
             selection = {"experiment": selection}
         experiment = selection.get("experiment")
-        if experiment not in self.experiments:
+        if not isinstance(experiment, str) or experiment not in self.experiments:
             raise ConcordError(
-                f"{self.path}: {where}: there is no experiment {experiment!r}; "
+                f"{self.path}: {where}: there is no experiment {short(experiment)}; "
                 f"{nearest(experiment, self.experiments)}"
             )
         wanted = {k: v for k, v in selection.items() if k != "experiment"}
         axes = self.experiments[experiment].get("sweep", {})
-        for axis in wanted:
+        runs = [run for (name, _), run in self.runs.items() if name == experiment]
+        for axis, value in wanted.items():
             if axis not in axes:
                 raise ConcordError(
                     f"{self.path}: {where}.{axis}: {experiment} has no such axis; "
                     f"{nearest(axis, axes)}"
                 )
-        chosen = [
-            run
-            for (name, _), run in self.runs.items()
-            if name == experiment
-            and all(
-                run.mapping["labels"][axis]
-                in ([str(v) for v in labels] if isinstance(labels, list) else [str(labels)])
-                for axis, labels in wanted.items()
-            )
-        ]
-        if not chosen:
+            labels = list(dict.fromkeys(run.mapping["labels"][axis] for run in runs))
+            for label in _texts(value):
+                if label not in labels:
+                    raise ConcordError(
+                        f"{self.path}: {where}.{axis}: no run of {experiment} has {short(label)}; "
+                        f"{nearest(label, labels)}"
+                    )
+            runs = [run for run in runs if run.mapping["labels"][axis] in _texts(value)]
+        if not runs:
             raise ConcordError(
-                f"{self.path}: {where}: no run of {experiment} has {wanted}; "
-                f"its axes are {sorted(axes)}"
+                f"{self.path}: {where}: no run of {experiment} has {short(wanted)}; "
+                f"its axes are {', '.join(axes)}"
             )
-        return chosen
+        return runs
 
     def output(self, section: str, name: str) -> dict[str, Any]:
         """Return the entry of a figure or table (``section``: figures or tables)."""
         entries = self.mapping.get(section, {})
         if name not in entries:
             raise ConcordError(
-                f"{self.path}: there is no entry {name!r} in {section}; {nearest(name, entries)}"
+                f"{self.path}: there is no entry {short(name)} in {section}; "
+                f"{nearest(name, entries)}"
             )
         return entries[name]
 
@@ -251,7 +276,7 @@ class Paper:
             shown = {*self.mapping.get("figures", {}), *self.mapping.get("tables", {})}
             if claim.figure is not None and claim.figure not in shown:
                 raise ConcordError(
-                    f"{where}.figure: there is no figure or table {claim.figure!r}; "
+                    f"{where}.figure: there is no figure or table {short(claim.figure)}; "
                     f"{nearest(claim.figure, shown)}"
                 )
             for number, quantity in enumerate(quantities(claim.checker(where))):
@@ -267,14 +292,13 @@ class Paper:
             if claim_id is not None and claim_id not in found:
                 raise ConcordError(
                     f"{self.path}: discrepancies.{name}.checked_by: there is no claim "
-                    f"{claim_id!r}; {nearest(claim_id, found)}"
+                    f"{short(claim_id)}; {nearest(claim_id, found)}"
                 )
         return found
 
     def quantity_runs(self, quantity: Quantity, reading: str, where: str) -> list[Run]:
         """Return the runs a claim's quantity is taken from, in a reading."""
-        selection = {"experiment": quantity.experiment, **(quantity.runs or {})}
-        runs = self.select(selection, where)
+        runs = self.select({**(quantity.runs or {}), "experiment": quantity.experiment}, where)
         wanted = quantity.reading or reading
         return [run for run in runs if run.mapping["reading"] == wanted]
 
@@ -310,21 +334,40 @@ class Paper:
         overrides = base.pop("overrides", [])
         smoke = base.pop("smoke", {})
         base.pop("title", None)
-        axes = [
-            [(axis, *cell) for cell in _cells(axis, values, f"{where}.sweep.{axis}", self.path)]
-            for axis, values in sweep.items()
-        ]
-        for override in overrides:
-            unknown = set(override["when"]) - set(sweep)
-            if unknown:
-                raise ConcordError(
-                    f"{self.path}: {where}.overrides: {sorted(unknown)[0]!r} is not an axis; "
-                    f"{nearest(sorted(unknown)[0], sweep)}"
-                )
+        axes = []
+        for axis, values in sweep.items():
+            place = f"{where}.sweep.{axis}"
+            _label(axis, place, self.path)
+            axes.append([(axis, *cell) for cell in _cells(axis, values, place, self.path)])
+        count = math.prod(map(len, axes))
+        if count > MOST_RUNS:
+            raise ConcordError(
+                f"{self.path}: {where}.sweep: {count} runs are more than {MOST_RUNS}; "
+                "shorten an axis, or divide the experiment"
+            )
+        labels_of = {cells[0][0]: [cell[1] for cell in cells] for cells in axes}
+        for number, override in enumerate(overrides):
+            place = f"{self.path}: {where}.overrides[{number}].when"
+            for axis, value in override["when"].items():
+                if axis not in labels_of:
+                    raise ConcordError(
+                        f"{place}: {short(axis)} is not an axis; {nearest(axis, labels_of)}"
+                    )
+                for label in _texts(value):
+                    if label not in labels_of[axis]:
+                        raise ConcordError(
+                            f"{place}.{axis}: no run has {short(label)}; "
+                            f"{nearest(label, labels_of[axis])}"
+                        )
         for combination in itertools.product(*axes):
             name = ",".join(f"{axis}={label}" for axis, label, *_ in combination) or "run"
             if only is not None and name != only:
                 continue
+            if len(name) > LONGEST_NAME:
+                raise ConcordError(
+                    f"{self.path}: {where}.sweep: the name {short(name)} has more than "
+                    f"{LONGEST_NAME} characters, too many for a folder; shorten axes or labels"
+                )
             mapping, origins = copy.deepcopy(base), {}
             labels = {}
             for axis, label, change, places in combination:
@@ -332,10 +375,7 @@ class Paper:
                 mapping = _merge(mapping, change)
                 origins.update(places)
             for number, override in enumerate(overrides):
-                if all(
-                    labels[a] in ([str(v) for v in w] if isinstance(w, list) else [str(w)])
-                    for a, w in override["when"].items()
-                ):
+                if all(labels[axis] in _texts(v) for axis, v in override["when"].items()):
                     mapping = _merge(mapping, override["set"])
                     place = f"{where}.overrides[{number}].set"
                     origins.update({key: f"{place}.{key}" for key in _leaves(override["set"])})
@@ -365,16 +405,18 @@ class Paper:
             problems = self.mapping.get("problems", {})
             if problem not in problems:
                 raise ConcordError(
-                    f"{where}.problem: there is no problem {problem!r}; "
+                    f"{where}.problem: there is no problem {short(problem)}; "
                     f"{nearest(problem, problems)}"
                 )
             mapping["problem"] = {"name": problem, **problems[problem]}
         else:
             base = problem.get("name")
+            if base is not None and not isinstance(base, str):
+                raise ConcordError(f"{where}.problem.name: {short(base)} is not a text")
             named = self.mapping.get("problems", {}).get(base)
             if named is None and "kind" not in problem and base is not None:
                 raise ConcordError(
-                    f"{where}.problem: there is no problem {base!r}; "
+                    f"{where}.problem: there is no problem {short(base)}; "
                     f"{nearest(base, self.mapping.get('problems', {}))}"
                 )
             if named is not None:
@@ -422,50 +464,65 @@ class Paper:
         return Run(self.key, experiment, name, resolved)
 
 
-def _refuse_odd_keys(value: Any, path: Path, where: str = "") -> None:
-    """YAML allows any key; we allow text, so that messages and file names make sense."""
-    if isinstance(value, dict):
-        for key, item in value.items():
-            if not isinstance(key, str) or not key.isprintable():
-                place = f"{path}: {where}" if where else f"{path}"
-                raise ConcordError(
-                    f"{place}: the key {key!r} is not text on one line; put it in quotes"
-                )
-            _refuse_odd_keys(item, path, f"{where}.{key}" if where else key)
-    elif isinstance(value, list):
-        for number, item in enumerate(value):
-            _refuse_odd_keys(item, path, f"{where}[{number}]")
+def _texts(labels: Any) -> list[str]:
+    """Return a label, or a list of them, as the texts that name runs."""
+    return [_text(label) for label in (labels if isinstance(labels, list) else [labels])]
+
+
+def _text(value: Any) -> str:
+    return format(value, "g") if isinstance(value, float) else str(value)
 
 
 def _cells(
     axis: str, values: Any, where: str, path: Path
-) -> Iterator[tuple[str, dict[str, Any], dict[str, str]]]:
-    """Yield (label, mapping to merge, where each key of it stands) for each value of an axis."""
-    if isinstance(values, list):
+) -> list[tuple[str, dict[str, Any], dict[str, str]]]:
+    """Return (label, mapping to merge, where each key of it stands) for each value of an axis."""
+    single = isinstance(values, list)
+    if single:
         values = {"key": axis, "values": values}
-        single = True
-    else:
-        single = False
+    found: list[tuple[str, dict[str, Any], dict[str, str]]] = []
     if set(values) == {"key", "values"}:
+        key, inner = values["key"], where if single else f"{where}.values"
+        if not isinstance(key, str) or not re.fullmatch(r"\w+(\.\w+)*", key):
+            raise ConcordError(
+                f"{path}: {where}.key: {short(key)} is not a key of a run, such as "
+                "sampler.step_size"
+            )
+        if not isinstance(values["values"], list) or not values["values"]:
+            raise ConcordError(
+                f"{path}: {inner}: {short(values['values'])} is not a list of values; "
+                "write it as [a, b, ...]"
+            )
         for number, value in enumerate(values["values"]):
+            place = f"{inner}[{number}]"
             if isinstance(value, (dict, list)):
                 raise ConcordError(
-                    f"{path}: {where}[{number}]: {short(value)} is not a plain value; "
+                    f"{path}: {place}: {short(value)} is not a plain value; "
                     "give it a label: {label: {key: value}}"
                 )
-            label = format(value, "g") if isinstance(value, float) else str(value)
-            place = f"{where}[{number}]" if single else f"{where}.values[{number}]"
-            key = values["key"]
-            yield _label(label, place, path), _nest(key, value), {key: place, f"{key}.kind": place}
+            label = _label(_text(value), place, path)
+            found.append((label, _nest(key, value), {key: place, f"{key}.kind": place}))
     else:
         for label, change in values.items():
-            place, change = f"{where}.{label}", change or {}
+            place, change = f"{where}.{label}", {} if change is None else change
+            if not isinstance(change, dict):
+                raise ConcordError(
+                    f"{path}: {place}: {short(change)} is not a mapping of keys of the run; "
+                    "write {key: value}, or the axis as a list of values"
+                )
             places = {key: f"{place}.{key}" for key in _leaves(change)}
-            yield _label(label, place, path), change, places
+            found.append((_label(label, place, path), change, places))
+    for number, (label, *_) in enumerate(found):
+        if label in [other for other, *_ in found[:number]]:
+            raise ConcordError(
+                f"{path}: {where}: two values have the label {label}, so that their runs would "
+                "be one; remove one, or give them labels: {label: {key: value}}"
+            )
+    return found
 
 
 def _label(label: str, where: str, path: Path) -> str:
-    if not LABEL.fullmatch(label) or len(label) > 60:
+    if not LABEL.fullmatch(label):
         raise ConcordError(
             f"{path}: {where}: {short(label)} cannot name a folder; "
             "use letters, digits and . _ + - (at most 60)"
@@ -520,7 +577,6 @@ def load_config(
     if not isinstance(config, dict):
         raise ConcordError(f"{path}: it is not a mapping of keys to values")
     config = {**config, **(changes or {})}
-    _refuse_odd_keys(config, path)
     if not checked:
         validate(config, "config", path)
     return config
@@ -539,10 +595,6 @@ def load_papers(
     config = load_config(folder / "config.yaml", changes)
     papers = {}
     for path in sorted((folder / "papers").glob("*.yaml")):
-        if not re.fullmatch(r"[A-Za-z0-9]+", path.stem):
-            raise ConcordError(
-                f"{path}: a paper's key has letters and digits only; rename the file"
-            )
         paper = papers[path.stem] = Paper(path, config)
         paper.runs  # noqa: B018 (expands and so checks every run)
         paper.check_outputs()

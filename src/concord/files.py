@@ -1,4 +1,4 @@
-"""Reading and writing files: safe YAML, and results that appear whole or not at all."""
+"""Writing files: YAML, and results that appear whole or not at all."""
 
 from __future__ import annotations
 
@@ -10,26 +10,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-
-from concord.errors import ConcordError
-
-
-def load_yaml(path: Path) -> Any:
-    """Read a YAML file with the safe loader; syntax errors name the file and line."""
-    import yaml
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        with open(path, encoding="utf-8") as file:
-            return yaml.load(file, Loader=loader)  # the safe loader, in C where there is one
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f" line {mark.line + 1}" if mark is not None else ""
-        problem = getattr(error, "problem", None) or "not valid YAML"
-        raise ConcordError(f"{path}:{place} {problem}; correct the YAML") from error
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise ConcordError(f"{path}: cannot be read ({reason})") from error
 
 
 def dump_yaml(mapping: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from concord import streams
-from concord.errors import ConcordError, nearest
+from concord.errors import ConcordError, nearest, short
 from concord.parameters import build, param
 
 
@@ -121,6 +121,6 @@ def parse(mapping: Mapping[str, Any], where: str) -> Law:
     """Return the law that ``{kind: ..., options}`` describes."""
     options = dict(mapping) if isinstance(mapping, Mapping) else {}
     kind = options.pop("kind", None)
-    if kind not in KINDS:
-        raise ConcordError(f"{where}.kind: there is no law {kind!r}; {nearest(kind, KINDS)}")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise ConcordError(f"{where}.kind: there is no law {short(kind)}; {nearest(kind, KINDS)}")
     return build(KINDS[kind], options, where)

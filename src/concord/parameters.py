@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, TypeVar, Union
 
-from concord.errors import ConcordError, nearest
+from concord.errors import ConcordError, nearest, short
 
 T = TypeVar("T")
 
@@ -77,11 +77,11 @@ def build(cls: type[T], mapping: Mapping[str, Any] | None, where: str) -> T:
     if mapping is None:
         mapping = {}
     if not isinstance(mapping, Mapping):
-        raise ConcordError(f"{where}: {mapping!r} is not a mapping of option names to values")
+        raise ConcordError(f"{where}: {short(mapping)} is not a mapping of option names to values")
     fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
     for key in mapping:
         if key not in fields:
-            name = key if str(key).isprintable() else repr(key)
+            name = key if str(key).isprintable() and len(str(key)) <= 60 else short(key)
             raise ConcordError(f"{where}.{name}: unknown key; {nearest(key, fields)}")
     hints = _hints(cls)  # type: ignore[arg-type]
     values = {}
@@ -110,7 +110,7 @@ def _convert(value: Any, hint: Any, metadata: Mapping[str, Any], where: str) -> 
         return _convert_union(value, hint, metadata, where)
     if origin is tuple:
         if not isinstance(value, (list, tuple)):
-            raise ConcordError(f"{where}: {value!r} is not a list; write it as [a, b, ...]")
+            raise ConcordError(f"{where}: {short(value)} is not a list; write it as [a, b, ...]")
         item = typing.get_args(hint)[0]
         return tuple(_convert(v, item, metadata, f"{where}[{i}]") for i, v in enumerate(value))
     if hasattr(hint, "parse"):
@@ -141,29 +141,44 @@ _KINDS = {
     bool: "true or false",
     dict: "a mapping",
 }
+LARGEST = 2**63  # what arrays and trace files can hold; seeds of configurations may be larger
 
 
 def _scalar(value: Any, hint: Any, where: str) -> Any:
     if hint is Any:
         return value
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
+        try:
+            value = float(value)
+        except OverflowError:
+            value = math.inf if value > 0 else -math.inf
     plain = hint if isinstance(hint, type) else typing.get_origin(hint)
     wrong = not isinstance(value, plain) or (isinstance(value, bool) and plain is not bool)
     if wrong or (isinstance(value, float) and not math.isfinite(value)):
         hint_text = _KINDS.get(plain, str(hint))
-        extra = ""
-        if isinstance(value, str) and plain in (int, float):
-            extra = " (YAML reads 1e-4 as text: write 1.0e-4)" if "e" in value.lower() else ""
-        raise ConcordError(f"{where}: {value!r} is not {hint_text}{extra}")
+        raise ConcordError(f"{where}: {short(value)} is not {hint_text}{_surprise(value, plain)}")
+    if isinstance(value, int) and abs(value) >= LARGEST:
+        raise ConcordError(f"{where}: {short(value)} is too large; give a number below 2^63")
     return value
+
+
+def _surprise(value: Any, wanted: Any) -> str:
+    """Return a hint where YAML reads something else than what was probably meant."""
+    if isinstance(value, str) and wanted in (int, float):
+        if "e" in value.lower():
+            return " (YAML reads 1e-4 as text: write 1.0e-4)"
+        if value[:1].isdigit():
+            return " (write it without quotes, leading zeros and colons)"
+    if isinstance(value, bool) and wanted is str:
+        return " (YAML reads yes, no, on and off as true and false: put text in quotes)"
+    return ""
 
 
 def _constrain(value: Any, metadata: Mapping[str, Any], where: str) -> None:
     choices = metadata.get("choices")
     if choices is not None and value not in choices:
         raise ConcordError(
-            f"{where}: {value!r} is not allowed; {nearest(value, map(str, choices))}"
+            f"{where}: {short(value)} is not allowed; {nearest(value, map(str, choices))}"
         )
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from concord.errors import ConcordError, nearest
+from concord.errors import ConcordError, nearest, short
 from concord.parameters import build, param
 
 Parts = list[np.ndarray]
@@ -168,14 +168,14 @@ class Partition:
         """
         if not isinstance(value, Mapping) or "kind" not in value:
             raise ConcordError(
-                f"{where}: {value!r} is not a partition; "
+                f"{where}: {short(value)} is not a partition; "
                 f"give a mapping with a kind: {', '.join(_KINDS)}"
             )
         options = dict(value)
         kind = options.pop("kind")
         if not isinstance(kind, str) or kind not in _KINDS:
             raise ConcordError(
-                f"{where}.kind: {kind!r} is not a partition; {nearest(kind, _KINDS)}"
+                f"{where}.kind: {short(kind)} is not a partition; {nearest(kind, _KINDS)}"
             )
         return cls(build(_KINDS[kind], options, where), where)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from concord.errors import ConcordError, nearest
+from concord.errors import ConcordError, nearest, short
 
 
 @cache
@@ -25,7 +25,8 @@ def plugin(package: str, kind: Any, where: str) -> ModuleType:
     available = [k for k in kinds(package) if k not in NOT_KINDS.get(package, ())]
     if kind not in available:
         raise ConcordError(
-            f"{where}.kind: there is no {package.rstrip('s')} {kind!r}; {nearest(kind, available)}"
+            f"{where}.kind: there is no {package.rstrip('s')} {short(kind)}; "
+            f"{nearest(kind, available)}"
         )
     return importlib.import_module(f"concord.{package}.{kind}")
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from concord.errors import ConcordError, nearest
+from concord.errors import ConcordError, nearest, short
 from concord.parameters import build, param
 
 
@@ -52,16 +52,16 @@ class Schedule:
                 )
             if not isinstance(kind, str) or kind not in _KINDS:
                 raise ConcordError(
-                    f"{where}.kind: {kind!r} is not a schedule; {nearest(kind, _KINDS)}"
+                    f"{where}.kind: {short(kind)} is not a schedule; {nearest(kind, _KINDS)}"
                 )
             return build(_KINDS[kind], options, where).schedule()
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             remedy = "give a positive number, or a mapping with a kind: " + ", ".join(_KINDS)
             if isinstance(value, str) and "e" in value.lower():
                 remedy += " (YAML reads 1e-4 as text: write 1.0e-4)"
-            raise ConcordError(f"{where}: {value!r} is not a schedule; {remedy}")
+            raise ConcordError(f"{where}: {short(value)} is not a schedule; {remedy}")
         if not (value > 0 and math.isfinite(value)):
-            raise ConcordError(f"{where}: {value!r} is not positive; give a positive number")
+            raise ConcordError(f"{where}: {short(value)} is not positive; give a positive number")
         return cls(float(value))
 
     def __call__(self, k: int) -> float:

@@ -20,12 +20,15 @@ from typing import Any
 
 import numpy as np
 
-from concord.errors import ConcordError, nearest
+from concord.errors import ConcordError, nearest, short
 from concord.parameters import build as build_options
 from concord.parameters import param
 
 # The most agents whose spectrum is computed, by dense solvers.
 SPECTRUM_LIMIT = 2000
+# The most agents of a network whose cost grows with their pairs. Networks are built when a
+# configuration is checked, so a typing error must not fill the memory.
+MOST_PAIRED = 2000
 
 Apply = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -362,10 +365,17 @@ def build(kind: str, agents: int, *, where: str = "topology", **options: Any) ->
     """
     if isinstance(agents, bool) or not isinstance(agents, (int, np.integer)) or agents < 1:
         raise ConcordError(
-            f"{where}: {agents!r} is not a positive number of agents; give 1 or more"
+            f"{where}: {short(agents)} is not a positive number of agents; give 1 or more"
         )
     if not isinstance(kind, str) or kind not in _KINDS:
-        raise ConcordError(f"{where}.kind: {kind!r} is not a topology; {nearest(kind, _KINDS)}")
+        raise ConcordError(
+            f"{where}.kind: {short(kind)} is not a topology; {nearest(kind, _KINDS)}"
+        )
+    if kind in ("complete", "erdos_renyi") and agents > MOST_PAIRED:
+        raise ConcordError(
+            f"{where}: {agents} agents are too many for kind {kind}, which looks at all pairs; "
+            f"use at most {MOST_PAIRED}"
+        )
     import networkx as nx
 
     options_class, graph = _KINDS[kind]

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from concord.errors import ConcordError
-from concord.files import load_yaml
 from concord.provenance import digest
+from concord.strict_yaml import load_yaml
 
 if TYPE_CHECKING:
     from concord.assemble import Parts

@@ -18,9 +18,10 @@ from concord.assemble import data_sets, unavailable
 from concord.errors import ConcordError
 from concord.experiment import Paper, Run
 from concord.figures.data import Measured, read
-from concord.files import dump_yaml, load_yaml, whole
+from concord.files import dump_yaml, whole
 from concord.pages import Section, page, render
 from concord.provenance import describe, digest
+from concord.strict_yaml import load_yaml
 
 COLUMNS = (
     *("paper", "claim", "reading", "verdict", "where", "says", "printed", "ours"),
