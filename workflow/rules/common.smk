@@ -5,6 +5,7 @@ import shlex
 import sys
 from pathlib import Path
 
+from snakemake.dag import DAG
 from snakemake.settings.types import DeploymentMethod
 
 SOURCE = Path(workflow.basedir, "src")
@@ -78,6 +79,33 @@ if workflow.is_main_process:
     ALIVE = drop_stale_locks(Path(".snakemake"))
 
 
+def keep_commas():
+    """Have a cluster's job understand which run it is for.
+
+    Snakemake passes wildcards to such a job as a list with commas and splits the name of a run at
+    its own (https://github.com/snakemake/snakemake/issues/2366). What it takes for one more
+    wildcard is the rest of the one before.
+    """
+    new_job = DAG.new_job
+
+    async def of_whole_wildcards(self, job_rule, *arguments, wildcards_dict=None, **options):
+        if wildcards_dict is not None:
+            whole = {}
+            for name, value in wildcards_dict.items():
+                if name in job_rule.wildcard_names:
+                    whole[name], last = value, name
+                else:
+                    whole[last] += f",{name}={value}"
+            wildcards_dict = whole
+        return await new_job(self, job_rule, *arguments, wildcards_dict=wildcards_dict, **options)
+
+    DAG.new_job = of_whole_wildcards
+
+
+if not workflow.is_main_process:
+    keep_commas()
+
+
 def paper_of(wildcards):
     """The paper a target belongs to."""
     if wildcards.paper not in PAPERS:
@@ -147,7 +175,10 @@ def fetched_or_mirrored(dataset):
     )
 
 
-USUAL_JOB = {"environment": "concord", "mem_mb": 1000, "runtime": 10, "options": ""}
+# What a job takes at most. Measured at paper scale (max_rss and s in results/benchmarks): sampling
+# 250 MB and 110 s, measuring 475 MB and 140 s, figures and tables 225 MB and 7 s, LeNet 815 MB and
+# 155 s; on a cluster's node two Snakemakes of 130 MB each come on top.
+USUAL_JOB = {"environment": "concord", "mem_mb": 1000, "runtime": 5, "options": ""}
 
 
 def sampling(key):
@@ -158,6 +189,21 @@ def sampling(key):
         return {**USUAL_JOB, **getattr(problem, "JOB", {})}[key]
 
     return of_run
+
+
+def growing(amount):
+    """A resources function: an amount, or that of a run, and as much again with every attempt."""
+
+    def of_attempt(wildcards, attempt):
+        return attempt * (amount(wildcards) if callable(amount) else amount)
+
+    return of_attempt
+
+
+def with_other_runs(wildcards):
+    """The group of a run: short runs share a cluster's job, those of a problem with a JOB do not."""
+    usual = sampling("runtime")(wildcards) == USUAL_JOB["runtime"]
+    return "runs" if usual else "long_runs"
 
 
 def sampling_environment(wildcards):

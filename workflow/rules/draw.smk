@@ -19,12 +19,14 @@ rule figure:
         f"{RESULTS}/logs/{{paper}}/figures/{{name}}.log",
     benchmark:
         f"{RESULTS}/benchmarks/{{paper}}/figures/{{name}}.tsv"
+    group:
+        "outputs"
     conda:
         ENVIRONMENT
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(600),
+        runtime=growing(5),
     params:
         settings=SETTINGS,
         results=lambda wildcards: RESULTS,
@@ -57,12 +59,14 @@ rule table:
         f"{RESULTS}/logs/{{paper}}/tables/{{name}}.log",
     benchmark:
         f"{RESULTS}/benchmarks/{{paper}}/tables/{{name}}.tsv"
+    group:
+        "outputs"
     conda:
         ENVIRONMENT
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(600),
+        runtime=growing(5),
     params:
         settings=SETTINGS,
         results=lambda wildcards: RESULTS,

@@ -18,12 +18,14 @@ rule judge:
         f"{RESULTS}/logs/{{paper}}/judge.log",
     benchmark:
         f"{RESULTS}/benchmarks/{{paper}}/judge.tsv"
+    group:
+        "outputs"
     conda:
         ENVIRONMENT
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(600),
+        runtime=growing(5),
     params:
         settings=SETTINGS,
         results=lambda wildcards: RESULTS,
@@ -52,6 +54,7 @@ rule join:
         f"{RESULTS}/logs/join.log",
     benchmark:
         f"{RESULTS}/benchmarks/join.tsv"
+    localrule: True
     conda:
         ENVIRONMENT
     threads: 1

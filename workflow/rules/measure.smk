@@ -11,12 +11,14 @@ rule measure:
         f"{RESULTS}/logs/{ANY_RUN}/measure.log",
     benchmark:
         f"{RESULTS}/benchmarks/{ANY_RUN}/measure.tsv"
+    group:
+        with_other_runs
     conda:
         ENVIRONMENT
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(5),
     params:
         run=run_digest,
     shell:

@@ -12,12 +12,14 @@ rule sample:
         f"{RESULTS}/logs/{ANY_RUN}/sample.log",
     benchmark:
         f"{RESULTS}/benchmarks/{ANY_RUN}/sample.tsv"
+    group:
+        with_other_runs
     conda:
         sampling_environment
     threads: 1
     resources:
-        mem_mb=sampling("mem_mb"),
-        runtime=sampling("runtime"),
+        mem_mb=growing(sampling("mem_mb")),
+        runtime=growing(sampling("runtime")),
     params:
         run=run_digest,
         command=lambda wildcards: (
@@ -47,8 +49,8 @@ rule sample_chains:
         sampling_environment
     threads: 1
     resources:
-        mem_mb=sampling("mem_mb"),
-        runtime=sampling("runtime"),
+        mem_mb=growing(sampling("mem_mb")),
+        runtime=growing(sampling("runtime")),
     params:
         run=run_digest,
         options=sampling("options"),
