@@ -141,7 +141,8 @@ def test_a_start_outside_the_range_is_divergence_at_iteration_zero():
     ("record", "message"),
     [
         ({"agents": [0, 4]}, r"there is no agent 4 among 4; name agents 0 to 3"),
-        ({"probes": ["predictive"]}, r"Counted has no 'predictive' to probe; remove it"),
+        ({"probes": ["potential"]}, r"Counted has no 'potential' to probe; remove it"),
+        ({"probes": ["__class__"]}, r"tests\.probes\[0\]: '__class__' is not allowed"),
         ({"every": 0}, r"tests\.every: 0 is not a positive integer"),
         ({"at": [-1]}, r"tests\.at\[0\]: -1 is below 0"),
         ({"evry": 2}, r"tests\.evry: unknown key; did you mean 'every'\?"),

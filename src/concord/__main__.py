@@ -26,13 +26,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options.command(options)
     except ConcordError as error:
-        print(f"concord: {error}", file=sys.stderr)
-        return 2
+        return _tell(str(error), 2)
+    except MemoryError as error:
+        detail = f" ({error})" if str(error) else ""
+        return _tell(f"there is not enough memory{detail}; lower chains or record less often", 1)
     except OSError as error:
         what = f" ({error.filename})" if error.filename else ""
-        print(f"concord: {error.strerror or error}{what}", file=sys.stderr)
-        return 1
+        return _tell(f"{error.strerror or error}{what}", 1)
     return 0
+
+
+def _tell(sentence: str, code: int) -> int:
+    """Print a sentence on one line, whatever the names in it hold, and return the exit code."""
+    text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in sentence)
+    print(f"concord: {text}", file=sys.stderr)
+    return code
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -140,8 +148,14 @@ def _check(options: argparse.Namespace) -> None:
 def _resolve(options: argparse.Namespace) -> None:
     from concord.stages.resolve import resolve
 
-    paper = _paper(options, checked=options.expected is not None)
-    resolve(paper, options.experiment, options.run, options.output, options.expected)
+    wanted = options.experiment, options.run, options.output, options.expected
+    try:
+        resolve(_paper(options, checked=options.expected is not None), *wanted)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        if options.expected is None:
+            raise
+        # The file is no longer the one that the workflow checked: check it to say what is wrong.
+        resolve(_paper(options), *wanted)
 
 
 def _sample(options: argparse.Namespace) -> None:
@@ -177,27 +191,37 @@ def _measure(options: argparse.Namespace) -> None:
     measure(options.run, options.trace, options.output, options.resources, options.expected)
 
 
+def _check_suffixes(outputs: Sequence[Path], *allowed: str) -> None:
+    for path in outputs:
+        if path.suffix not in allowed:
+            raise ConcordError(f"{path}: the output is none of {' '.join(allowed)}; rename it")
+
+
 def _draw(options: argparse.Namespace) -> None:
     from concord.stages.draw import draw
 
+    _check_suffixes(options.output, ".pdf", ".svg", ".png")
     draw(_paper(options), options.name, options.results, options.output)
 
 
 def _tabulate(options: argparse.Namespace) -> None:
     from concord.stages.draw import tabulate
 
+    _check_suffixes(options.output, ".csv", ".md", ".html")
     tabulate(_paper(options), options.name, options.results, options.output)
 
 
 def _judge(options: argparse.Namespace) -> None:
     from concord.stages.judge import judge
 
+    _check_suffixes(options.output, ".csv", ".md", ".html")
     judge(_paper(options), options.results, options.output)
 
 
 def _ledger(options: argparse.Namespace) -> None:
     from concord.stages.judge import ledger
 
+    _check_suffixes(options.output, ".csv", ".md", ".html")
     ledger(options.tables, options.output)
 
 

@@ -25,6 +25,9 @@ def kind_and_options(mapping: Any, where: str) -> tuple[Any, dict[str, Any]]:
     return mapping["kind"], {k: v for k, v in mapping.items() if k != "kind"}
 
 
+MOST_NUMBERS = 10**11  # draws of a run; a terabyte at least
+
+
 @dataclass(frozen=True)
 class Parts:
     """The checked parts of a run: modules, their parameters, the topology."""
@@ -58,13 +61,7 @@ def assemble(run: Mapping[str, Any], where: str) -> Parts:
     graph = _graph(kind, run["agents"], f"{where}.topology", options)
     _at(f"{where}.agents", problem.check, problem_params, run["agents"])
     _at(f"{where}.topology", sampler.check, None, graph, sampler_params)
-    record = build(chain.Record, run["record"], f"{where}.record")
-    for number, agent in enumerate(record.agents or ()):
-        if agent >= run["agents"]:
-            raise ConcordError(
-                f"{where}.record.agents[{number}]: there is no agent {agent}; "
-                f"name agents 0 to {run['agents'] - 1}"
-            )
+    record = _record(run, f"{where}.record")
     return Parts(
         problem,
         problem_params,
@@ -75,6 +72,31 @@ def assemble(run: Mapping[str, Any], where: str) -> Parts:
         initial.parse(run["initial"], f"{where}.initial"),
         record,
     )
+
+
+def _record(run: Mapping[str, Any], where: str) -> chain.Record:
+    """Return what to record, which must be something, of agents that exist, and not too much."""
+    record = build(chain.Record, run["record"], where)
+    agents = range(run["agents"]) if record.agents is None else record.agents
+    for number, agent in enumerate(record.agents or ()):
+        if agent >= run["agents"]:
+            raise ConcordError(
+                f"{where}.agents[{number}]: there is no agent {agent}; "
+                f"name agents 0 to {run['agents'] - 1}"
+            )
+    if not agents:
+        raise ConcordError(f"{where}.agents: it names no agent; leave it out for all of them")
+    draws = record.count(run["iterations"])
+    if not draws:
+        raise ConcordError(
+            f"{where}.at: none of these is one of the {run['iterations']} iterations; add one"
+        )
+    if run["chains"] * len(agents) * draws > MOST_NUMBERS:
+        raise ConcordError(
+            f"{where}: {draws} iterations of {len(agents)} agents and {run['chains']} chains are "
+            f"more than {MOST_NUMBERS} draws; record less often, or fewer agents"
+        )
+    return record
 
 
 def _graph(kind: Any, agents: int, where: str, options: dict[str, Any]) -> topology.Topology:

@@ -21,6 +21,10 @@ from concord.samplers import Info, Step
 # order one to a hundred); it is recorded as diverged at that iteration, and keeps running.
 FINITE_RANGE = 1e8
 
+# Methods of a problem that a configuration may call: a number per agent, and arrays to average.
+PROBES = ("consensus_error", "misclassified", "accuracy", "potential")
+AVERAGES = ("predictive",)
+
 Probe = Callable[[np.ndarray], np.ndarray]
 
 
@@ -38,16 +42,23 @@ class Record:
     draws: bool = param("keep the agents' draws", default=True)
     average: bool = param("keep the network average of each chain", default=True)
     probes: tuple[str, ...] = param(
-        "quantities computed while sampling: consensus_error, misclassified, accuracy", default=()
+        "quantities computed while sampling", default=(), choices=PROBES
     )
     averages: tuple[str, ...] = param(
         "arrays computed while sampling (predictive) of which the mean and the standard deviation "
         "over the iterations recorded after burn_in are kept",
         default=(),
+        choices=AVERAGES,
     )
     burn_in: int = param(
         "iterations up to this one do not enter averages; -1: all do", default=-1, minimum=-1
     )
+
+    def count(self, iterations: int) -> int:
+        """Return the number of recorded iterations."""
+        if self.at is not None:
+            return len(self.iterations(iterations))
+        return 1 + iterations // self.every
 
     def iterations(self, iterations: int) -> np.ndarray:
         """Return the recorded iterations, increasing, at most ``iterations``."""

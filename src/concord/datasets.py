@@ -24,7 +24,7 @@ from concord import __version__, parameters
 from concord.errors import ConcordError, nearest, short
 from concord.parameters import param
 from concord.readers import Digits, a9a, breast_cancer, magic, mnist, svhn
-from concord.strict_yaml import load_yaml
+from concord.reading import load_yaml
 
 __all__ = [
     "MIRROR_VARIABLE",

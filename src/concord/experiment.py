@@ -25,9 +25,10 @@ from typing import TYPE_CHECKING, Any
 
 from concord import captions
 from concord.errors import ConcordError, nearest, short
-from concord.parameters import build, param
+from concord.keys import Keys
+from concord.parameters import build
 from concord.plugins import plugin
-from concord.strict_yaml import load_yaml
+from concord.reading import load_yaml
 
 if TYPE_CHECKING:
     from concord.claims import Claim, Quantity
@@ -38,31 +39,6 @@ LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,59}")
 MOST_RUNS = 10_000  # of an experiment: each takes a millisecond to check, every time
 LONGEST_NAME = 200  # characters of a run's name, which is a folder's
 EXPERIMENTS_ONLY = ("sweep", "overrides", "smoke", "title")
-
-
-@dataclass(frozen=True)
-class Keys:
-    """The keys of a run; those of problem, sampler, topology and so on belong to their kinds.
-
-    The largest numbers are far beyond what can be run, but not beyond what checks can take.
-    """
-
-    problem: dict[str, Any] | str = param("name of an entry of problems, or a problem's mapping")
-    agents: int = param("number N of agents", minimum=1, maximum=100_000)
-    topology: dict[str, Any] | str = param("kind of graph, or a mapping with its kind and options")
-    sampler: dict[str, Any] = param("the sampler's kind and options")
-    chains: int = param("independent trials of the whole network", minimum=1, maximum=10**6)
-    iterations: int = param("steps of every chain", minimum=1, maximum=10**9)
-    reading: str = param(
-        "which text the run follows",
-        default="published",
-        choices=("published", "released", "corrected", "published_57"),
-    )
-    partition: dict[str, Any] = param("how points go to agents", default=None)
-    initial: dict[str, Any] = param("law of x^(0)", default=None)
-    record: dict[str, Any] = param("what to record, and when", default=None)
-    metrics: tuple[str, ...] = param("metrics computed from the trace", default=())
-    assumptions: tuple[str, ...] = param("ids of the assumptions the run rests on", default=())
 
 
 DEFAULTS: dict[str, Any] = {

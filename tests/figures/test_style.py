@@ -203,7 +203,12 @@ def test_labels_are_numbers_again():
 
 
 def test_reading_a_run_keeps_agents_as_text(tmp_path):
-    (tmp_path / "run.yaml").write_text("experiment: linear\nrun: one\n")
+    (tmp_path / "run.yaml").write_text(
+        "{paper: p, experiment: linear, run: one, labels: {}, reading: published, scale: paper, "
+        "seed: 1, agents: 2, topology: {kind: ring}, problem: {kind: k, name: n}, partition: {}, "
+        "sampler: {}, initial: {}, chains: 3, iterations: 4, record: {}, metrics: [w2], "
+        "assumptions: []}"
+    )
     (tmp_path / "metrics.csv").write_text(
         "iteration,agent,metric,value,lo,hi\n0,0,w2,1.5,1.0,2.0\n0,average,w2,1.25,,\n"
     )

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from concord.errors import ConcordError, nearest
+from concord.keys import REQUIRED, check_resolved
+from concord.reading import load_yaml
 
 if TYPE_CHECKING:
     import pandas
@@ -66,13 +68,41 @@ class Divergence:
     fraction: float
 
 
-def read(run_yaml: Path | str, metrics_csv: Path | str) -> Measured:
-    """Read one run's ``run.yaml`` and ``metrics.csv``."""
-    import pandas
-    import yaml
+COLUMNS = {"iteration": int, "agent": str, "metric": str, "value": float, "lo": float, "hi": float}
 
-    run = yaml.safe_load(Path(run_yaml).read_text(encoding="utf-8"))
-    metrics = pandas.read_csv(metrics_csv, dtype={"agent": str, "metric": str})
+
+def read(run_yaml: Path | str, metrics_csv: Path | str) -> Measured:
+    """Read one run's ``run.yaml`` and ``metrics.csv``.
+
+    Raises
+    ------
+    ConcordError
+        If a file cannot be read or is not what its name says; both are generated.
+    """
+    import pandas
+
+    run = load_yaml(run_yaml)
+    if not isinstance(run, dict):
+        raise ConcordError(f"{run_yaml}: it is no run; delete the file, it is made again")
+    absent = [key for key in REQUIRED if key not in run]
+    if absent:
+        raise ConcordError(
+            f"{run_yaml}: the key {absent[0]!r} is missing; delete the file, it is made again"
+        )
+    check_resolved(run, f"{run_yaml}")
+    try:
+        metrics = pandas.read_csv(metrics_csv, dtype=COLUMNS)
+        absent = [column for column in COLUMNS if column not in metrics]
+        if absent:
+            raise ValueError(f"it has no column {absent[0]}")
+        if metrics[["agent", "metric"]].isna().any(axis=None):
+            raise ValueError("an agent or a metric has no name")
+    except ValueError as error:  # pandas' own errors, and undecodable bytes
+        detail = " ".join(str(error).split())
+        raise ConcordError(
+            f"{metrics_csv}: it is no table of metrics ({detail}); "
+            "delete the file, it is made again"
+        ) from error
     return Measured(run, metrics)
 
 

@@ -6,15 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from concord.errors import ConcordError
+from concord.keys import REQUIRED, check_resolved
 from concord.provenance import digest
-from concord.strict_yaml import load_yaml
+from concord.reading import load_yaml
 
 if TYPE_CHECKING:
     from concord.assemble import Parts
-
-REQUIRED = ("paper", "experiment", "run", "labels", "reading", "scale", "seed", "agents",
-            "topology", "problem", "partition", "sampler", "initial", "chains", "iterations",
-            "record", "metrics", "assumptions")  # fmt: skip
 
 
 def load_run(path: Path, expected: str | None = None) -> tuple[dict[str, Any], Parts]:
@@ -46,4 +43,8 @@ def load_run(path: Path, expected: str | None = None) -> tuple[dict[str, Any], P
             f"{path}: it is not what its paper's file resolves to; "
             "delete the file, it is made again"
         )
-    return run, assemble(run, str(path))
+    try:
+        check_resolved(run, str(path))
+        return run, assemble(run, str(path))
+    except ConcordError as error:
+        raise ConcordError(str(error).replace(f"{path}.", f"{path}: ", 1)) from None

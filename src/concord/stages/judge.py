@@ -15,13 +15,13 @@ from typing import Any
 
 from concord import claims
 from concord.assemble import data_sets, unavailable
-from concord.errors import ConcordError
+from concord.errors import ConcordError, short
 from concord.experiment import Paper, Run
 from concord.figures.data import Measured, read
 from concord.files import dump_yaml, whole
 from concord.pages import Section, page, render
 from concord.provenance import describe, digest
-from concord.strict_yaml import load_yaml
+from concord.reading import load_yaml, read_table, read_text
 
 COLUMNS = (
     *("paper", "claim", "reading", "verdict", "where", "says", "printed", "ours"),
@@ -203,10 +203,12 @@ def _csv(rows: Sequence[Row]) -> str:
     return text.getvalue()
 
 
-def read_rows(path: Path) -> list[Row]:
+def read_rows(path: Path) -> Sequence[Row]:
     """Read a table of verdicts."""
-    with open(path, encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+    rows = read_table(path, COLUMNS)
+    for number, row in enumerate(rows, 1):
+        claims.known(row["verdict"], f"{path}: row {number}")
+    return rows
 
 
 def is_smoke(rows: Iterable[Row]) -> bool:
@@ -252,16 +254,22 @@ def scores(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
 
 def expected_rows(path: Path) -> list[Row]:
     """Return the committed verdicts, ``paper: claim: reading: verdict``, as rows."""
+    document = load_yaml(path)
     rows: list[Row] = []
-    for paper, found in (load_yaml(path) or {}).items():
-        for claim, readings in found.items():
-            for reading, verdict in readings.items():
-                where = f"{path}: {paper}.{claim}.{reading}"
-                verdict = claims.known(verdict, where)
+    for paper, found in _items({} if document is None else document, f"{path}", "papers"):
+        for claim, readings in _items(found, f"{path}: {paper}", "claims"):
+            for reading, verdict in _items(readings, f"{path}: {paper}.{claim}", "readings"):
+                verdict = claims.known(verdict, f"{path}: {paper}.{claim}.{reading}")
                 rows.append(
                     {"paper": paper, "claim": claim, "reading": reading, "verdict": verdict}
                 )
     return rows
+
+
+def _items(mapping: Any, where: str, what: str) -> Iterable[tuple[str, Any]]:
+    if not isinstance(mapping, dict):
+        raise ConcordError(f"{where}: it is not a mapping of {what}, but {short(mapping)}")
+    return mapping.items()
 
 
 def changes(rows: Sequence[Row], expected: Sequence[Row]) -> list[str]:
@@ -308,7 +316,7 @@ def expect(ledger_path: Path, expected_path: Path, readme: Path) -> None:
     head = "# Verdicts at paper scale, seed 1; written by `concord expect results/claims.csv`.\n"
     with whole(expected_path) as path:
         path.write_text(head + dump_yaml(nested), encoding="utf-8")
-    text = with_scoreboard(readme.read_text(encoding="utf-8"), expected_rows(expected_path))
+    text = with_scoreboard(read_text(readme), expected_rows(expected_path))
     with whole(readme) as path:
         path.write_text(text, encoding="utf-8")
 
@@ -344,7 +352,7 @@ def front(ledger_path: Path, page_path: Path, results: Path, output: Path) -> No
     rows = read_rows(ledger_path)
     columns, cells = scores(rows)
     made = {"results": str(results), **describe([])}
-    seeds = {str(json.loads(path.read_text())["seed"]) for path in results.glob("*/*/*.json")}
+    seeds = {_seed(path) for path in results.glob("*/*/*.json")}
     text = render(
         "front.html",
         smoke=SMOKE if is_smoke(rows) else "",
@@ -353,18 +361,31 @@ def front(ledger_path: Path, page_path: Path, results: Path, output: Path) -> No
         made=made,
         seeds=sorted(seeds),
         times=run_times(results / "benchmarks"),
-        ledger=page_path.read_text(encoding="utf-8"),
+        ledger=read_text(page_path),
     )
     with whole(output) as path:
         path.write_text(text, encoding="utf-8")
+
+
+def _seed(provenance: Path) -> str:
+    """Return the master seed that a figure's provenance states."""
+    try:
+        return str(json.loads(read_text(provenance))["seed"])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ConcordError(
+            f"{provenance}: it does not say the seed; delete the file, it is made again"
+        ) from error
 
 
 def run_times(benchmarks: Path) -> list[tuple[str, int, float]]:
     """Return, per paper, the number of jobs on record and the seconds they took together."""
     totals: dict[str, tuple[int, float]] = {}
     for path in sorted(benchmarks.glob("*/**/*.tsv")):
-        with open(path, encoding="utf-8", newline="") as file:
-            seconds = [float(row["s"]) for row in csv.DictReader(file, delimiter="\t")]
+        rows = read_table(path, ("s",), delimiter="\t")
+        try:
+            seconds = [float(row["s"]) for row in rows]
+        except ValueError as error:
+            raise ConcordError(f"{path}: s: {error}; delete the file") from error
         paper = path.relative_to(benchmarks).parts[0]
         jobs, total = totals.get(paper, (0, 0.0))
         totals[paper] = (jobs + len(seconds), total + sum(seconds))

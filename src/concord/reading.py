@@ -1,15 +1,19 @@
-"""Reading YAML as plain data: mappings, lists, texts, numbers, true, false and null.
+"""Reading files that people or programs wrote: UTF-8 text, YAML as plain data, tables.
 
-YAML can do more than a configuration needs. Refused, with the line: a key that stands twice (else
-the last would win in silence) or is not text, tags (``!!python/...``, ``!!set``), aliases that
-contain themselves or multiply to more than ``LARGEST`` values, and nesting deeper than ``DEEPEST``
-(parsers crash on it). What YAML 1.1 would take for an octal or sexagesimal number or for a date
-(``010``, ``1:30``, ``2021-11-20``) stays text.
+Whatever a file holds, it is read or refused in one sentence. YAML can do more than a configuration
+needs. Refused, with the line: a key that stands twice (else the last would win in silence) or is
+not text, tags (``!!python/...``, ``!!set``), aliases that contain themselves or multiply to more
+than ``LARGEST`` values, and nesting deeper than ``DEEPEST`` (parsers crash on it). What YAML 1.1
+would take for an octal or sexagesimal number or for a date (``010``, ``1:30``, ``2021-11-20``)
+stays text.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -31,6 +35,48 @@ _FLOAT = (
 _NUMBERS = {"int": (_INT, "-+0123456789"), "float": (_FLOAT, "-+0123456789.")}
 
 
+def read_text(path: Path | str) -> str:
+    """Read a text file.
+
+    Raises
+    ------
+    ConcordError
+        If it cannot be read, or is not UTF-8; the message names the file, and the line.
+    """
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise ConcordError(f"{path}: line {line} is not UTF-8 text") from error
+    except OSError as error:
+        raise ConcordError(f"{path}: cannot be read ({error.strerror})") from error
+
+
+def read_table(
+    path: Path | str, columns: Sequence[str], delimiter: str = ","
+) -> list[dict[str, str]]:
+    """Read a table with a head (CSV) that has these columns, and perhaps others.
+
+    Raises
+    ------
+    ConcordError
+        If it is not one; a table is generated, so the remedy is to delete it.
+    """
+    remedy = "delete the file, it is made again"
+    table = csv.DictReader(io.StringIO(read_text(path), newline=""), delimiter=delimiter)
+    try:
+        rows = list(table)
+    except csv.Error as error:
+        raise ConcordError(f"{path}: line {table.line_num}: {error}; {remedy}") from error
+    absent = [column for column in columns if column not in (table.fieldnames or ())]
+    if absent:
+        raise ConcordError(f"{path}: the column {absent[0]!r} is missing; {remedy}")
+    for number, row in enumerate(rows, 1):
+        if None in row or None in row.values():
+            raise ConcordError(f"{path}: row {number} has not as many cells as the head; {remedy}")
+    return rows
+
+
 def load_yaml(path: Path | str) -> Any:
     """Read a YAML file.
 
@@ -41,16 +87,7 @@ def load_yaml(path: Path | str) -> Any:
     """
     import yaml
 
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise ConcordError(
-            f"{path}: line {line} is not UTF-8 text; save the file in UTF-8"
-        ) from error
-    except (OSError, ValueError) as error:  # ValueError: a path with a NUL
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ConcordError(f"{path}: cannot be read ({reason})") from error
+    text = read_text(path)
     try:
         _refuse_tricks(text, path)
         return yaml.load(text, Loader=_loader())  # a safe loader
