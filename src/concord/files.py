@@ -6,6 +6,8 @@ import glob
 import json
 import os
 import tempfile
+import time
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,20 +27,54 @@ def dump_yaml(mapping: Mapping[str, Any]) -> str:
 def whole(path: Path) -> Iterator[Path]:
     """Give a temporary name beside ``path``; rename it to ``path`` if all goes well.
 
-    What a killed process left of an earlier attempt at the same file is removed.
+    What a killed process left of an earlier attempt at the same file is removed. A process that
+    still works on the file (jobs outlive a Snakemake that is killed) is left alone: who comes last
+    has the file.
+
+    Raises
+    ------
+    OSError
+        With the name of ``path`` if it comes without one, as that of a full disk does.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     for left in path.parent.glob(f".{glob.escape(path.stem)}-*{glob.escape(path.suffix)}"):
-        left.unlink(missing_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
+        if not _in_use(left):
+            left.unlink(missing_ok=True)
+    prefix = f".{path.stem}-{_host()}-{os.getpid()}-"
     try:
-        yield temporary
-        os.chmod(temporary, 0o666 & ~_umask())  # mkstemp's files are private
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+        handle, name = tempfile.mkstemp(prefix=prefix, suffix=path.suffix, dir=path.parent)
+        os.close(handle)
+        temporary = Path(name)
+        try:
+            yield temporary
+            os.chmod(temporary, 0o666 & ~_umask())  # mkstemp's files are private
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
+
+
+def _in_use(temporary: Path) -> bool:
+    """Tell whether the process that made a temporary file may still be writing it.
+
+    One on another machine cannot be asked; but no file takes an hour to write.
+    """
+    try:
+        host, process, _ = temporary.stem.rsplit("-", 3)[1:]
+        if host != _host():
+            return time.time() - temporary.stat().st_mtime < 3600
+        os.kill(int(process), 0)
+    except PermissionError:  # it is there, and another user's
+        return True
+    except (ValueError, OSError):
+        return False
+    return True
+
+
+def _host() -> str:
+    return f"{zlib.crc32(os.uname().nodename.encode()):08x}"
 
 
 def _umask() -> int:
