@@ -6,6 +6,8 @@ and agents together and hands each iterate to a ``Recorder``, which keeps only w
 
 from __future__ import annotations
 
+import hashlib
+import io
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -293,11 +295,20 @@ def join(traces: Sequence[Trace]) -> Trace:
     return Trace(variables, first.draw, first.agent)
 
 
+DIGEST = len(hashlib.sha256().hexdigest())
+
+
 def write(trace: Trace, path: Path) -> None:
-    """Write a trace as netCDF 4 with ArviZ's dimension names."""
+    """Write a trace as netCDF 4 with ArviZ's dimension names.
+
+    The SHA-256 of the file stands behind its end, where readers of netCDF do not look: HDF5 does
+    not notice changed numbers, and may loop for ever over changed structure.
+    """
     import h5netcdf
 
-    with h5netcdf.File(path, "w") as file:
+    # Into memory, since HDF5 may crash on a full disk.
+    image = io.BytesIO()
+    with h5netcdf.File(image, "w") as file:
         file.dimensions["draw"] = len(trace.draw)
         file.dimensions["agent"] = len(trace.agent)
         for names, values in trace.variables.values():
@@ -310,6 +321,9 @@ def write(trace: Trace, path: Path) -> None:
             file.create_variable(name, names, data=np.ascontiguousarray(values))
         for name, text in trace.attributes.items():
             file.attrs[name] = text
+    with open(path, "wb") as output:
+        output.write(image.getbuffer())
+        output.write(hashlib.sha256(image.getbuffer()).hexdigest().encode())
 
 
 def read(path: Path) -> Trace:
@@ -318,21 +332,22 @@ def read(path: Path) -> Trace:
     Raises
     ------
     ConcordError
-        If the file is not a whole trace; it should be deleted and sampled again.
+        If the file is not what ``write`` wrote; it should be deleted and sampled again.
     """
     import h5netcdf
 
-    try:
-        with h5netcdf.File(path, "r") as file:
-            variables = {
-                name: (variable.dimensions, variable[...])
-                for name, variable in file.variables.items()
-                if name not in ("draw", "agent")
-            }
-            attributes = {name: str(value) for name, value in file.attrs.items()}
-            draw, agent = file.variables["draw"][...], file.variables["agent"][...]
-    except (OSError, KeyError) as error:
+    content = memoryview(path.read_bytes())
+    content, digest = content[:-DIGEST], content[-DIGEST:]
+    if hashlib.sha256(content).hexdigest().encode() != digest:
         raise ConcordError(
-            f"{path} is not a whole trace ({type(error).__name__}); delete it and sample again"
-        ) from error
+            f"{path} is not a whole trace as it was written; delete it, it is made again"
+        )
+    with h5netcdf.File(io.BytesIO(content), "r") as file:
+        variables = {
+            name: (variable.dimensions, variable[...])
+            for name, variable in file.variables.items()
+            if name not in ("draw", "agent")
+        }
+        attributes = {name: str(value) for name, value in file.attrs.items()}
+        draw, agent = file.variables["draw"][...], file.variables["agent"][...]
     return Trace(variables, draw, agent, attributes)
