@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from concord import metrics, streams, topology
+from concord import metrics, seals, streams, topology
 from concord.assemble import Parts, assemble, build_problem
 from concord.errors import ConcordError
 from concord.experiment import Paper, load_config
@@ -105,6 +105,7 @@ def make(paper: Paper, results: Path, mutant: Any = None) -> Path:
         (folder / "run.yaml").write_text(dump_yaml(run.mapping))
         rows = metrics.measure(run.mapping["metrics"], measurement)
         (folder / "metrics.csv").write_text(metrics.to_csv(rows))
+        seals.seal(folder / "run.yaml", folder / "metrics.csv")
     return results
 
 

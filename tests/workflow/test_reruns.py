@@ -38,9 +38,9 @@ def test_a_step_size_reruns_its_run_and_the_figures_that_show_it(finished, tmp_p
     }
     run = "linear_step/step_size=0.007"
     endings = ("pdf", "svg", "png", "json", "caption.md")
-    assert changed == {f"{run}/{file}" for file in ("run.yaml", "trace.nc", "metrics.csv")} | {
-        f"figures/fig4.{ending}" for ending in endings
-    }
+    assert changed == {
+        f"{run}/{file}" for file in ("run.yaml", "trace.nc", "metrics.csv", "metrics.sha256")
+    } | {f"figures/fig4.{ending}" for ending in endings}
 
 
 def test_a_value_that_no_label_names_reruns_the_runs_that_have_it(finished):

@@ -223,16 +223,15 @@ def pieces(wildcards):
     ]
 
 
+def measured(runs):
+    """What is read of runs that have been measured: run.yaml, metrics.csv and the seal on both."""
+    files = ("run.yaml", "metrics.csv", "metrics.sha256")
+    return [f"{RESULTS}/{run.folder}/{file}" for run in runs for file in files]
+
+
 def shown(section):
-    """An input function: the run.yaml and metrics.csv of every run a figure or table shows."""
-
-    def inputs(wildcards):
-        runs = entry_of(section, wildcards)[1]
-        return [
-            f"{RESULTS}/{run.folder}/{file}" for run in runs for file in ("run.yaml", "metrics.csv")
-        ]
-
-    return inputs
+    """An input function: the files of every run a figure or table shows."""
+    return lambda wildcards: measured(entry_of(section, wildcards)[1])
 
 
 def entry_of(section, wildcards):
@@ -316,10 +315,5 @@ def at_hand(run):
 
 
 def judged(wildcards):
-    """The run.yaml and metrics.csv of every run that a paper's claims read."""
-    return [
-        f"{RESULTS}/{run.folder}/{file}"
-        for run in paper_of(wildcards).claim_runs()
-        if at_hand(run)
-        for file in ("run.yaml", "metrics.csv")
-    ]
+    """The files of every run that a paper's claims read, as far as they can be had."""
+    return measured(filter(at_hand, paper_of(wildcards).claim_runs()))

@@ -1,4 +1,4 @@
-# measure: the metrics of one run, with intervals.
+# measure: the metrics of one run, with intervals, and their seal, which figures and verdicts check.
 rule measure:
     input:
         run=f"{RESULTS}/{ANY_RUN}/run.yaml",
@@ -6,7 +6,8 @@ rule measure:
         modules=metric_modules,
         data=data_files,
     output:
-        f"{RESULTS}/{ANY_RUN}/metrics.csv",
+        csv=f"{RESULTS}/{ANY_RUN}/metrics.csv",
+        seal=f"{RESULTS}/{ANY_RUN}/metrics.sha256",
     log:
         f"{RESULTS}/logs/{ANY_RUN}/measure.log",
     benchmark:
@@ -23,4 +24,4 @@ rule measure:
         run=run_digest,
     shell:
         "python -m concord measure {input.run:q} {input.trace:q} --expected {params.run} "
-        "-o {output:q} 2> {log:q}"
+        "-o {output.csv:q} 2> {log:q}"

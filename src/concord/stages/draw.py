@@ -11,14 +11,15 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from concord import captions
+from concord import captions, seals
 from concord.experiment import Paper
 from concord.figures.data import Measured, is_smoke, read
 from concord.files import whole
 from concord.pages import page
 from concord.parameters import build
 from concord.plugins import plugin
-from concord.provenance import describe
+from concord.provenance import describe, digest
+from concord.stages import read_run
 
 
 def draw(paper: Paper, name: str, results: Path, outputs: Sequence[Path]) -> None:
@@ -56,8 +57,13 @@ def tabulate(paper: Paper, name: str, results: Path, outputs: Sequence[Path]) ->
 
 
 def _measured(paper: Paper, section: str, name: str, results: Path) -> list[Measured]:
-    folders = [results / run.folder for run in paper.output_runs(section, name)]
-    return [read(folder / "run.yaml", folder / "metrics.csv") for folder in folders]
+    measured = []
+    for run in paper.output_runs(section, name):
+        paths = [results / run.folder / file for file in ("run.yaml", "metrics.csv")]
+        read_run(paths[0], expected=digest(run.mapping))
+        seals.check(*paths)
+        measured.append(read(*paths))
+    return measured
 
 
 def _sidecars(paper: Paper, section: str, name: str, results: Path, stem: Path) -> None:

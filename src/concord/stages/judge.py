@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from concord import claims
+from concord import claims, seals
 from concord.assemble import data_sets, unavailable
 from concord.errors import ConcordError, short
 from concord.experiment import Paper, Run
@@ -62,7 +62,9 @@ def verdicts(paper: Paper, results: Path) -> list[Row]:
 
     @cache
     def measured(folder: str) -> Measured:
-        return read(results / folder / "run.yaml", results / folder / "metrics.csv")
+        paths = [results / folder / file for file in ("run.yaml", "metrics.csv")]
+        seals.check(*paths)
+        return read(*paths)
 
     for name, claim in paper.claims.items():
         check = claim.checker(f"{paper.path}: claims.{name}")

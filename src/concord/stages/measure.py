@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from concord import chain, metrics, streams
+from concord import chain, metrics, seals, streams
 from concord.assemble import Parts, build_problem
 from concord.errors import ConcordError
 from concord.files import whole
@@ -19,7 +19,7 @@ from concord.stages import load_run
 def measure(
     run_path: Path, trace_path: Path, output: Path, resources: Path, expected: str | None = None
 ) -> None:
-    """Compute the metrics a run asks for and write them as one long table.
+    """Compute the metrics a run asks for and write them as one long table, and its seal.
 
     Raises
     ------
@@ -52,6 +52,7 @@ def measure(
     text = metrics.to_csv(metrics.measure(run["metrics"], measurement))
     with whole(output) as path:
         path.write_text(text, encoding="utf-8")
+    seals.seal(run_path, output)
 
 
 def _source(trace: chain.Trace) -> Any:
