@@ -3,6 +3,7 @@ import fcntl
 import os
 import shlex
 import sys
+from functools import cache
 from pathlib import Path
 
 from snakemake.dag import DAG
@@ -16,7 +17,7 @@ from concord.assemble import data_sets, optional_data_sets, unavailable
 from concord.errors import ConcordError, nearest
 from concord.experiment import load_papers
 from concord.plugins import plugin
-from concord.provenance import commit, digest, module_files
+from concord.provenance import commit, digest, module_files, sha256
 
 
 def refuse(message):
@@ -53,30 +54,55 @@ wildcard_constraints:
     name="[^/.]+",
 
 
+def hold(folder):
+    """Take the hold on a folder that one Snakemake has at a time, until the file is closed.
+
+    The system ends it with the process, however that ends. It is a BlockingIOError that another
+    has it, and another OSError that the file system knows no such thing.
+    """
+    folder.mkdir(exist_ok=True)
+    held = open(folder / "running", "a")
+    fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return held
+
+
 def drop_stale_locks(folder):
     """Remove the locks of a Snakemake that was killed, so that its command can be repeated.
 
-    Its own locks do not tell whether their owner lives. Every Snakemake here shares a hold on one
-    file, which the system ends with the process, so who gets the file alone is the only one.
+    They do not tell whether their owner lives; the hold on the folder does.
     """
     try:
-        folder.mkdir(exist_ok=True)
-        alive = open(folder / "alive", "a")
-        try:
-            fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            pass
-        else:
+        with hold(folder):
             for lock in folder.glob("locks/*.lock"):
                 lock.unlink()
-        fcntl.flock(alive, fcntl.LOCK_SH)
-        return alive
-    except OSError:  # a folder or file system that allows none of this: `snakemake --unlock`
-        return None
+    except OSError:
+        pass
 
+
+def refuse_unwritable(folder):
+    """Stop if nothing can be written into a folder, or where it would be made."""
+    place = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not os.access(place, os.W_OK):
+        refuse(f"{place}: it cannot be written to; allow it, or work in a copy of the project")
+
+
+HELD = []
 
 if workflow.is_main_process:
-    ALIVE = drop_stale_locks(Path(".snakemake"))
+    refuse_unwritable(Path(".snakemake"))
+    drop_stale_locks(Path(".snakemake"))
+
+
+# Snakemake's own locks let two that start at the same moment pass, and who is done first removes
+# those of all others.
+onstart:
+    refuse_unwritable(Path(RESULTS))
+    try:
+        HELD.append(hold(Path(".snakemake")))
+    except BlockingIOError:
+        refuse("another Snakemake is at work in this folder; wait until it is done")
+    except OSError:
+        pass
 
 
 def keep_commas():
@@ -139,9 +165,30 @@ def run_digest(wildcards):
     return digest(run_of(wildcards).mapping)
 
 
+@cache
 def modules(*names):
     """The package's files a command depends on: inputs, since Snakemake does not see imports."""
     return [str(Path(file).relative_to(workflow.basedir)) for file in module_files(*names)]
+
+
+def content_of(*inputs):
+    """A params function: changes when the content of these files does (lists, or input functions).
+
+    Snakemake looks into inputs only if they are newer than outputs, which files that were unpacked,
+    copied or written by another clock need not be.
+    """
+
+    def contents(wildcards):
+        lists = [files(wildcards) if callable(files) else files for files in inputs]
+        return digest({file: checksum(file) for files in lists for file in files})
+
+    return contents
+
+
+@cache
+def checksum(file):
+    """The SHA-256 of a file."""
+    return sha256(file)
 
 
 def kind_modules(wildcards):

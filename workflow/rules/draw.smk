@@ -28,6 +28,7 @@ rule figure:
         mem_mb=growing(600),
         runtime=growing(5),
     params:
+        code=content_of(entry_modules("figures")),
         settings=SETTINGS,
         results=lambda wildcards: RESULTS,
         paper=lambda wildcards: str(paper_of(wildcards).path),
@@ -68,6 +69,7 @@ rule table:
         mem_mb=growing(600),
         runtime=growing(5),
     params:
+        code=content_of(entry_modules("tables"), ["workflow/report/page.html"]),
         settings=SETTINGS,
         results=lambda wildcards: RESULTS,
         paper=lambda wildcards: str(paper_of(wildcards).path),

@@ -27,6 +27,7 @@ rule judge:
         mem_mb=growing(600),
         runtime=growing(5),
     params:
+        code=content_of(modules("concord.stages.judge"), ["workflow/report/page.html"]),
         settings=SETTINGS,
         results=lambda wildcards: RESULTS,
         paper=lambda wildcards: str(paper_of(wildcards).path),
@@ -58,6 +59,8 @@ rule join:
     conda:
         ENVIRONMENT
     threads: 1
+    params:
+        code=content_of(modules("concord.stages.judge"), ["workflow/report/page.html"]),
     shell:
         "python -m concord ledger {input.tables:q} -o {output.csv:q} {output.md:q} {output.html:q} "
         "2> {log:q}"
@@ -78,6 +81,7 @@ rule compare:
         ENVIRONMENT
     threads: 1
     params:
+        expected=content_of(["config/expected_verdicts.yaml"]),
         strict="--strict" if CONFIG["strict"] else "",
     shell:
         "python -m concord compare {input.ledger:q} --expected {input.expected:q} {params.strict} "
@@ -101,6 +105,7 @@ rule front:
         ENVIRONMENT
     threads: 1
     params:
+        code=content_of(modules("concord.stages.judge"), ["workflow/report/front.html"]),
         results=lambda wildcards: RESULTS,
         commit=commit(),
     shell:

@@ -21,6 +21,7 @@ rule measure:
         mem_mb=growing(1000),
         runtime=growing(5),
     params:
+        code=content_of(metric_modules),
         run=run_digest,
     shell:
         "python -m concord measure {input.run:q} {input.trace:q} --expected {params.run} "

@@ -21,6 +21,7 @@ rule sample:
         mem_mb=growing(sampling("mem_mb")),
         runtime=growing(sampling("runtime")),
     params:
+        code=content_of(modules("concord.stages.sample"), kind_modules),
         run=run_digest,
         command=lambda wildcards: (
             "join" if pieces(wildcards) else f"sample {sampling('options')(wildcards)}"
@@ -52,6 +53,7 @@ rule sample_chains:
         mem_mb=growing(sampling("mem_mb")),
         runtime=growing(sampling("runtime")),
     params:
+        code=content_of(modules("concord.stages.sample"), kind_modules),
         run=run_digest,
         options=sampling("options"),
     shell:
