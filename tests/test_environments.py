@@ -1,9 +1,11 @@
-"""The lock, the conda environments, pyproject.toml and the running interpreter agree."""
+"""The lock, the conda environments, the container, pyproject.toml and the interpreter agree."""
 
 from __future__ import annotations
 
+import ast
 import importlib.metadata
 import re
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -56,7 +58,7 @@ def test_lock_meets_pyproject(requirement: Requirement) -> None:
     assert LOCK[canonicalize_name(requirement.name)] in requirement.specifier
 
 
-@pytest.mark.parametrize("extra", ["lenet", "bench", "cluster"])
+@pytest.mark.parametrize("extra", ["lenet", "bench", "cluster", "container"])
 def test_optional_packages_are_exact_and_outside_the_lock(extra: str) -> None:
     for requirement in map(Requirement, EXTRAS[extra]):
         assert [specifier.operator for specifier in requirement.specifier] == ["=="]
@@ -79,6 +81,102 @@ def test_conda_lenet_is_concord_plus_pytorch() -> None:
     assert pins == read_conda("concord.yaml")
     assert EXTRAS["lenet"] == [f"torch=={version}"]
     assert build.startswith("cpu")
+
+
+def test_the_extra_cluster_is_complete() -> None:
+    """What the plugin needs beyond the lock is in the extra, so that no version is left open."""
+    extra = [Requirement(line) for line in EXTRAS["cluster"]]
+    pins = LOCK | {r.name: next(iter(r.specifier)).version for r in extra}
+    for requirement in extra:
+        try:
+            needs = importlib.metadata.requires(requirement.name) or []
+        except importlib.metadata.PackageNotFoundError:
+            pytest.skip(
+                "the extra is not installed: .venv/bin/python -m pip install -e '.[cluster]'"
+            )
+        for need in filter(lambda need: need.marker is None, map(Requirement, needs)):
+            assert pins[canonicalize_name(need.name)] in need.specifier, need
+
+
+def rules() -> dict[str, str]:
+    """Return the text of every rule of the workflow by its name."""
+    texts = {}
+    for path in (ROOT / "workflow/rules").glob("*.smk"):
+        _, *blocks = re.split(r"^rule (\w+):$", path.read_text(), flags=re.MULTILINE)
+        texts.update(zip(blocks[::2], blocks[1::2], strict=True))
+    return texts
+
+
+def test_every_rule_that_runs_a_command_names_its_conda_environment() -> None:
+    commands = {name: text for name, text in rules().items() if "\n    shell:" in text}
+    assert {"fetch", "resolve", "sample", "measure", "figure", "table", "judge"} <= set(commands)
+    named = {
+        name: match[1] if (match := re.search(r"\n    conda:\n +(.*)\n", text)) else None
+        for name, text in commands.items()
+    }
+    environments = {"ENVIRONMENT", "sampling_environment", '"../../envs/concord.yaml"'}
+    assert {name: text for name, text in named.items() if text not in environments} == {}
+
+
+def imported(path: Path) -> set[str]:
+    """Return the top-level modules that a file imports, wherever in it, but not our own."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names.add(str(node.module))
+    return {name.partition(".")[0] for name in names} - sys.stdlib_module_names - {"concord"}
+
+
+def test_conda_environments_hold_what_jobs_import() -> None:
+    distributions = importlib.metadata.packages_distributions()
+    sources = sorted((ROOT / "src/concord").rglob("*.py"))
+    assert len(sources) > 50
+    for path in sources:
+        if path.name == "bench.py":  # not a job
+            continue
+        lenet = path.name == "lenet.py"
+        held = set(read_conda("lenet.yaml" if lenet else "concord.yaml"))
+        for module in imported(path) - {"torch"} if lenet else imported(path):
+            names = {canonicalize_name(name) for name in distributions.get(module, [module])}
+            assert names & held, f"{path} imports {module}, which {sorted(held)} lacks"
+        if lenet:
+            assert "torch" in imported(path) and "torch" in held
+
+
+def test_problems_name_conda_environments_that_exist() -> None:
+    text = "".join(path.read_text() for path in (ROOT / "src/concord/problems").glob("*.py"))
+    named = {"concord", *re.findall(r'"environment": "(\w+)"', text)}
+    assert named == {path.stem for path in (ROOT / "envs").glob("*.yaml")}
+
+
+DOCKERFILE = (ROOT / "envs/Dockerfile").read_text()
+
+
+def test_container_has_a_python_and_the_versions_of_the_lock() -> None:
+    (version,) = re.findall(r"^FROM python:(\d+\.\d+\.\d+)-slim-\w+$", DOCKERFILE, re.MULTILINE)
+    first, last = re.search(
+        r"\(Python ([0-9.]+) to ([0-9.]+)\)", (ROOT / "envs/requirements.lock").read_text()
+    ).groups()
+    assert version in SpecifierSet(f">={first},<={last}.99")
+    assert version in SpecifierSet(PYPROJECT["project"]["requires-python"])
+    assert re.findall(r"^COPY (.*)$", DOCKERFILE, re.MULTILINE) == ["requirements.lock /tmp/"]
+    assert "-r /tmp/requirements.lock" in DOCKERFILE
+    installs = re.findall(r"pip install (.*)$", DOCKERFILE, re.MULTILINE)
+    assert installs and all("--no-deps" in options for options in installs)
+    (user,) = re.findall(r"^USER (\S+)$", DOCKERFILE, re.MULTILINE)
+    assert user.partition(":")[0] not in {"root", "0"}
+
+
+def test_container_recipe_is_what_a_linter_wants() -> None:
+    linter = Path(sys.executable).with_name("hadolint")
+    if not linter.exists():
+        pytest.skip("there is no linter: .venv/bin/python -m pip install -e '.[container]'")
+    done = subprocess.run(
+        [linter, "-"], input=DOCKERFILE, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (0, "")
 
 
 def test_environment_holds_the_locked_versions() -> None:
