@@ -9,6 +9,7 @@ within ``styled`` functions only.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -312,7 +313,10 @@ def save(figure: Figure, paths: Iterable[Path | str], watermark: bool = False) -
     mark = _watermark(figure) if watermark else None
     for path in targets:
         path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, metadata=_METADATA[path.suffix])
+        # Into memory, since PDF on a full disk ends in an error of Matplotlib's own.
+        image = io.BytesIO()
+        figure.savefig(image, format=path.suffix[1:], metadata=_METADATA[path.suffix])
+        path.write_bytes(image.getbuffer())
     if mark is not None:
         mark.remove()
 
