@@ -30,7 +30,8 @@ class Options:
     order: str = param("order", default="old", choices=("old", "new"))
     flag: bool = param("flag", default=False)
     batch_size: int | None = param("batch", default=None, minimum=1)
-    sizes: tuple[int, ...] = param("sizes", default=(), minimum=2)
+    sizes: tuple[int, ...] = param("sizes", default=(), minimum=2, shortest=1)
+    limits: tuple[float, ...] | None = param("[low, high]", default=None, length=2)
     either: int | str = param("either", default=1)
     inner: Inner | None = param("inner", default=None)
     free: Any = param("anything", default=None)
@@ -92,6 +93,13 @@ def test_values_are_converted_to_what_is_declared():
         ({"flag": "yes"}, ".flag: 'yes' is not true or false"),
         ({"batch_size": 0}, ".batch_size: 0 is not a positive integer"),
         ({"sizes": [2, 1]}, ".sizes[1]: 1 is below 2; give 2 or more"),
+        ({"sizes": []}, ".sizes: [] has 0 entries; give 1 or more"),
+        ({"limits": [1]}, ".limits: [1] has 1 entries; give 2"),
+        ({"count": 2**63}, ".count: 9223372036854775808 is too large; give a number below 2^63"),
+        ({"share": 10**400}, f".share: 1{'0' * 56}... is not a finite number"),
+        ({"order": True}, ".order: True is not a text (YAML reads yes, no, on and off as true"),
+        ({"count": "010"}, ".count: '010' is not an integer (write it without quotes, "),
+        ({"order": "x" * 999}, f".order: '{'x' * 56}... is not allowed; choose one of"),
         ({"sizes": 2}, ".sizes: 2 is not a list; write it as [a, b, ...]"),
         ({"sizes": [2, "a"]}, ".sizes[1]: 'a' is not an integer"),
         ({"either": 1.5}, ".either: 1.5 is not an integer"),

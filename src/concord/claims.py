@@ -75,10 +75,10 @@ class Quantity:
         "reading of these runs; none: the one the claim is judged in", default=None
     )
     agents: tuple[int | str, ...] | None = param(
-        "agents: indices, average or network; none: all in the table", default=None
+        "agents: indices, average or network; none: all in the table", default=None, shortest=1
     )
     at: str | int | tuple[int, ...] = param(
-        "iteration: last, all, a number, or several", default="last"
+        "iteration: last, all, a number, or several", default="last", shortest=1
     )
     reduce: str = param(
         "one number per run: its mean, largest or smallest; none: all numbers",
@@ -539,7 +539,7 @@ class Claim:
     says: str = param("what it says, in our words")
     kind: str = param("check kind", choices=tuple(KINDS))
     check: dict[str, Any] = param("options of the check kind")
-    readings: tuple[str, ...] = param("readings it is judged in")
+    readings: tuple[str, ...] = param("readings it is judged in", shortest=1)
     reason: str = param("why this rule and tolerance")
     figure: str | None = param("figure or table of ours that shows it", default=None)
     seeds: dict[str, str] | None = param(
@@ -556,6 +556,13 @@ def parse(mapping: Mapping[str, Any], where: str) -> Claim:
     """Return a claim of a paper's file, checked."""
     claim = build(Claim, mapping, where)
     check = claim.checker(where)
+    for name, quantity in vars(check).items():
+        at = quantity.at if isinstance(quantity, Quantity) else "all"
+        if isinstance(at, str) and at not in ("last", "all"):
+            raise ConcordError(
+                f"{where}.check.{name}.at: {short(at)} is no iteration; "
+                "give last, all, a number or a list of numbers"
+            )
     if isinstance(check, Sooner):
         for name, quantity in (("first", check.first), ("later", check.later)):
             if quantity.at != "all" or quantity.reduce != "none":

@@ -7,6 +7,7 @@ file, key, value and remedy.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import types
@@ -28,6 +29,8 @@ def param(
     maximum: float | None = None,
     above: float | None = None,
     choices: tuple[Any, ...] | None = None,
+    length: int | None = None,
+    shortest: int = 0,
 ) -> Any:
     """Declare a dataclass field.
 
@@ -43,6 +46,8 @@ def param(
         Open lower bound; ``above=0`` asks for a positive number.
     choices
         The only values allowed.
+    length, shortest
+        Number of entries of a list, or the least number of them.
     """
     metadata = {
         "doc": doc,
@@ -50,6 +55,8 @@ def param(
         "maximum": maximum,
         "above": above,
         "choices": choices,
+        "length": length,
+        "shortest": shortest,
     }
     if isinstance(default, (list, dict)):
         raise TypeError("defaults must be immutable: use a tuple or None")
@@ -111,6 +118,10 @@ def _convert(value: Any, hint: Any, metadata: Mapping[str, Any], where: str) -> 
     if origin is tuple:
         if not isinstance(value, (list, tuple)):
             raise ConcordError(f"{where}: {short(value)} is not a list; write it as [a, b, ...]")
+        length, shortest = metadata["length"], metadata["shortest"]
+        if (length is not None and len(value) != length) or len(value) < shortest:
+            wanted = f"{shortest} or more" if length is None else length
+            raise ConcordError(f"{where}: {short(value)} has {len(value)} entries; give {wanted}")
         item = typing.get_args(hint)[0]
         return tuple(_convert(v, item, metadata, f"{where}[{i}]") for i, v in enumerate(value))
     if hasattr(hint, "parse"):
@@ -148,10 +159,8 @@ def _scalar(value: Any, hint: Any, where: str) -> Any:
     if hint is Any:
         return value
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        try:
+        with contextlib.suppress(OverflowError):
             value = float(value)
-        except OverflowError:
-            value = math.inf if value > 0 else -math.inf
     plain = hint if isinstance(hint, type) else typing.get_origin(hint)
     wrong = not isinstance(value, plain) or (isinstance(value, bool) and plain is not bool)
     if wrong or (isinstance(value, float) and not math.isfinite(value)):

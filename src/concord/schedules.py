@@ -14,7 +14,7 @@ tzikas2024, section 6 (power).
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -60,7 +60,7 @@ class Schedule:
             if isinstance(value, str) and "e" in value.lower():
                 remedy += " (YAML reads 1e-4 as text: write 1.0e-4)"
             raise ConcordError(f"{where}: {short(value)} is not a schedule; {remedy}")
-        if not (value > 0 and math.isfinite(value)):
+        if not 0 < value <= sys.float_info.max:
             raise ConcordError(f"{where}: {short(value)} is not positive; give a positive number")
         return cls(float(value))
 

@@ -247,11 +247,9 @@ def test_missing_agent_says_which_there_are(by_topology):
         ({"agents": [0], "lines": "sampler"}, "would both be line sampler = de_sgld"),
         ({"agents": [0]}, "would both be the panel"),
         ({"agents": [0], "columns": "topolgy"}, "did you mean 'topology'"),
-        ({"agents": [], "columns": "topology"}, "names no agent"),
         ({"agents": ["mean"], "columns": "topology"}, "'mean' is neither an index nor"),
         ({"columns": "topology", "select": {"topology": "star"}}, "no run matches select"),
         ({"columns": "topology", "ylim": [1, 0]}, "not in order"),
-        ({"columns": "topology", "ylim": [1]}, "not a pair"),
         ({"columns": "topology", "panels": [{"title": "a"}]}, "keep one of them"),
         (
             {

@@ -104,8 +104,6 @@ def limits(values: Sequence[float | None] | None, where: str) -> tuple[float | N
     """Check ``[low, high]`` of a y axis; ``null`` on a side leaves it to the data."""
     if values is None:
         return None, None
-    if len(values) != 2:
-        raise ConcordError(f"{where}: {list(values)!r} is not a pair; write it as [low, high]")
     low, high = values
     if low is not None and high is not None and not low < high:
         raise ConcordError(f"{where}: {list(values)!r} is not in order; write it as [low, high]")

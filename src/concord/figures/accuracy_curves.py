@@ -41,10 +41,14 @@ class Params:
         "runs drawn: {label: value or [values]}; a list sets the order", default=None
     )
     lines: str = param("label that colors tell apart", default="sampler")
-    agents: tuple[int, ...] = param("agents drawn with a band", default=(0,))
+    agents: tuple[int, ...] = param("agents drawn with a band", default=(0,), shortest=1)
     others: bool = param("draw the means of all other recorded agents as hairlines", default=True)
-    xlim: tuple[float | None, ...] | None = param("[low, high] of the iteration", default=None)
-    ylim: tuple[float | None, ...] | None = param("[low, high] of the accuracy", default=None)
+    xlim: tuple[float | None, ...] | None = param(
+        "[low, high] of the iteration", default=None, length=2
+    )
+    ylim: tuple[float | None, ...] | None = param(
+        "[low, high] of the accuracy", default=None, length=2
+    )
     width: str = param(
         "column (3.4 in), full (7 in), or auto: full for panels side by side",
         default="auto",

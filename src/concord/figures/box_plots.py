@@ -48,7 +48,9 @@ class Params:
         "runs drawn: {label: value or [values]}; a list sets the order", default=None
     )
     agent: int = param("agent whose predictions are counted", default=0, minimum=0)
-    iterations: tuple[int, ...] | None = param("iterations with a box", default=None, minimum=0)
+    iterations: tuple[int, ...] | None = param(
+        "iterations with a box", default=None, minimum=0, shortest=1
+    )
     points: int | None = param("number of points classified, for the axis", default=None, above=0)
     yscale: str = param(
         "scale of the count; with log a count of 0 lies below the axis",
@@ -56,7 +58,7 @@ class Params:
         choices=("linear", "log"),
     )
     ylim: tuple[float | None, ...] | None = param(
-        "[low, high] of the count; null leaves a side to the data", default=None
+        "[low, high] of the count; null leaves a side to the data", default=None, length=2
     )
     share_y: str = param("panels with one y axis", default="all", choices=("all", "row", "none"))
     width: str = param(

@@ -23,7 +23,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from concord.errors import ConcordError
 from concord.figures import data, style
 from concord.figures.data import Measured
 from concord.parameters import param
@@ -37,11 +36,16 @@ class Params:
 
     rows: str | None = param("label with one row of panels per value", default=None)
     select: dict | None = param("runs drawn: {label: value or [values]}", default=None)
-    agents: tuple[int, ...] = param("agents drawn, one line of ticks each", default=(0, 1, 2, 3, 4))
-    iterations: tuple[int, ...] | None = param(
-        "iterations, one column of panels each; none: all recorded", default=None, minimum=0
+    agents: tuple[int, ...] = param(
+        "agents drawn, one line of ticks each", default=(0, 1, 2, 3, 4), shortest=1
     )
-    xlim: tuple[float, ...] | None = param("[low, high] of the positions", default=None)
+    iterations: tuple[int, ...] | None = param(
+        "iterations, one column of panels each; none: all recorded",
+        default=None,
+        minimum=0,
+        shortest=1,
+    )
+    xlim: tuple[float, ...] | None = param("[low, high] of the positions", default=None, length=2)
     names: dict | None = param("other texts for values, or symbols for labels", default=None)
 
 
@@ -78,8 +82,6 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     table[0, 0].set_yticks([])
     table[0, 0].set_ylim(0, 1.05)
     if params.xlim is not None:
-        if len(params.xlim) != 2:
-            raise ConcordError(f"figure {KIND}: xlim: {list(params.xlim)} is not [low, high]")
         table[0, 0].set_xlim(params.xlim[0], params.xlim[1])
     style.legend_of(figure, _handles(params, chosen))
     return figure

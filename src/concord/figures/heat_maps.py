@@ -38,7 +38,7 @@ FAMILY = "predictions"
 class Params:
     """Options of a figure of maps; see the module's text for an example."""
 
-    panels: tuple[Panel, ...] = param("panels, in reading order")
+    panels: tuple[Panel, ...] = param("panels, in reading order", shortest=1)
     metric: str | None = param("metric of panels that name none", default=None)
     missing: dict[str, Any] | None = param(
         "texts for metrics of sets that may not have been run, {metric: text}", default=None

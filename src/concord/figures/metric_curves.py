@@ -57,6 +57,7 @@ class Params:
     agents: tuple[int | str, ...] = param(
         "agents drawn: indices, average or network; several only where lines is agent",
         default=("network",),
+        shortest=1,
     )
     columns: str | None = param("label with one column of panels per value", default=None)
     select: dict | None = param(
@@ -74,8 +75,8 @@ class Params:
     floor: str | None = param("metric drawn as a dashed line, of the network", default=None)
     xscale: str = param("scale of x", default="linear", choices=("linear", "log"))
     yscale: str = param("scale of y", default="linear", choices=("linear", "log"))
-    xlim: tuple[float | None, ...] | None = param("[low, high] of x", default=None)
-    ylim: tuple[float | None, ...] | None = param("[low, high] of y", default=None)
+    xlim: tuple[float | None, ...] | None = param("[low, high] of x", default=None, length=2)
+    ylim: tuple[float | None, ...] | None = param("[low, high] of y", default=None, length=2)
     xlabel: str | None = param("text below the x axis", default=None)
     ylabel: str | None = param("text beside the y axis; none: the metric's name", default=None)
     width: str = param(

@@ -33,15 +33,21 @@ EXACT = "posterior"
 class Params:
     """Options of a figure of posterior maps."""
 
-    agents: tuple[int, ...] | None = param("agents with a panel; none: all", default=None)
+    agents: tuple[int, ...] | None = param(
+        "agents with a panel; none: all", default=None, shortest=1
+    )
     select: dict | None = param("the run drawn: {label: value}", default=None)
     mass: tuple[float, ...] = param(
-        "parts of the exact posterior's mass that contours enclose", default=(0.5, 0.8, 0.95)
+        "parts of the exact posterior's mass that contours enclose",
+        default=(0.5, 0.8, 0.95),
+        above=0,
+        maximum=1,
+        shortest=1,
     )
     distance: str | None = param("metric written in each agent's panel", default=None)
     symbol: str = param("how that metric is called there", default="$W_1$")
     axes: tuple[str, ...] = param(
-        "names of the two parameters", default=(r"$\theta_1$", r"$\theta_2$")
+        "names of the two parameters", default=(r"$\theta_1$", r"$\theta_2$"), length=2
     )
 
 

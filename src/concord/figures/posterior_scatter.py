@@ -36,13 +36,19 @@ class Params:
 
     networks: str = param("label of the runs, one network each, in this order", default="agents")
     titles: dict | None = param("titles of networks by the label's value", default=None)
-    agents: tuple[int, ...] | None = param("agents with a panel; none: all", default=None)
+    agents: tuple[int, ...] | None = param(
+        "agents with a panel; none: all", default=None, shortest=1
+    )
     select: dict | None = param("runs drawn: {label: value or [values]}", default=None)
     mass: tuple[float, ...] = param(
-        "parts of the exact posterior's mass that contours enclose", default=(0.5, 0.8, 0.95)
+        "parts of the exact posterior's mass that contours enclose",
+        default=(0.5, 0.8, 0.95),
+        above=0,
+        maximum=1,
+        shortest=1,
     )
     axes: tuple[str, ...] = param(
-        "names of the two parameters", default=(r"$\theta_1$", r"$\theta_2$")
+        "names of the two parameters", default=(r"$\theta_1$", r"$\theta_2$"), length=2
     )
     columns: int = param("panels side by side", default=4, minimum=1)
 

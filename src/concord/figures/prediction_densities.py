@@ -35,13 +35,13 @@ FAMILY = "predictions"
 class Params:
     """Options of a figure of densities; see the module's text for an example."""
 
-    panels: tuple[Panel, ...] = param("panels, in reading order")
+    panels: tuple[Panel, ...] = param("panels, in reading order", shortest=1)
     sets: dict[str, Any] = param("test sets shown, {name: text in the legend}")
     missing: dict[str, Any] | None = param(
         "texts for sets that may not have been run, {name: text}", default=None
     )
     ylim: tuple[float | None, ...] | None = param(
-        "[low, high] of the density; null leaves a side to the data", default=None
+        "[low, high] of the density; null leaves a side to the data", default=None, length=2
     )
 
 

@@ -42,7 +42,9 @@ class Params:
     )
     lines: str = param("label with one line per value, from the top", default="sampler")
     agent: int = param("agent shown beside the average", default=0, minimum=0)
-    xlim: tuple[float, ...] = param("[low, high] of the ratio", default=(0.01, 100.0), above=0)
+    xlim: tuple[float, ...] = param(
+        "[low, high] of the ratio", default=(0.01, 100.0), above=0, length=2
+    )
     width: str = param(
         "column (3.4 in), full (7 in), or auto: full for panels side by side",
         default="auto",

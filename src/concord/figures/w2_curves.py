@@ -84,9 +84,11 @@ class Panel:
     title: str = param("text above the panel, after its letter", default="")
     select: dict | None = param("runs of this panel: {label: value or [values]}", default=None)
     lines: str | None = param("'agent', or the label that colors tell apart", default=None)
-    agents: tuple[int | str, ...] | None = param("agents drawn: indices, 'average'", default=None)
+    agents: tuple[int | str, ...] | None = param(
+        "agents drawn: indices, 'average'", default=None, shortest=1
+    )
     yscale: str | None = param("scale of W2", default=None, choices=("linear", "log"))
-    ylim: tuple[float | None, ...] | None = param("[low, high] of W2", default=None)
+    ylim: tuple[float | None, ...] | None = param("[low, high] of W2", default=None, length=2)
 
 
 @dataclass(frozen=True)
@@ -103,10 +105,12 @@ class Params:
     styles: str | None = param(
         "label that line patterns tell apart, of one agent, where lines is a label", default=None
     )
-    agents: tuple[int | str, ...] = param("agents drawn: indices, 'average'", default=(0, AVERAGE))
+    agents: tuple[int | str, ...] = param(
+        "agents drawn: indices, 'average'", default=(0, AVERAGE), shortest=1
+    )
     yscale: str = param("scale of W2", default="linear", choices=("linear", "log"))
     ylim: tuple[float | None, ...] | None = param(
-        "[low, high] of W2; null leaves a side to the data", default=None
+        "[low, high] of W2; null leaves a side to the data", default=None, length=2
     )
     share_y: str = param("panels with one y axis", default="row", choices=("all", "row", "none"))
     exact: bool = param("draw w2_exact where a run has it", default=True)
@@ -240,8 +244,6 @@ def _curves(
     scope: Sequence[Measured],
     params: Params,
 ) -> list[_Curve]:
-    if not agents:
-        raise ConcordError(f"figure {KIND}: agents: [] names no agent; give at least one")
     for agent in agents:
         if isinstance(agent, str) and agent != AVERAGE:
             raise ConcordError(

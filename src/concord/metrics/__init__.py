@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from concord.chain import Trace
-from concord.errors import ConcordError, nearest
+from concord.errors import ConcordError, nearest, short
 from concord.plugins import kinds, plugin
 
 COLUMNS = ("iteration", "agent", "metric", "value", "lo", "hi")
@@ -58,9 +58,15 @@ def check(families: Sequence[str], where: str) -> None:
     for number, family in enumerate(families):
         if family not in kinds("metrics"):
             raise ConcordError(
-                f"{where}[{number}]: there is no metric {family!r}; "
+                f"{where}[{number}]: there is no metric {short(family)}; "
                 f"{nearest(family, kinds('metrics'))}"
             )
+
+
+def need(given: bool, family: str, what: str) -> None:
+    """Refuse to compute a family for a run that lacks what it is about."""
+    if not given:
+        raise ConcordError(f"metric {family} needs {what}; remove it from this run's metrics")
 
 
 def measure(families: Sequence[str], measurement: Measurement) -> list[Row]:

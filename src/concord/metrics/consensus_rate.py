@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.metrics import REPLICATES, Measurement, Row, mean_interval, percentile_interval
+from concord.metrics import REPLICATES, Measurement, Row, mean_interval, need, percentile_interval
 
 BINS = 24
 FITTED = 0.01
@@ -27,8 +27,11 @@ def rows(m: Measurement) -> Iterator[Row]:
     with a bootstrap interval over chains. consensus_exponent_bound and _ratio: delta_2 - 2 delta_1
     and delta_2 - delta_1.
     """
+    named = hasattr(m.sampler_params, "step_size") and hasattr(m.sampler_params, "fusion")
+    need(named, "consensus_rate", "a sampler with the schedules step_size and fusion")
     recorded, errors = m.trace.draw, m.trace["consensus_error"]
     late = recorded > 0
+    need(bool(late.any()), "consensus_rate", "a recorded iteration besides 0")
     recorded, errors = recorded[late], errors[:, late]
     edges = np.geomspace(recorded[0], recorded[-1] + 1, BINS + 1)
     place = np.clip(np.searchsorted(edges, recorded, side="right") - 1, 0, BINS - 1)

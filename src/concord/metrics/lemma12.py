@@ -7,11 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from concord import theory
-from concord.metrics import Measurement, Row
+from concord.metrics import Measurement, Row, need
 
 
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield for every condition its value and whether it holds (1) or not (0)."""
+    named = hasattr(m.sampler_params, "friction") and hasattr(m.problem, "gram")
+    need(named, "lemma12", "DE-SGHMC on linear regression")
     curvature = np.linalg.eigvalsh(m.problem.gram)
     conditions = theory.lemma12(
         m.sampler_params.step_size.initial,

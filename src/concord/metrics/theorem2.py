@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from concord import theory
-from concord.errors import ConcordError
 from concord.gaussian import w2
-from concord.metrics import Measurement, Row
+from concord.initial import Normal
+from concord.metrics import Measurement, Row, need
 from concord.metrics.w2 import exact_law
 
 
@@ -22,10 +22,11 @@ def rows(m: Measurement) -> Iterator[Row]:
     where a condition holds, 0 where it does not.
     """
     law = exact_law(m)
-    if law is None or not m.sampler_params.step_size.constant:
-        raise ConcordError(
-            "metric theorem2 needs DE-SGLD with a constant step on linear regression"
-        )
+    step = getattr(m.sampler_params, "step_size", None)
+    usual = isinstance(m.initial, Normal) and isinstance(m.initial.sd, float)
+    what = "DE-SGLD with a constant step on linear regression, starting from N(mean, sd^2 I)"
+    need(law is not None and step is not None and step.constant and usual, "theorem2", what)
+    assert law is not None
     theorem = theory.theorem2(
         m.problem.gram,
         m.problem.shift,

@@ -9,7 +9,7 @@ import numpy as np
 from concord import exact
 from concord.errors import ConcordError
 from concord.gaussian import bootstrap_w2, w2, w2_floor
-from concord.metrics import LEVEL, REPLICATES, Measurement, Row
+from concord.metrics import LEVEL, REPLICATES, Measurement, Row, need
 
 
 def rows(m: Measurement) -> Iterator[Row]:
@@ -68,6 +68,7 @@ def exact_law(m: Measurement) -> exact.Law | None:
 
 def positions(m: Measurement) -> tuple[list[str], np.ndarray]:
     """Return names and draws (chain, draw, name, dim) of recorded agents and average."""
+    need("x" in m.trace or "x_average" in m.trace, "w2", "record.draws or record.average")
     names, draws = [], []
     if "x" in m.trace:
         names += m.agents

@@ -18,12 +18,14 @@ from concord.tables import Table
 class Params:
     """Options of a table of final values."""
 
-    metrics: tuple[str, ...] = param("names of the metrics shown; patterns such as theorem2.* too")
+    metrics: tuple[str, ...] = param(
+        "names of the metrics shown; patterns such as theorem2.* too", shortest=1
+    )
     agents: tuple[int | str, ...] | None = param(
-        "agents shown: indices, average or network; none: all", default=None
+        "agents shown: indices, average or network; none: all", default=None, shortest=1
     )
     iterations: tuple[int, ...] | None = param(
-        "iterations shown; none: the last of each metric", default=None, minimum=0
+        "iterations shown; none: the last of each metric", default=None, minimum=0, shortest=1
     )
     layout: str = param(
         "long: one row per value, with its interval; wide: one column per metric, without",

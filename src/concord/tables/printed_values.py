@@ -59,8 +59,8 @@ class Row:
 class Params:
     """Options of a table of printed values."""
 
-    columns: tuple[Column, ...] = param("columns of the printed table")
-    rows: tuple[Row, ...] = param("rows of the printed table")
+    columns: tuple[Column, ...] = param("columns of the printed table", shortest=1)
+    rows: tuple[Row, ...] = param("rows of the printed table", shortest=1)
     by: str | None = param(
         "label of which the table shows every value, such as reading", default=None
     )
