@@ -209,7 +209,7 @@ def test_a_trace_of_another_run_is_refused(project, tmp_path, capsys):
     [
         ("", "the key 'paper' is missing; delete the file, it is made again"),
         ("[]", "the key 'paper' is missing"),
-        ("a: [", "correct the YAML"),
+        ("a: [", "delete the file, it is made again"),
         ("seed: 1", "the key 'paper' is missing"),
     ],
 )

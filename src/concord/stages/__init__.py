@@ -50,7 +50,7 @@ def read_run(path: Path, expected: str | None = None) -> dict[str, Any]:
     except ConcordError as error:
         if not path.exists():
             raise
-        raise ConcordError(f"{error}, or {AGAIN}") from None
+        raise ConcordError(f"{str(error).partition(';')[0]}; {AGAIN}") from None
     missing = [key for key in REQUIRED if not isinstance(run, dict) or key not in run]
     if missing:
         raise ConcordError(f"{path}: the key {missing[0]!r} is missing; {AGAIN}")
