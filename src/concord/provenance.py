@@ -6,6 +6,7 @@ import ast
 import hashlib
 import json
 import os
+import platform
 import subprocess
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -39,7 +40,7 @@ def describe(inputs: Iterable[Path], **more: Any) -> dict[str, Any]:
     return {
         "concord": __version__,
         **commit(),
-        "python": ".".join(map(str, __import__("sys").version_info[:3])),
+        "python": platform.python_version(),
         "libraries": {name: _version(name) for name in LIBRARIES},
         "threads": os.environ.get("OMP_NUM_THREADS", "unset"),
         "inputs": {str(path): sha256(path) for path in inputs},

@@ -32,7 +32,8 @@ def measure(
         raise ConcordError(
             f"{trace_path} was not sampled from {run_path}; delete the trace, it is made again"
         )
-    misfit = _misfit(trace, run, parts)
+    problem = build_problem(run, parts, resources)
+    misfit = _misfit(trace, run, parts, problem.dim)
     if misfit:
         raise ConcordError(f"{trace_path}: {misfit}; delete the trace, it is made again")
 
@@ -41,7 +42,7 @@ def measure(
 
     measurement = metrics.Measurement(
         trace=trace,
-        problem=build_problem(run, parts, resources),
+        problem=problem,
         topology=parts.topology,
         sampler=parts.sampler,
         sampler_params=parts.sampler_params,
@@ -63,20 +64,30 @@ def _source(trace: chain.Trace) -> Any:
         return None
 
 
-def _misfit(trace: chain.Trace, run: Mapping[str, Any], parts: Parts) -> str | None:
+def _misfit(trace: chain.Trace, run: Mapping[str, Any], parts: Parts, dim: int) -> str | None:
     """Say how a trace's arrays are not those of its run; None if they are."""
-    agents = parts.record.agents
-    wanted = {
-        "draw": parts.record.iterations(run["iterations"]),
-        "agent": np.arange(run["agents"]) if agents is None else np.array(agents),
-    }
-    for name, found in (("draw", trace.draw), ("agent", trace.agent)):
-        if not np.array_equal(found, wanted[name]):
+    record = parts.record
+    draws = record.iterations(run["iterations"])
+    agents = np.arange(run["agents"]) if record.agents is None else np.array(record.agents)
+    for name, found, wanted in (("draw", trace.draw, draws), ("agent", trace.agent, agents)):
+        if not np.array_equal(found, wanted):
             return f"its coordinate {name} is not that of the run"
-    sizes = {"chain": run["chains"], **{name: len(values) for name, values in wanted.items()}}
+    sizes = {"chain": run["chains"], "draw": len(draws), "agent": len(agents), "dim": dim}
+    wanted_dimensions: dict[str, tuple[str, ...]] = {
+        "diverged_at": ("chain",),
+        **({"x": ("chain", "draw", "agent", "dim")} if record.draws else {}),
+        **({"x_average": ("chain", "draw", "dim")} if record.average else {}),
+        **dict.fromkeys(record.probes, ("chain", "draw", "agent")),
+    }
+    if "consensus_error" in record.probes:
+        wanted_dimensions["consensus_error"] = ("chain", "draw")
+    for name in [*wanted_dimensions, *(f"{name}_mean" for name in record.averages)]:
+        if name not in trace:
+            return f"its variable {name} is missing"
     for name, (dimensions, array) in trace.variables.items():
-        if any(size != sizes.get(d, size) for d, size in zip(dimensions, array.shape, strict=True)):
+        shape = tuple(sizes.get(d, size) for d, size in zip(dimensions, array.shape, strict=True))
+        if dimensions != wanted_dimensions.get(name, dimensions) or array.shape != shape:
             return f"its variable {name} is not of the run's shape"
         if array.dtype.kind not in "iuf":
             return f"its variable {name} holds no numbers"
-    return "its variable diverged_at is missing" if "diverged_at" not in trace else None
+    return None

@@ -1,0 +1,53 @@
+"""Many inputs, each within limits of time and memory, and none left over on the disk."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness import limited
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+MEMORY = 2 << 30  # bytes beyond what the tests themselves have taken
+
+
+@pytest.fixture(autouse=True)
+def little_memory() -> Iterator[None]:
+    """Let an allocation of gigabytes fail at once instead of filling the machine."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    limit = pages * resource.getpagesize() + MEMORY
+    resource.setrlimit(resource.RLIMIT_AS, (limit, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+Tries = Callable[..., int]
+
+
+@pytest.fixture
+def tries(effort: int) -> Tries:
+    """Try inputs: ``tries(count, check, *strategies)`` returns how many were tried.
+
+    ``count`` is for effort 1. The first that ``check`` fails on is reduced and reported.
+    """
+
+    def run(count: int, check: Callable[..., None], *strategies: Any) -> int:
+        done = 0
+
+        @settings(max_examples=count * effort, suppress_health_check=list(HealthCheck))
+        @given(st.tuples(*strategies))
+        def each(inputs: tuple[Any, ...]) -> None:
+            nonlocal done
+            done += 1
+            with limited():
+                check(*inputs)
+
+        each()
+        return done
+
+    return run

@@ -1,0 +1,44 @@
+"""One input at a time: within a limit of time, and as a command in this process."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+from concord.__main__ import main
+
+SECONDS = 20  # for one input; the slowest take a tenth of a second
+
+
+class Hang(BaseException):
+    """An input that takes far longer than any other."""
+
+
+@contextlib.contextmanager
+def limited(seconds: float = SECONDS) -> Iterator[None]:
+    """Interrupt what takes too long."""
+
+    def stop(*_: Any) -> None:
+        raise Hang(f"more than {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def call(*arguments: Any) -> int:
+    """Run a command in this process; a failure must be told in one line."""
+    output, errors = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
+        code = main([str(argument) for argument in arguments])
+    text = errors.getvalue()
+    if code:
+        assert code in (1, 2) and text.count("\n") == 1 and text.startswith("concord: "), text
+    return code

@@ -1,0 +1,108 @@
+"""The real configuration files, and small papers cut out of them: what mutations start from."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).parents[2]
+CONFIG = ROOT / "config"
+LARGEST = 8  # runs of a small paper: each takes about a millisecond to check
+SECTIONS = ("figures", "tables", "claims")
+
+
+@cache
+def papers() -> dict[str, dict[str, Any]]:
+    """Return the papers' files, parsed."""
+    return {p.stem: _parsed(p) for p in sorted((CONFIG / "papers").glob("*.yaml"))}
+
+
+@cache
+def others() -> dict[str, Any]:
+    """Return the other configuration files, parsed."""
+    return {p.stem: _parsed(p) for p in sorted(CONFIG.glob("*.yaml"))}
+
+
+def _parsed(path: Path) -> Any:
+    return yaml.load(path.read_text(), Loader=yaml.CSafeLoader)
+
+
+@cache
+def small_papers() -> dict[str, dict[str, Any]]:
+    """Return a paper for each experiment with few runs, by ``<paper>.<experiment>``."""
+    found = {}
+    for key, paper in papers().items():
+        for name, experiment in paper["experiments"].items():
+            if _runs(experiment) <= LARGEST:
+                found[f"{key}.{name}"] = _cut(paper, name)
+    return found
+
+
+def _runs(experiment: dict[str, Any]) -> int:
+    count = 1
+    for axis in experiment.get("sweep", {}).values():
+        count *= len(axis.get("values", axis) if isinstance(axis, dict) else axis)
+    return count
+
+
+def _cut(paper: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return the part of a paper that has to do with one experiment only."""
+    piece = {k: copy.deepcopy(v) for k, v in paper.items() if k not in ("errata", "discrepancies")}
+    piece["experiments"] = {name: piece["experiments"][name]}
+    words = set(_words(piece["experiments"]))
+    for section in ("problems", "assumptions"):
+        named = {k: v for k, v in piece.get(section, {}).items() if k in words}
+        piece[section] = named
+    for section in SECTIONS:
+        piece[section] = {
+            key: entry
+            for key, entry in piece.get(section, {}).items()
+            if _experiments(entry) == {name}
+        }
+    for claim in piece["claims"].values():
+        claim.pop("figure", None)
+    return piece
+
+
+def _words(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        for item in value.values():
+            yield from _words(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _words(item)
+    elif isinstance(value, str):
+        yield value
+
+
+def _experiments(entry: dict[str, Any]) -> set[str]:
+    """Return the experiments that a figure, table or claim reads."""
+    if "runs" in entry:
+        return {s if isinstance(s, str) else s["experiment"] for s in entry["runs"]}
+    return {q["experiment"] for q in entry["check"].values() if isinstance(q, dict)}
+
+
+@cache
+def tokens() -> list[Any]:
+    """Return every key and scalar of the configuration, once, in the order of the files."""
+    found: dict[tuple[str, Any], Any] = {}
+
+    def collect(value: Any) -> None:
+        if isinstance(value, dict):
+            for key, item in value.items():
+                found[type(key).__name__, key] = key
+                collect(item)
+        elif isinstance(value, list):
+            for item in value:
+                collect(item)
+        elif not (isinstance(value, str) and len(value) > 40):
+            found[type(value).__name__, value] = value
+
+    for document in [*papers().values(), *others().values()]:
+        collect(document)
+    return list(found.values())

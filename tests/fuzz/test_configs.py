@@ -1,0 +1,139 @@
+"""Mutated configuration files are accepted, or refused in one sentence that names file and key."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from mutations import dumped, encoded, garbled, mutated, transplanted
+from pieces import CONFIG, others, papers, small_papers
+
+from concord.datasets import load_registry
+from concord.errors import ConcordError
+from concord.experiment import Paper, load_config, load_papers
+from concord.reading import load_yaml
+from concord.stages.judge import expected_rows
+
+RULE = "accepted, or refused in one sentence with file and key (or line)"
+LONGEST = 1500  # characters of a sentence
+# What is wrong with the file as a whole has no key.
+WHOLE = r"it is not a mapping|the key '\w+' is missing|cannot be read \("
+
+
+def outcome(load: Callable[[], Any], path: Path) -> str:
+    """Return whether a file is accepted; what refuses it must be one sentence."""
+    try:
+        load()
+    except ConcordError as error:
+        assert_sentence(str(error), path)
+        return "refused"
+    return "accepted"
+
+
+def assert_sentence(text: str, path: Path) -> None:
+    """One line, not too long, that starts with the file, then the line or the key."""
+    assert text.isprintable(), text
+    assert len(text) < LONGEST, text[:300]
+    assert text.startswith(f"{path}: "), text
+    rest = text.removeprefix(f"{path}: ")
+    if not re.match(rf"line \d+ |{WHOLE}", rest):
+        keys = load_yaml(path)  # its syntax is right, so a key is wrong
+        assert any(re.match(rf"'?{re.escape(key)}'?[.\[: ]", rest) for key in keys), text
+
+
+@pytest.fixture(scope="module")
+def config() -> dict[str, Any]:
+    return load_config(CONFIG / "config.yaml", {"scale": "smoke"})
+
+
+def load_paper(path: Path, config: dict[str, Any]) -> None:
+    """Load a paper's file and look at everything that Snakemake asks of it when it starts."""
+    paper = Paper(path, config)
+    paper.runs  # noqa: B018 (expands and so checks every run)
+    paper.check_outputs()
+    paper.claim_runs()
+    for section in ("figures", "tables"):
+        for name in paper.mapping.get(section, {}):
+            paper.caption(section, name)
+
+
+def test_small_papers_themselves_are_accepted(tmp_path, config):
+    for piece in small_papers().values():
+        (tmp_path / "x.yaml").write_text(dumped(piece))
+        load_paper(tmp_path / "x.yaml", config)
+
+
+@pytest.mark.parametrize(("how", "count"), [(mutated, 1500), (transplanted, 700)])
+def test_small_papers(how, count, tmp_path, config, tries, reliability):
+    path, seen = tmp_path / "x.yaml", Counter()
+
+    def check(document):
+        path.write_bytes(encoded(document))
+        seen[outcome(lambda: load_paper(path, config), path)] += 1
+
+    tried = tries(count, check, how(small_papers))
+    assert min(seen["accepted"], seen["refused"]) > tried / 20
+    reliability("inputs", f"small papers, {how.__name__}", tried, 0, RULE)
+
+
+def test_papers_with_garbled_text(tmp_path, config, tries, reliability):
+    path, seen = tmp_path / "x.yaml", Counter()
+
+    def check(text):
+        path.write_bytes(text)
+        seen[outcome(lambda: load_paper(path, config), path)] += 1
+
+    texts = {name: dumped_in_lines(piece) for name, piece in small_papers().items()}
+    tried = tries(500, check, garbled(lambda: texts))
+    assert min(seen["accepted"], seen["refused"]) > tried / 20
+    reliability("inputs", "small papers, text garbled", tried, 0, RULE)
+
+
+def dumped_in_lines(document: Any) -> bytes:
+    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True).encode()
+
+
+OTHERS: dict[str, Callable[[Path], Any]] = {
+    "config": load_config,
+    "datasets": load_registry,
+    "expected_verdicts": expected_rows,
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_files(name, tmp_path, tries, reliability):
+    path, seen = tmp_path / f"{name}.yaml", Counter()
+
+    def check(text):
+        path.write_bytes(text)
+        seen[outcome(lambda: OTHERS[name](path), path)] += 1
+
+    structure = mutated(lambda: {name: others()[name]}).map(encoded)
+    text = garbled(lambda: {name: (CONFIG / f"{name}.yaml").read_bytes()})
+    tried = tries(250, check, structure | text)
+    assert min(seen["accepted"], seen["refused"]) > tried / 20
+    reliability("inputs", f"{name}.yaml, mutated or garbled", tried, 0, RULE)
+
+
+@pytest.mark.parametrize("name", papers())
+def test_real_papers(name, tmp_path, tries, reliability):
+    """The whole configuration as Snakemake loads it, with one paper changed."""
+    folder = tmp_path / "config"
+    shutil.copytree(CONFIG, folder, ignore=shutil.ignore_patterns("papers"))
+    path = folder / "papers" / f"{name}.yaml"
+    path.parent.mkdir()
+
+    def check(text):
+        path.write_bytes(text)
+        outcome(lambda: load_papers(folder, {"scale": "smoke"}), path)
+
+    structure = mutated(lambda: {name: papers()[name]}).map(encoded)
+    text = garbled(lambda: {name: (CONFIG / "papers" / f"{name}.yaml").read_bytes()})
+    tried = tries(12, check, structure | text)
+    reliability("inputs", f"{name}.yaml as it is, mutated or garbled", tried, 0, RULE)

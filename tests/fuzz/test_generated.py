@@ -1,0 +1,295 @@
+"""Generated files that were cut, edited or mixed up: the next stage tells it in one sentence."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import h5netcdf
+import numpy as np
+import pytest
+import yaml
+from harness import call
+from hypothesis import strategies as st
+from mutations import dumped, encoded, garbled, mutated
+from pieces import CONFIG
+
+from concord import chain, provenance
+from concord.__main__ import main
+from concord.stages.judge import COLUMNS
+
+RULE = "used, or refused in one sentence"
+PAPER = {
+    "paper": {"title": "T", "authors": "A", "year": 2021},
+    "problems": {"linear": {"kind": "linear_regression", "points": 20}},
+    "experiments": {
+        "one": {
+            "problem": "linear",
+            "agents": 3,
+            "chains": 8,
+            "iterations": 6,
+            "topology": "ring",
+            "sampler": {"kind": "de_sgld", "step_size": 0.02},
+            "metrics": ["w2", "consensus_error", "theorem2", "stationary"],
+            "record": {"probes": ["consensus_error"]},
+        }
+    },
+    "figures": {
+        name: {"kind": kind, "title": "t", "runs": ["one"], "options": options}
+        for name, kind, options in (
+            ("curves", "w2_curves", {"lines": "agent", "agents": [0, "average"], "yscale": "log"}),
+            ("metric", "metric_curves", {"metric": "consensus_error"}),
+            ("networks", "networks", {}),
+        )
+    },
+    "tables": {"end": {"kind": "final_values", "title": "t", "runs": ["one"], "options": {}}},
+    "claims": {
+        "c": {
+            "where": "w",
+            "says": "s",
+            "kind": "bound",
+            "readings": ["published"],
+            "reason": "r",
+            "check": {
+                "quantity": {"experiment": "one", "metric": "w2_exact_mean", "at": "all"},
+                "bound": {"experiment": "one", "metric": "theorem2_bound", "at": "all"},
+            },
+        }
+    },
+}
+PAPER["tables"]["end"]["options"] = {"metrics": ["w2", "theorem2.*"]}
+FOLDER = Path("r", "x", "one", "run")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a paper whose run, table and verdicts have been made; leave it as it is."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "x.yaml").write_text(dumped(PAPER))
+    shutil.copy(CONFIG / "config.yaml", folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(provenance, "commit", lambda: {"commit": "none", "dirty": None})
+        for stage in STAGES:
+            for command in STAGES[stage]:
+                assert main([str(word) for word in command(folder)]) == 0
+    return folder
+
+
+@pytest.fixture
+def folder(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of one's own."""
+    monkeypatch.setattr(provenance, "commit", lambda: {"commit": "none", "dirty": None})
+    return Path(shutil.copytree(made, tmp_path / "made"))
+
+
+def paper(command: str, *more: str) -> Callable[[Path], tuple[Any, ...]]:
+    return lambda f: (command, f / "x.yaml", *more, "--config", f / "config.yaml")
+
+
+def results(command: str, *more: str, to: str) -> Callable[[Path], tuple[Any, ...]]:
+    start = paper(command, *more)
+    return lambda f: (*start(f), "--results", f / "r", "-o", f / to)
+
+
+def run(command: str, *files: str, to: str) -> Callable[[Path], tuple[Any, ...]]:
+    return lambda f: (command, *(f / FOLDER / name for name in files), "-o", f / FOLDER / to)
+
+
+Command = Callable[[Path], tuple[Any, ...]]
+# The stages in their order, with commands as functions of the folder.
+STAGES: dict[str, list[Command]] = {
+    "resolve": [lambda f: (*paper("resolve", "one", "run")(f), "-o", f / FOLDER / "run.yaml")],
+    "sample": [run("sample", "run.yaml", to="trace.nc")],
+    "measure": [run("measure", "run.yaml", "trace.nc", to="metrics.csv")],
+    "show": [
+        *(results("draw", name, to=f"{name}.svg") for name in ("curves", "metric", "networks")),
+        results("tabulate", "end", to="end.csv"),
+    ],
+    "judge": [results("judge", to="r/claims.csv")],
+    "ledger": [
+        lambda f: ("ledger", f / "r" / "claims.csv", "-o", f / "ledger.csv", f / "ledger.html"),
+        lambda f: ("expect", f / "r" / "claims.csv", "--expected", f / "e.yaml", *readme(f)),
+        lambda f: ("compare", f / "r" / "claims.csv", "--expected", f / "e.yaml", "--strict"),
+        lambda f: ("seeds", f / "r" / "claims.csv"),
+        lambda f: (
+            *("front", f / "r" / "claims.csv", f / "ledger.html", "--results", f / "r"),
+            *("-o", f / "front.html"),
+        ),
+    ],
+}
+
+
+def readme(folder: Path) -> tuple[Any, ...]:
+    (folder / "README.md").write_text("<!-- scoreboard -->\n<!-- end of scoreboard -->\n")
+    return "--readme", folder / "README.md"
+
+
+CELLS = st.one_of(
+    st.sampled_from(("", "nan", "inf", "-inf", "-1", "0", "1e400", "1e-400", "x", "é", '"', "1.5")),
+    st.sampled_from(("average", "network", "99", "w2", "holds", "published", "a\nb", "1" * 400)),
+    st.text(max_size=5),
+)
+
+
+@st.composite
+def edited(draw: Any, source: Callable[[], dict[str, list[list[str]]]]) -> bytes:
+    """Return a CSV table with cells, rows or columns changed, removed, doubled or swapped."""
+    import io
+
+    rows = [list(row) for row in source()["table"]]
+    for _ in range(draw(st.integers(1, 3))):
+        kind = draw(st.sampled_from(("cell", "cell", "cell", "row", "column", "head", "constant")))
+        row, column = draw(st.integers(0, len(rows) - 1)), draw(st.integers(0, len(rows[0]) - 1))
+        if kind == "cell" and column < len(rows[row]):
+            rows[row][column] = draw(CELLS)
+        elif kind == "row":
+            rows[row : row + 1] = draw(st.sampled_from(([], [rows[row]] * 2, [[]], [["x"]])))
+        elif kind == "head" and column < len(rows[0]):
+            rows[0][column] = draw(CELLS | st.sampled_from(rows[0]))
+        elif kind == "constant":
+            cell = draw(CELLS)
+            for line in rows[1:]:
+                line[column : column + 1] = [cell]
+        elif kind == "column":
+            for line in rows:
+                del line[column : column + 1]
+        if not rows or not rows[0]:
+            break
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue().encode("utf-8", "replace")
+
+
+def table(path: Path) -> Callable[[], dict[str, Any]]:
+    with open(path, newline="") as file:
+        rows = list(csv.reader(file))
+    return lambda: {"table": rows}
+
+
+def content(path: Path) -> Callable[[], dict[str, bytes]]:
+    found = path.read_bytes()
+    return lambda: {"file": found}
+
+
+def tried_on(path: Path, tries: Any, count: int, texts: Any, commands: list[Command]) -> int:
+    """Try the texts as the content of a file; say how many were tried."""
+    original, folder, seen = path.read_bytes(), path, Counter()
+    while not (folder / "x.yaml").exists():
+        folder = folder.parent
+
+    def check(text: bytes, command: Command) -> None:
+        path.write_bytes(text)
+        seen[bool(call(*command(folder)))] += 1
+
+    tried = tries(count, check, texts, st.sampled_from(commands))
+    path.write_bytes(original)
+    assert seen[True] > tried / 20, seen
+    return tried
+
+
+def test_metrics(folder, tries, reliability):
+    path = folder / FOLDER / "metrics.csv"
+    texts = edited(table(path)) | garbled(content(path))
+    tried = tried_on(path, tries, 120, texts, [*STAGES["show"], *STAGES["judge"]])
+    reliability("inputs", "metrics.csv, cells or bytes changed", tried, 0, RULE)
+
+
+def test_verdicts(folder, tries, reliability):
+    path = folder / "r" / "claims.csv"
+    texts = edited(table(path)) | garbled(content(path))
+    tried = tried_on(path, tries, 120, texts, STAGES["ledger"])
+    reliability("inputs", "claims.csv, cells or bytes changed", tried, 0, RULE)
+
+
+def test_run_yaml(folder, tries, reliability):
+    path = folder / FOLDER / "run.yaml"
+    document = yaml.safe_load(path.read_text())
+    texts = mutated(lambda: {"run": document}, 1).map(encoded)
+    texts |= garbled(content(path))
+    commands = [*STAGES["sample"], *STAGES["measure"], *STAGES["show"], *STAGES["judge"]]
+    tried = tried_on(path, tries, 200, texts, commands)
+    reliability("inputs", "run.yaml, mutated or garbled", tried, 0, RULE)
+
+
+def test_trace_bytes(folder, tries, reliability):
+    path = folder / FOLDER / "trace.nc"
+    tried = tried_on(path, tries, 50, garbled(content(path)), STAGES["measure"])
+    reliability("inputs", "trace.nc, bytes changed", tried, 0, RULE)
+
+
+TRACES: dict[str, Callable[[chain.Trace], None]] = {
+    "no x": lambda t: t.variables.pop("x") and None,
+    "no divergence": lambda t: t.variables.pop("diverged_at") and None,
+    "no consensus error": lambda t: t.variables.pop("consensus_error") and None,
+    "a chain less": lambda t: change(t, "x", lambda a: a[1:]),
+    "an agent less": lambda t: change(t, "x", lambda a: a[:, :, 1:]),
+    "flat": lambda t: t.variables.update(x=(("chain",), np.zeros(8))),
+    "text": lambda t: t.variables.update(diverged_at=(("chain",), np.array(["a"] * 8, "S1"))),
+    "complex": lambda t: t.variables.update(note=(("chain",), np.zeros(8, "S3"))),
+    "other draws": lambda t: setattr(t, "draw", t.draw + 1),
+    "other agents": lambda t: setattr(t, "agent", t.agent[::-1]),
+    "nan": lambda t: change(t, "x", lambda a: a * np.nan),
+    "infinite": lambda t: change(t, "x", lambda a: a + np.inf),
+    "huge": lambda t: change(t, "x", lambda a: a + 1e300),
+    "no run": lambda t: t.attributes.pop("run") and None,
+    "a run that is not JSON": lambda t: t.attributes.update(run="{"),
+    "a run that is a list": lambda t: t.attributes.update(run="[1]"),
+}
+
+
+def change(trace: chain.Trace, name: str, how: Callable[[np.ndarray], np.ndarray]) -> None:
+    dimensions, array = trace.variables[name]
+    trace.variables[name] = dimensions, how(array)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", TRACES)
+def test_traces_of_other_content(name, folder):
+    path = folder / FOLDER / "trace.nc"
+    trace = chain.read(path)
+    try:
+        TRACES[name](trace)
+        chain.write(trace, path)
+    except ValueError:  # sizes that do not go together cannot be written either
+        return
+    code = call(*STAGES["measure"][0](folder))
+    assert code == (0 if name in ("nan", "infinite", "huge") else 2)
+
+
+def test_a_trace_without_its_dimensions(folder):
+    """An HDF5 file that is no trace, though it is sealed as one."""
+    path = folder / FOLDER / "trace.nc"
+    with h5netcdf.File(path, "w") as file:
+        file.dimensions["draw"] = 3
+        file.create_variable("draw", ("draw",), data=np.arange(3))
+    assert call(*STAGES["measure"][0](folder)) == 2
+
+
+@pytest.mark.parametrize("name", ["run.yaml", "trace.nc", "metrics.csv"])
+@pytest.mark.parametrize("what", ["missing", "empty", "folder"])
+def test_what_is_not_a_file(name, what, folder):
+    path = folder / FOLDER / name
+    path.unlink()
+    if what == "empty":
+        path.touch()
+    elif what == "folder":
+        path.mkdir()
+    stages = {"run.yaml": ("sample", "measure", "show"), "trace.nc": ("measure",)}
+    for stage in stages.get(name, ("show", "judge")):
+        for command in STAGES[stage]:
+            code = call(*command(folder))
+            assert code in (1, 2) or (stage == "judge" and what == "missing")
+
+
+def test_verdicts_have_all_columns(folder):
+    path = folder / "r" / "claims.csv"
+    for column in COLUMNS:
+        rows = table(path)()["table"]
+        place = rows[0].index(column)
+        with open(folder / "other.csv", "w", newline="") as file:
+            csv.writer(file).writerows([c for i, c in enumerate(r) if i != place] for r in rows)
+        assert call("ledger", folder / "other.csv", "-o", folder / "o.md") == 2

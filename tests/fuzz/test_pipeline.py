@@ -1,0 +1,104 @@
+"""What the check accepts can be run: resolve, sample, measure, draw end well or in one sentence."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness import call
+from mutations import dumped, encoded, mutated
+from pieces import CONFIG, small_papers
+
+from concord import provenance
+from concord.errors import ConcordError
+from concord.experiment import Paper, load_config
+
+SETTINGS = {"scale": "smoke", "smoke": {"chains": 4, "iterations": 5}}
+DOWNLOADS = ("lenet", "sparse_logistic", "magic")
+MUTATED = ("problems", "defaults", "experiments", "figures", "tables")
+MOST_RUNS = 3  # of a paper: figures of more are left out
+
+
+@cache
+def tiny_papers() -> dict[str, Any]:
+    """Return the small papers whose problems need no file, made as cheap as they can be."""
+    found = {}
+    for name, piece in small_papers().items():
+        piece = copy.deepcopy(piece)
+        for problem in piece["problems"].values():
+            if problem["kind"] == "tied_mixture":
+                problem.update(grid=12, modes="any")
+            if "points" in problem:
+                problem["points"] = 30
+        (experiment,) = piece["experiments"].values()
+        for axis, values in experiment.get("sweep", {}).items():
+            experiment["sweep"][axis] = shorter(values)
+        piece["claims"] = {}
+        kinds = {p.get("dataset", p["kind"]) for p in piece["problems"].values()}
+        if not kinds & set(DOWNLOADS):
+            found[name] = piece
+    return found
+
+
+def shorter(axis: Any) -> Any:
+    """Return an axis with its first two values at most."""
+    if isinstance(axis, list):
+        return axis[:2]
+    if "values" in axis:
+        return {**axis, "values": axis["values"][:2]}
+    return dict(list(axis.items())[:2])
+
+
+def follower(folder: Path) -> tuple[Callable[[Any], None], Counter[str]]:
+    """Return a check that takes a paper through all stages, and what came of the papers so far."""
+    seen: Counter[str] = Counter()
+    config = folder / "config.yaml"
+    config.write_text(dumped(load_config(CONFIG / "config.yaml", SETTINGS)))
+    path = folder / "x.yaml"
+
+    def check(document: Any) -> None:
+        path.write_bytes(encoded(document))
+        try:
+            paper = Paper(path, load_config(config))
+            runs = list(paper.runs.values())
+            paper.check_outputs()
+        except ConcordError:
+            seen["refused when checked"] += 1
+            return
+        made = [make(run.experiment, run.name) for run in runs[:MOST_RUNS]]
+        if len(runs) <= MOST_RUNS and all(made):
+            for name in paper.mapping.get("figures", {}):
+                seen["drawn" if not run_stage("draw", name, "svg") else "not drawn"] += 1
+            for name in paper.mapping.get("tables", {}):
+                seen["drawn" if not run_stage("tabulate", name, "csv") else "not drawn"] += 1
+
+    def make(experiment: str, name: str) -> bool:
+        place = folder / "r" / "x" / experiment / name
+        wanted = ("resolve", path, experiment, name, "--config", config)
+        code = call(*wanted, "-o", place / "run.yaml")
+        code = code or call("sample", place / "run.yaml", "-o", place / "trace.nc")
+        run, trace = place / "run.yaml", place / "trace.nc"
+        code = code or call("measure", run, trace, "-o", place / "metrics.csv")
+        seen["refused when run" if code else "run"] += 1
+        return not code
+
+    def run_stage(command: str, name: str, suffix: str) -> int:
+        results = ("--config", config, "--results", folder / "r")
+        return call(command, path, name, *results, "-o", folder / f"out.{suffix}")
+
+    return check, seen
+
+
+@pytest.mark.filterwarnings("ignore")  # of numpy, about numbers no one would run
+def test_what_is_accepted_runs(tmp_path, tries, reliability, monkeypatch):
+    monkeypatch.setattr(provenance, "commit", lambda: {"commit": "none", "dirty": None})
+    check, seen = follower(tmp_path)
+    tried = tries(150, check, mutated(tiny_papers, 1, MUTATED))
+    assert seen["run"] > tried / 10 and seen["drawn"] > tried / 20, seen
+    rule = "what the check accepts runs, or stops with one sentence"
+    reliability("inputs", "small papers taken through all stages", tried, 0, rule)
