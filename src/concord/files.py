@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from concord.errors import ConcordError
+
 
 def dump_yaml(mapping: Mapping[str, Any]) -> str:
     """Return a mapping as YAML text, keys in the order given."""
@@ -33,9 +35,13 @@ def whole(path: Path) -> Iterator[Path]:
 
     Raises
     ------
+    ConcordError
+        If ``path`` is there and is no regular file.
     OSError
         With the name of ``path`` if it comes without one, as that of a full disk does.
     """
+    if path.exists() and not path.is_file():  # a folder, or a device such as /dev/null
+        raise ConcordError(f"{path}: it is not a file that could be replaced; name another one")
     path.parent.mkdir(parents=True, exist_ok=True)
     for left in path.parent.glob(f".{glob.escape(path.stem)}-*{glob.escape(path.suffix)}"):
         if not _in_use(left):
