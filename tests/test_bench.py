@@ -7,8 +7,9 @@ import csv
 import numpy as np
 import pytest
 
-from concord import bench, topology
+from concord import bench, scaling, topology
 from concord.__main__ import main
+from concord.plugins import kinds
 
 
 @pytest.fixture
@@ -30,7 +31,73 @@ def test_the_command_prints_and_writes_every_case(tiny, tmp_path, capsys):
     for row in rows:
         assert 0 < float(row["lo"]) <= float(row["ratio"]) <= float(row["hi"])
         assert float(row["step_seconds"]) > 0
-    assert any("ring" in name and "per agent" in name for name in (row["name"] for row in rows))
+        # State and buffers are more than the positions; whole runs and CVXPY are not measured.
+        if row["memory_bytes"]:
+            assert float(row["memory_ratio"]) > 1
+    stepped = [row for row in rows if row["axis"] != "iterations" and "CVXPY" not in row["name"]]
+    assert all(row["memory_bytes"] for row in stepped)
+    assert {row["axis"] for row in rows} == {*bench.AXES, ""}
+    for suffix in (".png", ".pdf"):
+        assert (tmp_path / f"bench{suffix}").stat().st_size > 1000
+
+
+def test_every_sampler_is_timed_on_every_axis_that_it_has():
+    """A new sampler needs options here, or its case says that it has none."""
+    assert set(bench.OPTIONS) == set(kinds("samplers"))
+    places = [case.place for case in bench.growth(True)]
+    found = {(place.sampler, place.axis) for place in places}
+    alone = {(kind, "agents") for kind in ("c_ula", "sgd")}
+    assert found == {(kind, axis) for kind in bench.OPTIONS for axis in bench.AXES} - alone
+
+
+def test_a_sampler_without_options_is_skipped_with_the_remedy(monkeypatch):
+    monkeypatch.delitem(bench.OPTIONS, "d_ula")
+    (skipped,) = [
+        case
+        for case in bench.step_against_its_random_numbers(True)
+        if isinstance(case, bench.Skipped)
+    ]
+    assert "d_ula" in skipped.name and "OPTIONS" in skipped.reason
+
+
+def test_memory_is_that_of_state_and_buffers():
+    """DE-SGLD holds a few arrays of the positions' size, and as many more for twice the chains."""
+    graph = topology.build("ring", 5)
+    small, large = (bench.stepper("de_sgld", bench.STEP, graph, n) for n in (20_000, 40_000))
+    assert small.positions == 20_000 * 5 * 2 * 8
+    assert 4 < small.memory / small.positions < 12
+    assert large.memory == pytest.approx(2 * small.memory, rel=0.01)
+
+
+def test_a_run_makes_all_its_iterations(monkeypatch):
+    made = []
+    simulate = bench.chain.simulate
+
+    def watched(*arguments):
+        made.append(simulate(*arguments))
+        return made[-1]
+
+    monkeypatch.setattr(bench.chain, "simulate", watched)
+    bench.stepper("de_sgld", bench.STEP, topology.build("ring", 3), 2).run(30)()
+    (trace,) = made
+    assert trace["x"].shape == (2, 4, 3, 2) and list(trace.draw) == [0, 10, 20, 30]
+
+
+def timing(sampler, axis, size, reference, seconds, before):
+    place = bench.Place(sampler, axis, size, reference)
+    case = bench.Case("made up", print, print, place=place)
+    return bench.Timing(case, 1.0, 1.0, 1.0, seconds, before)
+
+
+def test_curves_join_the_cases_of_an_axis_and_state_their_exponent():
+    timings = [
+        timing("de_sgld", "agents", 100, 10, 3.0, 1.0),
+        timing("de_sgld", "agents", 1000, 100, 300.0, 2.9),
+        timing("d_ula", "chains", 20, 10, 8.0, 2.0),
+    ]
+    assert scaling.curves(timings, "agents") == {"de_sgld": {10: 1.0, 100: 3.0, 1000: 300.0}}
+    assert scaling.slope({10: 1.0, 100: 3.0, 1000: 300.0}) == pytest.approx(2.0)
+    assert scaling.slope(scaling.curves(timings, "chains")["d_ula"]) == pytest.approx(2.0)
 
 
 def test_a_case_that_cannot_run_says_why(monkeypatch, capsys):
@@ -50,6 +117,13 @@ def test_ratios_are_of_work_done():
     assert 0.5 < per.ratio < 2
 
 
+def test_slow_work_is_timed_in_fewer_turns(monkeypatch):
+    calls = []
+    monkeypatch.setattr(bench, "_seconds", lambda work, repeats: calls.append(work) or 1.0)
+    bench.time_case(bench.Case("slow", print, dict), turns=25, least=1e-3)
+    assert calls.count(print) == 1 + bench.FEWEST
+
+
 def test_a_stepper_steps_every_time_it_is_called(monkeypatch):
     seen = []
     module = bench.plugin("samplers", "de_sgld", "tests")
@@ -67,6 +141,7 @@ def test_a_stepper_steps_every_time_it_is_called(monkeypatch):
 
     monkeypatch.setattr(module, "init", watched)
     work = bench.stepper("de_sgld", bench.STEP, topology.build("ring", 3), chains=2)
+    seen.clear()  # of the steps that its memory is measured with
     work()
     work()
     assert len(seen) == 2 and seen[0].shape == (2, 3, 2)

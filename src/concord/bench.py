@@ -1,15 +1,17 @@
 """bench: ratios of run times, measured within one run, so that they carry from machine to machine.
 
 An entry is a function that yields ``Case``s: a step, and a reference that does the least the step
-could do (or the same another way). Both are timed in turns and the ratio of each turn is kept; its
-median and quartiles are reported. To add a benchmark, add a function with ``@entry``; it may yield
-a ``Skipped`` with the reason why it cannot run here. ``tiny`` asks for sizes that suit a test.
+could do (or the same another way, or at another size). Both are timed in turns and the ratio of
+each turn is kept; its median and quartiles are reported, and the most memory that a step's state
+and buffers took. To add a benchmark, add a function with ``@entry``; it may yield a ``Skipped``
+with the reason why it cannot run here. ``tiny`` asks for sizes that suit a test.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import tracemalloc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -19,13 +21,30 @@ from typing import Any
 
 import numpy as np
 
-from concord import partition, streams, topology
+from concord import chain, partition, streams, topology
+from concord.errors import ConcordError
 from concord.files import whole
-from concord.plugins import plugin
-from concord.problems import linear_regression
+from concord.plugins import kinds, plugin
+from concord.problems import linear_regression, logistic_regression
 from concord.schedules import Schedule
 
 Work = Callable[[], object]
+
+# A case takes about as many seconds at most, by fewer turns.
+PATIENCE, FEWEST = 2.0, 5
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a step stands in the scaling figure: its sampler, and its size along an axis.
+
+    ``reference`` is the size of the case's reference, which is the same work.
+    """
+
+    sampler: str
+    axis: str
+    size: int
+    reference: int
 
 
 @dataclass(frozen=True)
@@ -42,6 +61,8 @@ class Case:
         The ratio is divided by this: how many times more the step has to do.
     aim
         The ratio not to be exceeded; None if there is none.
+    place
+        Where it stands in the scaling figure; None if it is not shown there.
     """
 
     name: str
@@ -49,6 +70,7 @@ class Case:
     reference: Work
     per: float = 1.0
     aim: float | None = None
+    place: Place | None = None
 
 
 @dataclass(frozen=True)
@@ -74,6 +96,53 @@ class Timing:
     reference: float
 
 
+class Sampling:
+    """One step of a sampler, or a whole run, as a piece of work.
+
+    Attributes
+    ----------
+    memory
+        Most bytes held while the state is made and two steps are taken, the problem's data apart.
+    positions
+        Bytes of the positions alone: chains times agents times dim numbers.
+    """
+
+    def __init__(
+        self, kind: str, options: dict[str, Any], graph: Any, chains: int, problem: Any
+    ) -> None:
+        sampler = plugin("samplers", kind, "bench")
+        params = sampler.Params(**options)
+        sampler.check(problem, graph, params)
+        self._rng = streams.generator(1, "bench", "noise")
+        self._x0 = self._rng.standard_normal((chains, graph.agents, problem.dim))
+        self._start = lambda: sampler.init(problem, graph, params, self._x0, self._rng)
+        self._problem = problem
+        self.positions = self._x0.nbytes
+        tracemalloc.start()
+        try:
+            self._state, self._step = self._start()
+            for _ in range(2):
+                self()
+            self.memory = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    def __call__(self) -> None:
+        """Take one step."""
+        self._state, _ = self._step(self._state, 0, self._rng)
+
+    def run(self, iterations: int) -> Work:
+        """Return the work of a whole run: the start, its steps, and every tenth one recorded."""
+
+        def work() -> None:
+            state, step = self._start()
+            record = chain.Record(every=10)
+            recorder = chain.Recorder(record, self._problem, self._x0.shape, iterations)
+            chain.simulate(state, step, iterations, recorder, self._rng)
+
+        return work
+
+
 Entry = Callable[[bool], Iterator[Case | Skipped]]
 ENTRIES: list[Entry] = []
 
@@ -85,9 +154,13 @@ def entry(function: Entry) -> Entry:
 
 
 def bench(output: Path | None = None, tiny: bool = False) -> list[Timing]:
-    """Run every benchmark, print its line, and write the table to ``output`` (CSV) if given."""
+    """Run every benchmark and print its line.
+
+    If ``output`` (CSV) is given, write the table there, and the scaling figure beside it (.png and
+    .pdf).
+    """
     timings = []
-    print(f"{'ratio':>8}  {'quartiles':<15} {'aim':>5}  what (time of a step)")
+    print(f"{'ratio':>8}  {'quartiles':<15} {'aim':>5}  what (time and memory of a step)")
     for function in ENTRIES:
         for case in function(tiny):
             if isinstance(case, Skipped):
@@ -97,13 +170,18 @@ def bench(output: Path | None = None, tiny: bool = False) -> list[Timing]:
             timings.append(timing)
             aim = "" if case.aim is None else f"{case.aim:g}"
             quartiles = f"{timing.lo:.3g} to {timing.hi:.3g}"
+            memory = getattr(case.step, "memory", None)
+            held = "" if memory is None else f", {memory / 1e6:.3g} MB"
             print(
                 f"{timing.ratio:>8.3g}  {quartiles:<15} {aim:>5}  "
-                f"{case.name} ({1e6 * timing.step:.4g} us)"
+                f"{case.name} ({1e6 * timing.step:.4g} us{held})"
             )
     if output is not None:
+        from concord import scaling
+
         with whole(output) as path:
             path.write_text(_table(timings), encoding="utf-8")
+        scaling.draw(timings, [output.with_suffix(suffix) for suffix in (".png", ".pdf")])
     return timings
 
 
@@ -113,7 +191,9 @@ def time_case(case: Case, turns: int, least: float) -> Timing:
     Turns lie close together in time, so that what slows the machine down slows both.
     """
     works = case.step, case.reference
-    repeats = [_repeats(work, least) for work in works]
+    repeats, once = zip(*(_repeats(work, least) for work in works), strict=True)
+    turn = sum(n * seconds for n, seconds in zip(repeats, once, strict=True))
+    turns = min(turns, max(FEWEST, round(PATIENCE / turn)))
     seconds = np.array(
         [[_seconds(w, n) / n for w, n in zip(works, repeats, strict=True)] for _ in range(turns)]
     )
@@ -122,10 +202,11 @@ def time_case(case: Case, turns: int, least: float) -> Timing:
     return Timing(case, float(ratio), float(lo), float(hi), float(step), float(reference))
 
 
-def _repeats(work: Work, least: float) -> int:
+def _repeats(work: Work, least: float) -> tuple[int, float]:
+    """Return how often to repeat the work, and about how long it takes once."""
     work()  # first calls allocate and import
     once = max(_seconds(work, 1), 1e-9)
-    return max(1, round(least / once))
+    return max(1, round(least / once)), once
 
 
 def _seconds(work: Work, repeats: int) -> float:
@@ -135,45 +216,49 @@ def _seconds(work: Work, repeats: int) -> float:
     return process_time() - start
 
 
+COLUMNS = (
+    *("name", "ratio", "lo", "hi", "aim", "step_seconds", "reference_seconds", "divided_by"),
+    *("memory_bytes", "memory_ratio", "sampler", "axis", "size"),
+)
+
+
 def _table(timings: list[Timing]) -> str:
+    """Return the table as CSV; memory_ratio is memory_bytes over those of the positions alone."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(
-        ["name", "ratio", "lo", "hi", "aim", "step_seconds", "reference_seconds", "divided_by"]
-    )
+    writer.writerow(COLUMNS)
     for t in timings:
         aim = "" if t.case.aim is None else t.case.aim
-        writer.writerow([t.case.name, t.ratio, t.lo, t.hi, aim, t.step, t.reference, t.case.per])
+        step, place = t.case.step, t.case.place
+        memory = (step.memory, step.memory / step.positions) if isinstance(step, Sampling) else ()
+        where = (place.sampler, place.axis, place.size) if place else ()
+        row = [t.case.name, t.ratio, t.lo, t.hi, aim, t.step, t.reference, t.case.per]
+        writer.writerow([*row, *(memory or ("", "")), *(where or ("", "", ""))])
     return text.getvalue()
+
+
+def _data(agents: int) -> tuple[Any, ...]:
+    split = partition.Partition.parse({"kind": "equal"}, "bench")
+    return agents, split, lambda what: streams.generator(1, "bench", what), Path("resources")
 
 
 def regression(agents: int, dim: int = 2) -> linear_regression.LinearRegression:
     """Return a linear regression with 50 points for each agent."""
-    return linear_regression.build(
-        linear_regression.Params(points=50 * agents, dim=dim),
-        agents,
-        partition.Partition.parse({"kind": "equal"}, "bench"),
-        lambda what: streams.generator(1, "bench", what),
-        Path("resources"),
-    )
+    params = linear_regression.Params(points=50 * agents, dim=dim)
+    return linear_regression.build(params, *_data(agents))
 
 
-def stepper(kind: str, options: dict[str, Any], graph: Any, chains: int, dim: int = 2) -> Work:
+def classification(agents: int, points: int) -> logistic_regression.LogisticRegression:
+    """Return a logistic regression in two dimensions with so many points in all."""
+    return logistic_regression.build(logistic_regression.Params(points=points), *_data(agents))
+
+
+def stepper(kind: str, options: dict[str, Any], graph: Any, chains: int, dim: int = 2) -> Sampling:
     """Return a function that makes one step of a sampler on ``regression``.
 
     ``options`` are the fields of the sampler's ``Params``.
     """
-    problem = regression(graph.agents, dim)
-    sampler = plugin("samplers", kind, "bench")
-    rng = streams.generator(1, "bench", "noise")
-    x0 = rng.standard_normal((chains, graph.agents, dim))
-    state, step = sampler.init(problem, graph, sampler.Params(**options), x0, rng)
-
-    def work() -> None:
-        nonlocal state
-        state, _ = step(state, 0, rng)
-
-    return work
+    return Sampling(kind, options, graph, chains, regression(graph.agents, dim))
 
 
 def normals(*shape: int) -> Work:
@@ -182,35 +267,140 @@ def normals(*shape: int) -> Work:
     return lambda: rng.standard_normal(out=out)
 
 
-STEP = {"step_size": Schedule(0.005)}
+# So small that nothing diverges, however many agents there are: time does not depend on it.
+STEP = {"step_size": Schedule(1e-9)}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "admm": {"penalty": 5.0},
+    "c_ula": STEP,
+    "d_ula": {**STEP, "fusion": Schedule(0.1)},
+    "de_sghmc": {**STEP, "friction": 5.0},
+    "de_sgld": STEP,
+    "gossip_ula": {**STEP, "fusion": Schedule(0.5)},
+    "sgd": STEP,
+}
+
+
+def network(kind: str, agents: int) -> Any:
+    """Return a ring, or a single agent for samplers that have no network."""
+    ring, params = topology.build("ring", agents), plugin("samplers", kind, "bench").Params
+    try:
+        plugin("samplers", kind, "bench").check(None, ring, params(**OPTIONS[kind]))
+    except ConcordError:
+        return topology.build("no_edges", 1)
+    return ring
 
 
 @entry
-def step_against_its_random_numbers(tiny: bool) -> Iterator[Case]:
-    """Time one DE-SGLD step, 6 agents in 2 dimensions, against drawing its normal numbers."""
+def step_against_its_random_numbers(tiny: bool) -> Iterator[Case | Skipped]:
+    """Time one step, in 2 dimensions, against drawing its normal numbers: every sampler on a ring.
+
+    A tick of gossip ULA moves two agents; SGD draws nothing, and is timed against one agent's
+    normal numbers, as C-ULA.
+    """
     chains = 20 if tiny else 1000
-    for kind in ("complete", "ring", "no_edges"):
+    for kind in kinds("samplers"):
+        name = f"{kind} step / its normal numbers"
+        if kind not in OPTIONS:
+            yield Skipped(name, "it has no OPTIONS in concord.bench")
+            continue
+        graph = network(kind, 6)
         yield Case(
-            f"DE-SGLD step / its normal numbers, {kind}, {chains} chains",
-            stepper("de_sgld", STEP, topology.build(kind, 6), chains),
-            normals(chains, 6, 2),
-            aim=3.0,
+            f"{name}, {graph.name} of {graph.agents}, {chains} chains",
+            stepper(kind, OPTIONS[kind], graph, chains),
+            normals(chains, 2 if kind == "gossip_ula" else graph.agents, 2),
+            aim=AIMS.get(kind),
         )
+    for name in ("complete", "no_edges"):
+        yield Case(
+            f"de_sgld step / its normal numbers, {name} of 6, {chains} chains",
+            stepper("de_sgld", STEP, topology.build(name, 6), chains),
+            normals(chains, 6, 2),
+            aim=AIMS["de_sgld"],
+        )
+
+
+# What a step may take, in the time of its normal numbers.
+AIMS = {
+    "admm": 4.0,
+    "c_ula": 3.0,
+    "d_ula": 3.0,
+    "de_sghmc": 3.0,
+    "de_sgld": 3.0,
+    "gossip_ula": 6.0,
+}
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Sizes along which work grows, and the work of a sampler at one of them.
+
+    ``unit`` names one of what the size counts, ``setting`` what stays the same. Samplers without a
+    network have one agent where others have six.
+    """
+
+    unit: str
+    setting: str
+    sizes: tuple[int, ...]
+    tiny: tuple[int, ...]
+    work: Callable[[str, int], Work]
+
+
+def _agents(kind: str, size: int) -> Work:
+    return stepper(kind, OPTIONS[kind], topology.build("ring", size), 100)
+
+
+def _chains(kind: str, size: int) -> Work:
+    return stepper(kind, OPTIONS[kind], network(kind, 6), size)
+
+
+def _points(kind: str, size: int) -> Work:
+    graph = network(kind, 6)
+    return Sampling(kind, OPTIONS[kind], graph, 20, classification(graph.agents, size))
+
+
+def _iterations(kind: str, size: int) -> Work:
+    return stepper(kind, OPTIONS[kind], network(kind, 6), 100).run(size)
+
+
+AXES = {
+    "agents": Axis("agent", "rings, 100 chains", (10, 100, 1000, 10_000), (3, 6), _agents),
+    "chains": Axis("chain", "six agents", (10, 100, 1000, 10_000), (2, 4), _chains),
+    "points": Axis(
+        "point", "logistic regression, six agents, 20 chains", (100, 1000, 10_000), (6, 12), _points
+    ),
+    "iterations": Axis("iteration", "six agents, 100 chains", (10, 100, 1000), (2, 4), _iterations),
+}
 
 
 @entry
-def growth_with_agents(tiny: bool) -> Iterator[Case]:
-    """Time a DE-SGLD step on rings, per agent, against a ring of a tenth as many agents."""
-    chains = 2 if tiny else 100
-    sizes = (10, 100) if tiny else (10, 100, 1000, 10_000)
-    works = [stepper("de_sgld", STEP, topology.build("ring", n), chains) for n in sizes]
-    for agents, fewer, step, reference in zip(sizes[1:], sizes, works[1:], works, strict=False):
-        yield Case(
-            f"DE-SGLD step per agent, ring of {agents} / {fewer}, {chains} chains",
-            step,
-            reference,
-            per=agents / fewer,
-        )
+def growth(tiny: bool) -> Iterator[Case]:
+    """Time each sampler's work, per unit of its size, against the next smaller size.
+
+    A ratio of 1 is work that grows as its size; below 1 it grows more slowly.
+    """
+    for name, axis in AXES.items():
+        for kind in OPTIONS:
+            alone = network(kind, 6).agents == 1
+            if name == "agents" and alone:
+                continue
+            setting = axis.setting.replace("six agents", "one agent") if alone else axis.setting
+            sizes = axis.tiny if tiny else axis.sizes
+            works = [axis.work(kind, size) for size in sizes]
+            for size, fewer, step, reference in zip(
+                sizes[1:], sizes, works[1:], works, strict=False
+            ):
+                yield Case(
+                    f"{kind} per {axis.unit}, {size} / {fewer} {name} ({setting})",
+                    step,
+                    reference,
+                    per=size / fewer,
+                    aim=GROWTH,
+                    place=Place(kind, name, size, fewer),
+                )
+
+
+# What ten times the size may cost, per unit: memory beyond the caches is slower, and no more.
+GROWTH = 2.0
 
 
 @entry
