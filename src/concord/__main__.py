@@ -126,7 +126,10 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--mirror", help="folder to look in before the hosts")
     sub.add_argument("-o", "--output", type=Path, required=True)
     sub = command("bench", _bench, "print ratios of run times, measured within one run")
-    sub.add_argument("-o", "--output", type=Path, help="also write a CSV table")
+    sub.add_argument("-o", "--output", type=Path, help="also write a CSV table, and a figure")
+    sub = command("jobs", _jobs, "join what the workflow's jobs took, by experiment and rule")
+    sub.add_argument("benchmarks", type=Path, help="results/benchmarks")
+    sub.add_argument("-o", "--output", type=Path, required=True)
     return parser
 
 
@@ -261,6 +264,12 @@ def _bench(options: argparse.Namespace) -> None:
     from concord.bench import bench
 
     bench(options.output)
+
+
+def _jobs(options: argparse.Namespace) -> None:
+    from concord.jobs import summarize
+
+    summarize(options.benchmarks, options.output)
 
 
 if __name__ == "__main__":
