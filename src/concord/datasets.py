@@ -40,6 +40,7 @@ __all__ = [
     "magic",
     "mnist",
     "svhn",
+    "verify",
 ]
 
 log = logging.getLogger(__name__)
@@ -140,6 +141,24 @@ def find(name: str, registry: str | Path = REGISTRY) -> DataFile:
             f"{nearest(name, options)}"
         )
     return files[file]
+
+
+def verify(name: str, path: Path, registry: str | Path = REGISTRY) -> Path:
+    """Return the path of a file in place if it is the registered ``DATASET/FILE``.
+
+    Raises
+    ------
+    ConcordError
+        If the name is not registered, or the file has another size or SHA-256.
+    """
+    file = find(name, registry)
+    try:
+        defect = _defect(path, file)
+    except OSError as error:
+        raise ConcordError(f"{path}: cannot be read ({error.strerror})") from error
+    if defect is not None:
+        raise ConcordError(f"{path}: has {defect}; delete the file and fetch it again")
+    return path
 
 
 def fetch(

@@ -18,6 +18,8 @@ from concord.partition import Partition
 from concord.problems import lenet
 from concord.samplers import c_ula, d_ula, de_sghmc, de_sgld, sgd
 
+VERIFY = lenet.datasets.verify
+
 REASON = "PyTorch is not installed; install the extra: python -m pip install -e '.[lenet]'"
 EQUAL = Partition.parse({"kind": "equal"}, "partition")
 
@@ -334,6 +336,7 @@ def resources(tmp_path, monkeypatch):
     monkeypatch.setattr(lenet, "TRAIN", 12)
     monkeypatch.setattr(lenet, "TEST", 5)
     monkeypatch.setattr(lenet.readers.svhn, "__defaults__", (4,))
+    monkeypatch.setattr(lenet.datasets, "verify", lambda name, path: path)
     return tmp_path
 
 
@@ -353,6 +356,12 @@ def test_sets_and_parts_come_from_the_files(resources):
     assert sorted(np.concatenate(classifier.parts)) == list(range(12))
     assert classifier.counts.tolist() == [4, 4, 4]
     assert built(resources, training_images=7).counts.tolist() == [3, 2, 2]
+
+
+def test_svhn_is_used_only_as_it_is_registered(resources, monkeypatch):
+    monkeypatch.setattr(lenet.datasets, "verify", VERIFY)
+    with pytest.raises(ConcordError, match=r"test_32x32\.mat: has \d+ bytes .* fetch it again"):
+        built(resources)
 
 
 def test_svhn_is_left_out_where_its_file_is_not_at_hand(resources):

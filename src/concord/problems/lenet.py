@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from concord import readers
+from concord import datasets, readers
 from concord.errors import ConcordError
 from concord.parameters import param
 from concord.partition import Partition
@@ -200,7 +200,8 @@ def build(
         if name == "digits":
             images, labels = _bundled_digits()
         elif (resources / SVHN).is_file():
-            images, labels = readers.svhn(resources / SVHN)
+            # Nobody fetched it but the user, and scipy's reader crashes on some broken files.
+            images, labels = readers.svhn(datasets.verify(SVHN.as_posix(), resources / SVHN))
         else:
             continue
         tests[name] = Images(labels, partial(np.asarray, images))
