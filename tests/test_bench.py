@@ -42,28 +42,25 @@ def test_the_command_prints_and_writes_every_case(tiny, tmp_path, capsys):
 
 
 def test_every_sampler_is_timed_on_every_axis_that_it_has():
-    """A new sampler needs options here, or its case says that it has none."""
-    assert set(bench.OPTIONS) == set(kinds("samplers"))
     places = [case.place for case in bench.growth(True)]
     found = {(place.sampler, place.axis) for place in places}
     alone = {(kind, "agents") for kind in ("c_ula", "sgd")}
-    assert found == {(kind, axis) for kind in bench.OPTIONS for axis in bench.AXES} - alone
+    assert found == {(kind, axis) for kind in kinds("samplers") for axis in bench.AXES} - alone
 
 
-def test_a_sampler_without_options_is_skipped_with_the_remedy(monkeypatch):
-    monkeypatch.delitem(bench.OPTIONS, "d_ula")
-    (skipped,) = [
-        case
-        for case in bench.step_against_its_random_numbers(True)
-        if isinstance(case, bench.Skipped)
-    ]
-    assert "d_ula" in skipped.name and "OPTIONS" in skipped.reason
+def test_a_sampler_whose_options_are_unknown_is_skipped_and_says_so(monkeypatch):
+    monkeypatch.delitem(bench.USUAL, float)
+    cases = list(bench.step_against_its_random_numbers(True))
+    skipped = [case for case in cases if isinstance(case, bench.Skipped)]
+    assert [case.name.split()[0] for case in skipped] == ["admm", "de_sghmc"]
+    assert "penalty" in skipped[0].reason and "friction" in skipped[1].reason
+    assert {case.place.sampler for case in bench.growth(True)}.isdisjoint({"admm", "de_sghmc"})
 
 
 def test_memory_is_that_of_state_and_buffers():
     """DE-SGLD holds a few arrays of the positions' size, and as many more for twice the chains."""
     graph = topology.build("ring", 5)
-    small, large = (bench.stepper("de_sgld", bench.STEP, graph, n) for n in (20_000, 40_000))
+    small, large = (bench.stepper("de_sgld", graph, n) for n in (20_000, 40_000))
     assert small.positions == 20_000 * 5 * 2 * 8
     assert 4 < small.memory / small.positions < 12
     assert large.memory == pytest.approx(2 * small.memory, rel=0.01)
@@ -78,7 +75,7 @@ def test_a_run_makes_all_its_iterations(monkeypatch):
         return made[-1]
 
     monkeypatch.setattr(bench.chain, "simulate", watched)
-    bench.stepper("de_sgld", bench.STEP, topology.build("ring", 3), 2).run(30)()
+    bench.stepper("de_sgld", topology.build("ring", 3), 2).run(30)()
     (trace,) = made
     assert trace["x"].shape == (2, 4, 3, 2) and list(trace.draw) == [0, 10, 20, 30]
 
@@ -140,7 +137,7 @@ def test_a_stepper_steps_every_time_it_is_called(monkeypatch):
         return state, noted
 
     monkeypatch.setattr(module, "init", watched)
-    work = bench.stepper("de_sgld", bench.STEP, topology.build("ring", 3), chains=2)
+    work = bench.stepper("de_sgld", topology.build("ring", 3), chains=2)
     seen.clear()  # of the steps that its memory is measured with
     work()
     work()

@@ -13,17 +13,18 @@ import csv
 import io
 import tracemalloc
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from importlib.util import find_spec
 from pathlib import Path
 from time import process_time
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 
 from concord import chain, partition, streams, topology
 from concord.errors import ConcordError
 from concord.files import whole
+from concord.parameters import build
 from concord.plugins import kinds, plugin
 from concord.problems import linear_regression, logistic_regression
 from concord.schedules import Schedule
@@ -107,11 +108,8 @@ class Sampling:
         Bytes of the positions alone: chains times agents times dim numbers.
     """
 
-    def __init__(
-        self, kind: str, options: dict[str, Any], graph: Any, chains: int, problem: Any
-    ) -> None:
-        sampler = plugin("samplers", kind, "bench")
-        params = sampler.Params(**options)
+    def __init__(self, kind: str, graph: Any, chains: int, problem: Any) -> None:
+        sampler, params = plugin("samplers", kind, "bench"), parameters(kind)
         sampler.check(problem, graph, params)
         self._rng = streams.generator(1, "bench", "noise")
         self._x0 = self._rng.standard_normal((chains, graph.agents, problem.dim))
@@ -253,12 +251,22 @@ def classification(agents: int, points: int) -> logistic_regression.LogisticRegr
     return logistic_regression.build(logistic_regression.Params(points=points), *_data(agents))
 
 
-def stepper(kind: str, options: dict[str, Any], graph: Any, chains: int, dim: int = 2) -> Sampling:
-    """Return a function that makes one step of a sampler on ``regression``.
+def stepper(kind: str, graph: Any, chains: int, dim: int = 2) -> Sampling:
+    """Return a function that makes one step of a sampler on ``regression``."""
+    return Sampling(kind, graph, chains, regression(graph.agents, dim))
 
-    ``options`` are the fields of the sampler's ``Params``.
-    """
-    return Sampling(kind, options, graph, chains, regression(graph.agents, dim))
+
+# Of options without default. Steps are so small that nothing diverges, however many agents there
+# are: the time does not depend on them.
+USUAL = {Schedule: 1e-9, float: 1.0, int: 1}
+
+
+def parameters(kind: str) -> Any:
+    """Return a sampler's ``Params``: its defaults, and ``USUAL`` values where it has none."""
+    params = plugin("samplers", kind, "bench").Params
+    hints = get_type_hints(params)
+    needed = [field.name for field in fields(params) if field.default is MISSING]
+    return build(params, {name: USUAL.get(hints[name]) for name in needed}, f"bench: {kind}")
 
 
 def normals(*shape: int) -> Work:
@@ -267,24 +275,11 @@ def normals(*shape: int) -> Work:
     return lambda: rng.standard_normal(out=out)
 
 
-# So small that nothing diverges, however many agents there are: time does not depend on it.
-STEP = {"step_size": Schedule(1e-9)}
-OPTIONS: dict[str, dict[str, Any]] = {
-    "admm": {"penalty": 5.0},
-    "c_ula": STEP,
-    "d_ula": {**STEP, "fusion": Schedule(0.1)},
-    "de_sghmc": {**STEP, "friction": 5.0},
-    "de_sgld": STEP,
-    "gossip_ula": {**STEP, "fusion": Schedule(0.5)},
-    "sgd": STEP,
-}
-
-
 def network(kind: str, agents: int) -> Any:
     """Return a ring, or a single agent for samplers that have no network."""
-    ring, params = topology.build("ring", agents), plugin("samplers", kind, "bench").Params
+    ring, params = topology.build("ring", agents), parameters(kind)
     try:
-        plugin("samplers", kind, "bench").check(None, ring, params(**OPTIONS[kind]))
+        plugin("samplers", kind, "bench").check(None, ring, params)
     except ConcordError:
         return topology.build("no_edges", 1)
     return ring
@@ -300,20 +295,22 @@ def step_against_its_random_numbers(tiny: bool) -> Iterator[Case | Skipped]:
     chains = 20 if tiny else 1000
     for kind in kinds("samplers"):
         name = f"{kind} step / its normal numbers"
-        if kind not in OPTIONS:
-            yield Skipped(name, "it has no OPTIONS in concord.bench")
+        try:
+            parameters(kind)
+        except ConcordError as error:
+            yield Skipped(name, str(error))
             continue
         graph = network(kind, 6)
         yield Case(
             f"{name}, {graph.name} of {graph.agents}, {chains} chains",
-            stepper(kind, OPTIONS[kind], graph, chains),
+            stepper(kind, graph, chains),
             normals(chains, 2 if kind == "gossip_ula" else graph.agents, 2),
             aim=AIMS.get(kind),
         )
     for name in ("complete", "no_edges"):
         yield Case(
             f"de_sgld step / its normal numbers, {name} of 6, {chains} chains",
-            stepper("de_sgld", STEP, topology.build(name, 6), chains),
+            stepper("de_sgld", topology.build(name, 6), chains),
             normals(chains, 6, 2),
             aim=AIMS["de_sgld"],
         )
@@ -346,20 +343,20 @@ class Axis:
 
 
 def _agents(kind: str, size: int) -> Work:
-    return stepper(kind, OPTIONS[kind], topology.build("ring", size), 100)
+    return stepper(kind, topology.build("ring", size), 100)
 
 
 def _chains(kind: str, size: int) -> Work:
-    return stepper(kind, OPTIONS[kind], network(kind, 6), size)
+    return stepper(kind, network(kind, 6), size)
 
 
 def _points(kind: str, size: int) -> Work:
     graph = network(kind, 6)
-    return Sampling(kind, OPTIONS[kind], graph, 20, classification(graph.agents, size))
+    return Sampling(kind, graph, 20, classification(graph.agents, size))
 
 
 def _iterations(kind: str, size: int) -> Work:
-    return stepper(kind, OPTIONS[kind], network(kind, 6), 100).run(size)
+    return stepper(kind, network(kind, 6), 100).run(size)
 
 
 AXES = {
@@ -379,8 +376,11 @@ def growth(tiny: bool) -> Iterator[Case]:
     A ratio of 1 is work that grows as its size; below 1 it grows more slowly.
     """
     for name, axis in AXES.items():
-        for kind in OPTIONS:
-            alone = network(kind, 6).agents == 1
+        for kind in kinds("samplers"):
+            try:
+                alone = network(kind, 6).agents == 1
+            except ConcordError:
+                continue  # it is skipped once already
             if name == "agents" and alone:
                 continue
             setting = axis.setting.replace("six agents", "one agent") if alone else axis.setting
@@ -411,13 +411,13 @@ def admm_against_cvxpy(tiny: bool) -> Iterator[Case | Skipped]:
     if find_spec("cvxpy") is None:
         yield Skipped(name, "CVXPY is not installed (python -m pip install -e '.[bench]')")
         return
-    graph, penalty = topology.build("ring", 6), 5.0
+    graph, penalty = topology.build("ring", 6), parameters("admm").penalty
     solve = cvxpy_primal(regression(6), 2 * penalty * graph.degrees)
     linear = streams.generator(1, "bench", "linear").standard_normal((6, 2))
     yield Case(
         name,
         lambda: [solve(linear) for _ in range(chains)],
-        stepper("admm", {"penalty": penalty}, graph, chains),
+        stepper("admm", graph, chains),
     )
 
 
