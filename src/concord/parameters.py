@@ -152,7 +152,8 @@ _KINDS = {
     bool: "true or false",
     dict: "a mapping",
 }
-LARGEST = 2**63  # what arrays and trace files can hold; seeds of configurations may be larger
+LARGEST = 2**63  # what arrays and trace files can hold
+TINIEST, HUGEST = 1e-100, 1e100  # squares and cubes of these are numbers still
 
 
 def _scalar(value: Any, hint: Any, where: str) -> Any:
@@ -168,6 +169,11 @@ def _scalar(value: Any, hint: Any, where: str) -> Any:
         raise ConcordError(f"{where}: {short(value)} is not {hint_text}{_surprise(value, plain)}")
     if isinstance(value, int) and abs(value) >= LARGEST:
         raise ConcordError(f"{where}: {short(value)} is too large; give a number below 2^63")
+    if isinstance(value, float) and value and not TINIEST <= abs(value) <= HUGEST:
+        raise ConcordError(
+            f"{where}: {short(value)} is too {'large' if abs(value) > 1 else 'small'} to compute "
+            f"with; give 0, or a number from {TINIEST:g} to {HUGEST:g}"
+        )
     return value
 
 

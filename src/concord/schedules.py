@@ -14,6 +14,7 @@ tzikas2024, section 6 (power).
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,7 +23,9 @@ from typing import Any
 import numpy as np
 
 from concord.errors import ConcordError, nearest, short
-from concord.parameters import build, param
+from concord.parameters import HUGEST, TINIEST, build, param
+
+LAST = 10**9  # no run has more iterations
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class Schedule:
                 raise ConcordError(
                     f"{where}.kind: {short(kind)} is not a schedule; {nearest(kind, _KINDS)}"
                 )
-            return build(_KINDS[kind], options, where).schedule()
+            return build(_KINDS[kind], options, where).schedule()._checked(where)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             remedy = "give a positive number, or a mapping with a kind: " + ", ".join(_KINDS)
             if isinstance(value, str) and "e" in value.lower():
@@ -62,7 +65,21 @@ class Schedule:
             raise ConcordError(f"{where}: {short(value)} is not a schedule; {remedy}")
         if not 0 < value <= sys.float_info.max:
             raise ConcordError(f"{where}: {short(value)} is not positive; give a positive number")
-        return cls(float(value))
+        return cls(float(value))._checked(where)
+
+    def _checked(self, where: str) -> Schedule:
+        """Return the schedule if it is a positive number at the first step and all others."""
+        for k in (0, LAST):  # it never rises
+            try:
+                value = self(k)
+            except (OverflowError, ZeroDivisionError):
+                value = math.nan
+            if not TINIEST <= value <= HUGEST:
+                raise ConcordError(
+                    f"{where}: its value at step {k} is no number from {TINIEST:g} to {HUGEST:g}; "
+                    "give smaller exponents, or numbers nearer to 1"
+                )
+        return self
 
     def __call__(self, k: int) -> float:
         """Return the value used by step k; the first step has k = 0."""

@@ -16,8 +16,8 @@ from concord import chain, initial, partition, topology
 from concord.plugins import NOT_KINDS, kinds, plugin
 from concord.schedules import Schedule
 
-FLOATS = (0.0, 0.1, 0.5, 1.0, 3.0, -1.0, 1e-300, 1e-9, 1e9, 1e300)
-INTS = (0, 1, 2, 3, 4, 5, 7, 30, -1, 10**6, 2**40)
+FLOATS = (0.0, 0.1, 0.5, 1.0, 3.0, -1.0, 1e-99, 1e-9, 1e9, 1e99)
+INTS = (0, 1, 2, 3, 4, 5, 7, 30, 200, -1, 2**40)
 NAMES = ("reading", "topology", "agent", "average", "network", "w2", "x", "iteration", "last", "")
 
 

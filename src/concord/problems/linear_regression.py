@@ -50,6 +50,7 @@ class Params:
         "tzikas2024's authors do; none: from the paper's data stream",
         default=None,
         minimum=0,
+        maximum=2**32 - 1,
     )
 
 

@@ -43,7 +43,9 @@ class Params:
     )
     variance: float = param("variance s of each component", default=2.0, above=0)
     truth: tuple[float, ...] = param("theta that the points are drawn from", default=(0.0, 1.0))
-    grid: int = param("cells along each axis of the reference posterior", default=640, minimum=8)
+    grid: int = param(
+        "cells along each axis of the reference posterior", default=640, minimum=8, maximum=5000
+    )
     modes: str = param(
         "any set of points, or the first one whose posterior has two modes",
         default="any",
@@ -53,6 +55,7 @@ class Params:
         "independent sets of points; chain c samples the posterior of set c mod data_sets",
         default=1,
         minimum=1,
+        maximum=10_000,
     )
 
 
