@@ -5,6 +5,7 @@ import shlex
 import sys
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from snakemake.dag import DAG
 from snakemake.settings.types import DeploymentMethod
@@ -103,6 +104,18 @@ onstart:
         refuse("another Snakemake is at work in this folder; wait until it is done")
     except OSError:
         pass
+
+
+# Jobs on a full disk cannot say so: their logs are on it.
+onerror:
+    try:
+        with TemporaryFile(dir=RESULTS) as probe:
+            probe.write(bytes(2**20))
+    except OSError as error:
+        sentence = (
+            f"concord: {RESULTS}: {error.strerror}; mend that, and type the same command again"
+        )
+        print(sentence, file=sys.stderr)
 
 
 def keep_commas():
