@@ -82,9 +82,7 @@ def load_registry(path: str | Path = REGISTRY) -> dict[str, Dataset]:
     """
     document = load_yaml(path)
     if not isinstance(document, dict):
-        raise ConcordError(
-            f"{path}: {short(document)} is not a mapping of data set names to entries"
-        )
+        raise ConcordError(f"{path}: it is not a mapping of data set names to entries")
     for name in document:
         _check_name(name, str(path))
     return {name: _dataset(entry, f"{path}: {name}") for name, entry in document.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import pytest
 from harness import limited
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+sys.path.append(str(Path(__file__).parents[1] / "workflow"))  # for its project at smoke scale
 
 MEMORY = 2 << 30  # bytes beyond what the tests themselves have taken
 

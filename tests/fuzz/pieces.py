@@ -13,6 +13,8 @@ import yaml
 ROOT = Path(__file__).parents[2]
 CONFIG = ROOT / "config"
 LARGEST = 8  # runs of a small paper: each takes about a millisecond to check
+MOST = 2  # figures, tables and claims each; of mappings and long texts there are enough
+LONGEST = 40  # characters of a text
 SECTIONS = ("figures", "tables", "claims")
 
 
@@ -59,14 +61,20 @@ def _cut(paper: dict[str, Any], name: str) -> dict[str, Any]:
         named = {k: v for k, v in piece.get(section, {}).items() if k in words}
         piece[section] = named
     for section in SECTIONS:
-        piece[section] = {
-            key: entry
-            for key, entry in piece.get(section, {}).items()
-            if _experiments(entry) == {name}
-        }
+        entries = piece.get(section, {}).items()
+        own = [(key, entry) for key, entry in entries if _experiments(entry) == {name}]
+        piece[section] = dict(own[:MOST])
     for claim in piece["claims"].values():
         claim.pop("figure", None)
-    return piece
+    return _shortened(piece)
+
+
+def _shortened(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _shortened(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_shortened(item) for item in value]
+    return value[:LONGEST] if isinstance(value, str) else value
 
 
 def _words(value: Any) -> Iterator[Any]:
@@ -100,7 +108,7 @@ def tokens() -> list[Any]:
         elif isinstance(value, list):
             for item in value:
                 collect(item)
-        elif not (isinstance(value, str) and len(value) > 40):
+        elif not (isinstance(value, str) and len(value) > LONGEST):
             found[type(value).__name__, value] = value
 
     for document in [*papers().values(), *others().values()]:

@@ -26,6 +26,11 @@ def refuse(message):
     sys.exit(f"concord: {message}")
 
 
+if set("{}") & set(str(workflow.basedir)):
+    refuse(f"{workflow.basedir}: Snakemake takes braces in a folder's name for its own; rename it")
+
+# `config` holds what --config sets. The file is not a configfile of Snakemake's, which would read
+# it first: it crashes on some files, and does not say where another is wrong.
 try:
     CONFIG, PAPERS = load_papers(Path("config"), config)
 except ConcordError as error:
@@ -45,7 +50,7 @@ if CONFIG["data_mirror"]:
 PREFIX = "".join(f"export {name}={shlex.quote(text)}; " for name, text in EXPORTS.items())
 if not CONDA:
     PREFIX += f"export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH; "
-shell.prefix(PREFIX)
+shell.prefix(PREFIX.replace("{", "{{").replace("}", "}}"))  # it fills in what stands in braces
 
 
 wildcard_constraints:

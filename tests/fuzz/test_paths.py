@@ -1,0 +1,232 @@
+"""Names become folders and words of a shell: they stay in the results, and nothing is executed."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mutations import ODD_TEXTS, dumped
+from pieces import CONFIG, others, small_papers
+from smoke_project import Project
+
+from concord.errors import ConcordError
+from concord.experiment import Paper, load_config
+
+NAMES = (
+    *(*ODD_TEXTS, "../x", "x/..", "x/../../y", "..x", ".", "./x", "/", "//x", "x/", "x\\y", "x:y"),
+    *("x;y", "x&y", "x|y", "x>y", "x<y", "x y", "x'y", 'x"y', "x`y", "$HOME", "$x", "x#y", "x!y"),
+    *(
+        "x*",
+        "x?",
+        "[x]",
+        "{x}",
+        "(x)",
+        "x=y",
+        "x,y",
+        "x%y",
+        "x^y",
+        "x~",
+        "@x",
+        "éx",
+        "x\x7f",
+        "CON",
+    ),
+    *(
+        "--x",
+        "-rf",
+        "x" * 61,
+        "x" * 101,
+        "a=b,c=d",
+        "run",
+        "0",
+        "1e5",
+        "true",
+        "ｘ",
+        "x\u200b",
+        "x\ty",
+    ),
+)
+PLAIN = re.compile(r"x/[A-Za-z0-9_]+/[A-Za-z0-9._+=,-]+")
+HARM = '$(touch pwned); `touch pwned` "; touch pwned; " \' ; touch pwned # {workflow} <b>'
+
+
+def with_label(paper: dict[str, Any], name: str) -> None:
+    experiment(paper)["sweep"] = {"topology": {name: {"topology": "ring"}}}
+
+
+def with_value(paper: dict[str, Any], name: str) -> None:
+    experiment(paper)["sweep"] = {"topology": ["ring", name]}
+
+
+def with_axis(paper: dict[str, Any], name: str) -> None:
+    experiment(paper)["sweep"] = {name: {"ring": {"topology": "ring"}}}
+
+
+def with_experiment(paper: dict[str, Any], name: str) -> None:
+    paper["experiments"] = {name: experiment(paper)}
+    paper["figures"]["fig1"]["runs"] = [name]
+
+
+def with_figure(paper: dict[str, Any], name: str) -> None:
+    paper["figures"] = {name: paper["figures"]["fig1"]}
+
+
+def with_problem(paper: dict[str, Any], name: str) -> None:
+    paper["problems"] = {name: paper["problems"]["linear"]}
+    experiment(paper)["problem"] = name
+
+
+def with_key(paper: dict[str, Any], name: str) -> None:
+    experiment(paper)["sweep"] = {"topology": {"key": name, "values": ["ring"]}}
+
+
+def experiment(paper: dict[str, Any]) -> dict[str, Any]:
+    (found,) = paper["experiments"].values()
+    return found
+
+
+def paper_of_one() -> dict[str, Any]:
+    paper = copy.deepcopy(small_papers()["gurbuzbalaban2021.linear_network"])
+    return {**paper, "claims": {}, "tables": {}}
+
+
+@pytest.mark.parametrize(
+    "place",
+    [with_label, with_value, with_axis, with_experiment, with_figure, with_problem, with_key],
+)
+def test_names_in_a_paper(place: Callable[[dict[str, Any], str], None], tmp_path, reliability):
+    path, accepted = tmp_path / "x.yaml", []
+    config = load_config(CONFIG / "config.yaml", {"scale": "smoke"})
+    for name in NAMES:
+        document = paper_of_one()
+        place(document, name)
+        path.write_bytes(dumped(document).encode())
+        try:
+            paper = Paper(path, config)
+            folders = [run.folder for run in paper.runs.values()]
+            paper.check_outputs()
+        except ConcordError as error:
+            assert str(error).startswith(f"{path}: ")
+            continue
+        accepted.append(name)
+        results = tmp_path / "results"
+        assert all(PLAIN.fullmatch(folder) for folder in folders), folders
+        assert all((results / f).resolve().parents[2] == results for f in folders)
+        assert all(re.fullmatch("[A-Za-z0-9_]+", figure) for figure in paper.mapping["figures"])
+    assert len(accepted) < (len(NAMES) if place is with_problem else 20)
+    assert list(tmp_path.iterdir()) == [path]
+    rule = "refused with file and key, or inside the results"
+    reliability("inputs", f"names that harm, as {place.__name__[5:]}", len(NAMES), 0, rule)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n and "/" not in n and "\0" not in n])
+def test_names_of_papers(name, tmp_path):
+    path = tmp_path / f"{name[:200]}.yaml"
+    path.write_text(dumped(paper_of_one()))
+    try:
+        key = Paper(path, load_config(CONFIG / "config.yaml")).key
+    except ConcordError as error:
+        assert "letters and digits only" in str(error)
+    else:
+        assert re.fullmatch("[A-Za-z0-9]{1,60}", key)
+
+
+def test_names_of_the_results_folder(tmp_path):
+    path = tmp_path / "config.yaml"
+    for name in NAMES:
+        path.write_bytes(dumped({**others()["config"], "results": name}).encode())
+        try:
+            results = load_config(path)["results"]
+        except ConcordError as error:
+            assert re.match(rf"{re.escape(str(path))}: (results: |line \d+ )", str(error))
+        else:
+            assert tmp_path in (tmp_path / results).resolve().parents
+            assert re.fullmatch(r"[A-Za-z0-9._/-]+", results)
+
+
+# Through the real Snakemake ----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project in a folder whose name harms, with one paper of one run."""
+    project = Project(tmp_path_factory.mktemp("hostile") / 'it\'s [a] $(touch pwned); "ü" *')
+    document = paper_of_one()
+    settings = experiment(document)
+    settings.update(topology="ring", metrics=[], title=HARM)
+    del settings["sweep"]
+    document["figures"]["fig1"].update(title=HARM, caption=HARM)
+    document["paper"].update(title=HARM, authors=HARM, reference=HARM)
+    for assumption in document["assumptions"].values():
+        assumption.update(value=HARM, reason=HARM)
+    project.paper.unlink()
+    (project.paper.parent / "x.yaml").write_text(dumped(document))
+    return project
+
+
+def touched(project: Project) -> list[Path]:
+    return [path for path in project.folder.rglob("*") if path.name == "pwned"]
+
+
+@pytest.mark.workflow
+def test_nothing_of_a_configuration_is_executed(hostile):
+    target = "results/smoke/x/figures/fig1.svg"
+    done = hostile.snakemake(target, config=(f"data_mirror={HARM}",))
+    assert done.returncode == 0, done.stdout
+    assert (hostile.folder / target).exists() and touched(hostile) == []
+    made = {path.parts[0] for path in map(relative(hostile), hostile.folder.rglob("*"))}
+    before = {"Snakefile", "config", "envs", "profiles", "src", "workflow"}
+    assert made - before <= {"results", ".snakemake"}
+
+
+def relative(project: Project) -> Callable[[Path], Path]:
+    return lambda path: path.relative_to(project.folder)
+
+
+@pytest.mark.workflow
+def test_labels_are_refused_before_anything_runs(hostile):
+    document = paper_of_one()
+    with_label(document, "../$(touch pwned); touch pwned")
+    path = hostile.folder / "config" / "papers" / "x.yaml"
+    text = path.read_text()
+    path.write_text(dumped(document))
+    done = hostile.snakemake("reproduce")
+    path.write_text(text)
+    assert done.returncode != 0 and touched(hostile) == []
+    sentence = done.stdout.strip().splitlines()[-1]
+    assert sentence.startswith("concord: config/papers/x.yaml: experiments.linear_network.sweep.")
+    assert "cannot name a folder" in sentence
+
+
+@pytest.mark.workflow
+def test_settings_and_files_are_refused_by_snakemake_too(hostile):
+    """What Snakemake itself would read or crash on is told by the same sentences."""
+    done = hostile.snakemake(config=("results=../outside",))
+    assert "concord: config/config.yaml: results: '../outside' does not fit" in done.stdout
+    path = hostile.folder / "config" / "config.yaml"
+    text = path.read_text()
+    for broken, sentence in (
+        ("a: [\n", "line 2 column 1: did not find expected node content; correct the YAML"),
+        ("[" * 100_000, "line 1 column 51: nested more than 50 deep; make it flatter"),
+    ):
+        path.write_text(broken)
+        done = hostile.snakemake()
+        assert done.returncode != 0
+        assert done.stdout.strip().splitlines()[-1] == f"concord: config/config.yaml: {sentence}"
+    path.write_text(text)
+
+
+@pytest.mark.workflow
+def test_braces_in_the_folder_are_told(tmp_path):
+    """Snakemake fills in what stands in braces, in the names of folders too."""
+    done = Project(tmp_path / "a {b}").snakemake("--dry-run")
+    assert done.returncode != 0 and "Traceback" not in done.stdout
+    assert (
+        done.stdout.strip()
+        .splitlines()[-1]
+        .endswith("braces in a folder's name for its own; rename it")
+    )
