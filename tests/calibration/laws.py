@@ -1,0 +1,230 @@
+"""Exact laws on Gaussian problems, given what a sampler draws beside its normal numbers.
+
+Given who gossips, or which points make the mini-batches, a step is affine with matrices that are
+the chain's own, and positions are Gaussian. Taken over those choices their law is a mixture of
+Gaussians, of which ``concord.exact`` knows the moments only.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from scipy import special, stats
+
+from concord import exact, streams
+from concord.samplers import c_ula
+from concord.schedules import Schedule
+from variants import EXACT, GRAPHS, SAMPLERS, allowed, problem, variants
+
+# Ring, star, an irregular graph, one agent: agents have one to four neighbors.
+NETWORKS = [GRAPHS[i] for i in (1, 2, 5, 7)]
+ITERATIONS = 10
+# Agents start far apart, so that it shows who averages with whom, and each close to one place, so
+# that what the steps add is most of the variance.
+START = 10 * streams.generator(1, "calibration", "start").standard_normal((6, 2))
+START_SD = 0.01
+FUSION = Schedule(0.3)
+# Variance below which a law is a point up to rounding, and there is nothing to rank.
+POINT = 1e-12
+
+
+class Watched:
+    """A problem that keeps the rows of the mini-batch last drawn."""
+
+    def __init__(self, problem: Any) -> None:
+        self._problem = problem
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._problem, name)
+
+    def batch_gradient(self, chains: int, batch_size: int) -> Any:
+        inner = self._problem.batch_gradient(chains, batch_size)
+
+        def gradient(x: np.ndarray, rows: np.ndarray, out: np.ndarray) -> np.ndarray:
+            self.rows = rows.copy()
+            return inner(x, rows, out)
+
+        return gradient
+
+
+# A, c and Q of step k, shapes (S, S), (S,), (S, S), or one of each for every chain.
+Matrices = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+@dataclasses.dataclass(frozen=True)
+class Law:
+    """The matrices of step k from what it drew, and how auxiliaries start.
+
+    chosen: where the distribution function of what was drawn jumps from and to, (chains,) each.
+    """
+
+    at: Callable[[int, Watched, Any], Matrices]
+    auxiliary: tuple[tuple[float, float], ...] = ()
+    chosen: Callable[[Any], tuple[np.ndarray, np.ndarray]] | None = None
+
+
+def law_of(kind: str, prob: Any, graph: Any, params: Any) -> Law | None:
+    """Return the law of a sampler; None if its step is not affine even given what it drew."""
+    if kind == "gossip_ula":
+        return _gossip(prob, graph, params) if params.communication != "triggered" else None
+    full = params
+    if hasattr(params, "batch_size"):
+        full = dataclasses.replace(params, batch_size=None)
+    if kind == "sgd":  # C-ULA without noise, as its file says
+        update = c_ula.affine(prob, graph, c_ula.Params(full.step_size))
+    elif kind in EXACT:
+        update = EXACT[kind].affine(prob, graph, full)
+    else:
+        update = None
+    if update is None:
+        return None
+    size = prob.agents * prob.dim
+
+    def at(k: int, watched: Watched, info: Any) -> Matrices:
+        step = update.at(k)
+        matrix, offset = step.matrix, step.offset
+        if getattr(params, "batch_size", None) is not None:
+            gram, shift = _batch(prob, watched.rows)
+            errors = np.array([exact.block_diagonal(one) for one in gram - prob.gram])
+            matrix = np.broadcast_to(matrix, (len(gram), *matrix.shape)).copy()
+            matrix[:, :, :size] += step.gradient_gain @ errors
+            offset = offset - (shift - prob.shift).reshape(len(gram), -1) @ step.gradient_gain.T
+        return matrix, offset, 0.0 * step.noise if kind == "sgd" else step.noise
+
+    return Law(at, update.auxiliary)
+
+
+def _batch(prob: Any, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return gram (chains, agents, dim, dim) and shift (chains, agents, dim) of the batches."""
+    own = np.arange(prob.agents)[:, None]
+    features, targets = prob.data.features[own, rows], prob.data.targets[own, rows]
+    scale = (prob.counts / rows.shape[2])[:, None]
+    gram = np.einsum("cabd,cabe->cade", features, features) * scale[..., None]
+    shift = np.einsum("cabd,cab->cad", features, targets) * scale
+    return gram + prob.prior_precision * np.eye(prob.dim), shift
+
+
+def _gossip(prob: Any, graph: Any, params: Any) -> Law:
+    """Return the law given who was active, from bhar2023, eq. (6), or without its fusion."""
+    agents, dim = prob.agents, prob.dim
+    pairs = np.zeros((agents, agents))  # probabilities, at [i, j] with i < j
+    for i, around in enumerate(graph.neighbors):
+        for j in around:
+            pairs[min(i, j), max(i, j)] += 1 / agents / len(around)
+    chance = pairs.sum(axis=0) + pairs.sum(axis=1)
+    ends = np.cumsum(pairs)
+    drift = {"half": 1 / 2, "whole": 1}[params.drift]
+    fuse = {"always": 1.0, "never": 0.0}[params.communication]
+    one = np.eye(dim)
+
+    def active(info: Any) -> np.ndarray:
+        return np.nonzero(info.active)[1].reshape(-1, 2)
+
+    def chosen(info: Any) -> tuple[np.ndarray, np.ndarray]:
+        number = active(info) @ [agents, 1]
+        return ends[number] - pairs.ravel()[number], ends[number]
+
+    def at(k: int, watched: Watched, info: Any) -> Matrices:
+        alpha, beta = params.step_size(k), fuse * params.fusion(k)
+        pair = active(info)
+        chains = len(pair)
+        each = np.arange(chains)
+        matrix = np.zeros((chains, agents, dim, agents, dim))
+        matrix[:, np.arange(agents), :, np.arange(agents), :] = one
+        offset, noise = np.zeros((chains, agents, dim)), np.zeros_like(matrix)
+        for a, b in (pair.T, pair.T[::-1]):
+            pull = (drift * agents * alpha / chance[a])[:, None]
+            matrix[each, a, :, a, :] = (1 - beta) * one - pull[..., None] * prob.gram[a]
+            matrix[each, a, :, b, :] = beta * one
+            offset[each, a] = pull * prob.shift[a]
+            noise[each, a, :, a, :] = alpha * agents**2 * one
+        square = chains, agents * dim, agents * dim
+        return matrix.reshape(square), offset.reshape(chains, -1), noise.reshape(square)
+
+    return Law(at, chosen=chosen)
+
+
+def combinations(kind: str) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield network, problem and options of a sampler's tests: all it accepts, with its law.
+
+    Every choice of every option, constant and falling steps, full gradients and mini-batches of
+    two points.
+    """
+    module = SAMPLERS[kind]
+    for graph in NETWORKS:
+        prob = problem(graph.agents, 2)
+        for params in variants(module):
+            batches = [None, 2] if hasattr(params, "batch_size") else [None]
+            for size in batches:
+                if size is None and getattr(params, "batch_order", None) == "epochs":
+                    continue  # the same as in any other order
+                changes = {"fusion": FUSION} if hasattr(params, "fusion") else {}
+                if size is not None:
+                    changes["batch_size"] = size
+                chosen = dataclasses.replace(params, **changes)
+                if allowed(module, prob, graph, chosen) and law_of(kind, prob, graph, chosen):
+                    yield graph, prob, chosen
+
+
+def ranks(
+    kind: str, prob: Any, graph: Any, params: Any, chains: int, rng: Any, network: Any = None
+) -> dict[str, np.ndarray]:
+    """Run a sampler and return the ranks of its last positions in their law, shape (chains,) each.
+
+    Of every coordinate of every agent and of their average; of the network's distance from its
+    mean, measured by its covariance; of all its principal directions, which are independent and
+    stand in one array; and of what the last step chose. Empty where the law is a point.
+
+    ``network`` is what the sampler sees, if not the graph of the law.
+    """
+    law = law_of(kind, prob, graph, params)
+    watched = Watched(prob)
+    agents, dim = prob.agents, prob.dim
+    start = START[:agents]
+    mean, cov = exact.initial(agents, dim, (start, START_SD), *law.auxiliary)
+    mean = mean[None]
+    # From a generator of its own: what is wrong with the other is not to be seen here.
+    x0 = start + START_SD * rng.spawn(1)[0].standard_normal((chains, agents, dim))
+    state, step = SAMPLERS[kind].init(watched, network or graph, params, x0, rng)
+    for k in range(ITERATIONS):
+        state, info = step(state, k, rng)
+        matrix, offset, noise = law.at(k, watched, info)
+        mean = (matrix @ mean[..., None])[..., 0] + offset
+        cov = matrix @ cov @ matrix.swapaxes(-1, -2) + noise
+    size = agents * dim
+    found = within(state.x, mean[:, :size], cov[..., :size, :size])
+    if law.chosen:
+        low, high = law.chosen(info)
+        found["choice"] = low + (high - low) * rng.random(chains)
+    return found
+
+
+def within(x: np.ndarray, mean: np.ndarray, cov: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the ranks of positions x, (chains, agents, dim), in N(mean, cov) of the network.
+
+    ``mean`` is (chains or 1, S), ``cov`` (S, S) or (chains, S, S).
+    """
+    chains, agents, dim = x.shape
+    centered = x.reshape(chains, -1) - mean
+    averaging = np.kron(np.full((1, agents), 1 / agents), np.eye(dim))
+    found = {}
+    for place, rows in (("agent", np.eye(agents * dim)), ("average", averaging)):
+        variances = np.einsum("rs,...st,rt->...r", rows, cov, rows)
+        deviations = centered @ rows.T
+        for r in range(len(rows)):
+            if variances[..., r].min() > POINT:
+                label = f"agent {r // dim}" if place == "agent" else place
+                z = deviations[:, r] / np.sqrt(variances[..., r])
+                found[f"{label}, coordinate {r % dim}"] = special.ndtr(z)
+    values, vectors = np.linalg.eigh(cov)
+    along = (centered[:, None, :] @ vectors)[:, 0]
+    kept = np.broadcast_to(values > POINT, along.shape)
+    assert np.abs(along[~kept]).max(initial=0.0) < 10 * np.sqrt(POINT), "not where the law is"
+    if kept.any():
+        z = along / np.sqrt(np.where(kept, values, 1.0))
+        found["distance"] = stats.chi2.cdf((z**2 * kept).sum(axis=1), kept.sum(axis=1))
+        found["directions"] = special.ndtr(z[kept])
+    return found

@@ -1,0 +1,152 @@
+"""Samplers against their exact laws and against the posterior, by ranks that must be uniform.
+
+See ``coverage.py`` for what is covered and how, ``ranks.py`` for p-values. Where a difference is
+known (noise that is wrong, another network, the published gossip ULA, D-ADMMS) the test is that it
+is seen, and which way it goes.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from calibration import laws, models
+from calibration.models import MODELS
+from calibration.ranks import LEVEL, least, width
+from calibration.settings import SLACK, settings
+from concord import streams, topology
+from variants import SAMPLERS, Scaled
+
+CHAINS = 400
+# Chains that are held against the posterior; data sets, and draws for each, of calibration by
+# simulation.
+DRAWS, SETS, AMONG = 1500, 300, 9
+
+RANKED = [kind for kind in SAMPLERS if any(True for _ in laws.combinations(kind))]
+FAULTS = {
+    "noise 10 % too large": [kind for kind in RANKED if kind != "sgd"],
+    "another network": [kind for kind in RANKED if kind not in ("sgd", "c_ula")],
+}
+# The star of four agents with one edge moved from its center to a leaf.
+MOVED = topology.build("edge_list", 4, edges=[[0, 1], [0, 2], [1, 3]])
+LIMIT = LEVEL / sum(len(settings(name)) for name in MODELS)
+
+
+def generator(*labels):
+    return streams.generator(1, "calibration", *map(str, labels))
+
+
+@pytest.mark.parametrize("kind", RANKED)
+def test_positions_have_uniform_ranks_in_their_exact_law(kind, effort, board, reliability):
+    found = []
+    for graph, prob, params in laws.combinations(kind):
+        rng = generator("law", kind, params, graph.edges)
+        ranks = laws.ranks(kind, prob, graph, params, CHAINS * effort, rng)
+        if ranks:
+            batches = "mini-batches" if getattr(params, "batch_size", None) else "full gradients"
+            board.add("exact law", kind, f"{graph.name}, {batches}", ranks)
+            found.append((*least(ranks), graph.name, params))
+    limit = LEVEL / len(RANKED) / len(found)
+    wrong = [case for case in found if case[0] < limit]
+    what = f"exact law: networks and options of {kind}, {CHAINS * effort} chains each"
+    rule = f"ranks are uniform (p above {limit:.0e})"
+    reliability("calibration", what, len(found), len(wrong), rule)
+    assert not wrong
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_of_a_sampler_are_seen_in_its_exact_law(fault, effort, board, reliability):
+    network = MOVED if fault == "another network" else None
+    found = []
+    for kind in FAULTS[fault]:
+        for graph, prob, params in laws.combinations(kind):
+            if graph.agents != (1 if kind == "c_ula" else MOVED.agents):
+                continue
+            if getattr(params, "batch_size", None) or not (network or getattr(params, "noise", 1)):
+                continue
+            rng = generator("fault", kind, params)
+            rng = rng if network else Scaled(rng, 1.1)
+            chains = 8 * CHAINS * effort // graph.agents
+            ranks = laws.ranks(kind, prob, graph, params, chains, rng, network)
+            board.add(f"exact law, {fault}", kind, kind, ranks)
+            found.append((*least(ranks), kind, params))
+    limit = LEVEL / len(found)
+    unseen = [case for case in found if case[0] > limit]
+    what = f"exact law: options of {len(FAULTS[fault])} samplers, {fault}"
+    reliability("calibration", what, len(found), len(unseen), f"seen (p below {limit:.0e})")
+    assert not unseen
+
+
+def run(setting, problem, chains, *labels):
+    """Return the last positions of chains that start from the prior, (chains, dim) by place."""
+    module, rng = SAMPLERS[setting.sampler], generator("noise", *labels)
+    params = module.Params(**setting.options)
+    module.check(problem, setting.graph, params)
+    x0 = generator("start", *labels).standard_normal((chains, problem.agents, problem.dim))
+    state, step = module.init(problem, setting.graph, params, x0, rng)
+    for k in range(setting.steps):
+        state, _ = step(state, k, rng)
+    places = {f"agent {i}": state.x[:, i] for i in range(problem.agents)}
+    return {**places, "average": state.x.mean(axis=1)} if problem.agents > 1 else places
+
+
+def posterior(name, label, setting, effort):
+    """Return the ranks of draws in the exact posterior of one data set, by place and quantity."""
+    exact = models.Posterior(models.build(MODELS[name], 1, "one"))
+    problem = models.build(MODELS[name], setting.graph.agents, "one")
+    draws = run(setting, problem, DRAWS * effort, "posterior", name, label)
+    return {place: exact.ranks(x) for place, x in draws.items()}
+
+
+def simulation_based(name, label, setting, effort):
+    """Return the ranks of parameters among draws given data drawn from them."""
+    sets, rng = SETS * effort, generator("ties", name, label)
+    truth, problems = models.data_sets(name, setting.graph.agents, sets, label)
+    problem = models.together(name, problems)
+    draws = run(setting, problem, AMONG * sets, "SBC", name, label)
+    return {
+        place: models.truth_ranks(problem, truth, x.reshape(AMONG, sets, 2), rng)
+        for place, x in draws.items()
+    }
+
+
+# How ranks are made, what is ranked, and how much of it.
+METHODS = {
+    "posterior": (posterior, "draws", lambda effort: f"{DRAWS * effort} chains"),
+    "SBC": (
+        simulation_based,
+        "truth",
+        lambda effort: f"{SETS * effort} data sets, {AMONG} draws of each",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("method", METHODS)
+def test_ranks_are_uniform_where_draws_are_of_the_posterior(
+    method, name, effort, board, reliability
+):
+    make, of, size = METHODS[method]
+    wrong, unseen, tried = [], [], settings(name)
+    for label, setting in tried.items():
+        ranks = make(name, label, setting, effort)
+        line = f"{method}, {label}" if setting.expected else method
+        for place in [place for place in ("agent 0", "average") if place in ranks]:
+            board.add(line, setting.sampler, f"{name}, {place}, {label}", ranks[place])
+        if setting.expected:
+            for place, expected in zip(("agent 0", "average"), setting.expected, strict=True):
+                p, seen = least(ranks[place], SLACK)[0], width(ranks[place], of)
+                if p > LIMIT or seen != expected:
+                    unseen.append((label, place, p, seen))
+        else:
+            every = {f"{place}, {q}": u for place in ranks for q, u in ranks[place].items()}
+            p, quantity = least(every, SLACK)
+            if p < LIMIT:
+                wrong.append((label, quantity, p))
+    known = sum(setting.expected is not None for setting in tried.values())
+    what = f"{method}: samplers on {name}, {size(effort)}"
+    rule = f"ranks are uniform up to a distance of {SLACK:g} (p above {LIMIT:.0e})"
+    reliability("calibration", what, len(tried) - known, len(wrong), rule)
+    rule = f"seen, too wide or too narrow as known (p below {LIMIT:.0e})"
+    places = 2 * known
+    reliability("calibration", f"{method}: known differences on {name}", places, len(unseen), rule)
+    assert not wrong and not unseen
