@@ -41,6 +41,12 @@ def test_the_command_prints_and_writes_every_case(tiny, tmp_path, capsys):
         assert (tmp_path / f"bench{suffix}").stat().st_size > 1000
 
 
+def test_a_table_of_another_kind_is_refused_before_anything_is_timed(tiny, tmp_path, capsys):
+    assert main(["bench", "-o", str(tmp_path / "bench.png")]) == 2
+    told = capsys.readouterr()
+    assert "name it .csv" in told.err and not told.out and not list(tmp_path.iterdir())
+
+
 def test_every_sampler_is_timed_on_every_axis_that_it_has():
     places = [case.place for case in bench.growth(True)]
     found = {(place.sampler, place.axis) for place in places}

@@ -156,7 +156,14 @@ def bench(output: Path | None = None, tiny: bool = False) -> list[Timing]:
 
     If ``output`` (CSV) is given, write the table there, and the scaling figure beside it (.png and
     .pdf).
+
+    Raises
+    ------
+    ConcordError
+        If ``output`` does not end in .csv, before anything is timed.
     """
+    if output is not None and output.suffix != ".csv":
+        raise ConcordError(f"{output}: the bench writes a table; name it .csv")
     timings = []
     print(f"{'ratio':>8}  {'quartiles':<15} {'aim':>5}  what (time and memory of a step)")
     for function in ENTRIES:
