@@ -1,0 +1,74 @@
+"""What profiles/slurm and the rules ask of SLURM, as far as no SLURM is needed to see it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+
+import pytest
+
+from workflow.smoke_project import FIGURES, PAPER, RESULTS, Project
+
+pytestmark = [pytest.mark.cluster, pytest.mark.workflow]
+
+# Names that mean something else in Python and in YAML.
+PARTITION, ACCOUNT = "all", "2024"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project in which nothing is made."""
+    return Project(tmp_path_factory.mktemp("profile") / "project")
+
+
+@pytest.fixture(scope="module")
+def submitted(project: Project) -> dict[str, list[tuple[str, dict[str, str]]]]:
+    """By attempt: (rule, resources) of each job that the profile would have SLURM run."""
+    pytest.importorskip("snakemake_executor_plugin_slurm", reason="needs '.[cluster]'")
+    in_a_group = r"^    rule (\w+):$.*?^        resources: (.*?)$"
+    jobs = {}
+    for attempt in ("1", "2"):
+        profile = ("--workflow-profile", "profiles/slurm", "--attempt", attempt)
+        output = dry_run(project, *FIGURES, *profile)
+        jobs[attempt] = [
+            (rule, dict(pair.split("=", 1) for pair in resources.split(", ")))
+            for rule, resources in re.findall(in_a_group, output, re.DOTALL | re.MULTILINE)
+        ]
+    return jobs
+
+
+def dry_run(project: Project, *arguments: str) -> str:
+    """Return what a dry run prints."""
+    done = subprocess.run(
+        project.command("--dry-run", *arguments),
+        cwd=project.folder,
+        env={**os.environ, "SBATCH_PARTITION": PARTITION, "SBATCH_ACCOUNT": ACCOUNT},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def test_every_job_says_what_it_takes_and_takes_more_after_a_failure(submitted):
+    first, second = (
+        sorted((rule, int(r["mem_mb"]), int(r["runtime"])) for rule, r in submitted[attempt])
+        for attempt in ("1", "2")
+    )
+    assert {rule for rule, *_ in first} == {"sample", "measure", "figure"}
+    assert second == [(rule, 2 * memory, 2 * time) for rule, memory, time in first]
+
+
+def test_partition_and_account_come_from_the_environment(submitted):
+    named = {(r["slurm_partition"], r["slurm_account"]) for _, r in submitted["1"]}
+    assert named == {(PARTITION, ACCOUNT)}
+
+
+def test_a_node_knows_its_run_by_its_whole_name(project):
+    run = "reading=corrected,topology=ring"
+    job = f'sample:paper={PAPER},experiment=linear_sghmc,run="{run}"'
+    output = dry_run(project, "--mode", "remote", "--target-jobs", job)
+    assert f"output: {RESULTS}/linear_sghmc/{run}/trace.nc\n" in output
