@@ -19,18 +19,18 @@ class Hang(BaseException):
 
 @contextlib.contextmanager
 def limited(seconds: float = SECONDS) -> Iterator[None]:
-    """Interrupt what takes too long."""
+    """Interrupt what takes too long, by the clock of the process: the machine may be busy."""
 
     def stop(*_: Any) -> None:
-        raise Hang(f"more than {seconds} s")
+        raise Hang(f"more than {seconds} s of CPU time")
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def call(*arguments: Any) -> int:

@@ -102,6 +102,12 @@ def _replace(draw: Any, parent: Any, key: Any, root: Any) -> None:
     parent[key] = copy.deepcopy(draw(values))
 
 
+def _renumber(draw: Any, parent: Any, key: Any, root: Any) -> None:
+    """Replace a number by one of another size or kind; any other value by anything."""
+    number = isinstance(parent[key], (int, float)) and not isinstance(parent[key], bool)
+    parent[key] = copy.deepcopy(draw(st.sampled_from(ODD_NUMBERS) if number else values))
+
+
 def _disturb(draw: Any, parent: Any, key: Any, root: Any) -> None:
     """Change a value a little, or only its type."""
     value = parent[key]
@@ -126,7 +132,7 @@ def _swap(draw: Any, parent: Any, key: Any, root: Any) -> None:
 
 
 OPERATIONS: tuple[Callable[..., None], ...] = (
-    *(_delete, _rename, _duplicate, _replace, _replace, _replace, _disturb, _disturb, _swap),
+    *(_delete, _rename, _duplicate, _replace, _replace, _renumber, _disturb, _disturb, _swap),
 )
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from mutations import dumped, encoded, garbled, mutated
 from pieces import CONFIG
 
-from concord import chain, provenance
+from concord import chain, provenance, seals
 from concord.__main__ import main
 from concord.stages.judge import COLUMNS
 
@@ -181,11 +181,15 @@ def tried_on(path: Path, tries: Any, count: int, texts: Any, commands: list[Comm
     while not (folder / "x.yaml").exists():
         folder = folder.parent
 
-    def check(text: bytes, command: Command) -> None:
+    def check(text: bytes, command: Command, sealed: bool) -> None:
         path.write_bytes(text)
+        if sealed and path.name == "metrics.csv":  # else it is not even read
+            seals.seal(path.with_name("run.yaml"), path)
         seen[bool(call(*command(folder)))] += 1
 
-    tried = tries(count, check, texts, st.sampled_from(commands))
+    tried = tries(
+        count, check, texts, st.sampled_from(commands), st.sampled_from((True, True, False))
+    )
     path.write_bytes(original)
     assert seen[True] > tried / 20, seen
     return tried
