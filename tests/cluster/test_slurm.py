@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -108,8 +109,12 @@ def snakemake(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]
     try:
         yield process
     finally:
-        process.terminate()
-        process.wait()
+        process.send_signal(signal.SIGINT)  # it cancels its jobs
+        try:
+            process.wait(60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def make(folder: Path, *arguments: str) -> str:
