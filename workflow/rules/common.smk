@@ -3,11 +3,13 @@ import fcntl
 import os
 import shlex
 import sys
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryFile
 
 from snakemake.dag import DAG
+from snakemake.persistence import PersistenceBase
 from snakemake.settings.types import DeploymentMethod
 
 SOURCE = Path(workflow.basedir, "src")
@@ -60,29 +62,27 @@ wildcard_constraints:
     name="[^/.]+",
 
 
-def hold(folder):
-    """Take the hold on a folder that one Snakemake has at a time, until the file is closed.
+def hold():
+    """Let one Snakemake at a time work in this folder, in place of Snakemake's own locks.
 
-    The system ends it with the process, however that ends. It is a BlockingIOError that another
-    has it, and another OSError that the file system knows no such thing.
+    Those stay when it is killed, let two that start together pass, and the first to be done removes
+    those of all others. The system ends a hold on a file with the process that has it.
     """
-    folder.mkdir(exist_ok=True)
-    held = open(folder / "running", "a")
-    fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    return held
+    lock = PersistenceBase.lock
 
+    @contextmanager
+    def held(self):
+        with ExitStack() as stack:
+            try:
+                file = stack.enter_context(open(self.path / "running", "a"))
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                refuse("another Snakemake is at work in this folder; wait until it is done")
+            except OSError:  # this file system knows no such thing
+                stack.enter_context(lock(self))
+            yield
 
-def drop_stale_locks(folder):
-    """Remove the locks of a Snakemake that was killed, so that its command can be repeated.
-
-    They do not tell whether their owner lives; the hold on the folder does.
-    """
-    try:
-        with hold(folder):
-            for lock in folder.glob("locks/*.lock"):
-                lock.unlink()
-    except OSError:
-        pass
+    PersistenceBase.lock = held
 
 
 def refuse_unwritable(folder):
@@ -92,23 +92,13 @@ def refuse_unwritable(folder):
         refuse(f"{place}: it cannot be written to; allow it, or work in a copy of the project")
 
 
-HELD = []
-
 if workflow.is_main_process:
     refuse_unwritable(Path(".snakemake"))
-    drop_stale_locks(Path(".snakemake"))
+    hold()
 
 
-# Snakemake's own locks let two that start at the same moment pass, and who is done first removes
-# those of all others.
 onstart:
     refuse_unwritable(Path(RESULTS))
-    try:
-        HELD.append(hold(Path(".snakemake")))
-    except BlockingIOError:
-        refuse("another Snakemake is at work in this folder; wait until it is done")
-    except OSError:
-        pass
 
 
 # Jobs on a full disk cannot say so: their logs are on it.
