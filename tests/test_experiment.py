@@ -178,6 +178,59 @@ def test_selections_choose_by_label_in_the_order_of_the_file(tmp_path):
             {"sweep": {"topology": ["ring"]}, "overrides": [{"when": {"topo": 1}, "set": {}}]},
             "overrides[0].when: 'topo' is not an axis; did you mean 'topology'?",
         ),
+        (
+            {
+                "sweep": {"topology": ["ring"]},
+                "overrides": [{"when": {"topology": "rnig"}, "set": {}}],
+            },
+            "overrides[0].when.topology: no run has 'rnig'; did you mean 'ring'?",
+        ),
+        ({"sweep": {"../up": ["ring"]}}, "sweep.../up: '../up' cannot name a folder"),
+        ({"sweep": {"a=b": ["ring"]}}, "sweep.a=b: 'a=b' cannot name a folder"),
+        (
+            {"sweep": {"n": {"key": "agents", "values": [4, 5, 4]}}},
+            "sweep.n: two values have the label 4, so that their runs would be one",
+        ),
+        (
+            {"sweep": {"s": {"key": "sampler.step_size", "values": [0.1234567, 0.1234568]}}},
+            "sweep.s: two values have the label 0.123457",
+        ),
+        (
+            {"sweep": {f"axis{i}": {"key": "agents", "values": [*range(9)]} for i in range(9)}},
+            "sweep: 387420489 runs are more than 10000; shorten an axis",
+        ),
+        (
+            {"sweep": {c * 50: {"d" * 50: {}} for c in "abcde"}},
+            "has more than 200 characters, too many for a folder; shorten axes or labels",
+        ),
+        ({"sweep": {"a": {"x": 3}}}, "sweep.a.x: 3 is not a mapping of keys of the run"),
+        ({"sweep": {"a": {"key": 3, "values": [1]}}}, "sweep.a.key: 3 is not a key of a run"),
+        ({"sweep": {"a": {"key": "agents", "values": 3}}}, "sweep.a.values: 3 is not a list of"),
+        ({"problem": {"name": ["linear"]}}, "problem.name: ['linear'] is not a text"),
+        ({"agents": 10**9}, "agents: 1000000000 is above 100000; give 100000 or less"),
+        ({"agents": 2001, "topology": "complete"}, "topology: 2001 agents are too many for kind"),
+        ({"iterations": 10**18}, "iterations: 1000000000000000000 is above 1000000000"),
+        ({"record": {"agents": []}}, "record.agents: it names no agent; leave it out"),
+        ({"record": {"at": [99]}}, "record.at: none of these is one of the 50 iterations"),
+        (
+            {"chains": 10**6, "iterations": 10**6},
+            "record: 1000001 iterations of 6 agents and 1000000 chains are more than 100000000000",
+        ),
+        ({"record": {"probes": ["__init__"]}}, "record.probes[0]: '__init__' is not allowed"),
+        ({"initial": {"kind": ["normal"]}}, "initial.kind: there is no law ['normal']"),
+        (
+            {"sampler": {"kind": "de_sgld", "step_size": 10**290}},
+            "sampler.step_size: its value at step 0",
+        ),
+        (
+            {
+                "sampler": {
+                    "kind": "de_sgld",
+                    "step_size": {"kind": "power", "a": 1.0, "b": 2.0, "exponent": 99.0},
+                }
+            },
+            "sampler.step_size: its value at step 1000000000 is no number from 1e-100",
+        ),
         ({"assumptions": ["sgima"]}, "assumptions: there is no assumption 'sgima'; did you mean"),
         (
             {"metrics": ["w2", "acuracy"]},
@@ -210,6 +263,11 @@ def test_mistakes_name_the_key_that_was_written(change, message, tmp_path):
             "one has no such axis; did you mean 'topology'?",
         ),
         ({"experiment": "one", "topology": "star"}, "topology: no run of one has 'star'; choose"),
+        (
+            {"experiment": "one", "topology": ["ring", "cmplete"]},
+            "'cmplete'; did you mean 'complete'",
+        ),
+        ({"experiment": ["one"]}, "there is no experiment ['one']; did you mean"),
     ],
 )
 def test_selections_of_nothing_are_refused(selection, message, tmp_path):
@@ -230,6 +288,10 @@ def test_selections_of_nothing_are_refused(selection, message, tmp_path):
         ("paper: {title: T, authors: A, year: 2021}", "the key 'experiments' is missing"),
         ("paper: {title: T}\nexperiments: {a: {}}", "paper: the key 'authors' is missing; add it"),
         ("papr: 1", "papr"),
+        (
+            "defaults: {sweep: {}}\npaper: {title: T, authors: A, year: 1}\nexperiments: {a: {}}",
+            "defaults.sweep: it belongs to one experiment; move it there",
+        ),
     ],
 )
 def test_a_file_that_is_no_paper_is_refused(text, message, tmp_path):
@@ -251,6 +313,10 @@ def test_a_missing_file_is_told(tmp_path):
         ({"sead": 1}, r"sead: unknown key; did you mean 'seed'\?"),
         ({"seed": -1}, r"seed: -1 does not fit \(minimum\): .*non-negative"),
         ({"seed": "one"}, r"seed: 'one' is not of type integer"),
+        ({"seed": 1.0}, r"seed: 1\.0 is not of type integer"),
+        ({"seed": 2**63}, r"seed: 9223372036854775808 does not fit \(maximum\)"),
+        ({"results": "a/../../b"}, r"results: 'a/\.\./\.\./b' does not fit"),
+        ({"results": "a\n"}, r"results: 'a\\n' does not fit"),
         ({"results": "/elsewhere"}, r"results: '/elsewhere' does not fit"),
     ],
 )

@@ -103,16 +103,19 @@ def _replace(draw: Any, parent: Any, key: Any, root: Any) -> None:
 
 
 def _renumber(draw: Any, parent: Any, key: Any, root: Any) -> None:
-    """Replace a number by one of another size or kind; any other value by anything."""
-    number = isinstance(parent[key], (int, float)) and not isinstance(parent[key], bool)
-    parent[key] = copy.deepcopy(draw(st.sampled_from(ODD_NUMBERS) if number else values))
+    """Replace a number by one of another size or kind."""
+    parent[key] = draw(st.sampled_from(ODD_NUMBERS))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _disturb(draw: Any, parent: Any, key: Any, root: Any) -> None:
     """Change a value a little, or only its type."""
     value = parent[key]
     options: list[Any] = [[value], {"kind": value}, {"key": value}, str(value)]
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300:
+    if _is_number(value) and abs(value) < 1e300:
         options += [-value, value + 1, value - 1, value / 2, value * 1000, float(value)]
     if isinstance(value, str):
         options += [value.upper(), value[:-1], f" {value}", f"{value}\n", list(value)]
@@ -150,8 +153,10 @@ def mutated(draw: Any, source: Source, most: int = 2, sections: tuple[str, ...] 
         places = [p for p in paths(document) if not sections or p[0] in sections]
         if not places:
             break
-        path = draw(st.sampled_from(places))
         operation = draw(st.sampled_from(OPERATIONS))
+        if operation is _renumber:
+            places = [p for p in places if _is_number(look(document, p))] or places
+        path = draw(st.sampled_from(places))
         operation(draw, look(document, path[:-1]), path[-1], document)
     return document
 
