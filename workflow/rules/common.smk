@@ -33,8 +33,9 @@ if set("{}") & set(str(workflow.basedir)):
 
 # `config` holds what --config sets. The file is not a configfile of Snakemake's, which would read
 # it first: it crashes on some files, and does not say where another is wrong.
+# What a cluster's job reads has been checked where it was submitted.
 try:
-    CONFIG, PAPERS = load_papers(Path("config"), config)
+    CONFIG, PAPERS = load_papers(Path("config"), config, checked=not workflow.is_main_process)
 except ConcordError as error:
     refuse(error)
 
