@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
@@ -16,6 +17,7 @@ from options import configured
 from pieces import CONFIG, small_papers
 
 from concord import provenance
+from concord.__main__ import main
 from concord.errors import ConcordError
 from concord.experiment import Paper, load_config
 
@@ -103,3 +105,16 @@ def test_what_is_accepted_runs(tmp_path, tries, reliability, monkeypatch):
     assert seen["run"] > tried / 10 and seen["drawn"] > tried / 20, seen
     rule = "what the check accepts runs, or stops with one sentence"
     reliability("inputs", "small papers taken through all stages", tried, 0, rule)
+
+
+def test_what_does_not_fit_into_memory_is_told(tmp_path, capsys):
+    """As what is accepted may be: how much memory there is depends on the machine."""
+    check, seen = follower(tmp_path)
+    document = copy.deepcopy(tiny_papers()["gurbuzbalaban2021.linear_network"])
+    document["problems"]["linear"]["points"] = 2**40
+    check(document)
+    assert seen["refused when run"] == 2 and not seen["run"]
+    run = tmp_path / "r" / "x" / "linear_network" / "topology=ring" / "run.yaml"
+    assert main(["sample", str(run), "-o", str(tmp_path / "trace.nc")]) == 1
+    told = capsys.readouterr().err
+    assert re.fullmatch("concord: there is not enough memory .*; lower chains or .*\n", told)
