@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tiny_project import ALL, TinyProject
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> TinyProject:
+    """What an undisturbed run makes; leave it as it is."""
+    project = TinyProject(tmp_path_factory.mktemp("undisturbed") / "project")
+    project.make(*ALL)
+    return project
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> TinyProject:
+    """A project in which nothing has been made."""
+    return TinyProject(tmp_path / "project")
+
+
+@pytest.fixture
+def copy(finished: TinyProject, tmp_path: Path) -> TinyProject:
+    """A finished project to be damaged."""
+    return TinyProject(tmp_path / "copy", finished)

@@ -1,0 +1,154 @@
+"""Files between the stages that were cut, overwritten, flipped in a bit or edited by hand."""
+
+from __future__ import annotations
+
+import random
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+from commands import COMMANDS, METRICS, RUN, SEAL, TRACE, Command, run
+from tiny_project import RUNS, TinyProject, differing
+
+from concord.experiment import Paper, load_config
+from concord.provenance import digest
+
+pytestmark = pytest.mark.workflow
+
+AGAIN = "delete (the file|it|the trace), it is made again"
+Damage = Callable[[bytes, random.Random], bytes]
+
+
+def cut(content: bytes, rng: random.Random) -> bytes:
+    """As a crash leaves a file: some of it, often nothing."""
+    return content[: rng.choice([0, 1, len(content) - 1, rng.randrange(len(content))])]
+
+
+def flipped(content: bytes, rng: random.Random) -> bytes:
+    """As a bad disk gives it back."""
+    place = rng.randrange(len(content))
+    return content[:place] + bytes([content[place] ^ 1 << rng.randrange(8)]) + content[place + 1 :]
+
+
+def zeros(content: bytes, rng: random.Random) -> bytes:
+    """As a power cut leaves it: some blocks were never written."""
+    start = rng.randrange(len(content))
+    return content[:start] + bytes(min(512, len(content) - start)) + content[start + 512 :]
+
+
+def garbage(content: bytes, rng: random.Random) -> bytes:
+    return rng.randbytes(rng.choice([1, 100, len(content)]))
+
+
+def edited(content: bytes, rng: random.Random) -> bytes:
+    """As an editor saves it: one digit of a number is another."""
+    digits = list(re.finditer(rb"\d", content))
+    place = rng.choice(digits).start()
+    digit = rng.choice([d for d in b"0123456789" if d != content[place]])
+    return content[:place] + bytes([digit]) + content[place + 1 :]
+
+
+BY_ACCIDENT = (cut, flipped, zeros, garbage)
+# What reads a file: commands of Snakemake's, which name the run they expect.
+READERS = {
+    RUN: ("sample", "measure", "draw", "tabulate", "judge"),
+    TRACE: ("measure",),
+    METRICS: ("draw", "tabulate", "judge"),
+    SEAL: ("draw", "tabulate", "judge"),
+}
+DAMAGES = {RUN: (*BY_ACCIDENT, edited), TRACE: BY_ACCIDENT, METRICS: (*BY_ACCIDENT, edited)}
+DAMAGES[SEAL] = DAMAGES[METRICS]
+
+
+def expecting(project: TinyProject, name: str) -> Command:
+    """Return a command as Snakemake types it."""
+    command = COMMANDS[name]
+    if name not in ("sample", "measure"):
+        return command
+    config = load_config(project.folder / "config" / "config.yaml", {"scale": "smoke"})
+    run = Paper(project.paper, config).run(*RUNS[0].split("/")[-2:])
+    expected = ("--expected", digest(run.mapping))
+    return Command((*command.arguments, *expected), command.outputs, command.others)
+
+
+@pytest.mark.parametrize("path", READERS, ids=lambda path: Path(path).name)
+def test_a_damaged_file_is_refused_by_what_reads_it(path, copy, effort, reliability):
+    rng = random.Random(path)
+    before = copy.made()
+    name, intact = path.partition("smoke/")[2], (copy.folder / path).read_bytes()
+    commands = {name: expecting(copy, name) for name in READERS[path]}
+    sentence = re.compile(rf"concord: {re.escape(RUNS[0])}/.*; .*{AGAIN}\n")
+    tried, wrong = 0, []
+    for damage in DAMAGES[path]:
+        for _ in range(2 * effort):
+            content = damage(intact, rng)
+            if content == intact or (path == RUN and means(content) == means(intact)):
+                continue
+            (copy.folder / path).write_bytes(content)
+            reader = rng.choice(READERS[path])
+            code, said = run(copy, commands[reader])
+            tried += 1
+            if (
+                code != 2
+                or not sentence.fullmatch(said)
+                or copy.made() != {**before, name: content}
+            ):
+                wrong.append((damage.__name__, reader, content[:1000], code, said))
+    rule = "nothing is made of it, and one sentence says which file to delete"
+    reliability("faults", f"damaged {Path(path).name}", tried, len(wrong), rule)
+    assert not wrong
+    assert tried > effort * len(DAMAGES[path])
+
+
+def means(content: bytes) -> object:
+    """Return what a YAML file says."""
+    try:
+        return yaml.safe_load(content)
+    except (yaml.YAMLError, UnicodeDecodeError):
+        return content
+
+
+def test_metrics_of_another_run_are_refused_though_they_are_whole(copy):
+    """Such as those that a job of an older configuration put there after Snakemake was killed."""
+    for file in ("metrics.csv", "metrics.sha256"):
+        shutil.copy2(copy.folder / RUNS[1] / file, copy.folder / RUNS[0] / file)
+    for name in ("draw", "tabulate", "judge"):
+        code, said = run(copy, COMMANDS[name])
+        assert code == 2 and f"{METRICS}: it is not as it was measured from run.yaml" in said
+
+
+def test_after_deleting_what_is_named_the_same_command_makes_the_same_bytes(
+    finished, tmp_path, effort, reliability
+):
+    """An edited metrics.csv beside another run's damaged file."""
+    rng, wrong = random.Random(5), []
+    for number in range(effort):
+        project = TinyProject(tmp_path / str(number), finished)
+        damaged = {METRICS: edited, f"{RUNS[1]}/{rng.choice(['run.yaml', 'trace.nc'])}": flipped}
+        for path, damage in damaged.items():
+            file = project.folder / path
+            file.write_bytes(damage(file.read_bytes(), rng))
+        told, named = [], []
+        while len(told) < 5:
+            done = project.snakemake("reproduce", "--keep-going")
+            told.append(done.stdout)
+            found = set(re.findall(rf"concord: (\S+?):? .*{AGAIN}\n", done.stdout))
+            if done.returncode == 0 or not found:
+                break
+            for path, _ in found:
+                (project.folder / path).unlink()
+                named.append(path)
+        differs = differing(project.made(), finished.made())
+        if (
+            done.returncode != 0
+            or differs
+            or {*named} != {*damaged}
+            or "Traceback" in "".join(told)
+        ):
+            wrong.append((damaged, named, differs, told))
+    rule = "the error names the files to delete; then the same command makes the same bytes"
+    reliability("faults", "files damaged in a finished project", 2 * effort, len(wrong), rule)
+    assert not wrong

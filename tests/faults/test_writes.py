@@ -1,0 +1,104 @@
+"""A command that is killed, or finds the disk full, while it writes any of its files."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from commands import COMMANDS, disk_full_after, killed_after, killed_at_file, run
+from tiny_project import TinyProject, differing
+
+from concord import files
+
+pytestmark = pytest.mark.workflow
+
+RULE = "each file is whole or absent, and the same command again makes the same bytes"
+
+
+def faults_of(sizes, rng, tries):
+    """Return faults for a command that writes files of these sizes: what, exit code, injections."""
+
+    def bytes_before_the_end():
+        return [rng.randrange(rng.choice(sizes)) for _ in range(tries)]
+
+    moments = [(number, placed) for number in range(len(sizes)) for placed in (False, True)]
+    moments = rng.sample(moments, min(tries, len(moments)))
+    return {
+        "job killed at a random byte": (
+            -signal.SIGXFSZ,
+            [lambda n=n: killed_after(n) for n in bytes_before_the_end()],
+        ),
+        "job killed before or after a rename": (
+            -signal.SIGKILL,
+            [lambda m=m: killed_at_file(*m) for m in moments],
+        ),
+        "write that the system refuses": (
+            1,
+            [lambda n=n: disk_full_after(n) for n in bytes_before_the_end()],
+        ),
+    }
+
+
+def test_a_file_is_whole_or_absent(finished, tmp_path, effort, reliability):
+    project = TinyProject(tmp_path / "project", finished)
+    for command in COMMANDS.values():
+        assert run(project, command) == (0, "")
+    rng = random.Random(2)
+    tried, failed, wrong = Counter(), Counter(), []
+    for name, command in COMMANDS.items():
+        paths = {path: project.folder / path for path in command.writes}
+        whole = {path: file.read_bytes() for path, file in paths.items()}
+        sizes = [len(content) for content in whole.values()]
+        for what, (end, injections) in faults_of(sizes, rng, effort).items():
+            for inject in injections:
+                for file in paths.values():
+                    file.unlink(missing_ok=True)
+                code, said = run(project, command, inject)
+                torn = [p for p, f in paths.items() if f.exists() and f.read_bytes() != whole[p]]
+                told = end < 0 or is_a_sentence_on(paths, said)
+                tried[what] += 1
+                if torn or code != end or not told:
+                    failed[what] += 1
+                    wrong.append((name, what, torn, code, said))
+        again = run(project, command)
+        after = {path: file.read_bytes() for path, file in paths.items() if file.exists()}
+        if again != (0, "") or after != whole:
+            wrong.append((name, "again", again, differing(after, whole)))
+    for what in tried:
+        reliability("faults", what, tried[what], failed[what], RULE)
+    assert not wrong
+    assert not [path for path in project.files() if Path(path).name.startswith(".")]
+
+
+def is_a_sentence_on(paths, said):
+    """Whether an error is one line and names one of the files."""
+    start = "concord: File too large ("
+    return said.startswith(start) and said.count("\n") == 1 and any(path in said for path in paths)
+
+
+def attempt(folder, host, process):
+    """Leave a temporary file as that process would."""
+    path = folder / f".trace-{host}-{process}-abc_1.nc"
+    path.write_text("half")
+    return path
+
+
+def test_only_what_the_dead_left_is_removed(tmp_path):
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    here, there = files._host(), "00000000"
+    mine, others = attempt(tmp_path, here, os.getpid()), attempt(tmp_path, here, 1)
+    left, busy = attempt(tmp_path, here, dead.pid), attempt(tmp_path, there, 2)
+    forgotten = attempt(tmp_path, there, 3)
+    os.utime(forgotten, (time.time() - 4000,) * 2)
+    with files.whole(tmp_path / "trace.nc") as temporary:
+        temporary.write_text("whole")
+    assert {*tmp_path.iterdir()} == {tmp_path / "trace.nc", mine, others, busy}
+    assert not left.exists() and not forgotten.exists()

@@ -1,0 +1,87 @@
+"""The smallest project with all kinds of jobs: two runs, figure, table, verdicts, ledger."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import yaml
+
+sys.path.append(str(Path(__file__).parents[1] / "workflow"))
+
+from smoke_project import PAPER, RESULTS, Project
+
+__all__ = ["ALL", "FIGURE", "PAPER", "RESULTS", "RUNS", "TABLE", "TinyProject", "differing"]
+
+EXPERIMENT = "linear_step"
+RUNS = [f"{RESULTS}/{EXPERIMENT}/step_size={size}" for size in ("0.001", "0.006")]
+FIGURE, TABLE = f"{RESULTS}/figures/fig4.pdf", f"{RESULTS}/tables/stationary.csv"
+ALL = ("reproduce", "ledger")
+
+
+class TinyProject(Project):
+    """A project in which nothing has been made, or a copy of one with its results and records."""
+
+    def __init__(
+        self,
+        folder: Path,
+        original: Project | None = None,
+        copy: Callable[[str, str], object] = shutil.copy2,
+    ) -> None:
+        if original is None:
+            super().__init__(folder)
+            self._keep_one_experiment()
+        else:
+            self.folder = folder
+            shutil.copytree(original.folder, folder, copy_function=copy)
+
+    def _keep_one_experiment(self) -> None:
+        paper = yaml.safe_load(self.paper.read_text())
+        figure, table = Path(FIGURE).stem, Path(TABLE).stem
+        for section, name in (
+            ("experiments", EXPERIMENT),
+            ("figures", figure),
+            ("tables", table),
+        ):
+            paper[section] = {name: paper[section][name]}
+        paper["figures"][figure]["runs"] = [EXPERIMENT]
+        options = paper["figures"][figure]["options"]
+        options["panels"] = [panel for panel in options["panels"] if EXPERIMENT in str(panel)]
+        paper["claims"] = {
+            name: claim
+            for name, claim in paper["claims"].items()
+            if set(re.findall(r"'experiment': '(\w+)'", str(claim))) == {EXPERIMENT}
+        }
+        for entry in paper.get("discrepancies", {}).values():
+            entry.pop("checked_by", None)
+        assert paper["claims"] and options["panels"]
+        self.paper.write_text(yaml.safe_dump(paper, sort_keys=False))
+
+    def files(self) -> dict[str, Path]:
+        """Return all results but logs and benchmarks, which tell of the jobs; hidden files too."""
+        folder = (self.folder / RESULTS).parent
+        paths = {p.relative_to(folder).as_posix(): p for p in folder.rglob("*") if p.is_file()}
+        return {n: p for n, p in paths.items() if not n.startswith(("logs/", "benchmarks/"))}
+
+    def made(self) -> dict[str, bytes]:
+        return {name: path.read_bytes() for name, path in self.files().items()}
+
+    def running_jobs(self) -> list[psutil.Process]:
+        """Return the processes of jobs in this project, whoever started them."""
+        found = []
+        for process in psutil.process_iter():
+            try:
+                if "concord" in process.cmdline() and process.cwd() == str(self.folder.resolve()):
+                    found.append(process)
+            except psutil.Error:
+                continue
+        return found
+
+
+def differing(one: dict[str, bytes], other: dict[str, bytes]) -> list[str]:
+    """Return the names of files that are not in both, or not the same."""
+    return [name for name in sorted({*one, *other}) if one.get(name) != other.get(name)]
