@@ -35,10 +35,15 @@ def limited(seconds: float = SECONDS) -> Iterator[None]:
 
 def call(*arguments: Any) -> int:
     """Run a command in this process; a failure must be told in one line."""
+    return sentence(*arguments)[0]
+
+
+def sentence(*arguments: Any) -> tuple[int, str]:
+    """Run a command in this process; return its exit code, and the line that tells a failure."""
     output, errors = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
         code = main([str(argument) for argument in arguments])
     text = errors.getvalue()
     if code:
         assert code in (1, 2) and text.count("\n") == 1 and text.startswith("concord: "), text
-    return code
+    return code, text

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import call
+from harness import call, sentence
 from hypothesis import strategies as st
 from mutations import dumped
 from pieces import CONFIG, small_papers
@@ -199,9 +199,14 @@ def test_a_device_is_not_replaced(folder, tmp_path):
 @pytest.mark.parametrize("suffix", ["", ".txt", ".PDF", ".gz"])
 def test_outputs_of_other_formats(suffix, folder):
     paper = "config/papers/x.yaml"
-    for command in (["draw", paper, "fig1"], ["tabulate", paper, "t"], ["judge", paper]):
-        assert call(*command, "-o", f"out{suffix}") == 2
-    assert call("ledger", "a b.csv", "-o", f"out{suffix}") == 2
+    for command in (
+        ("draw", paper, "fig1"),
+        ("tabulate", paper, "t"),
+        ("judge", paper),
+        ("ledger", "a b.csv"),
+    ):
+        code, told = sentence(*command, "-o", f"out{suffix}")
+        assert code == 2 and f"out{suffix}: the output is none of ." in told
     assert not Path(f"out{suffix}").exists()
 
 
