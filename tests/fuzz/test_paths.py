@@ -51,7 +51,7 @@ NAMES = (
     ),
 )
 PLAIN = re.compile(r"x/[A-Za-z0-9_]+/[A-Za-z0-9._+=,-]+")
-HARM = '$(touch pwned); `touch pwned` "; touch pwned; " \' ; touch pwned # {nowhere} <b>'
+HARM = 'x{nowhere} $(touch pwned); `touch pwned` "; touch pwned; " \' ; touch pwned # <b>'
 
 
 def with_label(paper: dict[str, Any], name: str) -> None:
