@@ -7,7 +7,7 @@ import random
 import time
 
 import pytest
-from tiny_project import ALL
+from tiny_project import ALL, RUNS, differing
 
 pytestmark = pytest.mark.workflow
 
@@ -29,6 +29,22 @@ def test_times_alone_have_nothing_made_again(copy, effort, reliability):
     rule = "nothing is made again, for nothing has changed"
     reliability("faults", "wrong times of all files", effort, len(wrong), rule)
     assert not wrong
+
+
+def test_an_input_from_the_future_is_named(project, finished, reliability):
+    """Snakemake makes nothing from it; once its time is set right, the same command goes on."""
+    target, code = f"{RUNS[0]}/metrics.csv", "src/concord/samplers/de_sgld.py"
+    os.utime(project.folder / code, (time.time() + TEN_YEARS,) * 2)
+    future = project.snakemake(target)
+    os.utime(project.folder / code)
+    again = project.snakemake(target)
+    made, expected = project.made(), finished.made()
+    differs = differing(made, {name: expected.get(name, b"") for name in made})
+    ok = future.returncode != 0 and f"than input {code}" in future.stdout
+    ok = ok and again.returncode == 0 and not differs
+    rule = "the error names it; with its time set right the same command makes the same bytes"
+    reliability("faults", "input from the future", 1, int(not ok), rule)
+    assert ok, (future.stdout, again.stdout, differs)
 
 
 def test_what_has_changed_is_made_again_whatever_its_time(copy, reliability):
