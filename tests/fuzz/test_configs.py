@@ -15,7 +15,7 @@ from mutations import dumped, encoded, garbled, mutated, transplanted
 from pieces import CONFIG, others, papers, small_papers
 
 from concord.datasets import load_registry
-from concord.errors import ConcordError
+from concord.errors import ConcordError, short
 from concord.experiment import Paper, load_config, load_papers
 from concord.reading import load_yaml
 from concord.stages.judge import expected_rows
@@ -44,7 +44,8 @@ def assert_sentence(text: str, path: Path) -> None:
     rest = text.removeprefix(f"{path}: ")
     if not re.match(rf"line \d+ |{WHOLE}", rest):
         keys = load_yaml(path)  # its syntax is right, so a key is wrong
-        assert any(re.match(rf"'?{re.escape(key)}'?[.\[: ]", rest) for key in keys), text
+        shown = [re.escape(text) for key in keys for text in (key, short(key))]
+        assert re.match(rf"({'|'.join(shown)})[.\[: ]", rest), text
 
 
 @pytest.fixture(scope="module")

@@ -97,7 +97,7 @@ def read(run_yaml: Path | str, metrics_csv: Path | str) -> Measured:
             raise ValueError(f"it has no column {absent[0]}")
         if metrics[["agent", "metric"]].isna().any(axis=None):
             raise ValueError("an agent or a metric has no name")
-    except ValueError as error:  # pandas' own errors, and undecodable bytes
+    except (ValueError, OverflowError) as error:  # pandas' own errors, and undecodable bytes
         detail = " ".join(str(error).split())
         raise ConcordError(
             f"{metrics_csv}: it is no table of metrics ({detail}); "

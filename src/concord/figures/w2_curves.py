@@ -447,7 +447,8 @@ def _bounds(panels: Sequence[_Panel], log: bool) -> tuple[float, float]:
     known = known[np.isfinite(known) & (known > 0)]
     if not known.size:
         return (0.1, 1.0) if log else (0.0, 1.0)
-    low, high = known.min(), np.nanmax(np.concatenate([known, *tops]))
+    every = np.concatenate([known, *tops])
+    low, high = known.min(), min(every[np.isfinite(every)].max(), 1e300)
     if log:
         return low / 1.3, high * (30 if diverged else 1.3)
     # A little below 0, so that curves near it are seen in full.
