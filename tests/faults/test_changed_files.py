@@ -59,8 +59,7 @@ READERS = {
     METRICS: ("draw", "tabulate", "judge"),
     SEAL: ("draw", "tabulate", "judge"),
 }
-DAMAGES = {RUN: (*BY_ACCIDENT, edited), TRACE: BY_ACCIDENT, METRICS: (*BY_ACCIDENT, edited)}
-DAMAGES[SEAL] = DAMAGES[METRICS]
+DAMAGES = dict.fromkeys((RUN, METRICS, SEAL), (*BY_ACCIDENT, edited)) | {TRACE: 5 * BY_ACCIDENT}
 
 
 def expecting(project: TinyProject, name: str) -> Command:
