@@ -16,9 +16,10 @@ import yaml
 from harness import call
 from hypothesis import strategies as st
 from mutations import dumped, encoded, garbled, mutated
+from options import options_of
 from pieces import CONFIG
 
-from concord import chain, provenance, seals
+from concord import chain, claims, provenance, seals
 from concord.__main__ import main
 from concord.stages.judge import COLUMNS
 
@@ -198,7 +199,7 @@ def tried_on(path: Path, tries: Any, count: int, texts: Any, commands: list[Comm
 def test_metrics(folder, tries, reliability):
     path = folder / FOLDER / "metrics.csv"
     texts = edited(table(path)) | garbled(content(path))
-    tried = tried_on(path, tries, 120, texts, [*STAGES["show"], *STAGES["judge"]])
+    tried = tried_on(path, tries, 80, texts, [*STAGES["show"], *STAGES["judge"]])
     reliability("inputs", "metrics.csv, cells or bytes changed", tried, 0, RULE)
 
 
@@ -223,6 +224,45 @@ def test_trace_bytes(folder, tries, reliability):
     path = folder / FOLDER / "trace.nc"
     tried = tried_on(path, tries, 50, garbled(content(path)), STAGES["measure"])
     reliability("inputs", "trace.nc, bytes changed", tried, 0, RULE)
+
+
+METRICS = ("w2", "w2_exact", "w2_floor", "consensus_error", "theorem2_bound", "theorem2.mu", "nix")
+PLACES = (None, None, ["average"], [0], [0, 1, 2], ["network"], [7], ["nix"])
+ITERATIONS = ("last", "all", 0, 6, [0, 1, 2], 99, [99], -1, "nix")
+
+
+@st.composite
+def claims_of_any_kind(draw: Any) -> Any:
+    """Return the paper with a claim about its run, of any kind with any options."""
+    kind = draw(st.sampled_from(sorted(claims.KINDS)))
+    check = options_of(draw, claims.KINDS[kind])
+    for quantity in check.values():
+        if isinstance(quantity, dict):
+            quantity.pop("runs", None)
+            quantity.pop("reading", None)
+            quantity.update(
+                experiment="one",
+                metric=draw(st.sampled_from(METRICS)),
+                at=draw(st.sampled_from(ITERATIONS)),
+                agents=draw(st.sampled_from(PLACES)),
+            )
+    if "axis" in check or "against" in check:
+        name = "axis" if "axis" in check else "against"
+        check[name] = draw(st.sampled_from(("iteration", "agents", "chains", "topology", "nix")))
+    return {**PAPER, "claims": {"c": {**PAPER["claims"]["c"], "kind": kind, "check": check}}}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_claims_of_any_kind(folder, tries, reliability):
+    seen: Counter[int] = Counter()
+
+    def check(document: Any) -> None:
+        (folder / "x.yaml").write_bytes(encoded(document))
+        seen[call(*STAGES["judge"][0](folder))] += 1
+
+    tried = tries(150, check, claims_of_any_kind())
+    assert min(seen[0], seen[2]) > tried / 20, seen
+    reliability("inputs", "claims of all kinds, judged", tried, 0, RULE)
 
 
 TRACES: dict[str, Callable[[chain.Trace], None]] = {

@@ -101,7 +101,7 @@ def follower(folder: Path) -> tuple[Callable[[Any], None], Counter[str]]:
 def test_what_is_accepted_runs(tmp_path, tries, reliability, monkeypatch):
     monkeypatch.setattr(provenance, "commit", lambda: {"commit": "none", "dirty": None})
     check, seen = follower(tmp_path)
-    tried = tries(120, check, mutated(tiny_papers, 1, MUTATED) | configured(tiny_papers))
+    tried = tries(80, check, mutated(tiny_papers, 1, MUTATED) | configured(tiny_papers))
     assert seen["run"] > tried / 10 and seen["drawn"] > tried / 20, seen
     rule = "what the check accepts runs, or stops with one sentence"
     reliability("inputs", "small papers taken through all stages", tried, 0, rule)
