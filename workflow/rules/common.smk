@@ -38,6 +38,7 @@ try:
     CONFIG, PAPERS = load_papers(Path("config"), config, checked=not workflow.is_main_process)
 except ConcordError as error:
     refuse(error)
+config.update(CONFIG)  # for the report's template
 
 RESULTS = Path(CONFIG["results"], *["smoke"] * (CONFIG["scale"] == "smoke")).as_posix()
 SETTINGS = f"--scale {CONFIG['scale']} --seed {CONFIG['seed']}"
