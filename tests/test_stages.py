@@ -249,6 +249,19 @@ def test_an_unknown_run_is_told_with_the_nearest(project, tmp_path, capsys):
     assert "steps has no run 'step=0.03'; did you mean 'step=0.02'?" in text
 
 
+def test_an_interrupt_is_told_in_one_word_and_leaves_nothing(
+    project, tmp_path, monkeypatch, capsys
+):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(chain, "write", interrupted)
+    output = tmp_path / "trace.nc"
+    assert main(["sample", str(place(project, CALM) / "run.yaml"), "-o", str(output)]) == 130
+    assert capsys.readouterr().err == "concord: interrupted\n"
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_result_appears_whole_or_not_at_all(tmp_path):
     path = tmp_path / "deep" / "metrics.csv"
 

@@ -33,6 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         what = f" ({error.filename})" if error.filename else ""
         return _tell(f"{error.strerror or error}{what}", 1)
+    except KeyboardInterrupt:
+        return _tell("interrupted", 130)
     return 0
 
 

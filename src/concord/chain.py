@@ -286,6 +286,8 @@ def join(traces: Sequence[Trace]) -> Trace:
     Variables without chains are what the chains have in common, such as messages per agent.
     """
     first = traces[0]
+    if len(traces) == 1:
+        return first
     variables = {}
     for name, (dimensions, values) in first.variables.items():
         if "chain" in dimensions:

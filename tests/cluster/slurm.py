@@ -20,12 +20,15 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+import psutil
+
 CONFIGURATION = Path("/etc/slurm/slurm.conf")
 MARK = "# The SLURM of Concord's tests (tests/cluster). Remove it if no test is running.\n"
 COMMANDS = ("munged", "slurmctld", "slurmd", "sbatch", "scancel", "squeue", "setpriv")
+CLUSTER = "concord-tests"
 PARTITION = "tests"  # not the default one, so that a job is there only if it was sent there
 
-TEMPLATE = """{mark}ClusterName=concord
+TEMPLATE = """{mark}ClusterName={cluster}
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={ports[0]}
 SlurmdPort={ports[1]}
@@ -139,6 +142,8 @@ class Slurm:
                 except subprocess.TimeoutExpired:
                     daemon.kill()
                     daemon.wait()
+            for process in of_its_jobs():
+                process.kill()
 
     @staticmethod
     def jobs(*options: str) -> list[dict[str, str]]:
@@ -165,6 +170,7 @@ def running() -> Iterator[Slurm]:
         file.write(
             TEMPLATE.format(
                 mark=MARK,
+                cluster=CLUSTER,
                 host=host(),
                 ports=slurm.ports,
                 folder=folder,
@@ -188,6 +194,16 @@ def running() -> Iterator[Slurm]:
         slurm.start("slurmctld", "-D", ready=lambda: "is UP" in say("scontrol", "ping"))
         slurm.start("slurmd", "-D", ready=lambda: "idle" in say("sinfo", "--noheader"))
         yield slurm
+
+
+def of_its_jobs() -> list[psutil.Process]:
+    """Return what its jobs still run: SLURM, which goes by parents alone, does not end all."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.environ().get("SLURM_CLUSTER_NAME") == CLUSTER:
+                found.append(process)
+    return found
 
 
 def say(*command: str) -> str:

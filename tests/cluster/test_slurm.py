@@ -22,6 +22,7 @@ from slurm import (
     Slurm,
     claimed,
     missing,
+    of_its_jobs,
     running,
     say,
     wait_until,
@@ -150,7 +151,8 @@ def metrics(folder: Path) -> dict[str, bytes]:
 def test_nothing_of_it_is_left_after_a_failure(tmp_path):
     pid = tmp_path / "pid"
     with pytest.raises(ZeroDivisionError), slurm_or_skip() as slurm:  # noqa: PT012
-        say("sbatch", "--output=/dev/null", f"--wrap=echo $$ > {pid}; exec sleep 1000")
+        orphan = "setsid sh -c 'trap \"\" TERM; sleep 1000' &"  # of which SLURM knows no parent
+        say("sbatch", "--output=/dev/null", f"--wrap={orphan} echo $$ > {pid}; exec sleep 1000")
         wait_until(lambda: pid.exists() and pid.read_text().endswith("\n"), 60)
         job = Path("/proc", pid.read_text().strip())
         assert job.exists()
@@ -158,7 +160,7 @@ def test_nothing_of_it_is_left_after_a_failure(tmp_path):
         raise ZeroDivisionError
     assert set(slurm.daemons) == {"munged", "slurmctld", "slurmd"}
     assert all(daemon.poll() is not None for daemon in slurm.daemons.values())
-    assert not job.exists()
+    assert not job.exists() and not of_its_jobs()
     assert listeners(slurm.ports) == set()
     assert not CONFIGURATION.exists() and not slurm.folder.exists()
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from concord.errors import ConcordError, nearest
-from concord.keys import REQUIRED, check_resolved
-from concord.reading import load_yaml
+from concord.keys import check_resolved
+from concord.stages import read_run
 
 if TYPE_CHECKING:
     import pandas
@@ -71,8 +71,8 @@ class Divergence:
 COLUMNS = {"iteration": int, "agent": str, "metric": str, "value": float, "lo": float, "hi": float}
 
 
-def read(run_yaml: Path | str, metrics_csv: Path | str) -> Measured:
-    """Read one run's ``run.yaml`` and ``metrics.csv``.
+def read(run_yaml: Path, metrics_csv: Path, *, expected: str | None = None) -> Measured:
+    """Read one run's ``run.yaml``, as ``stages.read_run`` does, and ``metrics.csv``.
 
     Raises
     ------
@@ -81,14 +81,7 @@ def read(run_yaml: Path | str, metrics_csv: Path | str) -> Measured:
     """
     import pandas
 
-    run = load_yaml(run_yaml)
-    if not isinstance(run, dict):
-        raise ConcordError(f"{run_yaml}: it is no run; delete the file, it is made again")
-    absent = [key for key in REQUIRED if key not in run]
-    if absent:
-        raise ConcordError(
-            f"{run_yaml}: the key {absent[0]!r} is missing; delete the file, it is made again"
-        )
+    run = read_run(run_yaml, expected)
     check_resolved(run, f"{run_yaml}")
     try:
         metrics = pandas.read_csv(metrics_csv, dtype=COLUMNS)

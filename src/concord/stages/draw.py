@@ -19,7 +19,6 @@ from concord.pages import page
 from concord.parameters import build
 from concord.plugins import plugin
 from concord.provenance import describe, digest
-from concord.stages import read_run
 
 
 def draw(paper: Paper, name: str, results: Path, outputs: Sequence[Path]) -> None:
@@ -59,10 +58,11 @@ def tabulate(paper: Paper, name: str, results: Path, outputs: Sequence[Path]) ->
 def _measured(paper: Paper, section: str, name: str, results: Path) -> list[Measured]:
     measured = []
     for run in paper.output_runs(section, name):
-        paths = [results / run.folder / file for file in ("run.yaml", "metrics.csv")]
-        read_run(paths[0], expected=digest(run.mapping))
-        seals.check(*paths)
-        measured.append(read(*paths))
+        run_yaml, metrics_csv = (
+            results / run.folder / file for file in ("run.yaml", "metrics.csv")
+        )
+        measured.append(read(run_yaml, metrics_csv, expected=digest(run.mapping)))
+        seals.check(run_yaml, metrics_csv)
     return measured
 
 

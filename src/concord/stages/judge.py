@@ -62,9 +62,9 @@ def verdicts(paper: Paper, results: Path) -> list[Row]:
 
     @cache
     def measured(folder: str) -> Measured:
-        paths = [results / folder / file for file in ("run.yaml", "metrics.csv")]
-        seals.check(*paths)
-        return read(*paths)
+        run_yaml, metrics_csv = (results / folder / file for file in ("run.yaml", "metrics.csv"))
+        seals.check(run_yaml, metrics_csv)
+        return read(run_yaml, metrics_csv)
 
     for name, claim in paper.claims.items():
         check = claim.checker(f"{paper.path}: claims.{name}")
