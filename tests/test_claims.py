@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas
 import pytest
-from scipy.stats import norm
+from scipy.stats import norm, t
 
 from concord import claims
 from concord.claims import FAILS, HOLDS, INCONCLUSIVE, NOT_RUN, Quantity
@@ -164,15 +164,30 @@ def test_every_kind_is_made_to_say_everything():
 
 
 @pytest.mark.parametrize("count", [1, 2, 10, 900])
-def test_intervals_widen_as_the_quantiles_of_a_normal_law(count):
-    expected = norm.ppf(1 - 0.025 / count) / norm.ppf(0.975)
-    assert claims.widening(count) == pytest.approx(expected, rel=1e-12)
+@pytest.mark.parametrize("chains", [2, 20, 1000])
+def test_intervals_widen_as_the_quantiles_of_students_law(count, chains):
+    expected = t.ppf(1 - 0.025 / count, chains - 1) / t.ppf(0.975, chains - 1)
+    assert claims.widening(count, chains) == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_run_with_the_fewest_chains_says_how_intervals_widen():
+    few = run("b", (10, 0, "w2_exact", 5.0, 4.0, 6.0), chains=10)
+    ours = judge(*ORDER, at_end("a", 1.0, 0.0, 3.0), few).ours
+    assert f"5 [{5 - claims.widening(2, 10):.4g}, " in ours
+
+
+def test_intervals_of_a_single_chain_are_not_over_chains():
+    """They are over test images, say, of which there are many."""
+    one = run("b", (10, 0, "w2_exact", 5.0, 4.0, 6.0), chains=1)
+    ours = judge(*ORDER, run("a", (10, 0, "w2_exact", 1.0, 0.0, 3.0), chains=1), one).ours
+    wide = norm.ppf(1 - 0.025 / 2) / norm.ppf(0.975)
+    assert f"5 [{5 - wide:.4g}, {5 + wide:.4g}]" in ours
 
 
 def test_only_numbers_with_chance_count():
     a, b = at_end("a", 1.0, 0.0, 3.0), [at_end("b", 5.0, eta=k) for k in range(9)]
     assert judge(*ORDER, a, *b).ours == "at most 1 [0, 3] against 5"
-    wide = claims.widening(2)
+    wide = claims.widening(2, 1000)
     two = judge(*ORDER, a, at_end("b", 5.0, 4.0, 6.0)).ours
     assert two.startswith(f"at most 1 [{1 - wide:.4g}, {1 + 2 * wide:.4g}]")
 

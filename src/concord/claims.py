@@ -11,7 +11,7 @@ interval. Every check is a pure function of quantities and decides by their inte
 
 A check often reads many numbers, and one interval in twenty misses its value. Therefore the
 intervals of all numbers that enter a check are widened so that they hold together at 95 %
-(Bonferroni: with m of them each is taken at 1 - 0.05/m, its half-widths growing as a normal law's
+(Bonferroni: with m of them each is taken at 1 - 0.05/m, its half-widths growing as Student's law's
 do). Either verdict, ``holds`` or ``does not hold``, is then wrong with probability 5 % at most,
 however many agents and iterations the check looks at.
 
@@ -28,13 +28,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from concord.errors import ConcordError, nearest, short
 from concord.figures.data import Measured, lookup
+from concord.intervals import quantile
 from concord.parameters import build, param
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 HOLDS, FAILS, INCONCLUSIVE, NOT_RUN = "holds", "does not hold", "inconclusive", "not run"
 VERDICTS = (HOLDS, FAILS, INCONCLUSIVE, NOT_RUN)
-LEVEL = 0.95
 
 # Metrics that no chance enters. Any other needs an interval to decide anything.
 EXACT = (
@@ -140,18 +139,26 @@ def gather(source: Source, *quantities: Quantity) -> list[Numbers]:
     """
     drawn = [(quantity, source(quantity)) for quantity in quantities]
     tables = [(quantity, runs, _table(quantity, runs)) for quantity, runs in drawn]
-    factor = widening(sum(int(table["chance"].sum()) for _, _, table in tables))
+    chains = min((_draws(run) for _, runs, _ in tables for run in runs), default=math.inf)
+    factor = widening(sum(int(table["chance"].sum()) for _, _, table in tables), chains)
     return [_numbers(quantity, runs, table, factor) for quantity, runs, table in tables]
 
 
-def widening(count: int) -> float:
+def widening(count: int, chains: float) -> float:
     """Return by how much half-widths of 95 % intervals grow for ``count`` of them to hold jointly.
 
-    The ratio of the normal law's quantiles at 1 - 0.025/count and 0.975.
+    The ratio of Student's quantiles at 1 - 0.025/count and 0.975, for means of so many chains.
     """
-    normal = NormalDist()
-    half = (1 - LEVEL) / 2
-    return normal.inv_cdf(1 - half / max(count, 1)) / normal.inv_cdf(1 - half)
+    return quantile(chains, max(count, 1)) / quantile(chains)
+
+
+def _draws(run: Measured) -> float:
+    """Return how many independent draws are behind a run's intervals; infinite if it cannot tell.
+
+    Intervals of a run with one chain are over something else, of which there is much.
+    """
+    chains = run.run.get("chains", 1)
+    return chains if chains > 1 else math.inf
 
 
 def _table(quantity: Quantity, runs: Sequence[Measured]) -> pandas.DataFrame:

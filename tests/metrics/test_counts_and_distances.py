@@ -47,8 +47,8 @@ def test_rates_per_agent() -> None:
     found = table(activity.rows(m))
     value, lo, hi = found[20, "0", "activation_rate"]
     assert value == pytest.approx(11 / 20)
-    # Two chains at 0.5 and 0.6: standard error 0.05.
-    assert (lo, hi) == pytest.approx((0.55 - 1.96 * 0.05, 0.55 + 1.96 * 0.05), abs=1e-4)
+    # Two chains at 0.5 and 0.6: standard error 0.05, one degree of freedom.
+    assert (lo, hi) == pytest.approx((0.55 - 12.706 * 0.05, 0.55 + 12.706 * 0.05), abs=1e-4)
     assert found[20, "1", "activations"][0] == 6
     assert found[20, "0", "trigger_rate"][0] == pytest.approx((5 / 10 + 3 / 12) / 2)
     assert found[20, "1", "triggers"][0] == 2.5
@@ -68,7 +68,7 @@ def test_messages_add_up_over_the_network() -> None:
     assert found[9, "network", "vectors_sent"][0] == 6.5
     value, lo, hi = found[9, "network", "bytes_sent"]
     assert value == 6.5 * 16  # two float64 a vector
-    assert (value - lo, hi - value) == pytest.approx((1.96 * 8, 1.96 * 8), rel=1e-3)
+    assert (value - lo, hi - value) == pytest.approx((12.706 * 8, 12.706 * 8), rel=1e-3)
     one = table(messages.rows(measurement({"vectors_sent": (COUNTS[1:], sent[0])}, [0, 9], 2)))
     assert one[9, "network", "bytes_sent"] == (96.0, None, None)
 

@@ -93,11 +93,14 @@ def test_examples(hand_made):
     assert not any(name.startswith("example") and "near" in name for name in found)
 
 
-def test_wilson_interval_against_scipy():
-    from scipy.stats import binomtest
-
-    expected = binomtest(37, 50).proportion_ci(method="wilson")
-    np.testing.assert_allclose(predictions.wilson(37 / 50, 50), tuple(expected), rtol=1e-10)
+def test_what_is_not_a_number_is_no_prediction(hand_made):
+    """The first label would be right for one image of four."""
+    hand_made.trace["predictive_mean"][:, 0] = np.nan
+    found = table(hand_made)
+    assert found["accuracy_near"][0] == 0
+    assert found["confusion_near_0_0"][0] == 0
+    assert np.isnan(found["confidence_mean_near"][0])
+    assert np.isnan(found["example_predicted_far_1"][0])
 
 
 def test_interval_of_the_sd_covers_as_it_should():

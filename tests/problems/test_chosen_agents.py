@@ -86,6 +86,7 @@ def test_accuracy_counts_test_rows(telescope) -> None:
         for agent in range(3):
             right = ((features @ x[chain, agent] >= 0) == labels).mean()
             assert problem.accuracy(x)[chain, agent] == pytest.approx(right, abs=1e-12)
+    assert (problem.accuracy(np.full_like(x, np.nan)) == 0).all()
 
 
 def test_without_test_rows_accuracy_counts_all_points() -> None:

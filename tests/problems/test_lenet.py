@@ -388,3 +388,10 @@ def test_svhn_does_not_change_the_predictions_of_mnist(resources):
     x = whole.initial((1, 3, whole.dim), np.random.default_rng(0))
     np.testing.assert_array_equal(whole.predictive(x)[:, :, :5], part.predictive(x)[:, :, :5])
     np.testing.assert_array_equal(whole.accuracy(x), part.accuracy(x))
+
+
+def test_weights_that_are_no_numbers_classify_nothing_right(resources):
+    pytest.importorskip("torch", reason=REASON)
+    classifier = built(resources)
+    x = np.full((1, 3, classifier.dim), np.nan, dtype=classifier.dtype)
+    assert (classifier.accuracy(x) == 0).all()

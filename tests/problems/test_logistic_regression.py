@@ -65,6 +65,17 @@ def test_misclassified_counts_points_of_all_agents():
     np.testing.assert_allclose(problem.accuracy(x), 1 - np.array(expected) / 11)
 
 
+def test_weights_that_are_no_numbers_classify_nothing_right():
+    """Compared with a threshold they would all be of one class."""
+    problem = build(points=11)
+    x = np.zeros((2, 3, 2))
+    x[1, 2] = np.nan
+    expected = problem.misclassified(np.zeros((1, 1, 2)))[0, 0]
+    found = problem.misclassified(x)
+    assert found[1, 2] == 11 and (found.ravel()[:5] == expected).all()
+    assert problem.accuracy(x)[1, 2] == 0
+
+
 def test_breast_cancer_is_standardized_and_has_an_intercept():
     problem = build(agents=6, dataset="breast_cancer")
     features, labels = problem.data.pooled()

@@ -121,6 +121,12 @@ def test_accuracy_counts_the_chains_own_test_rows():
         np.testing.assert_allclose(p.accuracy(x)[chain], expected, rtol=1e-14)
 
 
+def test_weights_that_are_no_numbers_classify_nothing_right():
+    """Compared with a threshold they would all be of one class."""
+    p = problem()
+    assert (p.accuracy(np.full((2, 2, DIM), np.nan)) == 0).all()
+
+
 def test_refusals():
     with pytest.raises(ConcordError, match="train_rows 40000 is not between 5"):
         check(Params(train_rows=40000), 5)

@@ -30,7 +30,8 @@ def run(alpha: float, training: str, rate: float = 0.5, chains: int = 40) -> Mea
     m = Measurement(trace, SimpleNamespace(), None, None, None, None, int(DRAW[-1]), None)
     table = pandas.DataFrame(consensus_floor.rows(m), columns=COLUMNS)
     labels = {"training": training, "step_size": str(alpha)}
-    return Measured({"experiment": "c", "run": f"{training},{alpha}", "labels": labels}, table)
+    name = f"{training},{alpha}"
+    return Measured({"experiment": "c", "run": name, "labels": labels, "chains": chains}, table)
 
 
 def rows(runs):
@@ -51,6 +52,11 @@ def test_rates_of_known_errors_are_found() -> None:
     value, lo, hi = found["rate of the floor, over alpha", None]
     assert value == pytest.approx(1, abs=0.01)
     assert lo < value < hi
+
+
+def test_one_chain_has_no_rates() -> None:
+    found = rows([run(0.001, t, chains=1) for t in ("gossip", "triggered")])
+    assert np.isnan(found["rate of what triggering adds, over k", 0.001]).all()
 
 
 def test_windows_average_and_the_floor_is_the_second_half() -> None:

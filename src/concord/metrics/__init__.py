@@ -20,8 +20,6 @@ from concord.errors import ConcordError, nearest, short
 from concord.plugins import kinds, plugin
 
 COLUMNS = ("iteration", "agent", "metric", "value", "lo", "hi")
-REPLICATES = 200
-LEVEL = 0.95
 
 Row = tuple[int, str, str, float, float | None, float | None]
 
@@ -96,22 +94,3 @@ def _diverged(m: Measurement) -> Iterator[Row]:
     yield m.iterations, "network", "diverged", gone.size / at.size, None, None
     if gone.size:
         yield int(gone.min()), "network", "diverged_first", gone.min(), None, None
-
-
-def mean_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the mean over chains (first axis) and the ends of its 95 % normal interval.
-
-    One chain says nothing about the spread: the ends are then not a number.
-    """
-    mean = values.mean(axis=0)
-    if len(values) == 1:
-        return mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan)
-    spread = values.std(axis=0, ddof=1)
-    half = 1.959963984540054 * spread / np.sqrt(len(values))
-    return mean, mean - half, mean + half
-
-
-def percentile_interval(resampled: np.ndarray) -> tuple[float, float]:
-    """Return the ends of the central interval of resampled values."""
-    lo, hi = np.percentile(resampled, [50 * (1 - LEVEL), 50 * (1 + LEVEL)])
-    return float(lo), float(hi)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
-from concord.metrics import LEVEL, REPLICATES, Measurement, Row, mean_interval
+from concord.intervals import mean_interval, spread_interval
+from concord.metrics import Measurement, Row
 
 
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield accuracy_after_mean and accuracy_after_sd; the column iteration counts updates.
 
-    The mean has a normal interval, the standard deviation over chains a bootstrap interval. A
+    The mean has an interval, the standard deviation over chains a bootstrap interval. A
     chain's accuracy after u updates of an agent is the one at the first recorded iteration with at
     least u. Counts end where a chain has no more, so that every number is of all chains.
     """
@@ -29,19 +29,7 @@ def rows(m: Measurement) -> Iterator[Row]:
         first = [np.searchsorted(updates[c, :, column], counts) for c in range(chains)]
         values = np.stack([accuracy[c, first[c], column] for c in range(chains)])
         mean, lo, hi = mean_interval(values)
-        sd = values.std(axis=0, ddof=min(1, chains - 1))
-        low, high = _sd_interval(values, m)
+        sd, low, high = spread_interval(values, m.stream("accuracy_sd"))
         for row, count in enumerate(counts.tolist()):
             yield count, m.agents[column], "accuracy_after_mean", mean[row], lo[row], hi[row]
             yield count, m.agents[column], "accuracy_after_sd", sd[row], low[row], high[row]
-
-
-def _sd_interval(values: np.ndarray, m: Measurement) -> tuple[Sequence[Any], Sequence[Any]]:
-    chains, counts = values.shape
-    if chains == 1:
-        return [None] * counts, [None] * counts
-    chosen = m.stream("accuracy_sd").integers(0, chains, size=(REPLICATES, chains))
-    resampled = np.stack([values[pick].std(axis=0, ddof=1) for pick in chosen])
-    tail = 50 * (1 - LEVEL)
-    low, high = np.percentile(resampled, [tail, 100 - tail], axis=0)
-    return low, high

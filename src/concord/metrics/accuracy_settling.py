@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.metrics import REPLICATES, Measurement, Row, mean_interval, percentile_interval
+from concord.intervals import REPLICATES, mean_interval, percentile_interval
+from concord.metrics import Measurement, Row
 
 WITHIN = 0.005
 
@@ -14,7 +15,7 @@ WITHIN = 0.005
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield the network's accuracy over time, when it settles, and the agents' disagreement.
 
-    accuracy_network: mean over agents, then over chains with a normal interval. accuracy_settled:
+    accuracy_network: mean over agents, then over chains with an interval. accuracy_settled:
     the first recorded iteration from which on it stays within half a point of its last value.
     accuracy_apart: largest minus smallest agent's mean over chains, at the last iteration. The
     last two have bootstrap intervals over chains.

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.metrics import Measurement, Row, mean_interval
+from concord.intervals import mean_interval
+from concord.metrics import Measurement, Row
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield per agent the mean over chains, with a normal interval.
+    """Yield per agent the mean over chains, with an interval.
 
     activations: ticks at which the agent moved, and activation_rate, the part of all ticks.
     triggers: vectors the agent sent, and trigger_rate, the number per activation. Where a sampler

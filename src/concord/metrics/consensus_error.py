@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from concord.metrics import Measurement, Row, mean_interval
+from concord.intervals import mean_interval
+from concord.metrics import Measurement, Row
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield the mean over chains with a normal interval, at every recorded iteration."""
+    """Yield the mean over chains with an interval, at every recorded iteration."""
     mean, lo, hi = mean_interval(m.trace["consensus_error"])
     for row, k in enumerate(m.trace.draw):
         yield k, "network", "consensus_error", mean[row], lo[row], hi[row]

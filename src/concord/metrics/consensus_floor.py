@@ -7,13 +7,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.metrics import Measurement, Row, mean_interval
+from concord.intervals import mean_interval
+from concord.metrics import Measurement, Row
 
 WINDOWS = 20
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield consensus_window and consensus_floor, means over chains with normal intervals.
+    """Yield consensus_window and consensus_floor, means over chains with intervals.
 
     consensus_window: mean of sum_i |x_i - average|^2 / N over the recorded iterations of a window
     of equal width in log k, at the window's center; windows begin after 1 % of the iterations, when

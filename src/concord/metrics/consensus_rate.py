@@ -12,7 +12,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.metrics import REPLICATES, Measurement, Row, mean_interval, need, percentile_interval
+from concord.intervals import REPLICATES, mean_interval, percentile_interval
+from concord.metrics import Measurement, Row, need
 
 BINS = 24
 FITTED = 0.01
@@ -22,7 +23,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     """Yield consensus_binned over time and consensus_exponent, with the bound's exponent.
 
     consensus_binned: the mean of sum_i |x_i - average|^2 / N over the recorded iterations of a bin
-    of equal width in log k, and over chains with a normal interval. consensus_exponent: minus the
+    of equal width in log k, and over chains with an interval. consensus_exponent: minus the
     least-squares slope of its logarithm over log(k + 1), for bins beyond 1 % of the iterations,
     with a bootstrap interval over chains. consensus_exponent_bound and _ratio: delta_2 - 2 delta_1
     and delta_2 - delta_1.

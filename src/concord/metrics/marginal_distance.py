@@ -11,13 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from concord.grid import Grid
-from concord.metrics import (
-    REPLICATES,
-    Measurement,
-    Row,
-    mean_interval,
-    percentile_interval,
-)
+from concord.intervals import REPLICATES, mean_interval, percentile_interval
+from concord.metrics import Measurement, Row
 from concord.transport import kept, marginal_w1, reference
 
 WINDOWS = 24
@@ -28,7 +23,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     """Yield distances at the last iteration per agent, and of the network over time.
 
     w1_marginal_<d>: of parameter d, w1_marginal: mean over parameters; both of the draws of one
-    chain, mean over chains with a normal interval, and w1_marginal_min and _max the extremes.
+    chain, mean over chains with an interval, and w1_marginal_min and _max the extremes.
     w1_marginal_spread: largest minus smallest over a chain's agents, as a part of their mean.
     w1_marginal_pooled: of the draws of all chains together, with a bootstrap interval over chains.
     w1_marginal_floor: what as many independent exact draws as one chain records show.

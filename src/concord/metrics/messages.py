@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.metrics import Measurement, Row, mean_interval
+from concord.intervals import mean_interval
+from concord.metrics import Measurement, Row
 
 
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield what each agent has sent so far, and the whole network.
 
-    Where chains differ: mean over chains with a normal interval.
+    Where chains differ: mean over chains with an interval.
     """
     sent = m.trace["vectors_sent"]
     sent = (sent if sent.ndim == 3 else sent[None]).astype(float)

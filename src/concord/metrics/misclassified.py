@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.metrics import REPLICATES, Measurement, Row, percentile_interval
+from concord.intervals import REPLICATES, percentile_interval
+from concord.metrics import Measurement, Row
 
 
 def rows(m: Measurement) -> Iterator[Row]:

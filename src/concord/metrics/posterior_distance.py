@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.metrics import Measurement, Row, mean_interval
+from concord.intervals import mean_interval
+from concord.metrics import Measurement, Row
 from concord.transport import distances, kept, reference, thinned
 
 DRAWS = 1500
@@ -18,7 +19,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     """Yield posterior_w1 and posterior_w2 per agent, and their floors.
 
     A chain's draws beyond burn-in, evenly thinned to at most 1500, against as many exact ones,
-    which all agents of the chain share: mean over chains with a normal interval. The floor is the
+    which all agents of the chain share: mean over chains with an interval. The floor is the
     same distance between two independent exact samples. With 1500 draws a chain and agent costs
     about 0.6 s for both orders.
     """

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from concord.grid import Grid
-from concord.metrics import Measurement, Row, mean_interval
+from concord.intervals import mean_interval
+from concord.metrics import Measurement, Row
 from concord.transport import kept, reference
 
 
@@ -15,7 +16,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     """Yield shares and visits of the modes, which the sign of the second parameter tells apart.
 
     modes_share: part of an agent's draws beyond burn-in whose second parameter is negative, mean
-    over chains with a normal interval. modes_share_exact: its exact probability.
+    over chains with an interval. modes_share_exact: its exact probability.
     modes_visited: part of the chains in which the agent was in both. modes_crossings: mean number
     of changes between two recorded draws of a chain. mode_<sign>_<d>: where the exact density is
     highest on either side.

@@ -7,7 +7,7 @@ ending in the set's name, and numbers of labels or of bins where they are meant:
 ``accuracy_<set>``
     fraction of images classified right, with Wilson's interval;
 ``confidence_mean_<set>``, ``confidence_sd_<set>``
-    over images, with normal intervals;
+    over images, with intervals;
 ``confidence_density_<set>_<bin>``
     the density of confidence in ``BINS`` equal bins of [0, 1];
 ``confusion_<set>_<true>_<predicted>``
@@ -23,15 +23,16 @@ Intervals tell how far the images decide the number; the run is one, and chains 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from concord.errors import ConcordError
+from concord.intervals import mean_interval, quantile, wilson
 from concord.metrics import Measurement, Row
 
 BINS = 40
-_Z = 1.959963984540054
 
 
 def rows(m: Measurement) -> Iterator[Row]:
@@ -63,16 +64,19 @@ def _of_set(
     """Yield metrics of probabilities (chains, images, classes) for images with these labels."""
     classes = chances.shape[-1]
     predicted, confidence = chances.argmax(axis=-1), chances.max(axis=-1)
+    # Where weights are not finite nothing is predicted, and nothing is right.
+    predicted = np.where(np.isnan(confidence), classes, predicted)
     right = predicted == labels
     yield f"accuracy_{name}", right.mean(), *wilson(right.mean(), right.size)
-    yield f"confidence_mean_{name}", *_mean(confidence)
+    mean, lo, hi = mean_interval(confidence.ravel())
+    yield f"confidence_mean_{name}", float(mean), float(lo), float(hi)
     yield f"confidence_sd_{name}", *_sd(confidence)
     counts, _ = np.histogram(confidence, bins=BINS, range=(0, 1))
     for number, share in enumerate(counts / counts.sum() * BINS if counts.any() else counts):
         yield f"confidence_density_{name}_{number}", share, None, None
     for true in range(classes):
         mine = labels == true
-        found = np.bincount(predicted[:, mine].ravel(), minlength=classes)
+        found = np.bincount(predicted[:, mine].ravel(), minlength=classes + 1)
         average = chances[:, mine].mean(axis=(0, 1)) if mine.any() else np.full(classes, np.nan)
         for label in range(classes):
             yield f"confusion_{name}_{true}_{label}", found[label] / len(chances), None, None
@@ -90,22 +94,10 @@ def _examples(
     for image, row in examples.items():
         label = average[row].argmax()
         yield f"example_true_{name}_{image}", labels[row]
-        yield f"example_predicted_{name}_{image}", label
+        known = np.isfinite(average[row, label])
+        yield f"example_predicted_{name}_{image}", label if known else np.nan
         yield f"example_probability_{name}_{image}", average[row, label]
         yield f"example_sd_{name}_{image}", spread[row, label]
-
-
-def wilson(share: float, count: int) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of a probability, from the share of ``count`` successes."""
-    center = (share + _Z**2 / (2 * count)) / (1 + _Z**2 / count)
-    half = _Z * np.sqrt(share * (1 - share) / count + (_Z / (2 * count)) ** 2)
-    half /= 1 + _Z**2 / count
-    return float(center - half), float(center + half)
-
-
-def _mean(values: np.ndarray) -> tuple[float, float, float]:
-    half = _Z * values.std() / np.sqrt(values.size)
-    return values.mean(), values.mean() - half, values.mean() + half
 
 
 def _sd(values: np.ndarray) -> tuple[float, float, float]:
@@ -114,5 +106,5 @@ def _sd(values: np.ndarray) -> tuple[float, float, float]:
     if not sd > 0:
         return sd, sd, sd
     fourth = ((values - values.mean()) ** 4).mean()
-    half = _Z * np.sqrt(max(fourth - sd**4, 0) / (4 * sd**2 * values.size))
+    half = quantile(math.inf) * np.sqrt(max(fourth - sd**4, 0) / (4 * sd**2 * values.size))
     return sd, sd - half, sd + half

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from concord.errors import ConcordError
-from concord.metrics import Measurement, Row, mean_interval
+from concord.intervals import mean_interval
+from concord.metrics import Measurement, Row
 from concord.transport import distances, kept, reference, thinned
 
 REGULARIZATION = 0.1
@@ -32,7 +33,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     """Yield both distances per data set and agent, their means over data sets, and their floors.
 
     The chains that share a data set are pooled, beyond burn-in and evenly thinned to 1500 draws in
-    all. sinkhorn and w1_pooled: mean over data sets with a normal interval; without an interval
+    all. sinkhorn and w1_pooled: mean over data sets with an interval; without an interval
     where there is one. <name>_set_<d>: data set d alone. <name>_floor: two exact samples. Runs of a
     problem with several data sets share the exact draws.
     """

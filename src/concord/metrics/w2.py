@@ -9,7 +9,8 @@ import numpy as np
 from concord import exact
 from concord.errors import ConcordError
 from concord.gaussian import bootstrap_w2, w2, w2_floor
-from concord.metrics import LEVEL, REPLICATES, Measurement, Row, need
+from concord.intervals import LEVEL, REPLICATES
+from concord.metrics import Measurement, Row, need
 
 
 def rows(m: Measurement) -> Iterator[Row]:

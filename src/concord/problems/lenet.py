@@ -349,9 +349,14 @@ class Classifier:
         return self._predict(x, list(self.tests))
 
     def accuracy(self, x: np.ndarray) -> np.ndarray:
-        """Return the fraction of the first test set's images classified right, (chains, agents)."""
+        """Return the fraction of the first test set's images classified right, (chains, agents).
+
+        Weights that are not finite predict nothing, and get nothing right.
+        """
         name, images = next(iter(self.tests.items()))
-        return (self._predict(x, [name]).argmax(axis=-1) == images.labels).mean(axis=-1)
+        chances = self._predict(x, [name])
+        right = (chances.argmax(axis=-1) == images.labels) & ~np.isnan(chances).any(axis=-1)
+        return right.mean(axis=-1)
 
     def _predict(self, x: np.ndarray, names: Sequence[str]) -> np.ndarray:
         torch = _torch()

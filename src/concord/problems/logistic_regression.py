@@ -323,7 +323,8 @@ class LogisticRegression:
     def misclassified(self, x: np.ndarray) -> np.ndarray:
         """Return how many points of all agents each x_i classifies wrongly, (chains, agents).
 
-        A point is given label 1 where P(y = 1 | x_i) >= 1/2, that is x_i^T X >= 0.
+        A point is given label 1 where P(y = 1 | x_i) >= 1/2, that is x_i^T X >= 0. An x_i that is
+        not finite gets those points wrong whose probability is not a number.
         """
         features, labels = self.data.pooled()
         wanted, transposed = labels > 0.5, features.T
@@ -332,7 +333,8 @@ class LogisticRegression:
         block = max(1, 100_000 // (len(labels) * x.shape[1]))
         for start in range(0, len(x), block):
             chosen = slice(start, start + block)
-            wrong[chosen] = ((x[chosen] @ transposed >= 0) != wanted).sum(axis=-1)
+            scores = x[chosen] @ transposed
+            wrong[chosen] = (~np.where(wanted, scores >= 0, scores < 0)).sum(axis=-1)
         return wrong
 
     def accuracy(self, x: np.ndarray) -> np.ndarray:
@@ -343,4 +345,5 @@ class LogisticRegression:
         if self.test is None:
             return 1 - self.misclassified(x) / self.counts.sum()
         features, labels = self.test
-        return ((x @ features.T >= 0) == (labels > 0.5)).mean(axis=-1)
+        scores = x @ features.T
+        return np.where(labels > 0.5, scores >= 0, scores < 0).mean(axis=-1)

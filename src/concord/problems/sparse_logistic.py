@@ -232,7 +232,8 @@ class SparseLogistic:
     def accuracy(self, x: np.ndarray) -> np.ndarray:
         """Return the fraction of its chain's test rows that each x_i classifies right.
 
-        x: (chains, some agents, dim). A row is given label 1 where P(y = 1 | x_i) >= 1/2.
+        x: (chains, some agents, dim). A row is given label 1 where P(y = 1 | x_i) >= 1/2; an x_i
+        that is not finite gets those rows wrong whose probability is not a number.
         """
         chains = len(x)
         tests = self.splits(chains).tests
@@ -240,9 +241,9 @@ class SparseLogistic:
             self._test_features[chains] = [self.features[rows] for rows in tests]
         right = np.empty(x.shape[:2])
         for chain, features in enumerate(self._test_features[chains]):
-            positive = features @ np.ascontiguousarray(x[chain].T) >= 0
+            scores = features @ np.ascontiguousarray(x[chain].T)
             truth = self.labels[tests[chain]] > 0.5
-            right[chain] = (positive == truth[:, None]).mean(axis=0)
+            right[chain] = np.where(truth[:, None], scores >= 0, scores < 0).mean(axis=0)
         return right
 
 

@@ -21,6 +21,7 @@ import numpy as np
 from concord.errors import ConcordError
 from concord.figures import data
 from concord.figures.data import Measured, Series
+from concord.intervals import quantile
 from concord.parameters import param
 from concord.tables import Table
 
@@ -48,21 +49,20 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     """
     rng = np.random.default_rng(0)  # redrawn means only: the table is the same every time
     rows: list[list[object]] = []
-    steps, floors = [], []
+    steps, without = [], []
     for step in data.distinct(runs, params.over):
         plain, triggered = (
             _one(runs, {params.over: step, params.pair: value})
             for value in (params.plain, params.triggered)
         )
-        floor = data.series(plain, "consensus_floor", "network", KIND, "consensus_floor")
         steps.append(float(step))
-        floors.append(floor)
-        rows.append(["floor without triggering", step, *_ends(floor)])
-        with_trigger = data.series(triggered, "consensus_floor", "network", KIND, "consensus_floor")
+        without.append(plain)
+        rows.append(["floor without triggering", step, *_ends(_series(plain, "consensus_floor"))])
+        with_trigger = _series(triggered, "consensus_floor")
         rows.append(["the same with triggering", step, *_ends(with_trigger)])
         rows.append(["rate of what triggering adds, over k", step, *_decay(plain, triggered, rng)])
     if len(steps) > 1:
-        rows.append(["rate of the floor, over alpha", None, *_rate(steps, floors, rng)])
+        rows.append(["rate of the floor, over alpha", None, *_rate(steps, without, rng)])
     return Table(["quantity", "alpha", "value", "lo", "hi"], rows)
 
 
@@ -70,35 +70,38 @@ def _one(runs: Sequence[Measured], wanted: dict[str, object]) -> Measured:
     return data.only(data.select(runs, wanted, KIND), f"the run with {wanted}", KIND)
 
 
+def _series(run: Measured, metric: str) -> Series:
+    return data.series(run, metric, "network", KIND, "consensus_floor")
+
+
 def _ends(series: Series) -> list[float]:
     return [float(values[-1]) for values in (series.value, series.lo, series.hi)]
 
 
-def _redrawn(series: Series, rng: np.random.Generator) -> np.ndarray:
-    """Return the means, then REPLICATES rows of them redrawn from their normal intervals."""
-    error = (series.hi - series.lo) / (2 * 1.959963984540054)
-    noise = rng.standard_normal((REPLICATES, len(error))) * error
+def _redrawn(run: Measured, metric: str, rng: np.random.Generator) -> np.ndarray:
+    """Return a metric's means, then REPLICATES rows of them redrawn as their intervals say."""
+    series, chains = _series(run, metric), run.run["chains"]
+    error = (series.hi - series.lo) / (2 * quantile(chains))
+    noise = rng.standard_t(max(chains - 1, 1), (REPLICATES, len(error))) * error
     return np.concatenate([series.value[None], series.value + noise])
 
 
 def _decay(plain: Measured, triggered: Measured, rng: np.random.Generator) -> list[float]:
-    with_, without = (
-        data.series(run, "consensus_window", "network", KIND, "consensus_floor")
-        for run in (triggered, plain)
-    )
+    with_, without = (_series(run, "consensus_window") for run in (triggered, plain))
     if len(with_.iteration) != len(without.iteration):
         raise ConcordError(
             f"table {KIND}: {triggered.name} and {plain.name} were recorded at other iterations; "
             "give them the same record"
         )
-    added = _redrawn(with_, rng) - _redrawn(without, rng)
+    added = _redrawn(triggered, "consensus_window", rng)
+    added -= _redrawn(plain, "consensus_window", rng)
     return _slope(np.log(with_.iteration + 1), added, -1.0)
 
 
 def _rate(
-    steps: Sequence[float], floors: Sequence[Series], rng: np.random.Generator
+    steps: Sequence[float], runs: Sequence[Measured], rng: np.random.Generator
 ) -> list[float]:
-    values = np.concatenate([_redrawn(floor, rng) for floor in floors], axis=1)
+    values = np.concatenate([_redrawn(run, "consensus_floor", rng) for run in runs], axis=1)
     return _slope(np.log(steps), values, 1.0)
 
 
