@@ -59,6 +59,7 @@ HALF = ("order", {"lower": A, "higher": B, "factor": 0.5})
 RISING = ("trend", {"quantity": A, "axis": "eta", "direction": "rising"})
 FALLING = ("trend", {"quantity": A, "axis": "eta", "direction": "falling"})
 SLACK = ("trend", {"quantity": A, "axis": "eta", "direction": "rising", "slack": 0.2})
+PAIRED = ("trend", {"quantity": A, "axis": "eta", "direction": "falling", "paired": True})
 ROOT = ("rate", {"quantity": A, "against": "eta", "at_least": 0.4, "at_most": 0.6})
 DECAY = ("rate", {"quantity": A_ALL, "against": "iteration", "at_most": -0.9})
 BOUND = ("bound", {"quantity": A_ALL, "bound": B_ALL})
@@ -73,6 +74,19 @@ SOONER = ("sooner", {"first": A_ALL, "later": B_ALL, "threshold": 1.0})
 def ends(*numbers: tuple[float, ...], metric: str = "w2_exact") -> list[Measured]:
     """Return runs of experiment a over the axis eta = 1, 4, 16, ... with one number each."""
     return [at_end("a", *number, metric=metric, eta=4**i) for i, number in enumerate(numbers)]
+
+
+def by_data_set(*values: tuple[float, ...]) -> list[Measured]:
+    """Return runs of experiment a over eta = 1, 4, ..., each with a number for every data set."""
+    return [
+        run(
+            "a",
+            (10, 0, "w2_exact", np.mean(sets), -INF, INF),
+            *((10, 0, f"w2_exact_set_{d}", value) for d, value in enumerate(sets)),
+            eta=4**i,
+        )
+        for i, sets in enumerate(values)
+    ]
 
 
 CASES = [
@@ -105,6 +119,11 @@ CASES = [
     (SLACK, ends((1.0,), (1.0,), (0.9,)), HOLDS),
     (SLACK, ends((1.0,), (1.0,), (0.7,)), FAILS),
     (SLACK, ends((1.0,), (1.0,), (0.8, 0.6, 1.0)), INCONCLUSIVE),
+    (PAIRED, by_data_set((9.0, 5.0, 1.0), (7.9, 4.0, 0.1), (7.0, 2.9, -1.0)), HOLDS),
+    (PAIRED, by_data_set((9.0, 5.0, 1.0), (7.9, 4.0, 0.1), (9.0, 4.9, 1.0)), FAILS),
+    (PAIRED, by_data_set((9.0, 5.0, 1.0), (7.9, 4.0, 0.1), (1.0, 5.9, 1.0)), INCONCLUSIVE),
+    (PAIRED, by_data_set((9.0,), (7.9,)), NOT_RUN),
+    (PAIRED, by_data_set((9.0, 5.0), (7.9, 4.0, 0.1)), NOT_RUN),
     (ROOT, ends((1.0,), (2.0,), (4.0,)), HOLDS),
     (ROOT, ends((1.0,), (4.0,), (16.0,)), FAILS),
     (ROOT, ends((1.0, 0.5, 2.0), (2.0,), (4.0,)), INCONCLUSIVE),
@@ -149,6 +168,25 @@ CASES = [
 @pytest.mark.parametrize(("check", "runs", "verdict"), CASES)
 def test_verdict(check, runs, verdict):
     assert judge(*check, *runs).verdict == verdict
+
+
+def test_pairs_hold_together_and_say_their_differences():
+    """Two pairs, differences -1 +- sd 0.1 and 2 +- 0.2 over three data sets: t at 1 - 0.025/2."""
+    first, second, third = (9.0, 5.0, 1.0), (8.1, 4.0, -0.1), (9.9, 6.0, 2.1)
+    ours = judge(*PAIRED, *by_data_set(first, second, third)).ours
+    half = t.ppf(1 - 0.025 / 2, 2) / math.sqrt(3)
+    one = f"eta 1 to 4: -1 [{-1 - 0.1 * half:.4g}, {-1 + 0.1 * half:.4g}]"
+    two = f"eta 4 to 16: 2 [{2 - 0.2 * half:.4g}, {2 + 0.2 * half:.4g}]"
+    assert ours == f"{one}, {two}"
+
+
+def test_pairs_out_of_order_within_the_slack_are_in_order():
+    runs = by_data_set((9.0, 5.0, 1.0), (9.1, 5.1, 1.1))
+    check = ("trend", {**PAIRED[1], "slack": 0.2})
+    assert judge(*PAIRED, *runs).verdict == FAILS
+    assert judge(*check, *runs).verdict == HOLDS
+    rising = ("trend", {**PAIRED[1], "direction": "rising", "slack": 0.2})
+    assert judge(*rising, *runs[::-1]).verdict == HOLDS
 
 
 def test_every_kind_is_made_to_say_everything():

@@ -24,6 +24,7 @@ finds it) says so under ``seeds``, and is inconclusive.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,8 +34,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from concord.errors import ConcordError, nearest, short
-from concord.figures.data import Measured, lookup
-from concord.intervals import quantile
+from concord.figures.data import Measured, lookup, paired
+from concord.intervals import mean_interval, quantile
 from concord.parameters import build, param
 
 if TYPE_CHECKING:
@@ -320,13 +321,16 @@ class Trend:
     """The quantity rises or falls along an axis of the sweep, one number per label.
 
     Holds if every neighboring pair is surely in order; does not hold if one surely is not. Equal
-    numbers are out of order, unless they are within the slack.
+    numbers are out of order, unless they are within the slack. Runs on the same data sets differ by
+    less than their means over data sets tell: paired, the differences of ``<metric>_set_<d>``
+    decide, with Student's intervals over the data sets d.
     """
 
     quantity: Quantity = param("our numbers, one per label of the axis")
     axis: str = param("axis of the sweep, with numeric labels")
     direction: str = param("rising or falling", choices=("rising", "falling"))
     slack: float = param("a pair counts as in order up to this much", default=0.0, minimum=0)
+    paired: bool = param("pairs are compared data set by data set", default=False)
 
     def judge(self, source: Source) -> Judgement:
         """Return the verdict."""
@@ -335,6 +339,8 @@ class Trend:
         if len(set(x)) < max(2, len(x)):
             raise Missing(f"a trend needs one number for each of several values of {self.axis}")
         order = np.argsort(x)
+        if self.paired:
+            return self._of_pairs(ours, x, order)
         text = _list([f"{self.axis} {x[i]:g}: {ours.pick(i)}" for i in order])
         if self.direction == "falling":
             order = order[::-1]
@@ -342,6 +348,23 @@ class Trend:
         sure = (hi[:-1] < lo[1:] + self.slack).all()
         refuted = (lo[:-1] >= hi[1:] + self.slack).any()
         return Judgement(_decide(sure, refuted), text)
+
+    def _of_pairs(self, ours: Numbers, x: np.ndarray, order: np.ndarray) -> Judgement:
+        found, texts = [], []
+        for i, j in itertools.pairwise(order):
+            try:
+                each = paired(
+                    ours.run[i], ours.run[j], self.quantity.metric, ours.agent[i], "a paired trend"
+                )
+            except ConcordError as error:
+                raise Missing(str(error)) from None
+            means = mean_interval(self.quantity.scale * each, len(x) - 1)
+            mean, lo, hi = (float(end) for end in means)
+            found.append((lo, hi) if self.direction == "rising" else (-hi, -lo))
+            texts.append(f"{self.axis} {x[i]:g} to {x[j]:g}: {show(mean, lo, hi)}")
+        lo, hi = np.array(found).T
+        sure, refuted = (lo > -self.slack).all(), (hi <= -self.slack).any()
+        return Judgement(_decide(sure, refuted), _list(texts))
 
 
 @dataclass(frozen=True)

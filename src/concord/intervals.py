@@ -29,15 +29,18 @@ def quantile(count: float, numbers: int = 1) -> float:
     return float(stdtrit(count - 1, 1 - (1 - LEVEL) / (2 * numbers)))
 
 
-def mean_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def mean_interval(
+    values: np.ndarray, numbers: int = 1
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the mean over chains (first axis) and the ends of its interval.
 
-    One chain says nothing about the spread: the ends are then not a number.
+    The interval is one of ``numbers`` that hold together. One chain says nothing about the spread:
+    the ends are then not a number.
     """
     mean = values.mean(axis=0)
     if len(values) == 1:
         return mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan)
-    half = quantile(len(values)) * values.std(axis=0, ddof=1) / np.sqrt(len(values))
+    half = quantile(len(values), numbers) * values.std(axis=0, ddof=1) / np.sqrt(len(values))
     return mean, mean - half, mean + half
 
 

@@ -1,6 +1,6 @@
 """What a figure is drawn from: resolved runs and their metric tables, and how rows are selected.
 
-Nothing is computed here: a figure shows numbers that stand in a ``metrics.csv``.
+Nothing is estimated here: a figure shows numbers that stand in a ``metrics.csv``.
 """
 
 from __future__ import annotations
@@ -58,6 +58,29 @@ class Series:
         """The rows before ``iteration`` whose value is finite."""
         keep = (self.iteration < iteration) & np.isfinite(self.value)
         return Series(self.iteration[keep], self.value[keep], self.lo[keep], self.hi[keep])
+
+
+def paired(
+    first: Measured, second: Measured, metric: str, agent: int | str, where: str
+) -> np.ndarray:
+    """Return the differences, second minus first, of ``<metric>_set_<d>``, for every data set d.
+
+    Raises
+    ------
+    ConcordError
+        If the runs have fewer than two data sets, or different ones; it begins with ``where``.
+    """
+    values = []
+    for run in (first, second):
+        table = run.metrics
+        mine = table["metric"].str.startswith(f"{metric}_set_") & (table["agent"] == str(agent))
+        values.append(table[mine].set_index("metric")["value"])
+    if set(values[0].index) != set(values[1].index) or len(values[0]) < 2:
+        raise ConcordError(
+            f"{where}: {first.name} and {second.name} do not have {metric!r} of the same two or "
+            f"more replicates ({len(values[0])} and {len(values[1])}); measure it for both"
+        )
+    return (values[1] - values[0]).to_numpy(float)
 
 
 @dataclass(frozen=True)

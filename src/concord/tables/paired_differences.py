@@ -19,7 +19,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from concord.errors import ConcordError
 from concord.figures import data
 from concord.figures.data import Measured
 from concord.parameters import param
@@ -52,10 +51,12 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
         for (a, first), (b, second) in itertools.combinations(
             data.split(group, params.networks, KIND), 2
         ):
-            differences = _differences(
+            differences = data.paired(
                 data.only(first, f"{params.networks} = {a}", KIND),
                 data.only(second, f"{params.networks} = {b}", KIND),
-                params,
+                params.metric,
+                params.agent,
+                f"table {KIND}",
             )
             head = [params.metric, *([value] if params.by else []), a, b]
             lines.append([*head, *_tests(differences)])
@@ -63,24 +64,6 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     pair = [f"{params.networks} (first)", f"{params.networks} (second)"]
     tests = ["difference", "lo", "hi", "negative", "replicates", "p (t test)", "p (sign test)"]
     return Table(["metric", *by, *pair, *tests], lines)
-
-
-def _differences(first: Measured, second: Measured, params: Params) -> np.ndarray:
-    tables = []
-    for run in (first, second):
-        table = run.metrics
-        mine = table[
-            table["metric"].str.startswith(f"{params.metric}_set_")
-            & (table["agent"] == str(params.agent))
-        ]
-        tables.append(mine.set_index("metric")["value"])
-    if set(tables[0].index) != set(tables[1].index) or len(tables[0]) < 2:
-        raise ConcordError(
-            f"table {KIND}: {first.name} and {second.name} do not have {params.metric!r} of the "
-            f"same two or more replicates ({len(tables[0])} and {len(tables[1])}); "
-            "measure it for both"
-        )
-    return (tables[1] - tables[0]).to_numpy(float)
 
 
 def _tests(differences: np.ndarray) -> list[float | int]:
