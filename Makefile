@@ -4,6 +4,8 @@ CORES ?= all
 PYTEST_ARGS ?=
 
 BIN := .venv/bin
+# A file of tests stays in one process, since its tests share what takes long to set up.
+PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 8 --dist loadfile
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 # Written last and named after the lock's checksum: it is missing after an interrupted set-up and
 # whenever the lock has changed.
@@ -15,15 +17,15 @@ READY := .venv/ready-$(firstword $(shell cksum < envs/requirements.lock))
 help: ## list the targets
 	@echo "Concord: reproduce and compare decentralized Bayesian samplers"
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
-	@echo "Settings: CORES=4 (default: all), PYTEST_ARGS='-k topology', PYTHON=python3.12 (makes .venv)"
+	@echo "Settings: CORES=4 (default: all), PYTEST_ARGS='-k topology' ('-n 0': in one process), PYTHON=python3.12 (makes .venv)"
 
 setup: $(READY) ## create .venv from envs/requirements.lock (every other target does it too)
 
 reproduce: $(READY) ## every figure and table that needs no download, into results/
 	$(BIN)/snakemake --cores $(CORES)
 
-test: $(READY) ## the whole test suite
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+test: $(READY) ## the whole test suite, on all cores
+	$(PYTEST) $(PYTEST_ARGS)
 
 report: reproduce ## results/report.html: the ledger and whatever has been made, in one file
 	$(BIN)/snakemake --cores $(CORES) ledger made
@@ -36,7 +38,7 @@ seeds: $(READY) ## the ledger of five master seeds, and the verdicts they contra
 	$(BIN)/python -m concord seeds results/seeds/*/claims.csv
 
 reliability: $(READY) ## many more faults, inputs and laws than `make test` tries: results/reliability.md
-	$(BIN)/python -m pytest tests/faults tests/fuzz tests/calibration --effort 10 $(PYTEST_ARGS)
+	$(PYTEST) tests/faults tests/fuzz tests/calibration --effort 10 $(PYTEST_ARGS)
 
 bench: $(READY) ## time the samplers: results/bench.csv
 	@mkdir -p results

@@ -40,7 +40,7 @@ class Record:
         self.folder.mkdir(parents=True, exist_ok=True)
         for suite, rows in self.rows.items():
             with open(self.folder / f"{suite}.csv", "w", newline="") as file:
-                csv.writer(file).writerows([COLUMNS, *rows])
+                csv.writer(file).writerows([COLUMNS, *sorted(rows)])
         sections = []
         for path in sorted(self.folder.glob("*.csv")):
             with open(path, newline="") as file:

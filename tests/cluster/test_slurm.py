@@ -30,8 +30,8 @@ from slurm import (
 
 from workflow.smoke_project import FIGURES, PARTS, ROOT, Project
 
-# On one process: there can be but one SLURM on a machine.
-pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("slurm")]
+# Its tests stay in this file, and a file in one process: there can be but one SLURM on a machine.
+pytestmark = pytest.mark.cluster
 
 # Each job costs SLURM a Snakemake more than it costs a laptop, so it is not all papers: the runs,
 # figures and tables of one; of another the runs that are at hand without a download, and verdicts.
