@@ -618,9 +618,10 @@ def judge(check: Any, source: Source) -> Judgement:
 
 def over_seeds(found: Judgement, others: str | None) -> Judgement:
     """Return the judgement, inconclusive where another master seed gives another."""
-    if others is None or found.verdict not in (HOLDS, FAILS):
+    if others is None or found.verdict == NOT_RUN:
         return found
-    return Judgement(INCONCLUSIVE, f"{found.ours} ({found.verdict} here; {others})")
+    here = "" if found.verdict == INCONCLUSIVE else f"{found.verdict} here; "
+    return Judgement(INCONCLUSIVE, f"{found.ours} ({here}{others})")
 
 
 def known(verdict: str, where: str) -> str:

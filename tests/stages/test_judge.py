@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from concord import metrics, seals, streams, topology
+from concord import claims, metrics, seals, streams, topology
 from concord.assemble import Parts, assemble, build_problem
 from concord.errors import ConcordError
 from concord.experiment import Paper, load_config
@@ -200,6 +200,13 @@ def test_what_another_seed_contradicts_is_inconclusive(made, tmp_path):
     (row,) = judge.verdicts(changed, results)
     assert (row["verdict"], row["alone"], row["seed"]) == ("inconclusive", "holds", "1")
     assert "holds here; it does not hold with seed 3" in row["ours"]
+
+
+def test_what_other_seeds_say_is_told_where_this_one_is_inconclusive():
+    open_here = claims.over_seeds(claims.Judgement("inconclusive", "5 [4, 6]"), "it holds with 3")
+    assert open_here == claims.Judgement("inconclusive", "5 [4, 6] (it holds with 3)")
+    missing = claims.Judgement("not run", "no file")
+    assert claims.over_seeds(missing, "it holds with 3") == missing
 
 
 def test_seeds_lists_contradictions(tmp_path):
