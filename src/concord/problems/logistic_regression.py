@@ -334,7 +334,7 @@ class LogisticRegression:
         for start in range(0, len(x), block):
             chosen = slice(start, start + block)
             scores = x[chosen] @ transposed
-            wrong[chosen] = (~np.where(wanted, scores >= 0, scores < 0)).sum(axis=-1)
+            wrong[chosen] = (((scores >= 0) != wanted) | np.isnan(scores)).sum(axis=-1)
         return wrong
 
     def accuracy(self, x: np.ndarray) -> np.ndarray:
@@ -346,4 +346,4 @@ class LogisticRegression:
             return 1 - self.misclassified(x) / self.counts.sum()
         features, labels = self.test
         scores = x @ features.T
-        return np.where(labels > 0.5, scores >= 0, scores < 0).mean(axis=-1)
+        return (((scores >= 0) == (labels > 0.5)) & ~np.isnan(scores)).mean(axis=-1)

@@ -243,7 +243,8 @@ class SparseLogistic:
         for chain, features in enumerate(self._test_features[chains]):
             scores = features @ np.ascontiguousarray(x[chain].T)
             truth = self.labels[tests[chain]] > 0.5
-            right[chain] = np.where(truth[:, None], scores >= 0, scores < 0).mean(axis=0)
+            correct = ((scores >= 0) == truth[:, None]) & ~np.isnan(scores)
+            right[chain] = correct.mean(axis=0)
         return right
 
 
