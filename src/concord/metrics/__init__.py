@@ -11,7 +11,7 @@ import csv
 import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,21 @@ from concord.plugins import kinds, plugin
 
 COLUMNS = ("iteration", "agent", "metric", "value", "lo", "hi")
 
-Row = tuple[int, str, str, float, float | None, float | None]
+
+class Row(NamedTuple):
+    """A number: of which iteration, agent and metric, its interval, and whether chance enters it.
+
+    Without an interval nothing is known of how far chance moves a number, unless ``chance`` says
+    that none enters it.
+    """
+
+    iteration: int
+    agent: str
+    metric: str
+    value: float
+    lo: float | None = None
+    hi: float | None = None
+    chance: bool = True
 
 
 @dataclass(frozen=True)
@@ -80,7 +94,7 @@ def to_csv(rows: Sequence[Row]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    for iteration, agent, metric, *numbers in rows:
+    for iteration, agent, metric, *numbers in (row[:6] for row in rows):
         writer.writerow(
             [int(iteration), agent, metric, *("" if n is None else repr(float(n)) for n in numbers)]
         )
@@ -91,6 +105,6 @@ def _diverged(m: Measurement) -> Iterator[Row]:
     """Fraction of chains that left the finite range, and the first iteration at which one did."""
     at = m.trace["diverged_at"]
     gone = at[at >= 0]
-    yield m.iterations, "network", "diverged", gone.size / at.size, None, None
+    yield Row(m.iterations, "network", "diverged", gone.size / at.size)
     if gone.size:
-        yield int(gone.min()), "network", "diverged_first", gone.min(), None, None
+        yield Row(int(gone.min()), "network", "diverged_first", gone.min())

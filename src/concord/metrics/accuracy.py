@@ -19,5 +19,5 @@ def rows(m: Measurement) -> Iterator[Row]:
     for column, agent in enumerate(m.agents):
         for row, k in enumerate(m.trace.draw):
             at = row, column
-            yield k, agent, "accuracy_mean", mean[at], lo[at], hi[at]
-            yield k, agent, "accuracy_sd", sd[at], sd_lo[at], sd_hi[at]
+            yield Row(k, agent, "accuracy_mean", mean[at], lo[at], hi[at])
+            yield Row(k, agent, "accuracy_sd", sd[at], sd_lo[at], sd_hi[at])

@@ -31,5 +31,5 @@ def rows(m: Measurement) -> Iterator[Row]:
         mean, lo, hi = mean_interval(values)
         sd, low, high = spread_interval(values, m.stream("accuracy_sd"))
         for row, count in enumerate(counts.tolist()):
-            yield count, m.agents[column], "accuracy_after_mean", mean[row], lo[row], hi[row]
-            yield count, m.agents[column], "accuracy_after_sd", sd[row], low[row], high[row]
+            yield Row(count, m.agents[column], "accuracy_after_mean", mean[row], lo[row], hi[row])
+            yield Row(count, m.agents[column], "accuracy_after_sd", sd[row], low[row], high[row])

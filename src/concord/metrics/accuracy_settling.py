@@ -24,17 +24,17 @@ def rows(m: Measurement) -> Iterator[Row]:
     network = values.mean(axis=2)
     mean, lo, hi = mean_interval(network)
     for row, k in enumerate(draws):
-        yield k, "network", "accuracy_network", mean[row], lo[row], hi[row]
+        yield Row(k, "network", "accuracy_network", mean[row], lo[row], hi[row])
     chains = len(values)
     chosen = m.stream("accuracy_settling").integers(0, chains, size=(REPLICATES, chains))
     last = int(draws[-1])
     settled = np.array([_settled(draws, network[pick].mean(axis=0)) for pick in chosen])
     value = _settled(draws, mean)
-    yield last, "network", "accuracy_settled", value, *percentile_interval(settled)
+    yield Row(last, "network", "accuracy_settled", value, *percentile_interval(settled))
     ends = values[:, -1]
     apart = np.array([np.ptp(ends[pick].mean(axis=0)) for pick in chosen])
     value = float(np.ptp(ends.mean(axis=0)))
-    yield last, "network", "accuracy_apart", value, *percentile_interval(apart)
+    yield Row(last, "network", "accuracy_apart", value, *percentile_interval(apart))
 
 
 def _settled(draws: np.ndarray, curve: np.ndarray) -> float:

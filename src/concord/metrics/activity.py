@@ -34,4 +34,4 @@ def rows(m: Measurement) -> Iterator[Row]:
         varies = len(each) > 1 and bool(each.std(axis=0).any())
         for column, agent in enumerate(m.agents):
             ends = (lo[column], hi[column]) if varies else (None, None)
-            yield steps, agent, name, mean[column], *ends
+            yield Row(steps, agent, name, mean[column], *ends)

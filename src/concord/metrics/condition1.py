@@ -19,5 +19,5 @@ def rows(m: Measurement) -> Iterator[Row]:
     )
     for condition in conditions:
         name = f"condition1.{condition.name}"
-        yield m.iterations, "network", f"{name}.value", condition.value, None, None
-        yield m.iterations, "network", name, float(condition.holds), None, None
+        yield Row(m.iterations, "network", f"{name}.value", condition.value, chance=False)
+        yield Row(m.iterations, "network", name, float(condition.holds), chance=False)

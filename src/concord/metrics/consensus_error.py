@@ -12,4 +12,4 @@ def rows(m: Measurement) -> Iterator[Row]:
     """Yield the mean over chains with an interval, at every recorded iteration."""
     mean, lo, hi = mean_interval(m.trace["consensus_error"])
     for row, k in enumerate(m.trace.draw):
-        yield k, "network", "consensus_error", mean[row], lo[row], hi[row]
+        yield Row(k, "network", "consensus_error", mean[row], lo[row], hi[row])

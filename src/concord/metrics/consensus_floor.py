@@ -28,6 +28,6 @@ def rows(m: Measurement) -> Iterator[Row]:
         if inside.any():
             mean, lo, hi = mean_interval(errors[:, inside].mean(axis=1))
             center = round(float(np.sqrt(low * high)))
-            yield center, "network", "consensus_window", float(mean), float(lo), float(hi)
+            yield Row(center, "network", "consensus_window", float(mean), float(lo), float(hi))
     mean, lo, hi = mean_interval(errors[:, draw > last / 2].mean(axis=1))
-    yield last, "network", "consensus_floor", float(mean), float(lo), float(hi)
+    yield Row(last, "network", "consensus_floor", float(mean), float(lo), float(hi))

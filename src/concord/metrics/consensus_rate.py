@@ -41,7 +41,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     binned = np.stack([errors[:, place == b].mean(axis=1) for b in bins], axis=1)
     mean, lo, hi = mean_interval(binned)
     for row, k in enumerate(centers):
-        yield round(k), "network", "consensus_binned", mean[row], lo[row], hi[row]
+        yield Row(round(k), "network", "consensus_binned", mean[row], lo[row], hi[row])
     fitted = centers >= FITTED * recorded[-1]
     last, chains = int(recorded[-1]), len(errors)
     if fitted.sum() > 1:
@@ -49,10 +49,10 @@ def rows(m: Measurement) -> Iterator[Row]:
         chosen = m.stream("consensus_rate").integers(0, chains, size=(REPLICATES, chains))
         slopes = np.array([_slope(log_k, binned[pick][:, fitted]) for pick in chosen])
         value = _slope(log_k, binned[:, fitted])
-        yield last, "network", "consensus_exponent", -value, *percentile_interval(-slopes)
+        yield Row(last, "network", "consensus_exponent", -value, *percentile_interval(-slopes))
     step, fusion = m.sampler_params.step_size.exponent, m.sampler_params.fusion.exponent
-    yield last, "network", "consensus_exponent_bound", step - 2 * fusion, None, None
-    yield last, "network", "consensus_exponent_ratio", step - fusion, None, None
+    yield Row(last, "network", "consensus_exponent_bound", step - 2 * fusion, chance=False)
+    yield Row(last, "network", "consensus_exponent_ratio", step - fusion, chance=False)
 
 
 def _slope(log_k: np.ndarray, errors: np.ndarray) -> float:

@@ -27,11 +27,11 @@ def rows(m: Measurement) -> Iterator[Row]:
     for row, k in enumerate(m.trace.draw):
         for column, agent in enumerate(m.agents):
             for value in draws[:, row, column, 0]:
-                yield k, agent, "draw", value, None, None
+                yield Row(k, agent, "draw", value)
             if law is not None:
                 place = row, m.trace.agent[column]
                 sd = np.sqrt(max(float(law.cov[place][0, 0]), 0.0))
-                yield k, agent, "law_mean", law.mean[place][0], None, None
-                yield k, agent, "law_sd", sd, None, None
-    yield m.iterations, "network", "posterior_mean", target.mean[0], None, None
-    yield m.iterations, "network", "posterior_sd", np.sqrt(target.cov[0, 0]), None, None
+                yield Row(k, agent, "law_mean", law.mean[place][0], chance=False)
+                yield Row(k, agent, "law_sd", sd, chance=False)
+    yield Row(m.iterations, "network", "posterior_mean", target.mean[0], chance=False)
+    yield Row(m.iterations, "network", "posterior_sd", np.sqrt(target.cov[0, 0]), chance=False)

@@ -23,12 +23,13 @@ def rows(m: Measurement) -> Iterator[Row]:
         float(np.linalg.eigvalsh(m.topology.metropolis().dense()).min()),
     )
     for condition in conditions:
-        yield (
+        yield Row(
             m.iterations,
             "network",
             f"lemma12.{condition.name}.value",
             condition.value,
-            None,
-            None,
+            chance=False,
         )
-        yield m.iterations, "network", f"lemma12.{condition.name}", condition.holds, None, None
+        yield Row(
+            m.iterations, "network", f"lemma12.{condition.name}", condition.holds, chance=False
+        )

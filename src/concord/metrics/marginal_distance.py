@@ -38,16 +38,16 @@ def rows(m: Measurement) -> Iterator[Row]:
     for name, values in (*((f"_{d}", each[d]) for d in range(2)), ("", each.mean(axis=0))):
         mean, lo, hi = mean_interval(values)
         for column, agent in enumerate(m.agents):
-            yield last, agent, f"w1_marginal{name}", mean[column], lo[column], hi[column]
+            yield Row(last, agent, f"w1_marginal{name}", mean[column], lo[column], hi[column])
     for column, agent in enumerate(m.agents):
         values = each.mean(axis=0)[:, column]
-        yield last, agent, "w1_marginal_min", values.min(), None, None
-        yield last, agent, "w1_marginal_max", values.max(), None, None
+        yield Row(last, agent, "w1_marginal_min", values.min())
+        yield Row(last, agent, "w1_marginal_max", values.max())
     values = each.mean(axis=0)
     mean, lo, hi = mean_interval(np.ptp(values, axis=1) / values.mean(axis=1))
-    yield last, "network", "w1_marginal_spread", float(mean), float(lo), float(hi)
+    yield Row(last, "network", "w1_marginal_spread", float(mean), float(lo), float(hi))
     yield from _pooled(m, late, exact, last)
-    yield last, "network", "w1_marginal_floor", *_floor(m, exact, len(rows))
+    yield Row(last, "network", "w1_marginal_floor", *_floor(m, exact, len(rows)))
     yield from _windows(m, x, exact)
 
 
@@ -63,7 +63,7 @@ def _pooled(m: Measurement, late: np.ndarray, exact: Grid, last: int) -> Iterato
             np.mean([_one(some[d, pick, column], exact, d) for d in range(2)]) for pick in chosen
         ]
         ends = percentile_interval(np.array(resampled)) if chains > 1 else (None, None)
-        yield last, agent, "w1_marginal_pooled", float(value), *ends
+        yield Row(last, agent, "w1_marginal_pooled", float(value), *ends)
 
 
 def _one(draws: np.ndarray, exact: Grid, axis: int) -> float:
@@ -91,4 +91,6 @@ def _windows(m: Measurement, x: np.ndarray, exact: Grid) -> Iterator[Row]:
             axis=0,
         ).mean(axis=1)
         mean, lo, hi = mean_interval(values)
-        yield int(draw[end]), "network", "w1_marginal_window", float(mean), float(lo), float(hi)
+        yield Row(
+            int(draw[end]), "network", "w1_marginal_window", float(mean), float(lo), float(hi)
+        )

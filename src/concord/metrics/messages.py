@@ -26,5 +26,5 @@ def rows(m: Measurement) -> Iterator[Row]:
         for row, k in enumerate(m.trace.draw):
             ends = (lo[row], hi[row]) if len(values) > 1 else (None, None)
             for name, factor in (("vectors_sent", 1), ("bytes_sent", width)):
-                scaled = (None if end is None else factor * end for end in ends)
-                yield k, agent, name, factor * mean[row], *scaled
+                low, high = (None if end is None else factor * end for end in ends)
+                yield Row(k, agent, name, factor * mean[row], low, high)

@@ -35,10 +35,10 @@ def rows(m: Measurement) -> Iterator[Row]:
                 "max": values[-1],
             }
             for name, value in plain.items():
-                yield k, agent, f"misclassified_{name}", value, None, None
+                yield Row(k, agent, f"misclassified_{name}", value)
             interval = percentile_interval(np.median(resampled, axis=1))
-            yield k, agent, "misclassified_median", median, *interval
-            yield (
+            yield Row(k, agent, "misclassified_median", median, *interval)
+            yield Row(
                 k,
                 agent,
                 "misclassified_mean",

@@ -30,7 +30,7 @@ def rows(m: Measurement) -> Iterator[Row]:
         margin = 0.12 * (tails[1] - tails[0])
         edges.append(np.linspace(tails[0] - margin, tails[1] + margin, CELLS + 1))
         for cell, (low, high) in enumerate(zip(edges[axis][:-1], edges[axis][1:], strict=True)):
-            yield cell, "network", f"cell_{axis}", 0.5 * (low + high), low, high
+            yield Row(cell, "network", f"cell_{axis}", 0.5 * (low + high), low, high)
     area = float(np.prod([edge[1] - edge[0] for edge in edges]))
     yield from _cells(EXACT, exact.rebinned((edges[0], edges[1])) / area)
     late = m.trace["x"][:, kept(m.trace.draw)]
@@ -42,4 +42,4 @@ def rows(m: Measurement) -> Iterator[Row]:
 
 def _cells(agent: str, density: np.ndarray) -> Iterator[Row]:
     for cell, value in enumerate(density.ravel()):
-        yield cell, agent, "density", value, None, None
+        yield Row(cell, agent, "density", value)

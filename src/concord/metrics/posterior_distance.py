@@ -40,6 +40,6 @@ def rows(m: Measurement) -> Iterator[Row]:
         mean, lo, hi = mean_interval(values[place])
         for column, agent in enumerate(m.agents):
             ends = (lo[column], hi[column]) if chains > 1 else (None, None)
-            yield last, agent, f"posterior_w{order}", mean[column], *ends
+            yield Row(last, agent, f"posterior_w{order}", mean[column], *ends)
         floor, low, high = (float(v) for v in mean_interval(floors[:, place]))
-        yield last, "network", f"posterior_w{order}_floor", floor, low, high
+        yield Row(last, "network", f"posterior_w{order}_floor", floor, low, high)

@@ -22,4 +22,4 @@ def rows(m: Measurement) -> Iterator[Row]:
     for row in thinned(kept(m.trace.draw), DRAWS):
         for column, agent in enumerate(m.agents):
             for d in range(2):
-                yield m.trace.draw[row], agent, f"draw_{d}", x[row, column, d], None, None
+                yield Row(m.trace.draw[row], agent, f"draw_{d}", x[row, column, d])

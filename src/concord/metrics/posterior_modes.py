@@ -29,15 +29,15 @@ def rows(m: Measurement) -> Iterator[Row]:
     crossings = np.diff(negative, axis=1).sum(axis=1)
     crossed, crossed_lo, crossed_hi = mean_interval(crossings.astype(float))
     for column, agent in enumerate(m.agents):
-        yield last, agent, "modes_share", mean[column], lo[column], hi[column]
-        yield last, agent, "modes_visited", both[column], None, None
+        yield Row(last, agent, "modes_share", mean[column], lo[column], hi[column])
+        yield Row(last, agent, "modes_visited", both[column])
         ends = crossed_lo[column], crossed_hi[column]
-        yield last, agent, "modes_crossings", crossed[column], *ends
+        yield Row(last, agent, "modes_crossings", crossed[column], *ends)
     below = exact.centers[1] < 0
-    yield last, "network", "modes_share_exact", float(exact.mass[:, below].sum()), None, None
+    yield Row(last, "network", "modes_share_exact", float(exact.mass[:, below].sum()), chance=False)
     for sign, side in (("negative", below), ("positive", ~below)):
         for d, value in enumerate(_highest(exact, side)):
-            yield last, "network", f"mode_{sign}_{d}", value, None, None
+            yield Row(last, "network", f"mode_{sign}_{d}", value, chance=False)
 
 
 def _highest(exact: Grid, side: np.ndarray) -> tuple[float, float]:

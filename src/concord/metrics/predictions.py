@@ -50,12 +50,12 @@ def rows(m: Measurement) -> Iterator[Row]:
         for (name, images), part in zip(m.problem.tests.items(), parts, strict=True):
             chances = mean[:, column, part].astype(float)
             for metric, value, lo, hi in _of_set(name, chances, images.labels):
-                yield last, agent, metric, value, lo, hi
+                yield Row(last, agent, metric, value, lo, hi)
             examples = m.problem.examples.get(name, {})
             for metric, value in _examples(
                 name, examples, chances, sd[:, column, part], images.labels
             ):
-                yield last, agent, metric, value, None, None
+                yield Row(last, agent, metric, value)
 
 
 def _of_set(

@@ -49,11 +49,11 @@ def rows(m: Measurement) -> Iterator[Row]:
     for place, name in enumerate(NAMES):
         for column, agent in enumerate(m.agents):
             each = values[:, column, place]
-            yield last, agent, name, *_summary(each)
+            yield Row(last, agent, name, *_summary(each))
             if len(each) > 1:
                 for number, value in enumerate(each):
-                    yield last, agent, f"{name}_set_{number}", value, None, None
-        yield last, "network", f"{name}_floor", *_summary(floors[:, place])
+                    yield Row(last, agent, f"{name}_set_{number}", value)
+        yield Row(last, "network", f"{name}_floor", *_summary(floors[:, place]))
 
 
 def _samples(m: Measurement) -> tuple[list[np.ndarray], Any]:

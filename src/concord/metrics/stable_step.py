@@ -40,8 +40,10 @@ def rows(m: Measurement) -> Iterator[Row]:
             return m.sampler.affine(m.problem, m.topology, params).at(0)
 
         used = held[name].initial
-        yield m.iterations, "network", f"used.{name}", used, None, None
-        yield m.iterations, "network", f"stable.{name}", _largest(affine_for, used), None, None
+        yield Row(m.iterations, "network", f"used.{name}", used, chance=False)
+        yield Row(
+            m.iterations, "network", f"stable.{name}", _largest(affine_for, used), chance=False
+        )
 
 
 def _largest(affine_for: Any, value: float) -> float:

@@ -36,7 +36,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     agents, dim = m.problem.agents, m.problem.dim
     mean0, cov0 = exact.initial(agents, dim, m.initial.moments(dim), *update.auxiliary)
     reduced, basis = exact.restrict(step)
-    yield (
+    yield Row(
         *(m.iterations, "network", "spectral_radius"),
         *(exact.spectral_radius(reduced.matrix), None, None),
     )
@@ -57,7 +57,7 @@ def rows(m: Measurement) -> Iterator[Row]:
         else:
             values = _compare(each[0][agent], each[1][agent], m)
         for name, value in zip(NAMES, values, strict=True):
-            yield m.iterations, str(agent), f"stationary_{name}", value, None, None
+            yield Row(m.iterations, str(agent), f"stationary_{name}", value, chance=False)
 
 
 def _same(projected: np.ndarray, whole: np.ndarray) -> bool:

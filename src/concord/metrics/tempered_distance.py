@@ -36,5 +36,5 @@ def rows(m: Measurement) -> Iterator[Row]:
     for axis in range(2):
         quantiles = np.interp(levels, half.cdf(axis), half.edges[axis])
         values.append(float(marginal_w1(quantiles, exact, axis)))
-        yield m.iterations, "network", f"law_half_w1_{axis}", values[axis], None, None
-    yield m.iterations, "network", "law_half_w1", sum(values) / 2, None, None
+        yield Row(m.iterations, "network", f"law_half_w1_{axis}", values[axis], chance=False)
+    yield Row(m.iterations, "network", "law_half_w1", sum(values) / 2, chance=False)

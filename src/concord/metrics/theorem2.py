@@ -38,11 +38,11 @@ def rows(m: Measurement) -> Iterator[Row]:
     )
     mean = w2(law.mean, law.cov, m.problem.posterior).mean(axis=1)
     for row, k in enumerate(m.trace.draw):
-        yield k, "network", "w2_exact_mean", mean[row], None, None
-        yield k, "network", "theorem2_bound", theorem.bound[row], None, None
-        yield k, "network", "theorem2_rederived", theorem.rederived[row], None, None
+        yield Row(k, "network", "w2_exact_mean", mean[row], chance=False)
+        yield Row(k, "network", "theorem2_bound", theorem.bound[row], chance=False)
+        yield Row(k, "network", "theorem2_rederived", theorem.rederived[row], chance=False)
     for name, value in theorem.constants.items():
-        yield m.iterations, "network", f"theorem2.{name}", value, None, None
+        yield Row(m.iterations, "network", f"theorem2.{name}", value, chance=False)
     for condition in theorem.conditions:
         name = f"theorem2.{condition.name}"
-        yield m.iterations, "network", name, float(condition.holds), None, None
+        yield Row(m.iterations, "network", name, float(condition.holds), chance=False)

@@ -34,4 +34,4 @@ def rows(m: Measurement) -> Iterator[Row]:
         "holds": float(theorem.holds),
     }
     for name, value in values.items():
-        yield m.iterations, "network", f"theorem3.{name}", value, None, None
+        yield Row(m.iterations, "network", f"theorem3.{name}", value, chance=False)

@@ -26,7 +26,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     value, lo, hi = bootstrap_w2(draws, target, REPLICATES, m.stream("bootstrap"), LEVEL)
     for column, name in enumerate(names):
         for row, k in enumerate(m.trace.draw):
-            yield k, name, "w2", value[row, column], lo[row, column], hi[row, column]
+            yield Row(k, name, "w2", value[row, column], lo[row, column], hi[row, column])
     law = exact_law(m)
     if law is not None:
         distances = {
@@ -37,8 +37,10 @@ def rows(m: Measurement) -> Iterator[Row]:
         distances["average"] = w2(law.average_mean, law.average_cov, target)
         for name in names:
             for row, k in enumerate(law.iterations):
-                yield k, name, "w2_exact", distances[name][row], None, None
-    yield m.iterations, "network", "w2_floor", *w2_floor(target, draws.shape[0], m.stream("floor"))
+                yield Row(k, name, "w2_exact", distances[name][row], chance=False)
+    yield Row(
+        m.iterations, "network", "w2_floor", *w2_floor(target, draws.shape[0], m.stream("floor"))
+    )
 
 
 def exact_law(m: Measurement) -> exact.Law | None:
