@@ -26,7 +26,12 @@ rule everything:
 
 rule ledger:
     input:
-        f"{RESULTS}/claims.csv",
+        [f"{RESULTS}/{file}" for file in ("claims.csv", "claims.json", "claims.md", "ledger.html")],
+        [
+            f"{RESULTS}/{paper}/claims.{suffix}"
+            for paper in PAPERS
+            for suffix in ("md", "html", "json")
+        ],
         f"{RESULTS}/changed_verdicts.txt",
 
 

@@ -65,6 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     def with_resources(sub: argparse.ArgumentParser) -> None:
         sub.add_argument("--resources", type=Path, default=Path("resources"), help="data files")
         sub.add_argument("--expected", help="digest that the run.yaml must have")
+        sub.add_argument("--code", help="digest that the code must have")
 
     sub = command("check", _check, "check papers' files and list their runs")
     with_paper(sub)
@@ -72,7 +73,6 @@ def _parser() -> argparse.ArgumentParser:
     with_paper(sub)
     sub.add_argument("experiment")
     sub.add_argument("run")
-    sub.add_argument("--expected", help="digest of the run, checked before")
     sub.add_argument("-o", "--output", type=Path, required=True)
     sub = command("sample", _sample, "sample a run.yaml and write its trace.nc")
     sub.add_argument("run", type=Path)
@@ -86,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("run", type=Path)
     sub.add_argument("pieces", type=Path, nargs="+", help="traces of its chains, in their order")
     sub.add_argument("-o", "--output", type=Path, required=True)
-    sub.add_argument("--expected", help="digest that the run.yaml must have")
+    with_resources(sub)
     sub = command("measure", _measure, "compute the metrics.csv of a trace.nc")
     sub.add_argument("run", type=Path)
     sub.add_argument("trace", type=Path)
@@ -135,12 +135,12 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _paper(options: argparse.Namespace, checked: bool = False) -> Paper:
+def _paper(options: argparse.Namespace) -> Paper:
     from concord.experiment import Paper, load_config
 
     changes = {key: getattr(options, key) for key in ("scale", "seed")}
     changes = {key: value for key, value in changes.items() if value is not None}
-    return Paper(options.paper, load_config(options.config, changes, checked), checked)
+    return Paper(options.paper, load_config(options.config, changes))
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -153,14 +153,7 @@ def _check(options: argparse.Namespace) -> None:
 def _resolve(options: argparse.Namespace) -> None:
     from concord.stages.resolve import resolve
 
-    wanted = options.experiment, options.run, options.output, options.expected
-    try:
-        resolve(_paper(options, checked=options.expected is not None), *wanted)
-    except (AttributeError, KeyError, TypeError, ValueError):
-        if options.expected is None:
-            raise
-        # The file is no longer the one that the workflow checked: check it to say what is wrong.
-        resolve(_paper(options), *wanted)
+    resolve(_paper(options), options.experiment, options.run, options.output)
 
 
 def _sample(options: argparse.Namespace) -> None:
@@ -173,6 +166,7 @@ def _sample(options: argparse.Namespace) -> None:
         options.progress,
         options.expected,
         options.chains,
+        options.code,
     )
 
 
@@ -187,13 +181,15 @@ def _range(text: str) -> tuple[int, int]:
 def _join(options: argparse.Namespace) -> None:
     from concord.stages.sample import join
 
-    join(options.run, options.pieces, options.output, options.expected)
+    paths = options.run, options.pieces, options.output, options.resources
+    join(*paths, options.expected, options.code)
 
 
 def _measure(options: argparse.Namespace) -> None:
     from concord.stages.measure import measure
 
-    measure(options.run, options.trace, options.output, options.resources, options.expected)
+    paths = options.run, options.trace, options.output, options.resources
+    measure(*paths, options.expected, options.code)
 
 
 def _check_suffixes(outputs: Sequence[Path], *allowed: str) -> None:

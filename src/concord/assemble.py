@@ -12,8 +12,9 @@ import numpy as np
 
 from concord import chain, initial, partition, streams, topology
 from concord.errors import ConcordError, short
-from concord.parameters import build
+from concord.parameters import build, plain
 from concord.plugins import plugin
+from concord.provenance import digest
 
 
 def kind_and_options(mapping: Any, where: str) -> tuple[Any, dict[str, Any]]:
@@ -26,6 +27,20 @@ def kind_and_options(mapping: Any, where: str) -> tuple[Any, dict[str, Any]]:
 
 
 MOST_NUMBERS = 10**11  # draws of a run; a terabyte at least
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of a run's parts, typed, with their defaults; and the modules of their kinds."""
+
+    problem: Any
+    sampler: Any
+    topology: Any
+    partition: partition.Partition
+    initial: initial.Law
+    record: chain.Record
+    problem_module: ModuleType
+    sampler_module: ModuleType
 
 
 @dataclass(frozen=True)
@@ -42,8 +57,8 @@ class Parts:
     record: Any
 
 
-def assemble(run: Mapping[str, Any], where: str) -> Parts:
-    """Check all that can be checked of a run without drawing or loading its data.
+def parse(run: Mapping[str, Any], where: str) -> Options:
+    """Return the typed options of a run's parts.
 
     Raises
     ------
@@ -58,25 +73,65 @@ def assemble(run: Mapping[str, Any], where: str) -> Parts:
     sampler = plugin("samplers", kind, f"{where}.sampler")
     sampler_params = build(sampler.Params, options, f"{where}.sampler")
     kind, options = kind_and_options(run["topology"], f"{where}.topology")
-    graph = _graph(kind, run["agents"], f"{where}.topology", options)
-    _at(f"{where}.agents", problem.check, problem_params, run["agents"])
-    _at(f"{where}.topology", sampler.check, None, graph, sampler_params)
-    record = _record(run, f"{where}.record")
-    return Parts(
-        problem,
+    return Options(
         problem_params,
-        sampler,
         sampler_params,
-        graph,
+        topology.parse(kind, options, f"{where}.topology"),
         partition.Partition.parse(run["partition"], f"{where}.partition"),
         initial.parse(run["initial"], f"{where}.initial"),
-        record,
+        build(chain.Record, run["record"], f"{where}.record"),
+        problem,
+        sampler,
     )
 
 
-def _record(run: Mapping[str, Any], where: str) -> chain.Record:
-    """Return what to record, which must be something, of agents that exist, and not too much."""
-    record = build(chain.Record, run["record"], where)
+def complete(run: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return a run with every option of its parts written out: the identity of the run.
+
+    Raises
+    ------
+    ConcordError
+        Naming ``where`` and the key below it.
+    """
+    options = parse(run, where)
+    stated = {
+        "problem": {key: run["problem"][key] for key in ("name", "kind")} | plain(options.problem),
+        "partition": plain(options.partition.options),
+        **{key: plain(getattr(options, key)) for key in ("topology", "sampler", "initial")},
+    }
+    for key, mapping in stated.items():
+        stated[key] = {"kind": run[key]["kind"], **mapping}
+    return {**run, **stated, "record": plain(options.record)}
+
+
+def assemble(run: Mapping[str, Any], where: str) -> Parts:
+    """Check all that can be checked of a run without drawing or loading its data.
+
+    Raises
+    ------
+    ConcordError
+        Naming ``where`` and the key below it.
+    """
+    options = parse(run, where)
+    kind, given = kind_and_options(run["topology"], f"{where}.topology")
+    graph = topology.build(kind, run["agents"], where=f"{where}.topology", **given)
+    _at(f"{where}.agents", options.problem_module.check, options.problem, run["agents"])
+    _at(f"{where}.topology", options.sampler_module.check, None, graph, options.sampler)
+    _check_record(options.record, run, f"{where}.record")
+    return Parts(
+        options.problem_module,
+        options.problem,
+        options.sampler_module,
+        options.sampler,
+        graph,
+        options.partition,
+        options.initial,
+        options.record,
+    )
+
+
+def _check_record(record: chain.Record, run: Mapping[str, Any], where: str) -> None:
+    """Refuse to record nothing, agents that do not exist, or too much."""
     agents = range(run["agents"]) if record.agents is None else record.agents
     for number, agent in enumerate(record.agents or ()):
         if agent >= run["agents"]:
@@ -96,14 +151,6 @@ def _record(run: Mapping[str, Any], where: str) -> chain.Record:
             f"{where}: {draws} iterations of {len(agents)} agents and {run['chains']} chains are "
             f"more than {MOST_NUMBERS} draws; record less often, or fewer agents"
         )
-    return record
-
-
-def _graph(kind: Any, agents: int, where: str, options: dict[str, Any]) -> topology.Topology:
-    try:
-        return topology.build(kind, agents, where=where, **options)
-    except TypeError as error:  # an option that build does not take
-        raise ConcordError(f"{where}: {error}") from None
 
 
 def _at(where: str, function: Any, *arguments: Any, **options: Any) -> Any:
@@ -138,6 +185,24 @@ def optional_data_sets(run: Mapping[str, Any]) -> tuple[str, ...]:
     return _data_sets(run, "takes")
 
 
+def data_digest(run: Mapping[str, Any], resources: Path) -> str:
+    """Return a digest of the data files that a run reads, by their registered SHA-256.
+
+    Readers refuse a file that has another. An optional data set counts if it is at hand.
+    """
+    needed, optional = data_sets(run), optional_data_sets(run)
+    if not needed and not optional:
+        return digest({})
+    from concord.datasets import load_registry
+
+    registry = load_registry()
+    files = {name: registry[name].files for name in (*needed, *optional)}
+    for name in optional:
+        if not all((resources / name / file).is_file() for file in files[name]):
+            del files[name]
+    return digest({f"{name}/{f}": file.sha256 for name in files for f, file in files[name].items()})
+
+
 def _data_sets(run: Mapping[str, Any], question: str) -> tuple[str, ...]:
     kind, options = kind_and_options(run["problem"], "problem")
     options.pop("name", None)
@@ -151,3 +216,8 @@ def unavailable(run: Mapping[str, Any]) -> str | None:
     """Say what to install where the run's problem cannot be computed; None where it can."""
     problem = plugin("problems", run["problem"]["kind"], "problem")
     return problem.unavailable() if hasattr(problem, "unavailable") else None
+
+
+def modules(run: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the modules of the kinds that a run names, which no import names."""
+    return tuple(f"concord.{part}s.{run[part]['kind']}" for part in ("sampler", "problem"))

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Callable, Iterable, Sequence
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -77,13 +79,15 @@ class Trace:
         name -> (dimension names, array); dimensions are chain, draw, agent, dim. Averages have
         the variables <name>_mean and <name>_sd without draw, their own axes <name>_dim_0, ...
     Fields draw and agent are coordinates, the recorded iterations and agents; attributes hold the
-    provenance.
+    provenance; made and sha256, of a trace that was read, what it was made from and its digest.
     """
 
     variables: dict[str, tuple[tuple[str, ...], np.ndarray]]
     draw: np.ndarray
     agent: np.ndarray
     attributes: dict[str, str] = field(default_factory=dict)
+    made: Mapping[str, str] = field(default_factory=dict)
+    sha256: str = ""
 
     def __getitem__(self, name: str) -> np.ndarray:
         """Return a variable's array."""
@@ -297,14 +301,15 @@ def join(traces: Sequence[Trace]) -> Trace:
     return Trace(variables, first.draw, first.agent)
 
 
-DIGEST = len(hashlib.sha256().hexdigest())
+_LENGTH = 8  # digits of the number that ends a trace
 
 
-def write(trace: Trace, path: Path) -> None:
+def write(trace: Trace, path: Path, made: Mapping[str, str] | None = None) -> None:
     """Write a trace as netCDF 4 with ArviZ's dimension names.
 
-    The SHA-256 of the file stands behind its end, where readers of netCDF do not look: HDF5 does
-    not notice changed numbers, and may loop for ever over changed structure.
+    Behind the end, where readers of netCDF do not look, stand what it was ``made`` from and the
+    SHA-256 of the file: HDF5 does not notice all changed numbers, and may loop for ever over
+    changed structure.
     """
     import h5netcdf
 
@@ -323,9 +328,12 @@ def write(trace: Trace, path: Path) -> None:
             file.create_variable(name, names, data=np.ascontiguousarray(values))
         for name, text in trace.attributes.items():
             file.attrs[name] = text
+    content = image.getbuffer()
+    digests = {"made": dict(made or {}), "sha256": hashlib.sha256(content).hexdigest()}
+    seal = json.dumps(digests).encode()
     with open(path, "wb") as output:
-        output.write(image.getbuffer())
-        output.write(hashlib.sha256(image.getbuffer()).hexdigest().encode())
+        output.write(content)
+        output.write(seal + f"{len(seal):0{_LENGTH}d}".encode())
 
 
 def read(path: Path) -> Trace:
@@ -338,9 +346,9 @@ def read(path: Path) -> Trace:
     """
     import h5netcdf
 
-    content = memoryview(path.read_bytes())
-    content, digest = content[:-DIGEST], content[-DIGEST:]
-    if hashlib.sha256(content).hexdigest().encode() != digest:
+    made, digest, size = sealed(path)
+    content = memoryview(path.read_bytes())[:size]
+    if hashlib.sha256(content).hexdigest() != digest:
         raise ConcordError(
             f"{path} is not a whole trace as it was written; delete it, it is made again"
         )
@@ -352,4 +360,20 @@ def read(path: Path) -> Trace:
         }
         attributes = {name: str(value) for name, value in file.attrs.items()}
         draw, agent = file.variables["draw"][...], file.variables["agent"][...]
-    return Trace(variables, draw, agent, attributes)
+    return Trace(variables, draw, agent, attributes, made, digest)
+
+
+def sealed(path: Path) -> tuple[Mapping[str, str], str, int]:
+    """Return what a trace says it was made from, its SHA-256, and the size that this is of.
+
+    Nothing, no text and 0 where the file is missing or not a trace; its bytes are not checked.
+    """
+    try:
+        with open(path, "rb") as file:
+            end = file.seek(-_LENGTH, os.SEEK_END)
+            size = end - int(file.read())
+            file.seek(size)
+            digests = json.loads(file.read(end - size))
+        return dict(digests["made"]), str(digests["sha256"]), size
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return {}, "", 0

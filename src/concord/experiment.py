@@ -431,9 +431,11 @@ class Paper:
                 )
             },
         }
+        from concord.assemble import assemble, complete
+
+        resolved = complete(resolved, where)
         if not self.checked:
             from concord import metrics
-            from concord.assemble import assemble
 
             assemble(resolved, where)
             metrics.check(resolved["metrics"], f"{where}.metrics")

@@ -20,8 +20,12 @@ def dump_yaml(mapping: Mapping[str, Any]) -> str:
     """Return a mapping as YAML text, keys in the order given."""
     import yaml
 
-    return yaml.safe_dump(
-        json.loads(json.dumps(mapping)), sort_keys=False, allow_unicode=True, width=100
+    return yaml.dump(
+        json.loads(json.dumps(mapping)),
+        Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper),
+        sort_keys=False,
+        allow_unicode=True,
+        width=100,
     )
 
 

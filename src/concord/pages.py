@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from concord.provenance import sha256
+
 TEMPLATES = Path(__file__).parents[2] / "workflow" / "report"
 
 
@@ -32,6 +34,11 @@ class Section:
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     filters: Sequence[str] = ()
+
+
+def template_digest(template: str) -> str:
+    """Return the SHA-256 of a template of workflow/report."""
+    return sha256(TEMPLATES / template)
 
 
 def page(title: str, text: str, sections: Sequence[Section]) -> str:

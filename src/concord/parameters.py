@@ -101,7 +101,22 @@ def build(cls: type[T], mapping: Mapping[str, Any] | None, where: str) -> T:
             )
         elif isinstance(field.default, (int, float)) and hasattr(hints[name], "parse"):
             values[name] = hints[name].parse(field.default, f"{where}.{name}")
+        else:
+            values[name] = field.default
     return cls(**values)
+
+
+def plain(value: Any) -> Any:
+    """Return what ``build`` made as plain data, every option written out, which it builds again."""
+    if hasattr(value, "plain"):
+        return value.plain()
+    if dataclasses.is_dataclass(value):
+        return {
+            field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)
+        }
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return value
 
 
 @cache

@@ -1,18 +1,19 @@
-"""Where a result comes from: versions, commit, inputs, and the modules a command depends on."""
+"""Where a result comes from: versions, commit, code, and the modules a command depends on."""
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
 import os
 import platform
+import re
 import subprocess
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+from concord.errors import ConcordError
 
 SOURCE = Path(__file__).parents[1]
 
@@ -49,6 +50,8 @@ def describe(inputs: Iterable[Path], **more: Any) -> dict[str, Any]:
 
 
 def _version(name: str) -> str:
+    from importlib import metadata
+
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
@@ -56,18 +59,41 @@ def _version(name: str) -> str:
 
 
 def commit() -> dict[str, Any]:
-    """Return the git commit of the package's source and whether tracked files differ from it."""
+    """Return the git commit of the package's source, and whether the tree differs from it.
+
+    A tree differs where a tracked file does, and where the package, configuration or workflow has a
+    file that is not tracked. A repository that does not track the package's own files (Concord
+    unpacked or installed inside somebody else's) says nothing about them: the commit is unknown.
+    """
     try:
-        head = _git("rev-parse", "HEAD")
-        status = _git("status", "--porcelain", "--untracked-files=no")
+        _git("ls-files", "--error-unmatch", "--", str(SOURCE / "concord" / "__init__.py"))
+        head, top = _git("rev-parse", "HEAD"), _git("rev-parse", "--show-toplevel")
+        changes = _git("status", "--porcelain", "-z", "--untracked-files=all").split("\0")
     except (OSError, subprocess.SubprocessError):
         return {"commit": "unknown", "dirty": None}
-    return {"commit": head, "dirty": bool(status)}
+    parts = [str(path) for path in (SOURCE, *(SOURCE.parent / name for name in _TOGETHER))]
+
+    def matters(change: str) -> bool:
+        path = os.path.join(os.path.realpath(top), change[3:])
+        return not change.startswith("??") or any(path.startswith(part) for part in parts)
+
+    return {"commit": head, "dirty": any(matters(change) for change in changes if change)}
+
+
+_TOGETHER = ("config", "workflow", "Snakefile", "profiles")  # what makes results, beside the source
 
 
 def _git(*arguments: str) -> str:
+    # GIT_DIR and the like may name another repository.
+    plain = {name: text for name, text in os.environ.items() if not name.startswith("GIT_")}
     done = subprocess.run(
-        ["git", *arguments], cwd=SOURCE, capture_output=True, text=True, timeout=10, check=True
+        ["git", *arguments],
+        cwd=SOURCE,
+        env=plain,
+        capture_output=True,
+        text=True,
+        timeout=10,
+        check=True,
     )
     return done.stdout.strip()
 
@@ -82,6 +108,42 @@ def digest(mapping: Mapping[str, Any]) -> str:
     """Return a short digest of a mapping, the same for the same content."""
     text = json.dumps(mapping, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def code(*names: str) -> str:
+    """Return a digest of the source of the named modules and of all package modules they import.
+
+    Raises
+    ------
+    ConcordError
+        If a source file is no longer as it was when this process started: what was imported and
+        what would be read now need not be the same.
+    """
+    files = module_files(*names)
+    for path in files:
+        if _signature(path) != _AT_START.get(path):
+            raise ConcordError(
+                f"{path}: it changed while this command was at work; type the command again"
+            )
+    return digest({os.path.relpath(path, SOURCE): _content(path) for path in files})
+
+
+def _signature(path: str) -> tuple[int, ...] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+# Taken when this module is imported, before those that compute: what has the same signature later
+# was the same when it was imported.
+_AT_START = {str(path): _signature(str(path)) for path in Path(__file__).parent.rglob("*.py")}
+
+
+@cache
+def _content(path: str) -> str:
+    return sha256(Path(path))
 
 
 def module_files(*names: str) -> list[str]:
@@ -106,16 +168,16 @@ def _file(name: str) -> Path:
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
+_IMPORT = re.compile(
+    r"^ *(?:from +(concord[\w.]*) +import +(\([^)]*\)|.*)|import +(concord[\w.]*))", re.M
+)
+
+
 @cache
 def _imports(name: str) -> tuple[str, ...]:
     """Return the package modules that a module imports, at the top or inside functions."""
     modules = set()
-    for node in ast.walk(ast.parse(_file(name).read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            candidates = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            candidates = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        else:
-            continue
-        modules |= {c for c in candidates if c.split(".")[0] == "concord" and _file(c).exists()}
+    for package, names, module in _IMPORT.findall(_file(name).read_text(encoding="utf-8")):
+        found = [f"{package}.{word}" for word in re.findall(r"\w+", names)]
+        modules |= {name for name in [package, module, *found] if name and _file(name).exists()}
     return tuple(sorted(modules))

@@ -95,6 +95,14 @@ class Schedule:
         """The value of the first step."""
         return self(0)
 
+    def plain(self) -> float | dict[str, Any]:
+        """Return the YAML form that ``parse`` reads, the same for the same schedule."""
+        if self.c == 0:
+            return self.initial
+        if (self.b, self.exponent) == (1, 1):
+            return {"kind": "harmonic", "a": self.a, "c": self.c}
+        return {"kind": "power", "a": self.a, "b": self.b, "exponent": self.exponent}
+
     def values(self, iterations: int) -> np.ndarray:
         """Return the values of the first ``iterations`` steps, equal to the calls bit for bit."""
         return np.fromiter((self(k) for k in range(iterations)), dtype=float, count=iterations)

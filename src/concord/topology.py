@@ -13,7 +13,7 @@ L is the Laplacian and W the Metropolis weights, symmetric and doubly stochastic
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -367,10 +367,7 @@ def build(kind: str, agents: int, *, where: str = "topology", **options: Any) ->
         raise ConcordError(
             f"{where}: {short(agents)} is not a positive number of agents; give 1 or more"
         )
-    if not isinstance(kind, str) or kind not in _KINDS:
-        raise ConcordError(
-            f"{where}.kind: {short(kind)} is not a topology; {nearest(kind, _KINDS)}"
-        )
+    given = parse(kind, options, where)
     if kind in ("complete", "erdos_renyi") and agents > MOST_PAIRED:
         raise ConcordError(
             f"{where}: {agents} agents are too many for kind {kind}, which looks at all pairs; "
@@ -378,10 +375,24 @@ def build(kind: str, agents: int, *, where: str = "topology", **options: Any) ->
         )
     import networkx as nx
 
-    options_class, graph = _KINDS[kind]
-    given: Any = build_options(options_class, options, where)
-    edges = sorted((min(edge), max(edge)) for edge in graph(nx, int(agents), given, where).edges)
+    graph = _KINDS[kind][1](nx, int(agents), given, where)
+    edges = sorted((min(edge), max(edge)) for edge in graph.edges)
     return Topology(kind, int(agents), tuple(edges))
+
+
+def parse(kind: Any, options: Mapping[str, Any], where: str) -> Any:
+    """Return the typed options of a kind of topology, without building the graph.
+
+    Raises
+    ------
+    ConcordError
+        If the kind or an option is unknown, or a value does not fit.
+    """
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise ConcordError(
+            f"{where}.kind: {short(kind)} is not a topology; {nearest(kind, _KINDS)}"
+        )
+    return build_options(_KINDS[kind][0], options, where)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
 # Loads and checks the configuration, and names files; no rule of its own.
+import atexit
 import fcntl
 import os
 import shlex
@@ -17,10 +18,14 @@ if str(SOURCE) not in sys.path:
     sys.path.insert(0, str(SOURCE))
 
 from concord.assemble import data_sets, optional_data_sets, unavailable
+from concord.chain import sealed as sealed_trace
 from concord.errors import ConcordError, nearest
 from concord.experiment import load_papers
+from concord.files import dump_yaml
+from concord.integrity import sealed
 from concord.plugins import plugin
-from concord.provenance import commit, digest, module_files, sha256
+from concord.reading import load_yaml
+from concord.provenance import code, commit, digest, module_files, sha256
 
 
 def refuse(message):
@@ -30,6 +35,14 @@ def refuse(message):
 
 if set("{}") & set(str(workflow.basedir)):
     refuse(f"{workflow.basedir}: Snakemake takes braces in a folder's name for its own; rename it")
+if os.pathsep in str(workflow.basedir):
+    refuse(f"{workflow.basedir}: Python's path cannot hold a folder with {os.pathsep!r}; rename it")
+
+import concord.stages.judge
+import concord.stages.measure
+import concord.stages.sample
+
+stages = concord.stages
 
 # `config` holds what --config sets. The file is not a configfile of Snakemake's, which would read
 # it first: it crashes on some files, and does not say where another is wrong.
@@ -65,21 +78,31 @@ wildcard_constraints:
 
 
 def hold():
-    """Let one Snakemake at a time work in this folder, in place of Snakemake's own locks.
+    """Let one Snakemake at a time work in this folder, and on its results, in place of its locks.
 
     Those stay when it is killed, let two that start together pass, and the first to be done removes
-    those of all others. The system ends a hold on a file with the process that has it.
+    those of all others; and they know nothing of another checkout that shares the results. The
+    system ends a hold on a file with the process that has it.
     """
     lock = PersistenceBase.lock
 
     @contextmanager
     def held(self):
         with ExitStack() as stack:
+            results = Path(CONFIG["results"])
             try:
+                results.mkdir(parents=True, exist_ok=True)
                 file = stack.enter_context(open(self.path / "running", "a"))
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                folder = os.open(results, os.O_RDONLY)
+                stack.callback(os.close, folder)
+                fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                for left in {*self.path.glob("outdated-*")} - {OUTDATED.absolute()}:
+                    left.unlink()
             except BlockingIOError:
                 refuse("another Snakemake is at work in this folder; wait until it is done")
+            except (FileExistsError, NotADirectoryError, PermissionError) as error:
+                refuse(f"{error.filename}: {error.strerror}; name a folder that can be written to")
             except OSError:  # this file system knows no such thing
                 stack.enter_context(lock(self))
             yield
@@ -170,6 +193,18 @@ def no_such_target(wildcards):
     refuse(f"there is no target {wildcards.target!r}; {nearest(wildcards.target, known)}")
 
 
+def told(function):
+    """A function of wildcards that stops with one sentence where the package refuses."""
+
+    def telling(wildcards):
+        try:
+            return function(wildcards)
+        except ConcordError as error:
+            refuse(error)
+
+    return telling
+
+
 def run_digest(wildcards):
     """A params function: changes when a run changes; jobs check that their run.yaml has it."""
     return digest(run_of(wildcards).mapping)
@@ -181,38 +216,78 @@ def modules(*names):
     return [str(Path(file).relative_to(workflow.basedir)) for file in module_files(*names)]
 
 
-def content_of(*inputs):
-    """A params function: changes when the content of these files does (lists, or input functions).
+def modules_of(stage):
+    """An input function: the package's files that a stage needs for a run."""
+    return lambda wildcards: modules(*stage.modules_of(run_of(wildcards).mapping))
+
+
+def code_of(stage):
+    """A params function: changes when the content of those files does; jobs check that it is theirs.
 
     Snakemake looks into inputs only if they are newer than outputs, which files that were unpacked,
     copied or written by another clock need not be.
     """
-
-    def contents(wildcards):
-        lists = [files(wildcards) if callable(files) else files for files in inputs]
-        return digest({file: checksum(file) for files in lists for file in files})
-
-    return contents
+    return told(lambda wildcards: code(*stage.modules_of(run_of(wildcards).mapping)))
 
 
-@cache
-def checksum(file):
-    """The SHA-256 of a file."""
-    return sha256(file)
+# What a result was made from stands in it (concord.integrity). Where that is not what it would be
+# made from now, its rule has this file as an input, which is newer: so the rule runs, whatever
+# Snakemake's records say, and whoever else writes into the results.
+OUTDATED = Path(f".snakemake/outdated-{os.getpid()}")
 
 
-def kind_modules(wildcards):
-    """The files of a run's sampler and problem, and of what they import."""
-    run = run_of(wildcards).mapping
-    return modules(
-        f"concord.samplers.{run['sampler']['kind']}", f"concord.problems.{run['problem']['kind']}"
+def outdated(path, made, wanted):
+    """An input function: OUTDATED if a file is there, but not made from what is wanted now."""
+
+    def inputs(wildcards):
+        file = Path(path.format(**wildcards))
+        # A cluster's job does what it was submitted for.
+        if not workflow.is_main_process or not file.exists():
+            return []
+        if wanted(wildcards).items() <= made(file).items():
+            return []
+        if not OUTDATED.exists():
+            atexit.register(OUTDATED.unlink, missing_ok=True)
+            OUTDATED.touch()
+        newer = max(OUTDATED.stat().st_mtime, file.stat().st_mtime + 1)
+        os.utime(OUTDATED, (newer, newer))
+        return [str(OUTDATED)]
+
+    return told(inputs)
+
+
+def made_of_trace(file):
+    return sealed_trace(file)[0]
+
+
+def made_of(file):
+    return sealed(file)[0]
+
+
+def run_on_disk(file):
+    """What a run.yaml holds, as its digest."""
+    try:
+        return {"run": digest(load_yaml(file))}
+    except (ConcordError, TypeError):
+        return {}
+
+
+def of_run(stage):
+    """A function of wildcards: what a stage makes its result of a run from."""
+    return lambda wildcards: stage.made(run_of(wildcards).mapping, Path("resources"))
+
+
+def with_trace(wildcards):
+    """What metrics are made from, the trace that is there included."""
+    trace = Path(RESULTS, run_of(wildcards).folder, "trace.nc")
+    return {**of_run(stages.measure)(wildcards), "trace": sealed_trace(trace)[1]}
+
+
+def of_output(section):
+    """A function of wildcards: what a figure or table is made from."""
+    return lambda wildcards: stages.draw.made(
+        paper_of(wildcards), section, wildcards.name, Path(RESULTS)
     )
-
-
-def metric_modules(wildcards):
-    """The files of the metrics a run asks for."""
-    names = run_of(wildcards).mapping["metrics"]
-    return modules("concord.stages.measure", *(f"concord.metrics.{name}" for name in names))
 
 
 def data_files(wildcards):
@@ -281,8 +356,8 @@ def pieces(wildcards):
 
 
 def measured(runs):
-    """What is read of runs that have been measured: run.yaml, metrics.csv and the seal on both."""
-    files = ("run.yaml", "metrics.csv", "metrics.sha256")
+    """What is read of runs that have been measured: run.yaml, metrics.csv and its seal."""
+    files = ("run.yaml", "metrics.csv", "metrics.json")
     return [f"{RESULTS}/{run.folder}/{file}" for run in runs for file in files]
 
 
@@ -303,7 +378,7 @@ def entry_of(section, wildcards):
 def entry_modules(section):
     """An input function: the files of the kind of a figure or table."""
     return lambda wildcards: modules(
-        f"concord.{section}.{entry_of(section, wildcards)[0]['kind']}", "concord.captions"
+        "concord.stages.draw", f"concord.{section}.{entry_of(section, wildcards)[0]['kind']}"
     )
 
 
@@ -317,9 +392,21 @@ def caption(section):
     return parts
 
 
+def entry_code(section):
+    """A params function: changes when the content of those files does."""
+    return told(lambda wildcards: of_output(section)(wildcards)["code"])
+
+
 def entry_digest(section):
     """A params function: changes when the entry itself changes (its runs are inputs)."""
     return lambda wildcards: digest(entry_of(section, wildcards)[0])
+
+
+# What is made of each figure and table.
+SUFFIXES = {
+    "figures": ("pdf", "svg", "png", "json", "caption.md"),
+    "tables": ("csv", "md", "html", "json", "caption.md"),
+}
 
 
 def outputs(keys, downloads=True):
@@ -327,9 +414,10 @@ def outputs(keys, downloads=True):
     return [
         f"{RESULTS}/{paper.key}/{section}/{name}.{suffix}"
         for paper in map(PAPERS.get, keys)
-        for section, suffix in (("figures", "pdf"), ("tables", "csv"))
+        for section, suffixes in SUFFIXES.items()
         for name in paper.mapping.get(section, {})
         if downloads or not any(data_sets(run.mapping) for run in paper.output_runs(section, name))
+        for suffix in suffixes
     ]
 
 
@@ -343,13 +431,14 @@ def makeable(keys):
     def inputs(wildcards):
         files, left_out = [], {}
         for file in outputs(keys):
-            *_, key, section, name = Path(file).with_suffix("").parts
+            *_, key, section, name = Path(file).parts
+            name = name.partition(".")[0]
             runs = [run.mapping for run in PAPERS[key].output_runs(section, name)]
             missing = None if CONDA else next(filter(None, map(unavailable, runs)), None)
             if missing is None:
                 files.append(file)
             else:
-                left_out.setdefault(missing, []).append(f"{key}/{name}")
+                left_out.setdefault(missing, {})[f"{key}/{name}"] = None
         for missing, names in left_out.items():
             if missing not in noted:
                 noted.add(missing)
@@ -364,7 +453,7 @@ def at_hand(run):
 
     Claims about other runs get the verdict "not run" instead of stopping the ledger.
     """
-    if Path(RESULTS, run.folder, "metrics.csv").exists():
+    if stages.judge.at_hand(run, Path(RESULTS)):
         return True
     if not CONDA and unavailable(run.mapping):
         return False

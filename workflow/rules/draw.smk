@@ -3,6 +3,9 @@ rule figure:
     input:
         shown("figures"),
         modules=entry_modules("figures"),
+        outdated=outdated(
+            f"{RESULTS}/{{paper}}/figures/{{name}}.pdf", made_of, of_output("figures")
+        ),
     output:
         pdf=f"{RESULTS}/{{paper}}/figures/{{name}}.pdf",
         svg=report(
@@ -28,7 +31,7 @@ rule figure:
         mem_mb=growing(600),
         runtime=growing(5),
     params:
-        code=content_of(entry_modules("figures")),
+        code=entry_code("figures"),
         settings=SETTINGS,
         results=lambda wildcards: RESULTS,
         paper=lambda wildcards: str(paper_of(wildcards).path),
@@ -43,6 +46,7 @@ rule table:
     input:
         shown("tables"),
         modules=entry_modules("tables"),
+        outdated=outdated(f"{RESULTS}/{{paper}}/tables/{{name}}.csv", made_of, of_output("tables")),
         template="workflow/report/page.html",
     output:
         csv=f"{RESULTS}/{{paper}}/tables/{{name}}.csv",
@@ -69,7 +73,7 @@ rule table:
         mem_mb=growing(600),
         runtime=growing(5),
     params:
-        code=content_of(entry_modules("tables"), ["workflow/report/page.html"]),
+        code=entry_code("tables"),
         settings=SETTINGS,
         results=lambda wildcards: RESULTS,
         paper=lambda wildcards: str(paper_of(wildcards).path),

@@ -1,9 +1,17 @@
 # judge: verdicts on the papers' claims, the ledger that joins them, and the report's front page.
+CLAIMS = [f"{RESULTS}/{paper}/claims.csv" for paper in PAPERS]
+
+
 rule judge:
     input:
         judged,
         modules=modules("concord.stages.judge"),
         template="workflow/report/page.html",
+        outdated=outdated(
+            f"{RESULTS}/{{paper}}/claims.csv",
+            made_of,
+            lambda wildcards: stages.judge.made(paper_of(wildcards), Path(RESULTS)),
+        ),
     output:
         csv=f"{RESULTS}/{{paper}}/claims.csv",
         md=f"{RESULTS}/{{paper}}/claims.md",
@@ -14,6 +22,7 @@ rule judge:
             subcategory="claims",
             labels={"name": "claims and assumptions"},
         ),
+        seal=f"{RESULTS}/{{paper}}/claims.json",
     log:
         f"{RESULTS}/logs/{{paper}}/judge.log",
     benchmark:
@@ -27,11 +36,9 @@ rule judge:
         mem_mb=growing(600),
         runtime=growing(5),
     params:
-        code=content_of(modules("concord.stages.judge"), ["workflow/report/page.html"]),
         settings=SETTINGS,
         results=lambda wildcards: RESULTS,
         paper=lambda wildcards: str(paper_of(wildcards).path),
-        claims=lambda wildcards: digest(paper_of(wildcards).mapping),
     shell:
         "python -m concord judge {params.paper:q} {params.settings} --results {params.results:q} "
         "-o {output.csv:q} {output.md:q} {output.html:q} 2> {log:q}"
@@ -39,11 +46,17 @@ rule judge:
 
 rule join:
     input:
-        tables=expand(f"{RESULTS}/{{paper}}/claims.csv", paper=PAPERS),
+        tables=CLAIMS,
         modules=modules("concord.stages.judge"),
         template="workflow/report/page.html",
+        outdated=outdated(
+            f"{RESULTS}/claims.csv",
+            made_of,
+            lambda wildcards: stages.judge.joined([Path(path) for path in CLAIMS]),
+        ),
     output:
         csv=f"{RESULTS}/claims.csv",
+        seal=f"{RESULTS}/claims.json",
         md=f"{RESULTS}/claims.md",
         html=report(
             f"{RESULTS}/ledger.html",
@@ -59,8 +72,6 @@ rule join:
     conda:
         ENVIRONMENT
     threads: 1
-    params:
-        code=content_of(modules("concord.stages.judge"), ["workflow/report/page.html"]),
     shell:
         "python -m concord ledger {input.tables:q} -o {output.csv:q} {output.md:q} {output.html:q} "
         "2> {log:q}"
@@ -81,7 +92,7 @@ rule compare:
         ENVIRONMENT
     threads: 1
     params:
-        expected=content_of(["config/expected_verdicts.yaml"]),
+        expected=sha256(Path("config/expected_verdicts.yaml")),
         strict="--strict" if CONFIG["strict"] else "",
     shell:
         "python -m concord compare {input.ledger:q} --expected {input.expected:q} {params.strict} "
@@ -105,7 +116,8 @@ rule front:
         ENVIRONMENT
     threads: 1
     params:
-        code=content_of(modules("concord.stages.judge"), ["workflow/report/front.html"]),
+        code=code("concord.stages.judge"),
+        template=sha256(Path("workflow/report/front.html")),
         results=lambda wildcards: RESULTS,
         commit=commit(),
     shell:

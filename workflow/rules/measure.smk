@@ -3,11 +3,12 @@ rule measure:
     input:
         run=f"{RESULTS}/{ANY_RUN}/run.yaml",
         trace=f"{RESULTS}/{ANY_RUN}/trace.nc",
-        modules=metric_modules,
+        modules=modules_of(stages.measure),
         data=data_files,
+        outdated=outdated(f"{RESULTS}/{ANY_RUN}/metrics.csv", made_of, with_trace),
     output:
         csv=f"{RESULTS}/{ANY_RUN}/metrics.csv",
-        seal=f"{RESULTS}/{ANY_RUN}/metrics.sha256",
+        seal=f"{RESULTS}/{ANY_RUN}/metrics.json",
     log:
         f"{RESULTS}/logs/{ANY_RUN}/measure.log",
     benchmark:
@@ -21,8 +22,8 @@ rule measure:
         mem_mb=growing(1000),
         runtime=growing(5),
     params:
-        code=content_of(metric_modules),
+        code=code_of(stages.measure),
         run=run_digest,
     shell:
-        "python -m concord measure {input.run:q} {input.trace:q} --expected {params.run} "
+        "python -m concord measure {input.run:q} {input.trace:q} --expected {params.run} --code {params.code} "
         "-o {output.csv:q} 2> {log:q}"

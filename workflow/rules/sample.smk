@@ -3,9 +3,9 @@ rule sample:
     input:
         run=f"{RESULTS}/{ANY_RUN}/run.yaml",
         pieces=pieces,
-        modules=modules("concord.stages.sample"),
-        kinds=kind_modules,
+        modules=modules_of(stages.sample),
         data=data_files,
+        outdated=outdated(f"{RESULTS}/{ANY_RUN}/trace.nc", made_of_trace, of_run(stages.sample)),
     output:
         f"{RESULTS}/{ANY_RUN}/trace.nc",
     log:
@@ -21,21 +21,20 @@ rule sample:
         mem_mb=growing(sampling("mem_mb")),
         runtime=growing(sampling("runtime")),
     params:
-        code=content_of(modules("concord.stages.sample"), kind_modules),
+        code=code_of(stages.sample),
         run=run_digest,
         command=lambda wildcards: (
             "join" if pieces(wildcards) else f"sample {sampling('options')(wildcards)}"
         ),
     shell:
-        "python -m concord {params.command} {input.run:q} {input.pieces:q} --expected {params.run} "
+        "python -m concord {params.command} {input.run:q} {input.pieces:q} --expected {params.run} --code {params.code} "
         "-o {output:q} 2> {log:q}"
 
 
 rule sample_chains:
     input:
         run=f"{RESULTS}/{ANY_RUN}/run.yaml",
-        modules=modules("concord.stages.sample"),
-        kinds=kind_modules,
+        modules=modules_of(stages.sample),
         data=data_files,
     output:
         temp(f"{RESULTS}/{ANY_RUN}/chains_{{first}}_{{end}}.nc"),
@@ -53,9 +52,9 @@ rule sample_chains:
         mem_mb=growing(sampling("mem_mb")),
         runtime=growing(sampling("runtime")),
     params:
-        code=content_of(modules("concord.stages.sample"), kind_modules),
+        code=code_of(stages.sample),
         run=run_digest,
         options=sampling("options"),
     shell:
         "python -m concord sample {input.run:q} --chains {wildcards.first}:{wildcards.end} "
-        "--expected {params.run} {params.options} -o {output:q} 2> {log:q}"
+        "--expected {params.run} --code {params.code} {params.options} -o {output:q} 2> {log:q}"

@@ -1,4 +1,8 @@
-"""The stages resolve, sample, measure and draw: each reads files and writes one result, whole."""
+"""The stages resolve, sample, measure, draw and judge: each reads files and writes results, whole.
+
+``made`` of a stage returns what its results are made from: it writes that beside them, and the
+workflow compares it with what stands there (see ``concord.integrity``).
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from concord.errors import ConcordError
+from concord.integrity import AGAIN
 from concord.keys import REQUIRED, check_resolved
 from concord.provenance import digest
 from concord.reading import load_yaml
@@ -14,19 +19,40 @@ if TYPE_CHECKING:
     from concord.assemble import Parts
 
 
-AGAIN = "delete the file, it is made again"
-
-
 def load_run(path: Path, expected: str | None = None) -> tuple[dict[str, Any], Parts]:
-    """Read a run.yaml, as ``read_run`` does, and assemble its parts."""
-    from concord.assemble import assemble
+    """Read a run.yaml, as ``read_run`` does, and assemble its parts.
+
+    Raises
+    ------
+    ConcordError
+        If an option is not stated: a default is part of a run's identity.
+    """
+    from concord.assemble import assemble, complete
 
     run = read_run(path, expected)
     try:
         check_resolved(run, str(path))
+        stated = complete(run, str(path))
+        absent = [
+            f"{part}.{key}"
+            for part in stated
+            if isinstance(stated[part], dict)
+            for key in stated[part]
+            if key not in run[part]
+        ]
+        if absent:
+            raise ConcordError(f"{path}: {absent[0]} is not stated; {AGAIN}")
         return run, assemble(run, str(path))
     except ConcordError as error:
         raise ConcordError(str(error).replace(f"{path}.", f"{path}: ", 1)) from None
+
+
+def refuse_other_code(code: str, expected: str | None) -> None:
+    """Refuse to work with other code than the workflow started with; none expected: any will do."""
+    if expected is not None and code != expected:
+        raise ConcordError(
+            "the code of Concord has changed since the workflow started; type its command again"
+        )
 
 
 def read_run(path: Path, expected: str | None = None) -> dict[str, Any]:

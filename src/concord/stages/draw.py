@@ -1,24 +1,42 @@
-"""draw: from metrics to a figure (pdf, svg, png) or a table (csv, md), with caption and provenance.
+"""draw: from metrics to a figure (pdf, svg, png) or a table (csv, md, html).
 
 Beside every figure or table stand its caption (``.caption.md``) and its provenance (``.json``).
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from concord import captions, seals
-from concord.experiment import Paper
+from concord import captions, integrity
+from concord.experiment import Paper, Run
 from concord.figures.data import Measured, is_smoke, read
 from concord.files import whole
-from concord.pages import page
+from concord.integrity import Made
+from concord.pages import page, template_digest
 from concord.parameters import build
 from concord.plugins import plugin
-from concord.provenance import describe, digest
+from concord.provenance import code, describe, digest
+from concord.stages.measure import made as measured_from
+
+
+def made(paper: Paper, section: str, name: str, results: Path) -> Made:
+    """Return what a figure or table is made from."""
+    entry = paper.output(section, name)
+    return {
+        "entry": digest({**entry, "caption": paper.caption(section, name)}),
+        "code": code(__name__, f"concord.{section}.{entry['kind']}"),
+        "template": template_digest("page.html") if section == "tables" else "",
+        "metrics": metrics_digest(paper.output_runs(section, name), results),
+    }
+
+
+def metrics_digest(runs: Sequence[Run], results: Path) -> str:
+    """Return a digest of the metrics of runs, as their seals have it."""
+    paths = [results / run.folder / "metrics.csv" for run in runs]
+    return digest({str(path): integrity.sealed(path)[1].get(path.name) for path in paths})
 
 
 def draw(paper: Paper, name: str, results: Path, outputs: Sequence[Path]) -> None:
@@ -34,7 +52,7 @@ def draw(paper: Paper, name: str, results: Path, outputs: Sequence[Path]) -> Non
     with ExitStack() as stack:
         temporary = [stack.enter_context(whole(path)) for path in outputs]
         style.save(figure, temporary, watermark=is_smoke(runs))
-    _sidecars(paper, "figures", name, results, outputs[0].with_suffix(""))
+    _finish(paper, "figures", name, results, outputs)
 
 
 def tabulate(paper: Paper, name: str, results: Path, outputs: Sequence[Path]) -> None:
@@ -52,28 +70,32 @@ def tabulate(paper: Paper, name: str, results: Path, outputs: Sequence[Path]) ->
     for output in outputs:
         with whole(output) as path:
             path.write_text(texts[output.suffix](), encoding="utf-8")
-    _sidecars(paper, "tables", name, results, outputs[0].with_suffix(""))
+    _finish(paper, "tables", name, results, outputs)
 
 
 def _measured(paper: Paper, section: str, name: str, results: Path) -> list[Measured]:
-    measured = []
-    for run in paper.output_runs(section, name):
-        run_yaml, metrics_csv = (
-            results / run.folder / file for file in ("run.yaml", "metrics.csv")
-        )
-        measured.append(read(run_yaml, metrics_csv, expected=digest(run.mapping)))
-        seals.check(run_yaml, metrics_csv)
+    return [checked(run, results) for run in paper.output_runs(section, name)]
+
+
+def checked(run: Run, results: Path) -> Measured:
+    """Read the metrics of a run, which must be those of today's configuration, code and data."""
+    run_yaml, metrics_csv = (results / run.folder / file for file in ("run.yaml", "metrics.csv"))
+    measured = read(run_yaml, metrics_csv, expected=digest(run.mapping))
+    integrity.check(metrics_csv, measured_from(run.mapping, Path("resources")))
     return measured
 
 
-def _sidecars(paper: Paper, section: str, name: str, results: Path, stem: Path) -> None:
+def _finish(paper: Paper, section: str, name: str, results: Path, outputs: Sequence[Path]) -> None:
+    """Write the caption, and seal the outputs with their provenance."""
+    caption: dict[str, Any] = paper.caption(section, name)
+    text = outputs[0].with_suffix(".caption.md")
+    with whole(text) as path:
+        path.write_text(captions.markdown(caption), encoding="utf-8")
     runs = paper.output_runs(section, name)
     inputs = [results / run.folder / file for run in runs for file in ("run.yaml", "metrics.csv")]
-    caption: dict[str, Any] = paper.caption(section, name)
-    provenance = describe(
-        inputs, paper=paper.key, section=section, name=name, seed=paper.config["seed"], **caption
+    about = {"paper": paper.key, "section": section, "name": name, "seed": paper.config["seed"]}
+    integrity.seal(
+        [*outputs, text],
+        made(paper, section, name, results),
+        **describe(inputs, **about, **caption),
     )
-    with whole(stem.with_suffix(".json")) as path:
-        path.write_text(json.dumps(provenance, indent=1) + "\n", encoding="utf-8")
-    with whole(stem.with_suffix(".caption.md")) as path:
-        path.write_text(captions.markdown(caption), encoding="utf-8")

@@ -13,15 +13,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from concord import claims, seals
+from concord import claims, integrity
 from concord.assemble import data_sets, unavailable
 from concord.errors import ConcordError, short
 from concord.experiment import Paper, Run
-from concord.figures.data import Measured, read
+from concord.figures.data import Measured
 from concord.files import dump_yaml, whole
-from concord.pages import Section, page, render
-from concord.provenance import describe, digest
+from concord.integrity import Made
+from concord.pages import Section, page, render, template_digest
+from concord.provenance import code, describe, digest
 from concord.reading import load_yaml, read_table, read_text
+from concord.stages.draw import checked, metrics_digest
+from concord.stages.measure import made as measured_from
 
 COLUMNS = (
     *("paper", "claim", "reading", "verdict", "where", "says", "printed", "ours"),
@@ -54,6 +57,25 @@ def judge(paper: Paper, results: Path, outputs: Sequence[Path]) -> None:
     for output in outputs:
         with whole(output) as path:
             path.write_text(texts[output.suffix], encoding="utf-8")
+    integrity.seal(outputs, made(paper, results))
+
+
+def made(paper: Paper, results: Path) -> Made:
+    """Return what a paper's verdicts are made from."""
+    config = {key: paper.config[key] for key in ("scale", "seed")}
+    return {
+        "entry": digest({**paper.mapping, "config": config}),
+        "code": code(__name__),
+        "template": template_digest("page.html"),
+        "metrics": metrics_digest(paper.claim_runs(), results),
+    }
+
+
+def joined(tables: Sequence[Path]) -> Made:
+    """Return what the ledger is made from."""
+    seals = {str(path): integrity.sealed(path)[1].get(path.name) for path in tables}
+    template = template_digest("page.html")
+    return {"verdicts": digest(seals), "code": code(__name__), "template": template}
 
 
 def verdicts(paper: Paper, results: Path) -> list[Row]:
@@ -62,9 +84,9 @@ def verdicts(paper: Paper, results: Path) -> list[Row]:
 
     @cache
     def measured(folder: str) -> Measured:
-        run_yaml, metrics_csv = (results / folder / file for file in ("run.yaml", "metrics.csv"))
-        seals.check(run_yaml, metrics_csv)
-        return read(run_yaml, metrics_csv)
+        return checked(chosen[folder], results)
+
+    chosen = {run.folder: run for run in paper.claim_runs()}
 
     for name, claim in paper.claims.items():
         check = claim.checker(f"{paper.path}: claims.{name}")
@@ -75,13 +97,11 @@ def verdicts(paper: Paper, results: Path) -> list[Row]:
                 runs.update((run.folder, run) for run in found)
 
             def source(quantity: claims.Quantity, reading: str = reading) -> list[Measured]:
-                chosen = paper.quantity_runs(quantity, reading, f"claims.{name}")  # noqa: B023
-                for run in chosen:
-                    if not (results / run.folder / "metrics.csv").exists():
+                runs = paper.quantity_runs(quantity, reading, f"claims.{name}")  # noqa: B023
+                for run in runs:
+                    if not at_hand(run, results):
                         raise claims.Missing(_why_not(run))
-                    if digest(measured(run.folder).run) != digest(run.mapping):
-                        raise claims.Missing(f"{run.folder} was run with other parameters")
-                return [measured(run.folder) for run in chosen]
+                return [measured(run.folder) for run in runs]
 
             alone = claims.judge(check, source)
             judgement = claims.over_seeds(alone, (claim.seeds or {}).get(reading))
@@ -106,6 +126,14 @@ def verdicts(paper: Paper, results: Path) -> list[Row]:
                 }
             )
     return rows
+
+
+def at_hand(run: Run, results: Path) -> bool:
+    """Whether a run has been made; one made from something else counts if it can be made again."""
+    path = results / run.folder / "metrics.csv"
+    makeable = not unavailable(run.mapping) and not data_sets(run.mapping)
+    wanted = measured_from(run.mapping, Path("resources"))
+    return path.exists() and (makeable or wanted.items() <= integrity.sealed(path)[0].items())
 
 
 def _why_not(run: Run) -> str:
@@ -206,7 +234,8 @@ def _csv(rows: Sequence[Row]) -> str:
 
 
 def read_rows(path: Path) -> Sequence[Row]:
-    """Read a table of verdicts."""
+    """Read a table of verdicts, which must be as it was written."""
+    integrity.check(path)
     rows = read_table(path, COLUMNS)
     for number, row in enumerate(rows, 1):
         claims.known(row["verdict"], f"{path}: row {number}")
@@ -234,6 +263,7 @@ def ledger(tables: Sequence[Path], outputs: Sequence[Path]) -> None:
     for output in outputs:
         with whole(output) as path:
             path.write_text(texts[output.suffix], encoding="utf-8")
+    integrity.seal(outputs, joined(tables))
 
 
 def scoreboard(rows: Sequence[Row]) -> list[str]:

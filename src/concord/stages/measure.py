@@ -2,36 +2,57 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from concord import chain, metrics, seals, streams
-from concord.assemble import Parts, build_problem
+from concord import chain, integrity, metrics, streams
+from concord.assemble import Parts, build_problem, data_digest, modules
 from concord.errors import ConcordError
 from concord.files import whole
-from concord.stages import load_run
+from concord.integrity import Made
+from concord.provenance import code, digest
+from concord.stages import load_run, refuse_other_code
+from concord.stages.sample import made as sampled_from
+
+
+def modules_of(run: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the modules that measure a run, those that they import apart."""
+    return __name__, *modules(run), *(f"concord.metrics.{name}" for name in run["metrics"])
+
+
+def made(run: Mapping[str, Any], resources: Path) -> Made:
+    """Return what a run's metrics are made from, the trace apart."""
+    return {
+        "run": digest(run),
+        "code": code(*modules_of(run)),
+        "data": data_digest(run, resources),
+    }
 
 
 def measure(
-    run_path: Path, trace_path: Path, output: Path, resources: Path, expected: str | None = None
+    run_path: Path,
+    trace_path: Path,
+    output: Path,
+    resources: Path,
+    expected: str | None = None,
+    code: str | None = None,
 ) -> None:
-    """Compute the metrics a run asks for and write them as one long table, and its seal.
+    """Compute the metrics a run asks for and write them as one long table, sealed.
+
+    What is ``expected``, of run and ``code``, is what the workflow has, if it called.
 
     Raises
     ------
     ConcordError
-        If the trace was not sampled from this very run.yaml.
+        If the trace was not sampled from this very run.yaml, by today's code, from today's data.
     """
     run, parts = load_run(run_path, expected)
+    refuse_other_code(made(run, resources)["code"], code)
     trace = chain.read(trace_path)
-    if _source(trace) != run:
-        raise ConcordError(
-            f"{trace_path} was not sampled from {run_path}; delete the trace, it is made again"
-        )
+    integrity.refuse_other(trace_path, trace.made, sampled_from(run, resources))
     problem = build_problem(run, parts, resources)
     misfit = _misfit(trace, run, parts, problem.dim)
     if misfit:
@@ -53,15 +74,7 @@ def measure(
     text = metrics.to_csv(metrics.measure(run["metrics"], measurement))
     with whole(output) as path:
         path.write_text(text, encoding="utf-8")
-    seals.seal(run_path, output)
-
-
-def _source(trace: chain.Trace) -> Any:
-    """Return the run that a trace says it was sampled from, None if it says nothing."""
-    try:
-        return json.loads(trace.attributes.get("run", "null"))
-    except ValueError:
-        return None
+    integrity.seal([output], {**made(run, resources), "trace": trace.sha256})
 
 
 def _misfit(trace: chain.Trace, run: Mapping[str, Any], parts: Parts, dim: int) -> str | None:

@@ -8,12 +8,27 @@ from pathlib import Path
 from typing import Any
 
 from concord import chain, initial, streams
-from concord.assemble import Parts, build_problem
+from concord.assemble import Parts, build_problem, data_digest, modules
 from concord.errors import ConcordError
 from concord.files import whole
-from concord.provenance import describe
-from concord.stages import load_run
+from concord.integrity import Made
+from concord.provenance import code, describe, digest
+from concord.stages import load_run, refuse_other_code
 from concord.streams import CHAINS_PER_BLOCK
+
+
+def modules_of(run: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the modules that sample a run, those that they import apart."""
+    return __name__, *modules(run)
+
+
+def made(run: Mapping[str, Any], resources: Path) -> Made:
+    """Return what a run's trace is made from."""
+    return {
+        "run": digest(run),
+        "code": code(*modules_of(run)),
+        "data": data_digest(run, resources),
+    }
 
 
 def sample(
@@ -23,18 +38,28 @@ def sample(
     progress: bool = False,
     expected: str | None = None,
     chains: tuple[int, int] | None = None,
+    code: str | None = None,
 ) -> None:
     """Sample a run, or its chains from the first to before the second number; write the trace.
 
-    Provenance becomes the trace's attributes.
+    Provenance becomes the trace's attributes. What is ``expected``, of run and ``code``, is what
+    the workflow has, if it called.
     """
     run, parts = load_run(run_path, expected)
+    refuse_other_code(made(run, resources)["code"], code)
     chains = chains or (0, run["chains"])
     trace = simulate(run, parts, build_problem(run, parts, resources), progress, chains)
-    _write(trace, output, run_path, run, chains)
+    _write(trace, output, run_path, run, chains, resources)
 
 
-def join(run_path: Path, pieces: Sequence[Path], output: Path, expected: str | None = None) -> None:
+def join(
+    run_path: Path,
+    pieces: Sequence[Path],
+    output: Path,
+    resources: Path,
+    expected: str | None = None,
+    code: str | None = None,
+) -> None:
     """Join a run's chains, sampled in pieces, into its trace.
 
     Raises
@@ -43,12 +68,13 @@ def join(run_path: Path, pieces: Sequence[Path], output: Path, expected: str | N
         If a piece is of another run, or they are not all the run's chains in their order.
     """
     run, _ = load_run(run_path, expected)
+    wanted = made(run, resources)
+    refuse_other_code(wanted["code"], code)
     traces, begin = [], 0
     for path in pieces:
         trace = chain.read(path)
         end = begin + len(trace["diverged_at"])
-        holds = [trace.attributes.get(key) for key in ("run", "chains")]
-        if holds != [json.dumps(run), json.dumps([begin, end])]:
+        if trace.made != wanted or trace.attributes.get("chains") != json.dumps([begin, end]):
             raise ConcordError(
                 f"{path}: it does not hold the chains of {run_path} from number {begin} on; "
                 "delete it and sample it again"
@@ -60,7 +86,7 @@ def join(run_path: Path, pieces: Sequence[Path], output: Path, expected: str | N
             f"{output}: the pieces hold {begin} of the {run['chains']} chains of {run_path}; "
             "name all of them"
         )
-    _write(chain.join(traces), output, run_path, run, (0, begin))
+    _write(chain.join(traces), output, run_path, run, (0, begin), resources)
 
 
 def simulate(
@@ -115,10 +141,13 @@ def _write(
     run_path: Path,
     run: Mapping[str, Any],
     chains: tuple[int, int],
+    resources: Path,
 ) -> None:
+    # Looked at once more: code that was imported meanwhile must not have changed before.
+    source = made(run, resources)
     trace.attributes = {
         key: value if isinstance(value, str) else json.dumps(value)
-        for key, value in describe([run_path], run=run, chains=chains).items()
+        for key, value in describe([run_path], run=run, chains=chains, made=source).items()
     }
     with whole(output) as path:
-        chain.write(trace, path)
+        chain.write(trace, path, source)

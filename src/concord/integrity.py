@@ -1,0 +1,72 @@
+"""Integrity: every result says what it was made from, and nothing passes for what it is not.
+
+- A result is written whole, under another name, and then takes its own (``files.whole``).
+- It carries digests: of its bytes, and of what it was made from (``made``: the run or the entry of
+  the study, the code that was imported, the data, the results that were read). Those of a trace
+  stand behind the end of the file, those of others in the ``.json`` beside them.
+- Every stage refuses a result whose bytes are not those that were written, or that was made from
+  something else than today's configuration, code and data say.
+- The workflow makes such a result again, whatever Snakemake's records say of it, and whoever else
+  works in the folder.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from concord.errors import ConcordError
+from concord.files import whole
+from concord.provenance import sha256
+
+Made = Mapping[str, str]
+
+AGAIN = "delete the file, it is made again"
+_MEANINGS = {"run": "run.yaml", "entry": "configuration"}
+
+
+def seal(outputs: Iterable[Path], made: Made, **more: Any) -> None:
+    """Write the digests of results that were made together, into the ``.json`` beside the first."""
+    outputs = list(outputs)
+    digests = {path.name: sha256(path) for path in outputs}
+    with whole(outputs[0].with_suffix(".json")) as path:
+        text = json.dumps({"made": made, "sha256": digests, **more}, indent=1)
+        path.write_text(text + "\n", encoding="utf-8")
+
+
+def sealed(path: Path) -> tuple[Made, Mapping[str, str]]:
+    """Return what a result was made from, and the digests of it and what was made with it.
+
+    Both are empty where the ``.json`` beside it is missing or is none of ours.
+    """
+    try:
+        document = json.loads(path.with_suffix(".json").read_bytes())
+        return dict(document["made"]), dict(document["sha256"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return {}, {}
+
+
+def check(path: Path, wanted: Made | None = None) -> str:
+    """Return the SHA-256 of a sealed result.
+
+    Raises
+    ------
+    ConcordError
+        If it is not as it was written, or was not made from what is ``wanted`` (of which only the
+        digests given are compared; none: it is taken whatever it was made from).
+    """
+    made, digests = sealed(path)
+    digest = sha256(path)
+    if digests.get(path.name) != digest:
+        raise ConcordError(f"{path}: it is not as it was written; {AGAIN}")
+    refuse_other(path, made, wanted or {})
+    return digest
+
+
+def refuse_other(path: Path, made: Made, wanted: Made) -> None:
+    """Refuse a result that was made from something else than is wanted."""
+    other = [_MEANINGS.get(name, name) for name in wanted if made.get(name) != wanted[name]]
+    if other:
+        raise ConcordError(f"{path}: it was made from another {' and '.join(other)}; {AGAIN}")
