@@ -63,13 +63,23 @@ def test_a_run_states_every_parameter(tmp_path):
         "seed": 3,
         "agents": 6,
         "topology": {"kind": "ring"},
-        "problem": {"name": "linear", "kind": "linear_regression", "points": 30},
+        "problem": {
+            **{"name": "linear", "kind": "linear_regression", "points": 30, "dim": 2},
+            **{"points_per_agent": None, "noise_sd": 1.0, "feature_variance": 1.0},
+            **{"prior_variance": 1.0, "prior_share": "split", "legacy_seed": None},
+        },
         "partition": {"kind": "equal"},
-        "sampler": {"kind": "de_sgld", "step_size": 0.005},
+        "sampler": {
+            **{"kind": "de_sgld", "step_size": 0.005},
+            **{"batch_size": None, "update_order": "simultaneous"},
+        },
         "initial": {"kind": "normal", "mean": 0.0, "sd": 1.0},
         "chains": 100,
         "iterations": 50,
-        "record": {},
+        "record": {
+            **{"every": 1, "at": None, "agents": None, "draws": True, "average": True},
+            **{"probes": [], "averages": [], "burn_in": -1},
+        },
         "metrics": [],
         "assumptions": [],
     }
@@ -89,16 +99,11 @@ def test_the_three_kinds_of_axes_multiply(tmp_path):
     first = runs[0].mapping
     assert runs[0].name == "topology=ring,step=0.001,reading=published"
     assert first["labels"] == {"topology": "ring", "step": "0.001", "reading": "published"}
-    assert first["sampler"] == {"kind": "de_sgld", "step_size": 0.001}
-    assert first["problem"] == {
-        "name": "linear",
-        "kind": "linear_regression",
-        "points": 30,
-        "prior_share": "omitted",
-    }
+    assert first["sampler"]["step_size"] == 0.001
+    assert (first["problem"]["points"], first["problem"]["prior_share"]) == (30, "omitted")
     last = runs[-1].mapping
     assert last["topology"] == {"kind": "complete"} and last["sampler"]["step_size"] == 0.01
-    assert last["reading"] == "corrected" and "prior_share" not in last["problem"]
+    assert last["reading"] == "corrected" and last["problem"]["prior_share"] == "split"
 
 
 def test_overrides_change_the_cells_they_match_and_no_others(tmp_path):

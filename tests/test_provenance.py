@@ -44,14 +44,30 @@ def test_commit_tells_a_clean_tree_from_a_changed_one(tmp_path, monkeypatch):
 
     monkeypatch.setattr(provenance, "SOURCE", tmp_path)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    assert provenance.commit() == {"commit": "unknown", "dirty": None}
+    unknown = {"commit": "unknown", "dirty": None}
+    assert provenance.commit() == unknown
     git("init", "-q")
+    package = tmp_path / "concord"
+    package.mkdir()
+    (package / "__init__.py").write_text("1")
     (tmp_path / "file").write_text("1")
     git("add", "file")
-    git("commit", "-q", "-m", "one")
+    git("commit", "-q", "-m", "somebody else's repository, in which Concord was unpacked")
+    assert provenance.commit() == unknown
+    git("add", "concord")
+    git("commit", "-q", "-m", "two")
     clean = provenance.commit()
     assert len(clean["commit"]) == 40 and clean["dirty"] is False
+    other = tmp_path.parent / f"{tmp_path.name}-other"
+    git("clone", "-q", str(tmp_path), str(other))
+    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
+    assert provenance.commit() == clean
+    monkeypatch.delenv("GIT_DIR")
     (tmp_path / "file").write_text("2")
+    assert provenance.commit() == {**clean, "dirty": True}
+    git("checkout", "-q", "file")
+    (package / "samplers").mkdir()
+    (package / "samplers" / "mine.py").write_text("a sampler that no commit has")
     assert provenance.commit() == {**clean, "dirty": True}
 
 

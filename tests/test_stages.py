@@ -97,7 +97,11 @@ def rows(project, run, metric):
 
 def test_run_yaml_states_everything_and_the_trace_carries_it(project):
     run = yaml.safe_load((place(project, CALM) / "run.yaml").read_text())
-    assert run["sampler"] == {"kind": "de_sgld", "step_size": 0.02}
+    assert run["sampler"] == {
+        **{"kind": "de_sgld", "step_size": 0.02},
+        **{"batch_size": None, "update_order": "simultaneous"},
+    }
+    assert run["problem"]["noise_sd"] == 1.0 and run["record"]["burn_in"] == -1
     assert run["seed"] == 1 and run["labels"] == {"step": "0.02"}
     attributes = chain.read(place(project, CALM) / "trace.nc").attributes
     assert json.loads(attributes["run"]) == run
@@ -200,7 +204,7 @@ def test_a_trace_of_another_run_is_refused(project, tmp_path, capsys):
         *("measure", place(project, CALM) / "run.yaml", place(project, WILD) / "trace.nc"),
         *("-o", tmp_path / "metrics.csv"),
     )
-    assert "was not sampled from" in text and "delete the trace" in text
+    assert "it was made from another run.yaml; delete the file, it is made again" in text
     assert list(tmp_path.iterdir()) == []
 
 

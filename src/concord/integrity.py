@@ -48,6 +48,16 @@ def sealed(path: Path) -> tuple[Made, Mapping[str, str]]:
         return {}, {}
 
 
+def intact(path: Path) -> Made:
+    """Return what a sealed result was made from; nothing if it, or a file made with it, is not whole."""
+    made, digests = sealed(path)
+    try:
+        whole = all(sha256(path.with_name(name)) == digest for name, digest in digests.items())
+    except OSError:
+        whole = False
+    return made if whole else {}
+
+
 def check(path: Path, wanted: Made | None = None) -> str:
     """Return the SHA-256 of a sealed result.
 

@@ -29,7 +29,7 @@ SETTINGS = ["--scale", "smoke"]
 RESULTS = ["--results", "results/smoke"]
 FILE = f"config/papers/{PAPER}.yaml"
 RUN, TRACE, METRICS, SEAL = (
-    f"{RUNS[0]}/{name}" for name in ("run.yaml", "trace.nc", "metrics.csv", "metrics.sha256")
+    f"{RUNS[0]}/{name}" for name in ("run.yaml", "trace.nc", "metrics.csv", "metrics.json")
 )
 
 
@@ -67,8 +67,8 @@ COMMANDS = {
         beside(TABLE, ".csv", ".md", ".html"),
         beside(TABLE, *SIDECARS),
     ),
-    "judge": Command(("judge", FILE, *SETTINGS, *RESULTS), CLAIMS),
-    "ledger": Command(("ledger", CLAIMS[0]), LEDGER),
+    "judge": Command(("judge", FILE, *SETTINGS, *RESULTS), CLAIMS, beside(CLAIMS[0], ".json")),
+    "ledger": Command(("ledger", CLAIMS[0]), LEDGER, beside(LEDGER[0], ".json")),
     "front": Command(("front", LEDGER[0], LEDGER[2], *RESULTS), ("results/smoke/front.html",)),
 }
 

@@ -19,7 +19,7 @@ from mutations import dumped, encoded, garbled, mutated
 from options import options_of
 from pieces import CONFIG
 
-from concord import chain, claims, provenance, seals
+from concord import chain, claims, integrity, provenance
 from concord.__main__ import main
 from concord.stages.judge import COLUMNS
 
@@ -179,13 +179,14 @@ def content(path: Path) -> Callable[[], dict[str, bytes]]:
 def tried_on(path: Path, tries: Any, count: int, texts: Any, commands: list[Command]) -> int:
     """Try the texts as the content of a file; say how many were tried."""
     original, folder, seen = path.read_bytes(), path, Counter()
+    made, _ = integrity.sealed(path)
     while not (folder / "x.yaml").exists():
         folder = folder.parent
 
     def check(text: bytes, command: Command, sealed: bool) -> None:
         path.write_bytes(text)
         if sealed and path.name == "metrics.csv":  # else it is not even read
-            seals.seal(path.with_name("run.yaml"), path)
+            integrity.seal([path], made)
         seen[bool(call(*command(folder)))] += 1
 
     tried = tries(

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 import yaml
 
-from concord import claims, metrics, seals, streams, topology
+from concord import claims, integrity, metrics, streams, topology
 from concord.assemble import Parts, assemble, build_problem
 from concord.errors import ConcordError
 from concord.experiment import Paper, load_config
 from concord.files import dump_yaml
-from concord.stages import judge
+from concord.stages import judge, measure
+from concord.stages.measure import made as measured_from
 from concord.stages.sample import simulate
 
 ROOT = Path(__file__).parents[2]
@@ -105,7 +106,7 @@ def make(paper: Paper, results: Path, mutant: Any = None) -> Path:
         (folder / "run.yaml").write_text(dump_yaml(run.mapping))
         rows = metrics.measure(run.mapping["metrics"], measurement)
         (folder / "metrics.csv").write_text(metrics.to_csv(rows))
-        seals.seal(folder / "run.yaml", folder / "metrics.csv")
+        integrity.seal([folder / "metrics.csv"], measured_from(run.mapping, Path("resources")))
     return results
 
 
@@ -239,9 +240,23 @@ def test_without_runs_every_claim_says_what_was_not_run(tmp_path):
 
 def test_runs_of_other_parameters_are_not_taken_for_these(made, tmp_path):
     _, results = made
-    changed = load(tmp_path, seed=2)
-    assert set(verdicts(changed, results).values()) == {"not run"}
-    assert "with other parameters" in ours(changed, results)["ring_nearer"]
+    with pytest.raises(ConcordError, match=r"run.yaml: it is not what its paper's file resolves"):
+        verdicts(load(tmp_path, seed=2), results)
+
+
+def test_metrics_of_other_code_are_not_taken_for_these(made, monkeypatch):
+    """Source that was changed while a job ran, and put back before another one reads its result."""
+    paper, results = made
+    monkeypatch.setattr(measure, "code", lambda *_: "other")
+    with pytest.raises(ConcordError, match=r"metrics.csv: it was made from another code; delete"):
+        verdicts(paper, results)
+
+
+def test_verdicts_that_were_edited_are_not_joined(tmp_path):
+    path = ledger_of(tmp_path, a="does not hold")
+    path.write_text(path.read_text().replace("does not hold", "holds"))
+    with pytest.raises(ConcordError, match=r"claims.csv: it is not as it was written; delete"):
+        judge.ledger([path], [tmp_path / "ledger.csv"])
 
 
 @pytest.mark.parametrize(
@@ -316,6 +331,7 @@ def ledger_of(folder: Path, seed: str = "1", **verdict: str) -> Path:
     ]
     path = folder / "claims.csv"
     path.write_text(judge._csv(rows))
+    integrity.seal([path], {})
     return path
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from concord import streams
 from concord.__main__ import main
-from concord.assemble import assemble, build_problem, data_sets
+from concord.assemble import assemble, build_problem, complete, data_sets
 from concord.chain import read
 from concord.experiment import load_papers
 from concord.files import dump_yaml
@@ -97,7 +97,8 @@ def test_data_sets_go_on_counting_in_the_next_piece() -> None:
 @pytest.fixture
 def pieces(tmp_path: Path) -> list[Path]:
     """A run.yaml, and the traces of its chains in three pieces."""
-    (tmp_path / "run.yaml").write_text(dump_yaml(EXAMPLES["de_sgld_linear_regression"]))
+    run = complete(EXAMPLES["de_sgld_linear_regression"], "run")
+    (tmp_path / "run.yaml").write_text(dump_yaml(run))
     paths = [tmp_path / "run.yaml"]
     for chains in ("0:50", "50:100", f"100:{CHAINS}"):
         paths.append(tmp_path / f"chains_{chains.replace(':', '_')}.nc")

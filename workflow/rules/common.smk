@@ -22,7 +22,7 @@ from concord.chain import sealed as sealed_trace
 from concord.errors import ConcordError, nearest
 from concord.experiment import load_papers
 from concord.files import dump_yaml
-from concord.integrity import sealed
+from concord.integrity import intact
 from concord.plugins import plugin
 from concord.reading import load_yaml
 from concord.provenance import code, commit, digest, module_files, sha256
@@ -258,10 +258,6 @@ def outdated(path, made, wanted):
 
 def made_of_trace(file):
     return sealed_trace(file)[0]
-
-
-def made_of(file):
-    return sealed(file)[0]
 
 
 def run_on_disk(file):

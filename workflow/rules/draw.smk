@@ -3,9 +3,7 @@ rule figure:
     input:
         shown("figures"),
         modules=entry_modules("figures"),
-        outdated=outdated(
-            f"{RESULTS}/{{paper}}/figures/{{name}}.pdf", made_of, of_output("figures")
-        ),
+        outdated=outdated(f"{RESULTS}/{{paper}}/figures/{{name}}.pdf", intact, of_output("figures")),
     output:
         pdf=f"{RESULTS}/{{paper}}/figures/{{name}}.pdf",
         svg=report(
@@ -46,7 +44,7 @@ rule table:
     input:
         shown("tables"),
         modules=entry_modules("tables"),
-        outdated=outdated(f"{RESULTS}/{{paper}}/tables/{{name}}.csv", made_of, of_output("tables")),
+        outdated=outdated(f"{RESULTS}/{{paper}}/tables/{{name}}.csv", intact, of_output("tables")),
         template="workflow/report/page.html",
     output:
         csv=f"{RESULTS}/{{paper}}/tables/{{name}}.csv",

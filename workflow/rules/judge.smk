@@ -9,7 +9,7 @@ rule judge:
         template="workflow/report/page.html",
         outdated=outdated(
             f"{RESULTS}/{{paper}}/claims.csv",
-            made_of,
+            intact,
             lambda wildcards: stages.judge.made(paper_of(wildcards), Path(RESULTS)),
         ),
     output:
@@ -51,7 +51,7 @@ rule join:
         template="workflow/report/page.html",
         outdated=outdated(
             f"{RESULTS}/claims.csv",
-            made_of,
+            intact,
             lambda wildcards: stages.judge.joined([Path(path) for path in CLAIMS]),
         ),
     output:

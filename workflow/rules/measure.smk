@@ -5,7 +5,7 @@ rule measure:
         trace=f"{RESULTS}/{ANY_RUN}/trace.nc",
         modules=modules_of(stages.measure),
         data=data_files,
-        outdated=outdated(f"{RESULTS}/{ANY_RUN}/metrics.csv", made_of, with_trace),
+        outdated=outdated(f"{RESULTS}/{ANY_RUN}/metrics.csv", intact, with_trace),
     output:
         csv=f"{RESULTS}/{ANY_RUN}/metrics.csv",
         seal=f"{RESULTS}/{ANY_RUN}/metrics.json",
