@@ -372,6 +372,7 @@ def test_smoke_scale_commits_and_compares_nothing(committed, tmp_path):
     expected, readme = committed
     path = ledger_of(tmp_path, a="not run")
     path.write_text(path.read_text().replace(",paper\n", ",smoke\n"))
+    integrity.seal([path], {})
     assert judge.compare(path, expected, strict=True) == []
     with pytest.raises(ConcordError, match="smoke scale"):
         judge.expect(path, expected, readme)
