@@ -16,13 +16,22 @@ from concord.errors import ConcordError
 from concord.figures.data import Measured
 from concord.parameters import build
 
-COLUMNS = ["iteration", "agent", "metric", "value", "lo", "hi"]
+COLUMNS = ["iteration", "agent", "metric", "value", "lo", "hi", "trials"]
 NAN, INF = math.nan, math.inf
 
 
 def run(experiment: str, *rows: tuple[Any, ...], chains: int = 1000, **labels: Any) -> Measured:
-    """Return a run from rows (iteration, agent, metric, value[, lo, hi])."""
-    full = [(*row, NAN, NAN)[:6] for row in rows]
+    """Return a run from rows (iteration, agent, metric, value[, lo, hi[, trials]]).
+
+    With an interval the trials are the chains; without one w2_exact has none, anything else some.
+    """
+    full = []
+    for row in rows:
+        given = dict(zip(COLUMNS, row, strict=False))
+        if "trials" not in given:
+            exact = 0 if given["metric"] == "w2_exact" else NAN
+            given["trials"] = chains if "lo" in given else exact
+        full.append(given)
     table = pandas.DataFrame(full, columns=COLUMNS).astype({"agent": str})
     name = ",".join(f"{axis}={label}" for axis, label in labels.items()) or "run"
     labels = {axis: str(label) for axis, label in labels.items()}
@@ -208,16 +217,18 @@ def test_intervals_widen_as_the_quantiles_of_students_law(count, chains):
     assert claims.widening(count, chains) == pytest.approx(expected, rel=1e-9)
 
 
-def test_the_run_with_the_fewest_chains_says_how_intervals_widen():
-    few = run("b", (10, 0, "w2_exact", 5.0, 4.0, 6.0), chains=10)
+def test_an_interval_widens_by_the_trials_behind_it_and_not_by_the_chains():
+    """Four data sets of 250 chains each: three degrees of freedom, whatever the chains."""
+    few = run("b", (10, 0, "w2_exact", 5.0, 4.0, 6.0, 4))
     ours = judge(*ORDER, at_end("a", 1.0, 0.0, 3.0), few).ours
-    assert f"5 [{5 - claims.widening(2, 10):.4g}, " in ours
+    assert f"5 [{5 - t.ppf(1 - 0.025 / 2, 3) / t.ppf(0.975, 3):.4g}, " in ours
+    assert f"at most 1 [{1 - t.ppf(1 - 0.025 / 2, 999) / t.ppf(0.975, 999):.4g}, " in ours
 
 
-def test_intervals_of_a_single_chain_are_not_over_chains():
-    """They are over test images, say, of which there are many."""
-    one = run("b", (10, 0, "w2_exact", 5.0, 4.0, 6.0), chains=1)
-    ours = judge(*ORDER, run("a", (10, 0, "w2_exact", 1.0, 0.0, 3.0), chains=1), one).ours
+def test_intervals_of_a_single_chain_may_be_over_something_else():
+    """Over test images, of which there are many."""
+    rows = [(10, 0, "w2_exact", value, value - 1, value + 1, 10_000) for value in (1.0, 5.0)]
+    ours = judge(*ORDER, run("a", rows[0], chains=1), run("b", rows[1], chains=1)).ours
     wide = norm.ppf(1 - 0.025 / 2) / norm.ppf(0.975)
     assert f"5 [{5 - wide:.4g}, {5 + wide:.4g}]" in ours
 
@@ -261,7 +272,7 @@ def test_an_extreme_lies_between_the_extremes_of_both_ends(how, text):
     )
     quantity = build(Quantity, {**A_ALL, "reduce": how}, "q")
     rows = claims._table(quantity, [table])
-    numbers = claims._numbers(quantity, [table], rows, 1.0)
+    numbers = claims._numbers(quantity, [table], rows, 1)
     assert numbers.pick(0) == text
 
 
@@ -296,7 +307,7 @@ def test_one_chain_says_nothing_of_the_spread_over_chains():
     assert judge("value", check, one).verdict == INCONCLUSIVE
     many = run("a", (10, 0, "accuracy_mean", 1.0, 1.0, 1.0), chains=20)
     assert judge("value", check, many).verdict == HOLDS
-    images = run("a", (10, 0, "accuracy_mean", 1.0, 0.9, 1.05), chains=1)
+    images = run("a", (10, 0, "accuracy_mean", 1.0, 0.9, 1.05, 10_000), chains=1)
     assert judge("value", check, images).verdict == HOLDS
 
 

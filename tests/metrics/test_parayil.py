@@ -42,7 +42,7 @@ def measured(variables, draw, problem=None, agents=(0,)):
 
 
 def table(rows):
-    return {(k, agent, name): (value, lo, hi) for k, agent, name, value, lo, hi in rows}
+    return {(k, agent, name): (value, lo, hi) for k, agent, name, value, lo, hi, *_ in rows}
 
 
 def two_modes(weight=0.25, sd=0.3):
