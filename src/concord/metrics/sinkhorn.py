@@ -12,6 +12,7 @@ it and is several times the floor of W1.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -99,7 +100,8 @@ def sinkhorn(a: np.ndarray, b: np.ndarray, regularization: float) -> float:
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
         return float("inf")
     cost = ot.dist(a, b, metric="euclidean")
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         plan, log = ot.sinkhorn(
             np.full(len(a), 1 / len(a)),
             np.full(len(b), 1 / len(b)),
