@@ -16,13 +16,22 @@ from concord.errors import ConcordError
 from concord.figures.data import Measured
 from concord.parameters import build
 
-COLUMNS = ["iteration", "agent", "metric", "value", "lo", "hi"]
+COLUMNS = ["iteration", "agent", "metric", "value", "lo", "hi", "trials"]
 NAN, INF = math.nan, math.inf
 
 
 def run(experiment: str, *rows: tuple[Any, ...], chains: int = 1000, **labels: Any) -> Measured:
-    """Return a run from rows (iteration, agent, metric, value[, lo, hi])."""
-    full = [(*row, NAN, NAN)[:6] for row in rows]
+    """Return a run from rows (iteration, agent, metric, value[, lo, hi[, trials]]).
+
+    With an interval the trials are the chains; without one w2_exact has none, anything else some.
+    """
+    full = []
+    for row in rows:
+        given = dict(zip(COLUMNS, row, strict=False))
+        if "trials" not in given:
+            exact = 0 if given["metric"] == "w2_exact" else NAN
+            given["trials"] = chains if "lo" in given else exact
+        full.append(given)
     table = pandas.DataFrame(full, columns=COLUMNS).astype({"agent": str})
     name = ",".join(f"{axis}={label}" for axis, label in labels.items()) or "run"
     labels = {axis: str(label) for axis, label in labels.items()}
@@ -208,16 +217,18 @@ def test_intervals_widen_as_the_quantiles_of_students_law(count, chains):
     assert claims.widening(count, chains) == pytest.approx(expected, rel=1e-9)
 
 
-def test_the_run_with_the_fewest_chains_says_how_intervals_widen():
-    few = run("b", (10, 0, "w2_exact", 5.0, 4.0, 6.0), chains=10)
+def test_an_interval_widens_by_the_trials_behind_it_and_not_by_the_chains():
+    """Four data sets of 250 chains each: three degrees of freedom, whatever the chains."""
+    few = run("b", (10, 0, "w2_exact", 5.0, 4.0, 6.0, 4))
     ours = judge(*ORDER, at_end("a", 1.0, 0.0, 3.0), few).ours
-    assert f"5 [{5 - claims.widening(2, 10):.4g}, " in ours
+    assert f"5 [{5 - t.ppf(1 - 0.025 / 2, 3) / t.ppf(0.975, 3):.4g}, " in ours
+    assert f"at most 1 [{1 - t.ppf(1 - 0.025 / 2, 999) / t.ppf(0.975, 999):.4g}, " in ours
 
 
-def test_intervals_of_a_single_chain_are_not_over_chains():
-    """They are over test images, say, of which there are many."""
-    one = run("b", (10, 0, "w2_exact", 5.0, 4.0, 6.0), chains=1)
-    ours = judge(*ORDER, run("a", (10, 0, "w2_exact", 1.0, 0.0, 3.0), chains=1), one).ours
+def test_intervals_of_a_single_chain_may_be_over_something_else():
+    """Over test images, of which there are many."""
+    rows = [(10, 0, "w2_exact", value, value - 1, value + 1, 10_000) for value in (1.0, 5.0)]
+    ours = judge(*ORDER, run("a", rows[0], chains=1), run("b", rows[1], chains=1)).ours
     wide = norm.ppf(1 - 0.025 / 2) / norm.ppf(0.975)
     assert f"5 [{5 - wide:.4g}, {5 + wide:.4g}]" in ours
 
@@ -261,7 +272,7 @@ def test_an_extreme_lies_between_the_extremes_of_both_ends(how, text):
     )
     quantity = build(Quantity, {**A_ALL, "reduce": how}, "q")
     rows = claims._table(quantity, [table])
-    numbers = claims._numbers(quantity, [table], rows, 1.0)
+    numbers = claims._numbers(quantity, [table], rows, 1)
     assert numbers.pick(0) == text
 
 
@@ -275,6 +286,7 @@ def test_an_extreme_lies_between_the_extremes_of_both_ends(how, text):
         ({"agents": [0, 3]}, [(10, 0, "w2_exact", 1.0)], "a/run has no w2_exact of agent 3"),
         ({"at": [5, 10]}, [(10, 0, "w2_exact", 1.0)], "a/run has no w2_exact at iteration 5"),
         ({}, [(10, 0, "w2_exact", NAN)], "w2_exact of a/run is not a number"),
+        ({"metric": "vectors_sent"}, [(10, 0, "vectors_sent", 9.0)], "chance enters it"),
         ({"metric": "misclassified_q25"}, [(10, 0, "misclassified_q25", 9.0)], "has no interval"),
         ({"metric": "w2"}, [(10, 0, "w2", 0.1)], "w2 of a/run has no interval"),
         ({"metric": "accuracy_sd"}, [(10, 0, "accuracy_sd", 0.1)], "has no interval"),
@@ -296,7 +308,7 @@ def test_one_chain_says_nothing_of_the_spread_over_chains():
     assert judge("value", check, one).verdict == INCONCLUSIVE
     many = run("a", (10, 0, "accuracy_mean", 1.0, 1.0, 1.0), chains=20)
     assert judge("value", check, many).verdict == HOLDS
-    images = run("a", (10, 0, "accuracy_mean", 1.0, 0.9, 1.05), chains=1)
+    images = run("a", (10, 0, "accuracy_mean", 1.0, 0.9, 1.05, 10_000), chains=1)
     assert judge("value", check, images).verdict == HOLDS
 
 
@@ -320,6 +332,112 @@ def test_numbers_are_paired_by_agent_and_iteration_however_the_tables_are_ordere
     by_iteration = [(k, agent, "w2_exact", 10.0 * agent + k) for k in (0, 1) for agent in (0, 1)]
     check = ("identity", {"left": A_ALL, "right": B_ALL, "tolerance": 0.0})
     assert judge(*check, run("a", *by_agent), run("b", *by_iteration)).verdict == HOLDS
+
+
+def table(experiment: str, agents: tuple[Any, ...], iterations: tuple[int, ...] = (10,), **labels):
+    """Return a run whose number of agent a at iteration k is 10 k + a's place."""
+    rows = [(k, a, "w2_exact", 10.0 * k + place) for place, a in enumerate(agents) for k in iterations]
+    return run(experiment, *rows, **labels)
+
+
+EQUAL = ("identity", {"left": A_ALL, "right": B_ALL, "tolerance": 0.0})
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "why"),
+    [
+        ([table("a", (0, 1))], [table("b", (2, 3))], "the second quantity has none of agent 0"),
+        ([table("a", (0, 1))], [table("b", (0, 1, 2))], "the first quantity has none of agent 2"),
+        ([table("a", (0, 1))], [table("b", ("network",))], "2 numbers cannot be paired with 1"),
+        (
+            [table("a", (0,), (1, 2))],
+            [table("b", (0,), (2, 3))],
+            "the second quantity has none of iteration 1",
+        ),
+        (
+            [table("a", (0,), eta=1), table("a", (0,), eta=2)],
+            [table("b", (0,), eta=1), table("b", (0,), eta=4)],
+            "the second quantity has none of eta 2",
+        ),
+        # As many numbers, and nothing in common: runs here, agents there.
+        ([table("a", (0,), eta=1), table("a", (0,), eta=2)], [table("b", (0, 1))], "belong together"),
+    ],
+)
+@pytest.mark.parametrize("check", [EQUAL, BOUND])
+def test_numbers_that_do_not_belong_together_are_not_paired(check, left, right, why):
+    found = judge(*check, *left, *right)
+    assert found.verdict == NOT_RUN and why in found.ours
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        # What has one value on a side may differ: the sampler, and an agent from the network.
+        ([table("a", (0, 1), sampler="x")], [table("b", (0, 1), sampler="y")]),
+        ([table("a", (0,), (1, 2))], [table("b", ("network",), (1, 2))]),
+        # However the runs are ordered.
+        (
+            [table("a", (0,), (eta,), eta=eta) for eta in (1, 2)],
+            [table("b", (0,), (eta,), eta=eta) for eta in (2, 1)],
+        ),
+    ],
+)
+def test_numbers_are_joined_by_what_varies_on_both_sides(left, right):
+    assert judge(*EQUAL, *left, *right).verdict == HOLDS
+    assert judge(*BOUND, *left, *right).verdict == HOLDS
+
+
+def lost(experiment: str, *numbers: Any, **labels: Any) -> Measured:
+    """Return a run of which a chain diverged at iteration 5; by default its number is none."""
+    rows = [(10, 0, "w2_exact", *(numbers or (NAN, NAN, NAN)))]
+    rows += [(10, "network", "diverged", 0.5), (5, "network", "diverged_first", 5.0)]
+    return run(experiment, *rows, **labels)
+
+
+PASSING = at_end("a", 1.0, eta=1)
+LOST = [
+    (VALUE, [lost("a")], FAILS),
+    (ORDER, [at_end("a", 1.0), lost("b")], FAILS),  # said to be higher, of what is better so
+    (ORDER, [lost("a"), at_end("b", 1.0)], INCONCLUSIVE),
+    (ORDER, [lost("a"), lost("b")], FAILS),
+    (RISING, [PASSING, lost("a", eta=4)], FAILS),
+    (FALLING, [lost("a", eta=1), at_end("a", 1.0, eta=4)], FAILS),
+    (ROOT, [PASSING, lost("a", eta=4)], FAILS),
+    (BOUND, [lost("a"), at_end("b", 1.0)], FAILS),
+    (BOUND, [at_end("a", 1.0), lost("b")], INCONCLUSIVE),
+    (SAME, [at_end("a", 1.0), lost("b")], FAILS),
+    (SPREAD, [PASSING, lost("a", eta=4)], FAILS),
+    (PERCENT, [PASSING, lost("a", eta=4)], FAILS),
+    (MET, [lost("a")], FAILS),
+    (SOONER, [lost("a"), curve("b", (0.0,))], FAILS),
+    (SOONER, [curve("a", (0.0,)), lost("b")], INCONCLUSIVE),
+    # The mean of what is none and of a number is none.
+    (("value", {**VALUE[1], "quantity": {**A, "reduce": "mean"}}), [lost("a")], FAILS),
+]
+
+
+@pytest.mark.parametrize(("check", "runs", "verdict"), LOST)
+def test_nothing_holds_because_a_run_diverged(check, runs, verdict):
+    found = judge(*check, *runs)
+    assert found.verdict == verdict and "diverged" in found.ours
+
+
+def test_every_kind_meets_a_run_that_diverged():
+    assert {kind for (kind, _), _, _ in LOST} == set(claims.KINDS)
+
+
+def test_what_is_infinite_needs_no_interval():
+    """A distance of one chain, which has no interval, is infinite for sure once it diverged."""
+    far = lost("b", INF, NAN, NAN, 1)
+    assert judge(*ORDER, at_end("a", 1.0), far).verdict == HOLDS
+    assert judge("order", {"lower": B, "higher": A}, at_end("a", 1.0), far).verdict == FAILS
+
+
+def test_pairs_of_infinite_distances_are_out_of_order():
+    runs = by_data_set((9.0, 5.0, 1.0), (INF, 4.0, 0.1), (INF, 2.9, -1.0))
+    found = judge(*PAIRED, *runs)
+    assert found.verdict == FAILS and "diverged" in found.ours
+    assert judge(*PAIRED, *by_data_set((9.0, 5.0), (INF, 4.0))).verdict == FAILS
 
 
 def test_scale():

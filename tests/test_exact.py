@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 import scipy.linalg
 
+import tracking
 from concord import exact, topology
 from concord.gaussian import Gaussian, w2
+from concord.schedules import Schedule
 
 
 def quadratic(agents: int, dim: int, seed: int = 0) -> SimpleNamespace:
@@ -198,7 +200,7 @@ def test_stationary_law_is_the_limit_of_the_recursion(sampler):
     np.testing.assert_allclose(affine.matrix @ mean + affine.offset, mean, atol=1e-10)
     lyapunov = affine.matrix @ cov @ affine.matrix.T + affine.noise
     np.testing.assert_allclose(lyapunov, cov, atol=1e-10 * np.abs(cov).max())
-    zero = (0.0, 0.0)
+    zero = exact.Start(0.0, 0.0)
     start = exact.initial(4, 2, (1.0, 1.0), *[zero] * (BLOCKS[sampler] - 1))
     law = exact.propagate(lambda k: affine, *start, 3000, [3000], 4, 2)
     limit = exact.marginals(mean, cov, 4, 2)
@@ -271,7 +273,7 @@ def test_mini_batch_moments_agree_with_enumeration():
 
 def test_noisy_gradients_need_a_gain():
     affine = d_admms(quadratic(3, 1), topology.build("ring", 3), 1.0)
-    start = exact.initial(3, 1, (0.0, 1.0), (0.0, 0.0))
+    start = exact.initial(3, 1, (0.0, 1.0), exact.Start(0.0, 0.0))
     with pytest.raises(ValueError, match="gradient gain"):
         exact.propagate(lambda k: affine, *start, 2, [2], 3, 1, lambda mean, cov: cov)
 
@@ -302,13 +304,53 @@ def test_record_must_lie_within_the_iterations():
 
 def test_initial_moments_of_every_block():
     cov = np.array([[2.0, 0.5], [0.5, 1.0]])
-    mean, spread = exact.initial(3, 2, (np.array([-1.0, 2.0]), cov), (0.0, 3.0))
+    mean, spread = exact.initial(3, 2, (np.array([-1.0, 2.0]), cov), exact.Start(0.0, 3.0))
     np.testing.assert_array_equal(mean, [-1, 2] * 3 + [0] * 6)
     np.testing.assert_array_equal(spread[2:4, 2:4], cov)
     np.testing.assert_array_equal(spread[6:, 6:], 9 * np.eye(6))
     assert np.count_nonzero(spread) == 3 * 4 + 6
     each = np.arange(6.0).reshape(3, 2)
     np.testing.assert_array_equal(exact.initial(3, 2, (each, 0.0))[0], np.arange(6.0))
+
+
+def test_a_block_may_start_from_the_positions():
+    """Unit vectors as chains: positions, their noise and the block's own, each moved by hand."""
+    rng = np.random.default_rng(4)
+    factor, matrix, offset = rng.standard_normal((2, 2)), rng.standard_normal((6, 6)), [5.0, -1.0]
+    positions = rng.standard_normal((3, 2)), factor @ factor.T
+    mean, cov = exact.initial(3, 2, positions, exact.Start(offset, 0.5, matrix))
+    x0 = positions[0].ravel()
+    np.testing.assert_allclose(mean, np.concatenate([x0, matrix @ x0 + np.tile(offset, 3)]))
+    drawn = np.kron(np.eye(3), factor)
+    gain = np.block([[drawn, np.zeros((6, 6))], [matrix @ drawn, 0.5 * np.eye(6)]])
+    np.testing.assert_allclose(cov, gain @ gain.T, atol=1e-14)
+
+
+def test_gradient_tracking_from_the_gradients_of_the_start():
+    """The law against the equations, agent by agent, of which each chain is given one number."""
+    agents, dim, steps, eta = 4, 2, 3, 0.01
+    problem, graph = quadratic(agents, dim, seed=2), topology.build("ring", agents)
+    update = tracking.affine(problem, graph, tracking.Params(Schedule(eta)))
+    start = exact.initial(agents, dim, (0.5, 2.0), *update.auxiliary)
+    law = exact.propagate(update.at, *start, steps, [0, steps], agents, dim)
+
+    weights, count = graph.metropolis().dense(), agents * dim * (steps + 1)
+    drawn = np.vstack([np.zeros(count), np.eye(count)]).reshape(-1, steps + 1, agents, dim)
+
+    def gradient(x):
+        return np.einsum("ade,cae->cad", problem.gram, x) - problem.shift
+
+    x = 0.5 + 2.0 * drawn[:, 0]
+    y = gradient(x)
+    for k in range(steps):
+        new = weights @ x - eta * y + np.sqrt(2 * eta) * drawn[:, k + 1]
+        y = weights @ y + gradient(new) - gradient(x)
+        x = new
+    np.testing.assert_allclose(law.mean[1], x[0], rtol=1e-12)
+    gain = x[1:] - x[0]
+    np.testing.assert_allclose(law.cov[1], np.einsum("mad,mae->ade", gain, gain), rtol=1e-12)
+    average = gain.mean(axis=1)
+    np.testing.assert_allclose(law.average_cov[1], average.T @ average, rtol=1e-12)
 
 
 def test_marginals_are_those_of_the_projections():

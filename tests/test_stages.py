@@ -113,12 +113,13 @@ def test_metrics_are_numbers_and_nothing_else(project):
     """No versions, dates or paths: what differs between identical computations stays out."""
     with open(place(project, CALM) / "metrics.csv") as file:
         table = list(csv.reader(file))
-    assert table[0] == ["iteration", "agent", "metric", "value", "lo", "hi"]
-    for iteration, agent, metric, *numbers in table[1:]:
+    assert table[0] == ["iteration", "agent", "metric", "value", "lo", "hi", "trials"]
+    for iteration, agent, metric, *numbers, trials in table[1:]:
         assert iteration.isdigit()
         assert agent in ("0", "2", "average", "network")
         assert metric.replace("_", "").replace("2", "").isalpha()
         assert all(text == "" or text == repr(float(text)) for text in numbers)
+        assert trials in ("", "0", "30", "1000")  # unknown, exact, chains, the floor's fits
     for row in rows(project, CALM, "w2"):
         assert float(row["lo"]) <= float(row["hi"])
 

@@ -11,7 +11,7 @@ import io
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,9 @@ FINITE_RANGE = 1e8
 # Methods of a problem that a configuration may call: a number per agent, and arrays to average.
 PROBES = ("consensus_error", "misclassified", "accuracy", "potential")
 AVERAGES = ("predictive",)
+
+# What is infinite, and not unknown, of a chain that diverged.
+ERRORS = ("consensus_error", "misclassified")
 
 Probe = Callable[[np.ndarray], np.ndarray]
 
@@ -100,6 +103,26 @@ class Trace:
     def __contains__(self, name: str) -> bool:
         """Tell whether the trace has a variable of this name."""
         return name in self.variables
+
+    def marked(self) -> Trace:
+        """Return the trace with what its diverged chains recorded taken out.
+
+        A chain is lost from the iteration at which it diverged: its errors are infinite from there
+        on, its positions and other probes not a number; averages over iterations are lost with
+        it. Counts of messages and of activations stay.
+        """
+        at = self["diverged_at"]
+        if (at < 0).all():
+            return self
+        lost = (at[:, None] >= 0) & (self.draw >= at[:, None])
+        variables = dict(self.variables)
+        for name, (dimensions, values) in self.variables.items():
+            if dimensions[:1] == ("chain",) and (name in ERRORS or values.dtype.kind == "f"):
+                kept = values.astype(np.result_type(values, np.float32))
+                gone = lost if dimensions[1:2] == ("draw",) else at >= 0
+                kept[gone] = np.inf if name in ERRORS else np.nan
+                variables[name] = dimensions, kept
+        return replace(self, variables=variables)
 
 
 def _probe(problem: Any, name: str, key: str) -> Probe:

@@ -1,8 +1,8 @@
 """Claims and verdicts: what a paper says, checked against metrics by a stated rule.
 
 A claim names a check kind and the quantities it reads. A quantity is a set of numbers with
-intervals, taken from the metrics of some runs; a number that involves no chance is its own
-interval. Every check is a pure function of quantities and decides by their intervals:
+intervals, taken from the metrics of some runs; a number that no chance enters (0 ``trials`` in
+``metrics.csv``) is its own interval. Every check is a pure function of quantities and decides by their intervals:
 
 - ``holds``: the rule is met wherever in their intervals the true values lie;
 - ``does not hold``: it is broken wherever they lie;
@@ -12,12 +12,13 @@ interval. Every check is a pure function of quantities and decides by their inte
 A check often reads many numbers, and one interval in twenty misses its value. Therefore the
 intervals of all numbers that enter a check are widened so that they hold together at 95 %
 (Bonferroni: with m of them each is taken at 1 - 0.05/m, its half-widths growing as Student's law's
-do). Either verdict, ``holds`` or ``does not hold``, is then wrong with probability 5 % at most,
+do for as many independent trials as are behind it). Either verdict, ``holds`` or ``does not hold``, is then wrong with probability 5 % at most,
 however many agents and iterations the check looks at.
 
-What is infinite is a result (the law of a diverged run): it is above every number, below none, and
-equal to nothing. A number without an interval is refused unless its metric is one of ``EXACT``, and
-so is a value that is not a number. Chance is that of the samplers: numbers that it does not enter
+What is infinite is a result (the error of a diverged run): it is above every number, below none, and
+equal to nothing. So is what is not a number because its run diverged: a claim about it does not
+hold, and one that only says it is worse than another is inconclusive. A number that chance enters
+is refused if it has no interval, and so is any other value that is not a number. Chance is that of the samplers: numbers that it does not enter
 are exact for the data that the seed drew. A claim whose verdict depends on those (``concord seeds``
 finds it) says so under ``seeds``, and is inconclusive.
 """
@@ -28,13 +29,12 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from concord.errors import ConcordError, nearest, short
-from concord.figures.data import Measured, lookup, paired
+from concord.figures.data import Measured, divergence, lookup, paired
 from concord.intervals import mean_interval, quantile
 from concord.parameters import build, param
 
@@ -44,24 +44,17 @@ if TYPE_CHECKING:
 HOLDS, FAILS, INCONCLUSIVE, NOT_RUN = "holds", "does not hold", "inconclusive", "not run"
 VERDICTS = (HOLDS, FAILS, INCONCLUSIVE, NOT_RUN)
 
-# Metrics that no chance enters. Any other needs an interval to decide anything.
-EXACT = (
-    *("w2_exact*", "law_*", "posterior_mean", "posterior_sd", "stationary_*", "spectral_radius"),
-    *(
-        "theorem*",
-        "lemma*",
-        "condition1*",
-        "consensus_exponent_bound",
-        "stable.*",
-        "used.*",
-        "vectors_sent",
-        "bytes_sent",
-    ),
-)
-
 
 class Missing(Exception):
     """A number that a claim needs is not there; the text says which."""
+
+
+class Diverged(Exception):
+    """Quantities of a claim are no numbers because a run diverged."""
+
+    def __init__(self, quantities: Sequence[Quantity], run: str) -> None:
+        super().__init__(f"{run} diverged: its {quantities[0].metric} is not a number")
+        self.quantities = quantities
 
 
 @dataclass(frozen=True)
@@ -103,6 +96,26 @@ class Numbers:
         """Return one number as text, with its interval where it has one."""
         return show(self.value[index], self.lo[index], self.hi[index])
 
+    def varying(self) -> list[str]:
+        """Return the axes of the sweep that differ between runs, and what does within a run."""
+        labels = [run.run.get("labels") or {} for run in self.run]
+        names = [n for n in labels[0] if len({str(other.get(n)) for other in labels}) > 1]
+        for name, values in (("agent", self.agent), ("iteration", self.iteration)):
+            by_run: dict[str, set[Any]] = {}
+            for run, value in zip(self.run, values, strict=True):
+                by_run.setdefault(run.name, set()).add(value)
+            if any(len(found) > 1 for found in by_run.values()):
+                names.append(name)
+        return names
+
+    def keys(self, names: Sequence[str]) -> list[tuple[str, ...]]:
+        """Return what every number is of, by these names."""
+        own = {"agent": self.agent, "iteration": [f"{k:g}" for k in self.iteration]}
+        return [
+            tuple(own[n][i] if n in own else str(run.run["labels"].get(n)) for n in names)
+            for i, run in enumerate(self.run)
+        ]
+
     def axis(self, name: str) -> np.ndarray:
         """Return the value of an axis of the sweep for every number, or the iteration plus one."""
         if name == "iteration":
@@ -137,33 +150,29 @@ def gather(source: Source, *quantities: Quantity) -> list[Numbers]:
     Missing
         If there is no run, or a run lacks the metric, an agent or an iteration, or has no interval
         where chance enters.
+    Diverged
+        If a value is not a number because its run diverged.
     """
     drawn = [(quantity, source(quantity)) for quantity in quantities]
     tables = [(quantity, runs, _table(quantity, runs)) for quantity, runs in drawn]
-    chains = min((_draws(run) for _, runs, _ in tables for run in runs), default=math.inf)
-    factor = widening(sum(int(table["chance"].sum()) for _, _, table in tables), chains)
-    return [_numbers(quantity, runs, table, factor) for quantity, runs, table in tables]
+    lost = [(quantity, table.loc[table["value"].isna(), "name"]) for quantity, _, table in tables]
+    lost = [(quantity, names.iloc[0]) for quantity, names in lost if len(names)]
+    if lost:
+        raise Diverged([quantity for quantity, _ in lost], lost[0][1])
+    count = sum(int(table["chance"].sum()) for _, _, table in tables)
+    return [_numbers(quantity, runs, table, count) for quantity, runs, table in tables]
 
 
-def widening(count: int, chains: float) -> float:
+def widening(count: int, trials: float) -> float:
     """Return by how much half-widths of 95 % intervals grow for ``count`` of them to hold jointly.
 
-    The ratio of Student's quantiles at 1 - 0.025/count and 0.975, for means of so many chains.
+    The ratio of Student's quantiles at 1 - 0.025/count and 0.975, for means of so many trials.
     """
-    return quantile(chains, max(count, 1)) / quantile(chains)
-
-
-def _draws(run: Measured) -> float:
-    """Return how many independent draws are behind a run's intervals; infinite if it cannot tell.
-
-    Intervals of a run with one chain are over something else, of which there is much.
-    """
-    chains = run.run.get("chains", 1)
-    return chains if chains > 1 else math.inf
+    return quantile(trials, max(count, 1)) / quantile(trials)
 
 
 def _table(quantity: Quantity, runs: Sequence[Measured]) -> pandas.DataFrame:
-    """Return the rows of all runs, with the columns place (of the run) and chance."""
+    """Return the rows of all runs, with the columns place and name (of the run) and chance."""
     import pandas
 
     if not runs:
@@ -173,7 +182,7 @@ def _table(quantity: Quantity, runs: Sequence[Measured]) -> pandas.DataFrame:
         rows = _rows(quantity, run)
         if quantity.reduce == "mean":
             rows = _mean(rows)
-        tables.append(rows.assign(place=place))
+        tables.append(rows.assign(place=place, name=run.name))
     return pandas.concat(tables, ignore_index=True)
 
 
@@ -198,20 +207,16 @@ def _rows(quantity: Quantity, run: Measured) -> pandas.DataFrame:
             raise Missing(f"{what} at iteration {gone[0]}")
         rows = rows[rows["iteration"].isin(at)]
     rows = rows.sort_values(["agent", "iteration"], kind="stable")
-    if rows["value"].isna().any():
+    if rows["value"].isna().any() and divergence(run) is None:
         raise Missing(f"{quantity.metric} of {run.name} is not a number")
-    chance = rows["lo"].notna() | rows["hi"].notna()
-    if not chance.all() and not any(fnmatchcase(quantity.metric, name) for name in EXACT):
-        raise Missing(
-            f"{quantity.metric} of {run.name} has no interval, and is none of the metrics that no "
-            "chance enters (claims.EXACT)"
-        )
-    lo = rows["lo"].where(chance, rows["value"]).fillna(-math.inf)
-    hi = rows["hi"].where(chance, rows["value"]).fillna(math.inf)
-    if run.run.get("chains") == 1:
-        # Resampling one chain gives intervals of no width, though nothing is known of its spread.
-        unknown = chance & (lo == hi)
-        lo, hi = lo.where(~unknown, -math.inf), hi.where(~unknown, math.inf)
+    chance, finite = rows["trials"] != 0, np.isfinite(rows["value"])
+    if (chance & finite & rows["lo"].isna() & rows["hi"].isna()).any():
+        raise Missing(f"{quantity.metric} of {run.name} has no interval, and chance enters it")
+    lo = rows["lo"].where(chance & finite, rows["value"]).fillna(-math.inf)
+    hi = rows["hi"].where(chance & finite, rows["value"]).fillna(math.inf)
+    # Resampling one trial gives intervals of no width, though nothing is known of its spread.
+    unknown = (rows["trials"] == 1) & (lo == hi) & finite
+    lo, hi = lo.where(~unknown, -math.inf), hi.where(~unknown, math.inf)
     return rows.assign(lo=lo, hi=hi, chance=chance)
 
 
@@ -222,13 +227,16 @@ def _mean(rows: pandas.DataFrame) -> pandas.DataFrame:
     of their mean is at most the mean of their standard deviations.
     """
     first = rows.iloc[[0]]
-    means = {name: rows[name].mean() for name in ("value", "lo", "hi")}
-    return first.assign(**means, chance=bool(rows["chance"].any()))
+    means = {name: rows[name].mean(skipna=False) for name in ("value", "lo", "hi")}
+    trials = rows.loc[rows["chance"], "trials"].min()
+    return first.assign(**means, trials=trials, chance=bool(rows["chance"].any()))
 
 
 def _numbers(
-    quantity: Quantity, runs: Sequence[Measured], table: pandas.DataFrame, factor: float
+    quantity: Quantity, runs: Sequence[Measured], table: pandas.DataFrame, count: int
 ) -> Numbers:
+    trials = table["trials"].where(table["trials"] > 1, math.inf)
+    factor = np.array([widening(count, number) for number in trials])
     value, lo, hi = (table[name].to_numpy(float) for name in ("value", "lo", "hi"))
     with np.errstate(invalid="ignore"):  # infinite values, which keep their ends
         wide_lo = value - factor * np.maximum(value - lo, 0)
@@ -267,10 +275,26 @@ def _list(texts: Sequence[str]) -> str:
     return ", ".join(texts)
 
 
-def _paired(first: Numbers, second: Numbers) -> None:
-    """Refuse numbers that cannot be compared one by one."""
-    if len(first.value) != len(second.value):
-        raise Missing(f"{len(first.value)} numbers cannot be paired with {len(second.value)}")
+def _joined(first: Numbers, second: Numbers) -> np.ndarray:
+    """Return the place in ``second`` of the partner of every number of ``first``.
+
+    Partners agree in what varies on both sides: axes of the sweep, agents, iterations. An axis of
+    one value on a side, such as two samplers that are compared, or one agent against the network,
+    is what the sides may differ in.
+    """
+    names = [name for name in first.varying() if name in second.varying()]
+    keys = [numbers.keys(names) for numbers in (first, second)]
+    places = {key: place for place, key in enumerate(keys[1])}
+    for mine, others, other in ((keys[0], keys[1], "second"), (keys[1], keys[0], "first")):
+        alone = [key for key in mine if key not in set(others)]
+        if alone:
+            what = ", ".join(f"{n} {k}" for n, k in zip(names, alone[0], strict=True))
+            raise Missing(f"numbers cannot be paired: the {other} quantity has none of {what}")
+    if any(len(set(key)) < len(key) for key in keys):
+        counts = f"{len(keys[0])} numbers cannot be paired with {len(keys[1])}"
+        agree = f" by {', '.join(names)} alone" if names else ": nothing says which belong together"
+        raise Missing(counts + agree)
+    return np.array([places[key] for key in keys[0]])
 
 
 @dataclass(frozen=True)
@@ -358,6 +382,8 @@ class Trend:
                 )
             except ConcordError as error:
                 raise Missing(str(error)) from None
+            if np.isnan(each).any():
+                raise Diverged([self.quantity], f"{ours.run[i].name} or {ours.run[j].name}")
             means = mean_interval(self.quantity.scale * each, len(x) - 1)
             mean, lo, hi = (float(end) for end in means)
             found.append((lo, hi) if self.direction == "rising" else (-hi, -lo))
@@ -412,7 +438,7 @@ class Rate:
 class Bound:
     """The quantity is at most the bound, run by run, agent by agent, iteration by iteration.
 
-    Holds if every upper end is at most the lower end of its bound; does not hold if any lower end
+    Numbers are joined by what varies on both sides. Holds if every upper end is at most the lower end of its bound; does not hold if any lower end
     exceeds the upper end of its bound. Where a bound is infinite (its conditions fail) nothing is
     claimed; if all of them are, nothing can be judged.
     """
@@ -423,15 +449,15 @@ class Bound:
     def judge(self, source: Source) -> Judgement:
         """Return the verdict."""
         ours, bound = gather(source, self.quantity, self.bound)
-        _paired(ours, bound)
-        claimed = ~np.isposinf(bound.value)
+        at = _joined(ours, bound)
+        claimed = ~np.isposinf(bound.value[at])
         if not claimed.any():
             raise Missing("the bound is infinite throughout: its conditions are not met")
-        lo, hi = ours.lo[claimed], ours.hi[claimed]
-        sure = (hi <= bound.lo[claimed]).all()
-        refuted = (lo > bound.hi[claimed]).any()
+        lo, hi, at = ours.lo[claimed], ours.hi[claimed], at[claimed]
+        sure = (hi <= bound.lo[at]).all()
+        refuted = (lo > bound.hi[at]).any()
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = bound.value[claimed] / ours.value[claimed]
+            ratio = bound.value[at] / ours.value[claimed]
         text = f"the bound is {ratio.min():.4g} to {ratio.max():.4g} times our value"
         if not claimed.all():
             text += f" in the {claimed.sum()} of {len(claimed)} numbers whose bound is finite"
@@ -440,7 +466,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Identity:
-    """Two quantities are equal within a tolerance, number by number.
+    """Two quantities are equal within a tolerance, number by number, joined as a bound's are.
 
     Holds if no two ends of a pair's intervals are farther apart than the tolerance; does not hold
     if the intervals of some pair are.
@@ -453,10 +479,11 @@ class Identity:
     def judge(self, source: Source) -> Judgement:
         """Return the verdict."""
         left, right = gather(source, self.left, self.right)
-        _paired(left, right)
-        largest = np.maximum(_minus(left.hi, right.lo), _minus(right.hi, left.lo)).max()
-        smallest = np.maximum(_minus(left.lo, right.hi), _minus(right.lo, left.hi)).max()
-        difference = np.abs(_minus(left.value, right.value)).max()
+        at = _joined(left, right)
+        lo, hi = right.lo[at], right.hi[at]
+        largest = np.maximum(_minus(left.hi, lo), _minus(hi, left.lo)).max()
+        smallest = np.maximum(_minus(left.lo, hi), _minus(lo, left.hi)).max()
+        difference = np.abs(_minus(left.value, right.value[at])).max()
         verdict = _decide(largest <= self.tolerance, smallest > self.tolerance)
         chance = "" if largest == difference else f" (at most {largest:.3g})"
         return Judgement(verdict, f"largest difference {difference:.3g}{chance}")
@@ -560,6 +587,9 @@ KINDS: dict[str, type] = {
     "sooner": Sooner,
 }
 
+# What a kind says is worse than another: if a run of it diverged, nothing is decided.
+WORSE = {Order: "lower", Bound: "bound", Sooner: "later"}
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -609,11 +639,15 @@ def quantities(check: Any) -> list[Quantity]:
 
 
 def judge(check: Any, source: Source) -> Judgement:
-    """Return a check's judgement; what is missing makes it not run."""
+    """Return a check's judgement; what is missing makes it not run, what diverged does not hold."""
     try:
         return check.judge(source)
     except Missing as missing:
         return Judgement(NOT_RUN, str(missing))
+    except Diverged as diverged:
+        worse = getattr(check, WORSE.get(type(check), ""), None)
+        only_worse = all(quantity is worse for quantity in diverged.quantities)
+        return Judgement(INCONCLUSIVE if only_worse else FAILS, str(diverged))
 
 
 def over_seeds(found: Judgement, others: str | None) -> Judgement:

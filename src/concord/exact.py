@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -68,6 +69,19 @@ class Law:
     average_cov: np.ndarray
 
 
+class Start(NamedTuple):
+    """How a block of the state beside the positions starts: v = M x^(0) + m + s z, z ~ N(0, I).
+
+    mean: m, a number, (dim,) or (agents, dim). spread: s, a number, or the covariance (dim, dim) of
+    s z. matrix: M, shape (agents * dim, agents * dim), where the block starts from the positions,
+    such as at the gradients there.
+    """
+
+    mean: float | np.ndarray
+    spread: float | np.ndarray
+    matrix: np.ndarray | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Update:
     """A sampler's law: the update of each iteration, and how its auxiliaries start.
@@ -77,11 +91,11 @@ class Update:
     at
         The update of iteration k -> k + 1 as a function of k.
     auxiliary
-        One (mean, standard deviation) pair per block of the state beside the positions.
+        One per block of the state beside the positions.
     """
 
     at: Callable[[int], Affine]
-    auxiliary: tuple[tuple[float, float], ...] = ()
+    auxiliary: tuple[Start, ...] = ()
 
 
 def linear(matrix: np.ndarray) -> Affine:
@@ -144,28 +158,36 @@ def in_place(stage: Affine, agents: int, dim: int) -> Affine:
 
 
 def initial(
-    agents: int, dim: int, *laws: tuple[float | np.ndarray, float | np.ndarray]
+    agents: int,
+    dim: int,
+    positions: tuple[float | np.ndarray, float | np.ndarray],
+    *auxiliary: Start,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean (S,) and covariance (S, S) of independent agents.
+    """Return mean (S,) and covariance (S, S) of a start of independent agents.
 
     Parameters
     ----------
     agents, dim
         Numbers of agents and of entries per agent.
-    laws
-        One (mean, spread) pair per block of the state: positions, then auxiliaries. The mean is a
-        number, (dim,) or (agents, dim); the spread a standard deviation or a covariance (dim, dim).
-        ``(0.0, 0.0)`` is a block that starts at zero.
+    positions
+        Mean and spread of every agent's position. The mean is a number, (dim,) or (agents, dim);
+        the spread a standard deviation or a covariance (dim, dim).
+    auxiliary
+        The other blocks of the state; ``Start(0.0, 0.0)`` is one that starts at zero.
     """
     size = agents * dim
-    mean = np.zeros((len(laws), agents, dim))
-    cov = np.zeros((len(laws) * size, len(laws) * size))
-    for i, (center, spread) in enumerate(laws):
+    blocks = [Start(*positions), *auxiliary]
+    mean = np.zeros((len(blocks), agents, dim))
+    cov = np.zeros((len(blocks) * size, len(blocks) * size))
+    whole = np.eye(len(cov))  # the state from its blocks' own, independent parts
+    for i, (center, spread, matrix) in enumerate(blocks):
         mean[i] = center
         part = slice(i * size, (i + 1) * size)
         block = np.square(spread) * np.eye(dim) if np.ndim(spread) == 0 else np.asarray(spread)
         cov[part, part] = np.kron(np.eye(agents), block)
-    return mean.ravel(), cov
+        if matrix is not None:
+            whole[part, :size] = matrix
+    return whole @ mean.ravel(), whole @ cov @ whole.T
 
 
 def marginals(
@@ -279,7 +301,7 @@ def stationary(
     the start no longer changes. For spectral radius below 1 this solves the discrete Lyapunov
     equation C = A C A^T + Q and the start does not matter. Quantities that a step conserves
     (eigenvalue 1, reached by neither offset nor noise; for D-ADMMS the sum of the dual variables)
-    keep the value they have at the start, zero if none is given.
+    keep the value they have at the start, zero if none is given; ``limit`` keeps them exactly.
 
     Returns
     -------
@@ -307,6 +329,93 @@ def stationary(
             noise = matrix @ noise @ matrix.T + noise
             matrix = matrix @ matrix
     return None
+
+
+def limit(
+    affine: Affine,
+    mean0: np.ndarray,
+    cov0: np.ndarray,
+    gradient_noise: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
+) -> tuple[np.ndarray, np.ndarray] | None:
+    r"""Return the limit of the state's mean (S,) and covariance (S, S) from a start.
+
+    Conserved quantities keep their law of the start: with P the projection on them and B the basis
+    of the rest (``restrict``), the limit is B z + J s_0, where z is stationary under the restricted
+    update and J = P + B (I - B^T A B)^{-1} B^T A P.
+
+    Mini-batches add G D G^T to the noise, where the blocks of D, the errors' covariances E[xi_i
+    xi_i^T], are affine in the covariance: D = D_0 + M(D), with D_0 for the law that full gradients
+    have, and M the covariance that errors make of later ones. M keeps the order of positive
+    semidefinite blocks, so the moments settle if and only if the solution D is positive
+    semidefinite; a spectral radius below 1 is not enough for that.
+
+    Parameters
+    ----------
+    affine, mean0, cov0
+        The update, and moments of the start, shapes (S,) and (S, S); see ``initial``.
+    gradient_noise
+        For mini-batches: D, shape (agents, dim, dim), as a function of the state's mean and
+        covariance; affine in the covariance.
+
+    Returns
+    -------
+    tuple of ndarray or None
+        None where the law does not settle.
+    """
+    reduced, basis = restrict(affine)
+    start, spread = basis.T @ mean0, basis.T @ cov0 @ basis
+    kept_mean, kept_cov = np.zeros_like(mean0), np.zeros_like(cov0)
+    law = stationary(reduced, start, spread)
+    if law is None:
+        return None
+    if not (_same(basis @ start, mean0) and _same(basis @ spread @ basis.T, cov0)):
+        kept = np.eye(len(mean0)) - basis @ basis.T
+        pull = np.linalg.solve(np.eye(len(start)) - reduced.matrix, basis.T @ affine.matrix @ kept)
+        reach = kept + basis @ pull
+        kept_mean, kept_cov = reach @ mean0, reach @ cov0 @ reach.T
+    mean, cov = basis @ law[0] + kept_mean, basis @ law[1] @ basis.T + kept_cov
+    if gradient_noise is not None:
+        added = _batch_covariance(reduced, basis, mean, cov, gradient_noise)
+        if added is None:
+            return None
+        cov = cov + added
+    return mean, cov
+
+
+def _batch_covariance(
+    reduced: Affine,
+    basis: np.ndarray,
+    mean: np.ndarray,
+    cov: np.ndarray,
+    gradient_noise: Callable[[np.ndarray, np.ndarray], np.ndarray],
+) -> np.ndarray | None:
+    """Return what mini-batches add to the covariance of the limit; None where it has none."""
+    from scipy.sparse.linalg import LinearOperator, gmres
+
+    if reduced.gradient_gain is None:
+        raise ValueError("noisy gradients need an update with a gradient gain")
+    gain, nowhere = reduced.gradient_gain, np.zeros_like(reduced.offset)
+    first = gradient_noise(mean, cov)
+    scale = np.abs(first).max()
+    if scale == 0:
+        return np.zeros_like(cov)
+
+    def made_by(errors: np.ndarray) -> np.ndarray:
+        noise = gain @ block_diagonal(scale * errors.reshape(first.shape)) @ gain.T
+        law = stationary(Affine(reduced.matrix, nowhere, noise))
+        return np.full_like(cov, np.nan) if law is None else basis @ law[1] @ basis.T
+
+    def remaining(errors: np.ndarray) -> np.ndarray:
+        later = gradient_noise(mean, cov + made_by(errors)) - first
+        return errors - later.ravel() / scale
+
+    system = LinearOperator((first.size, first.size), matvec=remaining, dtype=float)
+    restart = min(first.size, 100)
+    solution, failed = gmres(system, first.ravel() / scale, rtol=1e-12, restart=restart, maxiter=10)
+    least = np.linalg.eigvalsh(solution.reshape(first.shape)).min()
+    if failed or not least >= -1e-9 * np.abs(solution).max():
+        return None
+    return made_by(solution)
 
 
 def spectral_radius(matrix: np.ndarray) -> float:
@@ -386,6 +495,10 @@ def largest_stable_step(
         else:
             high = middle
     return low
+
+
+def _same(projected: np.ndarray, whole: np.ndarray) -> bool:
+    return bool(np.abs(projected - whole).max() <= 1e-10 * max(np.abs(whole).max(), 1e-300))
 
 
 def _close(new: np.ndarray, old: np.ndarray) -> bool:

@@ -14,6 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+# Fits that the floor is the mean of.
+FLOORS = 1000
+
 
 @dataclass(frozen=True)
 class Gaussian:
@@ -156,7 +159,7 @@ def w2_floor(
     target: Gaussian,
     draws: int,
     rng: np.random.Generator,
-    replicates: int = 1000,
+    replicates: int = FLOORS,
     level: float = 0.95,
 ) -> tuple[float, float, float]:
     """Return what W2 a perfect sampler would show: the distance of fitted exact draws.

@@ -1,13 +1,15 @@
 """Intervals that hold what they are about with 95 % probability.
 
 Means over chains have Student's law, which matters for the ten or twenty chains of an expensive
-sampler: with ten the interval is 15 % wider than the normal law's. Other statistics over chains are
-resampled, and shares of independent successes have Wilson's interval.
+sampler: with ten the interval is 15 % wider than the normal law's. Standard deviations have
+Bonett's interval, shares of independent successes Wilson's, and other statistics over chains are
+resampled. A number that is not finite, of a run that diverged, is known to be so: it is both ends.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -38,38 +40,83 @@ def mean_interval(
     the ends are then not a number.
     """
     mean = values.mean(axis=0)
-    if len(values) == 1:
-        return mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan)
-    half = quantile(len(values), numbers) * values.std(axis=0, ddof=1) / np.sqrt(len(values))
-    return mean, mean - half, mean + half
+    half = np.full_like(mean, np.nan)
+    with np.errstate(invalid="ignore"):  # inf - inf
+        if len(values) > 1:
+            error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
+            half = quantile(len(values), numbers) * error
+        return mean, *(np.where(np.isinf(mean), mean, mean + end) for end in (-half, half))
 
 
-def spread_interval(
-    values: np.ndarray, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the standard deviation over chains (first axis) and the ends of its interval.
+def spread_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    r"""Return the standard deviation over chains (first axis) and the ends of its interval.
 
-    The interval is that of the standard deviation over resampled chains. One chain says nothing
-    about the spread: nan.
+    Bonett's interval, on the scale of the logarithm of the variance, whose error follows from the
+    kurtosis:
+
+    .. math::
+        \log(c s^2) \pm t c \sqrt{\frac{\hat\gamma - (n - 3) / n}{n - 1}}, \quad
+        \hat\gamma = \frac{n \sum (x_i - m)^4}{(\sum (x_i - \bar x)^2)^2}, \quad
+        c = \frac{n}{n - z}
+
+    m is the mean trimmed by 1 / (2 sqrt(n - 4)) at either end, z the normal law's quantile. Student's
+    t instead of Bonett's z costs nothing and covers more. Measured coverage with 10, 20 and 100
+    chains: 98, 96 and 95 % of normal ones, 94, 92 and 94 % of Beta(9, 1)'s (as skewed as accuracies
+    are), 92, 89 and 92 % of exponential ones, where the percentiles of resampled standard deviations
+    have 78, 86 and 92 % already for normal ones. One chain says nothing about the spread: nan.
+
+    Source: D. G. Bonett, Computational Statistics & Data Analysis 50 (2006) 775-782.
     """
     chains = len(values)
     if chains == 1:
         unknown = np.full(values.shape[1:], np.nan)
         return unknown, unknown, unknown
-    chosen = rng.integers(0, chains, size=(REPLICATES, chains))
-    weights = np.stack([np.bincount(row, minlength=chains) for row in chosen]) / chains
-    centered = (values - values.mean(axis=0)).reshape(chains, -1)
-    variances = weights @ centered**2 - (weights @ centered) ** 2
-    resampled = np.sqrt(np.maximum(variances, 0.0) * chains / (chains - 1))
-    lo, hi = np.percentile(resampled, _ENDS, axis=0)
-    shape = values.shape[1:]
-    return values.std(axis=0, ddof=1), lo.reshape(shape), hi.reshape(shape)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        variance = values.var(axis=0, ddof=1)
+        cut = int(chains * min(0.5, 0.5 / math.sqrt(max(chains - 4, 1))))
+        cut = min(cut, (chains - 1) // 2)
+        middle = np.sort(values, axis=0)[cut : chains - cut].mean(axis=0)
+        fourth = ((values - middle) ** 4).sum(axis=0)
+        kurtosis = chains * fourth / ((chains - 1) * variance) ** 2
+        correction = chains / (chains - quantile(math.inf))
+        error = correction * np.sqrt((kurtosis - (chains - 3) / chains) / (chains - 1))
+        center, half = np.log(correction * variance), quantile(chains) * error
+        sd = np.sqrt(variance)
+        ends = np.exp((center - half) / 2), np.exp((center + half) / 2)
+    # Chains that are all the same have no kurtosis.
+    return sd, *(np.where(variance > 0, end, sd) for end in ends)
+
+
+def percentiles(values: np.ndarray, parts: Sequence[float]) -> np.ndarray:
+    """Return percentiles over chains (first axis), some of which may be infinite.
+
+    What lies between a number and infinity is infinite.
+    """
+    with np.errstate(invalid="ignore"):
+        between = np.percentile(values, parts, axis=0)
+    above = np.percentile(values, parts, axis=0, method="higher")
+    return np.where(np.isnan(between), above, between)
 
 
 def percentile_interval(resampled: np.ndarray) -> tuple[float, float]:
     """Return the ends of the central interval of resampled values."""
-    lo, hi = np.percentile(resampled, _ENDS)
+    lo, hi = percentiles(resampled, _ENDS)
     return float(lo), float(hi)
+
+
+def excess_interval(value: float, resampled: np.ndarray) -> tuple[float, float]:
+    """Return the ends of the interval of a statistic that noise makes larger, such as a distance.
+
+    A statistic that cannot be below 0 is overestimated by the bias b, one of resampled chains by b
+    once more, so that percentiles of these may all lie above the value. b is the mean excess of the
+    resampled ones. The ends are their percentiles less 2b (lower) and less b (upper), clipped at 0:
+    as ``gaussian.bootstrap_w2`` has it, where the reason for b and 2b stands.
+    """
+    if not np.isfinite(value):
+        return value, value
+    lo, hi = percentile_interval(resampled)
+    bias = max(float(resampled.mean()) - value, 0.0)
+    return min(max(lo - 2 * bias, 0.0), value), max(hi - bias, value)
 
 
 def wilson(share: float, count: int) -> tuple[float, float]:

@@ -49,6 +49,8 @@ def thinned(rows: np.ndarray, count: int) -> np.ndarray:
 def distances(a: np.ndarray, b: np.ndarray, orders: Sequence[int]) -> list[float]:
     """Return the exact Wasserstein distances W_p of the given orders between two sets of points.
 
+    Infinite if a point is not finite: POT would answer 0.
+
     Parameters
     ----------
     a, b
@@ -58,12 +60,16 @@ def distances(a: np.ndarray, b: np.ndarray, orders: Sequence[int]) -> list[float
     """
     import ot
 
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        return [np.inf for _ in orders]
     euclidean = np.sqrt(np.maximum(ot.dist(a, b, metric="sqeuclidean"), 0.0))
     return [float(ot.emd2([], [], euclidean**p, numItermax=10_000_000)) ** (1 / p) for p in orders]
 
 
 def marginal_w1(draws: np.ndarray, exact: Grid, axis: int) -> np.ndarray:
     """Return W1 between draws of one parameter and its exact marginal law.
+
+    Infinite where a draw is not finite.
 
     Parameters
     ----------
@@ -79,4 +85,5 @@ def marginal_w1(draws: np.ndarray, exact: Grid, axis: int) -> np.ndarray:
     parts = -(-4000 // count)  # each draw stands for 1/n of the mass, integrated in these parts
     levels = (np.arange(count * parts) + 0.5) / (count * parts)
     quantiles = np.interp(levels, exact.cdf(axis), exact.edges[axis])
-    return np.abs(draws[..., None] - quantiles.reshape(count, parts)).mean(axis=(-2, -1))
+    areas = np.abs(draws[..., None] - quantiles.reshape(count, parts)).mean(axis=(-2, -1))
+    return np.nan_to_num(areas, nan=np.inf, posinf=np.inf)

@@ -62,7 +62,7 @@ class Law:
     """
 
     at: Callable[[int, Watched, Any], Matrices]
-    auxiliary: tuple[tuple[float, float], ...] = ()
+    auxiliary: tuple[exact.Start, ...] = ()
     chosen: Callable[[Any], tuple[np.ndarray, np.ndarray]] | None = None
 
 

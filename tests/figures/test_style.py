@@ -210,7 +210,7 @@ def test_reading_a_run_keeps_agents_as_text(tmp_path):
         "assumptions: []}"
     )
     (tmp_path / "metrics.csv").write_text(
-        "iteration,agent,metric,value,lo,hi\n0,0,w2,1.5,1.0,2.0\n0,average,w2,1.25,,\n"
+        "iteration,agent,metric,value,lo,hi,trials\n0,0,w2,1.5,1.0,2.0,3\n0,average,w2,1.25,,,0\n"
     )
     measured = data.read(tmp_path / "run.yaml", tmp_path / "metrics.csv")
     assert data.series(measured, "w2", 0, "test").value.tolist() == [1.5]

@@ -40,7 +40,7 @@ def measurement(variables, draw=(0, 5), agent=(0, 2), **more):
 
 
 def table(rows):
-    return pandas.DataFrame(list(rows), columns=metrics.COLUMNS)
+    return pandas.DataFrame(list(rows))
 
 
 def only(frame, **values):
@@ -156,22 +156,41 @@ def test_every_run_says_how_many_chains_diverged_and_when_the_first_did():
     at = np.array([-1, 7, 3, -1])
     m = measurement({"diverged_at": (("chain",), at)})
     assert metrics.measure([], m)[:2] == [
-        (5, "network", "diverged", 0.5, None, None),
-        (3, "network", "diverged_first", 3, None, None),
+        metrics.Row(5, "network", "diverged", 0.5),
+        metrics.Row(3, "network", "diverged_first", 3),
     ]
-    assert metrics.measure([], measurement({})) == [(5, "network", "diverged", 0.0, None, None)]
+    assert metrics.measure([], measurement({})) == [metrics.Row(5, "network", "diverged", 0.0)]
 
 
 def test_numbers_in_the_table_read_back_exactly():
     values = [0.1 + 0.2, 1e-320, 1 / 3, float("inf"), float("nan"), 12345678901234567.0]
-    rows = [(np.int64(3), "average", "w2", np.float64(v), v, None) for v in values]
+    rows = [metrics.Row(np.int64(3), "average", "w2", np.float64(v), v, trials=7) for v in values]
     text = metrics.to_csv(rows)
     lines = text.splitlines()
-    assert lines[0] == "iteration,agent,metric,value,lo,hi" and text.endswith("\n")
-    assert lines[1] == "3,average,w2,0.30000000000000004,0.30000000000000004,"
+    assert lines[0] == "iteration,agent,metric,value,lo,hi,trials" and text.endswith("\n")
+    assert lines[1] == "3,average,w2,0.30000000000000004,0.30000000000000004,,7"
     back = list(csv.DictReader(io.StringIO(text)))
     np.testing.assert_array_equal([float(row["value"]) for row in back], values)
     assert {row["hi"] for row in back} == {""}
+
+
+def test_the_table_says_what_trials_are_behind_a_number():
+    """Forty chains of a mean, no chance in an exact law, a thousand fits of a floor."""
+    x = RNG.standard_normal((40, 2, 2, 2))
+    m = measurement({"x": (("chain", "draw", "agent", "dim"), x)})
+    text = metrics.to_csv([*metrics.measure(["w2"], m), metrics.Row(1, "0", "law", 2.0, chance=False)])
+    trials = {row["metric"]: row["trials"] for row in csv.DictReader(io.StringIO(text))}
+    assert trials == {"w2": "40", "w2_floor": "1000", "law": "0", "diverged": ""}
+
+
+@pytest.mark.parametrize("by_chain", [False, True])
+def test_counts_of_messages_are_exact_where_all_chains_send_alike(by_chain):
+    """One chain of a triggered sampler says nothing of the others'."""
+    sent = np.array([[0, 0], [10, 20]])
+    given = (("chain", "draw", "agent"), sent[None]) if by_chain else (("draw", "agent"), sent)
+    rows = list(messages.rows(measurement({"vectors_sent": given})))
+    assert {row.chance for row in rows} == {by_chain}
+    assert all(row.lo is None for row in rows)
 
 
 def test_an_unknown_family_is_refused_before_anything_runs():

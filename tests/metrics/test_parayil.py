@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from concord import streams, theory, topology
 from concord.chain import Trace
@@ -42,7 +43,7 @@ def measured(variables, draw, problem=None, agents=(0,)):
 
 
 def table(rows):
-    return {(k, agent, name): (value, lo, hi) for k, agent, name, value, lo, hi in rows}
+    return {(k, agent, name): (value, lo, hi) for k, agent, name, value, lo, hi, *_ in rows}
 
 
 def two_modes(weight=0.25, sd=0.3):
@@ -165,3 +166,51 @@ def test_the_papers_own_parameters_break_its_conditions():
     assert holds["beta_0 sigma_max < 2"] == 1
     kept = theory.condition1(Schedule(1, 1, 1, 0.7), Schedule(0.2, 1, 1, 0.1), 4.0)
     assert all(condition.holds for condition in kept)
+
+
+def test_the_exact_share_divides_the_cell_that_zero_cuts():
+    """Cells of 0.4 of N(0.1, 1) in the second parameter: 0 lies 1/4 to 1/2 within one."""
+    law = from_log_density(
+        lambda a, b: -0.5 * (a**2 + (b - 0.1) ** 2), ((-8.1, 8.1), (-8.05, 8.1)), 40
+    )
+    x = np.zeros((2, 11, 1, 2))
+    rows = posterior_modes.rows(
+        measured({"x": x}, np.arange(0, 101, 10), SimpleNamespace(reference=law))
+    )
+    share = table(rows)[100, "network", "modes_share_exact"][0]
+    # Linear within a cell: h^2 max|f'| / 8 off at most; a whole cell is 0.08 to 0.16 of the mass.
+    assert share == pytest.approx(norm.cdf(-0.1), abs=law.steps[1] ** 2 * 0.242 / 8)
+    whole = law.mass[:, law.centers[1] < 0].sum()
+    assert abs(whole - norm.cdf(-0.1)) > 2 * law.steps[1] ** 2 * 0.242 / 8
+
+
+def test_the_floor_of_one_data_set_is_a_mean_over_pairs_of_exact_samples():
+    """Ten pairs, with an interval; each agent's distance is to one sample, without one."""
+    law, draw = two_modes(), np.arange(1, 51)
+    x = law.sample(200, np.random.default_rng(4)).reshape(4, 50, 1, 2)
+    rows = list(sinkhorn.rows(measured({"x": x}, draw, SimpleNamespace(reference=law))))
+    for row in rows:
+        floor = row.metric.endswith("_floor")
+        assert (row.lo is not None) == floor
+        assert row.trials == (sinkhorn.FLOORS if floor else 1)
+        if floor:
+            assert row.lo < row.value < row.hi
+
+
+def test_the_trials_of_several_data_sets_are_the_sets():
+    """Three sets, six chains."""
+    law, rng = two_modes(), np.random.default_rng(2)
+    problem = SimpleNamespace(
+        sets=[SimpleNamespace(reference=law)] * 3,
+        exact_pairs=lambda counts: [law.sample(2 * n, rng).reshape(2, n, 2) for n in counts],
+    )
+    x = law.sample(6 * 40, rng).reshape(6, 40, 1, 2)
+    rows = list(sinkhorn.rows(measured({"x": x}, np.arange(1, 41), problem)))
+    assert {row.trials for row in rows if row.lo is not None} == {3}
+
+
+def test_a_plan_that_is_not_found_is_no_number():
+    """Points 1000 apart, each its own target but for a shift: e^(-10000) underflows."""
+    points = np.array([[0.0, 0.0], [1000.0, 0.0]])
+    assert np.isnan(sinkhorn.sinkhorn(points, points + [0.0, 500.0], 0.1))
+    assert sinkhorn.sinkhorn(points, np.full((2, 2), np.nan), 0.1) == np.inf

@@ -25,10 +25,10 @@ def measurement(mean: np.ndarray, sd: np.ndarray, problem: SimpleNamespace) -> M
 
 def table(m: Measurement, agent: str = "0") -> dict[str, tuple]:
     found = {}
-    for iteration, who, metric, *numbers in predictions.rows(m):
+    for iteration, who, metric, value, lo, hi, *_ in predictions.rows(m):
         assert iteration == 10
         if who == agent:
-            found[metric] = tuple(numbers)
+            found[metric] = value, lo, hi
     return found
 
 
@@ -93,14 +93,14 @@ def test_examples(hand_made):
     assert not any(name.startswith("example") and "near" in name for name in found)
 
 
-def test_what_is_not_a_number_is_no_prediction(hand_made):
+def test_of_what_is_not_a_number_nothing_is_known(hand_made):
     """The first label would be right for one image of four."""
-    hand_made.trace["predictive_mean"][:, 0] = np.nan
+    for name in ("predictive_mean", "predictive_sd"):
+        hand_made.trace[name][:, 0] = np.nan
     found = table(hand_made)
-    assert found["accuracy_near"][0] == 0
-    assert found["confusion_near_0_0"][0] == 0
-    assert np.isnan(found["confidence_mean_near"][0])
-    assert np.isnan(found["example_predicted_far_1"][0])
+    assert found.pop("example_true_far_1")[0] == 1
+    assert np.isnan([value for value, _, _ in found.values()]).all()
+    assert np.isfinite(table(hand_made, "1")["accuracy_near"]).all()
 
 
 def test_interval_of_the_sd_covers_as_it_should():

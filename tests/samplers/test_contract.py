@@ -143,14 +143,16 @@ def test_errors_of_gradients_enter_as_the_law_says(module):
 @every_law
 def test_auxiliaries_start_as_the_law_says(module):
     for graph, prob, params, law in laws(module, dims=(2,)):
-        x0 = np.full((5, prob.agents, 2), 0.25)
+        x0 = streams.generator(4, "x0").standard_normal((5, prob.agents, 2))
         for draw in (0.0, 1.0, -2.0):  # a start N(m, s^2 I) is m + s times the number drawn
             state, _ = module.init(prob, graph, params, x0, Still(5, fill=draw))
             assert_same(state.x, x0)
             names = blocks(state)[1:]
             assert len(names) == len(law.auxiliary)
-            for name, (mean, spread) in zip(names, law.auxiliary, strict=True):
+            for name, (mean, spread, matrix) in zip(names, law.auxiliary, strict=True):
                 expected = np.broadcast_to(mean + np.asarray(spread) * draw, x0.shape)
+                if matrix is not None:
+                    expected = expected + (x0.reshape(5, -1) @ matrix.T).reshape(x0.shape)
                 assert_same(getattr(state, name), expected)
 
 

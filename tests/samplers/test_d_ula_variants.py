@@ -150,6 +150,17 @@ def test_in_turn_weights_sum_to_one_by_row_only():
     np.testing.assert_allclose(weights[2], [0, 0.21, 0.49, 0.3, 0], atol=1e-15)
 
 
+def test_no_law_is_stated_for_a_prior_after_mixing():
+    """Its step differs from that of the law with the prior at the iterate, which is not its law."""
+    agents, ring = 4, topology.build("ring", 4)
+    p, x0 = problem(agents), start(agents)
+    assert d_ula.affine(p, ring, params()) is not None
+    late = params(prior_gradient_at="mixed")
+    assert d_ula.affine(p, ring, late) is None
+    iterate, mixed = (advance(d_ula, p, ring, options, x0, 1) for options in (params(), late))
+    assert np.abs(iterate - mixed).max() > 0.01
+
+
 def test_refusals():
     ring = topology.build("ring", 4)
     with pytest.raises(ConcordError, match="use simultaneous"):

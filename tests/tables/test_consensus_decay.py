@@ -15,7 +15,6 @@ from concord.metrics import Measurement, consensus_floor
 from concord.parameters import build
 from concord.tables import consensus_decay
 
-COLUMNS = ["iteration", "agent", "metric", "value", "lo", "hi"]
 DRAW = np.arange(0, 20_001, 10)
 
 
@@ -28,7 +27,7 @@ def run(alpha: float, training: str, rate: float = 0.5, chains: int = 40) -> Mea
     errors = error * (1 + 0.02 * rng.standard_normal((chains, len(DRAW))))
     trace = Trace({"consensus_error": (("chain", "draw"), errors)}, DRAW, np.arange(3))
     m = Measurement(trace, SimpleNamespace(), None, None, None, None, int(DRAW[-1]), None)
-    table = pandas.DataFrame(consensus_floor.rows(m), columns=COLUMNS)
+    table = pandas.DataFrame(list(consensus_floor.rows(m)))
     labels = {"training": training, "step_size": str(alpha)}
     name = f"{training},{alpha}"
     return Measured({"experiment": "c", "run": name, "labels": labels, "chains": chains}, table)

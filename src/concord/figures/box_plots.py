@@ -2,7 +2,9 @@
 
 Drawn from the metrics ``misclassified_{q25,median,q75,whisker_lo,whisker_hi,min,max}`` of one
 agent: box from the first to the third quartile, thick line at the median, whiskers as the metric
-has them, small marks at the extremes where they lie outside the whiskers.
+has them, small marks at the extremes where they lie outside the whiskers. Where a chain diverged,
+and what is counted of it is infinite, a cross stands at the top; the box goes if its part of the
+chains did.
 
 What a researcher writes in a paper's YAML (Gürbüzbalaban et al., Figs 5 to 8)::
 
@@ -69,7 +71,7 @@ class Params:
     names: dict | None = param("other texts for values, {no_edges: Isolated}", default=None)
 
 
-@style.styled
+@style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw the figure.
 
@@ -116,8 +118,13 @@ def _boxes(axes: Axes, run: Measured, params: Params, color: str) -> bool:
     parts = {p: data.series(run, f"{FAMILY}_{p}", params.agent, KIND, FAMILY) for p in _PARTS}
     rows = _rows(run, parts["median"], params.iterations)
     boxes: list[dict[str, Any]] = []
+    lost: list[int] = []
     for row in rows:
         at = {name: float(part.value[row]) for name, part in parts.items()}
+        if not np.isfinite(at["max"]):
+            lost.append(len(boxes))
+            # An infinite box is not drawn; a whisker or an extreme beyond the axis neither.
+            at = {name: value if np.isfinite(value) else np.nan for name, value in at.items()}
         beyond = [at["min"]] if at["min"] < at["whisker_lo"] else []
         beyond += [at["max"]] if at["max"] > at["whisker_hi"] else []
         boxes.append(
@@ -147,6 +154,8 @@ def _boxes(axes: Axes, run: Measured, params: Params, color: str) -> bool:
         capprops=line,
         flierprops={**_EXTREME, "markeredgecolor": line["color"]},
     )
+    top = axes.get_xaxis_transform()
+    axes.plot(lost, np.full(len(lost), 0.97), transform=top, color=line["color"], **_CROSS)
     ticks = [f"{parts['median'].iteration[row]:g}" for row in rows]
     axes.set_xticks(range(len(rows)), ticks)
     axes.set_xlim(-0.7, len(rows) - 0.3)
@@ -176,6 +185,7 @@ def _rows(run: Measured, counts: Series, iterations: tuple[int, ...] | None) -> 
     return rows
 
 
+_CROSS: dict[str, Any] = {"marker": "x", "markersize": 4, "linestyle": "", "clip_on": False}
 _EXTREME: dict[str, Any] = {"marker": "_", "markersize": 3, "markeredgewidth": 0.8}
 
 

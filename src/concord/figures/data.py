@@ -33,7 +33,8 @@ class Measured:
         The parsed ``run.yaml``.
     metrics
         Columns iteration, agent (text: an index, ``average`` or ``network``), metric, value, lo,
-        hi; ordered by iteration within a metric and an agent.
+        hi, trials (as ``concord.metrics`` has them); ordered by iteration within a metric and an
+        agent.
     """
 
     run: Mapping[str, Any]
@@ -91,7 +92,10 @@ class Divergence:
     fraction: float
 
 
-COLUMNS = {"iteration": int, "agent": str, "metric": str, "value": float, "lo": float, "hi": float}
+COLUMNS = {
+    **{"iteration": int, "agent": str, "metric": str},
+    **dict.fromkeys(("value", "lo", "hi", "trials"), float),
+}
 
 
 def read(run_yaml: Path, metrics_csv: Path, *, expected: str | None = None) -> Measured:
@@ -274,6 +278,50 @@ def divergence(measured: Measured) -> Divergence | None:
     if not first.size:
         return None
     return Divergence(float(first[0]), float(fraction[-1]) if fraction.size else math.nan)
+
+
+def diverged(params: Any, runs: Sequence[Measured]) -> str | None:
+    """Return a sentence that names the runs shown that diverged, None if none did.
+
+    What a figure or table shows of its runs is what its options select, or those of its panels or
+    columns do.
+    """
+    parts = [getattr(params, name, None) for name in ("panels", "columns")]
+    several = [part for part in parts if isinstance(part, tuple) and part]
+    selects = [each.select for each in several[0]] if several else [getattr(params, "select", None)]
+    chosen = [
+        m for m in runs if any(_matches(m.run, select or {}) for select in selects)
+    ]
+    axes = [key for key in _axes(chosen) if len(distinct(chosen, key)) > 1]
+    found = []
+    for measured in chosen:
+        lost = divergence(measured)
+        if lost is not None:
+            labels = [f"{key} {lookup(measured.run, key)}" for key in axes]
+            chains = measured.run.get("chains", 1)
+            found.append(
+                f"{', '.join(labels) or measured.name} ({round(lost.fraction * chains)} of {chains} "
+                f"chains, first at iteration {lost.iteration:g})"
+            )
+    if not found:
+        return None
+    more = [f"and {len(found) - _NAMED} more runs"] if len(found) > _NAMED else []
+    return "Diverged: " + "; ".join(found[:_NAMED] + more)
+
+
+_NAMED = 6
+
+
+def _matches(run: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    for key, value in wanted.items():
+        options = value if isinstance(value, (list, tuple)) else [value]
+        if not any(same(lookup(run, key), option) for option in options):
+            return False
+    return True
+
+
+def _axes(runs: Sequence[Measured]) -> list[str]:
+    return list(dict.fromkeys(["experiment", *(k for m in runs for k in m.run.get("labels") or {})]))
 
 
 def _require(runs: Sequence[Measured], key: str, kind: str) -> None:

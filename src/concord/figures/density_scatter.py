@@ -49,7 +49,7 @@ class Params:
     names: dict | None = param("other texts for values, or symbols for labels", default=None)
 
 
-@style.styled
+@style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw the figure.
 
@@ -113,7 +113,7 @@ def _draw_panel(axes: Axes, run: Measured, k: int, params: Params) -> None:
             center = data.series(run, "law_mean", agent, KIND, "draws")
             own_sd = spread.value[spread.iteration == k][0]
             own_mean = center.value[center.iteration == k][0]
-            if own_sd > 0:
+            if 0 < own_sd < np.inf:
                 own = np.linspace(own_mean - 4 * own_sd, own_mean + 4 * own_sd, 200)
                 curve = np.exp(-0.5 * ((own - own_mean) / own_sd) ** 2)
                 axes.plot(own, curve, color=look.color, linewidth=0.6, zorder=1.8)

@@ -45,7 +45,7 @@ class Params:
     )
 
 
-@style.styled
+@style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw the figure.
 
@@ -82,12 +82,13 @@ def _counts(params: Params) -> bool:
 
 
 def _map(axes: Axes, values: np.ndarray, counts: bool, size: float) -> None:
-    top = float(np.nanmax(values)) if counts else 1.0
+    finite = values[np.isfinite(values)]  # none of a run that diverged
+    top = float(finite.max(initial=1.0)) if counts else 1.0
     norm = PowerNorm(0.5 if counts else 1.0, 0, top)
     axes.imshow(np.ma.masked_invalid(values), cmap="Blues", norm=norm, aspect="equal")
     for (row, column), value in np.ndenumerate(values):
         text = _text(value, counts)
-        dark = norm(value) > 0.55
+        dark = np.isfinite(value) and norm(value) > 0.55
         axes.text(
             *(column, row, text),
             color="white" if dark else style.BLACK,

@@ -95,7 +95,7 @@ class _Line:
     label: str
 
 
-@style.styled
+@style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw the figure.
 

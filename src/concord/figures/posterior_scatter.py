@@ -53,7 +53,7 @@ class Params:
     columns: int = param("panels side by side", default=4, minimum=1)
 
 
-@style.styled
+@style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw the figure.
 

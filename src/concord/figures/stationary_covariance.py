@@ -53,7 +53,7 @@ class Params:
     names: dict | None = param("other texts for values, or symbols for labels", default=None)
 
 
-@style.styled
+@style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw the figure.
 

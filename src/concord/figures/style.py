@@ -9,7 +9,9 @@ within ``styled`` functions only.
 
 from __future__ import annotations
 
+import functools
 import io
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +28,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from matplotlib.transforms import ScaledTranslation
 
 from concord.errors import ConcordError
+from concord.figures import data
 
 COLUMN = 3.4
 FULL = 7.0
@@ -119,6 +122,37 @@ SYMBOLS = {
     "penalty": r"$\rho$",
     "rho": r"$\rho$",
 }
+
+
+def marks_divergence(draw: Callable[..., Figure]) -> Callable[..., Figure]:
+    """Decorate a kind's ``draw``: its figure is ``styled`` and names the runs that diverged on top.
+
+    Nothing is left to draw of them, and a legend's entry without a line would say nothing.
+    """
+
+    @functools.wraps(draw)
+    @styled
+    def drawn(params: Any, runs: Sequence[data.Measured]) -> Figure:
+        figure = draw(params, runs)
+        text = data.diverged(params, runs)
+        if text is not None:
+            lines = textwrap.wrap(text, int(20 * figure.get_figwidth()))
+            figure.suptitle(
+                "\n".join(lines),
+                x=0.01,
+                ha="left",
+                fontsize=_NOTE,
+                color=_NOTE_COLOR,
+                parse_math=False,
+            )
+            figure.set_figheight(figure.get_figheight() + (1.25 * _NOTE * len(lines) + 4) / 72)
+        return figure
+
+    return drawn
+
+
+_NOTE = 6.5
+_NOTE_COLOR = "#8a3b00"
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,13 @@
 """Metrics: long-format tables computed from a trace, with an interval wherever chance enters.
 
 A run lists the families it wants, each a module with ``rows(measurement)``; rows have the columns
-iteration, agent, metric, value, lo, hi. Agents are numbers, ``average`` (the network average) or
-``network``. Numbers that involve no chance have no interval.
+iteration, agent, metric, value, lo, hi, trials. Agents are numbers, ``average`` (the network
+average) or ``network``. ``trials`` says how many independent trials an interval comes from, most
+often the chains: 0 of numbers that no chance enters, which have no interval; empty of numbers that
+chance enters but have none.
+
+What a diverged chain leaves is taken out of the trace (``Trace.marked``), so that a number that
+needs it is infinite (an error, a distance) or not a number, and never a finite one of the others.
 """
 
 from __future__ import annotations
@@ -10,7 +15,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,14 +24,14 @@ from concord.chain import Trace
 from concord.errors import ConcordError, nearest, short
 from concord.plugins import kinds, plugin
 
-COLUMNS = ("iteration", "agent", "metric", "value", "lo", "hi")
+COLUMNS = ("iteration", "agent", "metric", "value", "lo", "hi", "trials")
 
 
 class Row(NamedTuple):
     """A number: of which iteration, agent and metric, its interval, and whether chance enters it.
 
     Without an interval nothing is known of how far chance moves a number, unless ``chance`` says
-    that none enters it.
+    that none enters it. ``trials``: the independent trials behind the interval; none: the chains.
     """
 
     iteration: int
@@ -36,6 +41,7 @@ class Row(NamedTuple):
     lo: float | None = None
     hi: float | None = None
     chance: bool = True
+    trials: int | None = None
 
 
 @dataclass(frozen=True)
@@ -83,9 +89,13 @@ def need(given: bool, family: str, what: str) -> None:
 
 def measure(families: Sequence[str], measurement: Measurement) -> list[Row]:
     """Return the rows of all families, and of divergence, which every run reports."""
+    chains = len(measurement.trace["diverged_at"])
     rows = list(_diverged(measurement))
+    marked = replace(measurement, trace=measurement.trace.marked())
     for family in families:
-        rows += plugin("metrics", family, "metrics").rows(measurement)
+        for row in plugin("metrics", family, "metrics").rows(marked):
+            over_chains = row.lo is not None and row.trials is None
+            rows.append(row._replace(trials=chains) if over_chains else row)
     return rows
 
 
@@ -94,10 +104,10 @@ def to_csv(rows: Sequence[Row]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    for iteration, agent, metric, *numbers in (row[:6] for row in rows):
-        writer.writerow(
-            [int(iteration), agent, metric, *("" if n is None else repr(float(n)) for n in numbers)]
-        )
+    for row in rows:
+        numbers = ("" if n is None else repr(float(n)) for n in (row.value, row.lo, row.hi))
+        trials = row.trials if row.chance else 0
+        writer.writerow([int(row.iteration), row.agent, row.metric, *numbers, trials])
     return text.getvalue()
 
 

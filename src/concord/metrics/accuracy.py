@@ -11,11 +11,11 @@ from concord.metrics import Measurement, Row
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield each agent's mean over chains, and the spread over chains.
 
-    The mean carries an interval, the standard deviation a bootstrap interval over chains.
+    Both carry an interval.
     """
     values = m.trace["accuracy"]
     mean, lo, hi = mean_interval(values)
-    sd, sd_lo, sd_hi = spread_interval(values, m.stream("accuracy_sd"))
+    sd, sd_lo, sd_hi = spread_interval(values)
     for column, agent in enumerate(m.agents):
         for row, k in enumerate(m.trace.draw):
             at = row, column

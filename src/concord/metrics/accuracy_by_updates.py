@@ -13,9 +13,9 @@ from concord.metrics import Measurement, Row
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield accuracy_after_mean and accuracy_after_sd; the column iteration counts updates.
 
-    The mean has an interval, the standard deviation over chains a bootstrap interval. A
-    chain's accuracy after u updates of an agent is the one at the first recorded iteration with at
-    least u. Counts end where a chain has no more, so that every number is of all chains.
+    The mean and the standard deviation over chains have intervals. A chain's accuracy after u
+    updates of an agent is the one at the first recorded iteration with at least u. Counts end where
+    a chain has no more, so that every number is of all chains.
     """
     accuracy = m.trace["accuracy"]
     chains, _, agents = accuracy.shape
@@ -29,7 +29,7 @@ def rows(m: Measurement) -> Iterator[Row]:
         first = [np.searchsorted(updates[c, :, column], counts) for c in range(chains)]
         values = np.stack([accuracy[c, first[c], column] for c in range(chains)])
         mean, lo, hi = mean_interval(values)
-        sd, low, high = spread_interval(values, m.stream("accuracy_sd"))
+        sd, low, high = spread_interval(values)
         for row, count in enumerate(counts.tolist()):
             yield Row(count, m.agents[column], "accuracy_after_mean", mean[row], lo[row], hi[row])
             yield Row(count, m.agents[column], "accuracy_after_sd", sd[row], low[row], high[row])

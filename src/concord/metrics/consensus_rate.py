@@ -56,4 +56,6 @@ def rows(m: Measurement) -> Iterator[Row]:
 
 
 def _slope(log_k: np.ndarray, errors: np.ndarray) -> float:
-    return float(np.polyfit(log_k, np.log(errors.mean(axis=0)), 1)[0])
+    with np.errstate(divide="ignore"):
+        logs = np.log(errors.mean(axis=0))
+    return float(np.polyfit(log_k, logs, 1)[0]) if np.isfinite(logs).all() else float("nan")

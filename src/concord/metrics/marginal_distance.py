@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from concord.grid import Grid
-from concord.intervals import REPLICATES, mean_interval, percentile_interval
+from concord.intervals import REPLICATES, excess_interval, mean_interval
 from concord.metrics import Measurement, Row
 from concord.transport import kept, marginal_w1, reference
 
@@ -44,30 +44,32 @@ def rows(m: Measurement) -> Iterator[Row]:
         yield Row(last, agent, "w1_marginal_min", values.min())
         yield Row(last, agent, "w1_marginal_max", values.max())
     values = each.mean(axis=0)
-    mean, lo, hi = mean_interval(np.ptp(values, axis=1) / values.mean(axis=1))
+    with np.errstate(invalid="ignore"):  # of a chain that diverged nothing is left to compare
+        mean, lo, hi = mean_interval(np.ptp(values, axis=1) / values.mean(axis=1))
     yield Row(last, "network", "w1_marginal_spread", float(mean), float(lo), float(hi))
     yield from _pooled(m, late, exact, last)
-    yield Row(last, "network", "w1_marginal_floor", *_floor(m, exact, len(rows)))
+    yield Row(last, "network", "w1_marginal_floor", *_floor(m, exact, len(rows)), trials=FLOORS)
     yield from _windows(m, x, exact)
 
 
 def _pooled(m: Measurement, late: np.ndarray, exact: Grid, last: int) -> Iterator[Row]:
     # A bootstrap over chains of quantile differences: quantiles of a mixture have no shortcut, so
-    # resampled distances use 200 draws of every chain.
+    # resampled distances use 200 draws of every chain; what that changes is taken back.
     chains, draws = late.shape[1], late.shape[3]
     some = late[..., :: max(1, draws // 200)]
     chosen = m.stream("pooled").integers(0, chains, size=(REPLICATES, chains))
     for column, agent in enumerate(m.agents):
-        value = np.mean([_one(late[d, :, column], exact, d) for d in range(2)])
-        resampled = [
-            np.mean([_one(some[d, pick, column], exact, d) for d in range(2)]) for pick in chosen
-        ]
-        ends = percentile_interval(np.array(resampled)) if chains > 1 else (None, None)
-        yield Row(last, agent, "w1_marginal_pooled", float(value), *ends)
+        value, fewer = (_pool(draws[:, :, column], exact) for draws in (late, some))
+        ends: tuple[float | None, float | None] = None, None
+        if chains > 1:
+            resampled = np.array([_pool(some[:, pick, column], exact) for pick in chosen])
+            ends = excess_interval(value, resampled + (value - fewer if value < np.inf else 0))
+        yield Row(last, agent, "w1_marginal_pooled", value, *ends)
 
 
-def _one(draws: np.ndarray, exact: Grid, axis: int) -> float:
-    return float(marginal_w1(draws.ravel(), exact, axis))
+def _pool(draws: np.ndarray, exact: Grid) -> float:
+    """Return the distance of draws (dim, ...), all taken together, mean over the parameters."""
+    return float(np.mean([marginal_w1(each.ravel(), exact, d) for d, each in enumerate(draws)]))
 
 
 def _floor(m: Measurement, exact: Grid, count: int) -> tuple[float, float, float]:

@@ -16,6 +16,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     Where chains differ: mean over chains with an interval.
     """
     sent = m.trace["vectors_sent"]
+    by_chain = sent.ndim == 3  # else all chains send alike, whatever chance does
     sent = (sent if sent.ndim == 3 else sent[None]).astype(float)
     width = m.problem.dim * np.dtype(getattr(m.problem, "dtype", np.float64)).itemsize
     columns = [(agent, sent[:, :, column]) for column, agent in enumerate(m.agents)]
@@ -27,4 +28,4 @@ def rows(m: Measurement) -> Iterator[Row]:
             ends = (lo[row], hi[row]) if len(values) > 1 else (None, None)
             for name, factor in (("vectors_sent", 1), ("bytes_sent", width)):
                 low, high = (None if end is None else factor * end for end in ends)
-                yield Row(k, agent, name, factor * mean[row], low, high)
+                yield Row(k, agent, name, factor * mean[row], low, high, chance=by_chain)

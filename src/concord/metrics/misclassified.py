@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.intervals import REPLICATES, percentile_interval
+from concord.intervals import REPLICATES, percentile_interval, percentiles
 from concord.metrics import Measurement, Row
 
 
@@ -14,7 +14,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     """Yield box-plot statistics over chains, and the mean.
 
     Whiskers reach the outermost chain within 1.5 interquartile ranges of the box. Median and mean
-    carry bootstrap intervals over chains.
+    carry bootstrap intervals over chains. A chain that diverged is worse than any other.
     """
     counts = m.trace["misclassified"]
     chains = counts.shape[0]
@@ -22,8 +22,8 @@ def rows(m: Measurement) -> Iterator[Row]:
     for column, agent in enumerate(m.agents):
         for row, k in enumerate(m.trace.draw):
             values = np.sort(counts[:, row, column])
-            q25, median, q75 = np.percentile(values, [25, 50, 75])
-            reach = 1.5 * (q75 - q25)
+            q25, median, q75 = percentiles(values, [25, 50, 75])
+            reach = 1.5 * (q75 - q25) if q25 < q75 else 0.0
             inside = values[(values >= q25 - reach) & (values <= q75 + reach)]
             resampled = values[chosen]
             plain = {
@@ -36,12 +36,9 @@ def rows(m: Measurement) -> Iterator[Row]:
             }
             for name, value in plain.items():
                 yield Row(k, agent, f"misclassified_{name}", value)
-            interval = percentile_interval(np.median(resampled, axis=1))
-            yield Row(k, agent, "misclassified_median", median, *interval)
-            yield Row(
-                k,
-                agent,
-                "misclassified_mean",
-                values.mean(),
-                *percentile_interval(resampled.mean(axis=1)),
-            )
+            for name, value, each in (
+                ("median", median, np.median(resampled, axis=1)),
+                ("mean", values.mean(), resampled.mean(axis=1)),
+            ):
+                ends = percentile_interval(each) if np.isfinite(value) else (value, value)
+                yield Row(k, agent, f"misclassified_{name}", value, *ends)

@@ -30,16 +30,18 @@ def rows(m: Measurement) -> Iterator[Row]:
         margin = 0.12 * (tails[1] - tails[0])
         edges.append(np.linspace(tails[0] - margin, tails[1] + margin, CELLS + 1))
         for cell, (low, high) in enumerate(zip(edges[axis][:-1], edges[axis][1:], strict=True)):
-            yield Row(cell, "network", f"cell_{axis}", 0.5 * (low + high), low, high)
+            yield Row(cell, "network", f"cell_{axis}", 0.5 * (low + high), low, high, False)
     area = float(np.prod([edge[1] - edge[0] for edge in edges]))
-    yield from _cells(EXACT, exact.rebinned((edges[0], edges[1])) / area)
+    yield from _cells(EXACT, exact.rebinned((edges[0], edges[1])) / area, chance=False)
     late = m.trace["x"][:, kept(m.trace.draw)]
     for column, agent in enumerate(m.agents):
         draws = late[:, :, column].reshape(-1, 2)
         count, _, _ = np.histogram2d(draws[:, 0], draws[:, 1], bins=edges)
-        yield from _cells(agent, count / (len(draws) * area))
+        if not np.isfinite(draws).all():
+            count[:] = np.nan
+        yield from _cells(agent, count / (len(draws) * area), chance=True)
 
 
-def _cells(agent: str, density: np.ndarray) -> Iterator[Row]:
+def _cells(agent: str, density: np.ndarray, chance: bool) -> Iterator[Row]:
     for cell, value in enumerate(density.ravel()):
-        yield Row(cell, agent, "density", value)
+        yield Row(cell, agent, "density", value, chance=chance)

@@ -34,7 +34,7 @@ def rows(m: Measurement) -> Iterator[Row]:
         exact = posterior.sample(count, rng)
         for column in range(agents):
             values[:, chain, column] = distances(x[chain, :, column], exact, ORDERS)
-    pairs = posterior.sample(FLOORS * 2 * count, rng).reshape(FLOORS, 2, count, 2)
+    pairs = posterior.sample(FLOORS * 2 * count, rng).reshape(FLOORS, 2, count, -1)
     floors = np.array([distances(a, b, ORDERS) for a, b in pairs])
     for place, order in enumerate(ORDERS):
         mean, lo, hi = mean_interval(values[place])
@@ -42,4 +42,4 @@ def rows(m: Measurement) -> Iterator[Row]:
             ends = (lo[column], hi[column]) if chains > 1 else (None, None)
             yield Row(last, agent, f"posterior_w{order}", mean[column], *ends)
         floor, low, high = (float(v) for v in mean_interval(floors[:, place]))
-        yield Row(last, "network", f"posterior_w{order}_floor", floor, low, high)
+        yield Row(last, "network", f"posterior_w{order}_floor", floor, low, high, trials=FLOORS)

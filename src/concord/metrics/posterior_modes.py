@@ -23,18 +23,21 @@ def rows(m: Measurement) -> Iterator[Row]:
     """
     exact = reference(m.problem, "posterior_modes")
     last = int(m.trace.draw[-1])
-    negative = m.trace["x"][..., 1][:, kept(m.trace.draw)] < 0
-    mean, lo, hi = mean_interval(negative.mean(axis=1))
-    both = (negative.any(axis=1) & ~negative.all(axis=1)).mean(axis=0)
+    second = m.trace["x"][..., 1][:, kept(m.trace.draw)]
+    negative = second < 0
+    unknown = np.where(np.isfinite(second).all(axis=1), 0.0, np.nan)  # a chain that diverged
+    mean, lo, hi = mean_interval(negative.mean(axis=1) + unknown)
+    both = ((negative.any(axis=1) & ~negative.all(axis=1)) + unknown).mean(axis=0)
     crossings = np.diff(negative, axis=1).sum(axis=1)
-    crossed, crossed_lo, crossed_hi = mean_interval(crossings.astype(float))
+    crossed, crossed_lo, crossed_hi = mean_interval(crossings + unknown)
     for column, agent in enumerate(m.agents):
         yield Row(last, agent, "modes_share", mean[column], lo[column], hi[column])
         yield Row(last, agent, "modes_visited", both[column])
         ends = crossed_lo[column], crossed_hi[column]
         yield Row(last, agent, "modes_crossings", crossed[column], *ends)
     below = exact.centers[1] < 0
-    yield Row(last, "network", "modes_share_exact", float(exact.mass[:, below].sum()), chance=False)
+    share = float(np.interp(0.0, exact.edges[1], exact.cdf(1)))
+    yield Row(last, "network", "modes_share_exact", share, chance=False)
     for sign, side in (("negative", below), ("positive", ~below)):
         for d, value in enumerate(_highest(exact, side)):
             yield Row(last, "network", f"mode_{sign}_{d}", value, chance=False)

@@ -18,7 +18,8 @@ ending in the set's name, and numbers of labels or of bins where they are meant:
     single images, by row or as ``first_<label>``: labels, and mean and standard deviation over
     draws of the probability of the predicted label.
 
-Intervals tell how far the images decide the number; the run is one, and chains are pooled.
+Intervals tell how far the images decide the number; the run is one, and chains are pooled. Of a
+chain that diverged nothing is predicted, and nothing is known: the numbers are not a number.
 """
 
 from __future__ import annotations
@@ -49,13 +50,15 @@ def rows(m: Measurement) -> Iterator[Row]:
     for column, agent in enumerate(m.agents):
         for (name, images), part in zip(m.problem.tests.items(), parts, strict=True):
             chances = mean[:, column, part].astype(float)
+            size = chances.shape[0] * chances.shape[1]
             for metric, value, lo, hi in _of_set(name, chances, images.labels):
-                yield Row(last, agent, metric, value, lo, hi)
+                yield Row(last, agent, metric, value, lo, hi, trials=None if lo is None else size)
             examples = m.problem.examples.get(name, {})
             for metric, value in _examples(
                 name, examples, chances, sd[:, column, part], images.labels
             ):
-                yield Row(last, agent, metric, value)
+                known = metric.startswith("example_true_")
+                yield Row(last, agent, metric, value, chance=not known)
 
 
 def _of_set(
@@ -64,22 +67,21 @@ def _of_set(
     """Yield metrics of probabilities (chains, images, classes) for images with these labels."""
     classes = chances.shape[-1]
     predicted, confidence = chances.argmax(axis=-1), chances.max(axis=-1)
-    # Where weights are not finite nothing is predicted, and nothing is right.
-    predicted = np.where(np.isnan(confidence), classes, predicted)
-    right = predicted == labels
-    yield f"accuracy_{name}", right.mean(), *wilson(right.mean(), right.size)
+    unknown = 0.0 if np.isfinite(chances).all() else np.nan
+    right = (predicted == labels).mean() + unknown
+    yield f"accuracy_{name}", right, *wilson(right, predicted.size)
     mean, lo, hi = mean_interval(confidence.ravel())
     yield f"confidence_mean_{name}", float(mean), float(lo), float(hi)
     yield f"confidence_sd_{name}", *_sd(confidence)
     counts, _ = np.histogram(confidence, bins=BINS, range=(0, 1))
-    for number, share in enumerate(counts / counts.sum() * BINS if counts.any() else counts):
+    for number, share in enumerate(counts / max(counts.sum(), 1) * BINS + unknown):
         yield f"confidence_density_{name}_{number}", share, None, None
     for true in range(classes):
         mine = labels == true
-        found = np.bincount(predicted[:, mine].ravel(), minlength=classes + 1)
+        found = np.bincount(predicted[:, mine].ravel(), minlength=classes)
         average = chances[:, mine].mean(axis=(0, 1)) if mine.any() else np.full(classes, np.nan)
         for label in range(classes):
-            yield f"confusion_{name}_{true}_{label}", found[label] / len(chances), None, None
+            yield f"confusion_{name}_{true}_{label}", found[label] / len(chances) + unknown, None, None
             yield f"probability_{name}_{true}_{label}", average[label], None, None
 
 

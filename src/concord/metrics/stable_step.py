@@ -8,7 +8,7 @@ from typing import Any
 
 from concord import exact
 from concord.errors import ConcordError
-from concord.metrics import Measurement, Row
+from concord.metrics import Measurement, Row, need
 from concord.schedules import Schedule
 
 # Schedules a sampler may have, one at a time varied while the other keeps its value.
@@ -19,9 +19,11 @@ PRECISION = 1e-4
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield, for each of the sampler's steps, its value and the largest stable one.
 
-    stable.<step> is where the spectral radius of the update reaches 1 while everything else stays;
-    nan if other parameters leave no stable value, inf if a million times the value is stable yet.
-    used.<step> is the run's value. Schedules are taken at the last iteration.
+    stable.<step> is where the spectral radius of the update, conserved quantities apart, reaches 1
+    while everything else stays; nan if other parameters leave no stable value, inf if a million
+    times the value is stable yet. Of mini-batches it says where the mean settles: the covariance
+    may need a smaller step. used.<step> is the run's value. Schedules are held at the values of
+    the last step.
     """
     steps = [name for name in STEPS if isinstance(getattr(m.sampler_params, name, None), Schedule)]
     if not steps or not hasattr(m.sampler, "affine") or not hasattr(m.problem, "gram"):
@@ -37,7 +39,9 @@ def rows(m: Measurement) -> Iterator[Row]:
         def affine_for(value: float, name: str = name) -> exact.Affine:
             changes: dict[str, Any] = {**held, name: Schedule(value)}
             params = replace(m.sampler_params, **changes)
-            return m.sampler.affine(m.problem, m.topology, params).at(0)
+            update = m.sampler.affine(m.problem, m.topology, params)
+            need(update is not None, "stable_step", "a law, which mini-batches in epochs have not")
+            return exact.restrict(update.at(0))[0]
 
         used = held[name].initial
         yield Row(m.iterations, "network", f"used.{name}", used, chance=False)

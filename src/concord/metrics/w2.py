@@ -8,7 +8,7 @@ import numpy as np
 
 from concord import exact
 from concord.errors import ConcordError
-from concord.gaussian import bootstrap_w2, w2, w2_floor
+from concord.gaussian import FLOORS, bootstrap_w2, w2, w2_floor
 from concord.intervals import LEVEL, REPLICATES
 from concord.metrics import Measurement, Row, need
 
@@ -38,9 +38,8 @@ def rows(m: Measurement) -> Iterator[Row]:
         for name in names:
             for row, k in enumerate(law.iterations):
                 yield Row(k, name, "w2_exact", distances[name][row], chance=False)
-    yield Row(
-        m.iterations, "network", "w2_floor", *w2_floor(target, draws.shape[0], m.stream("floor"))
-    )
+    floor = w2_floor(target, draws.shape[0], m.stream("floor"))
+    yield Row(m.iterations, "network", "w2_floor", *floor, trials=FLOORS)
 
 
 def exact_law(m: Measurement) -> exact.Law | None:

@@ -27,7 +27,7 @@ import numpy as np
 
 from concord import mixing
 from concord.errors import ConcordError
-from concord.exact import Affine, Update, block_diagonal, compose, in_place, linear
+from concord.exact import Affine, Start, Update, block_diagonal, compose, in_place, linear
 from concord.parameters import param
 from concord.problems import Problem
 from concord.samplers import Info, Step, de_sgld
@@ -152,4 +152,4 @@ def affine(problem: Any, topology: Topology, params: Params) -> Update:
     laplacian = np.kron(topology.laplacian().dense(), np.eye(dim))
     dual = linear(np.block([[identity, zero], [laplacian, identity]]))
     step = compose(primal, dual)
-    return Update(lambda k: step, ((0.0, 0.0),))
+    return Update(lambda k: step, (Start(0.0, 0.0),))

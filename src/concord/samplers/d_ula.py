@@ -141,9 +141,11 @@ def init(
 def affine(problem: Any, topology: Topology, params: Params) -> Update | None:
     """Return the law, for gradients gram x - shift and the mixing acting on whole agents.
 
-    None for mini-batches in epochs: their errors depend on those of the steps before.
+    None for mini-batches in epochs, whose errors depend on those of the steps before, and for a
+    prior's gradient after mixing, which ``gram`` does not hold apart.
     """
-    if params.batch_size is not None and params.batch_order == "epochs":
+    epochs = params.batch_size is not None and params.batch_order == "epochs"
+    if epochs or params.prior_gradient_at == "mixed":
         return None
     agents, dim = problem.agents, problem.dim
     laplacian = topology.laplacian().dense()

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from concord import mixing
-from concord.exact import Affine, Update, block_diagonal, compose, in_place, linear
+from concord.exact import Affine, Start, Update, block_diagonal, compose, in_place, linear
 from concord.gradients import estimator
 from concord.parameters import param
 from concord.problems import Problem
@@ -108,4 +108,5 @@ def affine(problem: Any, topology: Topology, params: Params) -> Update:
             positions = in_place(positions, agents, dim)
         return compose(velocities, positions)
 
-    return Update(lambda k: update(params.step_size(k)), ((0.0, params.initial_velocity_sd),))
+    start = Start(0.0, params.initial_velocity_sd)
+    return Update(lambda k: update(params.step_size(k)), (start,))

@@ -1,22 +1,28 @@
-"""Tables: one module per kind, each with ``Params`` and ``tabulate(params, runs) -> Table``."""
+"""Tables: one module per kind, each with ``Params`` and ``tabulate(params, runs) -> Table``.
+
+``marks_divergence`` decorates each ``tabulate``, so that a table names the runs that diverged.
+"""
 
 from __future__ import annotations
 
 import csv
+import functools
 import io
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from concord.figures import data
 from concord.pages import Section
 
 
 @dataclass(frozen=True)
 class Table:
-    """Columns and rows, as text or numbers; None is an empty cell."""
+    """Columns and rows, as text or numbers; None is an empty cell. A note stands with the table."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
+    note: str = ""
 
     def csv(self) -> str:
         """Return the table as CSV, numbers in full."""
@@ -30,7 +36,8 @@ class Table:
         """Return the table as Markdown, numbers to four digits."""
         lines = [self.columns, ["---"] * len(self.columns), *self.rows]
         cells = [[_text(cell).replace("|", r"\|") for cell in line] for line in lines]
-        return "".join("| " + " | ".join(line) + " |\n" for line in cells)
+        table = "".join("| " + " | ".join(line) + " |\n" for line in cells)
+        return table + (f"\n{self.note}\n" if self.note else "")
 
     def section(self) -> Section:
         """Return the table for an HTML page, numbers to four digits; labels become filters."""
@@ -41,7 +48,17 @@ class Table:
             if 1 < len({row[place] for row in rows}) < min(len(rows), 20)
             and not any(isinstance(row[place], float) for row in self.rows)
         ]
-        return Section("", "", self.columns, rows, labels)
+        return Section("", self.note, self.columns, rows, labels)
+
+
+def marks_divergence(tabulate: Callable[..., Table]) -> Callable[..., Table]:
+    """Decorate a kind's ``tabulate``: the table has a note that names the runs that diverged."""
+
+    @functools.wraps(tabulate)
+    def tabulated(params: Any, runs: Sequence[data.Measured]) -> Table:
+        return replace(tabulate(params, runs), note=data.diverged(params, runs) or "")
+
+    return tabulated
 
 
 def _text(cell: Any) -> str:

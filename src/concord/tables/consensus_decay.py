@@ -23,7 +23,7 @@ from concord.figures import data
 from concord.figures.data import Measured, Series
 from concord.intervals import quantile
 from concord.parameters import param
-from concord.tables import Table
+from concord.tables import Table, marks_divergence
 
 KIND = "consensus_decay"
 REPLICATES = 1000
@@ -39,6 +39,7 @@ class Params:
     over: str = param("label or parameter of the step size", default="step_size")
 
 
+@marks_divergence
 def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     """Return floors and added errors per step size, and the rates.
 
@@ -81,20 +82,22 @@ def _ends(series: Series) -> list[float]:
 def _redrawn(run: Measured, metric: str, rng: np.random.Generator) -> np.ndarray:
     """Return a metric's means, then REPLICATES rows of them redrawn as their intervals say."""
     series, chains = _series(run, metric), run.run["chains"]
-    error = (series.hi - series.lo) / (2 * quantile(chains))
+    with np.errstate(invalid="ignore"):  # of a run that diverged
+        error = (series.hi - series.lo) / (2 * quantile(chains))
     noise = rng.standard_t(max(chains - 1, 1), (REPLICATES, len(error))) * error
     return np.concatenate([series.value[None], series.value + noise])
 
 
 def _decay(plain: Measured, triggered: Measured, rng: np.random.Generator) -> list[float]:
     with_, without = (_series(run, "consensus_window") for run in (triggered, plain))
-    if len(with_.iteration) != len(without.iteration):
+    if not np.array_equal(with_.iteration, without.iteration):
         raise ConcordError(
             f"table {KIND}: {triggered.name} and {plain.name} were recorded at other iterations; "
             "give them the same record"
         )
     added = _redrawn(triggered, "consensus_window", rng)
-    added -= _redrawn(plain, "consensus_window", rng)
+    with np.errstate(invalid="ignore"):
+        added -= _redrawn(plain, "consensus_window", rng)
     return _slope(np.log(with_.iteration + 1), added, -1.0)
 
 
@@ -106,7 +109,13 @@ def _rate(
 
 
 def _slope(x: np.ndarray, values: np.ndarray, sign: float) -> list[float]:
-    """Return the log-log slope of the first row, and the central 95 % of the others'."""
+    """Return the log-log slope of the first row, and the central 95 % of the others'.
+
+    Windows whose redrawn means are not all positive are left out; nan if fewer than two are left,
+    or one is of a run that diverged.
+    """
+    if not np.isfinite(values).all():
+        return [float("nan")] * 3
     positive = (values > 0).all(axis=0)
     if positive.sum() < 2:
         return [float("nan")] * 3

@@ -11,7 +11,7 @@ from typing import Any
 from concord.errors import ConcordError, nearest
 from concord.figures.data import Measured
 from concord.parameters import param
-from concord.tables import Table
+from concord.tables import Table, marks_divergence
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,7 @@ class Params:
     )
 
 
+@marks_divergence
 def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     """Return the table; the columns before agent are the runs' labels."""
     labels = list(dict.fromkeys(label for run in runs for label in run.run["labels"]))

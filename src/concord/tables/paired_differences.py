@@ -22,7 +22,7 @@ import numpy as np
 from concord.figures import data
 from concord.figures.data import Measured
 from concord.parameters import param
-from concord.tables import Table
+from concord.tables import Table, marks_divergence
 
 KIND = "paired_differences"
 
@@ -37,6 +37,7 @@ class Params:
     agent: int | str = param("agent: an index, average or network", default=0)
 
 
+@marks_divergence
 def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     """Return the table, one line per pair of networks and value of ``by``.
 
@@ -69,6 +70,8 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
 def _tests(differences: np.ndarray) -> list[float | int]:
     from scipy import stats
 
+    if not np.isfinite(differences).all():  # a run that diverged
+        return [float("nan")] * 3 + [0, len(differences)] + [float("nan")] * 2
     test = stats.ttest_1samp(differences, 0.0)
     lo, hi = test.confidence_interval(0.95)
     negative = int((differences < 0).sum())

@@ -28,7 +28,7 @@ from concord.errors import ConcordError
 from concord.figures import data
 from concord.figures.data import Measured
 from concord.parameters import param
-from concord.tables import Table
+from concord.tables import Table, marks_divergence
 
 KIND = "printed_values"
 
@@ -66,6 +66,7 @@ class Params:
     )
 
 
+@marks_divergence
 def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     """Return the table, one line per row, column and value of ``by``.
 
@@ -123,4 +124,5 @@ def _ours(row: Row, agent: int | str, run: Measured, printed: float | None) -> l
         for name in ("value", "lo", "hi")
     )
     difference = None if printed is None or value is None else value - printed
-    return [value, lo, hi, difference, None]
+    lost = value is None and data.divergence(run) is not None
+    return [value, lo, hi, difference, "diverged" if lost else None]

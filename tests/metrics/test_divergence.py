@@ -1,0 +1,252 @@
+"""What every metric makes of chains that diverged, and of chains that did not.
+
+Every family that there is, on a run it applies to: chains of exact posterior draws. What diverged
+chains leave looks perfect here: no error, every point classified right, draws where the posterior
+is; only the iteration at which they diverged tells.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import ot  # noqa: F401  before warnings are errors
+import pytest
+
+from concord import initial, metrics, streams, topology
+from concord.chain import Record, Recorder, Trace, simulate
+from concord.errors import ConcordError
+from concord.grid import from_log_density
+from concord.metrics import Measurement, Row
+from concord.partition import Partition
+from concord.plugins import kinds, plugin
+from concord.problems import linear_regression
+from concord.samplers import d_ula, de_sghmc, de_sgld
+from concord.schedules import Schedule
+
+CHAINS, LAST, AGENTS, IMAGES = 6, 40, 4, 12
+DIVERGED = 20
+DIMENSIONS = {
+    "x": ("chain", "draw", "agent", "dim"),
+    "x_average": ("chain", "draw", "dim"),
+    "consensus_error": ("chain", "draw"),
+    "predictive_mean": ("chain", "agent", "predictive_dim_0", "predictive_dim_1"),
+    "predictive_sd": ("chain", "agent", "predictive_dim_0", "predictive_dim_1"),
+}
+SAMPLERS = {
+    "de_sgld": (de_sgld, de_sgld.Params(Schedule(0.05))),
+    "de_sghmc": (de_sghmc, de_sghmc.Params(Schedule(0.01), friction=1.0)),
+    "d_ula": (d_ula, d_ula.Params(Schedule(0.1, 1, 1, 0.6), Schedule(0.2, 1, 1, 0.1))),
+}
+
+
+@cache
+def problem(dim: int) -> Any:
+    """Return a linear regression that is everything else besides."""
+    params = linear_regression.Params(points=10 * AGENTS, dim=dim)
+    partition = Partition.parse({"kind": "equal"}, "partition")
+    made: Any = linear_regression.build(
+        params, AGENTS, partition, lambda what: np.random.default_rng(0), Path()
+    )
+    law = made.posterior
+    precision = np.linalg.inv(law.cov)
+
+    def log_posterior(a: Any, b: Any) -> Any:
+        deviation = np.stack(np.broadcast_arrays(a, b), axis=-1) - law.mean
+        return -0.5 * np.einsum("...d,de,...e", deviation, precision, deviation)
+
+    if dim == 2:
+        made.log_posterior = log_posterior
+        made.reference = from_log_density(log_posterior, ((-12, 12), (-12, 12)), 60)
+    made.tests = {"set": SimpleNamespace(labels=np.arange(IMAGES) % 3)}
+    made.examples = {"set": {"0": 0}}
+    return made
+
+
+def sound(dim: int, seed: int) -> Trace:
+    """Return a trace of six chains of the posterior's draws, with everything else recorded."""
+    rng = np.random.default_rng(seed)
+    counts = CHAINS, LAST + 1, AGENTS
+    chances = rng.dirichlet(np.ones(3), (CHAINS, AGENTS, IMAGES))
+    arrays = {
+        "x": rng.multivariate_normal(*vars(problem(dim).posterior).values(), counts),
+        "x_average": rng.multivariate_normal(*vars(problem(dim).posterior).values(), counts[:2]),
+        "consensus_error": rng.uniform(1, 2, counts[:2]),
+        "accuracy": rng.uniform(0.5, 0.9, counts),
+        "misclassified": rng.integers(20, 900, counts),
+        "predictive_mean": chances.astype(np.float32),
+        "predictive_sd": (0.1 * chances).astype(np.float32),
+        "vectors_sent": np.arange(LAST + 1)[None, :, None].repeat(CHAINS, 0).repeat(AGENTS, 2),
+        "diverged_at": np.full(CHAINS, -1),
+    }
+    named = {
+        name: (DIMENSIONS.get(name, ("chain", "draw", "agent")[: array.ndim]), array)
+        for name, array in arrays.items()
+    }
+    return Trace(named, np.arange(LAST + 1), np.arange(AGENTS))
+
+
+def diverged(trace: Trace, chains: int) -> Trace:
+    """Return the trace after its first chains diverged at iteration 20."""
+    variables = {name: (dims, array.copy()) for name, (dims, array) in trace.variables.items()}
+    changed = Trace(variables, trace.draw, trace.agent)
+    lost = slice(0, chains), slice(DIVERGED, None)
+    perfect = {"consensus_error": 0, "accuracy": 1, "misclassified": 0}
+    for name, value in perfect.items():
+        changed[name][lost] = value
+    changed["predictive_mean"][:chains] = np.eye(3)[np.arange(IMAGES) % 3]
+    changed["diverged_at"][:chains] = DIVERGED
+    return changed
+
+
+@cache
+def measured(family: str, seed: int = 0, lost: int = 0) -> list[Row]:
+    """Return a family's rows, of the first of the made-up runs that it applies to.
+
+    ``lost``: the number of its chains that diverged.
+    """
+    refused = []
+    for dim in (2, 1):
+        for sampler, params in SAMPLERS.values():
+            m = Measurement(
+                trace=diverged(sound(dim, seed), lost),
+                problem=problem(dim),
+                topology=topology.build("ring", AGENTS),
+                sampler=sampler,
+                sampler_params=params,
+                initial=initial.Normal(),
+                iterations=LAST,
+                stream=lambda label: streams.generator(1, label),
+            )
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error")
+                    rows = metrics.measure([family], m)
+            except ConcordError as error:
+                refused.append(str(error))
+            else:
+                return [row for row in rows if not row.metric.startswith("diverged")]
+    raise AssertionError(f"{family} applies to none of the runs here; add one: {refused}")
+
+
+# What does not depend on positions: counts, and what exact draws alone show.
+APART = re.compile("vectors_sent|bytes_sent|activation.*|trigger.*|(?!consensus_).*_floor")
+# Order statistics of chains, of which a diverged one is the worst.
+ORDERED = re.compile(r".*_(min|q25|median|q75|whisker_lo|whisker_hi)")
+
+
+def same(a: float, b: float) -> bool:
+    return a == b or (math.isnan(a) and math.isnan(b))
+
+
+@pytest.mark.parametrize("family", kinds("metrics"))
+@pytest.mark.parametrize("chains", [1, CHAINS], ids=["one chain", "all chains"])
+def test_no_number_of_a_diverged_run_is_finite(family, chains):
+    runs = measured(family), measured(family, seed=1), measured(family, lost=chains)
+    for old, again, new in zip(*runs, strict=True):
+        assert new[:3] == old[:3] and new.chance == old.chance
+        if not new.chance or APART.fullmatch(new.metric):
+            assert same(new.value, old.value)
+            assert same(again.value, old.value), f"{new.metric} does depend on the draws"
+        elif not np.isfinite(new.value):
+            assert new.lo is None or not np.isfinite([new.lo, new.hi]).any()
+        elif new.value != old.value:
+            assert chains < CHAINS and ORDERED.fullmatch(new.metric), new
+            assert new.value > old.value or "whisker" in new.metric
+        else:  # before, or of other chains
+            assert new.iteration < DIVERGED or chains < CHAINS, new
+
+
+@pytest.mark.parametrize("family", kinds("metrics"))
+def test_values_lie_in_their_own_intervals(family):
+    for seed in range(2):
+        for row in measured(family, seed):
+            if row.lo is not None and not math.isnan(row.lo):
+                assert row.lo <= row.value <= row.hi, row
+
+
+def test_a_sound_trace_is_left_as_it_is():
+    trace = sound(2, 0)
+    assert trace.marked() is trace
+
+
+def test_a_chain_is_lost_from_the_iteration_at_which_it_diverged():
+    marked = diverged(sound(2, 0), 2).marked()
+    for name, lost in (("x", np.isnan), ("x_average", np.isnan), ("accuracy", np.isnan),
+                       ("consensus_error", np.isinf), ("misclassified", np.isinf)):  # fmt: skip
+        gone = lost(marked[name])
+        assert gone[:2, DIVERGED:].all(), name
+        assert not gone[:, :DIVERGED].any() and not gone[2:].any(), name
+    gone = np.isnan(marked["predictive_mean"])
+    assert gone[:2].all() and not gone[2:].any()
+    assert marked["vectors_sent"].dtype.kind == "i"
+
+
+class Mixture(SimpleNamespace):
+    """Two modes at (0, 1) and (0, -1), each agent a quarter of it."""
+
+    agents, dim, posterior = AGENTS, 2, None
+
+    @staticmethod
+    def density(a: Any, b: Any) -> Any:
+        return np.logaddexp(-2 * (a**2 + (b - 1) ** 2), -2 * (a**2 + (b + 1) ** 2))
+
+    @property
+    def reference(self) -> Any:
+        return from_log_density(self.density, ((-9, 9), (-9, 9)), 60)
+
+    def gradient(self, chains: int) -> Any:
+        def write(x: np.ndarray, out: np.ndarray) -> np.ndarray:
+            np.multiply(x, 4 / AGENTS, out=out)
+            out[..., 1] -= 4 / AGENTS * np.tanh(4 * x[..., 1])
+            return out
+
+        return write
+
+
+@pytest.mark.parametrize(("step", "far"), [(0.1, False), (8.0, True)])
+def test_a_step_that_is_too_large_leaves_no_distance(step, far):
+    """DE-SGLD on a mixture: a step multiplies the first coordinate by W - 0.1 or W - 8."""
+    mixture, network = Mixture(), topology.build("ring", AGENTS)
+    params, rng = de_sgld.Params(Schedule(step)), np.random.default_rng(0)
+    x0 = rng.standard_normal((3, AGENTS, 2))
+    state, advance = de_sgld.init(mixture, network, params, x0, rng)
+    recorder = Recorder(Record(), mixture, x0.shape, 60)
+    trace = simulate(state, advance, 60, recorder, rng)
+    m = Measurement(
+        trace, mixture, network, de_sgld, params, initial.Normal(), 60,
+        lambda label: streams.generator(1, label),
+    )  # fmt: skip
+    rows = metrics.measure(["posterior_distance", "sinkhorn", "posterior_modes"], m)
+    for row in rows:
+        if row.metric in ("posterior_w1", "posterior_w2", "sinkhorn", "w1_pooled"):
+            assert (row.value == np.inf) == far
+        if row.metric == "modes_share":
+            assert np.isnan(row.value) == far
+    assert ({row.value for row in rows if row.metric == "diverged"} == {1.0}) == far
+
+
+def test_distances_in_three_dimensions():
+    """Any dimension that the reference has: of 25 exact draws each, near the floor's."""
+    rng = np.random.default_rng(0)
+    normal = SimpleNamespace(sample=lambda count, rng: rng.standard_normal((count, 3)))
+    trace = sound(3, 0)
+    trace["x"][:] = rng.standard_normal(trace["x"].shape)
+    m = SimpleNamespace(
+        problem=SimpleNamespace(reference=normal),
+        trace=trace,
+        agents=["0", "1", "2", "3"],
+        stream=lambda label: rng,
+    )
+    for family, name in (("posterior_distance", "posterior_w1"), ("sinkhorn", "w1_pooled")):
+        rows = list(plugin("metrics", family, "").rows(m))
+        (floor,) = (row for row in rows if row.metric == f"{name}_floor")
+        for row in rows:
+            if row.metric == name:
+                assert row.value == pytest.approx(floor.value, rel=0.3)

@@ -1,0 +1,165 @@
+"""Stationary laws and stable steps, of updates that conserve something and of mini-batches too."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from concord import exact, streams, topology
+from concord.errors import ConcordError
+from concord.initial import Normal
+from concord.metrics import Measurement, stable_step, stationary
+from concord.samplers import c_ula, d_ula, de_sghmc, de_sgld
+from concord.schedules import Schedule
+from tracking import Params as Tracking
+from tracking import affine as tracking
+from variants import problem
+
+RING = topology.build("ring", 5)
+
+
+def measurement(sampler, params, graph=RING, prob=None, iterations=10, initial=None) -> Measurement:
+    return Measurement(
+        trace=SimpleNamespace(agent=np.arange(graph.agents)),
+        problem=prob or problem(graph.agents, 2, points=50),
+        topology=graph,
+        sampler=sampler,
+        sampler_params=params,
+        initial=initial or Normal(),
+        iterations=iterations,
+        stream=lambda what: streams.generator(1, what),
+    )
+
+
+def table(family, m) -> dict[str, float]:
+    return {f"{row.metric} {row.agent}": row for row in family.rows(m)}
+
+
+def limit_of(m, iterations) -> exact.Law:
+    """Return the law after many steps of the recursion in time."""
+    update = m.sampler.affine(m.problem, m.topology, m.sampler_params)
+    agents, dim = m.problem.agents, m.problem.dim
+    start = exact.initial(agents, dim, m.initial.moments(dim), *update.auxiliary)
+    batch = getattr(m.sampler_params, "batch_size", None)
+    noise = None if batch is None else lambda *law: m.problem.batch_noise_covariance(*law, batch)
+    return exact.propagate(update.at, *start, iterations, [iterations], agents, dim, noise)
+
+
+def trace_ratio(cov, m) -> float:
+    return np.trace(cov) / np.trace(m.problem.posterior.cov)
+
+
+GRADIENT_TRACKING = SimpleNamespace(affine=tracking)
+
+
+def test_the_stable_step_of_an_update_that_conserves_something():
+    """Against the radius by brute force, without the eigenvalues of what is conserved."""
+    m = measurement(GRADIENT_TRACKING, Tracking(Schedule(1e-4)))
+    found = table(stable_step, m)["stable.step_size network"].value
+
+    def radius(step):
+        matrix = tracking(m.problem, RING, Tracking(Schedule(step))).at(0).matrix
+        values = np.linalg.eigvals(matrix)
+        return np.abs(values[np.argsort(np.abs(values - 1))[m.problem.dim :]]).max()
+
+    assert radius(1e-4) < 1
+    assert radius(found) < 1 < radius(found * (1 + 2 * stable_step.PRECISION))
+
+
+@pytest.mark.parametrize("mean", [0.0, 3.0])
+def test_the_stationary_law_of_an_update_that_conserves_something(mean):
+    """Gradient tracking has no bias, and whatever it conserves stays as it started."""
+    m = measurement(GRADIENT_TRACKING, Tracking(Schedule(1e-3)), initial=Normal(mean=mean, sd=2.0))
+    found, law = table(stationary, m), limit_of(m, 6000)
+    assert found["spectral_radius network"].value < 1
+    for agent in range(5):
+        assert found[f"stationary_bias {agent}"].value < 1e-8
+        expected = pytest.approx(trace_ratio(law.cov[0, agent], m), rel=1e-8)
+        assert found[f"stationary_trace {agent}"].value == expected
+
+
+def test_rounding_in_what_is_conserved_hides_no_slow_limit():
+    """A hundred thousand steps settle this law; its eigenvalue 1 must not drift meanwhile."""
+    found = table(stationary, measurement(GRADIENT_TRACKING, Tracking(Schedule(1e-7))))
+    assert 1 - 1e-4 < found["spectral_radius network"].value < 1
+    for agent in range(5):
+        assert found[f"stationary_bias {agent}"].value < 1e-4
+
+
+def test_a_start_off_the_conserved_value_stays_off():
+    """If y starts at zero, its sum keeps the gradients' sum of the start, and x does not forget."""
+    params = Tracking(Schedule(1e-3), start="zero")
+    m = measurement(GRADIENT_TRACKING, params, initial=Normal(mean=1.0, sd=2.0))
+    found, law = table(stationary, m), limit_of(m, 6000)
+    assert found["stationary_bias 0"].value > 0.1
+    for agent in range(5):
+        expected = pytest.approx(trace_ratio(law.cov[0, agent], m), rel=1e-8)
+        assert found[f"stationary_trace {agent}"].value == expected
+        difference = law.mean[0, agent] - m.problem.posterior.mean
+        bias = np.sqrt(difference @ np.linalg.solve(m.problem.posterior.cov, difference))
+        assert found[f"stationary_bias {agent}"].value == pytest.approx(bias, rel=1e-8)
+
+
+@pytest.mark.parametrize("batch_size", [1, 4])
+@pytest.mark.parametrize(
+    ("sampler", "options"),
+    [
+        (de_sgld, {"step_size": Schedule(0.004)}),
+        (de_sghmc, {"step_size": Schedule(0.03), "friction": 8.0}),
+        (d_ula, {"step_size": Schedule(0.001), "fusion": Schedule(0.2)}),
+        (c_ula, {"step_size": Schedule(0.004)}),
+    ],
+    ids=lambda x: getattr(x, "__name__", "").rpartition(".")[2],
+)
+def test_mini_batches_widen_the_stationary_law(sampler, options, batch_size):
+    graph = topology.build("no_edges", 1) if sampler is c_ula else RING
+    m = measurement(sampler, sampler.Params(**options, batch_size=batch_size), graph)
+    full = measurement(sampler, sampler.Params(**options), graph)
+    found, without, law = table(stationary, m), table(stationary, full), limit_of(m, 1500)
+    for agent, cov in [*enumerate(law.cov[0]), ("average", law.average_cov[0])]:
+        name = f"stationary_trace {agent}"
+        assert found[name].value == pytest.approx(trace_ratio(cov, m), rel=1e-9)
+        assert found[name].value > 1.01 * without[name].value
+        bias = f"stationary_bias {agent}"
+        assert found[bias].value == pytest.approx(without[bias].value, rel=1e-9, abs=1e-9)
+
+
+def test_mini_batches_may_leave_no_stationary_law_where_full_gradients_do():
+    """The covariance may grow although the mean settles: its growth is found in time, too."""
+    prob, seen = problem(3, 2, points=4), set()
+    for step in np.geomspace(0.02, 0.3, 12):
+        params = de_sgld.Params(step_size=Schedule(step), batch_size=1)
+        m = measurement(de_sgld, params, topology.build("ring", 3), prob)
+        found = table(stationary, m)
+        if found["spectral_radius network"].value < 1:
+            first, last = (np.trace(limit_of(m, k).cov[0, 0]) for k in (300, 600))
+            finite = np.isfinite(found["stationary_trace 0"].value)
+            assert finite == bool(last < 1.5 * first)
+            seen.add(bool(finite))
+    assert seen == {True, False}
+
+
+@pytest.mark.parametrize("family", [stationary, stable_step])
+def test_what_has_no_law_is_refused(family):
+    params = d_ula.Params(
+        step_size=Schedule(0.001), fusion=Schedule(0.1), batch_size=2, batch_order="epochs"
+    )
+    with pytest.raises(ConcordError, match="epochs"):
+        list(family.rows(measurement(d_ula, params)))
+
+
+def test_schedules_are_held_at_the_last_step():
+    """The last of 10 steps is step 9, for both metrics."""
+    decaying = Schedule(0.02, b=1.0, c=1.0, exponent=0.5)
+    m = measurement(de_sgld, de_sgld.Params(step_size=decaying))
+    held = measurement(de_sgld, de_sgld.Params(step_size=Schedule(decaying(9))))
+    for family in (stationary, stable_step):
+        assert list(family.rows(m)) == list(family.rows(held))
+
+
+def test_exact_numbers_say_so():
+    m = measurement(de_sgld, de_sgld.Params(step_size=Schedule(0.01)))
+    for row in [*stationary.rows(m), *stable_step.rows(m)]:
+        assert (row.lo, row.hi, row.chance) == (None, None, False), row.metric
