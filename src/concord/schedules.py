@@ -91,6 +91,11 @@ class Schedule:
         return self.c == 0 or self.exponent == 0
 
     @property
+    def decay(self) -> float:
+        """The exponent with which the values fall as k grows; 0 of a constant."""
+        return 0.0 if self.constant else self.exponent
+
+    @property
     def initial(self) -> float:
         """The value of the first step."""
         return self(0)

@@ -338,14 +338,14 @@ def condition1(step: Schedule, fusion: Schedule, laplacian_max: float) -> list[C
     laplacian_max
         Largest eigenvalue of the graph's Laplacian L.
     """
-    apart = step.exponent - fusion.exponent
+    apart = step.decay - fusion.decay
     numerator, first = fusion.a * laplacian_max, fusion.initial * laplacian_max
     return [
         # delta_2 = 0.55 and delta_1 = 0.05 are 1/2 apart but for rounding.
         Condition(
             "delta_2 - delta_1 > 1/2", f"{apart:.4g} > 0.5", apart, bool(apart > 0.5 + 1e-12)
         ),
-        Condition("delta_2 < 1", f"{step.exponent:.4g} < 1", step.exponent, step.exponent < 1),
+        Condition("delta_2 < 1", f"{step.decay:.4g} < 1", step.decay, step.decay < 1),
         Condition("b sigma_max < 1", f"{numerator:.4g} < 1", numerator, numerator < 1),
         Condition("beta_0 sigma_max < 1", f"{first:.4g} < 1", first, first < 1),
         Condition("beta_0 sigma_max < 2", f"{first:.4g} < 2", first, first < 2),

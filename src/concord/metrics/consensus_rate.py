@@ -50,7 +50,7 @@ def rows(m: Measurement) -> Iterator[Row]:
         slopes = np.array([_slope(log_k, binned[pick][:, fitted]) for pick in chosen])
         value = _slope(log_k, binned[:, fitted])
         yield Row(last, "network", "consensus_exponent", -value, *percentile_interval(-slopes))
-    step, fusion = m.sampler_params.step_size.exponent, m.sampler_params.fusion.exponent
+    step, fusion = m.sampler_params.step_size.decay, m.sampler_params.fusion.decay
     yield Row(last, "network", "consensus_exponent_bound", step - 2 * fusion, chance=False)
     yield Row(last, "network", "consensus_exponent_ratio", step - fusion, chance=False)
 

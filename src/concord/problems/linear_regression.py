@@ -9,6 +9,7 @@ r"""Bayesian linear regression with a Gaussian prior: the posterior is Gaussian 
 with the prior's share s of each agent: 1/N (so that sum_i f_i is the negative log posterior), 0 (no
 prior in the potentials, as gurbuzbalaban2021 prints them in section 5.1), or 1. The posterior is
 (5.1) of gurbuzbalaban2021 for any share: the share changes what agents simulate, not the target.
+Their potentials add up to the posterior's for split only; ``sampled`` is the law of their sum.
 """
 
 from __future__ import annotations
@@ -138,8 +139,30 @@ class LinearRegression:
         self._precision = precision
         # Padded rows of features and targets are zero and add nothing.
         self._half_sum_y2 = 0.5 * precision * (data.targets**2).sum(axis=1)
-        cov = np.linalg.inv(likelihood.sum(axis=0) + identity / params.prior_variance)
-        self.posterior = Gaussian(cov @ self.shift.sum(axis=0), cov)
+        self._information = likelihood.sum(axis=0)
+        self._shares = share * self.agents / params.prior_variance
+        self.posterior = self._law(1 / params.prior_variance)
+
+    @property
+    def sampled(self) -> Gaussian:
+        """The law proportional to exp(-sum_i f_i): the posterior if the prior's shares make one.
+
+        Raises
+        ------
+        ConcordError
+            If it is no law, for want of points and of a prior.
+        """
+        values = np.linalg.eigvalsh(self._information)
+        if values[0] + self._shares <= 1e-14 * values[-1]:
+            raise ConcordError(
+                "the potentials add up to no law: too few points and no prior; "
+                "give agents a share of the prior"
+            )
+        return self._law(self._shares)
+
+    def _law(self, prior_precision: float) -> Gaussian:
+        cov = np.linalg.inv(self._information + prior_precision * np.eye(self.dim))
+        return Gaussian(cov @ self.shift.sum(axis=0), cov)
 
     def gradient(self, chains: int) -> Gradient:
         """Return ``g(x, out)`` writing gram_i x_i - shift_i; x, out: (chains, agents, dim)."""

@@ -1,0 +1,100 @@
+"""Metrics of the papers' theorems: whom they speak of, and what they bound."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from concord import exact, streams, topology
+from concord.chain import Trace
+from concord.errors import ConcordError
+from concord.gaussian import Gaussian, w2
+from concord.initial import Laplace, Normal
+from concord.metrics import Measurement, condition1, consensus_rate, theorem2
+from concord.samplers import d_ula, de_sghmc, de_sgld
+from concord.schedules import Schedule
+from variants import problem
+
+RING, DUE = topology.build("ring", 5), np.array([0, 1, 20])
+STEP = Schedule(0.002)
+
+
+def measurement(sampler, params, share="split", initial=None, trace=None) -> Measurement:
+    return Measurement(
+        trace=trace or SimpleNamespace(agent=np.arange(5), draw=DUE),
+        problem=problem(5, 2, share, points=20),
+        topology=RING,
+        sampler=sampler,
+        sampler_params=params,
+        initial=initial or Normal(),
+        iterations=20,
+        stream=lambda what: streams.generator(1, what),
+    )
+
+
+def table(family, m) -> dict[tuple[str, int], float]:
+    return {(row.metric, row.iteration): row.value for row in family.rows(m)}
+
+
+@pytest.mark.parametrize(
+    ("sampler", "params"),
+    [
+        (d_ula, d_ula.Params(step_size=STEP, fusion=Schedule(0.2))),
+        (de_sghmc, de_sghmc.Params(step_size=STEP, friction=5.0)),
+        (de_sgld, de_sgld.Params(step_size=STEP, batch_size=1)),
+        (de_sgld, de_sgld.Params(step_size=STEP, update_order="in_place")),
+        (de_sgld, de_sgld.Params(step_size=Schedule(0.002, c=1.0))),
+    ],
+    ids=["d_ula", "de_sghmc", "batches", "in_place", "decaying"],
+)
+def test_theorem2_is_refused_for_all_it_says_nothing_of(sampler, params):
+    with pytest.raises(ConcordError, match="metric theorem2 needs DE-SGLD"):
+        list(theorem2.rows(measurement(sampler, params)))
+
+
+def test_theorem2_needs_a_normal_start():
+    m = measurement(de_sgld, de_sgld.Params(step_size=STEP), initial=Laplace())
+    with pytest.raises(ConcordError, match="metric theorem2 needs DE-SGLD"):
+        list(theorem2.rows(m))
+
+
+@pytest.mark.parametrize("share", ["split", "omitted", "whole"])
+def test_theorem2_bounds_the_distance_to_what_the_potentials_sum_to(share):
+    """exp(-sum f_i), which is the posterior only where the prior's shares add up to one."""
+    m = measurement(de_sgld, de_sgld.Params(step_size=STEP), share)
+    found = table(theorem2, m)
+    update = de_sgld.affine(m.problem, RING, m.sampler_params)
+    start = exact.initial(5, 2, m.initial.moments(2))
+    law = exact.propagate(update.at, *start, 20, DUE.tolist(), 5, 2)
+    curvature, slope = m.problem.gram.sum(axis=0), m.problem.shift.sum(axis=0)
+    target = Gaussian(np.linalg.solve(curvature, slope), np.linalg.inv(curvature))
+    expected = w2(law.mean, law.cov, target).mean(axis=1)
+    for k, value in zip(DUE, expected, strict=True):
+        assert found["w2_exact_mean", k] == pytest.approx(value, rel=1e-9)
+        assert value < found["theorem2_bound", k] < np.inf
+    posterior = w2(law.mean, law.cov, m.problem.posterior).mean(axis=1)
+    assert np.allclose(posterior, expected, rtol=1e-9) == (share == "split")
+
+
+def test_a_constant_schedule_does_not_decay():
+    step = Schedule(0.1, b=2.0, c=1.0, exponent=0.55)
+    assert step.decay == 0.55
+    for constant in (Schedule(0.3), Schedule(0.3, c=1.0, exponent=0.0)):
+        assert constant.decay == 0
+    m = measurement(d_ula, d_ula.Params(step_size=step, fusion=Schedule(0.1)))
+    found = table(condition1, m)
+    assert found["condition1.delta_2 - delta_1 > 1/2.value", 20] == pytest.approx(0.55)
+    assert found["condition1.delta_2 - delta_1 > 1/2", 20] == 1
+
+
+def test_the_consensus_bound_of_a_constant_fusion():
+    """delta_1 = 0, so the bound and the ratio both fall like the step."""
+    step = Schedule(0.1, b=2.0, c=1.0, exponent=0.55)
+    errors = np.random.default_rng(0).uniform(1, 2, (4, len(DUE)))
+    trace = Trace({"consensus_error": (("chain", "draw"), errors)}, DUE, np.arange(5))
+    params = d_ula.Params(step_size=step, fusion=Schedule(0.1))
+    found = table(consensus_rate, measurement(d_ula, params, trace=trace))
+    assert found["consensus_exponent_bound", 20] == pytest.approx(0.55)
+    assert found["consensus_exponent_ratio", 20] == pytest.approx(0.55)
