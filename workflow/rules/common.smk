@@ -16,6 +16,7 @@ SOURCE = Path(workflow.basedir, "src")
 if str(SOURCE) not in sys.path:
     sys.path.insert(0, str(SOURCE))
 
+from concord import captions
 from concord.assemble import data_sets, optional_data_sets, unavailable
 from concord.errors import ConcordError, nearest
 from concord.experiment import load_papers
@@ -312,7 +313,7 @@ def caption(section):
 
     def parts(wildcards):
         entry_of(section, wildcards)
-        return paper_of(wildcards).caption(section, wildcards.name)
+        return captions.rst(paper_of(wildcards).caption(section, wildcards.name))
 
     return parts
 

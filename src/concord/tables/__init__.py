@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from concord import text
 from concord.pages import Section
 
 
@@ -20,17 +19,13 @@ class Table:
 
     def csv(self) -> str:
         """Return the table as CSV, numbers in full."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(self.columns)
-        writer.writerows([["" if cell is None else cell for cell in row] for row in self.rows])
-        return text.getvalue()
+        return text.table(self.columns, self.rows)
 
     def markdown(self) -> str:
         """Return the table as Markdown, numbers to four digits."""
-        lines = [self.columns, ["---"] * len(self.columns), *self.rows]
-        cells = [[_text(cell).replace("|", r"\|") for cell in line] for line in lines]
-        return "".join("| " + " | ".join(line) + " |\n" for line in cells)
+        lines = [[text.markdown(_text(cell)) for cell in row] for row in (self.columns, *self.rows)]
+        lines.insert(1, ["---"] * len(self.columns))
+        return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
     def section(self) -> Section:
         """Return the table for an HTML page, numbers to four digits; labels become filters."""
