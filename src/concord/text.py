@@ -31,11 +31,11 @@ def rst(text: str) -> str:
 
 
 def markdown(text: str) -> str:
-    """Return a text for a paragraph, an item or a table's cell of Markdown.
+    """Return a text for a paragraph or an item of Markdown; in a table's cell ``|`` is markup too.
 
     Only what would be markup is escaped, so that the file can be read as it is, too.
     """
-    return re.sub(r"([\\`*~\[\]<&|]|(?<![^\W_])_|_(?![^\W_]))", r"\\\1", line(text))
+    return re.sub(r"([\\`*~\[\]<&]|(?<![^\W_])_|_(?![^\W_]))", r"\\\1", line(text))
 
 
 def table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:

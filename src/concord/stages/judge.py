@@ -200,7 +200,8 @@ def _markdown(
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """Return a table of cells that are Markdown."""
-    return ["| " + " | ".join(line) + " |" for line in (columns, ["---"] * len(columns), *rows)]
+    lines = [columns, ["---"] * len(columns), *rows]
+    return ["| " + " | ".join(c.replace("|", r"\|") for c in line) + " |" for line in lines]
 
 
 def _csv(rows: Sequence[Row]) -> str:

@@ -23,9 +23,11 @@ class Table:
 
     def markdown(self) -> str:
         """Return the table as Markdown, numbers to four digits."""
-        lines = [[text.markdown(_text(cell)) for cell in row] for row in (self.columns, *self.rows)]
-        lines.insert(1, ["---"] * len(self.columns))
-        return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+        lines = [self.columns, ["---"] * len(self.columns), *self.rows]
+        cells = [
+            [text.markdown(_text(cell)).replace("|", r"\|") for cell in line] for line in lines
+        ]
+        return "".join("| " + " | ".join(line) + " |\n" for line in cells)
 
     def section(self) -> Section:
         """Return the table for an HTML page, numbers to four digits; labels become filters."""
