@@ -94,7 +94,8 @@ def browse() -> Browse:
 
 @pytest.fixture(scope="session")
 def reported(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A project with one experiment of the paper, in hostile words, whose report has been made."""
+    """A project with one experiment of the paper, in hostile words, and its report, made in the
+    surroundings of somebody who draws other figures in Jupyter."""
     project = Project(tmp_path_factory.mktemp("report") / "project")
     paper = yaml.safe_load(project.paper.read_text())
     kept = "linear_sghmc"
@@ -120,7 +121,10 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> Project:
             entry.update(dict.fromkeys(texts, HOSTILE))
     project.paper.write_text(yaml.safe_dump(paper, sort_keys=False))
     (project.folder / "secret.txt").write_text(SECRET)
-    project.make(PAPER, "ledger")
+    (project.folder / "matplotlibrc").write_text("text.usetex: true\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MPLBACKEND", "module://of_another_python")  # as Jupyter sets it
+        project.make(PAPER, "ledger")
     project.make("made")
     style = "workflow/report/report.css"
     project.make("made", "--report", "report.html", "--report-stylesheet", style)

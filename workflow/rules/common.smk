@@ -16,6 +16,8 @@ SOURCE = Path(workflow.basedir, "src")
 if str(SOURCE) not in sys.path:
     sys.path.insert(0, str(SOURCE))
 
+os.environ["MPLBACKEND"] = "agg"  # as in concord.__main__
+
 from concord import captions
 from concord.assemble import data_sets, optional_data_sets, unavailable
 from concord.errors import ConcordError, nearest

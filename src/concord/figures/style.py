@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import matplotlib
+import matplotlib.style
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -71,9 +71,10 @@ RC: Any = {
     "svg.hashsalt": "concord",
 }
 
-# A decorator: the function runs under RC. matplotlib reads settings while drawing as well as while
-# building, so both the drawing functions and ``save`` carry it.
-styled = matplotlib.rc_context(RC)
+# A decorator: the function runs under RC and else matplotlib's own defaults, whatever the user's
+# matplotlibrc says. matplotlib reads settings while drawing as well as while building, so both the
+# drawing functions and ``save`` carry it.
+styled = matplotlib.style.context(["default", RC])
 
 BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, BLACK, GRAY = "#E69F00", "#56B4E9", "#000000", "#7F7F7F"
