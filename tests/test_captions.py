@@ -5,10 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import jinja2
+import pytest
+from docutils.core import publish_doctree
 
 from concord import captions
+from concord.experiment import Paper, load_config
 
-TEMPLATE = Path(__file__).parents[1] / "workflow" / "report" / "caption.rst"
+ROOT = Path(__file__).parents[1]
+TEMPLATE = ROOT / "workflow" / "report" / "caption.rst"
+CONFIG = ROOT / "config"
+PAPERS = sorted((CONFIG / "papers").glob("*.yaml"))
 
 ASSUMPTIONS = {
     "sigma": {"value": "sigma = 1", "reason": "not stated"},
@@ -76,11 +82,39 @@ def test_long_lists_are_counted():
     assert "partition.sizes [40 entries]" in parts["parameters"][0]
 
 
-def test_the_template_of_the_report_shows_every_part():
-    parts = captions.describe("Title", "Seen.", [run(scale="smoke")], ASSUMPTIONS)
-    environment = jinja2.Environment(undefined=jinja2.StrictUndefined)
+def shown(parts):
+    """Return what the report shows of a caption; docutils' warnings are errors."""
+    environment = jinja2.Environment(
+        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )  # as Snakemake's
     text = environment.from_string(TEMPLATE.read_text()).render(
-        snakemake={"params": {"caption": parts}}
+        snakemake={"params": {"caption": captions.rst(parts)}}
     )
-    assert "**Title.** Seen." in text and "*Smoke scale" in text and "Reading: corrected." in text
-    assert f"- {parts['parameters'][0]}" in text and f"- {parts['assumptions'][0]}" in text
+    return publish_doctree(text, settings_overrides={"report_level": 2, "halt_level": 2}).astext()
+
+
+def test_the_template_of_the_report_shows_every_part():
+    parts = captions.describe("Title", "|w_i - average|", [run(scale="smoke")], ASSUMPTIONS)
+    text = shown(parts)
+    assert text.startswith("Title. |w_i - average|\n\nSmoke scale")
+    assert "Reading: corrected." in text
+    assert parts["parameters"][0] in text and parts["assumptions"][0] in text
+
+
+@pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.stem)
+def test_the_report_shows_every_caption_of_the_papers(path):
+    paper = Paper(path, load_config(CONFIG / "config.yaml"))
+    for section in ("figures", "tables"):
+        for name in paper.mapping.get(section, {}):
+            parts = paper.caption(section, name)
+            text = shown(parts)
+            assert text.startswith(f"{parts['title']}. {parts['caption']}".strip())
+            for item in (*parts["parameters"], *parts["assumptions"]):
+                assert item in text
+
+
+def test_markdown_says_what_was_typed():
+    markup = "<script> [a](javascript:1) `x` *y*"
+    assumptions = {"sigma": {"value": markup, "reason": markup}}
+    text = captions.markdown(captions.describe(markup, markup, [run()], assumptions))
+    assert text.count(r"\<script> \[a\](javascript:1) \`x\` \*y\*") == 4

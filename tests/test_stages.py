@@ -287,12 +287,14 @@ def test_a_result_appears_whole_or_not_at_all(tmp_path):
 
 def test_what_a_killed_process_left_is_removed_by_the_next_attempt(tmp_path):
     """And nothing else of that folder."""
-    for name in (".trace-abc.nc", ".trace-abc.csv", ".trace2-abc.nc", "trace-abc.nc"):
+    gone = ".trace.concord-00000000-1-abcdefgh.nc"
+    others = {gone.replace("trace", "trace2"), gone.replace(".nc", ".csv"), gone[1:], f"{gone}~"}
+    for name in (gone, *others):
         (tmp_path / name).write_text("half")
+        os.utime(tmp_path / name, (0, 0))
     with files.whole(tmp_path / "trace.nc") as temporary:
         temporary.write_text("whole")
-    left = {path.name for path in tmp_path.iterdir()}
-    assert left == {"trace.nc", ".trace-abc.csv", ".trace2-abc.nc", "trace-abc.nc"}
+    assert {path.name for path in tmp_path.iterdir()} == {"trace.nc", *others}
 
 
 STARTED = """

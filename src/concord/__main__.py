@@ -22,6 +22,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Before numpy is imported: results must not depend on the number of cores, and jobs share them.
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
+    # Figures are files; Jupyter names a backend that this Python may lack, which is an error then.
+    os.environ["MPLBACKEND"] = "agg"
     options = _parser().parse_args(arguments)
     try:
         options.command(options)

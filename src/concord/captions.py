@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+from concord import text
 
 
 def describe(
@@ -33,27 +35,41 @@ def describe(
         experiments.setdefault(run["experiment"], []).append(run)
     used = sorted({name for run in runs for name in run["assumptions"]})
     return {
-        "title": title,
-        "caption": " ".join(caption.split()),
+        "title": text.line(title),
+        "caption": text.line(caption),
         "parameters": [f"{key}: {_parameters(group)}" for key, group in experiments.items()],
         "readings": sorted({run["reading"] for run in runs}),
         "assumptions": [
-            f"{name}: {assumptions[name]['value']} ({assumptions[name]['reason']})" for name in used
+            "{}: {value} ({reason})".format(name, **_each(text.line, assumptions[name]))
+            for name in used
         ],
         "scale": "smoke" if any(run["scale"] == "smoke" for run in runs) else "paper",
     }
 
 
+def rst(parts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a caption's parts for a template in reStructuredText."""
+    return _each(text.rst, parts)
+
+
+def _each(function: Callable[[str], str], parts: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: function(part) if isinstance(part, str) else [function(item) for item in part]
+        for key, part in parts.items()
+    }
+
+
 def markdown(parts: Mapping[str, Any]) -> str:
     """Return a caption as Markdown."""
+    parts = _each(text.markdown, parts)
     lines = [f"**{parts['title']}.** {parts['caption']}", ""]
     if parts["scale"] == "smoke":
         lines += ["Smoke scale: few chains and iterations, not a result.", ""]
-    lines += ["Parameters:", "", *(f"- {text}" for text in parts["parameters"]), ""]
+    lines += ["Parameters:", "", *(f"- {item}" for item in parts["parameters"]), ""]
     lines += [f"Reading: {', '.join(parts['readings'])}.", ""]
     if parts["assumptions"]:
         lines += ["Assumptions (the paper does not state these):", ""]
-        lines += [f"- {text}" for text in parts["assumptions"]] + [""]
+        lines += [f"- {item}" for item in parts["assumptions"]] + [""]
     return "\n".join(lines)
 
 

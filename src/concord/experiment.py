@@ -301,6 +301,10 @@ class Paper:
                 kind = plugin(section, entry["kind"], where)
                 build(kind.Params, entry.get("options"), f"{where}.options")
                 self.output_runs(section, name)
+                if section == "figures":
+                    from concord.figures import style  # the kind has imported it
+
+                    style.check_formulas(entry.get("options"), f"{where}.options")
 
     def _expand(self, experiment: str, only: str | None = None) -> Iterator[Run]:
         """Yield the runs of an experiment, or just the one of that name."""

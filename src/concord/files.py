@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import glob
 import json
 import os
+import re
 import tempfile
 import time
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +33,9 @@ def dump_yaml(mapping: Mapping[str, Any]) -> str:
 def whole(path: Path) -> Iterator[Path]:
     """Give a temporary name beside ``path``; rename it to ``path`` if all goes well.
 
-    What a killed process left of an earlier attempt at the same file is removed. A process that
-    still works on the file (jobs outlive a Snakemake that is killed) is left alone: who comes last
-    has the file.
+    The temporary name is ``.<stem>.concord-<host>-<process>-<chance><suffix>``, and what a killed
+    process left under such a name is removed; no other file is. A process that still works on the
+    file (jobs outlive a Snakemake that is killed) is left alone: who comes last has the file.
 
     Raises
     ------
@@ -47,12 +47,19 @@ def whole(path: Path) -> Iterator[Path]:
     if path.exists() and not path.is_file():  # a folder, or a device such as /dev/null
         raise ConcordError(f"{path}: it is not a file that could be replaced; name another one")
     path.parent.mkdir(parents=True, exist_ok=True)
-    for left in path.parent.glob(f".{glob.escape(path.stem)}-*{glob.escape(path.suffix)}"):
-        if not _in_use(left):
-            left.unlink(missing_ok=True)
-    prefix = f".{path.stem}-{_host()}-{os.getpid()}-"
+    start = f".{path.stem}.concord-"
+    temporaries = re.compile(
+        rf"{re.escape(start)}([0-9a-f]{{8}})-(\d+)-[a-z0-9_]{{8}}{re.escape(path.suffix)}"
+    )
+    for left in path.parent.iterdir():
+        named = temporaries.fullmatch(left.name)
+        if named and not _in_use(left, named[1], int(named[2])):
+            with suppress(OSError):  # another user's, perhaps
+                left.unlink()
     try:
-        handle, name = tempfile.mkstemp(prefix=prefix, suffix=path.suffix, dir=path.parent)
+        handle, name = tempfile.mkstemp(
+            prefix=f"{start}{_host()}-{os.getpid()}-", suffix=path.suffix, dir=path.parent
+        )
         os.close(handle)
         temporary = Path(name)
         try:
@@ -66,19 +73,18 @@ def whole(path: Path) -> Iterator[Path]:
         raise
 
 
-def _in_use(temporary: Path) -> bool:
+def _in_use(temporary: Path, host: str, process: int) -> bool:
     """Tell whether the process that made a temporary file may still be writing it.
 
     One on another machine cannot be asked; but no file takes an hour to write.
     """
     try:
-        host, process, _ = temporary.stem.rsplit("-", 3)[1:]
         if host != _host():
             return time.time() - temporary.stat().st_mtime < 3600
-        os.kill(int(process), 0)
+        os.kill(process, 0)
     except PermissionError:  # it is there, and another user's
         return True
-    except (ValueError, OSError):
+    except (OverflowError, OSError):
         return False
     return True
 

@@ -85,7 +85,7 @@ def is_a_sentence_on(paths, said):
 
 def attempt(folder, host, process):
     """Leave a temporary file as that process would."""
-    path = folder / f".trace-{host}-{process}-abc_1.nc"
+    path = folder / f".trace.concord-{host}-{process}-abcdef_1.nc"
     path.write_text("half")
     return path
 
@@ -102,3 +102,18 @@ def test_only_what_the_dead_left_is_removed(tmp_path):
         temporary.write_text("whole")
     assert {*tmp_path.iterdir()} == {tmp_path / "trace.nc", mine, others, busy}
     assert not left.exists() and not forgotten.exists()
+
+
+def test_hidden_files_of_the_user_stay(tmp_path):
+    names = (
+        ".fig4-backup.pdf",
+        ".fig4-a-b-c.pdf",
+        ".fig4.concord-old.pdf",
+        ".fig4.pdf",
+        ".fig4-1-2-3-4.pdf",
+    )
+    for name in names:
+        (tmp_path / name).write_text("mine")
+    with files.whole(tmp_path / "fig4.pdf") as temporary:
+        temporary.write_text("whole")
+    assert {path.name for path in tmp_path.iterdir()} == {"fig4.pdf", *names}

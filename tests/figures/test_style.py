@@ -19,6 +19,20 @@ from concord.parameters import build
 FORMATS = ("pdf", "svg", "png")
 
 
+# What a user may have set for figures of another kind; without LaTeX the first would be an error.
+OTHER_TASTE = {
+    "text.usetex": True,
+    "axes.facecolor": "pink",
+    "lines.dashed_pattern": "9, 9",
+    "path.sketch": "(5, 100, 1)",
+    "savefig.bbox": "tight",
+    "figure.constrained_layout.h_pad": 0.5,
+    "svg.fonttype": "none",
+    "pdf.compression": 0,
+    "axes.unicode_minus": False,
+}
+
+
 def figure(topologies=("ring", "complete"), **options):
     runs = [w2(run(topology=t), [0, "average"], iterations=30) for t in topologies]
     params = build(w2_curves.Params, {"columns": "topology", **options}, "x.yaml: figures.f")
@@ -62,9 +76,13 @@ def test_the_same_bytes_in_another_process(saved, tmp_path):
         "PYTHONHASHSEED": "7",
         "TZ": "Asia/Tokyo",
         "SOURCE_DATE_EPOCH": "86400",
+        "MPLBACKEND": "svg",
+        "MPLCONFIGDIR": str(tmp_path),
     }
+    settings = tmp_path / "matplotlibrc"
+    settings.write_text("\n".join(f"{key}: {value}" for key, value in OTHER_TASTE.items()))
     command = [sys.executable, "-c", code, str(tmp_path / "there")]
-    subprocess.run(command, env=environment, check=True)
+    subprocess.run(command, env=environment, cwd=tmp_path, check=True)
     assert contents(tmp_path / "there") == saved
 
 

@@ -18,6 +18,7 @@ import yaml
 
 sys.path.append(str(Path(__file__).parents[1] / "workflow"))
 
+from hostile import HOSTILE, SECRET
 from smoke_project import PAPER, Project
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -93,7 +94,8 @@ def browse() -> Browse:
 
 @pytest.fixture(scope="session")
 def reported(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A project with one experiment of the paper, whose report has been made."""
+    """A project with one experiment of the paper, in hostile words, and its report, made in the
+    surroundings of somebody who draws other figures in Jupyter."""
     project = Project(tmp_path_factory.mktemp("report") / "project")
     paper = yaml.safe_load(project.paper.read_text())
     kept = "linear_sghmc"
@@ -104,8 +106,25 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> Project:
             if kept in str(entry) and "linear_sgld" not in str(entry)
         }
     paper["experiments"] = {kept: paper["experiments"][kept]}
+    for text in ("title", "authors", "reference"):
+        paper["paper"][text] = HOSTILE
+    paper["seeds"] = HOSTILE
+    paper["discrepancies"] = {"hostile": {"text": HOSTILE, "code": HOSTILE}}
+    for section, texts in {
+        "assumptions": ("value", "reason", "sensitivity"),
+        "errata": ("where", "text"),
+        "figures": ("title", "caption"),
+        "tables": ("title", "caption"),
+        "claims": ("where", "says", "reason"),
+    }.items():
+        for entry in paper[section].values():
+            entry.update(dict.fromkeys(texts, HOSTILE))
     project.paper.write_text(yaml.safe_dump(paper, sort_keys=False))
-    project.make(PAPER, "ledger")
+    (project.folder / "secret.txt").write_text(SECRET)
+    (project.folder / "matplotlibrc").write_text("text.usetex: true\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MPLBACKEND", "module://of_another_python")  # as Jupyter sets it
+        project.make(PAPER, "ledger")
     project.make("made")
     style = "workflow/report/report.css"
     project.make("made", "--report", "report.html", "--report-stylesheet", style)

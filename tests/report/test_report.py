@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 
 import pytest
+from hostile import SECRET, SHOWN
 from smoke_project import RESULTS
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
@@ -124,6 +125,44 @@ def test_every_figure_and_table_shows(reported, browse):
 def test_pages_open_from_disk(reported, browse, name):
     script = "const page = document;" + USE_TABLE + "return rows().length;"
     assert browse(reported.folder / RESULTS / f"{name}.html", script) > 1
+
+
+def test_what_a_paper_says_is_shown_as_typed_and_does_nothing(reported, browse):
+    script = """
+      const captions = [];
+      await until(() => document.querySelector("#app img"));
+      for (const result of Object.values(results)) {
+        const place = document.createElement("div");
+        document.body.append(place);
+        place.innerHTML = result.caption;
+        captions.push(place.innerText);
+      }
+      const code = document.querySelectorAll("#app a[href^=javascript]").length;
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      return { captions, pwned: window.pwned ?? 0, code };
+    """
+    found = browse(reported.folder / "report.html", script)
+    assert found["pwned"] == 0
+    hostile = [caption for caption in found["captions"] if SHOWN in caption]
+    assert len(hostile) == 2  # of the figure and of the table; the other two pages' are Concord's
+    for caption in hostile:
+        assert caption.startswith(f"{SHOWN}. {SHOWN}")
+        assert f"({SHOWN})" in caption
+    for file in reported.results().values():
+        if file.suffix in (".html", ".md", ".csv", ".json"):
+            assert SECRET not in file.read_text(), file
+    report = (reported.folder / "report.html").read_text()
+    assert SECRET not in report and "System Message" not in report
+
+
+@pytest.mark.parametrize(
+    "name", ["results/smoke/ledger", f"{RESULTS}/claims", f"{RESULTS}/tables/lemma12"]
+)
+def test_pages_show_what_a_paper_says_as_typed(reported, browse, name):
+    script = "return { pwned: window.pwned ?? 0, text: document.body.innerText };"
+    found = browse(reported.folder / f"{name}.html", script)
+    assert found["pwned"] == 0
+    assert SHOWN in " ".join(found["text"].replace("\u200b", "").split())
 
 
 def test_numbers_sort_as_numbers(browse, tmp_path):

@@ -308,6 +308,19 @@ def test_a_paper_without_claims(tmp_path):
     assert judge.read_rows(tmp_path / "ledger.csv") == []
 
 
+def test_no_text_is_a_formula_and_all_read_back(tmp_path):
+    row = {**dict.fromkeys(judge.COLUMNS, "x"), "verdict": "holds", "scale": "paper"}
+    row |= {"says": "=1+1", "reason": "@SUM(1)", "where": "'quoted'", "ours": "-1 [-2, 0]"}
+    table, joined = tmp_path / "claims.csv", tmp_path / "ledger.csv"
+    table.write_text(judge._csv([row]))
+    judge.ledger([table], [joined])
+    for path in (table, joined):
+        (cells,) = csv.DictReader(path.open())
+        assert cells["says"] == "'=1+1" and cells["reason"] == "'@SUM(1)"
+        assert cells["where"] == "''quoted'" and cells["ours"] == row["ours"]
+        assert judge.read_rows(path) == [row]
+
+
 def test_a_discrepancy_names_a_claim(tmp_path):
     entry = {"text": "a", "code": "b", "checked_by": "ring_neare"}
     with pytest.raises(ConcordError, match=r"discrepancies\.order\.checked_by.*'ring_nearer'"):

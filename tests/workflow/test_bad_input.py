@@ -89,6 +89,13 @@ MISTAKES = {
         "runs: [linear_batch, linear_stp, linear_network]",
         "figures.fig4.runs[1]: there is no experiment 'linear_stp'; did you mean 'linear_step'?",
     ),
+    "a formula that cannot be drawn": (
+        "title: Batch size\n",
+        "title: $\\frac{1$\n",
+        "figures.fig4.options.panels[0].title: '$\\\\frac{1$' is not text with formulas that "
+        "matplotlib can draw; correct what stands between dollar signs, or write \\$ for the sign "
+        "itself",
+    ),
     "not YAML": ("agents: 6\n", "agents: [6\n", None),
 }
 TARGETS = {

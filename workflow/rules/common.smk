@@ -17,6 +17,9 @@ SOURCE = Path(workflow.basedir, "src")
 if str(SOURCE) not in sys.path:
     sys.path.insert(0, str(SOURCE))
 
+os.environ["MPLBACKEND"] = "agg"  # as in concord.__main__
+
+from concord import captions
 from concord.assemble import data_sets, optional_data_sets, unavailable
 from concord.chain import sealed as sealed_trace
 from concord.errors import ConcordError, nearest
@@ -383,7 +386,7 @@ def caption(section):
 
     def parts(wildcards):
         entry_of(section, wildcards)
-        return paper_of(wildcards).caption(section, wildcards.name)
+        return captions.rst(paper_of(wildcards).caption(section, wildcards.name))
 
     return parts
 

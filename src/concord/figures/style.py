@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import matplotlib
+import matplotlib.style
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -27,7 +27,7 @@ from matplotlib.legend import Legend
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from matplotlib.transforms import ScaledTranslation
 
-from concord.errors import ConcordError
+from concord.errors import ConcordError, short
 from concord.figures import data
 
 COLUMN = 3.4
@@ -74,9 +74,38 @@ RC: Any = {
     "svg.hashsalt": "concord",
 }
 
-# A decorator: the function runs under RC. matplotlib reads settings while drawing as well as while
-# building, so both the drawing functions and ``save`` carry it.
-styled = matplotlib.rc_context(RC)
+# A decorator: the function runs under RC and else matplotlib's own defaults, whatever the user's
+# matplotlibrc says. matplotlib reads settings while drawing as well as while building, so both the
+# drawing functions and ``save`` carry it.
+styled = matplotlib.style.context(["default", RC])
+
+
+@styled
+def check_formulas(texts: Any, where: str) -> None:
+    """Check the texts of a figure's options, whose formulas stand between dollar signs.
+
+    Raises
+    ------
+    ConcordError
+        If matplotlib could not draw one.
+    """
+    if isinstance(texts, str) and "$" in texts:
+        from matplotlib.mathtext import MathTextParser
+
+        try:
+            MathTextParser("path").parse(texts)
+        except (ValueError, RecursionError) as error:
+            raise ConcordError(
+                f"{where}: {short(texts)} is not text with formulas that matplotlib can draw; "
+                r"correct what stands between dollar signs, or write \$ for the sign itself"
+            ) from error
+    elif isinstance(texts, Mapping):
+        for key, value in texts.items():
+            check_formulas(value, f"{where}.{key}")
+    elif isinstance(texts, (list, tuple)):
+        for number, value in enumerate(texts):
+            check_formulas(value, f"{where}[{number}]")
+
 
 BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, BLACK, GRAY = "#E69F00", "#56B4E9", "#000000", "#7F7F7F"

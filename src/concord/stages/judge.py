@@ -5,10 +5,8 @@ A paper's verdicts are one CSV table and one page; the ledger joins the papers' 
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,6 +23,7 @@ from concord.provenance import code, describe, digest
 from concord.reading import load_yaml, read_table, read_text
 from concord.stages.draw import checked, metrics_digest
 from concord.stages.measure import made as measured_from
+from concord.text import markdown, table, uncell
 
 COLUMNS = (
     *("paper", "claim", "reading", "verdict", "where", "says", "printed", "ours"),
@@ -51,7 +50,7 @@ def judge(paper: Paper, results: Path, outputs: Sequence[Path]) -> None:
     text += f"{about['reference']}." if about.get("reference") else ""
     texts = {
         ".csv": _csv(rows),
-        ".md": _markdown(about["title"], text, sections(paper, _with_links(paper, rows))),
+        ".md": _markdown(about["title"], text, sections(paper, rows), _link(paper)),
         ".html": page(about["title"], text, sections(paper, rows)),
     }
     for output in outputs:
@@ -193,50 +192,56 @@ def sections(paper: Paper, rows: Sequence[Row]) -> list[Section]:
     return found
 
 
-def _with_links(paper: Paper, rows: Sequence[Row]) -> list[Row]:
-    """Return rows whose figure is a link from a page in the paper's folder of results."""
-    linked: list[Row] = []
-    for row in rows:
-        name = row["figure"]
-        section, suffix = ("figures", "svg")
-        if name not in paper.mapping.get("figures", {}):
-            section, suffix = ("tables", "md")
-        link = f"[{name}]({section}/{name}.{suffix})" if name else ""
-        linked.append({**row, "figure": link})
-    return linked
+def _link(paper: Paper) -> Callable[[str], str]:
+    """Return what links a figure or table from a page in the paper's folder of results."""
+
+    def link(name: str) -> str:
+        drawn = name in paper.mapping.get("figures", {})
+        section, suffix = ("figures", "svg") if drawn else ("tables", "md")
+        return f"[{markdown(name)}]({section}/{name}.{suffix})" if name else ""
+
+    return link
 
 
 def _cell(text: Any) -> str:
     return " ".join(str(text).split())
 
 
-def _markdown(title: str, text: str, parts: Iterable[Section]) -> str:
-    lines = [f"# {title}", "", *([text, ""] if text else [])]
+def _markdown(
+    title: str,
+    text: str,
+    parts: Iterable[Section],
+    figure: Callable[[str], str] = markdown,
+) -> str:
+    """Return a page as Markdown; ``figure`` is how cells of that column are written."""
+    lines = [f"# {markdown(title)}", "", *([markdown(text), ""] if text else [])]
     for section in parts:
         lines += [f"## {section.heading}", ""] if section.heading else []
-        lines += [section.text, ""] if section.text else []
-        if section.columns:
-            lines += [*_table(section.columns, section.rows), ""]
+        lines += [markdown(section.text), ""] if section.text else []
+        writers = [figure if column == "figure" else markdown for column in section.columns]
+        rows = [
+            [write(cell) for write, cell in zip(writers, row, strict=True)] for row in section.rows
+        ]
+        lines += [*_table(section.columns, rows), ""] if section.columns else []
     return "\n".join(lines)
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    table = [columns, ["---"] * len(columns), *rows]
-    return ["| " + " | ".join(_cell(c).replace("|", r"\|") for c in line) + " |" for line in table]
+    """Return a table of cells that are Markdown."""
+    lines = [columns, ["---"] * len(columns), *rows]
+    return ["| " + " | ".join(c.replace("|", r"\|") for c in line) + " |" for line in lines]
 
 
 def _csv(rows: Sequence[Row]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    return table(COLUMNS, ([row[column] for column in COLUMNS] for row in rows))
 
 
 def read_rows(path: Path) -> Sequence[Row]:
     """Read a table of verdicts, which must be as it was written."""
     integrity.check(path)
-    rows = read_table(path, COLUMNS)
+    rows = [
+        {column: uncell(text) for column, text in row.items()} for row in read_table(path, COLUMNS)
+    ]
     for number, row in enumerate(rows, 1):
         claims.known(row["verdict"], f"{path}: row {number}")
     return rows
@@ -369,7 +374,7 @@ def seeds(tables: Sequence[Path]) -> list[str]:
     Inconclusive agrees with either; what a claim states under ``seeds`` is left aside.
     """
     found: dict[str, dict[str, list[str]]] = {}
-    for row in (row for table in tables for row in read_rows(table)):
+    for row in (row for path in tables for row in read_rows(path)):
         key = f"{row['paper']} {row['claim']} {row['reading']}"
         found.setdefault(key, {}).setdefault(row["alone"], []).append(row["seed"])
     return [

@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-import csv
 import functools
-import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from concord import text
 from concord.figures import data
 from concord.pages import Section
 
@@ -26,18 +25,16 @@ class Table:
 
     def csv(self) -> str:
         """Return the table as CSV, numbers in full."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(self.columns)
-        writer.writerows([["" if cell is None else cell for cell in row] for row in self.rows])
-        return text.getvalue()
+        return text.table(self.columns, self.rows)
 
     def markdown(self) -> str:
         """Return the table as Markdown, numbers to four digits."""
         lines = [self.columns, ["---"] * len(self.columns), *self.rows]
-        cells = [[_text(cell).replace("|", r"\|") for cell in line] for line in lines]
+        cells = [
+            [text.markdown(_text(cell)).replace("|", r"\|") for cell in line] for line in lines
+        ]
         table = "".join("| " + " | ".join(line) + " |\n" for line in cells)
-        return table + (f"\n{self.note}\n" if self.note else "")
+        return table + (f"\n{text.markdown(self.note)}\n" if self.note else "")
 
     def section(self) -> Section:
         """Return the table for an HTML page, numbers to four digits; labels become filters."""
