@@ -176,8 +176,10 @@ def content(path: Path) -> Callable[[], dict[str, bytes]]:
     return lambda: {"file": found}
 
 
-def tried_on(path: Path, tries: Any, count: int, texts: Any, commands: list[Command]) -> int:
-    """Try the texts as the content of a file; say how many were tried."""
+def try_on(
+    path: Path, tries: Any, what: str, count: int, texts: Any, commands: list[Command]
+) -> None:
+    """Try the texts as the content of a file, which the commands then read."""
     original, folder, seen = path.read_bytes(), path, Counter()
     while not (folder / "x.yaml").exists():
         folder = folder.parent
@@ -188,42 +190,38 @@ def tried_on(path: Path, tries: Any, count: int, texts: Any, commands: list[Comm
             seals.seal(path.with_name("run.yaml"), path)
         seen[bool(call(*command(folder)))] += 1
 
-    tried = tries(
-        count, check, texts, st.sampled_from(commands), st.sampled_from((True, True, False))
-    )
+    which = st.sampled_from(commands), st.sampled_from((True, True, False))
+    tried = tries(what, RULE, count, check, texts, *which)
     path.write_bytes(original)
     assert seen[True] > tried / 20, seen
-    return tried
 
 
-def test_metrics(folder, tries, reliability):
+def test_metrics(folder, tries):
     path = folder / FOLDER / "metrics.csv"
     texts = edited(table(path)) | garbled(content(path))
-    tried = tried_on(path, tries, 80, texts, [*STAGES["show"], *STAGES["judge"]])
-    reliability("inputs", "metrics.csv, cells or bytes changed", tried, 0, RULE)
+    what, commands = "metrics.csv, cells or bytes changed", [*STAGES["show"], *STAGES["judge"]]
+    try_on(path, tries, what, 80, texts, commands)
 
 
-def test_verdicts(folder, tries, reliability):
+def test_verdicts(folder, tries):
     path = folder / "r" / "claims.csv"
     texts = edited(table(path)) | garbled(content(path))
-    tried = tried_on(path, tries, 120, texts, STAGES["ledger"])
-    reliability("inputs", "claims.csv, cells or bytes changed", tried, 0, RULE)
+    try_on(path, tries, "claims.csv, cells or bytes changed", 120, texts, STAGES["ledger"])
 
 
-def test_run_yaml(folder, tries, reliability):
+def test_run_yaml(folder, tries):
     path = folder / FOLDER / "run.yaml"
     document = yaml.safe_load(path.read_text())
     texts = mutated(lambda: {"run": document}, 1).map(encoded)
     texts |= garbled(content(path))
     commands = [*STAGES["sample"], *STAGES["measure"], *STAGES["show"], *STAGES["judge"]]
-    tried = tried_on(path, tries, 200, texts, commands)
-    reliability("inputs", "run.yaml, mutated or garbled", tried, 0, RULE)
+    try_on(path, tries, "run.yaml, mutated or garbled", 200, texts, commands)
 
 
-def test_trace_bytes(folder, tries, reliability):
+def test_trace_bytes(folder, tries):
     path = folder / FOLDER / "trace.nc"
-    tried = tried_on(path, tries, 50, garbled(content(path)), STAGES["measure"])
-    reliability("inputs", "trace.nc, bytes changed", tried, 0, RULE)
+    texts = garbled(content(path))
+    try_on(path, tries, "trace.nc, bytes changed", 50, texts, STAGES["measure"])
 
 
 METRICS = ("w2", "w2_exact", "w2_floor", "consensus_error", "theorem2_bound", "theorem2.mu", "nix")
@@ -253,16 +251,15 @@ def claims_of_any_kind(draw: Any) -> Any:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_claims_of_any_kind(folder, tries, reliability):
+def test_claims_of_any_kind(folder, tries):
     seen: Counter[int] = Counter()
 
     def check(document: Any) -> None:
         (folder / "x.yaml").write_bytes(encoded(document))
         seen[call(*STAGES["judge"][0](folder))] += 1
 
-    tried = tries(150, check, claims_of_any_kind())
+    tried = tries("claims of all kinds, judged", RULE, 150, check, claims_of_any_kind())
     assert min(seen[0], seen[2]) > tried / 20, seen
-    reliability("inputs", "claims of all kinds, judged", tried, 0, RULE)
 
 
 TRACES: dict[str, Callable[[chain.Trace], None]] = {
