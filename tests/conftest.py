@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -22,6 +24,8 @@ settings.load_profile("concord")
 
 
 RECORD = Record()
+SUITES = {"fuzz": "inputs"}  # the others are named after the folder of their tests
+FAILED = pytest.StashKey[bool]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -40,14 +44,29 @@ def effort(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.fixture
-def reliability(request: pytest.FixtureRequest) -> Reliability:
-    """Note what was tried: reliability(suite, what, tried, failed, rule)."""
+def reliability(request: pytest.FixtureRequest) -> Iterator[Reliability]:
+    """Note what was tried: reliability(suite, what, tried, failed, rule), or reliability.trial.
+
+    A test that fails and has noted no failure is noted itself.
+    """
 
     def note(*row: str | int) -> None:
         # A property of the test's report reaches the process that sums up, whichever ran the test.
         request.node.user_properties.append(("reliability", row))
 
-    return note
+    noted = Reliability(note)
+    yield noted
+    if request.node.stash.get(FAILED, False) and not noted.failed:
+        folder = request.path.parent.name
+        note(SUITES.get(folder, folder), request.node.name, 1, 1, "the test ends well")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[Any]:
+    report = yield
+    if report.failed:
+        item.stash[FAILED] = True
+    return report
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

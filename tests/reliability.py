@@ -1,15 +1,17 @@
 """The record of what reliability tests tried and what came of it: results/reliability.md.
 
-A test that injects faults, tries inputs or compares laws says so with the fixture ``reliability``.
-What several runs of the test suite recorded stands side by side; a suite's own new rows replace its
-old ones.
+A test that injects faults, tries inputs or compares laws says so with the fixture ``reliability``,
+before it fails; what fails without having said so is a row as well. What several runs of the test
+suite recorded stands side by side; a suite's own new rows replace its old ones.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 FOLDER = Path(__file__).parents[1] / "results" / "reliability"
 COLUMNS = ("what", "tried", "failed", "rule")
@@ -20,32 +22,55 @@ larger numbers `make reliability`). *Failed* counts the cases in which the rule 
 
 """
 
-Row = tuple[str, int, int, str]
-Reliability = Callable[[str, str, int, int, str], None]
+
+class Reliability:
+    """What one test says it tried; ``note`` passes on suite, what, tried, failed and rule."""
+
+    def __init__(self, note: Callable[..., Any]) -> None:
+        self._note = note
+        self.failed = 0
+
+    def __call__(self, suite: str, what: str, tried: int, failed: int, rule: str) -> None:
+        """Note that ``failed`` of the ``tried`` cases of ``what`` broke the rule."""
+        self.failed += failed
+        self._note(suite, what, tried, failed, rule)
+
+    @contextmanager
+    def trial(self, suite: str, what: str, rule: str) -> Iterator[None]:
+        """Count one case, which broke the rule if the with statement raises."""
+        failed = 1
+        try:
+            yield
+            failed = 0
+        finally:
+            self(suite, what, 1, failed, rule)
 
 
 class Record:
-    """Rows by suite, kept as one CSV file a suite."""
+    """Cases tried and failed, by suite, what and rule; kept as one CSV file a suite."""
 
     def __init__(self, folder: Path = FOLDER) -> None:
         self.folder = folder
-        self.rows: dict[str, list[Row]] = {}
+        self.rows: dict[str, dict[tuple[str, str], list[int]]] = {}
 
     def add(self, suite: str, what: str, tried: int, failed: int, rule: str) -> None:
-        """Note that ``failed`` of the ``tried`` cases of ``what`` broke the rule."""
-        self.rows.setdefault(suite, []).append((what, tried, failed, rule))
+        """Add cases to those already noted of the same thing."""
+        counts = self.rows.setdefault(suite, {}).setdefault((what, rule), [0, 0])
+        counts[0] += tried
+        counts[1] += failed
 
     def write(self) -> str:
         """Write the suites' files and the page of all of them; return the page."""
         self.folder.mkdir(parents=True, exist_ok=True)
         for suite, rows in self.rows.items():
             with open(self.folder / f"{suite}.csv", "w", newline="") as file:
-                csv.writer(file).writerows([COLUMNS, *sorted(rows)])
+                lines = sorted((what, *counts, rule) for (what, rule), counts in rows.items())
+                csv.writer(file).writerows([COLUMNS, *lines])
         sections = []
         for path in sorted(self.folder.glob("*.csv")):
             with open(path, newline="") as file:
-                _, *lines = csv.reader(file)
-            sections.append(f"## {path.stem}\n\n{table(COLUMNS, lines)}")
+                _, *rows = csv.reader(file)
+            sections.append(f"## {path.stem}\n\n{table(COLUMNS, rows)}")
             text = path.with_suffix(".md")  # what a suite adds in words, such as what it leaves out
             if text.exists():
                 sections[-1] += f"\n{text.read_text()}"

@@ -371,18 +371,20 @@ def read(path: Path) -> Trace:
 
     made, digest, size = sealed(path)
     content = memoryview(path.read_bytes())[:size]
+    broken = f"{path} is not a whole trace as it was written; delete it, it is made again"
     if hashlib.sha256(content).hexdigest() != digest:
-        raise ConcordError(
-            f"{path} is not a whole trace as it was written; delete it, it is made again"
-        )
-    with h5netcdf.File(io.BytesIO(content), "r") as file:
-        variables = {
-            name: (variable.dimensions, variable[...])
-            for name, variable in file.variables.items()
-            if name not in ("draw", "agent")
-        }
-        attributes = {name: str(value) for name, value in file.attrs.items()}
-        draw, agent = file.variables["draw"][...], file.variables["agent"][...]
+        raise ConcordError(broken)
+    try:
+        with h5netcdf.File(io.BytesIO(content), "r") as file:
+            variables = {
+                name: (variable.dimensions, variable[...])
+                for name, variable in file.variables.items()
+                if name not in ("draw", "agent")
+            }
+            attributes = {name: str(value) for name, value in file.attrs.items()}
+            draw, agent = file.variables["draw"][...], file.variables["agent"][...]
+    except (OSError, KeyError, ValueError):  # no netCDF, or not with a trace's dimensions
+        raise ConcordError(broken) from None
     return Trace(variables, draw, agent, attributes, made, digest)
 
 

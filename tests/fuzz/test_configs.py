@@ -71,19 +71,18 @@ def test_small_papers_themselves_are_accepted(tmp_path, config):
 
 
 @pytest.mark.parametrize(("how", "count"), [(mutated, 1500), (transplanted, 700)])
-def test_small_papers(how, count, tmp_path, config, tries, reliability):
+def test_small_papers(how, count, tmp_path, config, tries):
     path, seen = tmp_path / "x.yaml", Counter()
 
     def check(document):
         path.write_bytes(encoded(document))
         seen[outcome(lambda: load_paper(path, config), path)] += 1
 
-    tried = tries(count, check, how(small_papers))
+    tried = tries(f"small papers, {how.__name__}", RULE, count, check, how(small_papers))
     assert min(seen["accepted"], seen["refused"]) > tried / 20
-    reliability("inputs", f"small papers, {how.__name__}", tried, 0, RULE)
 
 
-def test_papers_with_garbled_text(tmp_path, config, tries, reliability):
+def test_papers_with_garbled_text(tmp_path, config, tries):
     path, seen = tmp_path / "x.yaml", Counter()
 
     def check(text):
@@ -91,9 +90,8 @@ def test_papers_with_garbled_text(tmp_path, config, tries, reliability):
         seen[outcome(lambda: load_paper(path, config), path)] += 1
 
     texts = {name: dumped_in_lines(piece) for name, piece in small_papers().items()}
-    tried = tries(500, check, garbled(lambda: texts))
+    tried = tries("small papers, text garbled", RULE, 500, check, garbled(lambda: texts))
     assert min(seen["accepted"], seen["refused"]) > tried / 20
-    reliability("inputs", "small papers, text garbled", tried, 0, RULE)
 
 
 def dumped_in_lines(document: Any) -> bytes:
@@ -108,7 +106,7 @@ OTHERS: dict[str, Callable[[Path], Any]] = {
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_other_files(name, tmp_path, tries, reliability):
+def test_other_files(name, tmp_path, tries):
     path, seen = tmp_path / f"{name}.yaml", Counter()
 
     def check(text):
@@ -117,13 +115,12 @@ def test_other_files(name, tmp_path, tries, reliability):
 
     structure = mutated(lambda: {name: others()[name]}).map(encoded)
     text = garbled(lambda: {name: (CONFIG / f"{name}.yaml").read_bytes()})
-    tried = tries(250, check, structure | text)
+    tried = tries(f"{name}.yaml, mutated or garbled", RULE, 250, check, structure | text)
     assert min(seen["accepted"], seen["refused"]) > tried / 20
-    reliability("inputs", f"{name}.yaml, mutated or garbled", tried, 0, RULE)
 
 
 @pytest.mark.parametrize("name", papers())
-def test_real_papers(name, tmp_path, tries, reliability):
+def test_real_papers(name, tmp_path, tries):
     """The whole configuration as Snakemake loads it, with one paper changed."""
     folder = tmp_path / "config"
     shutil.copytree(CONFIG, folder, ignore=shutil.ignore_patterns("papers"))
@@ -136,5 +133,5 @@ def test_real_papers(name, tmp_path, tries, reliability):
 
     structure = mutated(lambda: {name: papers()[name]}).map(encoded)
     text = garbled(lambda: {name: (CONFIG / "papers" / f"{name}.yaml").read_bytes()})
-    tried = tries(12, check, structure | text)
-    reliability("inputs", f"{name}.yaml as it is, mutated or garbled", tried, 0, RULE)
+    what = f"{name}.yaml as it is, mutated or garbled"
+    tries(what, RULE, 12, check, structure | text)

@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 import ast
+import gzip
+import io
+import pickle
 import re
+from pathlib import Path
+from typing import Any
 
+import h5netcdf
+import h5py
+import numpy as np
 import pytest
+from harness import sealed
 from pieces import ROOT
+from test_data_files import READERS
+
+from concord import chain
+from concord.errors import ConcordError
 
 FILES = sorted([*ROOT.glob("src/**/*.py"), ROOT / "Snakefile", *ROOT.glob("workflow/**/*.smk")])
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__", "input"}
@@ -85,24 +98,73 @@ def test_the_loader_is_a_safe_one():
     assert not _loader().yaml_multi_constructors
 
 
-def test_traces_with_python_objects_are_not_unpickled(tmp_path):
-    """An HDF5 file or an array of objects can hold pickled code; reading must not run it."""
-    import pickle
+class Bomb:
+    """What makes a file when it is unpickled."""
 
-    import numpy as np
+    def __init__(self, file: Path) -> None:
+        self.file = file
 
-    from concord import chain
-    from concord.errors import ConcordError
+    def __reduce__(self) -> tuple[Any, ...]:
+        return open, (str(self.file), "w")
 
-    class Bomb:
-        def __reduce__(self):
-            return (open, (str(tmp_path / "pwned"), "w"))
 
-    (tmp_path / "trace.nc").write_bytes(pickle.dumps(Bomb()))
-    with pytest.raises(ConcordError):
-        chain.read(tmp_path / "trace.nc")
-    np.save(tmp_path / "array.npy", np.array([Bomb()], dtype=object), allow_pickle=True)
-    (tmp_path / "array.npy").rename(tmp_path / "trace.nc")
-    with pytest.raises(ConcordError):
-        chain.read(tmp_path / "trace.nc")
-    assert not (tmp_path / "pwned").exists()
+@pytest.fixture
+def pwned(tmp_path: Path) -> Path:
+    """The file that a bomb makes; it makes it where it is unpickled."""
+    file = tmp_path / "pwned"
+    pickle.loads(pickle.dumps(Bomb(file))).close()
+    file.unlink()
+    return file
+
+
+def array(bomb: Bomb) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, np.array([bomb], dtype=object), allow_pickle=True)
+    return stream.getvalue()
+
+
+def netcdf(bomb: Bomb) -> bytes:
+    """Return a trace of nothing, with pickled bytes wherever a file can hold bytes."""
+    image, content = io.BytesIO(), np.void(pickle.dumps(bomb))
+    with h5netcdf.File(image, "w") as file:
+        for name in ("draw", "agent"):
+            file.dimensions[name] = 1
+            file.create_variable(name, (name,), data=np.arange(1))
+        file.attrs["run"] = content
+    with h5py.File(image, "a") as file:
+        file["draw"].attrs["values"] = content
+    return image.getvalue()
+
+
+BOMBS = {
+    "pickle": pickle.dumps,
+    "array of objects": array,
+    "netCDF": netcdf,
+    "gzip": lambda bomb: gzip.compress(pickle.dumps(bomb)),
+    "gzip of an array": lambda bomb: gzip.compress(array(bomb)),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_traces_are_not_unpickled(name, pwned):
+    """Their checksum is right, so that they are read."""
+    path = pwned.with_name("trace.nc")
+    sealed(BOMBS[name](Bomb(pwned)), path)
+    if name == "netCDF":
+        assert "run" in chain.read(path).attributes
+    else:
+        with pytest.raises(ConcordError, match=r"trace\.nc"):
+            chain.read(path)
+    assert not pwned.exists()
+
+
+@pytest.mark.parametrize("name", BOMBS)
+@pytest.mark.parametrize("reader", READERS)
+def test_data_files_are_not_unpickled(reader, name, pwned):
+    """By the readers themselves, which come after the check of a file's SHA-256."""
+    read, _ = READERS[reader]
+    path = pwned.with_name("data")
+    path.write_bytes(BOMBS[name](Bomb(pwned)))
+    with pytest.raises(ConcordError, match="data: "):
+        read(path)
+    assert not pwned.exists()

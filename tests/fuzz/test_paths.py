@@ -101,26 +101,29 @@ def paper_of_one() -> dict[str, Any]:
 def test_names_in_a_paper(place: Callable[[dict[str, Any], str], None], tmp_path, reliability):
     path, accepted = tmp_path / "x.yaml", []
     config = load_config(CONFIG / "config.yaml", {"scale": "smoke"})
-    for name in NAMES:
-        document = paper_of_one()
-        place(document, name)
-        path.write_bytes(dumped(document).encode())
-        try:
-            paper = Paper(path, config)
-            folders = [run.folder for run in paper.runs.values()]
-            paper.check_outputs()
-        except ConcordError as error:
-            assert str(error).startswith(f"{path}: ")
-            continue
-        accepted.append(name)
-        results = tmp_path / "results"
-        assert all(PLAIN.fullmatch(folder) for folder in folders), folders
-        assert all((results / f).resolve().parents[2] == results for f in folders)
-        assert all(re.fullmatch("[A-Za-z0-9_]+", figure) for figure in paper.mapping["figures"])
-    assert len(accepted) < (len(NAMES) if place is with_problem else 20)
-    assert list(tmp_path.iterdir()) == [path]
+    what = f"names that harm, as {place.__name__[5:]}"
     rule = "refused with file and key, or inside the results"
-    reliability("inputs", f"names that harm, as {place.__name__[5:]}", len(NAMES), 0, rule)
+    for name in NAMES:
+        with reliability.trial("inputs", what, rule):
+            document = paper_of_one()
+            place(document, name)
+            path.write_bytes(dumped(document).encode())
+            try:
+                paper = Paper(path, config)
+                folders = [run.folder for run in paper.runs.values()]
+                paper.check_outputs()
+            except ConcordError as error:
+                assert str(error).startswith(f"{path}: ")
+                continue
+            finally:
+                assert list(tmp_path.iterdir()) == [path]
+            accepted.append(name)
+            results = tmp_path / "results"
+            figures = paper.mapping["figures"]
+            assert all(PLAIN.fullmatch(folder) for folder in folders), folders
+            assert all((results / f).resolve().parents[2] == results for f in folders)
+            assert all(re.fullmatch("[A-Za-z0-9_]+", figure) for figure in figures)
+    assert len(accepted) < (len(NAMES) if place is with_problem else 20)
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n and "/" not in n and "\0" not in n])
