@@ -313,6 +313,7 @@ def test_no_text_is_a_formula_and_all_read_back(tmp_path):
     row |= {"says": "=1+1", "reason": "@SUM(1)", "where": "'quoted'", "ours": "-1 [-2, 0]"}
     table, joined = tmp_path / "claims.csv", tmp_path / "ledger.csv"
     table.write_text(judge._csv([row]))
+    integrity.seal([table], {})
     judge.ledger([table], [joined])
     for path in (table, joined):
         (cells,) = csv.DictReader(path.open())
