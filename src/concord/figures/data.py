@@ -289,9 +289,7 @@ def diverged(params: Any, runs: Sequence[Measured]) -> str | None:
     parts = [getattr(params, name, None) for name in ("panels", "columns")]
     several = [part for part in parts if isinstance(part, tuple) and part]
     selects = [each.select for each in several[0]] if several else [getattr(params, "select", None)]
-    chosen = [
-        m for m in runs if any(_matches(m.run, select or {}) for select in selects)
-    ]
+    chosen = [m for m in runs if any(_matches(m.run, select or {}) for select in selects)]
     axes = [key for key in _axes(chosen) if len(distinct(chosen, key)) > 1]
     found = []
     for measured in chosen:
@@ -299,10 +297,9 @@ def diverged(params: Any, runs: Sequence[Measured]) -> str | None:
         if lost is not None:
             labels = [f"{key} {lookup(measured.run, key)}" for key in axes]
             chains = measured.run.get("chains", 1)
-            found.append(
-                f"{', '.join(labels) or measured.name} ({round(lost.fraction * chains)} of {chains} "
-                f"chains, first at iteration {lost.iteration:g})"
-            )
+            part = f"{lost.fraction * chains:.0f} of {chains} chains"
+            name = ", ".join(labels) or measured.name
+            found.append(f"{name} ({part}, first at iteration {lost.iteration:g})")
     if not found:
         return None
     more = [f"and {len(found) - _NAMED} more runs"] if len(found) > _NAMED else []
@@ -321,7 +318,9 @@ def _matches(run: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
 
 
 def _axes(runs: Sequence[Measured]) -> list[str]:
-    return list(dict.fromkeys(["experiment", *(k for m in runs for k in m.run.get("labels") or {})]))
+    return list(
+        dict.fromkeys(["experiment", *(k for m in runs for k in m.run.get("labels") or {})])
+    )
 
 
 def _require(runs: Sequence[Measured], key: str, kind: str) -> None:

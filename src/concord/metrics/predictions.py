@@ -81,7 +81,12 @@ def _of_set(
         found = np.bincount(predicted[:, mine].ravel(), minlength=classes)
         average = chances[:, mine].mean(axis=(0, 1)) if mine.any() else np.full(classes, np.nan)
         for label in range(classes):
-            yield f"confusion_{name}_{true}_{label}", found[label] / len(chances) + unknown, None, None
+            yield (
+                f"confusion_{name}_{true}_{label}",
+                found[label] / len(chances) + unknown,
+                None,
+                None,
+            )
             yield f"probability_{name}_{true}_{label}", average[label], None, None
 
 
