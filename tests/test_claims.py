@@ -336,7 +336,9 @@ def test_numbers_are_paired_by_agent_and_iteration_however_the_tables_are_ordere
 
 def table(experiment: str, agents: tuple[Any, ...], iterations: tuple[int, ...] = (10,), **labels):
     """Return a run whose number of agent a at iteration k is 10 k + a's place."""
-    rows = [(k, a, "w2_exact", 10.0 * k + place) for place, a in enumerate(agents) for k in iterations]
+    rows = [
+        (k, a, "w2_exact", 10.0 * k + place) for place, a in enumerate(agents) for k in iterations
+    ]
     return run(experiment, *rows, **labels)
 
 
@@ -360,7 +362,11 @@ EQUAL = ("identity", {"left": A_ALL, "right": B_ALL, "tolerance": 0.0})
             "the second quantity has none of eta 2",
         ),
         # As many numbers, and nothing in common: runs here, agents there.
-        ([table("a", (0,), eta=1), table("a", (0,), eta=2)], [table("b", (0, 1))], "belong together"),
+        (
+            [table("a", (0,), eta=1), table("a", (0,), eta=2)],
+            [table("b", (0, 1))],
+            "belong together",
+        ),
     ],
 )
 @pytest.mark.parametrize("check", [EQUAL, BOUND])

@@ -79,13 +79,13 @@ def test_intervals_of_the_spread_hold_it_about_as_often_as_they_say(chains, law,
 
 
 def test_interval_of_the_spread_by_hand():
-    """Five chains, Bonett's formula: half of 1 / (2 sqrt(1)) of 5 are trimmed, which is the median."""
+    """Five chains: 1 / (2 sqrt(5 - 4)) at either end is trimmed, which leaves the median."""
     values = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
     c = 5 / (5 - norm.ppf(0.975))
     deviations = values - values.mean()
     kurtosis = 5 * ((values - 4.0) ** 4).sum() / (deviations**2).sum() ** 2
     half = t.ppf(0.975, 4) * c * math.sqrt((kurtosis - 2 / 5) / 4)
-    sd, lo, hi = spread_interval(values[:, None])
+    _, lo, hi = spread_interval(values[:, None])
     center = math.log(c * values.var(ddof=1))
     np.testing.assert_allclose([lo[0], hi[0]], np.exp([(center - half) / 2, (center + half) / 2]))
 

@@ -2,7 +2,8 @@
 
 A claim names a check kind and the quantities it reads. A quantity is a set of numbers with
 intervals, taken from the metrics of some runs; a number that no chance enters (0 ``trials`` in
-``metrics.csv``) is its own interval. Every check is a pure function of quantities and decides by their intervals:
+``metrics.csv``) is its own interval. Every check is a pure function of quantities and decides by
+their intervals:
 
 - ``holds``: the rule is met wherever in their intervals the true values lie;
 - ``does not hold``: it is broken wherever they lie;
@@ -12,15 +13,15 @@ intervals, taken from the metrics of some runs; a number that no chance enters (
 A check often reads many numbers, and one interval in twenty misses its value. Therefore the
 intervals of all numbers that enter a check are widened so that they hold together at 95 %
 (Bonferroni: with m of them each is taken at 1 - 0.05/m, its half-widths growing as Student's law's
-do for as many independent trials as are behind it). Either verdict, ``holds`` or ``does not hold``, is then wrong with probability 5 % at most,
-however many agents and iterations the check looks at.
+do for as many independent trials as are behind it). Either verdict, ``holds`` or ``does not hold``,
+is then wrong with probability 5 % at most, however many agents and iterations the check looks at.
 
-What is infinite is a result (the error of a diverged run): it is above every number, below none, and
-equal to nothing. So is what is not a number because its run diverged: a claim about it does not
-hold, and one that only says it is worse than another is inconclusive. A number that chance enters
-is refused if it has no interval, and so is any other value that is not a number. Chance is that of the samplers: numbers that it does not enter
-are exact for the data that the seed drew. A claim whose verdict depends on those (``concord seeds``
-finds it) says so under ``seeds``, and is inconclusive.
+What is infinite is a result (the error of a diverged run): it is above every number, below none,
+and equal to nothing. So is what is not a number because its run diverged: a claim about it does not
+hold, and one that only says it is worse than another is inconclusive. Any other value that is not a
+number is refused, and so is a number without an interval that chance enters. Chance is that of the
+samplers: numbers that it does not enter are exact for the data that the seed drew. A claim whose
+verdict depends on those (``concord seeds`` finds it) says so under ``seeds``, and is inconclusive.
 """
 
 from __future__ import annotations
@@ -155,10 +156,10 @@ def gather(source: Source, *quantities: Quantity) -> list[Numbers]:
     """
     drawn = [(quantity, source(quantity)) for quantity in quantities]
     tables = [(quantity, runs, _table(quantity, runs)) for quantity, runs in drawn]
-    lost = [(quantity, table.loc[table["value"].isna(), "name"]) for quantity, _, table in tables]
-    lost = [(quantity, names.iloc[0]) for quantity, names in lost if len(names)]
+    lost = [(quantity, table[table["value"].isna()]) for quantity, _, table in tables]
+    lost = [(quantity, rows) for quantity, rows in lost if len(rows)]
     if lost:
-        raise Diverged([quantity for quantity, _ in lost], lost[0][1])
+        raise Diverged([quantity for quantity, _ in lost], str(lost[0][1]["name"].iloc[0]))
     count = sum(int(table["chance"].sum()) for _, _, table in tables)
     return [_numbers(quantity, runs, table, count) for quantity, runs, table in tables]
 
@@ -438,9 +439,10 @@ class Rate:
 class Bound:
     """The quantity is at most the bound, run by run, agent by agent, iteration by iteration.
 
-    Numbers are joined by what varies on both sides. Holds if every upper end is at most the lower end of its bound; does not hold if any lower end
-    exceeds the upper end of its bound. Where a bound is infinite (its conditions fail) nothing is
-    claimed; if all of them are, nothing can be judged.
+    Numbers are joined by what varies on both sides. Holds if every upper end is at most the lower
+    end of its bound; does not hold if any lower end exceeds the upper end of its bound. Where a
+    bound is infinite (its conditions fail) nothing is claimed; if all of them are, nothing can be
+    judged.
     """
 
     quantity: Quantity = param("our numbers")

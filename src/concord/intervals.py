@@ -59,11 +59,14 @@ def spread_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndar
         \hat\gamma = \frac{n \sum (x_i - m)^4}{(\sum (x_i - \bar x)^2)^2}, \quad
         c = \frac{n}{n - z}
 
-    m is the mean trimmed by 1 / (2 sqrt(n - 4)) at either end, z the normal law's quantile. Student's
-    t instead of Bonett's z costs nothing and covers more. Measured coverage with 10, 20 and 100
-    chains: 98, 96 and 95 % of normal ones, 94, 92 and 94 % of Beta(9, 1)'s (as skewed as accuracies
-    are), 92, 89 and 92 % of exponential ones, where the percentiles of resampled standard deviations
-    have 78, 86 and 92 % already for normal ones. One chain says nothing about the spread: nan.
+    m is the mean trimmed by 1 / (2 sqrt(n - 4)) at either end, z the normal law's quantile. t is
+    Student's with n - 1 degrees of freedom, where Bonett has z, which covers less. One chain says
+    nothing about the spread: nan.
+
+    Measured coverage with 10, 20 and 100 chains (40 000 trials each): 98, 96 and 95 % of normal
+    ones, 94, 92 and 94 % of Beta(9, 1)'s (as skewed as accuracies are), 92, 89 and 92 % of
+    exponential ones. The percentiles of resampled standard deviations have 78, 86 and 92 % already
+    of normal ones.
 
     Source: D. G. Bonett, Computational Statistics & Data Analysis 50 (2006) 775-782.
     """

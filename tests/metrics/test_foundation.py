@@ -178,7 +178,9 @@ def test_the_table_says_what_trials_are_behind_a_number():
     """Forty chains of a mean, no chance in an exact law, a thousand fits of a floor."""
     x = RNG.standard_normal((40, 2, 2, 2))
     m = measurement({"x": (("chain", "draw", "agent", "dim"), x)})
-    text = metrics.to_csv([*metrics.measure(["w2"], m), metrics.Row(1, "0", "law", 2.0, chance=False)])
+    text = metrics.to_csv(
+        [*metrics.measure(["w2"], m), metrics.Row(1, "0", "law", 2.0, chance=False)]
+    )
     trials = {row["metric"]: row["trials"] for row in csv.DictReader(io.StringIO(text))}
     assert trials == {"w2": "40", "w2_floor": "1000", "law": "0", "diverged": ""}
 

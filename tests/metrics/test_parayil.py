@@ -212,5 +212,5 @@ def test_the_trials_of_several_data_sets_are_the_sets():
 def test_a_plan_that_is_not_found_is_no_number():
     """Points 1000 apart, each its own target but for a shift: e^(-10000) underflows."""
     points = np.array([[0.0, 0.0], [1000.0, 0.0]])
-    assert np.isnan(sinkhorn.sinkhorn(points, points + [0.0, 500.0], 0.1))
+    assert np.isnan(sinkhorn.sinkhorn(points, points + np.array([0.0, 500.0]), 0.1))
     assert sinkhorn.sinkhorn(points, np.full((2, 2), np.nan), 0.1) == np.inf

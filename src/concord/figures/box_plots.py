@@ -154,8 +154,9 @@ def _boxes(axes: Axes, run: Measured, params: Params, color: str) -> bool:
         capprops=line,
         flierprops={**_EXTREME, "markeredgecolor": line["color"]},
     )
-    top = axes.get_xaxis_transform()
-    axes.plot(lost, np.full(len(lost), 0.97), transform=top, color=line["color"], **_CROSS)
+    if lost:
+        top, height = axes.get_xaxis_transform(), np.full(len(lost), 0.97)
+        axes.plot(lost, height, transform=top, color=line["color"], **_CROSS)
     ticks = [f"{parts['median'].iteration[row]:g}" for row in rows]
     axes.set_xticks(range(len(rows)), ticks)
     axes.set_xlim(-0.7, len(rows) - 0.3)

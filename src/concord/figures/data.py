@@ -297,10 +297,9 @@ def diverged(params: Any, runs: Sequence[Measured]) -> str | None:
         if lost is not None:
             labels = [f"{key} {lookup(measured.run, key)}" for key in axes]
             chains = measured.run.get("chains", 1)
-            found.append(
-                f"{', '.join(labels) or measured.name} ({round(lost.fraction * chains)} of {chains} "
-                f"chains, first at iteration {lost.iteration:g})"
-            )
+            part = f"{lost.fraction * chains:.0f} of {chains} chains"
+            name = ", ".join(labels) or measured.name
+            found.append(f"{name} ({part}, first at iteration {lost.iteration:g})")
     if not found:
         return None
     more = [f"and {len(found) - _NAMED} more runs"] if len(found) > _NAMED else []

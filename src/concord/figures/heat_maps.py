@@ -83,7 +83,7 @@ def _counts(params: Params) -> bool:
 
 def _map(axes: Axes, values: np.ndarray, counts: bool, size: float) -> None:
     finite = values[np.isfinite(values)]  # none of a run that diverged
-    top = float(finite.max(initial=1.0)) if counts else 1.0
+    top = float(finite.max()) if counts and finite.size else 1.0
     norm = PowerNorm(0.5 if counts else 1.0, 0, top)
     axes.imshow(np.ma.masked_invalid(values), cmap="Blues", norm=norm, aspect="equal")
     for (row, column), value in np.ndenumerate(values):

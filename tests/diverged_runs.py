@@ -1,0 +1,131 @@
+"""Runs of chains that diverged, and of chains that did not, to which every metric applies.
+
+The chains are exact posterior draws. What diverged ones leave looks perfect here: no error, every
+point classified right, draws where the posterior is; only the iteration at which they diverged
+tells.
+"""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import ot  # noqa: F401  before warnings are errors
+
+from concord import initial, metrics, streams, topology
+from concord.chain import Trace
+from concord.errors import ConcordError
+from concord.grid import from_log_density
+from concord.metrics import Measurement, Row
+from concord.partition import Partition
+from concord.problems import linear_regression
+from concord.samplers import d_ula, de_sghmc, de_sgld
+from concord.schedules import Schedule
+
+CHAINS, LAST, AGENTS, IMAGES = 6, 40, 4, 12
+DIVERGED = 20
+DIMENSIONS = {
+    "x": ("chain", "draw", "agent", "dim"),
+    "x_average": ("chain", "draw", "dim"),
+    "consensus_error": ("chain", "draw"),
+    "predictive_mean": ("chain", "agent", "predictive_dim_0", "predictive_dim_1"),
+    "predictive_sd": ("chain", "agent", "predictive_dim_0", "predictive_dim_1"),
+}
+SAMPLERS = {
+    "de_sgld": (de_sgld, de_sgld.Params(Schedule(0.05))),
+    "de_sghmc": (de_sghmc, de_sghmc.Params(Schedule(0.01), friction=1.0)),
+    "d_ula": (d_ula, d_ula.Params(Schedule(0.1, 1, 1, 0.6), Schedule(0.2, 1, 1, 0.1))),
+}
+
+
+@cache
+def problem(dim: int) -> Any:
+    """Return a linear regression that is everything else besides."""
+    params = linear_regression.Params(points=10 * AGENTS, dim=dim)
+    partition = Partition.parse({"kind": "equal"}, "partition")
+    made: Any = linear_regression.build(
+        params, AGENTS, partition, lambda what: np.random.default_rng(0), Path()
+    )
+    law = made.posterior
+    precision = np.linalg.inv(law.cov)
+
+    def log_posterior(a: Any, b: Any) -> Any:
+        deviation = np.stack(np.broadcast_arrays(a, b), axis=-1) - law.mean
+        return -0.5 * np.einsum("...d,de,...e", deviation, precision, deviation)
+
+    if dim == 2:
+        made.log_posterior = log_posterior
+        made.reference = from_log_density(log_posterior, ((-12, 12), (-12, 12)), 60)
+    made.tests = {"set": SimpleNamespace(labels=np.arange(IMAGES) % 3)}
+    made.examples = {"set": {"0": 0}}
+    return made
+
+
+def sound(dim: int, seed: int) -> Trace:
+    """Return a trace of six chains of the posterior's draws, with everything else recorded."""
+    rng = np.random.default_rng(seed)
+    counts = CHAINS, LAST + 1, AGENTS
+    chances = rng.dirichlet(np.ones(3), (CHAINS, AGENTS, IMAGES))
+    arrays = {
+        "x": rng.multivariate_normal(*vars(problem(dim).posterior).values(), counts),
+        "x_average": rng.multivariate_normal(*vars(problem(dim).posterior).values(), counts[:2]),
+        "consensus_error": rng.uniform(1, 2, counts[:2]),
+        "accuracy": rng.uniform(0.5, 0.9, counts),
+        "misclassified": rng.integers(20, 900, counts),
+        "predictive_mean": chances.astype(np.float32),
+        "predictive_sd": (0.1 * chances).astype(np.float32),
+        "vectors_sent": np.arange(LAST + 1)[None, :, None].repeat(CHAINS, 0).repeat(AGENTS, 2),
+        "diverged_at": np.full(CHAINS, -1),
+    }
+    named = {
+        name: (DIMENSIONS.get(name, ("chain", "draw", "agent")[: array.ndim]), array)
+        for name, array in arrays.items()
+    }
+    return Trace(named, np.arange(LAST + 1), np.arange(AGENTS))
+
+
+def diverged(trace: Trace, chains: int) -> Trace:
+    """Return the trace after its first chains diverged at iteration 20."""
+    variables = {name: (dims, array.copy()) for name, (dims, array) in trace.variables.items()}
+    changed = Trace(variables, trace.draw, trace.agent)
+    lost = slice(0, chains), slice(DIVERGED, None)
+    perfect = {"consensus_error": 0, "accuracy": 1, "misclassified": 0}
+    for name, value in perfect.items():
+        changed[name][lost] = value
+    changed["predictive_mean"][:chains] = np.eye(3)[np.arange(IMAGES) % 3]
+    changed["diverged_at"][:chains] = DIVERGED
+    return changed
+
+
+@cache
+def measured(family: str, seed: int = 0, lost: int = 0) -> list[Row]:
+    """Return a family's rows, of the first of the made-up runs that it applies to.
+
+    ``lost``: the number of its chains that diverged.
+    """
+    refused = []
+    for dim in (2, 1):
+        for sampler, params in SAMPLERS.values():
+            m = Measurement(
+                trace=diverged(sound(dim, seed), lost),
+                problem=problem(dim),
+                topology=topology.build("ring", AGENTS),
+                sampler=sampler,
+                sampler_params=params,
+                initial=initial.Normal(),
+                iterations=LAST,
+                stream=lambda label: streams.generator(1, label),
+            )
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error")
+                    rows = metrics.measure([family], m)
+            except ConcordError as error:
+                refused.append(str(error))
+            else:
+                return [row for row in rows if not row.metric.startswith("diverged")]
+    raise AssertionError(f"{family} applies to none of the runs here; add one: {refused}")

@@ -1,0 +1,101 @@
+"""Every kind of figure shows that a run diverged."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import made_up_runs
+import pandas
+import pytest
+from matplotlib.text import Text
+
+from concord.figures import data, style
+from concord.figures.data import Measured
+from concord.parameters import build
+from concord.plugins import NOT_KINDS, kinds, plugin
+from diverged_runs import AGENTS, CHAINS, DIVERGED, LAST, measured
+
+KINDS = [kind for kind in kinds("figures") if kind not in NOT_KINDS["figures"]]
+CASES = {"sound": 0, "part": 1, "lost": CHAINS}
+PANELS = [{"title": case, "select": {"case": case}} for case in CASES]
+OPTIONS: dict[str, dict[str, Any]] = {
+    "accuracy_curves": {"lines": "case"},
+    "box_plots": {"columns": "case"},
+    "density_scatter": {"rows": "case", "agents": [0, 1], "iterations": [0, 10, 30]},
+    "heat_maps": {"metric": "confusion_set", "panels": PANELS},
+    "metric_curves": {"metric": "consensus_error", "lines": "case"},
+    "networks": {},
+    "posterior_maps": {"distance": "w1_marginal"},
+    "posterior_scatter": {"networks": "case", "agents": [0]},
+    "prediction_densities": {"sets": {"set": "A set"}, "panels": PANELS},
+    "stationary_covariance": {"lines": "case"},
+    "w2_curves": {"lines": "case", "agents": [0], "columns": "topology"},
+}
+
+
+def measured_run(case: str) -> Measured:
+    """Return a run with the metrics of every family."""
+    rows = [row for family in kinds("metrics") for row in measured(family, lost=CASES[case])]
+    table = pandas.DataFrame(rows).astype({"value": float, "lo": float, "hi": float})
+    lost = [(LAST, "network", "diverged", CASES[case] / CHAINS)]
+    lost += [(DIVERGED, "network", "diverged_first", DIVERGED)] if CASES[case] else []
+    table = pandas.concat([table, pandas.DataFrame(lost, columns=list(table.columns[:4]))])
+    run = made_up_runs.run(agents=AGENTS, case=case)
+    return Measured({**run, "chains": CHAINS, "iterations": LAST}, table)
+
+
+RUNS = {case: measured_run(case) for case in CASES}
+
+
+def texts(figure: Any) -> list[str]:
+    return [text.get_text() for text in figure.findobj(Text)]
+
+
+def draw(kind: str, runs: list[Measured]) -> Any:
+    module = plugin("figures", kind, "figure")
+    return module.draw(build(module.Params, OPTIONS[kind], "options"), runs)
+
+
+def shows_no_numbers(kind: str) -> bool:
+    """Tell whether a kind draws the same without any metrics, such as graphs."""
+    empty = [Measured(run.run, run.metrics.iloc[:0]) for run in RUNS.values()]
+    try:
+        draw(kind, empty)
+    except Exception:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_figure_shows_what_diverged(kind, tmp_path):
+    runs = list(RUNS.values())
+    if kind == "posterior_maps":  # of a single run
+        runs = [RUNS["lost"]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        figure = draw(kind, runs)
+        style.save(figure, [tmp_path / f"{kind}.png"])
+    said = " ".join(text for text in texts(figure) if "iverged" in text).lower()
+    if shows_no_numbers(kind):
+        assert not said
+        return
+    for run in runs:
+        name = run.run["labels"]["case"]
+        assert (name in said) == (name != "sound"), said
+    assert str(DIVERGED) in said
+
+
+def test_the_note_names_runs_and_their_chains_and_ends_somewhere():
+    params = build(plugin("figures", "metric_curves", "").Params, OPTIONS["metric_curves"], "x")
+    said = data.diverged(params, list(RUNS.values()))
+    assert said == (
+        f"Diverged: case part (1 of {CHAINS} chains, first at iteration {DIVERGED}); "
+        f"case lost ({CHAINS} of {CHAINS} chains, first at iteration {DIVERGED})"
+    )
+    many = [Measured({**RUNS["lost"].run, "labels": {"case": f"{i}"}}, RUNS["lost"].metrics)
+            for i in range(50)]  # fmt: skip
+    assert data.diverged(params, many).endswith("; and 44 more runs")
+    assert data.diverged(params, [RUNS["sound"]]) is None
+    chosen = build(type(params), {**OPTIONS["metric_curves"], "select": {"case": "sound"}}, "x")
+    assert data.diverged(chosen, list(RUNS.values())) is None

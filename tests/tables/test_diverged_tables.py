@@ -1,0 +1,79 @@
+"""Every kind of table says that a run diverged."""
+
+from __future__ import annotations
+
+import csv
+import io
+import warnings
+from typing import Any
+
+import pandas
+import pytest
+
+from concord.figures.data import Measured
+from concord.parameters import build
+from concord.plugins import kinds, plugin
+from diverged_runs import CHAINS, DIVERGED, LAST, measured
+
+CASES = {"sound": 0, "lost": CHAINS}
+COLUMNS = [{"name": case, "select": {"case": case}} for case in CASES]
+OPTIONS: dict[str, dict[str, Any]] = {
+    "consensus_decay": {
+        "pair": "case",
+        "plain": "sound",
+        "triggered": "lost",
+        "over": "step_size",
+    },
+    "final_values": {"metrics": ["w2", "accuracy_mean"]},
+    "paired_differences": {"metric": "sinkhorn", "networks": "case"},
+    "printed_values": {
+        "columns": COLUMNS,
+        "rows": [{"name": "accuracy", "metric": "accuracy_set", "printed": [0.5, 0.5]}],
+    },
+}
+
+
+def measured_run(case: str) -> Measured:
+    """Return a run with the metrics that tables show."""
+    families = ("accuracy", "consensus_floor", "predictions", "sinkhorn", "w2")
+    rows = [row for family in families for row in measured(family, lost=CASES[case])]
+    table = pandas.DataFrame(rows).astype({"value": float, "lo": float, "hi": float})
+    (distance,) = table[(table["metric"] == "sinkhorn") & (table["agent"] == "0")]["value"]
+    more = [(LAST, "0", f"sinkhorn_set_{d}", distance + d) for d in range(3)]
+    more += [(LAST, "network", "diverged", CASES[case] / CHAINS)]
+    more += [(DIVERGED, "network", "diverged_first", DIVERGED)] if CASES[case] else []
+    table = pandas.concat([table, pandas.DataFrame(more, columns=list(table.columns[:4]))])
+    labels = {"case": case, "step_size": "0.1"}
+    run = {"experiment": "e", "run": case, "labels": labels, "chains": CHAINS}
+    return Measured(run, table)
+
+
+@pytest.mark.parametrize("kind", kinds("tables"))
+def test_a_table_says_what_diverged(kind):
+    module = plugin("tables", kind, "table")
+    params = build(module.Params, OPTIONS[kind], "options")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made = module.tabulate(params, [measured_run(case) for case in CASES])
+    said = f"Diverged: case lost ({CHAINS} of {CHAINS} chains, first at iteration {DIVERGED})"
+    assert made.markdown().endswith(f"|\n\n{said}\n")
+    assert made.section().text == said
+    lines = list(csv.reader(io.StringIO(made.csv())))
+    assert {len(line) for line in lines} == {len(made.columns)}
+    # A number of the lost run is none; one of the sound run stands.
+    assert any(cell in ("nan", "inf", "-inf", "diverged") for line in lines for cell in line)
+
+
+def test_a_printed_value_that_diverged_has_a_note():
+    module = plugin("tables", "printed_values", "table")
+    params = build(module.Params, OPTIONS["printed_values"], "options")
+    made = module.tabulate(params, [measured_run(case) for case in CASES])
+    sound, lost = (dict(zip(made.columns, row, strict=True)) for row in made.rows)
+    assert lost["value"] is None and lost["note"] == "diverged" and sound["note"] is None
+
+
+def test_without_divergence_there_is_no_note():
+    module = plugin("tables", "final_values", "table")
+    params = build(module.Params, OPTIONS["final_values"], "options")
+    made = module.tabulate(params, [measured_run("sound")])
+    assert "iverged" not in made.markdown() and made.section().text == ""
