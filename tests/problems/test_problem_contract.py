@@ -5,6 +5,7 @@ Problems that read downloaded data are tested beside this file.
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 import numpy as np
@@ -62,6 +63,30 @@ def gradient(problem, x):
     out = np.full_like(x, np.nan)
     assert problem.gradient(len(x))(x, out) is out
     return out
+
+
+@pytest.mark.parametrize("kind", plugins.kinds("problems"))
+def test_every_problem_says_where_a_block_of_chains_begins(kind):
+    """A problem that forgot it would give the chains of every block the data of the first."""
+    module = plugins.plugin("problems", kind, "tests")
+    classes = [one for one in vars(module).values() if inspect.isclass(one)]
+    made = [c for c in classes if hasattr(c, "gradient") and c.__module__ == module.__name__]
+    assert made
+    for one in made:
+        assert list(inspect.signature(one.from_chain).parameters) == ["self", "first"]
+
+
+@every_problem
+def test_chains_from_one_on_are_those_of_the_whole(name):
+    problem = build(name)
+    x = somewhere(problem)
+    later = problem.from_chain(1)
+    expected = gradient(problem, x)[1:]
+    # Fewer chains may be added up in another order.
+    rounding = 1e-12 * np.abs(expected).max()
+    np.testing.assert_allclose(gradient(later, x[1:]), expected, rtol=0, atol=rounding)
+    np.testing.assert_allclose(later.potential(x[1:]), problem.potential(x)[1:], rtol=1e-12)
+    assert (later.agents, later.dim) == (problem.agents, problem.dim)
 
 
 @every_problem

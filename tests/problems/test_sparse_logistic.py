@@ -112,6 +112,19 @@ def test_splits_are_shared_by_all_numbers_of_agents_and_use_every_row_once():
     assert not np.array_equal(np.sort(tests[0]), np.sort(tests[1]))
 
 
+def test_a_block_of_chains_has_the_splits_of_its_own_numbers():
+    p = problem()
+    whole, later = p.splits(5), p.from_chain(1).from_chain(2)
+    np.testing.assert_array_equal(later.splits(2).parts, whole.parts[3:])
+    np.testing.assert_array_equal(later.splits(2).tests, whole.tests[3:])
+    x = np.random.default_rng(2).standard_normal((5, 3, DIM))
+    np.testing.assert_array_equal(later.accuracy(x[3:]), p.accuracy(x)[3:])
+    rows = np.random.default_rng(3).integers(0, 14, (5, 3, 4))
+    found = later.batch_gradient(2, 4)(x[3:], rows[3:], np.empty((2, 3, DIM)))
+    expected = p.batch_gradient(5, 4)(x, rows, np.empty_like(x))[3:]
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+
+
 def test_accuracy_counts_the_chains_own_test_rows():
     p = problem()
     dense, labels = table()

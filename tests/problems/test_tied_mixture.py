@@ -185,6 +185,13 @@ def test_two_modes_are_told_from_one_and_can_be_asked_for() -> None:
     assert marginal[middle].min() < 0.95 * min(marginal[side].max() for side in sides)
 
 
+def test_two_modes_that_do_not_come_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five points as wide as this have one mode; the search for two must end."""
+    monkeypatch.setattr(tied_mixture, "POINTS", 300)
+    with pytest.raises(ConcordError, match=r"no draw of 60 .* two modes; .* modes: any"):
+        made(modes="two", points=5, variance=100.0, data_sets=2)
+
+
 def test_exact_pairs_are_the_same_at_every_call_and_for_every_number_of_agents() -> None:
     one, five = made(agents=1, data_sets=2, grid=64), made(agents=5, data_sets=2, grid=64)
     pairs = one.exact_pairs([30, 30])

@@ -11,8 +11,7 @@ What a problem may have beyond the protocol: ``gradient_at(chains, width)`` retu
 ``g(x, agents, out)``, the gradients of ``width`` chosen agents of each chain (x and out have shape
 (chains, width, dim), agents (chains, width)), for samplers that move few agents at a time; and
 ``reference``, the exact posterior where it is not Gaussian, with ``sample(count, rng)`` and
-``cdf(axis)`` (see ``concord.grid``); ``from_chain(first)``, if its chains differ in their data,
-returns the problem whose chain 0 is this one's chain ``first``.
+``cdf(axis)`` (see ``concord.grid``).
 """
 
 from __future__ import annotations
@@ -41,6 +40,13 @@ class Problem(Protocol):
     dim: int
     counts: np.ndarray  # (agents,) points of each agent
     posterior: Gaussian | None  # exact posterior where it is Gaussian
+
+    def from_chain(self, first: int) -> Problem:
+        """Return the problem whose chain 0 is this one's chain ``first``.
+
+        Chains are sampled in blocks, of which each sees its own problem; one whose chains have the
+        same data returns itself.
+        """
 
     def gradient(self, chains: int) -> Gradient:
         """Return ``g(x, out)``: the full gradient of f_i at x_i, with buffers for ``chains``."""

@@ -301,6 +301,10 @@ class Classifier:
         (gradient,) = torch.autograd.grad(self._loss(weights, rows) * scale, weights)
         torch.from_numpy(out).add_(gradient.to("cpu"))
 
+    def from_chain(self, first: int) -> Classifier:
+        """Return the problem itself: its chains have the same data."""
+        return self
+
     def gradient(self, chains: int) -> Gradient:
         """Return ``g(x, out)``, the gradient over all of each agent's images."""
 

@@ -164,6 +164,10 @@ class LinearRegression:
         cov = np.linalg.inv(self._information + prior_precision * np.eye(self.dim))
         return Gaussian(cov @ self.shift.sum(axis=0), cov)
 
+    def from_chain(self, first: int) -> LinearRegression:
+        """Return the problem itself: its chains have the same data."""
+        return self
+
     def gradient(self, chains: int) -> Gradient:
         """Return ``g(x, out)`` writing gram_i x_i - shift_i; x, out: (chains, agents, dim)."""
         product = np.empty((chains, self.agents, self.dim))

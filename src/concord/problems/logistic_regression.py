@@ -225,6 +225,10 @@ class LogisticRegression:
         self.prior, self.prior_scale = params.prior, params.prior_scale
         self.prior_gradient_at = truth if params.prior_gradient_at == "truth" else None
 
+    def from_chain(self, first: int) -> LogisticRegression:
+        """Return the problem itself: its chains have the same data."""
+        return self
+
     def gradient(self, chains: int) -> Gradient:
         r"""Return ``g(x, out)`` writing sum_j (h(z_j) - y_j) X_j + s grad(-log p)(x_i)."""
         agents, points, _ = self.data.features.shape

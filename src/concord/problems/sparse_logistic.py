@@ -15,6 +15,7 @@ of its non-zero columns: an average of 15 of a9a's 124, so products cost a tenth
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -117,20 +118,27 @@ class SparseLogistic:
         sign = {"right": 1, "opposite": -1}[params.prior_sign]
         self._prior_slope = sign / (agents * params.prior_scale)
         self._columns = _columns(self.features)
+        self._first = 0
         self._splits: dict[int, Splits] = {}
         self._test_features: dict[int, list[Any]] = {}
         self.counts = np.array([len(part) for part in self._draw(1)[0][1]])
 
+    def from_chain(self, first: int) -> SparseLogistic:
+        """Return the same problem with the chains counted from number ``first``."""
+        later = copy.copy(self)
+        later._first, later._splits, later._test_features = self._first + first, {}, {}
+        return later
+
     def _draw(self, chains: int) -> list[tuple[np.ndarray, list[np.ndarray]]]:
-        """Return each chain's test rows and parts; the first chains are the same for any number."""
+        """Return each chain's test rows and parts, which depend on the chain's number alone."""
         split, divide = self._stream("split"), self._stream("partition")
         found = []
-        for _ in range(chains):
+        for _ in range(self._first + chains):
             order = split.permutation(len(self.labels))
             train, test = np.split(order, [self.params.train_rows])
             parts = self.partition.split(self.labels[train], self.agents, divide)
             found.append((test, [train[part] for part in parts]))
-        return found
+        return found[self._first :]
 
     def splits(self, chains: int) -> Splits:
         """Return the rows of the agents and the test rows of ``chains`` chains."""

@@ -27,6 +27,10 @@ from concord.parameters import param
 from concord.partition import AgentData, Partition
 from concord.problems import BatchGradient, Gradient, GradientAt, Stream
 
+# Two modes are declared out of reach after so many sets of points; of small sets, after so many
+# points, which take a millisecond each.
+ATTEMPTS, POINTS = 50, 3000
+
 MEANS = ("theta_1 + theta_2", "theta_2")
 
 
@@ -81,6 +85,11 @@ def build(
 
     The points depend on ``stream("data")`` alone, so every number of agents sees the same ones, and
     the first sets are the same however many there are.
+
+    Raises
+    ------
+    ConcordError
+        If ``modes: two`` is asked for and no draw has them.
     """
     rng, divide = stream("data"), stream("partition")
     sets = [_draw(params, agents, partition, rng, divide) for _ in range(params.data_sets)]
@@ -94,10 +103,15 @@ def _draw(
     rng: np.random.Generator,
     divide: np.random.Generator,
 ) -> TiedMixture:
-    problem = _draw_any(params, agents, partition, rng, divide)
-    while params.modes == "two" and not problem.two_modes:
+    attempts = max(ATTEMPTS, POINTS // params.points)
+    for _ in range(attempts):
         problem = _draw_any(params, agents, partition, rng, divide)
-    return problem
+        if params.modes == "any" or problem.two_modes:
+            return problem
+    raise ConcordError(
+        f"no draw of {attempts} gave {params.points} points of variance {params.variance:g} a "
+        "posterior with two modes; raise points, lower variance or set modes: any"
+    )
 
 
 def _draw_any(
@@ -150,6 +164,10 @@ class TiedMixture:
         self._basis = np.stack([data.mask, data.targets], axis=1)
         self._sums = np.column_stack([data.counts.astype(float), data.targets.sum(axis=1)])
         self._prior_precision = 1 / np.array(params.prior_variances)
+
+    def from_chain(self, first: int) -> TiedMixture:
+        """Return the problem itself: its chains have the same data."""
+        return self
 
     def gradient(self, chains: int) -> Gradient:
         """Return ``g(x, out)``, the gradient of every f_i at x_i."""

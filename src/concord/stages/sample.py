@@ -128,7 +128,7 @@ def simulate(
     for first in range(begin, end, CHAINS_PER_BLOCK):
         block = x0[first : min(first + CHAINS_PER_BLOCK, end)]
         rng = streams.generator(seed, *noise, *[first][: first > 0])
-        own = problem.from_chain(first) if hasattr(problem, "from_chain") else problem
+        own = problem.from_chain(first)
         state, step = parts.sampler.init(own, parts.topology, parts.sampler_params, block, rng)
         recorder = chain.Recorder(parts.record, own, block.shape, run["iterations"])
         traces.append(chain.simulate(state, step, run["iterations"], recorder, rng, progress))
