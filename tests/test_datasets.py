@@ -366,12 +366,14 @@ def test_slow_host(host, register, target):
     [BODY[:-1], BODY[:1000] + b"\0" + BODY[1001:], BODY + b"\0"],
     ids=["truncated", "flipped byte", "wrong size"],
 )
-def test_mismatch_names_both_hashes_and_keeps_nothing(host, register, target, body):
+def test_mismatch_names_what_differs_and_keeps_nothing(host, register, target, body):
     assert body != BODY
     host.answers["/f"] = whole(body)
     message = failure(register("/f"), target)
-    assert f"{len(body)} bytes with SHA-256 {hashlib.sha256(body).hexdigest()}" in message
-    assert f"instead of {len(BODY)} bytes with SHA-256 {SHA256}" in message
+    if len(body) == len(BODY):
+        assert f"SHA-256 {hashlib.sha256(body).hexdigest()} instead of {SHA256}" in message
+    else:
+        assert f"sent {len(body)} bytes instead of {len(BODY)};" in message
     assert "HTML" not in message
     assert nothing(target)
     assert len(host.requests) == 1  # a wrong file is not asked for twice
@@ -386,8 +388,7 @@ def test_far_too_long_file_is_not_read_to_its_end(host, register, target):
 def test_html_page(host, register, target):
     host.answers["/f"] = whole(HTML)
     message = failure(register("/f"), target)
-    assert "looks like an HTML page" in message
-    assert hashlib.sha256(HTML).hexdigest() in message and SHA256 in message
+    assert f"{len(HTML)} bytes instead of {len(BODY)} (it looks like an HTML page)" in message
     assert nothing(target)
 
 
@@ -397,6 +398,71 @@ def test_next_host_after_a_wrong_file(host, register, target, caplog):
     fetch(register("/f", "/g"), target)
     assert fetched(target)
     assert "looks like an HTML page" in caplog.text
+
+
+def raw(*parts: bytes, pause: float = 0.0):
+    """Send bytes as they are, and again the last of them for ever if there is a pause."""
+
+    def answer(handler) -> None:
+        handler.wfile.write(b"".join(parts))
+        while pause:
+            time.sleep(pause)
+            handler.wfile.write(parts[-1])
+        handler.close_connection = True
+
+    return answer
+
+
+OK, CHUNKED = b"HTTP/1.1 200 OK\r\n", b"Transfer-Encoding: chunked\r\n\r\n"
+NONSENSE = {
+    "redirect to no address": raw(b"HTTP/1.1 302 Found\r\nLocation: http://[::1/\r\n\r\n"),
+    "redirect that is not UTF-8": raw(b"HTTP/1.1 302 Found\r\nLocation: /\xff\xfe\r\n\r\n"),
+    "redirect to a file": raw(b"HTTP/1.1 302 Found\r\nLocation: file:///etc/hosts\r\n\r\n"),
+    "redirect to port 99999": raw(b"HTTP/1.1 302 Found\r\nLocation: http://a:99999/\r\n\r\n"),
+    "chunk of a negative length": raw(OK, CHUNKED, b"-5\r\nabcde\r\n0\r\n\r\n"),
+    "chunk of a nonsensical length": raw(OK, CHUNKED, b"zz\r\nabcde\r\n0\r\n\r\n"),
+    "negative length": raw(OK, b"Content-Length: -5\r\n\r\nabcde"),
+    "two lengths": raw(OK, b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nabcde"),
+    "no HTTP": raw(b"\0\xff" * 100),
+    "status without a number": raw(b"HTTP/1.1 yes\r\n\r\n"),
+    "a line without end": raw(OK + b"a" * 100_000),
+    "too many headers": raw(OK + b"a: b\r\n" * 1000),
+}
+
+
+@pytest.mark.parametrize("what", NONSENSE)
+def test_a_host_that_talks_nonsense_is_passed_over(host, register, target, what, caplog):
+    host.answers["/f"] = NONSENSE[what]
+    host.answers["/g"] = whole()
+    fetch(register("/f", "/g"), target)
+    assert fetched(target)
+    assert f"{host.address}/f" in caplog.text
+
+
+ENDLESS = {
+    "continue": raw(b"HTTP/1.1 100 Continue\r\n\r\n", pause=1e-4),
+    "headers": raw(OK + b"a: ", b"b", pause=0.02),
+    "bytes": raw(OK + f"Content-Length: {len(BODY)}\r\n\r\n".encode(), b"x", pause=0.02),
+    "chunks": raw(OK + CHUNKED, b"1\r\nx\r\n", pause=0.02),
+    "extension of a chunk": raw(OK + CHUNKED + b"1;", b"x", pause=0.02),
+    "a byte per connection": ranged(sent=1),
+}
+
+
+@pytest.mark.parametrize("what", ENDLESS)
+def test_a_host_that_never_ends_is_left(host, register, target, what, caplog):
+    host.answers["/f"] = ENDLESS[what]
+    host.answers["/g"] = whole()
+    began = time.monotonic()
+    fetch(register("/f", "/g"), target, limit=0.3)
+    assert time.monotonic() - began < 3
+    assert fetched(target)
+    assert f"{host.address}/f took longer than" in caplog.text
+
+
+def test_slow_files_have_time(register):
+    """A minute, and what the file takes at 20 kB/s."""
+    assert datasets._limit(datasets.DataFile(64_000_000, SHA256, ())) == 60 + 3200
 
 
 def test_404_everywhere(host, register, target):
@@ -467,19 +533,50 @@ def test_missing_mirror_folder(host, register, target, tmp_path, monkeypatch, by
 
 
 def test_bad_mirror_copy_then_good_host(host, register, target, mirror, caplog):
-    (mirror / "f.bin").write_bytes(b"x" * 10)
+    (mirror / "f.bin").write_bytes(b"x" * len(BODY))
     host.answers["/f"] = whole()
     fetch(register("/f"), target, mirror)
     assert fetched(target)
-    assert hashlib.sha256(b"x" * 10).hexdigest() in caplog.text and SHA256 in caplog.text
+    wrong = hashlib.sha256(b"x" * len(BODY)).hexdigest()
+    assert f"SHA-256 {wrong} instead of {SHA256}" in caplog.text
 
 
 def test_bad_mirror_copy_and_no_host(register, target, mirror):
     (mirror / "f.bin").write_bytes(HTML)
     message = failure(register("/f"), target, mirror)
     assert f"copy {mirror / 'f.bin'} is not used" in message and "HTML" in message
-    assert hashlib.sha256(HTML).hexdigest() in message and "answered 404" in message
+    assert "answered 404" in message
     assert nothing(target)
+
+
+def test_files_of_another_size_are_not_read(host, register, target, mirror):
+    """Three files of 30 GiB, which take no place: in the mirror, in place, begun."""
+    target.parent.mkdir(parents=True)
+    for path in (mirror / "f.bin", target, target.with_name("f.bin.part")):
+        path.touch()
+        os.truncate(path, 30 << 30)
+    host.answers["/f"] = whole()
+    began = time.monotonic()
+    fetch(register("/f"), target, mirror)
+    assert time.monotonic() - began < 3
+    assert fetched(target)
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+@pytest.mark.parametrize("place", ["mirror", "destination", "part"])
+def test_only_files_are_read(host, register, target, mirror, place, make):
+    target.parent.mkdir(parents=True)
+    part = target.with_name("f.bin.part")
+    make({"mirror": mirror / "f.bin", "destination": target, "part": part}[place])
+    host.answers["/f"] = whole()
+    fetch(register("/f"), target, mirror)
+    assert fetched(target)
+
+
+def test_only_files_are_verified(register, tmp_path):
+    os.mkfifo(tmp_path / "f.bin")
+    with pytest.raises(ConcordError, match="not being a regular file; delete"):
+        datasets.verify("tiny/f.bin", tmp_path / "f.bin", register("/f"))
 
 
 # Destination -------------------------------------------------------------------------------------

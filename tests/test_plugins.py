@@ -94,3 +94,12 @@ def test_samplers_and_problems_start_quickly():
     heavy = {"matplotlib", "pandas", "sklearn", "ot", "torch", "scipy", "networkx", "h5netcdf"}
     assert loaded & heavy == set()
     assert "numpy" in loaded
+
+
+def test_a_file_that_cannot_be_read_is_told(monkeypatch):
+    def refused(name):
+        raise PermissionError(13, "Permission denied", "samplers/de_sgld.py")
+
+    monkeypatch.setattr("importlib.import_module", refused)
+    with pytest.raises(ConcordError, match=r"^samplers/de_sgld\.py: cannot be read \(Permission"):
+        plugin("samplers", "de_sgld", "x.yaml: sampler")

@@ -14,6 +14,9 @@ import os
 import re
 import secrets
 import shutil
+import signal
+import stat
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -168,6 +171,7 @@ def fetch(
     timeout: float = 30.0,
     attempts: int = 3,
     pause: float = 0.5,
+    limit: float | None = None,
 ) -> Path:
     """Put a verified copy of a registered file at ``destination``.
 
@@ -193,6 +197,9 @@ def fetch(
         Failures in a row, without a byte gained, after which a host is given up.
     pause
         Wait before the second attempt in seconds, doubled for each further one.
+    limit
+        Longest time for one host in seconds, all attempts together; without it a minute, and what
+        the file takes at 20 kB/s. Kept in the main thread.
 
     Raises
     ------
@@ -218,7 +225,8 @@ def fetch(
                 log.warning("%s: replaced, because it has %s", destination, defect)
                 destination.unlink()
             reasons: list[str] = []
-            for reason in _fill(name, stream, part, file, folder, timeout, attempts, pause):
+            limit = _limit(file) if limit is None else limit
+            for reason in _fill(name, stream, part, file, folder, timeout, attempts, pause, limit):
                 if reason is None:
                     os.fsync(stream.fileno())
                     os.replace(part, destination)
@@ -242,6 +250,10 @@ def fetch(
     )
 
 
+def _limit(file: DataFile) -> float:
+    return 60 + file.bytes / 20_000
+
+
 def _mirror_folder(mirror: str | Path | None) -> Path | None:
     origin = "data_mirror" if mirror else MIRROR_VARIABLE
     value = mirror or os.environ.get(MIRROR_VARIABLE)
@@ -257,19 +269,23 @@ def _mirror_folder(mirror: str | Path | None) -> Path | None:
 
 
 def _defect(path: Path, file: DataFile) -> str | None:
-    """Say how the file at ``path`` differs from the registered one; None if it does not."""
+    """Say how the file at ``path`` differs from the registered one; None if it does not.
+
+    Only a file of the right size is read: one may be endless, such as a pipe, or take hours.
+    """
     import pooch
 
-    size, digest = path.stat().st_size, pooch.file_hash(str(path), alg="sha256")
-    if size == file.bytes and digest == file.sha256:
-        return None
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        return "no size, not being a regular file"
+    if status.st_size == file.bytes:
+        digest = pooch.file_hash(str(path), alg="sha256")
+        return None if digest == file.sha256 else f"SHA-256 {digest} instead of {file.sha256}"
     with path.open("rb") as stream:
         start = stream.read(512).lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     html = start.startswith((b"<!doctype html", b"<html"))
-    return (
-        f"{size} bytes with SHA-256 {digest} instead of {file.bytes} bytes with SHA-256 "
-        f"{file.sha256}" + (" (it looks like an HTML page)" if html else "")
-    )
+    hint = " (it looks like an HTML page)" if html else ""
+    return f"{status.st_size} bytes instead of {file.bytes}{hint}"
 
 
 @contextlib.contextmanager
@@ -282,6 +298,8 @@ def _partial(destination: Path) -> Iterator[tuple[IO[bytes], Path]]:
     part = destination.with_name(destination.name + ".part")
     resumable = True
     while True:
+        if part.exists() and not part.is_file():  # to open a pipe would take until it is read
+            part.unlink()
         stream = part.open("ab")
         try:
             _lock(stream, part)
@@ -338,6 +356,7 @@ def _fill(
     timeout: float,
     attempts: int,
     pause: float,
+    limit: float,
 ) -> Iterator[str | None]:
     """Try one source after another; yield why it failed, or None once ``part`` is the file."""
     if stream.tell() >= file.bytes:  # killed after the last byte, or a remnant of another file
@@ -347,7 +366,13 @@ def _fill(
     if folder is not None:
         yield _copy(folder / name.partition("/")[2], stream, part, file)
     for url in file.urls:
-        yield _download(url, stream, part, file, timeout, attempts, pause)
+        try:
+            with _within(limit):
+                reason = _download(url, stream, part, file, timeout, attempts, pause)
+        except _TooLong:
+            stream.flush()
+            reason = f"{url} took longer than {limit:g} s"
+        yield reason
 
 
 def _copy(source: Path, stream: IO[bytes], part: Path, file: DataFile) -> str | None:
@@ -364,6 +389,32 @@ def _copy(source: Path, stream: IO[bytes], part: Path, file: DataFile) -> str | 
         return f"the mirror's copy {source} cannot be read ({error.strerror})"
     stream.flush()
     return _defect(part, file)
+
+
+class _TooLong(Exception):
+    """A host was given enough time. No OSError, which the libraries would take for their own."""
+
+
+@contextlib.contextmanager
+def _within(seconds: float) -> Iterator[None]:
+    """Raise ``_TooLong`` in what takes longer, wherever it waits; in the main thread only.
+
+    Timeouts of a connection begin anew with every byte, and so never end what drips.
+    """
+    if threading.current_thread() is not threading.main_thread():  # signals are the main thread's
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise _TooLong
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)  # again, if it came where errors are ignored
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 class _Unusable(Exception):
@@ -392,6 +443,8 @@ def _download(
             return f"{url} {error}"
         except (RequestException, HTTPError) as error:
             reason = _reason(error, stream.tell(), file.bytes, timeout)
+        except ValueError as error:  # such as a redirect to no address
+            return f"{url} sent what is no HTTP ({error})"
         else:
             stream.flush()
             defect = _defect(part, file)

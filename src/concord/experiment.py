@@ -35,6 +35,13 @@ if TYPE_CHECKING:
 
 SCHEMAS = Path(__file__).parents[2] / "workflow" / "schemas"
 KEY = re.compile(r"[A-Za-z0-9]{1,60}")  # of a paper: names its folder, and is a word to type
+# Words that a paper's key cannot be: rules, which are targets as keys are, folders and files beside
+# the papers' among the results, and the report's own targets.
+RESERVED = {
+    *("reproduce", "everything", "ledger", "unknown", "all", "made"),
+    *("fetch", "resolve", "sample", "measure", "figure", "table", "judge", "join", "compare"),
+    *("front", "smoke", "seeds", "logs", "benchmarks", "claims", "workflow", "statistics"),
+}
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,59}")
 # Of an experiment. Checking takes a millisecond or so a run; planning a figure of all of them grows
 # with their square within Snakemake: 15 s for 1,000 runs, 41 s for 2,000, minutes for 10,000.
@@ -137,6 +144,11 @@ class Paper:
         if not KEY.fullmatch(self.key):
             raise ConcordError(
                 f"{path}: a paper's key has letters and digits only (at most 60); rename the file"
+            )
+        if self.key.lower() in RESERVED:
+            raise ConcordError(
+                f"{path}: {self.key!r} is a word of the workflow's own; rename the file, "
+                "to the first author and the year for example"
             )
         if not isinstance(self.mapping, dict):
             raise ConcordError(f"{path}: it is not a mapping of sections to their contents")

@@ -29,6 +29,40 @@ def dump_yaml(mapping: Mapping[str, Any]) -> str:
     )
 
 
+def check_folder(folder: Path) -> None:
+    """Check that a folder is one, or could be made: neither it nor what it is in is a file or loop.
+
+    Raises
+    ------
+    ConcordError
+        With what is in its place.
+    """
+    place = _there(folder)
+    if not os.path.isdir(place):
+        raise ConcordError(f"{place}: it is no folder; remove it, or name another one")
+
+
+def check_writable(*paths: Path) -> None:
+    """Check that this user may write to files and folders, or make those that are not there.
+
+    Raises
+    ------
+    ConcordError
+        With the first that may not be written to.
+    """
+    for place in map(_there, paths):
+        if not os.access(place, os.W_OK):
+            raise ConcordError(
+                f"{place}: it cannot be written to; allow it, or work in a copy of the project"
+            )
+
+
+def _there(path: Path) -> Path:
+    """Return a path, or the nearest of its parents that is there."""
+    path = path.absolute()
+    return next(place for place in (path, *path.parents) if os.path.lexists(place))
+
+
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
     """Give a temporary name beside ``path``; rename it to ``path`` if all goes well.

@@ -28,7 +28,10 @@ def plugin(package: str, kind: Any, where: str) -> ModuleType:
             f"{where}.kind: there is no {package.rstrip('s')} {short(kind)}; "
             f"{nearest(kind, available)}"
         )
-    return importlib.import_module(f"concord.{package}.{kind}")
+    try:
+        return importlib.import_module(f"concord.{package}.{kind}")
+    except OSError as error:  # another user's file, for example
+        raise ConcordError(f"{error.filename}: cannot be read ({error.strerror})") from error
 
 
 # Modules of a plug-in package that are not kinds themselves.

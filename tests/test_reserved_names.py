@@ -1,0 +1,44 @@
+"""No paper can have a name that the workflow uses, for a rule or for a folder of the results."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from concord.errors import ConcordError
+from concord.experiment import KEY, RESERVED, Paper
+
+ROOT = Path(__file__).parents[1]
+WORKFLOW = [ROOT / "Snakefile", *sorted(ROOT.glob("workflow/rules/*.smk"))]
+
+
+def words():
+    """Names of rules, and of what stands in the results' folder."""
+    for file in WORKFLOW:
+        text = file.read_text()
+        yield from re.findall(r"^ *(?:rule|checkpoint) (\w+):", text, re.MULTILINE)
+        yield from re.findall(r"\{RESULTS\}/([A-Za-z0-9]+)\b", text)
+        yield from re.findall(r"results/([A-Za-z0-9]+)/", text)
+    yield from re.findall(r"results/([A-Za-z0-9]+)/", (ROOT / "Makefile").read_text())
+
+
+def test_all_words_of_the_workflow_are_reserved():
+    found = {word for word in words() if KEY.fullmatch(word)}
+    assert {"sample", "reproduce", "logs", "seeds", "claims"} <= found  # they are found
+    assert found <= RESERVED
+
+
+@pytest.mark.parametrize("key", [*sorted(RESERVED), "Smoke"])
+def test_a_reserved_name_is_refused(tmp_path, key):
+    path = tmp_path / f"{key}.yaml"
+    path.write_text("{}")
+    with pytest.raises(
+        ConcordError, match=rf"{key}\.yaml: '{key}' is a word of the workflow's own"
+    ):
+        Paper(path, {}, checked=True)
+
+
+def test_no_paper_has_one():
+    assert RESERVED.isdisjoint(path.stem for path in ROOT.glob("config/papers/*.yaml"))
