@@ -24,7 +24,7 @@ from concord.assemble import data_sets, optional_data_sets, unavailable
 from concord.chain import sealed as sealed_trace
 from concord.errors import ConcordError, nearest
 from concord.experiment import load_papers
-from concord.files import dump_yaml
+from concord.files import check_folder, check_writable, dump_yaml
 from concord.integrity import intact
 from concord.plugins import plugin
 from concord.reading import load_yaml
@@ -93,8 +93,8 @@ def hold():
     def held(self):
         with ExitStack() as stack:
             results = Path(CONFIG["results"])
+            results.mkdir(parents=True, exist_ok=True)
             try:
-                results.mkdir(parents=True, exist_ok=True)
                 file = stack.enter_context(open(self.path / "running", "a"))
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 folder = os.open(results, os.O_RDONLY)
@@ -104,8 +104,6 @@ def hold():
                     left.unlink()
             except BlockingIOError:
                 refuse("another Snakemake is at work in this folder; wait until it is done")
-            except (FileExistsError, NotADirectoryError, PermissionError) as error:
-                refuse(f"{error.filename}: {error.strerror}; name a folder that can be written to")
             except OSError:  # this file system knows no such thing
                 stack.enter_context(lock(self))
             yield
@@ -113,20 +111,22 @@ def hold():
     PersistenceBase.lock = held
 
 
-def refuse_unwritable(folder):
-    """Stop if nothing can be written into a folder, or where it would be made."""
-    place = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    if not os.access(place, os.W_OK):
-        refuse(f"{place}: it cannot be written to; allow it, or work in a copy of the project")
+def told(function, *arguments):
+    """Call, and stop with one sentence where the package refuses."""
+    try:
+        return function(*arguments)
+    except ConcordError as error:
+        refuse(error)
 
 
+told(check_folder, Path(CONFIG["results"]))
 if workflow.is_main_process:
-    refuse_unwritable(Path(".snakemake"))
+    told(check_writable, Path(".snakemake"), Path(".snakemake/running"))
     hold()
 
 
 onstart:
-    refuse_unwritable(Path(RESULTS))
+    told(check_writable, Path(RESULTS))
 
 
 # Jobs on a full disk cannot say so: their logs are on it.
@@ -196,18 +196,6 @@ def no_such_target(wildcards):
     refuse(f"there is no target {wildcards.target!r}; {nearest(wildcards.target, known)}")
 
 
-def told(function):
-    """A function of wildcards that stops with one sentence where the package refuses."""
-
-    def telling(wildcards):
-        try:
-            return function(wildcards)
-        except ConcordError as error:
-            refuse(error)
-
-    return telling
-
-
 def run_digest(wildcards):
     """A params function: changes when a run changes; jobs check that their run.yaml has it."""
     return digest(run_of(wildcards).mapping)
@@ -230,7 +218,7 @@ def code_of(stage):
     Snakemake looks into inputs only if they are newer than outputs, which files that were unpacked,
     copied or written by another clock need not be.
     """
-    return told(lambda wildcards: code(*stage.modules_of(run_of(wildcards).mapping)))
+    return lambda wildcards: told(code, *stage.modules_of(run_of(wildcards).mapping))
 
 
 # What a result was made from stands in it (concord.integrity). Where that is not what it would be
@@ -247,7 +235,7 @@ def outdated(path, made, wanted):
         # A cluster's job does what it was submitted for.
         if not workflow.is_main_process or not file.exists():
             return []
-        if wanted(wildcards).items() <= made(file).items():
+        if told(wanted, wildcards).items() <= made(file).items():
             return []
         if not OUTDATED.exists():
             atexit.register(OUTDATED.unlink, missing_ok=True)
@@ -256,7 +244,7 @@ def outdated(path, made, wanted):
         os.utime(OUTDATED, (newer, newer))
         return [str(OUTDATED)]
 
-    return told(inputs)
+    return inputs
 
 
 def made_of_trace(file):
@@ -393,7 +381,7 @@ def caption(section):
 
 def entry_code(section):
     """A params function: changes when the content of those files does."""
-    return told(lambda wildcards: of_output(section)(wildcards)["code"])
+    return lambda wildcards: told(of_output(section), wildcards)["code"]
 
 
 def entry_digest(section):
