@@ -82,7 +82,11 @@ def test_a_run_that_leaves_an_option_out_is_refused(stated, tmp_path):
     path = tmp_path / "run.yaml"
     path.write_text(dump_yaml(run))
     assert load_run(path)[0] == run
-    for part, key in (("problem", "prior_variance"), ("sampler", "update_order"), ("record", "every")):
+    for part, key in (
+        ("problem", "prior_variance"),
+        ("sampler", "update_order"),
+        ("record", "every"),
+    ):
         less = {name: value for name, value in run[part].items() if name != key}
         path.write_text(dump_yaml({**run, part: less}))
         with pytest.raises(ConcordError, match=f"{part}.{key} is not stated; delete the file"):

@@ -257,6 +257,7 @@ class Paper:
     @cached_property
     def claims(self) -> dict[str, Claim]:
         """Return the paper's claims by id, checked."""
+        from concord import metrics
         from concord.claims import parse, quantities
 
         found = {}
@@ -272,7 +273,14 @@ class Paper:
             for number, quantity in enumerate(quantities(claim.checker(where))):
                 place = f"claims.{name}.check[{number}]"
                 for reading in claim.readings:
-                    if not self.quantity_runs(quantity, reading, place):
+                    runs = self.quantity_runs(quantity, reading, place)
+                    for run in runs:
+                        if not metrics.computed(run.mapping["metrics"], quantity.metric):
+                            raise ConcordError(
+                                f"{where}: {run.experiment}/{run.name} does not compute "
+                                f"{quantity.metric!r}; {metrics.remedy(quantity.metric)}"
+                            )
+                    if not runs:
                         raise ConcordError(
                             f"{where}: no run of {quantity.experiment} that it reads follows the "
                             f"reading {(quantity.reading or reading)!r}; change readings or runs"
@@ -306,13 +314,21 @@ class Paper:
 
     def check_outputs(self) -> None:
         """Check the kinds, options and runs of all figures, tables and claims."""
+        from concord import metrics
+
         self.claims  # noqa: B018 (reading them checks them)
         for section in ("figures", "tables"):
             for name, entry in self.mapping.get(section, {}).items():
                 where = f"{self.path}: {section}.{name}"
                 kind = plugin(section, entry["kind"], where)
-                build(kind.Params, entry.get("options"), f"{where}.options")
-                self.output_runs(section, name)
+                params = build(kind.Params, entry.get("options"), f"{where}.options")
+                runs = [run.mapping for run in self.output_runs(section, name)]
+                for metric in kind.reads(params):
+                    if not any(metrics.computed(run["metrics"], metric) for run in runs):
+                        raise ConcordError(
+                            f"{where}: no run that it shows computes {metric!r}; "
+                            f"{metrics.remedy(metric)}"
+                        )
                 if section == "figures":
                     from concord.figures import style  # the kind has imported it
 

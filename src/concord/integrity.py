@@ -49,7 +49,7 @@ def sealed(path: Path) -> tuple[Made, Mapping[str, str]]:
 
 
 def intact(path: Path) -> Made:
-    """Return what a sealed result was made from; nothing if a file that was made with it changed."""
+    """Return what a result was made from; nothing if a file made with it has changed since."""
     made, digests = sealed(path)
     try:
         whole = all(sha256(path.with_name(name)) == digest for name, digest in digests.items())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from fnmatch import fnmatchcase
 from types import SimpleNamespace
 from typing import Any
 
@@ -53,6 +54,15 @@ def test_values_lie_in_their_own_intervals(family):
         for row in measured(family, seed):
             if row.lo is not None and not math.isnan(row.lo):
                 assert row.lo <= row.value <= row.hi, row
+
+
+@pytest.mark.parametrize("family", kinds("metrics"))
+def test_a_family_names_all_that_it_yields_and_no_more(family):
+    """`concord check` goes by it."""
+    yielded = {row.metric for row in measured(family)}
+    assert all(metrics.computes(family, metric) for metric in yielded)
+    for name in plugin("metrics", family, "").METRICS:
+        assert any(fnmatchcase(metric, name) for metric in yielded), name
 
 
 def test_a_sound_trace_is_left_as_it_is():

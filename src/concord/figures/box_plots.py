@@ -71,6 +71,11 @@ class Params:
     names: dict | None = param("other texts for values, {no_edges: Isolated}", default=None)
 
 
+def reads(params: Params) -> list[str]:
+    """Return the metrics that some of the runs must have."""
+    return [f"{FAMILY}_median"]
+
+
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw the figure.

@@ -49,6 +49,11 @@ class Params:
     names: dict | None = param("other texts for values, or symbols for labels", default=None)
 
 
+def reads(params: Params) -> list[str]:
+    """Return the metrics that some of the runs must have."""
+    return ["draw", "posterior_mean", "posterior_sd"]
+
+
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw the figure.

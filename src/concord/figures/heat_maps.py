@@ -45,6 +45,14 @@ class Params:
     )
 
 
+def reads(params: Params) -> list[str]:
+    """Return the metrics that some of the runs must have."""
+    metrics = [panel.metric or params.metric for panel in params.panels]
+    return [
+        f"{metric}_0_0" for metric in metrics if metric and metric not in (params.missing or {})
+    ]
+
+
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw the figure.

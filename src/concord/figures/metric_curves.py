@@ -95,6 +95,13 @@ class _Line:
     label: str
 
 
+def reads(params: Params) -> list[str]:
+    """Return the metrics that some of the runs must have."""
+    sent = "bytes_sent" if params.x == "bytes_sent" else None
+    band = None if params.band in ("interval", "none") else params.band
+    return [name for name in (params.metric, params.floor, band, sent) if name]
+
+
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw the figure.

@@ -48,6 +48,11 @@ class Params:
     names: dict | None = param("other texts for topologies, {ring: Circular}", default=None)
 
 
+def reads(params: Params) -> list[str]:
+    """Return the metrics that some of the runs must have."""
+    return []
+
+
 @style.styled
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw each different graph of the runs once, in the order in which the runs show them.

@@ -51,6 +51,11 @@ class Params:
     )
 
 
+def reads(params: Params) -> list[str]:
+    """Return the metrics that some of the runs must have."""
+    return ["density", *([params.distance] if params.distance else [])]
+
+
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw the figure.

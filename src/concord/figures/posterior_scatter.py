@@ -53,6 +53,11 @@ class Params:
     columns: int = param("panels side by side", default=4, minimum=1)
 
 
+def reads(params: Params) -> list[str]:
+    """Return the metrics that some of the runs must have."""
+    return ["draw_0", "density"]
+
+
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw the figure.

@@ -45,6 +45,12 @@ class Params:
     )
 
 
+def reads(params: Params) -> list[str]:
+    """Return the metrics that some of the runs must have."""
+    names = [name for name in params.sets if name not in (params.missing or {})]
+    return [f"confidence_density_{name}_0" for name in names]
+
+
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw the figure.

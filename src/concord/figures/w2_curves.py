@@ -155,6 +155,11 @@ class _Panel:
     handles: list[Artist]
 
 
+def reads(params: Params) -> list[str]:
+    """Return the metrics that some of the runs must have."""
+    return ["w2"]
+
+
 @style.styled
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw the figure.

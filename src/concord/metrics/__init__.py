@@ -16,6 +16,7 @@ import csv
 import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,6 +80,32 @@ def check(families: Sequence[str], where: str) -> None:
                 f"{where}[{number}]: there is no metric {short(family)}; "
                 f"{nearest(family, kinds('metrics'))}"
             )
+
+
+ALWAYS = ("diverged", "diverged_first")
+
+
+def computes(family: str, metric: str) -> bool:
+    """Whether a family yields a metric, or some of a pattern of metrics.
+
+    Its module says so in ``METRICS``, names in which ``*`` stands for anything.
+    """
+    names = plugin("metrics", family, "metrics").METRICS
+    return any(fnmatchcase(metric, name) or fnmatchcase(name, metric) for name in names)
+
+
+def computed(families: Sequence[str], metric: str) -> bool:
+    """Whether a run with these families has a metric."""
+    return metric in ALWAYS or any(computes(family, metric) for family in families)
+
+
+def remedy(metric: str) -> str:
+    """Return what to do to have a metric."""
+    families = [family for family in kinds("metrics") if computes(family, metric)]
+    names = [name for kind in kinds("metrics") for name in plugin("metrics", kind, "").METRICS]
+    if not families:
+        return nearest(metric, {*names, *ALWAYS})
+    return f"add {' or '.join(families)} to the metrics of the experiment"
 
 
 def need(given: bool, family: str, what: str) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from concord.intervals import mean_interval, spread_interval
 from concord.metrics import Measurement, Row
 
+METRICS = ("accuracy_mean", "accuracy_sd")
+
 
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield each agent's mean over chains, and the spread over chains.

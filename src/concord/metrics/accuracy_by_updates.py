@@ -9,6 +9,8 @@ import numpy as np
 from concord.intervals import mean_interval, spread_interval
 from concord.metrics import Measurement, Row
 
+METRICS = ("accuracy_after_mean", "accuracy_after_sd")
+
 
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield accuracy_after_mean and accuracy_after_sd; the column iteration counts updates.

@@ -9,6 +9,8 @@ import numpy as np
 from concord.intervals import REPLICATES, excess_interval, mean_interval
 from concord.metrics import Measurement, Row
 
+METRICS = ("accuracy_network", "accuracy_settled", "accuracy_apart")
+
 WITHIN = 0.005
 
 

@@ -9,6 +9,8 @@ import numpy as np
 from concord.intervals import mean_interval
 from concord.metrics import Measurement, Row
 
+METRICS = ("activations", "activation_rate", "triggers", "trigger_rate")
+
 
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield per agent the mean over chains, with an interval.

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from concord import theory
 from concord.metrics import Measurement, Row, need
 
+METRICS = ("condition1.*",)
+
 
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield for every condition its value and whether it holds (1) or not (0)."""

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from concord.intervals import mean_interval
 from concord.metrics import Measurement, Row
 
+METRICS = ("consensus_error",)
+
 
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield the mean over chains with an interval, at every recorded iteration."""

@@ -10,6 +10,8 @@ import numpy as np
 from concord.intervals import mean_interval
 from concord.metrics import Measurement, Row
 
+METRICS = ("consensus_window", "consensus_floor")
+
 WINDOWS = 20
 
 

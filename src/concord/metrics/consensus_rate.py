@@ -15,6 +15,8 @@ import numpy as np
 from concord.intervals import REPLICATES, mean_interval, percentile_interval
 from concord.metrics import Measurement, Row, need
 
+METRICS = ("consensus_binned", "consensus_exponent*")
+
 BINS = 24
 FITTED = 0.01
 

@@ -10,6 +10,8 @@ from concord.errors import ConcordError
 from concord.metrics import Measurement, Row
 from concord.metrics.w2 import exact_law
 
+METRICS = ("draw", "law_mean", "law_sd", "posterior_mean", "posterior_sd")
+
 
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield every recorded draw, one row per chain, and the laws they may be compared with.

@@ -9,6 +9,8 @@ import numpy as np
 from concord import theory
 from concord.metrics import Measurement, Row, need
 
+METRICS = ("lemma12.*",)
+
 
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield for every condition its value and whether it holds (1) or not (0)."""

@@ -15,6 +15,8 @@ from concord.intervals import REPLICATES, excess_interval, mean_interval
 from concord.metrics import Measurement, Row
 from concord.transport import kept, marginal_w1, reference
 
+METRICS = ("w1_marginal", "w1_marginal_*")
+
 WINDOWS = 24
 FLOORS = 50
 

@@ -9,6 +9,8 @@ import numpy as np
 from concord.intervals import mean_interval
 from concord.metrics import Measurement, Row
 
+METRICS = ("vectors_sent", "bytes_sent")
+
 
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield what each agent has sent so far, and the whole network.

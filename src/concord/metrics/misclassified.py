@@ -9,6 +9,8 @@ import numpy as np
 from concord.intervals import REPLICATES, percentile_interval, percentiles
 from concord.metrics import Measurement, Row
 
+METRICS = ("misclassified_*",)
+
 
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield box-plot statistics over chains, and the mean.

@@ -13,6 +13,8 @@ import numpy as np
 from concord.metrics import Measurement, Row
 from concord.transport import kept, reference
 
+METRICS = ("density", "cell_[01]")
+
 CELLS = 44
 EXACT = "posterior"
 

@@ -10,6 +10,8 @@ from concord.intervals import mean_interval
 from concord.metrics import Measurement, Row
 from concord.transport import distances, kept, reference, thinned
 
+METRICS = ("posterior_w[12]", "posterior_w[12]_floor")
+
 DRAWS = 1500
 ORDERS = (1, 2)
 FLOORS = 10

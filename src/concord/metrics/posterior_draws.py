@@ -8,6 +8,8 @@ from concord.errors import ConcordError
 from concord.metrics import Measurement, Row
 from concord.transport import kept, thinned
 
+METRICS = ("draw_[01]",)
+
 CHAIN = 0
 DRAWS = 1500
 

@@ -11,6 +11,8 @@ from concord.intervals import mean_interval
 from concord.metrics import Measurement, Row
 from concord.transport import kept, reference
 
+METRICS = ("modes_*", "mode_*")
+
 
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield shares and visits of the modes, which the sign of the second parameter tells apart.

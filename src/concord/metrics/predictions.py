@@ -33,6 +33,8 @@ from concord.errors import ConcordError
 from concord.intervals import mean_interval, quantile, wilson
 from concord.metrics import Measurement, Row
 
+METRICS = ("accuracy_*", "confidence_*", "confusion_*", "probability_*", "example_*")
+
 BINS = 40
 
 

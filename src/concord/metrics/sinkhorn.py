@@ -22,6 +22,8 @@ from concord.intervals import mean_interval
 from concord.metrics import Measurement, Row
 from concord.transport import distances, kept, reference, thinned
 
+METRICS = ("sinkhorn", "sinkhorn_*", "w1_pooled", "w1_pooled_*")
+
 REGULARIZATION = 0.1
 DRAWS = 1500
 FLOORS = 10

@@ -11,6 +11,8 @@ from concord.errors import ConcordError
 from concord.metrics import Measurement, Row, need
 from concord.schedules import Schedule
 
+METRICS = ("stable.*", "used.*")
+
 # Schedules a sampler may have, one at a time varied while the other keeps its value.
 STEPS = ("step_size", "fusion")
 PRECISION = 1e-4

@@ -11,6 +11,8 @@ from concord.errors import ConcordError
 from concord.gaussian import w2
 from concord.metrics import Measurement, Row, need
 
+METRICS = ("stationary_*", "spectral_radius")
+
 NAMES = ("w2", "trace", "narrowest", "widest", "bias")
 
 

@@ -14,6 +14,8 @@ from concord.grid import from_log_density
 from concord.metrics import Measurement, Row
 from concord.transport import marginal_w1, reference
 
+METRICS = ("law_half_w1", "law_half_w1_*")
+
 POWER = 0.5
 QUANTILES = 4000
 

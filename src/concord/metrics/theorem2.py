@@ -13,6 +13,8 @@ from concord.metrics import Measurement, Row, need
 from concord.metrics.w2 import exact_law
 from concord.samplers import de_sgld
 
+METRICS = ("theorem2*", "w2_exact_mean")
+
 
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield bound and exact average W2 at every recorded iteration, and every constant.

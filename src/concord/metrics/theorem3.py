@@ -10,6 +10,8 @@ from concord import theory
 from concord.errors import ConcordError
 from concord.metrics import Measurement, Row
 
+METRICS = ("theorem3.*",)
+
 
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield the constants of the sufficient condition, and whether it holds (1) or not (0).

@@ -12,6 +12,8 @@ from concord.gaussian import FLOORS, bootstrap_w2, w2, w2_floor
 from concord.intervals import LEVEL, REPLICATES
 from concord.metrics import Measurement, Row, need
 
+METRICS = ("w2", "w2_exact", "w2_floor")
+
 
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield the distances of recorded agents and of the average.

@@ -39,6 +39,11 @@ class Params:
     over: str = param("label or parameter of the step size", default="step_size")
 
 
+def reads(params: Params) -> list[str]:
+    """Return the metrics that some of the runs must have."""
+    return ["consensus_floor", "consensus_window"]
+
+
 @marks_divergence
 def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     """Return floors and added errors per step size, and the rates.

@@ -34,6 +34,11 @@ class Params:
     )
 
 
+def reads(params: Params) -> list[str]:
+    """Return the metrics that some of the runs must have."""
+    return list(params.metrics)
+
+
 @marks_divergence
 def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     """Return the table; the columns before agent are the runs' labels."""

@@ -37,6 +37,11 @@ class Params:
     agent: int | str = param("agent: an index, average or network", default=0)
 
 
+def reads(params: Params) -> list[str]:
+    """Return the metrics that some of the runs must have."""
+    return [f"{params.metric}_set_0"]
+
+
 @marks_divergence
 def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     """Return the table, one line per pair of networks and value of ``by``.

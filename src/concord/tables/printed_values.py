@@ -66,6 +66,11 @@ class Params:
     )
 
 
+def reads(params: Params) -> list[str]:
+    """Return the metrics that some of the runs must have."""
+    return [row.metric for row in params.rows if row.missing is None]
+
+
 @marks_divergence
 def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     """Return the table, one line per row, column and value of ``by``.
