@@ -43,8 +43,8 @@ def mean_interval(
     half = np.full_like(mean, np.nan)
     with np.errstate(invalid="ignore"):  # inf - inf
         if len(values) > 1:
-            error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
-            half = quantile(len(values), numbers) * error
+            half = quantile(len(values), numbers) * values.std(axis=0, ddof=1)
+            half = half / np.sqrt(len(values))
         return mean, *(np.where(np.isinf(mean), mean, mean + end) for end in (-half, half))
 
 
