@@ -54,7 +54,7 @@ def options(field: dataclasses.Field[Any], hint: Any, n: int) -> list[Any]:
     if Schedule in kinds:
         return [CONSTANT, DECAYING]
     if field.name == "batch_size":
-        return [None]
+        return [None, None, 2]  # both schedules with full gradients, then one with mini-batches
     if field.name == "points":
         return [11]
     given = field.default is not dataclasses.MISSING

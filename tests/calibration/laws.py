@@ -157,6 +157,8 @@ def combinations(kind: str) -> Iterator[tuple[Any, Any, Any]]:
     for graph in NETWORKS:
         prob = problem(graph.agents, 2)
         for params in variants(module):
+            if getattr(params, "batch_size", None) is not None:
+                continue  # every option is tried with them below
             batches = [None, 2] if hasattr(params, "batch_size") else [None]
             for size in batches:
                 if size is None and getattr(params, "batch_order", None) == "epochs":

@@ -241,6 +241,7 @@ class LinearRegression:
         features = np.empty((*shape, self.dim))
         targets, residual = np.empty(shape), np.empty(shape)
         flat = np.empty(shape, dtype=np.intp)
+        prior = np.empty((chains, self.agents, self.dim))
         offset = (np.arange(self.agents) * self.data.features.shape[1])[:, None]
         table = self.data.features.reshape(-1, self.dim)
         column = self.data.targets.reshape(-1)
@@ -254,8 +255,8 @@ class LinearRegression:
             np.subtract(residual, targets, out=residual)
             np.matmul(residual[..., None, :], features, out=out[..., None, :])
             np.multiply(out, scale, out=out)
-            out += self.prior_precision * x
-            return out
+            np.multiply(x, self.prior_precision, out=prior)
+            return np.add(out, prior, out=out)
 
         return gradient
 
