@@ -330,6 +330,17 @@ def test_wrong_settings_are_refused(changes, message):
         load_config(ROOT / "config" / "config.yaml", changes)
 
 
+@pytest.mark.parametrize("checked", [False, True])
+def test_settings_that_are_not_set_have_the_documented_defaults(tmp_path, checked):
+    path = tmp_path / "config.yaml"
+    path.write_text("")
+    defaults = load_config(path, checked=checked)
+    assert defaults == load_config(ROOT / "config" / "config.yaml")
+    path.write_text("smoke: { chains: 2 }\nseed: 7")
+    smoke = {**defaults["smoke"], "chains": 2}
+    assert load_config(path, checked=checked) == {**defaults, "seed": 7, "smoke": smoke}
+
+
 @pytest.mark.parametrize("scale", ["paper", "smoke"])
 def test_every_paper_of_the_project_loads(scale):
     config, papers = load_papers(ROOT / "config", {"scale": scale})

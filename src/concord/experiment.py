@@ -38,7 +38,7 @@ KEY = re.compile(r"[A-Za-z0-9]{1,60}")  # of a paper: names its folder, and is a
 # Words that a paper's key cannot be: rules, which are targets as keys are, folders and files beside
 # the papers' among the results, and the report's own targets.
 RESERVED = {
-    *("reproduce", "everything", "ledger", "unknown", "all", "made"),
+    *("reproduce", "everything", "ledger", "unknown", "made"),
     *("fetch", "resolve", "sample", "measure", "figure", "table", "judge", "join", "compare"),
     *("front", "smoke", "seeds", "logs", "benchmarks", "claims", "workflow", "statistics"),
 }
@@ -76,14 +76,19 @@ def validate(value: Any, schema: str, path: Path | str) -> None:
 
 
 @cache
+def _schema(name: str) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((SCHEMAS / f"{name}.schema.json").read_text())
+    return document
+
+
+@cache
 def _validator(schema: str) -> Any:
     import jsonschema
 
-    document = json.loads((SCHEMAS / f"{schema}.schema.json").read_text())
     base = jsonschema.Draft202012Validator
     # JSON takes 1.0 for an integer; a run made with it would not be the run made with 1.
     types = base.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)
-    return jsonschema.validators.extend(base, type_checker=types)(document)
+    return jsonschema.validators.extend(base, type_checker=types)(_schema(schema))
 
 
 def _schema_message(error: Any, path: Path | str) -> str:
@@ -584,14 +589,26 @@ def _relocate(message: str, where: str, origins: Mapping[str, str]) -> str:
 def load_config(
     path: Path, changes: Mapping[str, Any] | None = None, checked: bool = False
 ) -> dict[str, Any]:
-    """Read ``config/config.yaml``, apply changes (Snakemake's ``--config``), and check it."""
+    """Read ``config/config.yaml``, apply changes (Snakemake's ``--config``), and check it.
+
+    What neither sets has the schema's default.
+    """
     config = load_yaml(path) or {}
     if not isinstance(config, dict):
         raise ConcordError(f"{path}: it is not a mapping of keys to values")
     config = {**config, **(changes or {})}
     if not checked:
         validate(config, "config", path)
-    return config
+    return _with_defaults(config, _schema("config"))
+
+
+def _with_defaults(config: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: _with_defaults(config.get(key, {}), about)
+        if "properties" in about
+        else config.get(key, about["default"])
+        for key, about in schema["properties"].items()
+    }
 
 
 def load_papers(

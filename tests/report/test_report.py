@@ -130,19 +130,20 @@ def test_pages_open_from_disk(reported, browse, name):
 def test_what_a_paper_says_is_shown_as_typed_and_does_nothing(reported, browse):
     script = """
       const captions = [];
+      let elements = 0;
       await until(() => document.querySelector("#app img"));
       for (const result of Object.values(results)) {
         const place = document.createElement("div");
         document.body.append(place);
         place.innerHTML = result.caption;
         captions.push(place.innerText);
+        elements += place.querySelectorAll("a, img, script").length;
       }
-      const code = document.querySelectorAll("#app a[href^=javascript]").length;
       await new Promise((resolve) => setTimeout(resolve, 500));
-      return { captions, pwned: window.pwned ?? 0, code };
+      return { captions, elements, pwned: window.pwned ?? 0 };
     """
     found = browse(reported.folder / "report.html", script)
-    assert found["pwned"] == 0
+    assert (found["pwned"], found["elements"]) == (0, 0)
     hostile = [caption for caption in found["captions"] if SHOWN in caption]
     assert len(hostile) == 2  # of the figure and of the table; the other two pages' are Concord's
     for caption in hostile:

@@ -65,8 +65,9 @@ ANY_RUN = "{paper}/{experiment}/{run}"
 # inherit it. Without conda, jobs use the Python that runs Snakemake, whatever the shell's path says.
 CONDA = DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
 EXPORTS = {"PYTHONPATH": str(SOURCE)}
-if CONFIG["data_mirror"]:
-    EXPORTS["CONCORD_DATA_MIRROR"] = CONFIG["data_mirror"]
+MIRROR = os.environ.get("CONCORD_DATA_MIRROR") or CONFIG["data_mirror"]
+if MIRROR:
+    EXPORTS["CONCORD_DATA_MIRROR"] = MIRROR
 PREFIX = "".join(f"export {name}={shlex.quote(text)}; " for name, text in EXPORTS.items())
 if not CONDA:
     PREFIX += f"export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH; "
@@ -286,8 +287,7 @@ def data_files(wildcards):
 
 def fetched_or_mirrored(dataset):
     """Whether all files of a data set are in place or in the data mirror."""
-    mirror = CONFIG["data_mirror"] or os.environ.get("CONCORD_DATA_MIRROR")
-    folders = [Path("resources", dataset), *([Path(mirror).expanduser()] if mirror else [])]
+    folders = [Path("resources", dataset), *([Path(MIRROR).expanduser()] if MIRROR else [])]
     return all(
         any(Path(folder, Path(file).name).is_file() for folder in folders)
         for file in DATA_FILES[dataset]
