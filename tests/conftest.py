@@ -1,22 +1,17 @@
-"""Run before any test module: one BLAS thread, set before numpy is imported."""
+"""Run before any test module: threads and kernels as in the commands, before numpy is imported."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import settings
 
+from concord.__main__ import settle
 from reliability import Record, Reliability
 
-os.environ.update(
-    dict.fromkeys(
-        ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"),
-        "1",
-    )
-)
+settle()
 
 # The same examples on every machine; no deadline, since machines differ in speed and load.
 settings.register_profile("concord", deadline=None, derandomize=True)

@@ -19,9 +19,7 @@ Command = Callable[[argparse.Namespace], None]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code. A user's mistake is told in one sentence."""
-    # Before numpy is imported: results must not depend on the number of cores, and jobs share them.
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(name, "1")
+    settle()
     # Figures are files; Jupyter names a backend that this Python may lack, which is an error then.
     os.environ["MPLBACKEND"] = "agg"
     options = _parser().parse_args(arguments)
@@ -38,6 +36,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _tell("interrupted", 130)
     return 0
+
+
+# One thread: results must not depend on the number of cores, and jobs share them.
+THREADS = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
+)
+# Kernels add in another order on processors with AVX-512: those for AVX2 serve them as well, and
+# for our small matrices are as fast.
+KERNELS = {
+    "OPENBLAS_CORETYPE": "Haswell",
+    "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
+}
+
+
+def settle(cpu: Path = Path("/proc/cpuinfo")) -> None:
+    """Have the libraries compute the same bytes on all machines whose processors have AVX2.
+
+    To be called before numpy is imported; what the user has set stays. ``cpu`` is Linux's
+    description of the processors: elsewhere, and without AVX2, the kernels are left alone, since
+    OpenBLAS crashes if it is told to use those that the processor lacks.
+    """
+    settings = dict(THREADS)
+    try:
+        with open(cpu) as file:
+            flags = next((line.split() for line in file if line.startswith("flags")), [])
+    except OSError:
+        flags = []
+    if {"avx2", "fma"} <= set(flags):
+        settings |= KERNELS
+    for name, value in settings.items():
+        os.environ.setdefault(name, value)
 
 
 def _tell(sentence: str, code: int) -> int:
