@@ -15,7 +15,7 @@ from concord.chain import Trace
 from concord.errors import ConcordError
 from concord.gaussian import Gaussian, fit, w2
 from concord.intervals import quantile
-from concord.metrics import Measurement, consensus_error, messages, misclassified
+from concord.metrics import Measurement, consensus_error, misclassified
 from concord.metrics import w2 as w2_metric
 from concord.samplers import de_sgld
 from concord.schedules import Schedule
@@ -136,20 +136,6 @@ def test_misclassified_has_the_statistics_of_a_box_plot():
     for name in ("misclassified_median", "misclassified_mean"):
         assert found[name][4] < found[name][3] < found[name][5]
     assert {row[:2] for row in found.values()} == {(5, "2")}
-
-
-def test_bytes_are_vectors_times_their_size():
-    sent = np.array([[0, 0], [10, 20]])
-    found = table(messages.rows(measurement({"vectors_sent": (("draw", "agent"), sent)})))
-    for agent, total in (("0", 10), ("2", 20)):
-        assert only(found, agent=agent, metric="vectors_sent", iteration=5)["value"].item() == total
-        size = only(found, agent=agent, metric="bytes_sent", iteration=5)["value"].item()
-        assert size == 2 * 8 * total
-    single = SimpleNamespace(dim=3, agents=4, dtype=np.float32)
-    found = table(
-        messages.rows(measurement({"vectors_sent": (("draw", "agent"), sent)}, problem=single))
-    )
-    assert only(found, agent="0", metric="bytes_sent", iteration=5)["value"].item() == 3 * 4 * 10
 
 
 def test_every_run_says_how_many_chains_diverged_and_when_the_first_did():
