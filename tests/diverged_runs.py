@@ -78,7 +78,10 @@ def sound(dim: int, seed: int) -> Trace:
         "misclassified": rng.integers(20, 900, counts),
         "predictive_mean": chances.astype(np.float32),
         "predictive_sd": (0.1 * chances).astype(np.float32),
-        "vectors_sent": np.arange(LAST + 1)[None, :, None].repeat(CHAINS, 0).repeat(AGENTS, 2),
+        **dict.fromkeys(
+            ("unicasts", "broadcasts"),
+            np.arange(LAST + 1)[None, :, None].repeat(CHAINS, 0).repeat(AGENTS, 2),
+        ),
         "diverged_at": np.full(CHAINS, -1),
     }
     named = {

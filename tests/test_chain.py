@@ -43,7 +43,7 @@ def adding(sent=None):
 
     def step(state, k, rng):
         state.x[...] += k + 1
-        return State(state.x), Info(sent)
+        return State(state.x), Info(2 * sent, sent)
 
     return step
 
@@ -76,7 +76,7 @@ def test_only_what_is_due_is_recorded(record, due):
     full, part = run(7), run(7, **record)
     assert part.draw.tolist() == due
     np.testing.assert_array_equal(part["x"], full["x"][:, due])
-    np.testing.assert_array_equal(part["vectors_sent"], full["vectors_sent"][due])
+    np.testing.assert_array_equal(part["broadcasts"], full["broadcasts"][due])
 
 
 def test_only_chosen_agents_are_kept_but_all_are_averaged():
@@ -92,7 +92,7 @@ def test_only_chosen_agents_are_kept_but_all_are_averaged():
 
 def test_nothing_is_kept_that_was_not_asked_for():
     trace = run(3, draws=False, average=False, probes=["misclassified"])
-    assert set(trace.variables) == {"misclassified", "vectors_sent", "diverged_at"}
+    assert set(trace.variables) == {"misclassified", "unicasts", "broadcasts", "diverged_at"}
     assert trace["misclassified"].dtype.kind == "i"
     with pytest.raises(ConcordError, match=r"the trace has no 'x'; record it"):
         trace["x"]
@@ -102,11 +102,12 @@ def test_nothing_is_kept_that_was_not_asked_for():
 def test_messages_add_up_whether_or_not_they_are_recorded():
     """Also those of single chains, and those between records."""
     trace = run(6, every=4)
-    np.testing.assert_array_equal(trace["vectors_sent"], [[0] * 4, [0, 4, 8, 12]])
+    np.testing.assert_array_equal(trace["broadcasts"], [[0] * 4, [0, 4, 8, 12]])
+    np.testing.assert_array_equal(trace["unicasts"], 2 * trace["broadcasts"])
     each = np.arange(CHAINS * AGENTS).reshape(CHAINS, AGENTS)
     trace = run(6, step=adding(each), every=3, agents=[2])
-    assert trace.variables["vectors_sent"][0] == ("chain", "draw", "agent")
-    np.testing.assert_array_equal(trace["vectors_sent"][:, :, 0], each[:, 2:3] * [0, 3, 6])
+    assert trace.variables["broadcasts"][0] == ("chain", "draw", "agent")
+    np.testing.assert_array_equal(trace["broadcasts"][:, :, 0], each[:, 2:3] * [0, 3, 6])
 
 
 @pytest.mark.parametrize("value", [1e9, -2e8, np.inf, -np.inf, np.nan])
@@ -117,7 +118,7 @@ def test_the_iteration_at_which_a_chain_leaves_the_finite_range_is_noted(value):
         if k == 4:
             state.x[1, 3, 0] = 0.0  # coming back does not undo it
             state.x[0] = value
-        return state, Info(np.zeros(AGENTS, dtype=int))
+        return state, Info(*np.zeros((2, AGENTS), dtype=int))
 
     trace = run(6, step=step)
     assert trace["diverged_at"].tolist() == [5, 3, -1]
@@ -125,7 +126,9 @@ def test_the_iteration_at_which_a_chain_leaves_the_finite_range_is_noted(value):
 
 
 def test_large_but_finite_chains_have_not_diverged():
-    trace = run(2, step=lambda s, k, rng: (State(np.full(SHAPE, 9e6)), Info(np.zeros(4, int))))
+    trace = run(
+        2, step=lambda s, k, rng: (State(np.full(SHAPE, 9e6)), Info(*np.zeros((2, 4), int)))
+    )
     assert (trace["diverged_at"] == -1).all()
 
 

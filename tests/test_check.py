@@ -53,7 +53,10 @@ def claim(metric):
         (figure("w2_curves", lines="agent", agents=["average"]), None),
         (figure("box_plots"), "'misclassified_median'; add misclassified to the metrics"),
         (figure("metric_curves", metric="w2", floor="w2_floor"), None),
-        (figure("metric_curves", metric="w2", x="bytes_sent"), "'bytes_sent'; add messages to"),
+        (
+            figure("metric_curves", metric="w2", x="unicast_bytes"),
+            "'unicast_bytes'; add messages to",
+        ),
         (table("final_values", metrics=["w2*"]), None),
         (
             table("final_values", metrics=["theorem2.*"]),

@@ -286,7 +286,7 @@ def test_an_extreme_lies_between_the_extremes_of_both_ends(how, text):
         ({"agents": [0, 3]}, [(10, 0, "w2_exact", 1.0)], "a/run has no w2_exact of agent 3"),
         ({"at": [5, 10]}, [(10, 0, "w2_exact", 1.0)], "a/run has no w2_exact at iteration 5"),
         ({}, [(10, 0, "w2_exact", NAN)], "w2_exact of a/run is not a number"),
-        ({"metric": "vectors_sent"}, [(10, 0, "vectors_sent", 9.0)], "chance enters it"),
+        ({"metric": "broadcasts"}, [(10, 0, "broadcasts", 9.0)], "chance enters it"),
         ({"metric": "misclassified_q25"}, [(10, 0, "misclassified_q25", 9.0)], "has no interval"),
         ({"metric": "w2"}, [(10, 0, "w2", 0.1)], "w2 of a/run has no interval"),
         ({"metric": "accuracy_sd"}, [(10, 0, "accuracy_sd", 0.1)], "has no interval"),

@@ -198,23 +198,18 @@ class Recorder:
                 f"record.burn_in: no iteration is recorded after {record.burn_in}; "
                 "lower it, or record more often"
             )
-        self._sent: np.ndarray | None = None
-        self._sent_total: np.ndarray | None = None
-        self._active: np.ndarray | None = None
-        self._active_total: np.ndarray | None = None
+        self._totals: dict[str, np.ndarray] = {}
+        self._counts: dict[str, np.ndarray] = {}
         self.diverged_at = np.full(chains, -1, dtype=np.int64)
         self._next = 0
 
     def observe(self, k: int, x: np.ndarray, info: Info | None) -> None:
         """Take note of iteration k: divergence and messages always, the rest when it is due."""
         if info is not None:
-            if self._sent_total is None:
-                self._sent_total = np.zeros(info.sent.shape, dtype=np.int64)
-            self._sent_total += info.sent
+            self._count("unicasts", info.unicasts)
+            self._count("broadcasts", info.broadcasts)
             if info.active is not None:
-                if self._active_total is None:
-                    self._active_total = np.zeros(info.active.shape, dtype=np.int64)
-                self._active_total += info.active
+                self._count("activations", info.active)
         flat = x.reshape(-1)
         # One pass: the squared norm is huge, infinite or NaN as soon as any entry is.
         if not np.dot(flat, flat) < FINITE_RANGE**2:
@@ -222,6 +217,12 @@ class Recorder:
         if self._next < len(self.due) and self.due[self._next] == k:
             self._record(self._next, x)
             self._next += 1
+
+    def _count(self, name: str, more: np.ndarray) -> None:
+        if name not in self._totals:
+            self._totals[name] = np.zeros(more.shape, dtype=np.int64)
+            self._counts[name] = np.zeros((len(self.due), *more.shape), dtype=np.int64)
+        self._totals[name] += more
 
     def _note_divergence(self, k: int, x: np.ndarray) -> None:
         inside = (np.abs(x) < FINITE_RANGE).all(axis=(1, 2))
@@ -244,14 +245,8 @@ class Recorder:
         if self.due[row] > self._burn_in:
             for accumulated in self._averages.values():
                 accumulated.add(chosen)
-        if self._sent_total is not None:
-            if self._sent is None:
-                self._sent = np.zeros((len(self.due), *self._sent_total.shape), dtype=np.int64)
-            self._sent[row] = self._sent_total
-        if self._active_total is not None:
-            if self._active is None:
-                self._active = np.zeros((len(self.due), *self._active_total.shape), dtype=np.int64)
-            self._active[row] = self._active_total
+        for name, total in self._totals.items():
+            self._counts[name][row] = total
 
     def trace(self) -> Trace:
         """Return what was recorded, chain first as ArviZ expects it."""
@@ -268,15 +263,12 @@ class Recorder:
             for suffix, array in zip(("mean", "sd"), accumulated.moments(), strict=True):
                 extra = [f"{name}_dim_{axis}" for axis in range(array.ndim - 2)]
                 variables[f"{name}_{suffix}"] = ("chain", "agent", *extra), array
-        if self._sent is not None:
-            sent = self._sent[..., self.agents]
-            if sent.ndim == 3:
-                variables["vectors_sent"] = ("chain", "draw", "agent"), sent.swapaxes(0, 1)
+        for name, counts in self._counts.items():
+            kept = counts[..., self.agents]
+            if kept.ndim == 3:
+                variables[name] = ("chain", "draw", "agent"), kept.swapaxes(0, 1)
             else:
-                variables["vectors_sent"] = ("draw", "agent"), sent
-        if self._active is not None:
-            active = self._active[..., self.agents]
-            variables["activations"] = ("chain", "draw", "agent"), active.swapaxes(0, 1)
+                variables[name] = ("draw", "agent"), kept
         variables["diverged_at"] = ("chain",), self.diverged_at
         return Trace(variables, self.due, self.agents)
 

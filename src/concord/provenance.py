@@ -177,7 +177,12 @@ _IMPORT = re.compile(
 def _imports(name: str) -> tuple[str, ...]:
     """Return the package modules that a module imports, at the top or inside functions."""
     modules = set()
-    for package, names, module in _IMPORT.findall(_file(name).read_text(encoding="utf-8")):
+    path = _file(name)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConcordError(f"{path}: cannot be read ({error.strerror})") from error
+    for package, names, module in _IMPORT.findall(text):
         found = [f"{package}.{word}" for word in re.findall(r"\w+", names)]
         modules |= {name for name in [package, module, *found] if name and _file(name).exists()}
     return tuple(sorted(modules))

@@ -16,7 +16,7 @@ from concord.parameters import build
 def run(training: str, scale: float, agents=("0", "network")) -> Measured:
     rows = []
     for k in range(0, 101, 10):
-        rows.append((k, "network", "bytes_sent", scale * k, np.nan, np.nan))
+        rows.append((k, "network", "unicast_bytes", scale * k, np.nan, np.nan))
         for agent in agents:
             rows.append((k, agent, "distance", 1 / (1 + k), 0.9 / (1 + k), 1.2 / (1 + k)))
             rows.append((k, agent, "spread", 0.1, np.nan, np.nan))
@@ -35,7 +35,7 @@ def lines(figure):
 
 
 def test_bytes_come_from_the_same_iterations() -> None:
-    figure = drawn([run("a", 2.0), run("b", 30.0)], lines="training", x="bytes_sent")
+    figure = drawn([run("a", 2.0), run("b", 30.0)], lines="training", x="unicast_bytes")
     found = lines(figure)
     k = np.arange(0, 101, 10)
     for label, scale in (("A", 2.0), ("B", 30.0)):
@@ -43,7 +43,7 @@ def test_bytes_come_from_the_same_iterations() -> None:
 
 
 def test_log_axis_leaves_out_zero() -> None:
-    found = lines(drawn([run("a", 2.0)], lines="training", x="bytes_sent", xscale="log"))
+    found = lines(drawn([run("a", 2.0)], lines="training", x="unicast_bytes", xscale="log"))
     assert found["A"][0].tolist() == [20.0, 1 / 11]
 
 

@@ -14,7 +14,6 @@ from concord.metrics import (
     accuracy_by_updates,
     activity,
     marginal_distance,
-    messages,
     posterior_density,
     posterior_distance,
 )
@@ -43,7 +42,7 @@ COUNTS = ("chain", "draw", "agent")
 def test_rates_per_agent() -> None:
     active = np.array([[[0, 0], [10, 4]], [[0, 0], [12, 8]]])
     sent = np.array([[[0, 0], [5, 1]], [[0, 0], [3, 4]]])
-    m = measurement({"activations": (COUNTS, active), "vectors_sent": (COUNTS, sent)}, [0, 20], 2)
+    m = measurement({"activations": (COUNTS, active), "broadcasts": (COUNTS, sent)}, [0, 20], 2)
     found = table(activity.rows(m))
     value, lo, hi = found[20, "0", "activation_rate"]
     assert value == pytest.approx(11 / 20)
@@ -55,22 +54,10 @@ def test_rates_per_agent() -> None:
 
 
 def test_samplers_that_move_everyone_are_active_at_every_step() -> None:
-    sent = np.array([[0, 0], [40, 20]])
-    found = table(activity.rows(measurement({"vectors_sent": (COUNTS[1:], sent)}, [0, 20], 2)))
+    sent = np.array([[0, 0], [20, 20]])
+    found = table(activity.rows(measurement({"broadcasts": (COUNTS[1:], sent)}, [0, 20], 2)))
     assert found[20, "0", "activation_rate"] == (1.0, None, None)
-    assert found[20, "0", "trigger_rate"] == (2.0, None, None)
-
-
-def test_messages_add_up_over_the_network() -> None:
-    sent = np.array([[[0, 0], [5, 1]], [[0, 0], [3, 4]]])
-    found = table(messages.rows(measurement({"vectors_sent": (COUNTS, sent)}, [0, 9], 2)))
-    assert found[9, "0", "vectors_sent"][0] == 4
-    assert found[9, "network", "vectors_sent"][0] == 6.5
-    value, lo, hi = found[9, "network", "bytes_sent"]
-    assert value == 6.5 * 16  # two float64 a vector
-    assert (value - lo, hi - value) == pytest.approx((12.706 * 8, 12.706 * 8), rel=1e-3)
-    one = table(messages.rows(measurement({"vectors_sent": (COUNTS[1:], sent[0])}, [0, 9], 2)))
-    assert one[9, "network", "bytes_sent"] == (96.0, None, None)
+    assert found[20, "0", "trigger_rate"] == (1.0, None, None)
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from concord.schedules import Schedule
 from diverged_runs import AGENTS, CHAINS, DIVERGED, diverged, measured, sound
 
 # What does not depend on positions: counts, and what exact draws alone show.
-APART = re.compile("vectors_sent|bytes_sent|activation.*|trigger.*|(?!consensus_).*_floor")
+APART = re.compile("(uni|broad)cast.*|activation.*|trigger.*|(?!consensus_).*_floor")
 # Order statistics of chains, of which a diverged one is the worst.
 ORDERED = re.compile(r".*_(min|q25|median|q75|whisker_lo|whisker_hi)")
 
@@ -79,7 +79,7 @@ def test_a_chain_is_lost_from_the_iteration_at_which_it_diverged():
         assert not gone[:, :DIVERGED].any() and not gone[2:].any(), name
     gone = np.isnan(marked["predictive_mean"])
     assert gone[:2].all() and not gone[2:].any()
-    assert marked["vectors_sent"].dtype.kind == "i"
+    assert marked["unicasts"].dtype.kind == "i"
 
 
 class Mixture(SimpleNamespace):

@@ -15,7 +15,7 @@ from concord.chain import Trace
 from concord.errors import ConcordError
 from concord.gaussian import Gaussian, fit, w2
 from concord.intervals import quantile
-from concord.metrics import Measurement, consensus_error, messages, misclassified
+from concord.metrics import Measurement, consensus_error, misclassified
 from concord.metrics import w2 as w2_metric
 from concord.samplers import de_sgld
 from concord.schedules import Schedule
@@ -138,20 +138,6 @@ def test_misclassified_has_the_statistics_of_a_box_plot():
     assert {row[:2] for row in found.values()} == {(5, "2")}
 
 
-def test_bytes_are_vectors_times_their_size():
-    sent = np.array([[0, 0], [10, 20]])
-    found = table(messages.rows(measurement({"vectors_sent": (("draw", "agent"), sent)})))
-    for agent, total in (("0", 10), ("2", 20)):
-        assert only(found, agent=agent, metric="vectors_sent", iteration=5)["value"].item() == total
-        size = only(found, agent=agent, metric="bytes_sent", iteration=5)["value"].item()
-        assert size == 2 * 8 * total
-    single = SimpleNamespace(dim=3, agents=4, dtype=np.float32)
-    found = table(
-        messages.rows(measurement({"vectors_sent": (("draw", "agent"), sent)}, problem=single))
-    )
-    assert only(found, agent="0", metric="bytes_sent", iteration=5)["value"].item() == 3 * 4 * 10
-
-
 def test_every_run_says_how_many_chains_diverged_and_when_the_first_did():
     at = np.array([-1, 7, 3, -1])
     m = measurement({"diverged_at": (("chain",), at)})
@@ -183,16 +169,6 @@ def test_the_table_says_what_trials_are_behind_a_number():
     )
     trials = {row["metric"]: row["trials"] for row in csv.DictReader(io.StringIO(text))}
     assert trials == {"w2": "40", "w2_floor": "1000", "law": "0", "diverged": ""}
-
-
-@pytest.mark.parametrize("by_chain", [False, True])
-def test_counts_of_messages_are_exact_where_all_chains_send_alike(by_chain):
-    """One chain of a triggered sampler says nothing of the others'."""
-    sent = np.array([[0, 0], [10, 20]])
-    given = (("chain", "draw", "agent"), sent[None]) if by_chain else (("draw", "agent"), sent)
-    rows = list(messages.rows(measurement({"vectors_sent": given})))
-    assert {row.chance for row in rows} == {by_chain}
-    assert all(row.lo is None for row in rows)
 
 
 def test_an_unknown_family_is_refused_before_anything_runs():

@@ -30,7 +30,8 @@ def test_it_sends_nothing():
     state, step = c_ula.init(
         prob, ALONE, c_ula.Params(CONSTANT), np.zeros((2, 1, 2)), np.random.default_rng(0)
     )
-    assert step(state, 0, np.random.default_rng(0))[1].sent.tolist() == [0]
+    info = step(state, 0, np.random.default_rng(0))[1]
+    assert (info.unicasts.tolist(), info.broadcasts.tolist()) == ([0], [0])
 
 
 def test_a_network_is_refused():

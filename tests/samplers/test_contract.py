@@ -188,8 +188,10 @@ def test_steps_depend_on_their_arguments_alone(module):
             for k in range(4):
                 state, info = step(state, k, rng)
             assert isinstance(info, Info)
-            assert info.sent.shape in ((prob.agents,), (4, prob.agents))
-            assert (info.sent >= 0).all()
+            assert info.unicasts.shape == info.broadcasts.shape
+            assert info.unicasts.shape in ((prob.agents,), (4, prob.agents))
+            assert (info.broadcasts >= 0).all() and (info.unicasts >= info.broadcasts).all()
+            assert (info.unicasts <= info.broadcasts * graph.degrees).all()
             results.append(state.x.copy())
         assert np.isfinite(results[0]).all() and results[0].shape == x0.shape
         assert not np.array_equal(results[0], x0)

@@ -196,10 +196,10 @@ def test_zero_threshold_is_gossip_without_triggering() -> None:
     options = params(communication="triggered", threshold=0.0, decay=0.5)
     triggered = run(problem, graph, options, x0, 400)
     assert np.array_equal(plain["x"], triggered["x"])
-    assert np.array_equal(plain["vectors_sent"], triggered["vectors_sent"])
+    assert np.array_equal(plain["broadcasts"], triggered["broadcasts"])
     # Two vectors per tick, one per activation.
-    assert (plain["vectors_sent"].sum(axis=-1) == 2 * plain.draw).all()
-    assert np.array_equal(plain["vectors_sent"], plain["activations"])
+    assert (plain["broadcasts"].sum(axis=-1) == 2 * plain.draw).all()
+    assert np.array_equal(plain["broadcasts"], plain["activations"])
 
 
 def test_huge_threshold_means_one_message() -> None:
@@ -208,7 +208,7 @@ def test_huge_threshold_means_one_message() -> None:
     x0 = np.random.default_rng(7).standard_normal((4, 6, 2))
     trace = run(Quadratic(6), graph, options, x0, 300)
     assert (trace["activations"][:, -1] > 1).all()
-    assert (trace["vectors_sent"][:, -1] == 1).all()
+    assert (trace["broadcasts"][:, -1] == 1).all()
 
 
 def test_isolated_agents_send_nothing_and_ignore_others() -> None:
@@ -216,7 +216,7 @@ def test_isolated_agents_send_nothing_and_ignore_others() -> None:
     x0 = np.random.default_rng(8).standard_normal((2, 6, 2))
     options = params(communication="never")
     trace = run(problem, GRAPHS["ring"], options, x0, 200)
-    assert not trace["vectors_sent"].any()
+    assert not trace["broadcasts"].any()
     far = x0.copy()
     far[:, 3] += 5
     other = run(problem, GRAPHS["ring"], options, far, 200)
@@ -254,7 +254,7 @@ def test_triggering_by_plain_loops() -> None:
         w = new
         # Same arithmetic in another order: rounding only.
         assert np.allclose(trace["x"][0, k + 1], w, rtol=1e-9, atol=1e-9)
-    assert trace["vectors_sent"][0, -1].tolist() == sent
+    assert trace["broadcasts"][0, -1].tolist() == sent
     assert trace["activations"][0, -1].tolist() == tau
     assert 0 < sum(sent) < sum(tau)
 
@@ -265,9 +265,9 @@ def test_counts_are_cumulative_and_messages_never_exceed_activations() -> None:
     x0 = np.random.default_rng(11).standard_normal((5, 4, 2))
     trace = run(Quadratic(4), graph, options, x0, 250, every=10)
     assert (trace["activations"].sum(axis=-1) == 2 * trace.draw).all()
-    for name in ("activations", "vectors_sent"):
+    for name in ("activations", "broadcasts"):
         assert (np.diff(trace[name], axis=1) >= 0).all()
-    assert (trace["vectors_sent"] <= trace["activations"]).all()
+    assert (trace["broadcasts"] <= trace["activations"]).all()
 
 
 def test_previous_state_survives_the_step() -> None:

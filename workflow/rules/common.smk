@@ -105,6 +105,8 @@ def hold():
                     left.unlink()
             except BlockingIOError:
                 refuse("another Snakemake is at work in this folder; wait until it is done")
+            except PermissionError as error:
+                refuse(f"{error.filename}: {error.strerror}; work in a copy of the project")
             except OSError:  # this file system knows no such thing
                 stack.enter_context(lock(self))
             yield
@@ -120,9 +122,9 @@ def told(function, *arguments):
         refuse(error)
 
 
-told(check_folder, Path(CONFIG["results"]))
+told(check_folder, Path(RESULTS))
 if workflow.is_main_process:
-    told(check_writable, Path(".snakemake"), Path(".snakemake/running"))
+    told(check_writable, Path(".snakemake"), *Path(".snakemake").glob("*"))
     hold()
 
 
@@ -205,7 +207,7 @@ def run_digest(wildcards):
 @cache
 def modules(*names):
     """The package's files a command depends on: inputs, since Snakemake does not see imports."""
-    return [str(Path(file).relative_to(workflow.basedir)) for file in module_files(*names)]
+    return [str(Path(file).relative_to(workflow.basedir)) for file in told(module_files, *names)]
 
 
 def modules_of(stage):
@@ -282,7 +284,11 @@ def data_files(wildcards):
     """The downloaded files that a run's problem reads: what it needs, and what else is at hand."""
     run = run_of(wildcards).mapping
     names = [*data_sets(run), *filter(fetched_or_mirrored, optional_data_sets(run))]
-    return [file for name in names for file in DATA_FILES[name]]
+    files = [file for name in names for file in DATA_FILES[name]]
+    for file in map(Path, files):  # Snakemake would wait for ever for what a pipe holds
+        if file.exists() and not file.is_file():
+            refuse(f"{file}: it is not a file; remove it")
+    return files
 
 
 def fetched_or_mirrored(dataset):

@@ -1,8 +1,9 @@
 """Curves of any metric over iterations, updates or bytes sent.
 
 Drawn from rows of ``metric``, with its interval (from lo to hi) or one standard deviation over
-chains (another metric) as a band. Over bytes, x is ``bytes_sent`` of the whole network at the same
-iteration, so that samplers are compared at equal communication.
+chains (another metric) as a band. Over bytes, x is what the whole network has sent at the same
+iteration, so that samplers are compared at equal communication: ``unicast_bytes``, if every
+neighbor is sent its own copy, or ``broadcast_bytes``, if all hear the same one.
 
 What a researcher writes in a paper's YAML (Bhar et al., Figs 2 and 3)::
 
@@ -22,7 +23,7 @@ and for a comparison at equal communication::
     metric: w1_marginal_window
     lines: training
     agents: [network]
-    x: bytes_sent
+    x: broadcast_bytes
     floor: w1_marginal_floor
 """
 
@@ -66,7 +67,7 @@ class Params:
     x: str = param(
         "the metric's iteration (or what it counts instead), or bytes sent by the whole network",
         default="iteration",
-        choices=("iteration", "bytes_sent"),
+        choices=("iteration", "unicast_bytes", "broadcast_bytes"),
     )
     band: str = param(
         "interval (lo to hi), none, or the metric that holds the standard deviation over chains",
@@ -97,7 +98,7 @@ class _Line:
 
 def reads(params: Params) -> list[str]:
     """Return the metrics that some of the runs must have."""
-    sent = "bytes_sent" if params.x == "bytes_sent" else None
+    sent = None if params.x == "iteration" else params.x
     band = None if params.band in ("interval", "none") else params.band
     return [name for name in (params.metric, params.floor, band, sent) if name]
 
@@ -131,14 +132,14 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         panel.margins(x=0.02)
         if params.xlim is not None:
             panel.set_xlim(*_common.limits(params.xlim, f"figure {KIND}: xlim"))
-        if params.x == "bytes_sent":
+        if params.x != "iteration":
             panel.xaxis.set_major_formatter(EngFormatter(unit="B", sep=" "))
     for panel in axes:  # after all have drawn into the axis they share
         if params.ylim is not None:
             panel.set_ylim(*_common.limits(params.ylim, f"figure {KIND}: ylim"))
         if params.yscale == "log":
             style.plain_log_axis(panel)
-    default = {"iteration": "iteration $k$", "bytes_sent": "sent by the whole network"}[params.x]
+    default = "iteration $k$" if params.x == "iteration" else "sent by the whole network"
     ylabel = params.ylabel or params.metric.replace("_", " ")
     _common.label(cells, axes, "all", params.xlabel or default, ylabel)
     style.legend_of(figure, _handles(params, [line for own in lines for line in own]))
@@ -197,7 +198,7 @@ def _draw_line(axes: Axes, line: _Line, params: Params, order: int, lines: int) 
 def _abscissa(run: Measured, series: Series, params: Params) -> np.ndarray:
     if params.x == "iteration":
         return series.iteration
-    sent = data.series(run, "bytes_sent", "network", KIND, "messages")
+    sent = data.series(run, params.x, "network", KIND, "messages")
     return np.interp(series.iteration, sent.iteration, sent.value)
 
 

@@ -16,12 +16,13 @@ def rows(m: Measurement) -> Iterator[Row]:
     """Yield per agent the mean over chains, with an interval.
 
     activations: ticks at which the agent moved, and activation_rate, the part of all ticks.
-    triggers: vectors the agent sent, and trigger_rate, the number per activation. Where a sampler
-    moves all agents at every step, activations are the steps.
+    triggers: how often it sent to its neighbors, all at once, and trigger_rate, the number per
+    activation. Where a sampler moves all agents at every step, activations are the steps.
     """
     steps = int(m.trace.draw[-1])
-    sent = m.trace["vectors_sent"]
-    sent = (sent if sent.ndim == 3 else sent[None])[:, -1].astype(float)
+    sent = m.trace["broadcasts"]
+    chance = sent.ndim == 3
+    sent = (sent if chance else sent[None])[:, -1].astype(float)
     active = np.full_like(sent, steps)
     if "activations" in m.trace:
         active = m.trace["activations"][:, -1].astype(float)
@@ -35,5 +36,5 @@ def rows(m: Measurement) -> Iterator[Row]:
         mean, lo, hi = mean_interval(each)
         varies = len(each) > 1 and bool(each.std(axis=0).any())
         for column, agent in enumerate(m.agents):
-            ends = (lo[column], hi[column]) if varies else (None, None)
-            yield Row(steps, agent, name, mean[column], *ends)
+            low, high = (lo[column], hi[column]) if varies else (None, None)
+            yield Row(steps, agent, name, mean[column], low, high, chance)

@@ -1,4 +1,4 @@
-"""Vectors and bytes that agents have put on the network."""
+"""Vectors and bytes that agents have sent, by links between pairs and to all neighbors at once."""
 
 from __future__ import annotations
 
@@ -9,25 +9,28 @@ import numpy as np
 from concord.intervals import mean_interval
 from concord.metrics import Measurement, Row
 
-METRICS = ("vectors_sent", "bytes_sent")
+METRICS = ("unicasts", "unicast_bytes", "broadcasts", "broadcast_bytes")
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield what each agent has sent so far, and the whole network.
+    """Yield what each agent has sent so far, and the whole network, in both ways of counting.
 
-    Where chains differ: mean over chains with an interval.
+    unicasts and unicast_bytes: a vector for every neighbor that needs it; broadcasts and
+    broadcast_bytes: one for all neighbors that hear it. Samplers are to be compared in one of them,
+    which the network decides. Where chains differ: mean over chains with an interval.
     """
-    sent = m.trace["vectors_sent"]
-    by_chain = sent.ndim == 3  # else all chains send alike, whatever chance does
-    sent = (sent if sent.ndim == 3 else sent[None]).astype(float)
     width = m.problem.dim * np.dtype(getattr(m.problem, "dtype", np.float64)).itemsize
-    columns = [(agent, sent[:, :, column]) for column, agent in enumerate(m.agents)]
-    if len(m.agents) == m.problem.agents:
-        columns.append(("network", sent.sum(axis=2)))
-    for agent, values in columns:
-        mean, lo, hi = mean_interval(values)
-        for row, k in enumerate(m.trace.draw):
-            ends = (lo[row], hi[row]) if len(values) > 1 else (None, None)
-            for name, factor in (("vectors_sent", 1), ("bytes_sent", width)):
-                low, high = (None if end is None else factor * end for end in ends)
-                yield Row(k, agent, name, factor * mean[row], low, high, chance=by_chain)
+    for kind in ("unicast", "broadcast"):
+        sent = m.trace[f"{kind}s"]
+        chance = sent.ndim == 3
+        sent = (sent if chance else sent[None]).astype(float)
+        columns = [(agent, sent[:, :, column]) for column, agent in enumerate(m.agents)]
+        if len(m.agents) == m.problem.agents:
+            columns.append(("network", sent.sum(axis=2)))
+        for agent, values in columns:
+            mean, lo, hi = mean_interval(values)
+            for row, k in enumerate(m.trace.draw):
+                ends = (lo[row], hi[row]) if len(values) > 1 else (None, None)
+                for name, factor in ((f"{kind}s", 1), (f"{kind}_bytes", width)):
+                    low, high = (None if end is None else factor * end for end in ends)
+                    yield Row(k, agent, name, factor * mean[row], low, high, chance)

@@ -19,16 +19,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from concord.topology import Topology
+
 
 class Info(NamedTuple):
     """Diagnostics of one step.
 
-    sent: vectors of length dim that each agent put on the network, (agents,) or (chains, agents).
+    unicasts, broadcasts: vectors of length dim that each agent sends, (agents,) or (chains,
+    agents), counted once for every neighbor that needs one (the price where links join pairs), or
+    once for all neighbors that hear the same one (the price on the air). Both are what the
+    equations need; an option that is some code's slip sends no more for it.
     active: one for agents that moved, zero for others, (chains, agents); None: all moved.
     """
 
-    sent: np.ndarray
+    unicasts: np.ndarray
+    broadcasts: np.ndarray
     active: np.ndarray | None = None
+
+
+def to_all_neighbors(topology: Topology) -> Info:
+    """Return the diagnostics of a step in which every agent sends one vector to each neighbor."""
+    return Info(topology.degrees, np.minimum(topology.degrees, 1))
 
 
 Step = Callable[[Any, int, np.random.Generator], tuple[Any, Info]]

@@ -30,7 +30,7 @@ from concord.errors import ConcordError
 from concord.exact import Affine, Start, Update, block_diagonal, compose, in_place, linear
 from concord.parameters import param
 from concord.problems import Problem
-from concord.samplers import Info, Step, de_sgld
+from concord.samplers import Info, Step, de_sgld, to_all_neighbors
 from concord.topology import AgentMatrix, Topology
 
 
@@ -100,7 +100,7 @@ def init(
     move = mixing.sweep(_pull(topology, params), chains, dim, params.update_order)
     disagree = topology.laplacian().operator(chains, dim)
     minimize = problem.prox(chains, 2 * params.penalty * topology.degrees)
-    info = Info(sent=topology.degrees)
+    info = to_all_neighbors(topology)
     spread = np.sqrt(2) * topology.degrees[:, None]
     residual, noise, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
 

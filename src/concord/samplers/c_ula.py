@@ -21,7 +21,7 @@ from concord.exact import Affine, Update
 from concord.gradients import BATCH_ORDERS, estimator
 from concord.parameters import param
 from concord.problems import Problem
-from concord.samplers import Info, Step
+from concord.samplers import Info, Step, to_all_neighbors
 from concord.schedules import Schedule
 from concord.topology import Topology
 
@@ -60,7 +60,7 @@ def init(
 ) -> tuple[State, Step]:
     """Return the state at x0 and the step."""
     gradient = estimator(problem, params.batch_size, x0.shape[0], params.batch_order)
-    info = Info(sent=topology.degrees)
+    info = to_all_neighbors(topology)
     grad, noise = np.empty_like(x0), np.empty_like(x0)
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:

@@ -25,7 +25,7 @@ from concord.exact import Affine, Update, block_diagonal, in_place
 from concord.gradients import BATCH_ORDERS, estimator
 from concord.parameters import param
 from concord.problems import Problem
-from concord.samplers import Info, Step, de_sgld
+from concord.samplers import Info, Step, de_sgld, to_all_neighbors
 from concord.schedules import Schedule
 from concord.topology import Topology
 
@@ -107,7 +107,7 @@ def init(
         diffuse = mixing.diffuser_in_turn(topology, chains, dim)
     else:
         diffuse = mixing.diffuser(topology.laplacian(), chains, dim, params.update_order)
-    info = Info(sent=topology.degrees)
+    info = to_all_neighbors(topology)
     scale, variance = _factors(params, agents)
     grad, residual, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
     late_prior = params.prior_gradient_at == "mixed"

@@ -23,7 +23,7 @@ from concord.exact import Affine, Start, Update, block_diagonal, compose, in_pla
 from concord.gradients import estimator
 from concord.parameters import param
 from concord.problems import Problem
-from concord.samplers import Info, Step
+from concord.samplers import Info, Step, to_all_neighbors
 from concord.samplers.de_sgld import check as check
 from concord.schedules import Schedule
 from concord.topology import Topology
@@ -64,7 +64,7 @@ def init(
     chains, _, dim = x0.shape
     gradient = estimator(problem, params.batch_size, chains)
     mix = mixing.mixer(topology.metropolis(), chains, dim, params.update_order)
-    info = Info(sent=topology.degrees)
+    info = to_all_neighbors(topology)
     grad, noise, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:

@@ -22,7 +22,7 @@ from concord.exact import Affine, Update, block_diagonal, in_place
 from concord.gradients import estimator
 from concord.parameters import param
 from concord.problems import Problem
-from concord.samplers import Info, Step
+from concord.samplers import Info, Step, to_all_neighbors
 from concord.schedules import Schedule
 from concord.topology import Topology
 
@@ -66,7 +66,7 @@ def init(
     chains, _, dim = x0.shape
     gradient = estimator(problem, params.batch_size, chains)
     mix = mixing.mixer(topology.metropolis(), chains, dim, params.update_order)
-    info = Info(sent=topology.degrees)
+    info = to_all_neighbors(topology)
     grad, residual, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:

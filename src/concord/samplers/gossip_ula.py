@@ -23,7 +23,7 @@ the samples themselves, eq. (6); ``triggered``: the samples last communicated, e
 Source: bhar2023, section 3, with f_a its E_a. Before its first activation an agent has communicated
 nothing, so its first activation always triggers. Arrays have shape (chains, agents, dim); every
 chain has its own pairs. An agent sends one vector when it communicates: to its partner, or with
-triggering to all its neighbors at once, who all need it later (the paper says "broadcast").
+triggering to all its neighbors, who all need it later (the paper says "broadcast", and counts one).
 """
 
 from __future__ import annotations
@@ -156,9 +156,10 @@ def init(
     squared, level, counts = (np.empty(2 * chains) for _ in range(3))
     triggered = np.empty(2 * chains, dtype=bool)
     sent = np.zeros((chains, agents), dtype=np.int64)
+    copies = np.zeros_like(sent) if triggering else sent
     active = np.zeros((chains, agents), dtype=np.int64)
     sent_flat, active_flat = sent.reshape(-1), active.reshape(-1)
-    info = Info(sent=sent, active=active)
+    info = Info(unicasts=copies, broadcasts=sent, active=active)
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
         nonlocal spare, tick
@@ -188,6 +189,7 @@ def init(
             state.activations.reshape(-1)[place] = counts
             sent.fill(0)
             sent_flat[place] = triggered
+            np.multiply(sent, topology.degrees, out=copies)
             fused = hats
         else:
             fused = moved

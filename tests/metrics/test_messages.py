@@ -1,0 +1,133 @@
+"""What agents send, in both ways of counting, and how often they are active."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from concord import topology
+from concord.chain import Record, Recorder, Trace, simulate
+from concord.metrics import Measurement, activity, messages
+from concord.samplers import admm, c_ula, d_ula, de_sghmc, de_sgld, gossip_ula, sgd
+from concord.schedules import Schedule
+from variants import problem
+
+STEP = Schedule(0.001)
+NAMES = ("unicasts", "broadcasts")
+
+
+def measurement(trace, dim=2, **problem_has) -> Measurement:
+    prob = SimpleNamespace(dim=dim, agents=len(trace.agent), **problem_has)
+    return Measurement(trace, prob, None, None, None, None, int(trace.draw[-1]), np.random)
+
+
+def counted(unicasts, broadcasts, **more) -> Trace:
+    axes = ("chain", "draw", "agent")[-np.ndim(unicasts) :]
+    given = {"unicasts": unicasts, "broadcasts": broadcasts, **more}
+    variables = {name: (axes, np.array(values)) for name, values in given.items()}
+    return Trace(variables, np.array([0, 9]), np.arange(np.shape(unicasts)[-1]))
+
+
+def table(family, m):
+    return {(row.metric, row.iteration, row.agent): row for row in family.rows(m)}
+
+
+def sampled(module, params, graph, chains=3, iterations=9) -> Trace:
+    prob = problem(graph.agents, 2)
+    rng = np.random.default_rng(0)
+    x0 = rng.standard_normal((chains, graph.agents, 2))
+    state, step = module.init(prob, graph, params, x0, rng)
+    recorder = Recorder(Record(every=iterations), prob, x0.shape, iterations)
+    return simulate(state, step, iterations, recorder, rng)
+
+
+@pytest.mark.parametrize(
+    ("module", "params"),
+    [
+        (de_sgld, de_sgld.Params(step_size=STEP)),
+        (de_sgld, de_sgld.Params(step_size=STEP, update_order="in_place")),
+        (de_sghmc, de_sghmc.Params(step_size=STEP, friction=1.0)),
+        (d_ula, d_ula.Params(step_size=STEP, fusion=Schedule(0.1))),
+        (d_ula, d_ula.Params(step_size=STEP, fusion=Schedule(0.1), neighbors="in_turn")),
+        (admm, admm.Params(penalty=1.0)),
+    ],
+)
+def test_an_agent_sends_one_vector_per_step_to_all_its_neighbors(module, params):
+    """A star: the center has three neighbors, the others one."""
+    star = topology.build("star", 4)
+    found = table(messages, measurement(sampled(module, params, star)))
+    assert [found["unicasts", 9, str(agent)].value for agent in range(4)] == [27, 9, 9, 9]
+    assert [found["broadcasts", 9, str(agent)].value for agent in range(4)] == [9] * 4
+    assert found["unicasts", 9, "network"].value == 54
+    assert found["broadcast_bytes", 9, "network"].value == 36 * 2 * 8
+    assert not any(row.chance for row in found.values())
+
+
+@pytest.mark.parametrize(
+    ("module", "graph"),
+    [
+        (c_ula, topology.build("no_edges", 1)),
+        (sgd, topology.build("no_edges", 1)),
+        (de_sgld, topology.build("no_edges", 3)),
+    ],
+)
+def test_who_has_no_neighbors_sends_nothing(module, graph):
+    trace = sampled(module, module.Params(step_size=STEP), graph)
+    assert not trace["unicasts"].any() and not trace["broadcasts"].any()
+
+
+def test_gossip_sends_to_the_partner_alone():
+    trace = sampled(
+        gossip_ula,
+        gossip_ula.Params(step_size=STEP, fusion=Schedule(0.5)),
+        topology.build("star", 4),
+    )
+    for name in NAMES:
+        np.testing.assert_array_equal(trace[name], trace["activations"])
+
+
+def test_a_trigger_is_heard_by_all_neighbors():
+    star = topology.build("star", 4)
+    params = gossip_ula.Params(
+        step_size=STEP, fusion=Schedule(0.5), communication="triggered", threshold=0.01, decay=0.1
+    )
+    trace = sampled(gossip_ula, params, star, iterations=60)
+    assert 0 < trace["broadcasts"].sum() < trace["activations"].sum()
+    np.testing.assert_array_equal(trace["unicasts"], trace["broadcasts"] * star.degrees)
+    found = table(activity, measurement(trace))
+    triggers = trace["broadcasts"][:, -1].mean(axis=0)
+    assert [found["triggers", 60, str(agent)].value for agent in range(4)] == pytest.approx(
+        triggers.tolist()
+    )
+    assert all(row.chance for row in found.values())
+
+
+def test_chains_that_differ_have_an_interval():
+    sent = [[[0, 0], [5, 1]], [[0, 0], [3, 4]]]
+    found = table(messages, measurement(counted(2 * np.array(sent), sent)))
+    assert found["broadcasts", 9, "0"].value == 4 and found["unicasts", 9, "0"].value == 8
+    row = found["broadcast_bytes", 9, "network"]
+    assert row.value == 6.5 * 16  # two float64 a vector
+    # Two chains, 6 and 7: standard error one half, one degree of freedom.
+    assert (row.value - row.lo, row.hi - row.value) == pytest.approx((101.65, 101.65), rel=1e-3)
+    assert row.chance
+    exact = table(messages, measurement(counted([[0, 0], [10, 2]], sent[0])))
+    row = exact["broadcast_bytes", 9, "network"]
+    assert (row.value, row.lo, row.hi, row.chance) == (96.0, None, None, False)
+    assert exact["unicast_bytes", 9, "network"].value == 192
+
+
+def test_bytes_are_vectors_times_their_size():
+    trace = counted([[0, 0], [20, 40]], [[0, 0], [10, 20]])
+    found = table(messages, measurement(trace, dim=3, dtype=np.float32))
+    assert found["broadcast_bytes", 9, "0"].value == 3 * 4 * 10
+    assert found["unicast_bytes", 9, "1"].value == 3 * 4 * 40
+
+
+def test_only_a_network_recorded_whole_has_a_sum():
+    trace = counted([[0], [3]], [[0], [1]])
+    m = measurement(trace)
+    m.problem.agents = 4
+    assert {agent for _, _, agent in table(messages, m)} == {"0"}
