@@ -360,7 +360,7 @@ def test_assumptions_are_all_used():
 def test_runs_that_name_the_same_problem_share_its_data():
     """Data depend on a problem's name: two problems of one name must be one problem."""
     _, papers = load_papers(ROOT / "config")
-    own = {"prior_share", "prior_at", "prior_gradient_at", "prior_sign"}  # not of the data
+    own = {"prior_share", "prior_gradient_at", "prior_sign"}  # not of the data
     for paper in papers.values():
         seen: dict[str, dict] = {}
         for run in paper.runs.values():

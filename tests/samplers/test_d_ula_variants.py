@@ -65,13 +65,13 @@ def test_without_edges_each_agent_is_c_ula_with_the_scaled_step():
 
 @pytest.mark.parametrize("kind", ["ring", "star", "path"])
 @pytest.mark.parametrize("neighbors", ["together", "in_turn"])
-@pytest.mark.parametrize("prior_at", ["iterate", "mixed"])
+@pytest.mark.parametrize("taken", ["with_likelihood", "after_mixing"])
 @pytest.mark.parametrize("scale", ["agents", "one"])
-def test_options_against_a_loop_over_chains_agents_and_neighbors(kind, neighbors, prior_at, scale):
+def test_options_against_a_loop_over_chains_agents_and_neighbors(kind, neighbors, taken, scale):
     agents, steps = 5, 3
     p, graph, x0 = problem(agents), topology.build(kind, agents), start(agents)
     options = params(
-        neighbors=neighbors, prior_gradient_at=prior_at, gradient_scale=scale, noise_variance="one"
+        neighbors=neighbors, prior_gradient=taken, gradient_scale=scale, noise_variance="one"
     )
     noise = np.random.default_rng(0)
     expected = x0.copy()
@@ -85,7 +85,7 @@ def test_options_against_a_loop_over_chains_agents_and_neighbors(kind, neighbors
                     at = w if neighbors == "in_turn" else old[chain, i]
                     w = w - beta * (at - old[chain, j])
                 likelihood = p.gram[i] - p.prior_precision * np.eye(DIM)
-                prior = p.prior_precision * (w if prior_at == "mixed" else old[chain, i])
+                prior = p.prior_precision * (w if taken == "after_mixing" else old[chain, i])
                 grad = likelihood @ old[chain, i] - p.shift[i] + prior
                 gain = alpha * (agents if scale == "agents" else 1)
                 expected[chain, i] = w - gain * grad + np.sqrt(2 * alpha) * v[chain, i]
@@ -155,7 +155,7 @@ def test_no_law_is_stated_for_a_prior_after_mixing():
     agents, ring = 4, topology.build("ring", 4)
     p, x0 = problem(agents), start(agents)
     assert d_ula.affine(p, ring, params()) is not None
-    late = params(prior_gradient_at="mixed")
+    late = params(prior_gradient="after_mixing")
     assert d_ula.affine(p, ring, late) is None
     iterate, mixed = (advance(d_ula, p, ring, options, x0, 1) for options in (params(), late))
     assert np.abs(iterate - mixed).max() > 0.01
@@ -166,5 +166,5 @@ def test_refusals():
     with pytest.raises(ConcordError, match="use simultaneous"):
         d_ula.check(None, ring, params(neighbors="in_turn", update_order="in_place"))
     with pytest.raises(ConcordError, match="does not give its prior's gradient apart"):
-        d_ula.check(problem(4, LinearRegression), ring, params(prior_gradient_at="mixed"))
-    d_ula.check(problem(4), ring, params(prior_gradient_at="mixed"))
+        d_ula.check(problem(4, LinearRegression), ring, params(prior_gradient="after_mixing"))
+    d_ula.check(problem(4), ring, params(prior_gradient="after_mixing"))

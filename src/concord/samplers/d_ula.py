@@ -52,10 +52,10 @@ class Params:
         default="with_replacement",
         choices=BATCH_ORDERS,
     )
-    prior_gradient_at: str = param(
-        "where the prior's gradient is taken: with the likelihood's, or after mixing",
-        default="iterate",
-        choices=("iterate", "mixed"),
+    prior_gradient: str = param(
+        "the prior's gradient is taken with the likelihood's, or after mixing, where that has led",
+        default="with_likelihood",
+        choices=("with_likelihood", "after_mixing"),
     )
     neighbors: str = param(
         "an agent averages with its neighbors together, or in turn, each time from where it is",
@@ -83,17 +83,17 @@ def _factors(params: Params, agents: int) -> tuple[int, int]:
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse a network in parts, and options that do not go together."""
     de_sgld.check(problem, topology, params)
-    sequential = params.neighbors == "in_turn" or params.prior_gradient_at == "mixed"
+    sequential = params.neighbors == "in_turn" or params.prior_gradient == "after_mixing"
     if sequential and params.update_order != "simultaneous":
         raise ConcordError(
             f"update_order {params.update_order!r} goes with neighbors together and the prior's "
-            "gradient at the iterate; use simultaneous"
+            "gradient with the likelihood's; use simultaneous"
         )
-    late_prior = params.prior_gradient_at == "mixed"
+    late_prior = params.prior_gradient == "after_mixing"
     if late_prior and problem is not None and not hasattr(problem, "prior_gradient"):
         raise ConcordError(
             f"{type(problem).__name__} does not give its prior's gradient apart; "
-            "take prior_gradient_at: iterate"
+            "take prior_gradient: with_likelihood"
         )
 
 
@@ -110,7 +110,7 @@ def init(
     info = to_all_neighbors(topology)
     scale, variance = _factors(params, agents)
     grad, residual, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
-    late_prior = params.prior_gradient_at == "mixed"
+    late_prior = params.prior_gradient == "after_mixing"
     mixed = np.empty_like(x0) if late_prior else grad
     prior_gradient: Any = getattr(problem, "prior_gradient", None)
 
@@ -145,7 +145,7 @@ def affine(problem: Any, topology: Topology, params: Params) -> Update | None:
     prior's gradient after mixing, which ``gram`` does not hold apart.
     """
     epochs = params.batch_size is not None and params.batch_order == "epochs"
-    if epochs or params.prior_gradient_at == "mixed":
+    if epochs or params.prior_gradient == "after_mixing":
         return None
     agents, dim = problem.agents, problem.dim
     laplacian = topology.laplacian().dense()
