@@ -321,7 +321,9 @@ def stationary(
             new_cov = matrix @ cov0 @ matrix.T + noise
             if not (np.isfinite(new_mean).all() and np.isfinite(new_cov).all()):
                 return None
-            settled = _close(new_mean, mean) and _close(new_cov, cov)
+            # A mean of zero is one of rounding's size, which is never close to itself.
+            spread = np.sqrt(new_cov.diagonal().max(initial=0.0))
+            settled = _close(new_mean, mean, 1e-3 * spread) and _close(new_cov, cov)
             mean, cov = new_mean, new_cov
             if settled:
                 return mean, (cov + cov.T) / 2
@@ -501,6 +503,6 @@ def _same(projected: np.ndarray, whole: np.ndarray) -> bool:
     return bool(np.abs(projected - whole).max() <= 1e-10 * max(np.abs(whole).max(), 1e-300))
 
 
-def _close(new: np.ndarray, old: np.ndarray) -> bool:
+def _close(new: np.ndarray, old: np.ndarray, least: float = 0.0) -> bool:
     # Doubling squares the error, so a change of 1e-12 is the last that can be seen.
-    return bool(np.abs(new - old).max() <= 1e-12 * np.abs(new).max())
+    return bool(np.abs(new - old).max() <= 1e-12 * max(np.abs(new).max(), least))
