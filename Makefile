@@ -54,7 +54,7 @@ types: $(READY) ## static types of src/
 	$(BIN)/mypy
 
 clean: ## delete results/ (but its README), Snakemake's records and all caches; keep .venv and downloads
-	find results -mindepth 1 -maxdepth 1 ! -name README.md -exec rm -rf {} +
+	find results/. -mindepth 1 -maxdepth 1 ! -name README.md -exec rm -rf {} +
 	rm -rf .snakemake .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src tests workflow -type d -name __pycache__ -prune -exec rm -rf {} +
 

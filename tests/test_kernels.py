@@ -67,20 +67,20 @@ def python(code: str, text: str = "", **settings: str) -> str:
 @pytest.fixture(scope="module")
 def commands() -> list[list[str]]:
     """The commands that make and judge the sample, with FOLDER for where."""
-    found, scale = [], ("--scale", "smoke")
-    for paper in dict.fromkeys(paper for paper, _, _ in SAMPLE):
-        file = f"config/papers/{paper}.yaml"
-        listed = python(MAKE, json.dumps([["check", file, *scale]])).split()
-        runs = [tuple(folder.split("/")) for folder in listed]
-        for _, experiment, count in (entry for entry in SAMPLE if entry[0] == paper):
-            for run in [run for run in runs if run[1] == experiment][:count]:
-                place = "/".join(("FOLDER", *run))
-                made = [f"{place}/{name}" for name in ("run.yaml", "trace.nc", "metrics.csv")]
-                found += [
-                    ["resolve", file, *run[1:], *scale, "-o", made[0]],
-                    ["sample", made[0], "-o", made[1]],
-                    ["measure", *made[:2], "-o", made[2]],
-                ]
+    scale = ("--scale", "smoke")
+    files = {paper: f"config/papers/{paper}.yaml" for paper, _, _ in SAMPLE}
+    listed = python(MAKE, json.dumps([["check", file, *scale] for file in files.values()]))
+    runs, found = [folder.split("/") for folder in listed.split()], []
+    for *place, count in SAMPLE:
+        for paper, experiment, run in [run for run in runs if run[:2] == place][:count]:
+            folder = f"FOLDER/{paper}/{experiment}/{run}"
+            made = [f"{folder}/{name}" for name in ("run.yaml", "trace.nc", "metrics.csv")]
+            found += [
+                ["resolve", files[paper], experiment, run, *scale, "-o", made[0]],
+                ["sample", made[0], "-o", made[1]],
+                ["measure", *made[:2], "-o", made[2]],
+            ]
+    for paper, file in files.items():
         claims = ("--results", "FOLDER", "-o", f"FOLDER/{paper}/claims.csv")
         found.append(["judge", file, *scale, *claims])
     return found

@@ -24,11 +24,6 @@ def first(seed, *names):
     return generator(seed, *names).integers(0, 2**63, 4).tolist()
 
 
-@given(st.integers(0, 2**32), labels)
-def test_the_same_labels_name_the_same_stream(seed, names):
-    assert first(seed, *names) == first(seed, *names)
-
-
 @given(labels, labels)
 def test_other_labels_name_another_stream(one, other):
     same = [str(label) for label in one] == [str(label) for label in other]

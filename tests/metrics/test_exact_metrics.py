@@ -79,13 +79,20 @@ def test_the_limit_is_found_at_any_penalty():
         assert found["spectral_radius", "network"] < 1
 
 
-def test_widths_lie_between_the_narrowest_and_the_widest_direction():
-    found = measure(["stationary"], sampler={"kind": "de_sgld", "step_size": 0.02})
-    for agent in ("0", "average"):
-        low, middle, high = (
-            found[f"stationary_{name}", agent] for name in ("narrowest", "trace", "widest")
-        )
-        assert 0 < low <= middle <= high
+def test_widths_of_one_agent_are_the_closed_form():
+    """x' = x - eta (H x - b) + sqrt(2 eta) w has covariance H^-1 (I - eta H / 2)^-1."""
+    eta, one = 0.4, {"agents": 1, "topology": {"kind": "no_edges"}}
+    found = measure(
+        ["stationary", "stable_step"], sampler={"kind": "de_sgld", "step_size": eta}, **one
+    )
+    low, trace, high = (
+        found[f"stationary_{name}", "0"] for name in ("narrowest", "trace", "widest")
+    )
+    assert high == pytest.approx(1 / (1 - eta / found["stable.step_size", "network"]), rel=1e-4)
+    variances = [eta / 2 / (1 - 1 / ratio) for ratio in (low, high)]  # of the posterior
+    expected = (low * variances[0] + high * variances[1]) / sum(variances)
+    assert trace == pytest.approx(expected, rel=1e-9)
+    assert 1 < low < 0.9 * high
 
 
 def test_an_optimizer_has_no_width():

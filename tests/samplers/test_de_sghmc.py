@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_de_sgld import EXACT, chain
+from chains import EXACT, chain
 
 from concord import topology
 from concord.mixing import ORDERS

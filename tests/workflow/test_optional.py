@@ -56,6 +56,6 @@ def test_without_torch_its_targets_are_left_out_unless_asked_for(tiny):
         output = tiny.make("tiny", "--dry-run")
         assert "left out tiny/map: LeNet needs PyTorch" in output
         assert "pip install -e '.[lenet]'" in output
-        assert tiny.jobs("tiny") == {"tiny": 1} or "Nothing to be done" in output
+        assert tiny.jobs("tiny") == {"tiny": 1}
         assert "left out" not in tiny.make(MAP, "--dry-run")
         assert tiny.jobs(MAP)["sample"] == 1

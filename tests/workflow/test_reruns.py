@@ -84,4 +84,5 @@ def test_jobs_stay_within_their_memory(finished):
         header, row = (line.split("\t") for line in path.read_text().splitlines())
         peaks.append(dict(zip(header, row, strict=True))["max_rss"])
     measured = [float(peak) for peak in peaks if peak not in ("NA", "-")]
-    assert measured and max(measured) < 1024
+    # The shortest jobs may end before they are measured.
+    assert len(measured) > len(peaks) / 2 and 50 < max(measured) < 1024

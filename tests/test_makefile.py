@@ -1,0 +1,35 @@
+"""Targets of the Makefile that need no set-up."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_clean_deletes_results_wherever_they_are(linked, tmp_path):
+    """Snakemake's records go as well: old results without them would pass for up to date."""
+    project, results = tmp_path / "project", tmp_path / "project" / "results"
+    for folder in ("envs", "src/__pycache__", "tests", "workflow", ".snakemake", ".venv"):
+        (project / folder).mkdir(parents=True)
+    shutil.copy(ROOT / "Makefile", project)
+    shutil.copy(ROOT / "envs" / "requirements.lock", project / "envs")
+    if linked:
+        (tmp_path / "scratch").mkdir()
+        results.symlink_to(tmp_path / "scratch")
+    (results / "smoke" / "x").mkdir(parents=True)
+    for name in ("README.md", ".hidden", "claims.csv", "smoke/x/trace.nc"):
+        (results / name).touch()
+    done = subprocess.run(["make", "clean"], cwd=project, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in results.iterdir()] == ["README.md"]
+    assert results.is_symlink() == linked
+    assert sorted(path.name for path in project.iterdir()) == [
+        *(".venv", "Makefile", "envs", "results", "src", "tests", "workflow"),
+    ]
+    assert not list((project / "src").iterdir())
