@@ -447,13 +447,17 @@ def restrict(affine: Affine) -> tuple[Affine, np.ndarray]:
     """
     size = len(affine.offset)
     left, values, _ = np.linalg.svd(affine.matrix - np.eye(size))
-    fixed = left[:, values <= 1e-11 * max(values[0], 1e-300)]
+    still = values <= 1e-11 * max(values[0], 1e-300)
+    fixed = left[:, still]
     gain = affine.gradient_gain
     reached = [affine.noise, affine.offset[:, None]] + ([] if gain is None else [gain])
     pushes = fixed.T @ np.concatenate(reached, axis=1)
     combinations, sizes, _ = np.linalg.svd(pushes, full_matrices=False)
     scale = max(np.abs(part).max() for part in reached)
-    rank = int(np.sum(sizes > 1e-11 * scale))
+    # Rounding turns these vectors towards others the more, the slower those are.
+    slowest = values[~still].min(initial=np.inf)
+    unsure = max(1e-11, 100 * np.finfo(float).eps * values[0] / slowest)
+    rank = int(np.sum(sizes > unsure * scale))
     conserved = fixed @ combinations[:, rank:]
     basis = np.linalg.qr(np.concatenate([conserved, np.eye(size)], axis=1))[0]
     basis = basis[:, conserved.shape[1] :]
