@@ -36,6 +36,8 @@ def run(experiment="linear", step_size=0.005, topology="ring", **changes):
         "initial": {"kind": "normal", "mean": 0.0, "sd": 1.0},
         "chains": 1000,
         "iterations": 150,
+        "record": {"every": 1, "probes": []},
+        "metrics": ["w2", "stationary"],
         "assumptions": ["sigma"],
         **changes,
     }
@@ -50,6 +52,7 @@ def test_parameters_of_an_experiment_are_listed_once_and_what_varies_in_full():
     items = text.partition(": ")[2].split("; ")
     assert "topology ring | complete" in items
     assert "sampler de_sgld" in items and "sampler.step_size 0.005" in items
+    assert "record.every 1" in items and "metrics w2, stationary" in items
     assert "chains 1000" in items and "seed 1" in items and "problem.points 300" in items
     assert parts["caption"] == "What is seen."
 

@@ -143,6 +143,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("ledger", type=Path, help="results/claims.csv")
     sub.add_argument("page", type=Path, help="results/ledger.html")
     sub.add_argument("--results", type=Path, default=Path("results"))
+    sub.add_argument("--expected", type=Path, default=Path("config/expected_verdicts.yaml"))
     sub.add_argument("-o", "--output", type=Path, required=True)
     sub = command("seeds", _seeds, "list verdicts that ledgers of several master seeds contradict")
     sub.add_argument("ledgers", type=Path, nargs="+", help="claims.csv of each seed")
@@ -260,7 +261,7 @@ def _ledger(options: argparse.Namespace) -> None:
 def _front(options: argparse.Namespace) -> None:
     from concord.stages.judge import front
 
-    front(options.ledger, options.page, options.results, options.output)
+    front(options.ledger, options.page, options.results, options.expected, options.output)
 
 
 def _seeds(options: argparse.Namespace) -> None:

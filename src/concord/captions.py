@@ -75,7 +75,7 @@ def markdown(parts: Mapping[str, Any]) -> str:
 
 _SHOWN = (
     *("problem", "agents", "topology", "partition", "sampler"),
-    *("initial", "chains", "iterations", "seed"),
+    *("initial", "chains", "iterations", "seed", "record", "metrics"),
 )
 
 
@@ -104,4 +104,6 @@ def _text(value: Any) -> str:
         return format(value, "g")
     if isinstance(value, list) and len(value) > 12:
         return f"[{len(value)} entries]"
+    if isinstance(value, list):
+        return ", ".join(map(_text, value)) or "none"
     return "none" if value is None else str(value)

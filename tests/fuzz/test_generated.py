@@ -121,6 +121,7 @@ STAGES: dict[str, list[Command]] = {
         lambda f: ("seeds", f / "r" / "claims.csv"),
         lambda f: (
             *("front", f / "r" / "claims.csv", f / "ledger.html", "--results", f / "r"),
+            *("--expected", f / "e.yaml"),
             *("-o", f / "front.html"),
         ),
     ],

@@ -403,8 +403,11 @@ def test_front_page(tmp_path):
     times.mkdir(parents=True)
     (times / "sample.tsv").write_text("s\th:m:s\n1.5\t0:00:01\n")
     (times / "measure.tsv").write_text("s\th:m:s\n2.5\t0:00:02\n")
-    judge.front(path, ledger[2], tmp_path, tmp_path / "front.html")
+    committed = tmp_path / "expected.yaml"
+    committed.write_text("p: { a: { published: does not hold }, b: { published: holds } }")
+    judge.front(path, ledger[2], tmp_path, committed, tmp_path / "front.html")
     text = (tmp_path / "front.html").read_text()
+    assert "<li>p a published: does not hold -&gt; holds</li>" in text and text.count("<li>") == 1
     assert "<td>17</td>" in text and "p: 2 jobs, 4 s" in text and "numpy" in text
     assert 'srcdoc="&lt;!doctype html&gt;' in text
 

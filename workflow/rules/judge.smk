@@ -103,6 +103,7 @@ rule front:
     input:
         ledger=f"{RESULTS}/claims.csv",
         page=f"{RESULTS}/ledger.html",
+        expected="config/expected_verdicts.yaml",
         template="workflow/report/front.html",
         modules=modules("concord.stages.judge"),
     output:
@@ -122,7 +123,7 @@ rule front:
         commit=commit(),
     shell:
         "python -m concord front {input.ledger:q} {input.page:q} --results {params.results:q} "
-        "-o {output:q} 2> {log:q}"
+        "--expected {input.expected:q} -o {output:q} 2> {log:q}"
 
 
 # The report shows what has been made, whatever was asked for: `make report` asks for this.

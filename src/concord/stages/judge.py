@@ -384,8 +384,10 @@ def seeds(tables: Sequence[Path]) -> list[str]:
     ]
 
 
-def front(ledger_path: Path, page_path: Path, results: Path, output: Path) -> None:
-    """Write the report's front page: what this is, the verdicts, how they were made, the ledger."""
+def front(
+    ledger_path: Path, page_path: Path, results: Path, expected_path: Path, output: Path
+) -> None:
+    """Write the report's front page: the verdicts, which changed, how they were made, the ledger."""
     rows = read_rows(ledger_path)
     columns, cells = scores(rows)
     made = {"results": str(results), **describe([])}
@@ -395,6 +397,7 @@ def front(ledger_path: Path, page_path: Path, results: Path, output: Path) -> No
         smoke=SMOKE if is_smoke(rows) else "",
         columns=columns,
         scores=cells,
+        changes=compare(ledger_path, expected_path, strict=False),
         made=made,
         seeds=sorted(seeds),
         times=run_times(results / "benchmarks"),
