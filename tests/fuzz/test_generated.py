@@ -306,7 +306,7 @@ def test_traces_of_other_content(name, folder):
     path = folder / FOLDER / "trace.nc"
     trace = chain.read(path)
     TRACES[name](trace)
-    chain.write(trace, path)
+    chain.write(trace, path, trace.made)
     code = call(*STAGES["measure"][0](folder))
     assert code == (0 if name in ("nan", "infinite", "huge") else 2)
 
@@ -354,7 +354,7 @@ def test_sealed_is_as_a_trace_is_written(folder):
     trace = chain.read(path)
     sealed(netcdf("draw", "agent"), path)
     assert chain.read(path).variables == {}
-    chain.write(trace, path)
+    chain.write(trace, path, trace.made)
     assert call(*STAGES["measure"][0](folder)) == 0
 
 
