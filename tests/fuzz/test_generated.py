@@ -280,9 +280,8 @@ TRACES: dict[str, Callable[[chain.Trace], None]] = {
     "nan": lambda t: change(t, "x", lambda a: a * np.nan),
     "infinite": lambda t: change(t, "x", lambda a: a + np.inf),
     "huge": lambda t: change(t, "x", lambda a: a + 1e300),
-    "no run": lambda t: t.attributes.pop("run") and None,
-    "a run that is not JSON": lambda t: t.attributes.update(run="{"),
-    "a run that is a list": lambda t: t.attributes.update(run="[1]"),
+    "no origin": lambda t: t.made.clear(),
+    "another origin": lambda t: t.made.update(code="other"),
 }
 
 
