@@ -125,7 +125,7 @@ def code(*names: str) -> str:
             raise ConcordError(
                 f"{path}: it changed while this command was at work; type the command again"
             )
-    return digest({os.path.relpath(path, SOURCE): _content(path) for path in files})
+    return _digest_of(files)
 
 
 def _signature(path: str) -> tuple[int, ...] | None:
@@ -142,11 +142,17 @@ _AT_START = {str(path): _signature(str(path)) for path in Path(__file__).parent.
 
 
 @cache
+def _digest_of(files: tuple[str, ...]) -> str:
+    return digest({os.path.relpath(path, SOURCE): _content(path) for path in files})
+
+
+@cache
 def _content(path: str) -> str:
     return sha256(Path(path))
 
 
-def module_files(*names: str) -> list[str]:
+@cache
+def module_files(*names: str) -> tuple[str, ...]:
     """Return the source files of the named modules and of all package modules they import.
 
     Snakemake does not see imports, so rules list these files as inputs: changing a sampler's file
@@ -160,7 +166,7 @@ def module_files(*names: str) -> list[str]:
         if name not in found:
             found.add(name)
             pending += _imports(name)
-    return sorted(str(_file(name)) for name in found)
+    return tuple(sorted(str(_file(name)) for name in found))
 
 
 def _file(name: str) -> Path:

@@ -80,7 +80,14 @@ RC: Any = {
 styled = matplotlib.style.context(["default", RC])
 
 
+@functools.cache
 @styled
+def _parse(text: str) -> None:
+    from matplotlib.mathtext import MathTextParser
+
+    MathTextParser("path").parse(text)
+
+
 def check_formulas(texts: Any, where: str) -> None:
     """Check the texts of a figure's options, whose formulas stand between dollar signs.
 
@@ -90,10 +97,8 @@ def check_formulas(texts: Any, where: str) -> None:
         If matplotlib could not draw one.
     """
     if isinstance(texts, str) and "$" in texts:
-        from matplotlib.mathtext import MathTextParser
-
         try:
-            MathTextParser("path").parse(texts)
+            _parse(texts)
         except (ValueError, RecursionError) as error:
             raise ConcordError(
                 f"{where}: {short(texts)} is not text with formulas that matplotlib can draw; "

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from concord import captions, integrity
+from concord.chain import sealed as sealed_trace
 from concord.experiment import Paper, Run
 from concord.figures.data import Measured, is_smoke, read
 from concord.files import whole
@@ -81,7 +82,9 @@ def checked(run: Run, results: Path) -> Measured:
     """Read the metrics of a run, which must be those of today's configuration, code and data."""
     run_yaml, metrics_csv = (results / run.folder / file for file in ("run.yaml", "metrics.csv"))
     measured = read(run_yaml, metrics_csv, expected=digest(run.mapping))
-    integrity.check(metrics_csv, measured_from(run.mapping, Path("resources")))
+    trace = metrics_csv.with_name("trace.nc")
+    sampled = {"trace": sealed_trace(trace)[1]} if trace.exists() else {}
+    integrity.check(metrics_csv, {**measured_from(run.mapping, Path("resources")), **sampled})
     return measured
 
 

@@ -387,7 +387,7 @@ def seeds(tables: Sequence[Path]) -> list[str]:
 def front(
     ledger_path: Path, page_path: Path, results: Path, expected_path: Path, output: Path
 ) -> None:
-    """Write the report's front page: the verdicts, which changed, how they were made, the ledger."""
+    """Write the report's front page: verdicts, which changed, how they were made, the ledger."""
     rows = read_rows(ledger_path)
     columns, cells = scores(rows)
     made = {"results": str(results), **describe([])}
