@@ -11,11 +11,15 @@ from __future__ import annotations
 
 import csv
 import io
+import os
+import subprocess
+import sys
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields
 from importlib.util import find_spec
 from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
 from time import process_time
 from typing import Any, get_type_hints
 
@@ -215,10 +219,16 @@ def _repeats(work: Work, least: float) -> tuple[int, float]:
 
 
 def _seconds(work: Work, repeats: int) -> float:
-    start = process_time()
+    start = _processor()
     for _ in range(repeats):
         work()
-    return process_time() - start
+    return _processor() - start
+
+
+def _processor() -> float:
+    """Return the processor's seconds of this process and of those it has waited for."""
+    children = getrusage(RUSAGE_CHILDREN)
+    return process_time() + children.ru_utime + children.ru_stime
 
 
 COLUMNS = (
@@ -408,6 +418,40 @@ def growth(tiny: bool) -> Iterator[Case]:
 
 # What ten times the size may cost, per unit: memory beyond the caches is slower, and no more.
 GROWTH = 2.0
+
+
+# What jobs spend their time on, in a process of its own: numpy chooses its kernels at its start.
+ARITHMETIC = {
+    "sampling, ring of 20, 100 chains": """
+from concord.bench import network, stepper
+step = stepper("de_sgld", network("de_sgld", 20), 100)
+for _ in range({}): step()""",
+    "the law of 100 agents": """
+import numpy as np
+a = np.random.default_rng(0).standard_normal((200, 200)) / 15
+for _ in range({}): a @ a @ a.T""",
+}
+
+
+@entry
+def kernels_of_all_processors(tiny: bool) -> Iterator[Case | Skipped]:
+    """Time kernels that give the same bytes on all processors against this one's own.
+
+    Whole processes, started with and without what ``concord.__main__.settle`` sets.
+    """
+    from concord.__main__ import KERNELS, THREADS
+
+    def process(code: str, kernels: Mapping[str, str]) -> Work:
+        command = [sys.executable, "-c", code.format(1 if tiny else 300)]
+        environment = {**os.environ, **THREADS, **kernels, "PYTHONPATH": os.pathsep.join(sys.path)}
+        return lambda: subprocess.run(command, env=environment, check=True)
+
+    for what, code in ARITHMETIC.items():
+        yield Case(
+            f"kernels of all processors / own: {what}",
+            process(code, KERNELS),
+            process(code, dict.fromkeys(KERNELS, "")),
+        )
 
 
 @entry
