@@ -310,20 +310,24 @@ main(sys.argv[1:])
 """
 
 
-def test_sampling_begins_within_half_a_second_and_loads_no_heavy_library(project):
-    """Processor time up to the first step, the best of three, since machines are shared."""
-    seconds = []
+BARE = "import time, numpy, networkx; print(time.process_time())"
+
+
+def test_sampling_begins_soon_and_loads_no_heavy_library(project):
+    """Processor time up to the first step over that of the libraries it needs, in turns."""
+    run, seconds, bare, loaded = str(place(project, CALM) / "run.yaml"), [], [], set()
     for _ in range(3):
-        done = subprocess.run(
-            [sys.executable, "-c", STARTED, str(place(project, CALM) / "run.yaml")],
-            env={**os.environ, "PYTHONPATH": str(SOURCE)},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        time, *modules = done.stdout.split()
-        seconds.append(float(time))
-    loaded = {name.partition(".")[0] for name in modules}
+        for code, found in ((STARTED, seconds), (BARE, bare)):
+            done = subprocess.run(
+                [sys.executable, "-c", code, run],
+                env={**os.environ, "PYTHONPATH": str(SOURCE)},
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+            time, *modules = done.stdout.split()
+            found.append(float(time))
+            loaded = {name.partition(".")[0] for name in modules} or loaded
     heavy = {"matplotlib", "pandas", "sklearn", "ot", "torch", "scipy", "jsonschema", "xarray"}
     assert loaded & heavy == set() and "numpy" in loaded
-    assert min(seconds) < 0.5
+    assert min(seconds) < 2 * min(bare)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -104,7 +104,18 @@ def complete(run: Mapping[str, Any], where: str) -> dict[str, Any]:
     return {**run, **stated, "record": plain(options.record)}
 
 
-def assemble(run: Mapping[str, Any], where: str) -> Parts:
+def unstated(run: Mapping[str, Any], options: Options) -> list[str]:
+    """Return the keys of options that a run leaves to their defaults."""
+    parts = {**vars(options), "partition": options.partition.options}
+    return [
+        f"{part}.{field.name}"
+        for part in ("topology", "problem", "partition", "sampler", "initial", "record")
+        for field in fields(parts[part])
+        if field.name not in run[part]
+    ]
+
+
+def assemble(run: Mapping[str, Any], where: str, options: Options | None = None) -> Parts:
     """Check all that can be checked of a run without drawing or loading its data.
 
     Raises
@@ -112,7 +123,7 @@ def assemble(run: Mapping[str, Any], where: str) -> Parts:
     ConcordError
         Naming ``where`` and the key below it.
     """
-    options = parse(run, where)
+    options = options or parse(run, where)
     kind, given = kind_and_options(run["topology"], f"{where}.topology")
     graph = topology.build(kind, run["agents"], where=f"{where}.topology", **given)
     _at(f"{where}.agents", options.problem_module.check, options.problem, run["agents"])

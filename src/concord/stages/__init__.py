@@ -27,22 +27,16 @@ def load_run(path: Path, expected: str | None = None) -> tuple[dict[str, Any], P
     ConcordError
         If an option is not stated: a default is part of a run's identity.
     """
-    from concord.assemble import assemble, complete
+    from concord.assemble import assemble, parse, unstated
 
     run = read_run(path, expected)
     try:
         check_resolved(run, str(path))
-        stated = complete(run, str(path))
-        absent = [
-            f"{part}.{key}"
-            for part in stated
-            if isinstance(stated[part], dict)
-            for key in stated[part]
-            if key not in run[part]
-        ]
+        options = parse(run, str(path))
+        absent = unstated(run, options)
         if absent:
             raise ConcordError(f"{path}: {absent[0]} is not stated; {AGAIN}")
-        return run, assemble(run, str(path))
+        return run, assemble(run, str(path), options)
     except ConcordError as error:
         raise ConcordError(str(error).replace(f"{path}.", f"{path}: ", 1)) from None
 
