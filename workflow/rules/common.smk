@@ -17,7 +17,7 @@ SOURCE = Path(workflow.basedir, "src")
 if str(SOURCE) not in sys.path:
     sys.path.insert(0, str(SOURCE))
 
-os.environ["MPLBACKEND"] = "agg"  # as in concord.__main__
+os.environ.update(MPLBACKEND="agg")  # as in concord.__main__
 
 from concord import captions
 from concord.assemble import data_sets, optional_data_sets, unavailable
@@ -225,7 +225,7 @@ def code_of(stage):
 
 
 # What a result was made from stands in it (concord.integrity). Where that is not what it would be
-# made from now, its rule has this file as an input, which is newer: so the rule runs, whatever
+# made from now, this file becomes an input of its job, and is newer, so that the job runs, whatever
 # Snakemake's records say, and whoever else writes into the results.
 OUTDATED = Path(f".snakemake/outdated-{os.getpid()}")
 
