@@ -42,7 +42,7 @@ reliability: $(READY) ## many more faults, inputs and laws than `make test` trie
 
 bench: $(READY) ## time the samplers: results/bench.csv
 	@mkdir -p results
-	$(BIN)/python -m concord bench -o results/bench.csv
+	$(BIN)/python tests/bench/bench.py -o results/bench.csv
 
 lint: $(READY) ## style of code and workflow
 	$(BIN)/ruff check --no-cache .

@@ -8,8 +8,9 @@ import jinja2
 import pytest
 from docutils.core import publish_doctree
 
-from concord import captions
-from concord.experiment import Paper, load_config
+from concord.report import captions
+from concord.studies.config import load_config
+from concord.studies.paper import Paper
 
 ROOT = Path(__file__).parents[1]
 TEMPLATE = ROOT / "workflow" / "report" / "caption.rst"

@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from concord import datasets
+from concord.datasets import fetch
 from concord.errors import ConcordError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -105,7 +105,7 @@ def in_turn(*answers):
 
 @pytest.fixture
 def host(monkeypatch) -> Iterator[Host]:
-    monkeypatch.delenv(datasets.MIRROR_VARIABLE, raising=False)
+    monkeypatch.delenv(fetch.MIRROR_VARIABLE, raising=False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     server = Host()
     yield server
@@ -135,14 +135,14 @@ def target(tmp_path) -> Path:
     return tmp_path / "resources" / "tiny" / "f.bin"
 
 
-def fetch(registry: Path, target: Path, mirror=None, **options) -> Path:
+def fetch_it(registry: Path, target: Path, mirror=None, **options) -> Path:
     options = {"timeout": 0.5, "pause": 0.001, **options}
-    return datasets.fetch("tiny/f.bin", target, mirror, registry, **options)
+    return fetch.fetch("tiny/f.bin", target, mirror, registry, **options)
 
 
 def failure(*args, **options) -> str:
     with pytest.raises(ConcordError) as caught:
-        fetch(*args, **options)
+        fetch_it(*args, **options)
     message = str(caught.value)
     assert "\n" not in message
     return message
@@ -165,7 +165,7 @@ def test_registry_fits_its_schema():
 
     schema = json.loads((ROOT / "workflow/schemas/datasets.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
-    document = yaml.safe_load(datasets.REGISTRY.read_text())
+    document = yaml.safe_load(fetch.REGISTRY.read_text())
     jsonschema.validate(document, schema)
     document["a9a"]["files"]["a9a"]["sha1"] = "0"
     with pytest.raises(jsonschema.ValidationError):
@@ -173,7 +173,7 @@ def test_registry_fits_its_schema():
 
 
 def test_registry_has_the_data_sets_of_the_papers():
-    registry = datasets.load_registry()
+    registry = fetch.load_registry()
     assert {name: len(entry.files) for name, entry in registry.items()} == {
         "a9a": 1,
         "magic": 1,
@@ -186,10 +186,10 @@ def test_registry_has_the_data_sets_of_the_papers():
 
 def test_registry_fits_the_real_files(tmp_path):
     found = 0
-    for name, entry in datasets.load_registry().items():
+    for name, entry in fetch.load_registry().items():
         for file in entry.files:
             if (MIRROR / file).is_file():
-                made = datasets.fetch(f"{name}/{file}", tmp_path / name / file, MIRROR)
+                made = fetch.fetch(f"{name}/{file}", tmp_path / name / file, MIRROR)
                 assert made.read_bytes() == (MIRROR / file).read_bytes()
                 found += 1
     if not found:
@@ -214,7 +214,7 @@ def test_registry_rejects(register, change, words):
     change(document["tiny"]["files"]["f.bin"])
     registry.write_text(yaml.safe_dump(document))
     with pytest.raises(ConcordError, match=re.escape(f"{registry}: tiny.files.f.bin")) as caught:
-        datasets.load_registry(registry)
+        fetch.load_registry(registry)
     assert words in str(caught.value)
 
 
@@ -223,12 +223,12 @@ def test_registry_rejects_other_documents(tmp_path, text):
     registry = tmp_path / "datasets.yaml"
     registry.write_text(text)
     with pytest.raises(ConcordError, match=re.escape(str(registry))):
-        datasets.load_registry(registry)
+        fetch.load_registry(registry)
 
 
 def test_registry_missing(tmp_path):
     with pytest.raises(ConcordError, match="cannot be read"):
-        datasets.load_registry(tmp_path / "datasets.yaml")
+        fetch.load_registry(tmp_path / "datasets.yaml")
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_registry_missing(tmp_path):
 )
 def test_unknown_names(name, words):
     with pytest.raises(ConcordError, match=words):
-        datasets.find(name)
+        fetch.find(name)
 
 
 # Hosts -------------------------------------------------------------------------------------------
@@ -250,16 +250,16 @@ def test_unknown_names(name, words):
 
 def test_download(host, register, target):
     host.answers["/f"] = whole()
-    assert fetch(register("/f"), target) == target
+    assert fetch_it(register("/f"), target) == target
     assert fetched(target)
     assert host.requests == [("/f", None)]
-    fetch(register("/f"), target)
+    fetch_it(register("/f"), target)
     assert len(host.requests) == 1  # what is there and right is kept
 
 
 def test_retry_after_503(host, register, target):
     host.answers["/f"] = in_turn(status(503), status(503), whole())
-    fetch(register("/f"), target)
+    fetch_it(register("/f"), target)
     assert fetched(target) and len(host.requests) == 3
 
 
@@ -273,7 +273,7 @@ def test_retries_end(host, register, target):
 def test_redirect(host, register, target):
     host.answers["/old"] = status(302, Location="/f")
     host.answers["/f"] = whole()
-    fetch(register("/old"), target)
+    fetch_it(register("/old"), target)
     assert fetched(target)
 
 
@@ -284,7 +284,7 @@ def test_endless_redirect(host, register, target):
 
 def test_resume_after_a_cut(host, register, target):
     host.answers["/f"] = ranged(sent=100_000)
-    fetch(register("/f"), target, attempts=2)
+    fetch_it(register("/f"), target, attempts=2)
     assert fetched(target)
     starts = [int(wanted[6:-1]) for _, wanted in host.requests[1:]]
     # Every attempt goes on where the one before stopped, more often than attempts in vain allow.
@@ -293,7 +293,7 @@ def test_resume_after_a_cut(host, register, target):
 
 def test_cut_without_ranges_starts_again(host, register, target):
     host.answers["/f"] = in_turn(whole(sent=100_000), whole())
-    fetch(register("/f"), target)
+    fetch_it(register("/f"), target)
     assert fetched(target)
     assert host.requests[1][1] is not None
 
@@ -305,14 +305,14 @@ def test_cut_on_every_attempt_keeps_the_beginning_for_the_next_call(host, regist
     gained = target.with_name("f.bin.part").stat().st_size
     assert 0 < gained <= 100_000
     host.answers["/f"] = ranged()
-    fetch(register("/f"), target)
+    fetch_it(register("/f"), target)
     assert fetched(target) and host.requests[-1] == ("/f", f"bytes={gained}-")
 
 
 def test_resume_at_the_next_host(host, register, target):
     host.answers["/f"] = in_turn(whole(sent=100_000), status(404))
     host.answers["/g"] = ranged()
-    fetch(register("/f", "/g"), target)
+    fetch_it(register("/f", "/g"), target)
     assert fetched(target) and host.requests[-1][1] is not None
 
 
@@ -322,7 +322,7 @@ def test_remnant(host, register, target, remnant):
     target.parent.mkdir(parents=True)
     target.with_name("f.bin.part").write_bytes(remnant)
     host.answers["/f"] = ranged()
-    fetch(register("/f"), target)
+    fetch_it(register("/f"), target)
     assert fetched(target)
     assert len(host.requests) == (0 if remnant == BODY else 2 if len(remnant) == 1000 else 1)
 
@@ -335,7 +335,7 @@ def test_remnant_beyond_the_end_of_the_hosts_file(host, register, target):
         (status(416) if handler.headers["Range"] else whole())(handler)
 
     host.answers["/f"] = answer
-    fetch(register("/f"), target)
+    fetch_it(register("/f"), target)
     assert fetched(target)
 
 
@@ -347,7 +347,7 @@ def test_answer_to_another_range_is_not_appended(host, register, target):
         reply(handler, 206, BODY[500:], Content_Range=f"bytes 500-{len(BODY) - 1}/{len(BODY)}")
 
     host.answers["/f"] = in_turn(wrong, ranged())
-    fetch(register("/f"), target)
+    fetch_it(register("/f"), target)
     assert fetched(target) and host.requests[-1] == ("/f", None)
 
 
@@ -395,7 +395,7 @@ def test_html_page(host, register, target):
 def test_next_host_after_a_wrong_file(host, register, target, caplog):
     host.answers["/f"] = whole(HTML)
     host.answers["/g"] = whole()
-    fetch(register("/f", "/g"), target)
+    fetch_it(register("/f", "/g"), target)
     assert fetched(target)
     assert "looks like an HTML page" in caplog.text
 
@@ -434,7 +434,7 @@ NONSENSE = {
 def test_a_host_that_talks_nonsense_is_passed_over(host, register, target, what, caplog):
     host.answers["/f"] = NONSENSE[what]
     host.answers["/g"] = whole()
-    fetch(register("/f", "/g"), target)
+    fetch_it(register("/f", "/g"), target)
     assert fetched(target)
     assert f"{host.address}/f" in caplog.text
 
@@ -454,7 +454,7 @@ def test_a_host_that_never_ends_is_left(host, register, target, what, caplog):
     host.answers["/f"] = ENDLESS[what]
     host.answers["/g"] = whole()
     began = time.monotonic()
-    fetch(register("/f", "/g"), target, limit=0.3)
+    fetch_it(register("/f", "/g"), target, limit=0.3)
     assert time.monotonic() - began < 3
     assert fetched(target)
     assert f"{host.address}/f took longer than" in caplog.text
@@ -462,7 +462,7 @@ def test_a_host_that_never_ends_is_left(host, register, target, what, caplog):
 
 def test_slow_files_have_time(register):
     """A minute, and what the file takes at 20 kB/s."""
-    assert datasets._limit(datasets.DataFile(64_000_000, SHA256, ())) == 60 + 3200
+    assert fetch._limit(fetch.DataFile(64_000_000, SHA256, ())) == 60 + 3200
 
 
 def test_404_everywhere(host, register, target):
@@ -500,7 +500,7 @@ def test_mirror_before_hosts(host, register, target, mirror, monkeypatch, by):
     (mirror / "f.bin").chmod(0o400)
     if by == "variable":
         monkeypatch.setenv("CONCORD_DATA_MIRROR", str(mirror))
-    fetch(register("/f"), target, mirror if by == "argument" else None)
+    fetch_it(register("/f"), target, mirror if by == "argument" else None)
     assert fetched(target) and host.requests == []
     assert target.stat().st_mode & 0o200  # the copy does not inherit the mirror's permissions
 
@@ -508,13 +508,13 @@ def test_mirror_before_hosts(host, register, target, mirror, monkeypatch, by):
 def test_mirror_argument_wins(host, register, target, mirror, monkeypatch):
     (mirror / "f.bin").write_bytes(BODY)
     monkeypatch.setenv("CONCORD_DATA_MIRROR", "/nowhere")
-    fetch(register("/f"), target, mirror)
+    fetch_it(register("/f"), target, mirror)
     assert fetched(target) and host.requests == []
 
 
 def test_mirror_without_the_file(host, register, target, mirror):
     host.answers["/f"] = whole()
-    fetch(register("/f"), target, mirror)
+    fetch_it(register("/f"), target, mirror)
     assert fetched(target)
     target.unlink()
     host.answers["/f"] = status(404)
@@ -535,7 +535,7 @@ def test_missing_mirror_folder(host, register, target, tmp_path, monkeypatch, by
 def test_bad_mirror_copy_then_good_host(host, register, target, mirror, caplog):
     (mirror / "f.bin").write_bytes(b"x" * len(BODY))
     host.answers["/f"] = whole()
-    fetch(register("/f"), target, mirror)
+    fetch_it(register("/f"), target, mirror)
     assert fetched(target)
     wrong = hashlib.sha256(b"x" * len(BODY)).hexdigest()
     assert f"SHA-256 {wrong} instead of {SHA256}" in caplog.text
@@ -557,7 +557,7 @@ def test_files_of_another_size_are_not_read(host, register, target, mirror):
         os.truncate(path, 30 << 30)
     host.answers["/f"] = whole()
     began = time.monotonic()
-    fetch(register("/f"), target, mirror)
+    fetch_it(register("/f"), target, mirror)
     assert time.monotonic() - began < 3
     assert fetched(target)
 
@@ -569,14 +569,14 @@ def test_only_files_are_read(host, register, target, mirror, place, make):
     part = target.with_name("f.bin.part")
     make({"mirror": mirror / "f.bin", "destination": target, "part": part}[place])
     host.answers["/f"] = whole()
-    fetch(register("/f"), target, mirror)
+    fetch_it(register("/f"), target, mirror)
     assert fetched(target)
 
 
 def test_only_files_are_verified(register, tmp_path):
     os.mkfifo(tmp_path / "f.bin")
     with pytest.raises(ConcordError, match="not being a regular file; delete"):
-        datasets.verify("tiny/f.bin", tmp_path / "f.bin", register("/f"))
+        fetch.verify("tiny/f.bin", tmp_path / "f.bin", register("/f"))
 
 
 # Destination -------------------------------------------------------------------------------------
@@ -586,7 +586,7 @@ def test_wrong_file_in_place_is_replaced(host, register, target, caplog):
     target.parent.mkdir(parents=True)
     target.write_bytes(BODY[:-1] + b"x")
     host.answers["/f"] = whole()
-    fetch(register("/f"), target)
+    fetch_it(register("/f"), target)
     assert fetched(target)
     assert hashlib.sha256(BODY[:-1] + b"x").hexdigest() in caplog.text and SHA256 in caplog.text
 
@@ -620,7 +620,7 @@ def test_file_system_without_locks(host, register, target, monkeypatch):
 
     monkeypatch.setattr(fcntl, "flock", unsupported)
     host.answers["/f"] = in_turn(whole(sent=100_000), ranged())
-    fetch(register("/f"), target)
+    fetch_it(register("/f"), target)
     assert fetched(target)
     target.unlink()
     host.answers["/f"] = whole(sent=100_000)
@@ -632,8 +632,7 @@ def test_file_system_without_locks(host, register, target, monkeypatch):
 
 PROGRAM = """
 import sys
-from concord import datasets
-datasets.fetch("tiny/f.bin", sys.argv[2], None, sys.argv[1], timeout=20, pause=0.001)
+fetch.fetch("tiny/f.bin", sys.argv[2], None, sys.argv[1], timeout=20, pause=0.001)
 """
 
 
@@ -697,7 +696,7 @@ def test_second_process_takes_over(host, register, target):
     second = start(registry, target)
     assert second.stderr is not None and "waiting" in second.stderr.readline()
     more.set()
-    gained = 200_000 // datasets._CHUNK * datasets._CHUNK  # whole reads of what was sent
+    gained = 200_000 // fetch._CHUNK * fetch._CHUNK  # whole reads of what was sent
     wait_for(lambda: part.stat().st_size == gained, first)
     first.send_signal(signal.SIGKILL)
     first.communicate()
@@ -736,5 +735,5 @@ def test_kill_during_download(host, register, target):
     release.set()
     assert not target.exists()
     gained = part.stat().st_size
-    fetch(registry, target)
+    fetch_it(registry, target)
     assert fetched(target) and host.requests[-1] == ("/f", f"bytes={gained}-")

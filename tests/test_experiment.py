@@ -9,7 +9,8 @@ import pytest
 import yaml
 
 from concord.errors import ConcordError
-from concord.experiment import Paper, load_config, load_papers
+from concord.studies.config import load_config, load_papers
+from concord.studies.paper import Paper
 
 ROOT = Path(__file__).parents[1]
 CONFIG = {

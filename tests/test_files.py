@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from concord.errors import ConcordError
-from concord.files import check_folder, check_writable
+from concord.io import check_folder, check_writable
 
 
 def loop(path: Path) -> None:

@@ -7,19 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from concord import assemble
+from concord import runs
+from concord import runs as assemble
 from concord.errors import ConcordError
-from concord.experiment import load_papers
-from concord.files import dump_yaml
+from concord.io import dump_yaml
 from concord.provenance import digest
-from concord.stages import load_run
+from concord.runs import load_run
+from concord.studies.config import load_papers
 
 PARTS = ("problem", "sampler", "topology", "partition", "initial", "record")
 
 
 def options_of(run):
     """Return the typed options of a run's parts, by part."""
-    options = assemble.parse(run, "run")
+    options = runs.parse(run, "run")
     parts = {part: getattr(options, part) for part in PARTS}
     return parts | {"partition": options.partition.options}
 
@@ -27,7 +28,7 @@ def options_of(run):
 @pytest.fixture(scope="module")
 def stated():
     """Every run of all papers as its paper's file states it, before defaults are written out."""
-    found, complete = [], assemble.complete
+    found, complete = [], runs.complete
 
     def noting(run, where):
         found.append(run)
@@ -42,7 +43,7 @@ def stated():
 
 
 def digests(runs):
-    return [digest(assemble.complete(run, "run")) for run in runs]
+    return [digest(runs.complete(run, "run")) for run in runs]
 
 
 def test_each_default_is_part_of_the_runs_that_rest_on_it_and_of_no_others(stated, monkeypatch):
@@ -69,8 +70,8 @@ def test_each_default_is_part_of_the_runs_that_rest_on_it_and_of_no_others(state
 def test_what_a_run_states_is_what_it_is_made_with(stated):
     """Written out and read again it is the same, and nothing is left to a default."""
     for run in stated:
-        whole = assemble.complete(run, "run")
-        assert assemble.complete(whole, "run") == whole
+        whole = runs.complete(run, "run")
+        assert runs.complete(whole, "run") == whole
         assert options_of(whole) == options_of(run)
         for part, options in options_of(run).items():
             assert {field.name for field in dataclasses.fields(options)} <= set(whole[part])
@@ -78,7 +79,7 @@ def test_what_a_run_states_is_what_it_is_made_with(stated):
 
 def test_a_run_that_leaves_an_option_out_is_refused(stated, tmp_path):
     run = next(run for run in stated if run["sampler"]["kind"] == "de_sgld")
-    run = assemble.complete(run, "run")
+    run = runs.complete(run, "run")
     path = tmp_path / "run.yaml"
     path.write_text(dump_yaml(run))
     assert load_run(path)[0] == run

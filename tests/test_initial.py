@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from concord import initial
 from concord.errors import ConcordError
+from concord.sampling import initial
 
 
 def test_laplace_draws_have_the_stated_moments():

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from concord.errors import ConcordError
-from concord.mixing import ORDERS, diffuser, mixer, sweep
-from concord.topology import AgentMatrix, build
+from concord.networks.matrix import AgentMatrix
+from concord.networks.mixing import ORDERS, diffuser, mixer, sweep
+from concord.networks.topology import build
 
 EXACT = 1e-12  # rounding only
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from concord.errors import ConcordError, nearest, short
-from concord.parameters import build, param
-from concord.schedules import Schedule
+from concord.options import build, param
+from concord.sampling.schedules import Schedule
 
 WHERE = "config/papers/x.yaml: experiments.linear.sampler"
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord import partition
 from concord.errors import ConcordError
-from concord.partition import AgentData, Partition
+from concord.sampling import partition
+from concord.sampling.partition import AgentData, Partition
 
 WHERE = "config/papers/x.yaml: experiments.a.partition"
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from concord import readers
+from concord.datasets import readers
 from concord.errors import ConcordError
 
 ROOT = Path(__file__).resolve().parents[1]

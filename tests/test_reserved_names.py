@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from concord.errors import ConcordError
-from concord.experiment import KEY, RESERVED, Paper
+from concord.studies.paper import KEY, RESERVED, Paper
 
 ROOT = Path(__file__).parents[1]
 WORKFLOW = [ROOT / "Snakefile", *sorted(ROOT.glob("workflow/rules/*.smk"))]

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from concord.errors import ConcordError
-from concord.parameters import build, param
-from concord.schedules import Schedule
+from concord.options import build, param
+from concord.sampling.schedules import Schedule
 
 WHERE = "config/papers/x.yaml: experiments.linear.sampler.step_size"
 FORMS = [

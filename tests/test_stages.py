@@ -15,8 +15,11 @@ import pytest
 import yaml
 
 import concord
-from concord import chain, files, streams
+from concord import io
 from concord.__main__ import main
+from concord.sampling import streams
+from concord.sampling.recorder import FINITE_RANGE
+from concord.sampling.trace import read_trace
 
 SOURCE = Path(concord.__file__).parents[1]
 CONFIG = SOURCE.parent / "config" / "config.yaml"
@@ -103,7 +106,7 @@ def test_run_yaml_states_everything_and_the_trace_carries_it(project):
     }
     assert run["problem"]["noise_sd"] == 1.0 and run["record"]["burn_in"] == -1
     assert run["seed"] == 1 and run["labels"] == {"step": "0.02"}
-    attributes = chain.read(place(project, CALM) / "trace.nc").attributes
+    attributes = read_trace(place(project, CALM) / "trace.nc").attributes
     assert json.loads(attributes["run"]) == run
     assert list(json.loads(attributes["inputs"])) == [str(place(project, CALM) / "run.yaml")]
     assert attributes["concord"] == concord.__version__
@@ -126,7 +129,7 @@ def test_metrics_are_numbers_and_nothing_else(project):
 
 def test_data_and_start_are_shared_but_noise_is_not(project, tmp_path, monkeypatch):
     """Common random numbers: two runs of a problem differ in the stream of noise alone."""
-    one, other = (chain.read(place(project, run) / "trace.nc") for run in (CALM, WILD))
+    one, other = (read_trace(place(project, run) / "trace.nc") for run in (CALM, WILD))
     np.testing.assert_array_equal(one["x"][:, 0], other["x"][:, 0])
     asked, generator = [], streams.generator
     monkeypatch.setattr(streams, "generator", lambda *key: asked.append(key) or generator(*key))
@@ -144,11 +147,11 @@ def test_divergence_is_a_result(project):
     (fraction,) = rows(project, WILD, "diverged")
     assert (fraction["agent"], fraction["value"]) == ("network", "1.0")
     (first,) = rows(project, WILD, "diverged_first")
-    trace = chain.read(place(project, WILD) / "trace.nc")
+    trace = read_trace(place(project, WILD) / "trace.nc")
     assert int(first["iteration"]) == trace["diverged_at"].min() == float(first["value"])
     assert 3 <= int(first["iteration"]) <= 7  # 50^k passes 1e8 near k = 5
     size = np.abs(trace["x"]).max(axis=(0, 2, 3))
-    assert size[trace.draw.tolist().index(0)] < 10 and size[-1] > chain.FINITE_RANGE
+    assert size[trace.draw.tolist().index(0)] < 10 and size[-1] > FINITE_RANGE
     (calm,) = rows(project, CALM, "diverged")
     assert calm["value"] == "0.0" and rows(project, CALM, "diverged_first") == []
     assert float(rows(project, WILD, "w2")[-1]["value"]) > 1e8
@@ -187,7 +190,7 @@ def test_another_seed_gives_another_result(project, tmp_path):
     run = yaml.safe_load((place(project, CALM) / "run.yaml").read_text())
     (tmp_path / "run.yaml").write_text(yaml.safe_dump({**run, "seed": 2}))
     command("sample", tmp_path / "run.yaml", "-o", tmp_path / "trace.nc")
-    one, other = chain.read(place(project, CALM) / "trace.nc"), chain.read(tmp_path / "trace.nc")
+    one, other = read_trace(place(project, CALM) / "trace.nc"), read_trace(tmp_path / "trace.nc")
     assert not np.array_equal(one["x"][:, 0], other["x"][:, 0])
 
 
@@ -260,7 +263,7 @@ def test_an_interrupt_is_told_in_one_word_and_leaves_nothing(
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(chain, "write", interrupted)
+    monkeypatch.setattr("concord.stages.sample.write_trace", interrupted)
     output = tmp_path / "trace.nc"
     assert main(["sample", str(place(project, CALM) / "run.yaml"), "-o", str(output)]) == 130
     assert capsys.readouterr().err == "concord: interrupted\n"
@@ -271,18 +274,18 @@ def test_a_result_appears_whole_or_not_at_all(tmp_path):
     path = tmp_path / "deep" / "metrics.csv"
 
     def fail():
-        with files.whole(path) as temporary:
+        with io.whole(path) as temporary:
             temporary.write_text("half")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         fail()
     assert list(path.parent.iterdir()) == []
-    with files.whole(path) as temporary:
+    with io.whole(path) as temporary:
         temporary.write_text("whole")
         assert not path.exists()
     assert [p.name for p in path.parent.iterdir()] == ["metrics.csv"]
-    assert path.stat().st_mode & 0o777 == 0o666 & ~files._umask()
+    assert path.stat().st_mode & 0o777 == 0o666 & ~io._umask()
 
 
 def test_what_a_killed_process_left_is_removed_by_the_next_attempt(tmp_path):
@@ -292,18 +295,18 @@ def test_what_a_killed_process_left_is_removed_by_the_next_attempt(tmp_path):
     for name in (gone, *others):
         (tmp_path / name).write_text("half")
         os.utime(tmp_path / name, (0, 0))
-    with files.whole(tmp_path / "trace.nc") as temporary:
+    with io.whole(tmp_path / "trace.nc") as temporary:
         temporary.write_text("whole")
     assert {path.name for path in tmp_path.iterdir()} == {"trace.nc", *others}
 
 
 STARTED = """
 import sys, time
-import concord.chain
+import concord.sampling.loop
 def started(*arguments, **options):
     print(time.process_time(), *sys.modules)
     sys.exit(0)
-concord.chain.simulate = started
+concord.sampling.loop.simulate = started
 from concord.__main__ import main
 sys.argv = ["concord", "sample", sys.argv[1], "-o", "never.nc"]
 main(sys.argv[1:])

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import concord
-from concord.streams import generator
+from concord.sampling.streams import generator
 
 STREAM = [479857035612217404, 2384650059007145754]
 

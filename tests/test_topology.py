@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import concord
-from concord import topology
 from concord.errors import ConcordError
-from concord.topology import STRATEGIES, AgentMatrix, Topology, build
+from concord.networks.matrix import STRATEGIES, AgentMatrix, _choose
+from concord.networks.topology import Topology, build
 
 EXACT = 1e-12  # rounding only
 
@@ -361,7 +361,7 @@ def test_isolated_agents_do_not_hear_of_a_diverged_one():
     ],
 )
 def test_chosen_strategy(kind, agents, dim, strategy):
-    assert topology._choose(build(kind, agents).metropolis(), dim) == strategy
+    assert _choose(build(kind, agents).metropolis(), dim) == strategy
 
 
 @settings(deadline=None)
@@ -377,7 +377,6 @@ def test_start_up_imports_nothing_heavy():
     code = """
 import sys
 import numpy as np
-from concord import mixing, partition, schedules, topology
 assert not {"networkx", "scipy"} & set(sys.modules)
 ring = topology.build("ring", 6)
 mixing.mixer(ring.metropolis(), 10, 2, "simultaneous")

@@ -9,12 +9,12 @@ import pytest
 import scipy.optimize
 import scipy.stats
 
-from concord import grid, transport
 from concord.errors import ConcordError
+from concord.laws import quadrature, transport
 
 
-def normal(mean=(0.0, 0.0), sd=(1.0, 2.0), cells: int = 800) -> grid.Grid:
-    return grid.from_log_density(
+def normal(mean=(0.0, 0.0), sd=(1.0, 2.0), cells: int = 800) -> quadrature.Grid:
+    return quadrature.from_log_density(
         lambda a, b: -0.5 * (((a - mean[0]) / sd[0]) ** 2 + ((b - mean[1]) / sd[1]) ** 2),
         ((-30, 30), (-30, 30)),
         cells,

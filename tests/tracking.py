@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from concord.exact import Affine, Start, Update, block_diagonal
-from concord.schedules import Schedule
+from concord.laws.exact import Affine, Start, Update, block_diagonal
+from concord.sampling.schedules import Schedule
 
 
 @dataclass(frozen=True)

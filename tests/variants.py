@@ -15,10 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from concord import partition, plugins, streams, topology
+from concord import plugins
 from concord.errors import ConcordError
+from concord.networks import topology
 from concord.problems import linear_regression
-from concord.schedules import Schedule
+from concord.sampling import partition, streams
+from concord.sampling.schedules import Schedule
 
 SAMPLERS = {kind: plugins.plugin("samplers", kind, "tests") for kind in plugins.kinds("samplers")}
 EXACT = {kind: module for kind, module in SAMPLERS.items() if hasattr(module, "affine")}

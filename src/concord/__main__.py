@@ -9,10 +9,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from concord.datasets import fetch
 from concord.errors import ConcordError
 
 if TYPE_CHECKING:
-    from concord.experiment import Paper
+    from concord.studies.paper import Paper
 
 Command = Callable[[argparse.Namespace], None]
 
@@ -159,16 +160,12 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("file", help="<data set>/<file> of config/datasets.yaml")
     sub.add_argument("--mirror", help="folder to look in before the hosts")
     sub.add_argument("-o", "--output", type=Path, required=True)
-    sub = command("bench", _bench, "print ratios of run times, measured within one run")
-    sub.add_argument("-o", "--output", type=Path, help="also write a CSV table, and a figure")
-    sub = command("jobs", _jobs, "join what the workflow's jobs took, by experiment and rule")
-    sub.add_argument("benchmarks", type=Path, help="results/benchmarks")
-    sub.add_argument("-o", "--output", type=Path, required=True)
     return parser
 
 
 def _paper(options: argparse.Namespace) -> Paper:
-    from concord.experiment import Paper, load_config
+    from concord.studies.config import load_config
+    from concord.studies.paper import Paper
 
     changes = {key: getattr(options, key) for key in ("scale", "seed")}
     changes = {key: value for key, value in changes.items() if value is not None}
@@ -265,41 +262,28 @@ def _front(options: argparse.Namespace) -> None:
 
 
 def _seeds(options: argparse.Namespace) -> None:
-    from concord.stages.judge import seeds
+    from concord.claims.ledger import seeds
 
     for text in seeds(options.ledgers):
         print(text)
 
 
 def _compare(options: argparse.Namespace) -> None:
-    from concord.stages.judge import compare
+    from concord.claims.ledger import compare
 
     for text in compare(options.ledger, options.expected, options.strict):
         print(text)
 
 
 def _expect(options: argparse.Namespace) -> None:
-    from concord.stages.judge import expect
+    from concord.claims.ledger import expect
 
     expect(options.ledger, options.expected, options.readme)
 
 
 def _fetch(options: argparse.Namespace) -> None:
-    from concord import datasets
 
-    datasets.fetch(options.file, options.output, mirror=options.mirror)
-
-
-def _bench(options: argparse.Namespace) -> None:
-    from concord.bench import bench
-
-    bench(options.output)
-
-
-def _jobs(options: argparse.Namespace) -> None:
-    from concord.jobs import summarize
-
-    summarize(options.benchmarks, options.output)
+    fetch.fetch(options.file, options.output, mirror=options.mirror)
 
 
 if __name__ == "__main__":

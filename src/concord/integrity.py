@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from concord.errors import ConcordError
-from concord.files import whole
+from concord.io import whole
 from concord.provenance import sha256
 
 Made = Mapping[str, str]

@@ -2,7 +2,7 @@
 
 Given who gossips, or which points make the mini-batches, a step is affine with matrices that are
 the chain's own, and positions are Gaussian. Taken over those choices their law is a mixture of
-Gaussians, of which ``concord.exact`` knows the moments only.
+Gaussians, of which ``concord.laws.exact`` knows the moments only.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from scipy import special, stats
 
-from concord import exact, streams
+from concord.laws import exact
 from concord.samplers import c_ula
-from concord.schedules import Schedule
+from concord.sampling import streams
+from concord.sampling.schedules import Schedule
 from variants import EXACT, GRAPHS, SAMPLERS, allowed, problem, variants
 
 # Ring, star, an irregular graph, one agent: agents have one to four neighbors.

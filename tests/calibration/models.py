@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from concord import grid, partition, streams
-from concord.partition import AgentData
+from concord.laws import quadrature
 from concord.problems import linear_regression, logistic_regression, tied_mixture
+from concord.sampling import partition, streams
+from concord.sampling.partition import AgentData
 
 NOWHERE = Path("unused")
 SPLIT = partition.Partition.parse({"kind": "equal"}, "tests")
@@ -62,7 +63,7 @@ class Posterior:
             x = np.stack(np.broadcast_arrays(first, second), axis=-1)
             return -alone.potential(x.reshape(-1, 1, 2)).reshape(x.shape[:-1])
 
-        self.grid = grid.from_log_density(log_density, ((-8.0, 8.0), (-8.0, 8.0)), 300)
+        self.grid = quadrature.from_log_density(log_density, ((-8.0, 8.0), (-8.0, 8.0)), 300)
         order = np.argsort(self.grid.density, axis=None)
         self._density = self.grid.density.ravel()[order]
         self._mass = np.cumsum(self.grid.mass.ravel()[order])

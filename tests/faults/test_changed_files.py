@@ -13,8 +13,9 @@ import yaml
 from commands import COMMANDS, METRICS, RUN, SEAL, TRACE, Command, run
 from tiny_project import RUNS, TinyProject, differing
 
-from concord.experiment import Paper, load_config
 from concord.provenance import digest
+from concord.studies.config import load_config
+from concord.studies.paper import Paper
 
 pytestmark = pytest.mark.workflow
 

@@ -15,7 +15,7 @@ import pytest
 from commands import COMMANDS, disk_full_after, killed_after, killed_at_file, run
 from tiny_project import TinyProject, differing
 
-from concord import files
+from concord import io
 
 pytestmark = pytest.mark.workflow
 
@@ -93,12 +93,12 @@ def attempt(folder, host, process):
 def test_only_what_the_dead_left_is_removed(tmp_path):
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
-    here, there = files._host(), "00000000"
+    here, there = io._host(), "00000000"
     mine, others = attempt(tmp_path, here, os.getpid()), attempt(tmp_path, here, 1)
     left, busy = attempt(tmp_path, here, dead.pid), attempt(tmp_path, there, 2)
     forgotten = attempt(tmp_path, there, 3)
     os.utime(forgotten, (time.time() - 4000,) * 2)
-    with files.whole(tmp_path / "trace.nc") as temporary:
+    with io.whole(tmp_path / "trace.nc") as temporary:
         temporary.write_text("whole")
     assert {*tmp_path.iterdir()} == {tmp_path / "trace.nc", mine, others, busy}
     assert not left.exists() and not forgotten.exists()
@@ -114,6 +114,6 @@ def test_hidden_files_of_the_user_stay(tmp_path):
     )
     for name in names:
         (tmp_path / name).write_text("mine")
-    with files.whole(tmp_path / "fig4.pdf") as temporary:
+    with io.whole(tmp_path / "fig4.pdf") as temporary:
         temporary.write_text("whole")
     assert {path.name for path in tmp_path.iterdir()} == {"fig4.pdf", *names}

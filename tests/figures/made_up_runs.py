@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas
 
-from concord.figures.data import Measured
+from concord.results import Measured
 
 COLUMNS = ["iteration", "agent", "metric", "value", "lo", "hi"]
 

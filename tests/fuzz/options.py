@@ -12,9 +12,11 @@ from typing import Any, Union
 from hypothesis import strategies as st
 from pieces import tokens
 
-from concord import chain, initial, partition, topology
+from concord.networks import topology
 from concord.plugins import NOT_KINDS, kinds, plugin
-from concord.schedules import Schedule
+from concord.sampling import initial, partition
+from concord.sampling.recorder import Record
+from concord.sampling.schedules import Schedule
 
 FLOATS = (0.0, 0.1, 0.5, 1.0, 3.0, -1.0, 1e-99, 1e-9, 1e9, 1e99)
 INTS = (0, 1, 2, 3, 4, 5, 7, 30, 200, -1, 2**40)
@@ -107,7 +109,7 @@ def configured(draw: Any, source: Callable[[], dict[str, Any]]) -> Any:
         elif what == "initial":
             experiment["initial"] = law(draw, initial.KINDS)
         elif what == "record":
-            experiment["record"] = options_of(draw, chain.Record)
+            experiment["record"] = options_of(draw, Record)
         elif what == "metrics":
             experiment["metrics"] = draw(
                 st.lists(st.sampled_from(kinds("metrics")), max_size=4, unique=True)

@@ -19,8 +19,10 @@ from hypothesis import strategies as st
 from mutations import dumped
 from pieces import CONFIG, small_papers
 
-from concord import bench, datasets, provenance
+from concord import bench, provenance
 from concord.__main__ import _parser, main
+from concord.datasets import fetch
+from concord.datasets import fetch as datasets
 
 RULE = "exit code 0, 1 or 2 and one sentence, nothing outside the folder"
 TINY = "gurbuzbalaban2021.linear_network"
@@ -46,8 +48,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (here / "README.md").write_text("no marks\n")
     (here / "dangling").symlink_to("nowhere")
     monkeypatch.chdir(here)
-    monkeypatch.delenv(datasets.MIRROR_VARIABLE, raising=False)
-    monkeypatch.setattr(datasets, "_download", lambda url, *_: f"{url} is not asked")
+    monkeypatch.delenv(fetch.MIRROR_VARIABLE, raising=False)
+    monkeypatch.setattr(fetch, "_download", lambda url, *_: f"{url} is not asked")
     monkeypatch.setattr(provenance, "commit", lambda: {"commit": "none", "dirty": None})
     for name in vars(bench):
         if name.startswith("bench"):

@@ -14,11 +14,12 @@ import yaml
 from mutations import dumped, encoded, garbled, mutated, transplanted
 from pieces import CONFIG, others, papers, small_papers
 
-from concord.datasets import load_registry
+from concord.datasets.fetch import load_registry
 from concord.errors import ConcordError, short
-from concord.experiment import Paper, load_config, load_papers
-from concord.reading import load_yaml
+from concord.io import load_yaml
 from concord.stages.judge import expected_rows
+from concord.studies.config import load_config, load_papers
+from concord.studies.paper import Paper
 
 RULE = "accepted, or refused in one sentence with file and key (or line)"
 LONGEST = 1500  # characters of a sentence

@@ -22,8 +22,10 @@ from mutations import dumped, encoded, garbled, mutated
 from options import options_of
 from pieces import CONFIG
 
-from concord import chain, claims, integrity, provenance
+from concord import integrity, provenance
 from concord.__main__ import main
+from concord.claims import checks
+from concord.sampling.trace import Trace, read_trace, write_trace
 from concord.stages.judge import COLUMNS
 
 RULE = "used, or refused in one sentence"
@@ -235,8 +237,8 @@ ITERATIONS = ("last", "all", 0, 6, [0, 1, 2], 99, [99], -1, "nix")
 @st.composite
 def claims_of_any_kind(draw: Any) -> Any:
     """Return the paper with a claim about its run, of any kind with any options."""
-    kind = draw(st.sampled_from(sorted(claims.KINDS)))
-    check = options_of(draw, claims.KINDS[kind])
+    kind = draw(st.sampled_from(sorted(checks.KINDS)))
+    check = options_of(draw, checks.KINDS[kind])
     for quantity in check.values():
         if isinstance(quantity, dict):
             quantity.pop("runs", None)
@@ -265,7 +267,7 @@ def test_claims_of_any_kind(folder, tries):
     assert min(seen[0], seen[2]) > tried / 20, seen
 
 
-TRACES: dict[str, Callable[[chain.Trace], None]] = {
+TRACES: dict[str, Callable[[Trace], None]] = {
     "no x": lambda t: t.variables.pop("x") and None,
     "no divergence": lambda t: t.variables.pop("diverged_at") and None,
     "no consensus error": lambda t: t.variables.pop("consensus_error") and None,
@@ -285,12 +287,12 @@ TRACES: dict[str, Callable[[chain.Trace], None]] = {
 }
 
 
-def change(trace: chain.Trace, name: str, how: Callable[[np.ndarray], np.ndarray]) -> None:
+def change(trace: Trace, name: str, how: Callable[[np.ndarray], np.ndarray]) -> None:
     dimensions, array = trace.variables[name]
     trace.variables[name] = dimensions, how(array)
 
 
-def cut(trace: chain.Trace, dimension: str) -> None:
+def cut(trace: Trace, dimension: str) -> None:
     """Remove the first of a dimension, wherever it is one."""
     for name, (dimensions, _) in trace.variables.items():
         if dimension in dimensions:
@@ -303,9 +305,9 @@ def cut(trace: chain.Trace, dimension: str) -> None:
 @pytest.mark.parametrize("name", TRACES)
 def test_traces_of_other_content(name, folder):
     path = folder / FOLDER / "trace.nc"
-    trace = chain.read(path)
+    trace = read_trace(path)
     TRACES[name](trace)
-    chain.write(trace, path, trace.made)
+    write_trace(trace, path, trace.made)
     code = call(*STAGES["measure"][0](folder))
     assert code == (0 if name in ("nan", "infinite", "huge") else 2)
 
@@ -350,10 +352,10 @@ def test_what_is_no_trace_though_its_checksum_is_right(name, folder):
 def test_sealed_is_as_a_trace_is_written(folder):
     """Otherwise the test above would see nothing but a checksum that is wrong."""
     path = folder / FOLDER / "trace.nc"
-    trace = chain.read(path)
+    trace = read_trace(path)
     sealed(netcdf("draw", "agent"), path)
-    assert chain.read(path).variables == {}
-    chain.write(trace, path, trace.made)
+    assert read_trace(path).variables == {}
+    write_trace(trace, path, trace.made)
     assert call(*STAGES["measure"][0](folder)) == 0
 
 

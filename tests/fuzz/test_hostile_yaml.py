@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from concord.errors import ConcordError
-from concord.experiment import Paper
-from concord.reading import DEEPEST, LARGEST, load_yaml
+from concord.io import DEEPEST, LARGEST, load_yaml
+from concord.studies.paper import Paper
 
 DEEP = 100_000  # at which PyYAML's parser crashes the process
 

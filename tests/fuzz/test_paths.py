@@ -14,7 +14,8 @@ from pieces import CONFIG, others, small_papers
 from smoke_project import Project
 
 from concord.errors import ConcordError
-from concord.experiment import Paper, load_config
+from concord.studies.config import load_config
+from concord.studies.paper import Paper
 
 NAMES = (
     *(*ODD_TEXTS, "../x", "x/..", "x/../../y", "..x", ".", "./x", "/", "//x", "x/", "x\\y", "x:y"),

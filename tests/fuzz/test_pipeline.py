@@ -19,7 +19,8 @@ from pieces import CONFIG, small_papers
 from concord import provenance
 from concord.__main__ import main
 from concord.errors import ConcordError
-from concord.experiment import Paper, load_config
+from concord.studies.config import load_config
+from concord.studies.paper import Paper
 
 SETTINGS = {"scale": "smoke", "smoke": {"chains": 4, "iterations": 5}}
 DOWNLOADS = ("lenet", "sparse_logistic", "magic")

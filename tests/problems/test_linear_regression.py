@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from concord import partition, streams
 from concord.errors import ConcordError
-from concord.parameters import build as parse
+from concord.options import build as parse
 from concord.problems import linear_regression
 from concord.problems.linear_regression import SHARES, Params
+from concord.sampling import partition, streams
 
 AGENTS = 4
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from concord.errors import ConcordError
-from concord.parameters import build
-from concord.partition import Partition
+from concord.options import build
 from concord.problems import tied_mixture
 from concord.problems.tied_mixture import MEANS
+from concord.sampling.partition import Partition
 
 
 def made(second_mean: str = MEANS[0], agents: int = 5, partition=None, seed: int = 0, **options):

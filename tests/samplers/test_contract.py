@@ -14,9 +14,9 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from concord import streams
-from concord.gradients import BATCH_ORDERS
-from concord.samplers import Info
+from concord.contracts import Info
+from concord.sampling import streams
+from concord.sampling.gradients import BATCH_ORDERS
 from variants import EXACT, GRAPHS, SAMPLERS, Still, allowed, problem, variants
 
 ROUNDING = 1e-12

@@ -11,14 +11,18 @@ from typing import Any
 import pytest
 import yaml
 
-from concord import claims, integrity, metrics, streams, topology
-from concord.assemble import Parts, assemble, build_problem
+from concord import integrity, metrics
+from concord.claims import checks
 from concord.errors import ConcordError
-from concord.experiment import Paper, load_config
-from concord.files import dump_yaml
+from concord.io import dump_yaml
+from concord.networks import topology
+from concord.runs import Parts, assemble, build_problem
+from concord.sampling import streams
 from concord.stages import judge, measure
 from concord.stages.measure import made as measured_from
 from concord.stages.sample import simulate
+from concord.studies.config import load_config
+from concord.studies.paper import Paper
 
 ROOT = Path(__file__).parents[2]
 RING, ALONE = {"topology": "ring"}, {"topology": "no_edges"}
@@ -204,10 +208,10 @@ def test_what_another_seed_contradicts_is_inconclusive(made, tmp_path):
 
 
 def test_what_other_seeds_say_is_told_where_this_one_is_inconclusive():
-    open_here = claims.over_seeds(claims.Judgement("inconclusive", "5 [4, 6]"), "it holds with 3")
-    assert open_here == claims.Judgement("inconclusive", "5 [4, 6] (it holds with 3)")
-    missing = claims.Judgement("not run", "no file")
-    assert claims.over_seeds(missing, "it holds with 3") == missing
+    open_here = checks.over_seeds(checks.Judgement("inconclusive", "5 [4, 6]"), "it holds with 3")
+    assert open_here == checks.Judgement("inconclusive", "5 [4, 6] (it holds with 3)")
+    missing = checks.Judgement("not run", "no file")
+    assert checks.over_seeds(missing, "it holds with 3") == missing
 
 
 def test_seeds_lists_contradictions(tmp_path):

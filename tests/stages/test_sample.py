@@ -11,15 +11,16 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from concord import datasets, streams
 from concord.__main__ import main
-from concord.assemble import assemble, build_problem, complete, data_sets
-from concord.chain import read
-from concord.experiment import load_papers
-from concord.files import dump_yaml
+from concord.datasets import fetch as datasets
+from concord.io import dump_yaml
 from concord.plugins import kinds
+from concord.runs import assemble, build_problem, complete, data_sets
+from concord.sampling import streams
+from concord.sampling.streams import CHAINS_PER_BLOCK
+from concord.sampling.trace import read_trace
 from concord.stages.sample import simulate
-from concord.streams import CHAINS_PER_BLOCK
+from concord.studies.config import load_papers
 
 ROOT = Path(__file__).parents[2]
 CHAINS = 2 * CHAINS_PER_BLOCK + 20
@@ -56,11 +57,11 @@ def made_up_data(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sixty rows in place of a9a's."""
     rng = np.random.default_rng(0)
     table = csr_array((rng.random((60, 8)) < 0.4).astype(float)), rng.integers(0, 2, 60)
-    monkeypatch.setattr(datasets, "a9a", lambda path: table)
+    monkeypatch.setattr(fetch, "a9a", lambda path: table)
 
 
 def test_the_configuration_speaks_of_the_same_blocks() -> None:
-    schema = json.loads((ROOT / "workflow" / "schemas" / "config.schema.json").read_text())
+    schema = json.loads((ROOT / "src/concord/studies/schemas/config.schema.json").read_text())
     key = schema["properties"]["chains_per_job"]
     assert key["minimum"] == key["multipleOf"] == CHAINS_PER_BLOCK
 
@@ -129,9 +130,9 @@ def test_joined_trace_is_that_of_one_job(pieces: list[Path], tmp_path: Path) -> 
     joined, one = tmp_path / "joined.nc", tmp_path / "one.nc"
     assert main(["join", run, *traces, "-o", str(joined)]) == 0
     assert main(["sample", run, "-o", str(one)]) == 0
-    assert read(joined).attributes == read(one).attributes
-    for variable in read(one).variables:
-        np.testing.assert_array_equal(read(joined)[variable], read(one)[variable])
+    assert read_trace(joined).attributes == read_trace(one).attributes
+    for variable in read_trace(one).variables:
+        np.testing.assert_array_equal(read_trace(joined)[variable], read_trace(one)[variable])
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_a_sampler_reruns_its_own_runs(finished):
 
 
 def test_a_metric_measures_again_and_samples_nothing(finished):
-    with finished.edited("src/concord/gaussian.py", "from __future__", "\nfrom __future__"):
+    with finished.edited("src/concord/laws/gaussian.py", "from __future__", "\nfrom __future__"):
         jobs = finished.jobs(*FIGURES)
     assert jobs.get("measure") == 9 and "resolve" not in jobs
 

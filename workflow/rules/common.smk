@@ -19,16 +19,16 @@ if str(SOURCE) not in sys.path:
 
 os.environ.update(MPLBACKEND="agg")  # as in concord.__main__
 
-from concord import captions
-from concord.assemble import data_sets, optional_data_sets, unavailable
-from concord.chain import sealed as sealed_trace
 from concord.errors import ConcordError, nearest
-from concord.experiment import load_papers
-from concord.files import check_folder, check_writable, dump_yaml
 from concord.integrity import intact
+from concord.io import check_folder, check_writable, dump_yaml, load_yaml
 from concord.plugins import plugin
-from concord.reading import load_yaml
 from concord.provenance import code, commit, digest, module_files, sha256
+from concord.report import captions
+from concord.report.pages import TEMPLATES
+from concord.runs import data_sets, optional_data_sets, unavailable
+from concord.sampling.trace import sealed_trace
+from concord.studies.config import load_papers
 
 
 def refuse(message):
@@ -202,6 +202,11 @@ def no_such_target(wildcards):
 def run_digest(wildcards):
     """A params function: changes when a run changes; jobs check that their run.yaml has it."""
     return digest(run_of(wildcards).mapping)
+
+
+def template(name):
+    """A template of the package's pages, which is an input."""
+    return str(TEMPLATES.relative_to(workflow.basedir) / name)
 
 
 @cache

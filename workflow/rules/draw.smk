@@ -45,7 +45,7 @@ rule table:
         shown("tables"),
         modules=entry_modules("tables"),
         outdated=outdated(f"{RESULTS}/{{paper}}/tables/{{name}}.csv", intact, of_output("tables")),
-        template="workflow/report/page.html",
+        template=template("page.html"),
     output:
         csv=f"{RESULTS}/{{paper}}/tables/{{name}}.csv",
         md=f"{RESULTS}/{{paper}}/tables/{{name}}.md",

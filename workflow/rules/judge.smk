@@ -6,7 +6,7 @@ rule judge:
     input:
         judged,
         modules=modules("concord.stages.judge"),
-        template="workflow/report/page.html",
+        template=template("page.html"),
         outdated=outdated(
             f"{RESULTS}/{{paper}}/claims.csv",
             intact,
@@ -48,7 +48,7 @@ rule join:
     input:
         tables=CLAIMS,
         modules=modules("concord.stages.judge"),
-        template="workflow/report/page.html",
+        template=template("page.html"),
         outdated=outdated(
             f"{RESULTS}/claims.csv",
             intact,
@@ -104,7 +104,7 @@ rule front:
         ledger=f"{RESULTS}/claims.csv",
         page=f"{RESULTS}/ledger.html",
         expected="config/expected_verdicts.yaml",
-        template="workflow/report/front.html",
+        template=template("front.html"),
         modules=modules("concord.stages.judge"),
     output:
         f"{RESULTS}/front.html",
@@ -118,7 +118,7 @@ rule front:
     threads: 1
     params:
         code=code("concord.stages.judge"),
-        template=sha256(Path("workflow/report/front.html")),
+        template=sha256(Path(template("front.html"))),
         results=lambda wildcards: RESULTS,
         commit=commit(),
     shell:

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from concord import results
 from concord.errors import ConcordError
-from concord.figures import _common, data
-from concord.figures.data import Measured
-from concord.parameters import param
+from concord.figures import _common
+from concord.options import param
+from concord.results import Measured
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,11 @@ def cells(panels: Sequence[Panel], runs: Sequence[Measured], kind: str) -> list[
     return [
         _common.Cell(
             panel.title,
-            [data.only(data.select(runs, panel.select, kind), f"panel {panel.title!r}", kind)],
+            [
+                results.only(
+                    results.select(runs, panel.select, kind), f"panel {panel.title!r}", kind
+                )
+            ],
             *place,
         )
         for panel, place in zip(panels, places, strict=True)

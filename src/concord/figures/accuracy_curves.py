@@ -24,9 +24,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from concord.figures import _common, data, style
-from concord.figures.data import Measured
-from concord.parameters import param
+from concord import results
+from concord.figures import _common, style
+from concord.options import param
+from concord.results import Measured
 
 KIND = "accuracy_curves"
 
@@ -71,19 +72,21 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     ConcordError
         If a run lacks ``accuracy_mean`` or an agent, or if two runs would be one line.
     """
-    chosen = data.select(runs, params.select, KIND)
+    chosen = results.select(runs, params.select, KIND)
     cells = _common.cross(chosen, params.rows, params.columns, params.names, KIND)
     figure, axes = _common.axes_of(cells, "all", params.width, 1.6 if len(cells) > 1 else 2.1)
-    values = data.distinct(chosen, params.lines)
+    values = results.distinct(chosen, params.lines)
     looks = style.looks(params.lines, values)
     low, high = _common.limits(params.ylim, f"figure {KIND}: ylim")
     first, last = _common.limits(params.xlim, f"figure {KIND}: xlim")
     for cell, panel in zip(cells, axes, strict=True):
         for order, (value, look) in enumerate(zip(values, looks, strict=True)):
-            mine = [m for m in cell.runs if data.same(data.lookup(m.run, params.lines), value)]
+            mine = [
+                m for m in cell.runs if results.same(results.lookup(m.run, params.lines), value)
+            ]
             if mine:
                 what = f"line {params.lines} = {value} of panel {cell.title!r}"
-                _draw_run(panel, data.only(mine, what, KIND), look, params, order, len(values))
+                _draw_run(panel, results.only(mine, what, KIND), look, params, order, len(values))
         panel.set_ylim(low, high)
         panel.margins(x=0.02)
         panel.set_xlim(first, last)
@@ -109,8 +112,8 @@ def _draw_run(
                     label="_agent",
                 )
     for agent in params.agents:
-        mean = data.series(run, "accuracy_mean", agent, KIND, "accuracy")
-        sd = data.series(run, "accuracy_sd", agent, KIND, "accuracy").value
+        mean = results.series(run, "accuracy_mean", agent, KIND, "accuracy")
+        sd = results.series(run, "accuracy_sd", agent, KIND, "accuracy").value
         lo, hi = mean.value - sd, np.minimum(mean.value + sd, 1.0)
         axes.fill_between(mean.iteration, lo, hi, color=look.color, **_BAND, zorder=1.5)
         step = max(1, len(mean.iteration) // 6)

@@ -29,10 +29,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from concord import results
 from concord.errors import ConcordError
-from concord.figures import _common, data, style
-from concord.figures.data import Measured, Series
-from concord.parameters import param
+from concord.figures import _common, style
+from concord.options import param
+from concord.results import Measured, Series
 
 KIND = "box_plots"
 FAMILY = "misclassified"
@@ -92,14 +93,14 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     ConcordError
         If a run lacks the counts, the agent or an iteration, or if two runs would be one panel.
     """
-    chosen = data.select(runs, params.select, KIND)
+    chosen = results.select(runs, params.select, KIND)
     cells = _common.cross(chosen, params.rows, params.columns, params.names, KIND)
     figure, axes = _common.axes_of(cells, params.share_y, params.width, 1.75)
     outside = False
     for cell, ax in zip(cells, axes, strict=True):
         if cell.runs:
-            run = data.only(cell.runs, f"panel {cell.title!r}", KIND)
-            topology = data.lookup(run.run, "topology")
+            run = results.only(cell.runs, f"panel {cell.title!r}", KIND)
+            topology = results.lookup(run.run, "topology")
             color = style.looks("topology", [topology])[0].color
             outside |= _boxes(ax, run, params, color)
     low, high = _common.limits(params.ylim, f"figure {KIND}: ylim")
@@ -120,7 +121,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 
 def _boxes(axes: Axes, run: Measured, params: Params, color: str) -> bool:
     """Draw one run's boxes; return whether any extreme lies outside its whiskers."""
-    parts = {p: data.series(run, f"{FAMILY}_{p}", params.agent, KIND, FAMILY) for p in _PARTS}
+    parts = {p: results.series(run, f"{FAMILY}_{p}", params.agent, KIND, FAMILY) for p in _PARTS}
     rows = _rows(run, parts["median"], params.iterations)
     boxes: list[dict[str, Any]] = []
     lost: list[int] = []

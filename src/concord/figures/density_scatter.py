@@ -23,9 +23,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from concord.figures import data, style
-from concord.figures.data import Measured
-from concord.parameters import param
+from concord import results
+from concord.figures import style
+from concord.options import param
+from concord.results import Measured
 
 KIND = "density_scatter"
 
@@ -63,9 +64,9 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     ConcordError
         If a run lacks ``draw`` for an agent or an iteration, or if two runs would share a row.
     """
-    chosen = data.select(runs, params.select, KIND)
-    groups = data.split(chosen, params.rows, KIND) if params.rows else [(None, chosen)]
-    first = data.series(chosen[0], "draw", params.agents[0], KIND, "draws").iteration
+    chosen = results.select(runs, params.select, KIND)
+    groups = results.split(chosen, params.rows, KIND) if params.rows else [(None, chosen)]
+    first = results.series(chosen[0], "draw", params.agents[0], KIND, "draws").iteration
     recorded = [int(k) for k in np.unique(first)]
     # Smoke scale runs fewer iterations.
     iterations = [k for k in params.iterations or recorded if k in recorded] or recorded
@@ -73,7 +74,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     figure = Figure(figsize=size, layout="constrained")
     table = figure.subplots(len(groups), len(iterations), squeeze=False, sharex=True, sharey=True)
     for row, (value, group) in enumerate(groups):
-        run = data.only(group, f"row {params.rows} = {value}", KIND)
+        run = results.only(group, f"row {params.rows} = {value}", KIND)
         for column, k in enumerate(iterations):
             axes = table[row, column]
             _draw_panel(axes, run, k, params)
@@ -93,13 +94,13 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 
 
 def _draw_panel(axes: Axes, run: Measured, k: int, params: Params) -> None:
-    mean = data.series(run, "posterior_mean", "network", KIND, "draws").value[0]
-    sd = data.series(run, "posterior_sd", "network", KIND, "draws").value[0]
+    mean = results.series(run, "posterior_mean", "network", KIND, "draws").value[0]
+    sd = results.series(run, "posterior_sd", "network", KIND, "draws").value[0]
     x = np.linspace(mean - 4.5 * sd, mean + 4.5 * sd, 200)
     axes.fill_between(x, np.exp(-0.5 * ((x - mean) / sd) ** 2), **_POSTERIOR)
     looks = style.looks("agent", params.agents)
     for place, (agent, look) in enumerate(zip(params.agents, looks, strict=True)):
-        draws = data.series(run, "draw", agent, KIND, "draws")
+        draws = results.series(run, "draw", agent, KIND, "draws")
         here = draws.value[draws.iteration == k]
         height = (place + 0.6) / (len(params.agents) + 0.5)
         axes.plot(
@@ -113,9 +114,9 @@ def _draw_panel(axes: Axes, run: Measured, k: int, params: Params) -> None:
             alpha=0.65,
             zorder=2,
         )
-        if data.has(run, "law_sd"):
-            spread = data.series(run, "law_sd", agent, KIND, "draws")
-            center = data.series(run, "law_mean", agent, KIND, "draws")
+        if results.has(run, "law_sd"):
+            spread = results.series(run, "law_sd", agent, KIND, "draws")
+            center = results.series(run, "law_mean", agent, KIND, "draws")
             own_sd = spread.value[spread.iteration == k][0]
             own_mean = center.value[center.iteration == k][0]
             if 0 < own_sd < np.inf:
@@ -143,7 +144,7 @@ def _handles(params: Params, runs: Sequence[Measured]) -> list[Artist]:
         for agent, look in zip(params.agents, looks, strict=True)
     ]
     handles.append(Patch(color="#d0d0d0", label="posterior density (scaled)"))
-    if any(data.has(run, "law_sd") for run in runs):
+    if any(results.has(run, "law_sd") for run in runs):
         handles.append(
             Line2D([], [], color=style.GRAY, linewidth=0.6, label="exact law of an agent (scaled)")
         )

@@ -27,8 +27,8 @@ from matplotlib.figure import Figure
 from concord.errors import ConcordError
 from concord.figures import _common, style
 from concord.figures._predictions import Panel, cells, numbers
-from concord.figures.data import Measured
-from concord.parameters import param
+from concord.options import param
+from concord.results import Measured
 
 KIND = "heat_maps"
 FAMILY = "predictions"

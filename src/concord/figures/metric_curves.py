@@ -41,10 +41,11 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import EngFormatter
 
+from concord import results
 from concord.errors import ConcordError
-from concord.figures import _common, data, style
-from concord.figures.data import Measured, Series
-from concord.parameters import param
+from concord.figures import _common, style
+from concord.options import param
+from concord.results import Measured, Series
 
 KIND = "metric_curves"
 
@@ -117,7 +118,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
             f"figure {KIND}: agents: {list(params.agents)} with lines: {params.lines}; "
             "draw one agent, or lines: agent"
         )
-    chosen = data.select(runs, params.select, KIND)
+    chosen = results.select(runs, params.select, KIND)
     cells = _common.cross(chosen, None, params.columns, params.names, KIND)
     figure, axes = _common.axes_of(cells, "all", params.width, 2.1)
     lines = [_lines(cell, chosen, params) for cell in cells]
@@ -127,7 +128,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         for order, line in enumerate(own):
             _draw_line(panel, line, params, order, len(own))
         if params.floor and own:
-            floor = data.series(own[0].run, params.floor, "network", KIND)
+            floor = results.series(own[0].run, params.floor, "network", KIND)
             panel.axhline(floor.value[-1], **_FLOOR)
         panel.margins(x=0.02)
         if params.xlim is not None:
@@ -148,33 +149,33 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 
 def _lines(cell: _common.Cell, scope: Sequence[Measured], params: Params) -> list[_Line]:
     if params.lines == "agent":
-        run = data.only(cell.runs, f"panel {cell.title!r}", KIND)
+        run = results.only(cell.runs, f"panel {cell.title!r}", KIND)
         looks = style.looks("agent", params.agents)
         return [
             _Line(run, agent, look, style.name("agent", agent, params.names))
             for agent, look in zip(params.agents, looks, strict=True)
         ]
-    values = data.distinct(scope, params.lines)
+    values = results.distinct(scope, params.lines)
     looks = style.looks(params.lines, values)
     found = []
     for value, look in zip(values, looks, strict=True):
-        mine = [m for m in cell.runs if data.same(data.lookup(m.run, params.lines), value)]
+        mine = [m for m in cell.runs if results.same(results.lookup(m.run, params.lines), value)]
         if mine:
-            run = data.only(mine, f"line {params.lines} = {value}", KIND)
+            run = results.only(mine, f"line {params.lines} = {value}", KIND)
             label = style.name(params.lines, value, params.names)
             found.append(_Line(run, params.agents[0], look, label))
     return found
 
 
 def _draw_line(axes: Axes, line: _Line, params: Params, order: int, lines: int) -> None:
-    series = data.series(line.run, params.metric, line.agent, KIND)
+    series = results.series(line.run, params.metric, line.agent, KIND)
     x = _abscissa(line.run, series, params)
     shown = np.isfinite(series.value) & ((x > 0) | (params.xscale == "linear"))
     if not shown.any():
         return
     lo, hi = series.lo, series.hi
     if params.band not in ("interval", "none"):
-        sd = data.series(line.run, params.band, line.agent, KIND).value
+        sd = results.series(line.run, params.band, line.agent, KIND).value
         lo, hi = series.value - sd, series.value + sd
     if params.band != "none" and np.isfinite(lo).any():
         axes.fill_between(
@@ -198,7 +199,7 @@ def _draw_line(axes: Axes, line: _Line, params: Params, order: int, lines: int) 
 def _abscissa(run: Measured, series: Series, params: Params) -> np.ndarray:
     if params.x == "iteration":
         return series.iteration
-    sent = data.series(run, params.x, "network", KIND, "messages")
+    sent = results.series(run, params.x, "network", KIND, "messages")
     return np.interp(series.iteration, sent.iteration, sent.value)
 
 

@@ -21,13 +21,14 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
-from concord.figures import _common, data, style
+from concord import results
+from concord.figures import _common, style
 from concord.figures._common import Cell
-from concord.figures.data import Measured
-from concord.parameters import param
+from concord.options import param
+from concord.results import Measured
 
 if TYPE_CHECKING:
-    from concord.topology import Topology
+    from concord.networks.topology import Topology
 
 KIND = "networks"
 NODE = 12.0  # largest diameter in points
@@ -69,10 +70,10 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     ConcordError
         If there are no runs or none is selected.
     """
-    from concord.topology import build
+    from concord.networks.topology import build
 
     graphs: dict[Topology, Measured] = {}
-    for measured in data.select(runs, params.select, KIND):
+    for measured in results.select(runs, params.select, KIND):
         options = dict(measured.run["topology"])
         graph = build(options.pop("kind"), measured.run["agents"], **options)
         graphs.setdefault(graph, measured)

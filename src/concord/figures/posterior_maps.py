@@ -20,10 +20,11 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from concord import results
 from concord.errors import ConcordError
-from concord.figures import _common, data, style
-from concord.figures.data import Measured
-from concord.parameters import param
+from concord.figures import _common, style
+from concord.options import param
+from concord.results import Measured
 
 KIND = "posterior_maps"
 EXACT = "posterior"
@@ -65,7 +66,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     ConcordError
         If the run lacks ``density`` or an agent, or there is more than one run.
     """
-    run = data.only(data.select(runs, params.select, KIND), "the figure", KIND)
+    run = results.only(results.select(runs, params.select, KIND), "the figure", KIND)
     table = run.metrics[(run.metrics["metric"] == "density").to_numpy()]
     if len(params.axes) != 2:
         raise ConcordError(f"figure {KIND}: axes: {list(params.axes)} does not name two parameters")
@@ -81,10 +82,10 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     figure, panels = _common.axes_of(cells, "all", "full", 1.95)
     edges = [grid_edges(run, axis) for axis in range(2)]
     shape = tuple(len(edge) - 1 for edge in edges)
-    exact = data.series(run, "density", EXACT, KIND, "posterior_density").value.reshape(shape)
+    exact = results.series(run, "density", EXACT, KIND, "posterior_density").value.reshape(shape)
     levels = mass_levels(exact, params.mass)
     for agent, axes in zip(shown, panels, strict=True):
-        density = data.series(run, "density", agent, KIND, "posterior_density").value
+        density = results.series(run, "density", agent, KIND, "posterior_density").value
         _map(axes, edges, density.reshape(shape), exact, levels)
     _common.label(cells, panels, "all", params.axes[0], params.axes[1])
     parts = ", ".join(f"{100 * part:g}" for part in params.mass)
@@ -109,7 +110,7 @@ def _title(run: Measured, agent: int | str, params: Params) -> str:
     text = style.name("agent", agent)
     if params.distance is None:
         return text
-    distance = data.series(run, params.distance, agent, KIND)
+    distance = results.series(run, params.distance, agent, KIND)
     value, lo, hi = distance.value[-1], distance.lo[-1], distance.hi[-1]
     spread = f" ± {(hi - lo) / 2:.2g}" if np.isfinite(lo) else ""
     return f"{text}, {params.symbol} = {value:.3g}{spread}"
@@ -117,7 +118,7 @@ def _title(run: Measured, agent: int | str, params: Params) -> str:
 
 def grid_edges(run: Measured, axis: int) -> np.ndarray:
     """Return the edges of the coarse grid's cells along an axis."""
-    cells = data.series(run, f"cell_{axis}", "network", KIND, "posterior_density")
+    cells = results.series(run, f"cell_{axis}", "network", KIND, "posterior_density")
     return np.append(cells.lo, cells.hi[-1])
 
 

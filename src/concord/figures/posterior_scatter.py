@@ -22,10 +22,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from concord import results
 from concord.errors import ConcordError
-from concord.figures import _common, data, posterior_maps, style
-from concord.figures.data import Measured
-from concord.parameters import param
+from concord.figures import _common, posterior_maps, style
+from concord.options import param
+from concord.results import Measured
 
 KIND = "posterior_scatter"
 
@@ -69,10 +70,10 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """
     if len(params.axes) != 2:
         raise ConcordError(f"figure {KIND}: axes: {list(params.axes)} does not name two parameters")
-    chosen = data.select(runs, params.select, KIND)
+    chosen = results.select(runs, params.select, KIND)
     shown: list[tuple[str, Measured, str | None]] = [("exact posterior", chosen[0], None)]
-    for value, group in data.split(chosen, params.networks, KIND):
-        run = data.only(group, f"network {params.networks} = {value}", KIND)
+    for value, group in results.split(chosen, params.networks, KIND):
+        run = results.only(group, f"network {params.networks} = {value}", KIND)
         shown += [(title, run, agent) for title, agent in _panels(run, value, params)]
     cells = [
         _common.Cell(title, [run], place // params.columns, place % params.columns)
@@ -116,14 +117,14 @@ def _panels(run: Measured, value: Any, params: Params) -> list[tuple[str, str]]:
 def _panel(axes: Axes, run: Measured, agent: str | None, params: Params) -> None:
     edges = [posterior_maps.grid_edges(run, axis) for axis in range(2)]
     shape = tuple(len(edge) - 1 for edge in edges)
-    table = data.series(run, "density", posterior_maps.EXACT, KIND, "posterior_density")
+    table = results.series(run, "density", posterior_maps.EXACT, KIND, "posterior_density")
     exact = table.value.reshape(shape)
     if agent is None:
         colors = posterior_maps.MAP
         axes.pcolormesh(edges[0], edges[1], exact.T, cmap=colors, vmin=0, rasterized=True)
     else:
         first, second = (
-            data.series(run, f"draw_{d}", agent, KIND, "posterior_draws").value for d in range(2)
+            results.series(run, f"draw_{d}", agent, KIND, "posterior_draws").value for d in range(2)
         )
         axes.plot(first, second, linestyle="", **_DOT)
     centers = [0.5 * (edge[1:] + edge[:-1]) for edge in edges]

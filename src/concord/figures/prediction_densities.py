@@ -24,8 +24,8 @@ from matplotlib.lines import Line2D
 
 from concord.figures import _common, style
 from concord.figures._predictions import Panel, cells, numbers
-from concord.figures.data import Measured
-from concord.parameters import param
+from concord.options import param
+from concord.results import Measured
 
 KIND = "prediction_densities"
 FAMILY = "predictions"

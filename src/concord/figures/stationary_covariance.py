@@ -24,9 +24,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from concord.figures import _common, data, style
-from concord.figures.data import AVERAGE, Measured
-from concord.parameters import param
+from concord import results
+from concord.figures import _common, style
+from concord.options import param
+from concord.results import AVERAGE, Measured
 
 KIND = "stationary_covariance"
 
@@ -67,9 +68,9 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     ConcordError
         If a run lacks the metric, or if two runs would be one line.
     """
-    chosen = data.select(runs, params.select, KIND)
+    chosen = results.select(runs, params.select, KIND)
     cells = _common.cross(chosen, params.rows, params.columns, params.names, KIND)
-    values = data.distinct(chosen, params.lines)
+    values = results.distinct(chosen, params.lines)
     looks = style.looks(params.lines, values)
     figure, axes = _common.axes_of(cells, "all", params.width, 0.55 + 0.21 * len(values))
     low, high = params.xlim[0], params.xlim[-1]
@@ -87,10 +88,12 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         panel.xaxis.set_minor_formatter(NullFormatter())
         panel.grid(visible=False, axis="y")
         for place, (value, look) in enumerate(zip(values, looks, strict=True)):
-            mine = [m for m in cell.runs if data.same(data.lookup(m.run, params.lines), value)]
+            mine = [
+                m for m in cell.runs if results.same(results.lookup(m.run, params.lines), value)
+            ]
             if mine:
                 what = f"line {params.lines} = {value} of panel {cell.title!r}"
-                run = data.only(mine, what, KIND)
+                run = results.only(mine, what, KIND)
                 _mark(panel, run, params.agent, place - 0.14, look.color, "full", (low, high))
                 _mark(panel, run, AVERAGE, place + 0.14, look.color, "none", (low, high))
     text = "variance / posterior variance      narrow $\\leftarrow$ 1 $\\rightarrow$ wide"
@@ -110,7 +113,7 @@ def _mark(
     edges: tuple[float, float],
 ) -> None:
     low, high = edges
-    trace = float(data.series(run, "stationary_trace", agent, KIND, "stationary").value[-1])
+    trace = float(results.series(run, "stationary_trace", agent, KIND, "stationary").value[-1])
     marker: dict[str, Any] = {"color": color, "markersize": 4.5, "fillstyle": fill, "zorder": 3}
     if not np.isfinite(trace):
         axes.plot([high], [height], marker="x", clip_on=False, **marker)

@@ -27,8 +27,8 @@ from matplotlib.legend import Legend
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from matplotlib.transforms import ScaledTranslation
 
+from concord import results
 from concord.errors import ConcordError, short
-from concord.figures import data
 
 COLUMN = 3.4
 FULL = 7.0
@@ -166,9 +166,9 @@ def marks_divergence(draw: Callable[..., Figure]) -> Callable[..., Figure]:
 
     @functools.wraps(draw)
     @styled
-    def drawn(params: Any, runs: Sequence[data.Measured]) -> Figure:
+    def drawn(params: Any, runs: Sequence[results.Measured]) -> Figure:
         figure = draw(params, runs)
-        text = data.diverged(params, runs)
+        text = results.diverged(params, runs)
         if text is not None:
             lines = textwrap.wrap(text, int(20 * figure.get_figwidth()))
             figure.suptitle(

@@ -68,11 +68,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from concord import results
 from concord.errors import ConcordError
-from concord.figures import _common, data, style
+from concord.figures import _common, style
 from concord.figures._common import Cell
-from concord.figures.data import AVERAGE, Measured, Series
-from concord.parameters import param
+from concord.options import param
+from concord.results import AVERAGE, Measured, Series
 
 KIND = "w2_curves"
 
@@ -138,7 +139,7 @@ class _Curve:
     name: str  # label and agent
     linestyle: Any
     first: bool  # carries the markers and the legend entry of its color
-    diverged: data.Divergence | None
+    diverged: results.Divergence | None
     span: tuple[float, float]  # iterations of the whole run, beyond where it diverged
 
 
@@ -176,7 +177,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     ConcordError
         If a run lacks ``w2`` or an agent, if two runs would be one line, or if options conflict.
     """
-    panels = _panels(params, data.select(runs, params.select, KIND))
+    panels = _panels(params, results.select(runs, params.select, KIND))
     cells = [panel.cell for panel in panels]
     one_legend = len({panel.lines for panel in panels}) == 1
     height = 1.75 if len(cells) > 1 else 2.1
@@ -207,7 +208,7 @@ def _panels(params: Params, runs: list[Measured]) -> list[_Panel]:
     if params.panels:
         places = _common.wrap(len(params.panels))
         specs = [
-            (Cell(panel.title, data.select(runs, panel.select, KIND), *place), panel)
+            (Cell(panel.title, results.select(runs, panel.select, KIND), *place), panel)
             for panel, place in zip(params.panels, places, strict=True)
         ]
     else:
@@ -256,7 +257,7 @@ def _curves(
             )
     where = f"panel {cell.title!r}" if cell.title else "the panel"
     if key == "agent":
-        run = data.only(cell.runs, where, KIND)
+        run = results.only(cell.runs, where, KIND)
         looks = style.looks(key, agents)
         return [
             _curve(run, agent, look, style.name(key, agent, params.names), True, params)
@@ -269,13 +270,13 @@ def _curves(
                 f"agents apart too; draw one agent instead of {list(agents)}"
             )
         return _styled_curves(cell, key, agents[0], scope, params)
-    values = data.distinct(scope, key)
+    values = results.distinct(scope, key)
     looks = style.looks(key, values)
     curves = []
-    for value, group in data.split(cell.runs, key, KIND):
+    for value, group in results.split(cell.runs, key, KIND):
         text = style.name(key, value, params.names)
-        run = data.only(group, f"line {key} = {value} of {where}", KIND)
-        look = next(k for v, k in zip(values, looks, strict=True) if data.same(v, value))
+        run = results.only(group, f"line {key} = {value} of {where}", KIND)
+        look = next(k for v, k in zip(values, looks, strict=True) if results.same(v, value))
         for place, agent in enumerate(agents):
             curves.append(_curve(run, agent, look, text, place == 0, params, agents))
     return curves
@@ -286,7 +287,7 @@ def _styled_curves(
 ) -> list[_Curve]:
     """Return a curve per value of ``lines`` and of ``styles``: colors and line patterns."""
     assert params.styles is not None
-    values, patterns = data.distinct(scope, key), data.distinct(scope, params.styles)
+    values, patterns = results.distinct(scope, key), results.distinct(scope, params.styles)
     looks = style.looks(key, values)
     curves = []
     for value, look in zip(values, looks, strict=True):
@@ -295,12 +296,12 @@ def _styled_curves(
             mine = [
                 m
                 for m in cell.runs
-                if data.same(data.lookup(m.run, key), value)
-                and data.same(data.lookup(m.run, params.styles), pattern)
+                if results.same(results.lookup(m.run, key), value)
+                and results.same(results.lookup(m.run, params.styles), pattern)
             ]
             if not mine:
                 continue
-            run = data.only(mine, f"line {value}, {pattern} of panel {cell.title!r}", KIND)
+            run = results.only(mine, f"line {value}, {pattern} of panel {cell.title!r}", KIND)
             text = style.name(key, value, params.names)
             curve = _curve(run, agent, look, text, first, params)
             linestyle = _PATTERNS[place % len(_PATTERNS)]
@@ -323,12 +324,12 @@ def _curve(
     params: Params,
     agents: Sequence[int | str] = (),
 ) -> _Curve:
-    diverged = data.divergence(run)
+    diverged = results.divergence(run)
     end = diverged.iteration if diverged else math.inf
-    whole = data.series(run, "w2", agent, KIND)
+    whole = results.series(run, "w2", agent, KIND)
     exact = None
-    if params.exact and data.has(run, "w2_exact"):
-        exact = data.series(run, "w2_exact", agent, KIND).before(end)
+    if params.exact and results.has(run, "w2_exact"):
+        exact = results.series(run, "w2_exact", agent, KIND).before(end)
     return _Curve(
         run=run,
         agent=agent,
@@ -543,7 +544,7 @@ def _common_handles(params: Params, panels: Sequence[_Panel]) -> list[Artist]:
             for c in panel.curves:
                 text = style.name("agent", c.agent, params.names)
                 if params.styles is not None:
-                    value = data.lookup(c.run.run, params.styles)
+                    value = results.lookup(c.run.run, params.styles)
                     text = style.name(params.styles, value, params.names)
                 styles[text] = c.linestyle
     handles += [

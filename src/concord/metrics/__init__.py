@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from concord.chain import Trace
 from concord.errors import ConcordError, nearest, short
 from concord.plugins import kinds, plugin
+from concord.sampling.trace import Trace
 
 COLUMNS = ("iteration", "agent", "metric", "value", "lo", "hi", "trials")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from concord import theory
+from concord.laws.theory import parayil2020
 from concord.metrics import Measurement, Row, need
 
 METRICS = ("condition1.*",)
@@ -14,7 +14,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     """Yield for every condition its value and whether it holds (1) or not (0)."""
     named = hasattr(m.sampler_params, "step_size") and hasattr(m.sampler_params, "fusion")
     need(named, "condition1", "a sampler with the schedules step_size and fusion")
-    conditions = theory.condition1(
+    conditions = parayil2020.condition1(
         m.sampler_params.step_size,
         m.sampler_params.fusion,
         m.topology.spectral()["laplacian_max"],

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.intervals import REPLICATES, mean_interval, percentile_interval
+from concord.laws.intervals import REPLICATES, mean_interval, percentile_interval
 from concord.metrics import Measurement, Row, need
 
 METRICS = ("consensus_binned", "consensus_exponent*")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord import theory
+from concord.laws.theory import gurbuzbalaban2021
 from concord.metrics import Measurement, Row, need
 
 METRICS = ("lemma12.*",)
@@ -17,7 +17,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     named = hasattr(m.sampler_params, "friction") and hasattr(m.problem, "gram")
     need(named, "lemma12", "DE-SGHMC on linear regression")
     curvature = np.linalg.eigvalsh(m.problem.gram)
-    conditions = theory.lemma12(
+    conditions = gurbuzbalaban2021.lemma12(
         m.sampler_params.step_size.initial,
         m.sampler_params.friction,
         float(curvature.min()),

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from concord.laws.transport import kept, reference
 from concord.metrics import Measurement, Row
-from concord.transport import kept, reference
 
 METRICS = ("density", "cell_[01]")
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.grid import Grid
-from concord.intervals import mean_interval
+from concord.laws.intervals import mean_interval
+from concord.laws.quadrature import Grid
+from concord.laws.transport import kept, reference
 from concord.metrics import Measurement, Row
-from concord.transport import kept, reference
 
 METRICS = ("modes_*", "mode_*")
 

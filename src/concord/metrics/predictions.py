@@ -30,7 +30,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from concord.errors import ConcordError
-from concord.intervals import mean_interval, quantile, wilson
+from concord.laws.intervals import mean_interval, quantile, wilson
 from concord.metrics import Measurement, Row
 
 METRICS = ("accuracy_*", "confidence_*", "confusion_*", "probability_*", "example_*")

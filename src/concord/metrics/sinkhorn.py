@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from concord.intervals import mean_interval
+from concord.laws.intervals import mean_interval
+from concord.laws.transport import distances, kept, reference, thinned
 from concord.metrics import Measurement, Row
-from concord.transport import distances, kept, reference, thinned
 
 METRICS = ("sinkhorn", "sinkhorn_*", "w1_pooled", "w1_pooled_*")
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from concord import exact
 from concord.errors import ConcordError
+from concord.laws import exact
 from concord.metrics import Measurement, Row, need
-from concord.schedules import Schedule
+from concord.sampling.schedules import Schedule
 
 METRICS = ("stable.*", "used.*")
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord import exact
 from concord.errors import ConcordError
-from concord.gaussian import w2
+from concord.laws import exact
+from concord.laws.gaussian import w2
 from concord.metrics import Measurement, Row, need
 
 METRICS = ("stationary_*", "spectral_radius")

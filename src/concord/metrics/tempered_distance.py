@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from concord.errors import ConcordError
-from concord.grid import from_log_density
+from concord.laws.quadrature import from_log_density
+from concord.laws.transport import marginal_w1, reference
 from concord.metrics import Measurement, Row
-from concord.transport import marginal_w1, reference
 
 METRICS = ("law_half_w1", "law_half_w1_*")
 

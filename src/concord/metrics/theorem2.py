@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord import theory
-from concord.gaussian import w2
-from concord.initial import Normal
+from concord.laws.gaussian import w2
+from concord.laws.theory import gurbuzbalaban2021
 from concord.metrics import Measurement, Row, need
 from concord.metrics.w2 import exact_law
 from concord.samplers import de_sgld
+from concord.sampling.initial import Normal
 
 METRICS = ("theorem2*", "w2_exact_mean")
 
@@ -45,7 +45,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     )
     need(law is not None, "theorem2", what)
     assert law is not None
-    theorem = theory.theorem2(
+    theorem = gurbuzbalaban2021.theorem2(
         m.problem.gram,
         m.problem.shift,
         np.linalg.eigvalsh(m.topology.metropolis().dense()),

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord import theory
 from concord.errors import ConcordError
+from concord.laws.theory import tzikas2024
 from concord.metrics import Measurement, Row
 
 METRICS = ("theorem3.*",)
@@ -24,10 +24,10 @@ def rows(m: Measurement) -> Iterator[Row]:
     spectrum = m.topology.spectral()
     graph = spectrum["signless_max"], spectrum["algebraic_connectivity"]
     curvature = np.linalg.eigvalsh(m.problem.gram)
-    theorem = theory.theorem3(float(curvature.min()), float(curvature.max()), *graph)
+    theorem = tzikas2024.theorem3(float(curvature.min()), float(curvature.max()), *graph)
     values = {
         "tau_G": theorem.tau_graph,
-        "limit_at_2": theory.theorem3(2.0, 2.0, *graph).limit,
+        "limit_at_2": tzikas2024.theorem3(2.0, 2.0, *graph).limit,
         "m_f": theorem.strong,
         "M_f": theorem.smooth,
         "tau_f": theorem.tau_f,

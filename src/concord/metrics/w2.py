@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord import exact
 from concord.errors import ConcordError
-from concord.gaussian import FLOORS, bootstrap_w2, w2, w2_floor
-from concord.intervals import LEVEL, REPLICATES
+from concord.laws import exact
+from concord.laws.gaussian import FLOORS, bootstrap_w2, w2, w2_floor
+from concord.laws.intervals import LEVEL, REPLICATES
 from concord.metrics import Measurement, Row, need
 
 METRICS = ("w2", "w2_exact", "w2_floor")

@@ -24,11 +24,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from concord import datasets, readers
+from concord.contracts import BatchGradient, Gradient, Stream
+from concord.datasets import fetch, readers
 from concord.errors import ConcordError
-from concord.parameters import param
-from concord.partition import Partition
-from concord.problems import BatchGradient, Gradient, Stream
+from concord.options import param
+from concord.sampling.partition import Partition
 
 # What a job that samples this problem takes: its conda environment (envs/lenet.yaml), memory,
 # minutes. It lasts long enough to show its progress.
@@ -201,7 +201,7 @@ def build(
             images, labels = _bundled_digits()
         elif (resources / SVHN).is_file():
             # Nobody fetched it but the user, and scipy's reader crashes on some broken files.
-            images, labels = readers.svhn(datasets.verify(SVHN.as_posix(), resources / SVHN))
+            images, labels = readers.svhn(fetch.verify(SVHN.as_posix(), resources / SVHN))
         else:
             continue
         tests[name] = Images(labels, partial(np.asarray, images))

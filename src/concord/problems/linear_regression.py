@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
+from concord.contracts import BatchGradient, Gradient, GradientAt, Prox, Stream
 from concord.errors import ConcordError
-from concord.gaussian import Gaussian
-from concord.parameters import param
-from concord.partition import AgentData, Partition, consecutive_counts
-from concord.problems import BatchGradient, Gradient, GradientAt, Prox, Stream
+from concord.laws.gaussian import Gaussian
+from concord.options import param
+from concord.sampling.partition import AgentData, Partition, consecutive_counts
 
 SHARES = ("split", "omitted", "whole")
 

@@ -16,11 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
+from concord.contracts import BatchGradient, Gradient, GradientAt, Prox, Stream
+from concord.datasets import fetch
 from concord.errors import ConcordError
-from concord.parameters import param
-from concord.partition import AgentData, Partition, consecutive_counts
-from concord.problems import BatchGradient, Gradient, GradientAt, Prox, Stream
+from concord.options import param
 from concord.problems.linear_regression import SHARES, prior_share
+from concord.sampling.partition import AgentData, Partition, consecutive_counts
 
 # Rows of the data sets; those in DOWNLOADED are read from files.
 ROWS = {"breast_cancer": 569, "magic": 19020}
@@ -143,12 +144,10 @@ def _load(
     params: Params, stream: Stream, resources: Path
 ) -> tuple[np.ndarray, np.ndarray, Rows | None]:
     """Return training features and labels, and the test rows if there are any."""
-    from concord import datasets
-
     if params.dataset == "magic":
-        features, labels = datasets.magic(resources / "magic" / "magic04.data")
+        features, labels = fetch.magic(resources / "magic" / "magic04.data")
     else:
-        features, labels = datasets.breast_cancer()
+        features, labels = fetch.breast_cancer()
     count = _test_rows(params, len(labels))
     rows = np.arange(len(labels))
     if count:

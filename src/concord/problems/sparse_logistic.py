@@ -22,11 +22,12 @@ from typing import Any
 
 import numpy as np
 
+from concord.contracts import BatchGradient, Gradient, Stream
+from concord.datasets import fetch
 from concord.errors import ConcordError
-from concord.parameters import param
-from concord.partition import Partition
-from concord.problems import BatchGradient, Gradient, Stream
+from concord.options import param
 from concord.problems.logistic_regression import sigmoid
+from concord.sampling.partition import Partition
 
 ROWS = {"a9a": 32561}
 
@@ -66,9 +67,7 @@ def build(
     """Load the data set and add an intercept column of ones as the last column."""
     from scipy.sparse import csr_array, hstack
 
-    from concord import datasets
-
-    features, labels = datasets.a9a(resources / params.dataset / params.dataset)
+    features, labels = fetch.a9a(resources / params.dataset / params.dataset)
     ones = csr_array(np.ones((len(labels), 1)))
     return SparseLogistic(hstack([features, ones]), labels, params, agents, partition, stream)
 

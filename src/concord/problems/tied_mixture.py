@@ -21,11 +21,11 @@ from pathlib import Path
 
 import numpy as np
 
+from concord.contracts import BatchGradient, Gradient, GradientAt, Stream
 from concord.errors import ConcordError
-from concord.grid import Grid, from_log_density
-from concord.parameters import param
-from concord.partition import AgentData, Partition
-from concord.problems import BatchGradient, Gradient, GradientAt, Stream
+from concord.laws.quadrature import Grid, from_log_density
+from concord.options import param
+from concord.sampling.partition import AgentData, Partition
 
 # Two modes are declared out of reach after so many sets of points; of small sets, after so many
 # points, which take a millisecond each.

@@ -25,13 +25,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from concord import mixing
+from concord.contracts import Info, Problem, Step
 from concord.errors import ConcordError
-from concord.exact import Affine, Start, Update, block_diagonal, compose, in_place, linear
-from concord.parameters import param
-from concord.problems import Problem
-from concord.samplers import Info, Step, de_sgld, to_all_neighbors
-from concord.topology import AgentMatrix, Topology
+from concord.laws.exact import Affine, Start, Update, block_diagonal, compose, in_place, linear
+from concord.networks import mixing
+from concord.networks.matrix import AgentMatrix
+from concord.networks.topology import Topology
+from concord.options import param
+from concord.samplers import de_sgld, to_all_neighbors
 
 
 @dataclass(frozen=True)

@@ -18,15 +18,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from concord import mixing
-from concord.exact import Affine, Start, Update, block_diagonal, compose, in_place, linear
-from concord.gradients import estimator
-from concord.parameters import param
-from concord.problems import Problem
-from concord.samplers import Info, Step, to_all_neighbors
+from concord.contracts import Info, Problem, Step
+from concord.laws.exact import Affine, Start, Update, block_diagonal, compose, in_place, linear
+from concord.networks import mixing
+from concord.networks.topology import Topology
+from concord.options import param
+from concord.samplers import to_all_neighbors
 from concord.samplers.de_sgld import check as check
-from concord.schedules import Schedule
-from concord.topology import Topology
+from concord.sampling.gradients import estimator
+from concord.sampling.schedules import Schedule
 
 
 @dataclass(frozen=True)

@@ -16,15 +16,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from concord import mixing
+from concord.contracts import Info, Problem, Step
 from concord.errors import ConcordError
-from concord.exact import Affine, Update, block_diagonal, in_place
-from concord.gradients import estimator
-from concord.parameters import param
-from concord.problems import Problem
-from concord.samplers import Info, Step, to_all_neighbors
-from concord.schedules import Schedule
-from concord.topology import Topology
+from concord.laws.exact import Affine, Update, block_diagonal, in_place
+from concord.networks import mixing
+from concord.networks.topology import Topology
+from concord.options import param
+from concord.samplers import to_all_neighbors
+from concord.sampling.gradients import estimator
+from concord.sampling.schedules import Schedule
 
 
 @dataclass(frozen=True)

@@ -34,12 +34,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from concord.contracts import GradientAt, Info, Problem, Step
 from concord.errors import ConcordError
-from concord.parameters import param
-from concord.problems import GradientAt, Problem
-from concord.samplers import Info, Step
-from concord.schedules import Schedule
-from concord.topology import Topology
+from concord.networks.topology import Topology
+from concord.options import param
+from concord.sampling.schedules import Schedule
 
 COMMUNICATION = ("always", "triggered", "never")
 DRIFTS = ("half", "whole")

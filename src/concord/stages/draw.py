@@ -10,17 +10,18 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from concord import captions, integrity
-from concord.chain import sealed as sealed_trace
-from concord.experiment import Paper, Run
-from concord.figures.data import Measured, is_smoke, read
-from concord.files import whole
+from concord import integrity
 from concord.integrity import Made
-from concord.pages import page, template_digest
-from concord.parameters import build
+from concord.io import whole
+from concord.options import build
 from concord.plugins import plugin
 from concord.provenance import code, describe, digest
+from concord.report import captions
+from concord.report.pages import page, template_digest
+from concord.results import Measured, is_smoke, read
+from concord.sampling.trace import sealed_trace
 from concord.stages.measure import made as measured_from
+from concord.studies.paper import Paper, Run
 
 
 def made(paper: Paper, section: str, name: str, results: Path) -> Made:

@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from concord import chain, integrity, metrics, streams
-from concord.assemble import Parts, build_problem, data_digest, modules
+from concord import integrity, metrics
 from concord.errors import ConcordError
-from concord.files import whole
 from concord.integrity import Made
+from concord.io import whole
 from concord.provenance import code, digest
-from concord.stages import load_run, refuse_other_code
+from concord.runs import Parts, build_problem, data_digest, load_run, modules
+from concord.sampling import streams
+from concord.sampling.trace import Trace, read_trace
+from concord.stages import refuse_other_code
 from concord.stages.sample import made as sampled_from
 
 
@@ -51,7 +53,7 @@ def measure(
     """
     run, parts = load_run(run_path, expected)
     refuse_other_code(made(run, resources)["code"], code)
-    trace = chain.read(trace_path)
+    trace = read_trace(trace_path)
     integrity.refuse_other(trace_path, trace.made, sampled_from(run, resources))
     problem = build_problem(run, parts, resources)
     misfit = _misfit(trace, run, parts, problem.dim)
@@ -77,7 +79,7 @@ def measure(
     integrity.seal([output], {**made(run, resources), "trace": trace.sha256})
 
 
-def _misfit(trace: chain.Trace, run: Mapping[str, Any], parts: Parts, dim: int) -> str | None:
+def _misfit(trace: Trace, run: Mapping[str, Any], parts: Parts, dim: int) -> str | None:
     """Say how a trace's arrays are not those of its run; None if they are."""
     record = parts.record
     draws = record.iterations(run["iterations"])

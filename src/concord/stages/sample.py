@@ -7,14 +7,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from concord import chain, initial, streams
-from concord.assemble import Parts, build_problem, data_digest, modules
 from concord.errors import ConcordError
-from concord.files import whole
 from concord.integrity import Made
+from concord.io import whole
 from concord.provenance import code, describe, digest
-from concord.stages import load_run, refuse_other_code
-from concord.streams import CHAINS_PER_BLOCK
+from concord.runs import Parts, build_problem, data_digest, load_run, modules
+from concord.sampling import initial, loop, streams
+from concord.sampling.recorder import Recorder
+from concord.sampling.streams import CHAINS_PER_BLOCK
+from concord.sampling.trace import Trace, join_traces, read_trace, write_trace
+from concord.stages import refuse_other_code
 
 
 def modules_of(run: Mapping[str, Any]) -> tuple[str, ...]:
@@ -72,7 +74,7 @@ def join(
     refuse_other_code(wanted["code"], code)
     traces, begin = [], 0
     for path in pieces:
-        trace = chain.read(path)
+        trace = read_trace(path)
         end = begin + len(trace["diverged_at"])
         if trace.made != wanted or trace.attributes.get("chains") != json.dumps([begin, end]):
             raise ConcordError(
@@ -86,7 +88,7 @@ def join(
             f"{output}: the pieces hold {begin} of the {run['chains']} chains of {run_path}; "
             "name all of them"
         )
-    _write(chain.join(traces), output, run_path, run, (0, begin), resources)
+    _write(join_traces(traces), output, run_path, run, (0, begin), resources)
 
 
 def simulate(
@@ -95,7 +97,7 @@ def simulate(
     problem: Any,
     progress: bool = False,
     chains: tuple[int, int] | None = None,
-) -> chain.Trace:
+) -> Trace:
     """Return the trace of a run, or of its chains from ``chains[0]`` to before ``chains[1]``.
 
     Initial positions share a stream across the samplers and topologies of a problem (common random
@@ -130,13 +132,13 @@ def simulate(
         rng = streams.generator(seed, *noise, *[first][: first > 0])
         own = problem.from_chain(first)
         state, step = parts.sampler.init(own, parts.topology, parts.sampler_params, block, rng)
-        recorder = chain.Recorder(parts.record, own, block.shape, run["iterations"])
-        traces.append(chain.simulate(state, step, run["iterations"], recorder, rng, progress))
-    return chain.join(traces)
+        recorder = Recorder(parts.record, own, block.shape, run["iterations"])
+        traces.append(loop.simulate(state, step, run["iterations"], recorder, rng, progress))
+    return join_traces(traces)
 
 
 def _write(
-    trace: chain.Trace,
+    trace: Trace,
     output: Path,
     run_path: Path,
     run: Mapping[str, Any],
@@ -150,4 +152,4 @@ def _write(
         for key, value in describe([run_path], run=run, chains=chains, made=source).items()
     }
     with whole(output) as path:
-        chain.write(trace, path, source)
+        write_trace(trace, path, source)

@@ -18,11 +18,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from concord import results
 from concord.errors import ConcordError
-from concord.figures import data
-from concord.figures.data import Measured, Series
-from concord.intervals import quantile
-from concord.parameters import param
+from concord.laws.intervals import quantile
+from concord.options import param
+from concord.results import Measured, Series
 from concord.tables import Table, marks_divergence
 
 KIND = "consensus_decay"
@@ -56,7 +56,7 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     rng = np.random.default_rng(0)  # redrawn means only: the table is the same every time
     rows: list[list[object]] = []
     steps, without = [], []
-    for step in data.distinct(runs, params.over):
+    for step in results.distinct(runs, params.over):
         plain, triggered = (
             _one(runs, {params.over: step, params.pair: value})
             for value in (params.plain, params.triggered)
@@ -73,11 +73,11 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
 
 
 def _one(runs: Sequence[Measured], wanted: dict[str, object]) -> Measured:
-    return data.only(data.select(runs, wanted, KIND), f"the run with {wanted}", KIND)
+    return results.only(results.select(runs, wanted, KIND), f"the run with {wanted}", KIND)
 
 
 def _series(run: Measured, metric: str) -> Series:
-    return data.series(run, metric, "network", KIND, "consensus_floor")
+    return results.series(run, metric, "network", KIND, "consensus_floor")
 
 
 def _ends(series: Series) -> list[float]:

@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from concord.errors import ConcordError, nearest
-from concord.figures.data import Measured
-from concord.parameters import param
+from concord.options import param
+from concord.results import Measured
 from concord.tables import Table, marks_divergence
 
 

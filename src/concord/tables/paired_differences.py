@@ -19,9 +19,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from concord.figures import data
-from concord.figures.data import Measured
-from concord.parameters import param
+from concord import results
+from concord.options import param
+from concord.results import Measured
 from concord.tables import Table, marks_divergence
 
 KIND = "paired_differences"
@@ -51,15 +51,15 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     ConcordError
         If a run has fewer than two replicates, or others than the run it is compared with.
     """
-    groups = data.split(runs, params.by, KIND) if params.by else [(None, list(runs))]
+    groups = results.split(runs, params.by, KIND) if params.by else [(None, list(runs))]
     lines = []
     for value, group in groups:
         for (a, first), (b, second) in itertools.combinations(
-            data.split(group, params.networks, KIND), 2
+            results.split(group, params.networks, KIND), 2
         ):
-            differences = data.paired(
-                data.only(first, f"{params.networks} = {a}", KIND),
-                data.only(second, f"{params.networks} = {b}", KIND),
+            differences = results.paired(
+                results.only(first, f"{params.networks} = {a}", KIND),
+                results.only(second, f"{params.networks} = {b}", KIND),
                 params.metric,
                 params.agent,
                 f"table {KIND}",

@@ -24,10 +24,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from concord import results
 from concord.errors import ConcordError
-from concord.figures import data
-from concord.figures.data import Measured
-from concord.parameters import param
+from concord.options import param
+from concord.results import Measured
 from concord.tables import Table, marks_divergence
 
 KIND = "printed_values"
@@ -87,7 +87,7 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
                 f"table {KIND}: row {row.name!r} has {len(row.printed)} printed numbers for "
                 f"{len(params.columns)} columns; give one for each, or null"
             )
-    values = data.distinct(runs, params.by) if params.by else [None]
+    values = results.distinct(runs, params.by) if params.by else [None]
     lines = []
     for row in params.rows:
         for number, column in enumerate(params.columns):
@@ -105,11 +105,13 @@ def _runs(
     column: Column, by: str | None, values: Sequence[Any], runs: Sequence[Measured]
 ) -> Iterator[tuple[Any, Measured]]:
     """Yield the column's run for every value of ``by`` that it was run with."""
-    mine = data.select(runs, column.select, KIND)
+    mine = results.select(runs, column.select, KIND)
     for value in values:
-        chosen = [run for run in mine if by is None or data.same(data.lookup(run.run, by), value)]
+        chosen = [
+            run for run in mine if by is None or results.same(results.lookup(run.run, by), value)
+        ]
         if chosen:
-            yield value, data.only(chosen, f"column {column.name!r}", KIND)
+            yield value, results.only(chosen, f"column {column.name!r}", KIND)
 
 
 def _ours(row: Row, agent: int | str, run: Measured, printed: float | None) -> list[Any]:
@@ -129,5 +131,5 @@ def _ours(row: Row, agent: int | str, run: Measured, printed: float | None) -> l
         for name in ("value", "lo", "hi")
     )
     difference = None if printed is None or value is None else value - printed
-    lost = value is None and data.divergence(run) is not None
+    lost = value is None and results.divergence(run) is not None
     return [value, lo, hi, difference, "diverged" if lost else None]
