@@ -73,5 +73,8 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if RECORD.rows:
-        terminalreporter.section("reliability")
-        terminalreporter.write(RECORD.write())
+        page = RECORD.write()
+        terminalreporter.section("reliability: results/reliability.md")
+        # The page would push what failed out of sight, so it is shown to those who asked for it.
+        if terminalreporter.config.getoption("--effort") > 1:
+            terminalreporter.write(page)

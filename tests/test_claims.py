@@ -52,7 +52,7 @@ def curve(experiment: str, *numbers: tuple[float, ...]) -> Measured:
 
 
 def judge(kind: str, options: dict[str, Any], *runs: Measured) -> checks.Judgement:
-    check = build(checks.KINDS[kind], options, "x.yaml: checks.c.check")
+    check = build(checks.KINDS[kind], options, "x.yaml: claims.c.check")
 
     def source(quantity: Quantity) -> list[Measured]:
         return [m for m in runs if m.run["experiment"] == quantity.experiment]
@@ -480,5 +480,5 @@ CLAIM = {
 )
 def test_mistakes_are_told(change, message):
     with pytest.raises(ConcordError, match=r"x\.yaml: claims\.c") as caught:
-        checks.parse({**CLAIM, **change}, "x.yaml: checks.c")
+        checks.parse({**CLAIM, **change}, "x.yaml: claims.c")
     assert message in str(caught.value)

@@ -632,6 +632,7 @@ def test_file_system_without_locks(host, register, target, monkeypatch):
 
 PROGRAM = """
 import sys
+from concord.datasets import fetch
 fetch.fetch("tiny/f.bin", sys.argv[2], None, sys.argv[1], timeout=20, pause=0.001)
 """
 

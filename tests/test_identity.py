@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from concord import runs
-from concord import runs as assemble
 from concord.errors import ConcordError
 from concord.io import dump_yaml
 from concord.provenance import digest
@@ -35,15 +34,15 @@ def stated():
         return complete(run, where)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(assemble, "complete", noting)
+        patch.setattr(runs, "complete", noting)
         _, papers = load_papers(Path("config"), checked=True)
         for paper in papers.values():
             assert paper.runs
     return found
 
 
-def digests(runs):
-    return [digest(runs.complete(run, "run")) for run in runs]
+def digests(stated):
+    return [digest(runs.complete(run, "run")) for run in stated]
 
 
 def test_each_default_is_part_of_the_runs_that_rest_on_it_and_of_no_others(stated, monkeypatch):

@@ -55,7 +55,8 @@ def test_a_stream_is_the_same_in_every_process_and_version():
     """Hashes of text differ between processes; streams do not. These numbers must never change."""
     assert first(1, "noise", "ring")[:2] == STREAM
     code = (
-        "from concord.streams import generator as g; print(g(1, 'noise', 'ring').integers(2**63))"
+        "from concord.sampling.streams import generator as g;"
+        "print(g(1, 'noise', 'ring').integers(2**63))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],

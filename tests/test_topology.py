@@ -377,6 +377,8 @@ def test_start_up_imports_nothing_heavy():
     code = """
 import sys
 import numpy as np
+from concord.networks import mixing, topology
+from concord.sampling import partition, schedules
 assert not {"networkx", "scipy"} & set(sys.modules)
 ring = topology.build("ring", 6)
 mixing.mixer(ring.metropolis(), 10, 2, "simultaneous")

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from concord.datasets import fetch
 from concord.errors import ConcordError
 
 if TYPE_CHECKING:
@@ -282,8 +281,9 @@ def _expect(options: argparse.Namespace) -> None:
 
 
 def _fetch(options: argparse.Namespace) -> None:
+    from concord.datasets.fetch import fetch
 
-    fetch.fetch(options.file, options.output, mirror=options.mirror)
+    fetch(options.file, options.output, mirror=options.mirror)
 
 
 if __name__ == "__main__":

@@ -77,13 +77,13 @@ def test_memory_is_that_of_state_and_buffers():
 
 def test_a_run_makes_all_its_iterations(monkeypatch):
     made = []
-    simulate = bench.chain.simulate
+    simulate = bench.simulate
 
     def watched(*arguments):
         made.append(simulate(*arguments))
         return made[-1]
 
-    monkeypatch.setattr(bench.chain, "simulate", watched)
+    monkeypatch.setattr(bench, "simulate", watched)
     bench.stepper("de_sgld", topology.build("ring", 3), 2).run(30)()
     (trace,) = made
     assert trace["x"].shape == (2, 4, 3, 2) and list(trace.draw) == [0, 10, 20, 30]

@@ -19,10 +19,9 @@ from hypothesis import strategies as st
 from mutations import dumped
 from pieces import CONFIG, small_papers
 
-from concord import bench, provenance
+from concord import provenance
 from concord.__main__ import _parser, main
 from concord.datasets import fetch
-from concord.datasets import fetch as datasets
 
 RULE = "exit code 0, 1 or 2 and one sentence, nothing outside the folder"
 TINY = "gurbuzbalaban2021.linear_network"
@@ -51,9 +50,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv(fetch.MIRROR_VARIABLE, raising=False)
     monkeypatch.setattr(fetch, "_download", lambda url, *_: f"{url} is not asked")
     monkeypatch.setattr(provenance, "commit", lambda: {"commit": "none", "dirty": None})
-    for name in vars(bench):
-        if name.startswith("bench"):
-            monkeypatch.setattr(bench, name, lambda *a, **k: None)
     return here
 
 

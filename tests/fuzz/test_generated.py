@@ -25,8 +25,8 @@ from pieces import CONFIG
 from concord import integrity, provenance
 from concord.__main__ import main
 from concord.claims import checks
+from concord.claims.ledger import COLUMNS
 from concord.sampling.trace import Trace, read_trace, write_trace
-from concord.stages.judge import COLUMNS
 
 RULE = "used, or refused in one sentence"
 PAPER = {

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from concord.datasets import fetch as datasets
+from concord.datasets import fetch
 from concord.errors import ConcordError
 from concord.options import build
 from concord.problems import linear_regression, logistic_regression

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from concord import integrity, metrics
-from concord.claims import checks
+from concord.claims import checks, ledger
 from concord.errors import ConcordError
 from concord.io import dump_yaml
 from concord.networks import topology
@@ -219,8 +219,8 @@ def test_seeds_lists_contradictions(tmp_path):
     for seed, said in enumerate(["holds", "inconclusive", "does not hold"], start=1):
         (tmp_path / str(seed)).mkdir()
         tables.append(ledger_of(tmp_path / str(seed), seed=str(seed), a=said, b="holds"))
-    assert judge.seeds(tables[:2]) == []
-    assert judge.seeds(tables) == [
+    assert ledger.seeds(tables[:2]) == []
+    assert ledger.seeds(tables) == [
         "p a published: holds with 1, inconclusive with 2, does not hold with 3"
     ]
 
@@ -307,23 +307,23 @@ def test_a_paper_without_claims(tmp_path):
     paper = load(tmp_path, claims={}, discrepancies={})
     outputs = [tmp_path / f"claims.{kind}" for kind in ("csv", "md", "html")]
     judge.judge(paper, tmp_path, outputs)
-    assert judge.read_rows(outputs[0]) == []
+    assert ledger.read_rows(outputs[0]) == []
     judge.ledger([outputs[0]], [tmp_path / f"ledger.{kind}" for kind in ("csv", "md", "html")])
-    assert judge.read_rows(tmp_path / "ledger.csv") == []
+    assert ledger.read_rows(tmp_path / "ledger.csv") == []
 
 
 def test_no_text_is_a_formula_and_all_read_back(tmp_path):
-    row = {**dict.fromkeys(judge.COLUMNS, "x"), "verdict": "holds", "scale": "paper"}
+    row = {**dict.fromkeys(ledger.COLUMNS, "x"), "verdict": "holds", "scale": "paper"}
     row |= {"says": "=1+1", "reason": "@SUM(1)", "where": "'quoted'", "ours": "-1 [-2, 0]"}
     table, joined = tmp_path / "claims.csv", tmp_path / "ledger.csv"
-    table.write_text(judge._csv([row]))
+    table.write_text(ledger.as_csv([row]))
     integrity.seal([table], {})
     judge.ledger([table], [joined])
     for path in (table, joined):
         (cells,) = csv.DictReader(path.open())
         assert cells["says"] == "'=1+1" and cells["reason"] == "'@SUM(1)"
         assert cells["where"] == "''quoted'" and cells["ours"] == row["ours"]
-        assert judge.read_rows(path) == [row]
+        assert ledger.read_rows(path) == [row]
 
 
 def test_a_discrepancy_names_a_claim(tmp_path):
@@ -343,12 +343,12 @@ def test_a_reading_without_runs_is_a_mistake(tmp_path):
 
 def ledger_of(folder: Path, seed: str = "1", **verdict: str) -> Path:
     rows = [
-        {**dict.fromkeys(judge.COLUMNS, ""), "paper": "p", "claim": claim, "reading": "published"}
+        {**dict.fromkeys(ledger.COLUMNS, ""), "paper": "p", "claim": claim, "reading": "published"}
         | {"verdict": said, "alone": said, "seed": seed, "scale": "paper"}
         for claim, said in verdict.items()
     ]
     path = folder / "claims.csv"
-    path.write_text(judge._csv(rows))
+    path.write_text(ledger.as_csv(rows))
     integrity.seal([path], {})
     return path
 
@@ -358,7 +358,7 @@ def committed(tmp_path) -> tuple[Path, Path]:
     readme = tmp_path / "README.md"
     readme.write_text("before\n<!-- scoreboard -->\nstale\n<!-- end of scoreboard -->\nafter\n")
     expected = tmp_path / "expected.yaml"
-    judge.expect(ledger_of(tmp_path, a="holds", b="does not hold"), expected, readme)
+    ledger.expect(ledger_of(tmp_path, a="holds", b="does not hold"), expected, readme)
     return expected, readme
 
 
@@ -374,16 +374,16 @@ def test_expect_writes_the_verdicts_and_the_scoreboard(committed):
 
 def test_compare_lists_what_changed(committed, tmp_path):
     expected, _ = committed
-    assert judge.compare(ledger_of(tmp_path, a="holds", b="does not hold"), expected, True) == []
+    assert ledger.compare(ledger_of(tmp_path, a="holds", b="does not hold"), expected, True) == []
     changed = ledger_of(tmp_path, a="not run", c="holds")
     texts = [
         "p a published: holds -> not run",
         "p b published: does not hold -> no longer a claim",
         "p c published: not committed -> holds",
     ]
-    assert judge.compare(changed, expected, strict=False) == texts
+    assert ledger.compare(changed, expected, strict=False) == texts
     with pytest.raises(ConcordError, match=r"3 verdicts differ.*concord expect"):
-        judge.compare(changed, expected, strict=True)
+        ledger.compare(changed, expected, strict=True)
 
 
 def test_smoke_scale_commits_and_compares_nothing(committed, tmp_path):
@@ -391,15 +391,15 @@ def test_smoke_scale_commits_and_compares_nothing(committed, tmp_path):
     path = ledger_of(tmp_path, a="not run")
     path.write_text(path.read_text().replace(",paper\n", ",smoke\n"))
     integrity.seal([path], {})
-    assert judge.compare(path, expected, strict=True) == []
+    assert ledger.compare(path, expected, strict=True) == []
     with pytest.raises(ConcordError, match="smoke scale"):
-        judge.expect(path, expected, readme)
+        ledger.expect(path, expected, readme)
 
 
 def test_front_page(tmp_path):
     path = ledger_of(tmp_path, a="holds", b="holds")
-    ledger = [tmp_path / f"ledger.{kind}" for kind in ("csv", "md", "html")]
-    judge.ledger([path], ledger)
+    pages = [tmp_path / f"ledger.{kind}" for kind in ("csv", "md", "html")]
+    judge.ledger([path], pages)
     figures = tmp_path / "p" / "figures"
     figures.mkdir(parents=True)
     (figures / "fig1.json").write_text(json.dumps({"seed": 17}))
@@ -409,7 +409,7 @@ def test_front_page(tmp_path):
     (times / "measure.tsv").write_text("s\th:m:s\n2.5\t0:00:02\n")
     committed = tmp_path / "expected.yaml"
     committed.write_text("p: { a: { published: does not hold }, b: { published: holds } }")
-    judge.front(path, ledger[2], tmp_path, committed, tmp_path / "front.html")
+    judge.front(path, pages[2], tmp_path, committed, tmp_path / "front.html")
     text = (tmp_path / "front.html").read_text()
     assert "<li>p a published: does not hold -&gt; holds</li>" in text and text.count("<li>") == 1
     assert "<td>17</td>" in text and "p: 2 jobs, 4 s" in text and "numpy" in text
@@ -419,13 +419,13 @@ def test_front_page(tmp_path):
 def test_the_readme_shows_the_committed_verdicts():
     """Written by ``concord expect results/claims.csv``."""
     readme = (ROOT / "README.md").read_text()
-    rows = judge.expected_rows(ROOT / "config" / "expected_verdicts.yaml")
-    assert judge.with_scoreboard(readme, rows) == readme
+    rows = ledger.expected_rows(ROOT / "config" / "expected_verdicts.yaml")
+    assert ledger.with_scoreboard(readme, rows) == readme
 
 
 def test_every_committed_verdict_is_of_a_claim():
     config = load_config(ROOT / "config" / "config.yaml", {})
-    for row in judge.expected_rows(ROOT / "config" / "expected_verdicts.yaml"):
+    for row in ledger.expected_rows(ROOT / "config" / "expected_verdicts.yaml"):
         paper = Paper(ROOT / "config" / "papers" / f"{row['paper']}.yaml", config)
         claim = paper.mapping.get("claims", {}).get(row["claim"], {})
         assert row["reading"] in claim.get("readings", ()), row

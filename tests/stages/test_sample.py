@@ -12,7 +12,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from concord.__main__ import main
-from concord.datasets import fetch as datasets
+from concord.datasets import fetch
 from concord.io import dump_yaml
 from concord.plugins import kinds
 from concord.runs import assemble, build_problem, complete, data_sets

@@ -2,7 +2,7 @@
 
 A file is used only if size and SHA-256 are the registered ones, wherever it comes from: the data
 mirror (a folder, looked in first), the hosts in the registry's order, or a file already in place.
-The readers of the files are in ``concord.readers``, and at hand here as ``datasets.a9a`` etc.
+The readers of the files are in ``concord.datasets.readers``.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ __all__ = [
 
 log = logging.getLogger(__name__)
 
-REGISTRY = Path(__file__).resolve().parents[2] / "config" / "datasets.yaml"
+REGISTRY = Path(__file__).resolve().parents[3] / "config" / "datasets.yaml"
 MIRROR_VARIABLE = "CONCORD_DATA_MIRROR"
 
 _CHUNK = 1 << 16

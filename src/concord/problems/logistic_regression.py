@@ -17,7 +17,6 @@ from pathlib import Path
 import numpy as np
 
 from concord.contracts import BatchGradient, Gradient, GradientAt, Prox, Stream
-from concord.datasets import fetch
 from concord.errors import ConcordError
 from concord.options import param
 from concord.problems.linear_regression import SHARES, prior_share
@@ -144,6 +143,8 @@ def _load(
     params: Params, stream: Stream, resources: Path
 ) -> tuple[np.ndarray, np.ndarray, Rows | None]:
     """Return training features and labels, and the test rows if there are any."""
+    from concord.datasets import fetch
+
     if params.dataset == "magic":
         features, labels = fetch.magic(resources / "magic" / "magic04.data")
     else:

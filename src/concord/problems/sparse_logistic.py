@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 
 from concord.contracts import BatchGradient, Gradient, Stream
-from concord.datasets import fetch
 from concord.errors import ConcordError
 from concord.options import param
 from concord.problems.logistic_regression import sigmoid
@@ -66,6 +65,8 @@ def build(
 ) -> SparseLogistic:
     """Load the data set and add an intercept column of ones as the last column."""
     from scipy.sparse import csr_array, hstack
+
+    from concord.datasets import fetch
 
     features, labels = fetch.a9a(resources / params.dataset / params.dataset)
     ones = csr_array(np.ones((len(labels), 1)))

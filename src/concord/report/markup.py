@@ -2,7 +2,7 @@
 
 What a study's files say ends in captions, pages, tables and ledgers. There it must neither act (a
 directive that includes a file, a script, a spreadsheet's formula) nor vanish (``x_``, ``|a|``).
-HTML is escaped by the templates (``concord.pages``).
+HTML is escaped by the templates (``concord.report.pages``).
 """
 
 from __future__ import annotations
