@@ -48,6 +48,7 @@ lint: $(READY) ## style of code and workflow
 	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --check .
 	$(BIN)/snakefmt --check Snakefile workflow
+	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/snakemake --lint
 
 types: $(READY) ## static types of src/

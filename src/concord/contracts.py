@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from concord.laws.gaussian import Gaussian
+if TYPE_CHECKING:
+    from concord.laws.gaussian import Gaussian
 
 Gradient = Callable[[np.ndarray, np.ndarray], np.ndarray]
 BatchGradient = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from concord.laws.theory import Condition
-from concord.sampling.schedules import Schedule
+
+if TYPE_CHECKING:
+    from concord.sampling.schedules import Schedule
 
 
 def condition1(step: Schedule, fusion: Schedule, laplacian_max: float) -> list[Condition]:
