@@ -163,7 +163,7 @@ def test_mutable_defaults_are_refused():
 def test_nearest_suggests_or_lists():
     assert nearest("rnig", ["ring", "star"]) == "did you mean 'ring'?"
     assert nearest("zzz", ["star", "ring"]) == "choose one of ring, star"
-    assert nearest("zzz", []) == "there is none to choose"
+    assert nearest("zzz", []) == "there are none to choose from"
     many = nearest("zzz", [f"run{i:02}" for i in range(40)])
     assert many.startswith("choose one of run00, run01,") and many.endswith("... (40 in all)")
 

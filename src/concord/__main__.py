@@ -18,9 +18,9 @@ Command = Callable[[argparse.Namespace], None]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; return its exit code. A user's mistake is told in one sentence."""
+    """Run a command; return its exit code. A user's mistake ends in one sentence."""
     settle()
-    # Figures are files; Jupyter names a backend that this Python may lack, which is an error then.
+    # Figures are files; the backend that Jupyter sets may be missing here, which is an error.
     os.environ["MPLBACKEND"] = "agg"
     options = _parser().parse_args(arguments)
     try:
@@ -90,8 +90,8 @@ def _parser() -> argparse.ArgumentParser:
     def with_paper(sub: argparse.ArgumentParser) -> None:
         sub.add_argument("paper", type=Path, help="config/papers/<key>.yaml")
         sub.add_argument("--config", type=Path, default=Path("config/config.yaml"))
-        sub.add_argument("--scale", choices=("paper", "smoke"), help="instead of the config's")
-        sub.add_argument("--seed", type=int, help="instead of the config's")
+        sub.add_argument("--scale", choices=("paper", "smoke"), help="overrides the config")
+        sub.add_argument("--seed", type=int, help="overrides the config")
 
     def with_resources(sub: argparse.ArgumentParser) -> None:
         sub.add_argument("--resources", type=Path, default=Path("resources"), help="data files")
@@ -111,11 +111,11 @@ def _parser() -> argparse.ArgumentParser:
     with_resources(sub)
     sub.add_argument("--progress", action="store_true", help="show a progress bar")
     sub.add_argument(
-        "--chains", type=_range, metavar="FIRST:END", help="just these chains, whole blocks of 50"
+        "--chains", type=_range, metavar="FIRST:END", help="only these chains, whole blocks of 50"
     )
     sub = command("join", _join, "join the chains of a run, sampled in pieces, into its trace.nc")
     sub.add_argument("run", type=Path)
-    sub.add_argument("pieces", type=Path, nargs="+", help="traces of its chains, in their order")
+    sub.add_argument("pieces", type=Path, nargs="+", help="traces of its chains, in order")
     sub.add_argument("-o", "--output", type=Path, required=True)
     with_resources(sub)
     sub = command("measure", _measure, "compute the metrics.csv of a trace.nc")
@@ -145,19 +145,19 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--results", type=Path, default=Path("results"))
     sub.add_argument("--expected", type=Path, default=Path("config/expected_verdicts.yaml"))
     sub.add_argument("-o", "--output", type=Path, required=True)
-    sub = command("seeds", _seeds, "list verdicts that ledgers of several master seeds contradict")
+    sub = command("seeds", _seeds, "list claims whose verdict depends on the master seed")
     sub.add_argument("ledgers", type=Path, nargs="+", help="claims.csv of each seed")
     sub = command("compare", _compare, "list verdicts that differ from the committed ones")
     sub.add_argument("ledger", type=Path, help="results/claims.csv")
     sub.add_argument("--expected", type=Path, default=Path("config/expected_verdicts.yaml"))
     sub.add_argument("--strict", action="store_true", help="exit with an error if any differs")
-    sub = command("expect", _expect, "commit a ledger's verdicts and renew the README's scoreboard")
+    sub = command("expect", _expect, "commit a ledger's verdicts, and update the README's scores")
     sub.add_argument("ledger", type=Path, help="results/claims.csv")
     sub.add_argument("--expected", type=Path, default=Path("config/expected_verdicts.yaml"))
     sub.add_argument("--readme", type=Path, default=Path("README.md"))
     sub = command("fetch", _fetch, "download a data file and check its SHA-256")
     sub.add_argument("file", help="<data set>/<file> of config/datasets.yaml")
-    sub.add_argument("--mirror", help="folder to look in before the hosts")
+    sub.add_argument("--mirror", help="local folder searched before downloading")
     sub.add_argument("-o", "--output", type=Path, required=True)
     return parser
 
@@ -223,7 +223,7 @@ def _measure(options: argparse.Namespace) -> None:
 def _check_suffixes(outputs: Sequence[Path], *allowed: str) -> None:
     for path in outputs:
         if path.suffix not in allowed:
-            raise ConcordError(f"{path}: the output is none of {' '.join(allowed)}; rename it")
+            raise ConcordError(f"{path}: the output must end in {' or '.join(allowed)}; rename it")
 
 
 def _draw(options: argparse.Namespace) -> None:

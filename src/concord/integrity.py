@@ -1,13 +1,13 @@
-"""Integrity: every result says what it was made from, and nothing passes for what it is not.
+"""Integrity: a result that is stale, damaged or another one's is never used.
 
-- A result is written whole, under another name, and then takes its own (``files.whole``).
+- A result is written under a temporary name and renamed when it is whole (``io.whole``).
 - It carries digests: of its bytes, and of what it was made from (``made``: the run or the entry of
   the study, the code that was imported, the data, the results that were read). Those of a trace
-  stand behind the end of the file, those of others in the ``.json`` beside them.
-- Every stage refuses a result whose bytes are not those that were written, or that was made from
-  something else than today's configuration, code and data say.
-- The workflow makes such a result again, whatever Snakemake's records say of it, and whoever else
-  works in the folder.
+  are appended to its file, those of other results are in the ``.json`` beside them.
+- Every stage refuses a result whose bytes have changed, or that was not made from the present
+  configuration, code and data.
+- The workflow makes such a result again, whatever Snakemake has on record, and whoever else works
+  in the folder.
 """
 
 from __future__ import annotations

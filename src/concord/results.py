@@ -1,6 +1,6 @@
 """What a figure is drawn from: resolved runs and their metric tables, and how rows are selected.
 
-Nothing is estimated here: a figure shows numbers that stand in a ``metrics.csv``.
+Nothing is estimated here: a figure shows numbers that are in a ``metrics.csv``.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def read(run_yaml: Path, metrics_csv: Path, *, expected: str | None = None) -> M
     Raises
     ------
     ConcordError
-        If a file cannot be read or is not what its name says; both are generated.
+        If a file cannot be read or is not what its name promises; both are generated.
     """
     import pandas
 
@@ -119,7 +119,7 @@ def read(run_yaml: Path, metrics_csv: Path, *, expected: str | None = None) -> M
     except (ValueError, OverflowError) as error:  # pandas' own errors, and undecodable bytes
         detail = " ".join(str(error).split())
         raise ConcordError(
-            f"{metrics_csv}: it is no table of metrics ({detail}); "
+            f"{metrics_csv}: it is not a table of metrics ({detail}); "
             "delete the file, it is made again"
         ) from error
     return Measured(run, metrics)

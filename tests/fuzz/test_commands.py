@@ -205,7 +205,7 @@ def test_outputs_of_other_formats(suffix, folder):
         ("ledger", "a b.csv"),
     ):
         code, told = sentence(*command, "-o", f"out{suffix}")
-        assert code == 2 and f"out{suffix}: the output is none of ." in told
+        assert code == 2 and f"out{suffix}: the output must end in ." in told
     assert not Path(f"out{suffix}").exists()
 
 

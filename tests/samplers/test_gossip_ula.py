@@ -305,7 +305,7 @@ def test_blocks_do_not_repeat(monkeypatch) -> None:
         ("no_edges", {}, "no_edges.* add edges"),
         ("ring", {"communication": "triggered"}, "needs threshold and decay, but has neither"),
         ("ring", {"communication": "triggered", "decay": 1.0}, "but has .*decay"),
-        ("ring", {"threshold": 1.0}, "always has no use for threshold"),
+        ("ring", {"threshold": 1.0}, "always does not use threshold"),
     ],
 )
 def test_unsuited_options_are_refused(graph, options, message) -> None:

@@ -93,7 +93,7 @@ MISTAKES = {
         "title: Batch size\n",
         "title: $\\frac{1$\n",
         "figures.fig4.options.panels[0].title: '$\\\\frac{1$' is not text with formulas that "
-        "matplotlib can draw; correct what stands between dollar signs, or write \\$ for the sign "
+        "matplotlib can draw; correct what is between dollar signs, or write \\$ for the sign "
         "itself",
     ),
     "not YAML": ("agents: 6\n", "agents: [6\n", None),

@@ -30,8 +30,8 @@ SMOKE = "Smoke scale: few chains and iterations, so the verdicts mean nothing."
 
 
 INTERVALS = (
-    "Every number has an interval unless no chance enters it; verdicts follow from the intervals, "
-    "which hold together at 95 %. Chance is that of the samplers, for the data that the seed drew."
+    "Verdicts follow from intervals, which hold jointly at 95 % and cover the randomness of the "
+    "samplers. Deterministic quantities are exact given the simulated data."
 )
 
 
@@ -44,7 +44,7 @@ def as_csv(rows: Sequence[Row]) -> str:
 
 
 def read_rows(path: Path) -> Sequence[Row]:
-    """Read a table of verdicts, which must be as it was written."""
+    """Read a table of verdicts; its digest must match."""
     integrity.check(path)
     rows = [
         {column: uncell(text) for column, text in row.items()} for row in read_table(path, COLUMNS)
@@ -110,12 +110,12 @@ def changes(rows: Sequence[Row], expected: Sequence[Row]) -> list[str]:
 
 
 def compare(ledger_path: Path, expected_path: Path, strict: bool) -> list[str]:
-    """Return the changes against the committed verdicts; at smoke scale there are none to speak of.
+    """Return the changes against the committed verdicts; at smoke scale, none are reported.
 
     Raises
     ------
     ConcordError
-        If there are any and ``strict`` asks for none.
+        If there are any and ``strict`` is true.
     """
     rows = read_rows(ledger_path)
     if is_smoke(rows):
@@ -130,7 +130,7 @@ def compare(ledger_path: Path, expected_path: Path, strict: bool) -> list[str]:
 
 
 def expect(ledger_path: Path, expected_path: Path, readme: Path) -> None:
-    """Make a ledger's verdicts the committed ones, and renew the README's scoreboard."""
+    """Make a ledger's verdicts the committed ones, and update the README's scoreboard."""
     rows = read_rows(ledger_path)
     if is_smoke(rows):
         raise ConcordError(f"{ledger_path} is of smoke scale; commit verdicts of scale paper")

@@ -1,14 +1,14 @@
 """Quantities of claims: numbers with intervals, taken from the metrics of some runs.
 
-A number that no chance enters (0 ``trials`` in ``metrics.csv``) is its own interval. A check often
-reads many numbers, and one interval in twenty misses its value. Therefore the intervals of all
-numbers that enter a check are widened so that they hold together at 95 % (Bonferroni: with m of
-them each is taken at 1 - 0.05/m, its half-widths growing as Student's law's do for as many
-independent trials as are behind it). Either verdict, ``holds`` or ``does not hold``, is then wrong
-with probability 5 % at most, however many agents and iterations the check looks at.
+A deterministic number (0 ``trials`` in ``metrics.csv``) is its own interval. A check often reads
+many numbers, and one interval in twenty misses its value. Therefore the intervals of all numbers
+that enter a check are widened so that they hold jointly at 95 % (Bonferroni: with m of them each is
+taken at 1 - 0.05/m, its half-width growing as that of Student's t does for as many independent
+trials as are behind it). Either verdict, ``holds`` or ``does not hold``, is then wrong with
+probability 5 % at most, however many agents and iterations the check looks at.
 
-A value that is not a number, though its run did not diverge, is refused, and so is a number without
-an interval that chance enters.
+A value that is not a number, though its run did not diverge, is refused, and so is a random number
+without an interval.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Missing(Exception):
 
 
 class Diverged(Exception):
-    """Quantities of a claim are no numbers because a run diverged."""
+    """Quantities of a claim are undefined because a run diverged."""
 
     def __init__(self, quantities: Sequence[Quantity], run: str) -> None:
         super().__init__(f"{run} diverged: its {quantities[0].metric} is not a number")
@@ -107,7 +107,7 @@ class Numbers:
         try:
             return np.array([float(lookup(run.run, name)) for run in self.run])
         except (TypeError, ValueError):
-            raise Missing(f"the axis {name} is no number in {self.run[0].name}") from None
+            raise Missing(f"the axis {name} is not a number in {self.run[0].name}") from None
 
 
 def show(value: float, lo: float, hi: float) -> str:
@@ -124,8 +124,8 @@ def gather(source: Source, *quantities: Quantity) -> list[Numbers]:
     Raises
     ------
     Missing
-        If there is no run, or a run lacks the metric, an agent or an iteration, or has no interval
-        where chance enters.
+        If there is no run, or a run lacks the metric, an agent, an iteration, or the interval of a
+        random number.
     Diverged
         If a value is not a number because its run diverged.
     """
@@ -142,7 +142,7 @@ def gather(source: Source, *quantities: Quantity) -> list[Numbers]:
 def widening(count: int, trials: float) -> float:
     """Return by how much half-widths of 95 % intervals grow for ``count`` of them to hold jointly.
 
-    The ratio of Student's quantiles at 1 - 0.025/count and 0.975, for means of so many trials.
+    The ratio of Student's t quantiles at 1 - 0.025/count and 0.975, for means of so many trials.
     """
     return quantile(trials, max(count, 1)) / quantile(trials)
 
@@ -187,7 +187,7 @@ def _rows(quantity: Quantity, run: Measured) -> pandas.DataFrame:
         raise Missing(f"{quantity.metric} of {run.name} is not a number")
     chance, finite = rows["trials"] != 0, np.isfinite(rows["value"])
     if (chance & finite & rows["lo"].isna() & rows["hi"].isna()).any():
-        raise Missing(f"{quantity.metric} of {run.name} has no interval, and chance enters it")
+        raise Missing(f"{quantity.metric} of {run.name} is random but has no interval")
     lo = rows["lo"].where(chance & finite, rows["value"]).fillna(-math.inf)
     hi = rows["hi"].where(chance & finite, rows["value"]).fillna(math.inf)
     # Resampling one trial gives intervals of no width, though nothing is known of its spread.

@@ -1,4 +1,4 @@
-"""Panels: which runs each shows, where it stands, and which axes it shares."""
+"""Panels: which runs each shows, where it is, and which axes it shares."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def axes_of(
     share
         Panels with one y axis: "all", "row" or "none".
     width
-        "column" (3.4 in), "full" (7 in) or "auto": a column for panels that stand in one column.
+        "column" (3.4 in), "full" (7 in) or "auto": a column for panels in one column.
     height
         Height of one row in inches.
     """

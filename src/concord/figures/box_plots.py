@@ -3,7 +3,7 @@
 Drawn from the metrics ``misclassified_{q25,median,q75,whisker_lo,whisker_hi,min,max}`` of one
 agent: box from the first to the third quartile, thick line at the median, whiskers as the metric
 has them, small marks at the extremes where they lie outside the whiskers. Where a chain diverged,
-and what is counted of it is infinite, a cross stands at the top; the box goes if its part of the
+so that its counts are infinite, a cross is at the top; the box is left out if its part of the
 chains did.
 
 What a researcher writes in a paper's YAML (Gürbüzbalaban et al., Figs 5 to 8)::
@@ -13,8 +13,8 @@ What a researcher writes in a paper's YAML (Gürbüzbalaban et al., Figs 5 to 8)
     points: 569
     iterations: [0, 5, 10, 20, 30, 40, 60, 80, 100]
 
-Without ``iterations`` about ten of the recorded ones are taken, evenly. Boxes stand side by side at
-equal distance, whatever the distance of their iterations; the ticks say which they are.
+Without ``iterations`` about ten of the recorded ones are taken, evenly. Boxes are evenly
+spaced, whatever the distance of their iterations; the ticks name these.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def _boxes(axes: Axes, run: Measured, params: Params, color: str) -> bool:
 
 
 def _rows(run: Measured, counts: Series, iterations: tuple[int, ...] | None) -> list[int]:
-    """Return the rows that get a box: those asked for, else about ten, first and last included.
+    """Return the rows that get a box: those requested, else about ten, first and last included.
 
     Iterations that the run did not reach (at smoke scale) are left out.
     """

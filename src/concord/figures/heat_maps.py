@@ -110,7 +110,7 @@ def _map(axes: Axes, values: np.ndarray, counts: bool, size: float) -> None:
 
 
 def _text(value: float, counts: bool) -> str:
-    """Return what stands in a cell; nothing where it would round to zero."""
+    """Return the text of a cell; none where it would round to zero."""
     if np.isnan(value):
         return ""
     if counts:

@@ -1,7 +1,7 @@
 """The graphs of the runs' topologies, side by side.
 
 Agents carry their index as everywhere in Concord, counted from 0. Complete graphs, rings and
-graphs without edges stand on a circle, agent 0 on top and clockwise; stars, paths and grids in
+graphs without edges are drawn on a circle, agent 0 on top and clockwise; stars, paths and grids in
 their own form; any other graph as springs between neighbors would place it.
 
 What a researcher writes in a paper's YAML (Gürbüzbalaban et al., Fig 1): nothing beyond the kind
@@ -130,7 +130,7 @@ def _graph(axes: Axes, graph: Topology, side: float) -> bool:
 
 
 def positions(graph: Topology) -> np.ndarray:
-    """Return where each agent stands, shape (agents, 2), centered, within [-1, 1]."""
+    """Return the position of each agent, shape (agents, 2), centered, within [-1, 1]."""
     if graph.name in ("complete", "ring", "no_edges") or graph.agents < 3:
         return _circle(graph.agents)
     if graph.name == "star":

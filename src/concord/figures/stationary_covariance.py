@@ -1,8 +1,8 @@
-"""How wide samplers' stationary laws are, as multiples of the posterior: 1 is right.
+"""How wide samplers' stationary distributions are, relative to the posterior: 1 is right.
 
 Drawn from the metric family ``stationary``: the trace of an agent's covariance (filled) and of the
-network average's (hollow) over the posterior's. A law that is a point (ratio 0) is an arrow at the
-left edge, a sampler without a stationary law a cross at the right edge.
+network average's (hollow) over the posterior's. A point mass (ratio 0) is an arrow at the left
+edge, a sampler without a stationary distribution a cross at the right edge.
 
 What a researcher writes in a paper's YAML::
 

@@ -89,7 +89,7 @@ def _parse(text: str) -> None:
 
 
 def check_formulas(texts: Any, where: str) -> None:
-    """Check the texts of a figure's options, whose formulas stand between dollar signs.
+    """Check the texts of a figure's options, whose formulas are between dollar signs.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def check_formulas(texts: Any, where: str) -> None:
         except (ValueError, RecursionError) as error:
             raise ConcordError(
                 f"{where}: {short(texts)} is not text with formulas that matplotlib can draw; "
-                r"correct what stands between dollar signs, or write \$ for the sign itself"
+                r"correct what is between dollar signs, or write \$ for the sign itself"
             ) from error
     elif isinstance(texts, Mapping):
         for key, value in texts.items():
@@ -161,7 +161,7 @@ SYMBOLS = {
 def marks_divergence(draw: Callable[..., Figure]) -> Callable[..., Figure]:
     """Decorate a kind's ``draw``: its figure is ``styled`` and names the runs that diverged on top.
 
-    Nothing is left to draw of them, and a legend's entry without a line would say nothing.
+    Nothing of them is drawn, and a legend's entry without a line would tell nothing.
     """
 
     @functools.wraps(draw)
@@ -191,7 +191,7 @@ _NOTE_COLOR = "#8a3b00"
 
 @dataclass(frozen=True)
 class Look:
-    """Color and marker of one line, fixed by what it stands for."""
+    """Color and marker of one line, fixed by what it represents."""
 
     color: str
     marker: str

@@ -1,9 +1,9 @@
-"""Intervals that hold what they are about with 95 % probability.
+"""Intervals that contain the true value with 95 % probability.
 
-Means over chains have Student's law, which matters for the ten or twenty chains of an expensive
-sampler: with ten the interval is 15 % wider than the normal law's. Standard deviations have
-Bonett's interval, shares of independent successes Wilson's, and other statistics over chains are
-resampled. A number that is not finite, of a run that diverged, is known to be so: it is both ends.
+Means over chains use Student's t, which matters for the ten or twenty chains of an expensive
+sampler: with ten, the interval is 15 % wider than the normal one. Standard deviations have Bonett's
+interval, shares of independent successes Wilson's, and other statistics over chains are resampled.
+A number that is not finite, of a run that diverged, is known to be so: it is both ends.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ REPLICATES = 200
 def quantile(count: float, numbers: int = 1) -> float:
     """Return the half-width of a mean's interval in standard errors.
 
-    Student's law with ``count`` - 1 degrees of freedom, the normal law where ``count`` is infinite:
+    Student's t with ``count`` - 1 degrees of freedom, normal where ``count`` is infinite:
     the quantile at 1 - (1 - LEVEL)/(2 ``numbers``), so that as many intervals hold together
     (Bonferroni's inequality).
     """
@@ -59,7 +59,7 @@ def spread_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndar
         \hat\gamma = \frac{n \sum (x_i - m)^4}{(\sum (x_i - \bar x)^2)^2}, \quad
         c = \frac{n}{n - z}
 
-    m is the mean trimmed by 1 / (2 sqrt(n - 4)) at either end, z the normal law's quantile. t is
+    m is the mean trimmed by 1 / (2 sqrt(n - 4)) at either end, z the normal quantile. t is
     Student's with n - 1 degrees of freedom, where Bonett has z, which covers less. One chain says
     nothing about the spread: nan.
 

@@ -25,7 +25,7 @@ BURN_IN = 0.1
 
 
 def reference(problem: Any, metric: str) -> Grid:
-    """Return the problem's exact posterior on a grid; ``metric`` is who asks."""
+    """Return the problem's exact posterior on a grid; ``metric`` is named in errors."""
     if not hasattr(problem, "reference"):
         raise ConcordError(
             f"metric {metric}: {type(problem).__name__} has no reference posterior on a grid; "

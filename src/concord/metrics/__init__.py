@@ -1,10 +1,10 @@
-"""Metrics: long-format tables computed from a trace, with an interval wherever chance enters.
+"""Metrics: long-format tables computed from a trace, with an interval for every random number.
 
 A run lists the families it wants, each a module with ``rows(measurement)``; rows have the columns
 iteration, agent, metric, value, lo, hi, trials. Agents are numbers, ``average`` (the network
-average) or ``network``. ``trials`` says how many independent trials an interval comes from, most
-often the chains: 0 of numbers that no chance enters, which have no interval; empty of numbers that
-chance enters but have none.
+average) or ``network``. ``trials`` is the number of independent trials behind an interval, most
+often the chains; 0 for deterministic numbers, which need no interval; empty for random numbers
+that have none.
 
 What a diverged chain leaves is taken out of the trace (``Trace.marked``), so that a number that
 needs it is infinite (an error, a distance) or not a number, and never a finite one of the others.
@@ -29,10 +29,10 @@ COLUMNS = ("iteration", "agent", "metric", "value", "lo", "hi", "trials")
 
 
 class Row(NamedTuple):
-    """A number: of which iteration, agent and metric, its interval, and whether chance enters it.
+    """A number: its iteration, agent, metric and interval, and whether it is random (``chance``).
 
-    Without an interval nothing is known of how far chance moves a number, unless ``chance`` says
-    that none enters it. ``trials``: the independent trials behind the interval; none: the chains.
+    ``trials``: the independent trials behind the interval; none: the chains. The uncertainty of a
+    random number without an interval is unknown.
     """
 
     iteration: int
@@ -52,7 +52,7 @@ class Measurement:
     sampler, sampler_params
         The sampler's module and parameters.
     initial
-        Law of x^(0).
+        Distribution of x^(0).
     stream
         Stream of random numbers for resampling, by label.
     """
@@ -68,7 +68,7 @@ class Measurement:
 
     @property
     def agents(self) -> list[str]:
-        """Return the recorded agents, as they stand in tables."""
+        """Return the recorded agents, as they appear in tables."""
         return [str(agent) for agent in self.trace.agent]
 
 
@@ -88,7 +88,7 @@ ALWAYS = ("diverged", "diverged_first")
 def computes(family: str, metric: str) -> bool:
     """Whether a family yields a metric, or some of a pattern of metrics.
 
-    Its module says so in ``METRICS``, names in which ``*`` stands for anything.
+    Its module lists them in ``METRICS``, where ``*`` matches anything.
     """
     names = plugin("metrics", family, "metrics").METRICS
     return any(fnmatchcase(metric, name) or fnmatchcase(name, metric) for name in names)

@@ -5,9 +5,9 @@ r"""Sinkhorn distance, and exact W1, between draws and as many exact posterior d
     P = \arg\min_P \langle P, M \rangle + \lambda \sum_{ij} P_{ij} \log P_{ij}
 
 over couplings P of the two sets of points, M their Euclidean distances, lambda = 0.1. Source:
-parayil2020, section 5.1, which prints lambda and names no more; the entropy-regularized problem is
-POT's. Its value does not vanish for equal laws: the floor, between two exact samples, stands beside
-it and is several times the floor of W1.
+parayil2020, section 5.1, which states lambda and nothing else; the entropy-regularized problem is
+POT's. Its value does not vanish for equal distributions: the floor, between two exact samples, is
+reported with it and is several times the floor of W1.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ def rows(m: Measurement) -> Iterator[Row]:
 
     stable.<step> is where the spectral radius of the update, conserved quantities apart, reaches 1
     while everything else stays; nan if other parameters leave no stable value, inf if a million
-    times the value is stable yet. Of mini-batches it says where the mean settles: the covariance
+    times the value is stable yet. With mini-batches it is where the mean settles: the covariance
     may need a smaller step. used.<step> is the run's value. Schedules are held at the values of
     the last step.
     """

@@ -1,4 +1,4 @@
-"""The exact stationary law of an affine sampler on a Gaussian problem, against the posterior."""
+"""The exact stationary distribution of an affine sampler, compared with a Gaussian posterior."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAMES = ("w2", "trace", "narrowest", "widest", "bias")
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield, per recorded agent and for the average, how far the stationary law is.
+    """Yield, per recorded agent and for the average, how the stationary distribution differs.
 
     stationary_w2: distance to the posterior (of the Gaussian with the law's mean and covariance).
     stationary_trace: trace of the covariance over the posterior's. stationary_narrowest and
@@ -25,8 +25,8 @@ def rows(m: Measurement) -> Iterator[Row]:
     (generalized eigenvalues). stationary_bias: distance of the means in posterior standard
     deviations, the largest over directions. spectral_radius: of the update, conserved quantities
     apart. Where it is 1 or more, or the noise of mini-batches makes the covariance grow without
-    end, there is no stationary law and the others are infinite. Schedules are held at the values
-    of the last step.
+    end, there is no stationary distribution and the others are infinite. Schedules are held at the
+    values of the last step.
     """
     agents, dim = m.problem.agents, m.problem.dim
     if not hasattr(m.sampler, "affine") or m.problem.posterior is None:

@@ -1,4 +1,4 @@
-"""Theorem 3 of tzikas2024: condition numbers of graph and problem, and what it asks of them."""
+"""Theorem 3 of tzikas2024: condition numbers of graph and problem, and its conditions on them."""
 
 from __future__ import annotations
 

@@ -3,13 +3,13 @@ r"""The order in which agents move, implemented once for all synchronous sampler
 Agents respond to a weighted sum over their neighborhood, :math:`s_i = \sum_j C_{ij} x_j`:
 
 ``simultaneous``
-    every agent responds to the old values, as the papers' equations say;
+    every agent responds to the old values, as in the papers' equations;
 ``in_place``
     agents 0, 1, ..., N-1 move one after another, and each sees the new values of those before it:
     :math:`s_i = \sum_{j<i} C_{ij} x'_j + \sum_{j \ge i} C_{ij} x_j` (Gauss-Seidel). Released codes
     do this.
 
-Apart from that, an agent may average with its neighbors together, as the equations say, or with one
+Apart from that, an agent may average with its neighbors together, as in the equations, or with one
 after another from the value it has moved to (``NEIGHBORS``, ``diffuser_in_turn``).
 
 ``sweep`` takes any response; ``mixer`` and ``diffuser`` are the additive ones. Positions have

@@ -104,7 +104,7 @@ class Network(NamedTuple):
     """A network as a function of its weights.
 
     shapes
-        Of the weights, each followed by that of its bias, as they stand in the flat vector.
+        Of the weights, each followed by that of its bias, in the order of the flat vector.
     forward
         ``forward(weights, images)`` with images (n, 1, side, side) returns scores (n, classes).
     """

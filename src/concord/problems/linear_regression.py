@@ -31,7 +31,7 @@ SHARES = ("split", "omitted", "whole")
 
 @dataclass(frozen=True)
 class Params:
-    """Size and law of the data, and the prior."""
+    """Size and distribution of the data, and the prior."""
 
     points: int | None = param("number of data points, over all agents", default=None, minimum=1)
     points_per_agent: int | None = param(
@@ -100,7 +100,7 @@ def build(
 def _legacy(params: Params, points: int, agents: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Draw parameter, then each agent's features and noise, in the order of tzikas2024's authors.
 
-    Their law is that of section 6.2, eq. (26).
+    Their distribution is that of section 6.2, eq. (26).
     """
     rng = np.random.RandomState(params.legacy_seed)
     origin, identity = np.zeros(params.dim), np.eye(params.dim)
@@ -150,12 +150,12 @@ class LinearRegression:
         Raises
         ------
         ConcordError
-            If it is no law, for want of points and of a prior.
+            If it is not a proper distribution, for want of points and of a prior.
         """
         values = np.linalg.eigvalsh(self._information)
         if values[0] + self._shares <= 1e-14 * values[-1]:
             raise ConcordError(
-                "the potentials add up to no law: too few points and no prior; "
+                "the potentials define no proper distribution: too few points and no prior; "
                 "give agents a share of the prior"
             )
         return self._law(self._shares)

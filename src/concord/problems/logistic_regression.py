@@ -54,7 +54,7 @@ class Params:
         minimum=0,
     )
     truth_variance: float = param(
-        "variance of N(0, . I), the law of the data-generating parameter", default=1.0, above=0
+        "variance of the data-generating parameter's N(0, . I)", default=1.0, above=0
     )
     prior: str = param("prior family", default="gaussian", choices=("gaussian", "laplace"))
     prior_scale: float = param(
@@ -179,7 +179,7 @@ def _synthetic(params: Params, agents: int, rng: np.random.Generator) -> Drawn:
 def _legacy(params: Params, agents: int) -> Drawn:
     """Draw parameter, then each agent's features and labels, in the order of tzikas2024's authors.
 
-    Their law is that of section 6.3, eq. (29).
+    Their distribution is that of section 6.3, eq. (29).
     """
     rng = np.random.RandomState(params.legacy_seed)
     origin, identity = np.zeros(params.dim), np.eye(params.dim)

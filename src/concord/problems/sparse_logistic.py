@@ -56,7 +56,7 @@ def check(params: Params, agents: int) -> None:
     if not agents <= params.train_rows < rows:
         raise ConcordError(
             f"train_rows {params.train_rows} is not between {agents} (a row for each agent) and "
-            f"{rows - 1} (one row of {params.dataset} left to test); choose it there"
+            f"{rows - 1} (one row of {params.dataset} left to test); choose it in between"
         )
 
 

@@ -89,7 +89,7 @@ def build(
     Raises
     ------
     ConcordError
-        If ``modes: two`` is asked for and no draw has them.
+        If ``modes: two`` is required and no draw has them.
     """
     rng, divide = stream("data"), stream("partition")
     sets = [_draw(params, agents, partition, rng, divide) for _ in range(params.data_sets)]
@@ -346,7 +346,7 @@ class TiedMixtures:
             )
 
     def exact_pairs(self, counts: list[int]) -> list[np.ndarray]:
-        """Return two independent exact samples, (2, counts[d], 2), of each data set d asked for.
+        """Return two independent exact samples, (2, counts[d], 2), of each data set d requested.
 
         The same at every call, and for every number of agents.
         """

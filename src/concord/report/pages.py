@@ -23,7 +23,7 @@ class Section:
     Attributes
     ----------
     heading, text
-        What stands above it.
+        What is above it.
     columns, rows
         Names of the columns; cells as text.
     filters

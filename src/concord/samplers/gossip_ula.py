@@ -1,4 +1,4 @@
-r"""Gossip ULA: at each tick two neighbors wake, and only they move; with event triggering if asked.
+r"""Gossip ULA: at each tick two neighbors wake, and only they move; optionally event-triggered.
 
 At a tick of the universal clock agent i is uniform over the N agents and its partner j uniform
 over the neighbors of i. For (a, b) = (i, j) and (j, i), from the old values,
@@ -14,9 +14,9 @@ over the neighbors of i. For (a, b) = (i, j) and (j, i), from the old values,
 The p_a add up to 2, not 1: an agent is active with probability p_a, and the mean of the network
 average's step over pairs is -alpha/2 times the gradient of f, against noise of variance 2 alpha.
 As printed, gossip ULA therefore samples the posterior to the power 1/2. ``drift: whole`` has
-N alpha / p_a instead, whose mean is -alpha times the gradient, as (14)-(15) say.
+N alpha / p_a instead, whose mean is -alpha times the gradient, as in (14)-(15).
 
-Above, tau_a is how often a was active before. ``communication`` says what the hats are: ``always``:
+Above, tau_a is how often a was active before. ``communication`` defines the hats; ``always``:
 the samples themselves, eq. (6); ``triggered``: the samples last communicated, eqs. (7)-(9);
 ``never``: there is no fusion, each agent trains alone (isolated training).
 
@@ -90,7 +90,7 @@ def check(problem: Problem | None, topology: Topology, params: Params) -> None:
         )
     if params.communication != "triggered" and given:
         raise ConcordError(
-            f"communication: {params.communication} has no use for {given[0]}; remove it, or set "
+            f"communication: {params.communication} does not use {given[0]}; remove it, or set "
             "communication: triggered"
         )
 

@@ -1,7 +1,7 @@
 """The one loop over iterations, and what it records.
 
 A sampler gives ``init`` and ``step`` (see ``concord.samplers``); ``simulate`` advances all chains
-and agents together and hands each iterate to a ``Recorder``, which keeps only what was asked for.
+and agents together and hands each iterate to a ``Recorder``, which keeps only what was requested.
 """
 
 from __future__ import annotations

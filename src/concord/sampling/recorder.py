@@ -100,7 +100,7 @@ class _Average:
 
 
 class Recorder:
-    """Keeps copies of what ``Record`` asks for, in arrays allocated before the loop."""
+    """Keeps copies of what ``Record`` specifies, in arrays allocated before the loop."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """draw: from metrics to a figure (pdf, svg, png) or a table (csv, md, html).
 
-Beside every figure or table stand its caption (``.caption.md``) and its provenance (``.json``).
+Beside every figure or table are its caption (``.caption.md``) and its provenance (``.json``).
 """
 
 from __future__ import annotations

@@ -251,7 +251,7 @@ def _seed(provenance: Path) -> str:
         return str(json.loads(read_text(provenance))["seed"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ConcordError(
-            f"{provenance}: it does not say the seed; delete the file, it is made again"
+            f"{provenance}: it does not state the seed; delete the file, it is made again"
         ) from error
 
 

@@ -42,9 +42,9 @@ def measure(
     expected: str | None = None,
     code: str | None = None,
 ) -> None:
-    """Compute the metrics a run asks for and write them as one long table, sealed.
+    """Compute the metrics a run lists and write them as one long table, sealed.
 
-    What is ``expected``, of run and ``code``, is what the workflow has, if it called.
+    ``expected`` and ``code`` are the workflow's digests of run and code, if it is the caller.
 
     Raises
     ------

@@ -44,8 +44,8 @@ def sample(
 ) -> None:
     """Sample a run, or its chains from the first to before the second number; write the trace.
 
-    Provenance becomes the trace's attributes. What is ``expected``, of run and ``code``, is what
-    the workflow has, if it called.
+    Provenance becomes the trace's attributes. ``expected`` and ``code`` are the workflow's digests
+    of run and code, if it is the caller.
     """
     run, parts = load_run(run_path, expected)
     refuse_other_code(made(run, resources)["code"], code)

@@ -17,7 +17,7 @@ from concord.report.pages import Section
 
 @dataclass(frozen=True)
 class Table:
-    """Columns and rows, as text or numbers; None is an empty cell. A note stands with the table."""
+    """Columns and rows, as text or numbers; None is an empty cell. A note is shown below."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]

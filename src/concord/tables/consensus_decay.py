@@ -85,7 +85,7 @@ def _ends(series: Series) -> list[float]:
 
 
 def _redrawn(run: Measured, metric: str, rng: np.random.Generator) -> np.ndarray:
-    """Return a metric's means, then REPLICATES rows of them redrawn as their intervals say."""
+    """Return a metric's means, then REPLICATES rows of them redrawn within their intervals."""
     series, chains = _series(run, metric), run.run["chains"]
     with np.errstate(invalid="ignore"):  # of a run that diverged
         error = (series.hi - series.lo) / (2 * quantile(chains))

@@ -13,7 +13,7 @@ What a researcher writes in a paper's YAML::
 
 The table has a line for each row, column and value of ``by``; ours is the metric at the run's last
 iteration. Values of ``by`` that a column was not run with are left out. A row without ``printed``
-is ours alone. Where a run lacks a row's metric, the text ``missing`` stands in the column note, and
+is ours alone. Where a run lacks a row's metric, the text ``missing`` is in the column note, and
 without that text it is an error.
 """
 

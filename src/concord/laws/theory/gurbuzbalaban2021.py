@@ -20,7 +20,7 @@ class Theorem2:
     conditions
         The theorem's conditions.
     bound
-        Upper bound of the agents' average W2 to the posterior at each iteration asked for; inf at
+        Upper bound of the agents' average W2 to the posterior at each requested iteration; inf at
         all of them if a condition fails, since nothing is then claimed.
     rederived
         The same bound with Lemma 7's transient as its proof's recursion gives it (the paper's file

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def condition1(step: Schedule, fusion: Schedule, laplacian_max: float) -> list[Condition]:
-    """Return what parayil2020 asks of alpha_k = a/(k+1)^delta_2 and beta_k = b/(k+1)^delta_1.
+    """Return parayil2020's conditions on alpha_k = a/(k+1)^delta_2 and beta_k = b/(k+1)^delta_1.
 
     (15) and Condition 1 of the supplement, (S6): 1/2 + delta_1 < delta_2 < 1, the eigenvalues of
     I - b L but one strictly inside the unit circle, and, in the text below (S6), b sigma_max(L)
