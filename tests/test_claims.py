@@ -318,7 +318,7 @@ def test_one_chain_says_nothing_of_the_spread_over_chains():
     [
         (RISING, [*ends((1.0,)), *ends((2.0,))], "one number for each of several values of eta"),
         (RISING, ends((1.0,)), "one number for each of several values of eta"),
-        (RISING, [at_end("a", 1.0, eta="ring"), at_end("a", 2.0, eta="star")], "is not a number in"),
+        (RISING, [at_end("a", 1.0, eta="ring"), at_end("a", 2.0, eta="star")], "is not a number"),
         (ROOT, ends((1.0,)), "more than one value of eta"),
         (ROOT, ends((1.0,), (0.0,)), "positive numbers"),
     ],

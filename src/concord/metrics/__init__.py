@@ -3,8 +3,7 @@
 A run lists the families it wants, each a module with ``rows(measurement)``; rows have the columns
 iteration, agent, metric, value, lo, hi, trials. Agents are numbers, ``average`` (the network
 average) or ``network``. ``trials`` is the number of independent trials behind an interval, most
-often the chains; 0 for deterministic numbers, which need no interval; empty for random numbers
-that have none.
+often the chains; 0 for deterministic numbers, which need no interval; empty for others without.
 
 What a diverged chain leaves is taken out of the trace (``Trace.marked``), so that a number that
 needs it is infinite (an error, a distance) or not a number, and never a finite one of the others.

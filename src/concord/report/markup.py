@@ -1,8 +1,7 @@
 """Texts of a study as text and nothing else, in each format that carries them.
 
-What a study's files contain ends up in captions, pages, tables and ledgers. There it must neither
-act (a directive that includes a file, a script, a spreadsheet's formula) nor vanish (``x_``,
-``|a|``).
+What a study states ends up in captions, pages, tables and ledgers. There it must neither act (a
+directive that includes a file, a script, a spreadsheet's formula) nor vanish (``x_``, ``|a|``).
 HTML is escaped by the templates (``concord.report.pages``).
 """
 
