@@ -86,8 +86,8 @@ def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     sequential = params.neighbors == "in_turn" or params.prior_gradient == "after_mixing"
     if sequential and params.update_order != "simultaneous":
         raise ConcordError(
-            f"update_order {params.update_order!r} goes with neighbors together and the prior's "
-            "gradient with the likelihood's; use simultaneous"
+            f"update_order {params.update_order!r} requires neighbors: together and "
+            "prior_gradient: with_likelihood; use simultaneous"
         )
     late_prior = params.prior_gradient == "after_mixing"
     if late_prior and problem is not None and not hasattr(problem, "prior_gradient"):
