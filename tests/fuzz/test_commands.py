@@ -143,7 +143,7 @@ def test_any_arguments(folder, tries):
         assert not list(outside.rglob("pwned"))
 
     tried = tries("arguments of all commands", RULE, 600, check, arguments())
-    assert seen[2] > tried / 10 and seen[3] > tried / 20 and seen[0] > 0, seen
+    assert seen[2] > tried / 10 and seen[3] > tried / 20, seen
 
 
 @pytest.mark.parametrize("name", commands())
