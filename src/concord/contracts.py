@@ -176,7 +176,7 @@ class WithDtype(Protocol):
 
 def dtype_of(problem: Problem) -> np.dtype:
     """Return the type of a problem's arrays."""
-    return problem.dtype if isinstance(problem, WithDtype) else np.dtype(float)
+    return np.dtype(problem.dtype if isinstance(problem, WithDtype) else float)
 
 
 @runtime_checkable

@@ -31,7 +31,14 @@ def update_of(m: Measurement) -> exact.Update | None:
     """Return the update of the run's law; None where sampler, problem or options have none."""
     if not isinstance(m.sampler, AffineSampler) or not isinstance(m.problem, Quadratic):
         return None
+    if batch_size(m) is not None and not isinstance(m.problem, BatchNoise):
+        return None
     return m.sampler.affine(m.problem, m.topology, m.sampler_params)
+
+
+def batch_size(m: Measurement) -> int | None:
+    """Return the size of mini-batches; None for full gradients."""
+    return m.sampler_params.batch_size if isinstance(m.sampler_params, Batching) else None
 
 
 def start_of(m: Measurement, update: exact.Update) -> tuple[np.ndarray, np.ndarray] | None:
@@ -47,9 +54,7 @@ def batch_noise(m: Measurement) -> Noise | None:
 
     None for full gradients.
     """
-    problem, size = m.problem, None
-    if isinstance(m.sampler_params, Batching):
-        size = m.sampler_params.batch_size
+    problem, size = m.problem, batch_size(m)
     if size is None or not isinstance(problem, BatchNoise):
         return None
     return lambda mean, cov: problem.batch_noise_covariance(mean, cov, size)
