@@ -324,7 +324,7 @@ class FigureKind(OutputKind, Protocol):
     """A module of ``concord.figures``."""
 
     def draw(self, params: Any, runs: Sequence[Any]) -> Figure:
-        """Draw finished runs (``results.Measured``)."""
+        """Draw finished runs (``results.Measured``), in sweep order, which panels keep."""
 
 
 @runtime_checkable

@@ -21,7 +21,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from concord import results
-from concord.errors import ConcordError
 from concord.figures import _common, style
 from concord.options import param
 from concord.results import Measured
@@ -68,8 +67,6 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """
     run = results.only(results.select(runs, params.select, KIND), "the figure", KIND)
     table = run.metrics[(run.metrics["metric"] == "density").to_numpy()]
-    if len(params.axes) != 2:
-        raise ConcordError(f"figure {KIND}: axes: {list(params.axes)} does not name two parameters")
     agents = params.agents
     if agents is None:
         agents = tuple(int(a) for a in dict.fromkeys(table["agent"]) if a != EXACT)

@@ -68,8 +68,6 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     ConcordError
         If a run lacks draws, the density or an agent, or if two runs would be one network.
     """
-    if len(params.axes) != 2:
-        raise ConcordError(f"figure {KIND}: axes: {list(params.axes)} does not name two parameters")
     chosen = results.select(runs, params.select, KIND)
     shown: list[tuple[str, Measured, str | None]] = [("exact posterior", chosen[0], None)]
     for value, group in results.split(chosen, params.networks, KIND):
