@@ -16,6 +16,6 @@ def rows(m: Measurement) -> Iterator[Row]:
     params = m.sampler_params
     if not isinstance(params, Fusing):
         raise lacking("condition1", "a sampler with the schedules step_size and fusion")
-    largest = m.topology.spectral()["laplacian_max"]
-    found = parayil2020.condition1(params.step_size, params.fusion, largest)
+    step, fusion, largest = params.step_size, params.fusion, m.topology.spectral()["laplacian_max"]
+    found = parayil2020.condition1(step.decay, fusion.decay, fusion.a, fusion.initial, largest)
     return conditions(m, "condition1", found)
