@@ -43,19 +43,9 @@ def legacy_data(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Draw parameter, then each agent's points, in the order of tzikas2024's authors.
 
-    Parameters
-    ----------
-    seed
-        Of NumPy's legacy generator.
-    variances
-        Variances of the parameter's and of the features' entries.
-    draw
-        ``draw(rng, features, parameter)`` returns what else an agent's points need, one each.
-
-    Returns
-    -------
-    tuple
-        Parameter (dim,), features (points, dim), and what ``draw`` returned, (points,).
+    ``variances`` are those of the parameter's and of the features' entries;
+    ``draw(rng, features, parameter)`` returns what else an agent's points have. Returns parameter
+    (dim,), features (points, dim), and what was drawn, (points,).
     """
     rng = np.random.RandomState(seed)
     origin, identity = np.zeros(dim), np.eye(dim)
@@ -80,16 +70,8 @@ def batch_gradient(
 
     .. math:: \frac{n_i p}{b} \sum_j (h(x_i^\top X_j) - y_j) X_j + \text{the prior's part}
 
-    Parameters
-    ----------
-    data
-        The agents' points.
-    link
-        h, as ``link(z, out)``; None: the identity.
-    precision
-        p.
-    add_prior
-        ``add_prior(x, out)`` adds the prior's part.
+    ``link(z, out)`` writes h (None: the identity), ``precision`` is p, and ``add_prior(x, out)``
+    adds the prior's part.
     """
     agents, most, dim = data.features.shape
     shape = (chains, agents, batch_size)
