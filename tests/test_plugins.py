@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import os
 import shutil
 import subprocess
@@ -18,13 +17,6 @@ from concord.errors import ConcordError
 from concord.plugins import NOT_KINDS, kinds, plugin
 
 PACKAGES = ("samplers", "problems", "metrics", "figures", "tables")
-FUNCTIONS = {  # what a module of the package must have, and the arguments it is called with
-    "samplers": {"check": 3, "init": 5},
-    "problems": {"check": 2, "build": 5},
-    "metrics": {"rows": 1},
-    "figures": {"draw": 2},
-    "tables": {"tabulate": 2},
-}
 KNOWN = {
     "samplers": "de_sgld",
     "problems": "linear_regression",
@@ -43,13 +35,9 @@ every_plugin = pytest.mark.parametrize(("package", "kind"), ALL, ids="/".join)
 
 
 @every_plugin
-def test_it_has_what_its_package_asks_for(package, kind):
+def test_it_is_documented(package, kind):
     module = plugin(package, kind, "tests")
     assert module.__doc__ and module.__doc__.strip()
-    for name, count in FUNCTIONS[package].items():
-        function = getattr(module, name)
-        inspect.signature(function).bind(*range(count))
-        assert function.__doc__, f"{package}/{kind}.{name} has no docstring"
 
 
 @every_plugin

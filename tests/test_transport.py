@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import scipy.optimize
 import scipy.stats
 
-from concord.errors import ConcordError
 from concord.laws import quadrature, transport
 
 
@@ -78,8 +75,3 @@ def test_burn_in_and_thinning() -> None:
     assert np.ptp(np.diff(few)) <= 1
     assert transport.thinned(rows, 10_000) is rows
     assert transport.kept(np.array([0])).tolist() == [0]
-
-
-def test_problem_without_a_reference_is_refused() -> None:
-    with pytest.raises(ConcordError, match=r"metric w: SimpleNamespace has no reference"):
-        transport.reference(SimpleNamespace(), "w")

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -285,9 +285,7 @@ def diverged(params: Any, runs: Sequence[Measured]) -> str | None:
     What a figure or table shows of its runs is what its options select, or those of its panels or
     columns do.
     """
-    parts = [getattr(params, name, None) for name in ("panels", "columns")]
-    several = [part for part in parts if isinstance(part, tuple) and part]
-    selects = [each.select for each in several[0]] if several else [getattr(params, "select", None)]
+    selects = _selections(params)
     chosen = [m for m in runs if any(_matches(m.run, select or {}) for select in selects)]
     axes = [key for key in _axes(chosen) if len(distinct(chosen, key)) > 1]
     found = []
@@ -306,6 +304,30 @@ def diverged(params: Any, runs: Sequence[Measured]) -> str | None:
 
 
 _NAMED = 6
+
+
+@runtime_checkable
+class _Selecting(Protocol):
+    select: Mapping[str, Any] | None
+
+
+@runtime_checkable
+class _Panelled(Protocol):
+    panels: tuple[_Selecting, ...]
+
+
+@runtime_checkable
+class _Columned(Protocol):
+    columns: Any  # where they are a tuple, each selects
+
+
+def _selections(params: Any) -> list[Mapping[str, Any] | None]:
+    """Return what a kind's options select, or those of its panels or columns if it has such."""
+    if isinstance(params, _Panelled) and params.panels:
+        return [panel.select for panel in params.panels]
+    if isinstance(params, _Columned) and isinstance(params.columns, tuple):
+        return [column.select for column in params.columns]
+    return [params.select if isinstance(params, _Selecting) else None]
 
 
 def _matches(run: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from concord.contracts import Extra, NeedsData, Problem, ProblemKind, Sampler, TakesData
 from concord.errors import ConcordError, short
 from concord.integrity import AGAIN
 from concord.io import load_yaml
@@ -43,22 +43,22 @@ class Options:
     partition: partition.Partition
     initial: initial.Law
     record: Record
-    problem_module: ModuleType
-    sampler_module: ModuleType
+    problem_module: ProblemKind
+    sampler_module: Sampler
 
 
 @dataclass(frozen=True)
 class Parts:
     """The checked parts of a run: modules, their parameters, the topology."""
 
-    problem: ModuleType
+    problem: ProblemKind
     problem_params: Any
-    sampler: ModuleType
+    sampler: Sampler
     sampler_params: Any
-    topology: Any
-    partition: Any
-    initial: Any
-    record: Any
+    topology: topology.Topology
+    partition: partition.Partition
+    initial: initial.Law
+    record: Record
 
 
 def parse(run: Mapping[str, Any], where: str) -> Options:
@@ -176,7 +176,7 @@ def _at(where: str, function: Any, *arguments: Any, **options: Any) -> Any:
         raise ConcordError(f"{where}: {error}") from None
 
 
-def build_problem(run: Mapping[str, Any], parts: Parts, resources: Path) -> Any:
+def build_problem(run: Mapping[str, Any], parts: Parts, resources: Path) -> Problem:
     """Draw or load the run's data: the same for every run of a paper that names this problem.
 
     ``resources`` holds the data files, ``<data set>/<file>``.
@@ -192,12 +192,14 @@ def build_problem(run: Mapping[str, Any], parts: Parts, resources: Path) -> Any:
 
 def data_sets(run: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of the data sets in config/datasets.yaml that the run's problem needs."""
-    return _data_sets(run, "needs")
+    problem = _problem(run)
+    return problem.needs(_options(run, problem)) if isinstance(problem, NeedsData) else ()
 
 
 def optional_data_sets(run: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of the data sets that the run's problem takes where they are at hand."""
-    return _data_sets(run, "takes")
+    problem = _problem(run)
+    return problem.takes(_options(run, problem)) if isinstance(problem, TakesData) else ()
 
 
 def data_digest(run: Mapping[str, Any], resources: Path) -> str:
@@ -218,19 +220,19 @@ def data_digest(run: Mapping[str, Any], resources: Path) -> str:
     return digest({f"{name}/{f}": file.sha256 for name in files for f, file in files[name].items()})
 
 
-def _data_sets(run: Mapping[str, Any], question: str) -> tuple[str, ...]:
-    kind, options = kind_and_options(run["problem"], "problem")
-    options.pop("name", None)
-    problem = plugin("problems", kind, "problem")
-    if not hasattr(problem, question):
-        return ()
-    return getattr(problem, question)(build(problem.Params, options, "problem"))
+def _problem(run: Mapping[str, Any]) -> ProblemKind:
+    return plugin("problems", run["problem"]["kind"], "problem")
+
+
+def _options(run: Mapping[str, Any], problem: ProblemKind) -> Any:
+    options = {key: v for key, v in run["problem"].items() if key not in ("kind", "name")}
+    return build(problem.Params, options, "problem")
 
 
 def unavailable(run: Mapping[str, Any]) -> str | None:
     """Say what to install where the run's problem cannot be computed; None where it can."""
-    problem = plugin("problems", run["problem"]["kind"], "problem")
-    return problem.unavailable() if hasattr(problem, "unavailable") else None
+    problem = _problem(run)
+    return problem.unavailable() if isinstance(problem, Extra) else None
 
 
 def modules(run: Mapping[str, Any]) -> tuple[str, ...]:

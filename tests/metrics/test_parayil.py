@@ -166,7 +166,7 @@ def test_the_papers_own_parameters_break_its_conditions():
     assert holds["b sigma_max < 1.value"] == pytest.approx(0.48 * (2 - 2 * np.cos(0.8 * np.pi)))
     assert holds["beta_0 sigma_max < 1.value"] == pytest.approx(1.3233, abs=1e-3)
     assert holds["beta_0 sigma_max < 2"] == 1
-    kept = parayil2020.condition1(Schedule(1, 1, 1, 0.7), Schedule(0.2, 1, 1, 0.1), 4.0)
+    kept = parayil2020.condition1(0.7, 0.1, 0.2, 0.2, 4.0)
     assert all(condition.holds for condition in kept)
 
 

@@ -11,6 +11,7 @@ from concord.errors import ConcordError
 from concord.options import build
 from concord.problems import tied_mixture
 from concord.problems.tied_mixture import MEANS
+from concord.sampling.gradients import estimator
 from concord.sampling.partition import Partition
 
 
@@ -167,7 +168,7 @@ def test_chains_of_several_data_sets_see_their_own(agents) -> None:
 def test_several_data_sets_refuse_what_differs_between_them() -> None:
     several = made(data_sets=2)
     with pytest.raises(ConcordError, match="takes no mini-batches"):
-        several.batch_gradient(2, 5)
+        estimator(several, 5, 2)
 
 
 def test_two_modes_are_told_from_one_and_can_be_asked_for() -> None:

@@ -19,6 +19,7 @@ if str(SOURCE) not in sys.path:
 
 os.environ.update(MPLBACKEND="agg")  # as in concord.__main__
 
+from concord.contracts import Extra
 from concord.errors import ConcordError, nearest
 from concord.integrity import intact
 from concord.io import check_folder, check_writable, dump_yaml, load_yaml
@@ -316,7 +317,7 @@ def sampling(key):
 
     def of_run(wildcards):
         problem = plugin("problems", run_of(wildcards).mapping["problem"]["kind"], "problem")
-        return {**USUAL_JOB, **getattr(problem, "JOB", {})}[key]
+        return {**USUAL_JOB, **(problem.JOB if isinstance(problem, Extra) else {})}[key]
 
     return of_run
 

@@ -120,11 +120,8 @@ def _draw_run(
         axes.plot(
             mean.iteration,
             mean.value,
-            color=look.color,
-            marker=look.marker,
+            **look.line,
             markevery=(step * order // lines, step),
-            markeredgecolor="white",
-            markeredgewidth=0.4,
             zorder=2,
         )
 
@@ -137,15 +134,7 @@ def _handles(
     params: Params, values: Sequence[object], looks: Sequence[style.Look], runs: Sequence[Measured]
 ) -> list[Artist]:
     handles: list[Artist] = [
-        Line2D(
-            [],
-            [],
-            color=look.color,
-            marker=look.marker,
-            markeredgecolor="white",
-            markeredgewidth=0.4,
-            label=style.name(params.lines, value, params.names),
-        )
+        Line2D([], [], **look.line, label=style.name(params.lines, value, params.names))
         for value, look in zip(values, looks, strict=True)
     ]
     who = ", ".join(style.name("agent", agent) for agent in params.agents)

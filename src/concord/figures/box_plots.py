@@ -81,13 +81,6 @@ def reads(params: Params) -> list[str]:
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw the figure.
 
-    Parameters
-    ----------
-    params
-        Options from the paper's YAML.
-    runs
-        The runs named by the figure, in sweep order; panels keep this order.
-
     Raises
     ------
     ConcordError

@@ -184,13 +184,10 @@ def _draw_line(axes: Axes, line: _Line, params: Params, order: int, lines: int) 
     axes.plot(
         x[shown],
         series.value[shown],
-        color=line.look.color,
-        marker=line.look.marker,
+        **line.look.line,
         linewidth=1.3 if lines < 5 else 0.9,
         # At equal distances on the page, and staggered: lines that coincide hide no markers.
         markevery=(0.03 + 0.15 * order / lines, 0.15),
-        markeredgecolor="white",
-        markeredgewidth=0.4,
         label=line.label,
         zorder=2,
     )
@@ -208,18 +205,7 @@ _FLOOR: dict[str, Any] = {"color": "#555555", "linewidth": 0.8, "linestyle": (0,
 
 
 def _handles(params: Params, lines: Sequence[_Line]) -> list[Artist]:
-    own = {
-        line.label: Line2D(
-            [],
-            [],
-            color=line.look.color,
-            marker=line.look.marker,
-            markeredgecolor="white",
-            markeredgewidth=0.4,
-            label=line.label,
-        )
-        for line in lines
-    }
+    own = {line.label: Line2D([], [], **line.look.line, label=line.label) for line in lines}
     handles: list[Artist] = list(own.values())
     if params.band == "interval":
         handles.append(Patch(color=style.GRAY, **_BAND, label="95 % interval"))

@@ -58,12 +58,7 @@ def reads(params: Params) -> list[str]:
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw each different graph of the runs once, in the order in which the runs show them.
 
-    Parameters
-    ----------
-    params
-        Options from the paper's YAML.
-    runs
-        Only ``topology`` and ``agents`` of their ``run.yaml`` are used; their tables may be empty.
+    Only ``topology`` and ``agents`` of their ``run.yaml`` are used; their tables may be empty.
 
     Raises
     ------

@@ -196,6 +196,12 @@ class Look:
     color: str
     marker: str
 
+    @property
+    def line(self) -> dict[str, Any]:
+        """What matplotlib draws the line and its markers with."""
+        edge = {"markeredgecolor": "white", "markeredgewidth": 0.4}
+        return {"color": self.color, "marker": self.marker, **edge}
+
 
 def looks(key: str, values: Sequence[Any]) -> list[Look]:
     """Return the look of each value of ``key``: fixed for agents, samplers and topologies.

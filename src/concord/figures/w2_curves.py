@@ -165,13 +165,6 @@ def reads(params: Params) -> list[str]:
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw the figure.
 
-    Parameters
-    ----------
-    params
-        Options from the paper's YAML.
-    runs
-        The runs named by the figure, in sweep order; lines and panels keep this order.
-
     Raises
     ------
     ConcordError
@@ -384,16 +377,14 @@ def _draw_curves(panel: _Panel, axes: Axes) -> None:
             lo, hi = np.clip(shown.lo, *reach), np.clip(shown.hi, *reach)
             axes.fill_between(shown.iteration, lo, hi, color=curve.look.color, **_BAND, zorder=1.5)
         step = max(1, len(shown.iteration) // 8)
+        line = curve.look.line if curve.first else {**curve.look.line, "marker": ""}
         axes.plot(
             shown.iteration,
             shown.value,
-            color=curve.look.color,
+            **line,
             linestyle=curve.linestyle,
-            marker=curve.look.marker if curve.first else "",
             # Staggered, or lines that coincide would hide each other's markers.
             markevery=(step * order // len(panel.curves), step),
-            markeredgecolor="white",
-            markeredgewidth=0.4,
             label=curve.name,
             zorder=2 + 0.1 * (curve.agent == AVERAGE),
         )
@@ -526,10 +517,7 @@ def _handle(curve: _Curve, key: str) -> Artist:
     return Line2D(
         [],
         [],
-        color=curve.look.color,
-        marker=curve.look.marker,
-        markeredgecolor="white",
-        markeredgewidth=0.4,
+        **curve.look.line,
         linestyle=curve.linestyle if key == "agent" else "-",
         label=curve.label,
     )

@@ -14,24 +14,12 @@ floor below which no distance of n draws means anything. It belongs beside every
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from concord.errors import ConcordError
 from concord.laws.quadrature import Grid
 
 BURN_IN = 0.1
-
-
-def reference(problem: Any, metric: str) -> Grid:
-    """Return the problem's exact posterior on a grid; ``metric`` is named in errors."""
-    if not hasattr(problem, "reference"):
-        raise ConcordError(
-            f"metric {metric}: {type(problem).__name__} has no reference posterior on a grid; "
-            "remove the metric"
-        )
-    return problem.reference
 
 
 def kept(iterations: np.ndarray, burn_in: float = BURN_IN) -> np.ndarray:

@@ -13,15 +13,17 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from concord.contracts import Problem, Sampler, Stream
 from concord.errors import ConcordError, nearest, short
+from concord.laws.theory import Condition
+from concord.networks.topology import Topology
 from concord.plugins import kinds, plugin
+from concord.sampling import initial
 from concord.sampling.trace import Trace
 
 COLUMNS = ("iteration", "agent", "metric", "value", "lo", "hi", "trials")
@@ -57,13 +59,13 @@ class Measurement:
     """
 
     trace: Trace
-    problem: Any
-    topology: Any
-    sampler: Any
+    problem: Problem
+    topology: Topology
+    sampler: Sampler
     sampler_params: Any
-    initial: Any
+    initial: initial.Law
     iterations: int
-    stream: Callable[[str], np.random.Generator]
+    stream: Stream
 
     @property
     def agents(self) -> list[str]:
@@ -107,10 +109,17 @@ def remedy(metric: str) -> str:
     return f"add {' or '.join(families)} to the metrics of the experiment"
 
 
-def need(given: bool, family: str, what: str) -> None:
-    """Refuse to compute a family for a run that lacks what it is about."""
-    if not given:
-        raise ConcordError(f"metric {family} needs {what}; remove it from this run's metrics")
+def lacking(family: str, what: str) -> ConcordError:
+    """Return the error that refuses a family to a run that lacks what it is about."""
+    return ConcordError(f"metric {family} needs {what}; remove it from this run's metrics")
+
+
+def conditions(m: Measurement, theorem: str, found: Iterable[Condition]) -> Iterator[Row]:
+    """Yield for every condition of a theorem its value and whether it holds (1) or not (0)."""
+    for condition in found:
+        name = f"{theorem}.{condition.name}"
+        yield Row(m.iterations, "network", f"{name}.value", condition.value, chance=False)
+        yield Row(m.iterations, "network", name, float(condition.holds), chance=False)
 
 
 def measure(families: Sequence[str], measurement: Measurement) -> list[Row]:

@@ -12,8 +12,9 @@ import numpy as np
 
 from concord.laws.intervals import REPLICATES, excess_interval, mean_interval
 from concord.laws.quadrature import Grid
-from concord.laws.transport import kept, marginal_w1, reference
+from concord.laws.transport import kept, marginal_w1
 from concord.metrics import Measurement, Row
+from concord.metrics._laws import reference
 
 METRICS = ("w1_marginal", "w1_marginal_*")
 

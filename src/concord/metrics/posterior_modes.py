@@ -8,8 +8,9 @@ import numpy as np
 
 from concord.laws.intervals import mean_interval
 from concord.laws.quadrature import Grid
-from concord.laws.transport import kept, reference
+from concord.laws.transport import kept
 from concord.metrics import Measurement, Row
+from concord.metrics._laws import reference
 
 METRICS = ("modes_*", "mode_*")
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.errors import ConcordError
+from concord.contracts import Quadratic
 from concord.laws.theory import tzikas2024
-from concord.metrics import Measurement, Row
+from concord.metrics import Measurement, Row, lacking
 
 METRICS = ("theorem3.*",)
 
@@ -19,8 +19,8 @@ def rows(m: Measurement) -> Iterator[Row]:
     theorem3.limit is the tau_f below which it holds at this run's m_f, theorem3.limit_at_2 the one
     at m_f = 2, the paper's example; nan where no tau_f will do.
     """
-    if not hasattr(m.problem, "gram"):
-        raise ConcordError("metric theorem3 needs linear regression; remove it from this run")
+    if not isinstance(m.problem, Quadratic):
+        raise lacking("theorem3", "linear regression")
     spectrum = m.topology.spectral()
     graph = spectrum["signless_max"], spectrum["algebraic_connectivity"]
     curvature = np.linalg.eigvalsh(m.problem.gram)

@@ -28,6 +28,7 @@ from concord.contracts import BatchGradient, Gradient, Stream
 from concord.datasets import fetch, readers
 from concord.errors import ConcordError
 from concord.options import param
+from concord.problems._common import OneDataSet
 from concord.sampling.partition import Partition
 
 # What a job that samples this problem takes: its conda environment (envs/lenet.yaml), memory,
@@ -236,7 +237,7 @@ def _bundled_digits() -> tuple[np.ndarray, np.ndarray]:
     return (images.reshape(-1, 8, 8) / 16).astype(np.float32), labels.astype(np.int64)
 
 
-class Classifier:
+class Classifier(OneDataSet):
     """Potential of a network's weights, training images split over agents.
 
     Parameters
@@ -300,10 +301,6 @@ class Classifier:
         weights = torch.from_numpy(x).to(_device()).requires_grad_()
         (gradient,) = torch.autograd.grad(self._loss(weights, rows) * scale, weights)
         torch.from_numpy(out).add_(gradient.to("cpu"))
-
-    def from_chain(self, first: int) -> Classifier:
-        """Return the problem itself: its chains have the same data."""
-        return self
 
     def gradient(self, chains: int) -> Gradient:
         """Return ``g(x, out)``, the gradient over all of each agent's images."""

@@ -19,8 +19,16 @@ import numpy as np
 from concord.contracts import BatchGradient, Gradient, GradientAt, Prox, Stream
 from concord.errors import ConcordError
 from concord.options import param
-from concord.problems.linear_regression import SHARES, prior_share
-from concord.sampling.partition import AgentData, Partition, consecutive_counts
+from concord.problems._common import (
+    SHARES,
+    OneDataSet,
+    batch_gradient,
+    check_points,
+    legacy_data,
+    prior_share,
+    sigmoid,
+)
+from concord.sampling.partition import AgentData, Partition
 
 # Rows of the data sets; those in DOWNLOADED are read from files.
 ROWS = {"breast_cancer": 569, "magic": 19020}
@@ -100,11 +108,7 @@ def check(params: Params, agents: int) -> None:
             f"test_fraction {params.test_fraction} is for data sets; remove it, or name a dataset"
         )
     points = ROWS.get(params.dataset, _points(params, agents))
-    points -= _test_rows(params, points)
-    if agents > points:
-        raise ConcordError(
-            f"{agents} agents cannot share {points} points; give each agent at least one point"
-        )
+    check_points(points - _test_rows(params, points), agents)
 
 
 def needs(params: Params) -> tuple[str, ...]:
@@ -126,7 +130,15 @@ def build(
     """
     truth = test = None
     if params.dataset == "synthetic" and params.legacy_seed is not None:
-        features, labels, truth = _legacy(params, agents)
+        # The law of tzikas2024, section 6.3, eq. (29).
+        truth, features, labels = legacy_data(
+            params.legacy_seed,
+            _points(params, agents),
+            agents,
+            (params.truth_variance, params.feature_variance),
+            params.dim,
+            lambda rng, own, truth: rng.uniform(0.0, 1.0, size=len(own)) <= sigmoid(own @ truth),
+        )
     elif params.dataset == "synthetic":
         features, labels, truth = _synthetic(params, agents, stream("data"))
     else:
@@ -164,10 +176,10 @@ def _points(params: Params, agents: int) -> int:
     return params.points if params.points_per_agent is None else agents * params.points_per_agent
 
 
-Drawn = tuple[np.ndarray, np.ndarray, np.ndarray]  # features, labels, parameter
-
-
-def _synthetic(params: Params, agents: int, rng: np.random.Generator) -> Drawn:
+def _synthetic(
+    params: Params, agents: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Draw features, labels and parameter."""
     points = _points(params, agents)
     truth = np.sqrt(params.truth_variance) * rng.standard_normal(params.dim)
     features = np.sqrt(params.feature_variance) * rng.standard_normal((points, params.dim))
@@ -176,32 +188,7 @@ def _synthetic(params: Params, agents: int, rng: np.random.Generator) -> Drawn:
     return features, labels.astype(float), truth
 
 
-def _legacy(params: Params, agents: int) -> Drawn:
-    """Draw parameter, then each agent's features and labels, in the order of tzikas2024's authors.
-
-    Their distribution is that of section 6.3, eq. (29).
-    """
-    rng = np.random.RandomState(params.legacy_seed)
-    origin, identity = np.zeros(params.dim), np.eye(params.dim)
-    truth = rng.multivariate_normal(origin, params.truth_variance * identity)
-    features, labels = [], []
-    for count in consecutive_counts(_points(params, agents), agents):
-        own = rng.multivariate_normal(origin, params.feature_variance * identity, size=count)
-        features.append(own)
-        labels.append(rng.uniform(0.0, 1.0, size=count) <= sigmoid(own @ truth))
-    return np.concatenate(features), np.concatenate(labels).astype(float), truth
-
-
-def sigmoid(z: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-    """Return 1 / (1 + exp(-z)) without overflow, as (1 + tanh(z / 2)) / 2."""
-    out = np.multiply(z, 0.5, out=out)
-    np.tanh(out, out=out)
-    out += 1.0
-    out *= 0.5
-    return out
-
-
-class LogisticRegression:
+class LogisticRegression(OneDataSet):
     """Logistic regression split over agents.
 
     ``data`` holds the agents' rows, ``test`` the features and labels that no agent has, if any.
@@ -224,10 +211,6 @@ class LogisticRegression:
         self.share = prior_share(params.prior_share, self.agents)
         self.prior, self.prior_scale = params.prior, params.prior_scale
         self.prior_gradient_at = truth if params.prior_gradient_at == "truth" else None
-
-    def from_chain(self, first: int) -> LogisticRegression:
-        """Return the problem itself: its chains have the same data."""
-        return self
 
     def gradient(self, chains: int) -> Gradient:
         r"""Return ``g(x, out)`` writing sum_j (h(z_j) - y_j) X_j + s grad(-log p)(x_i)."""
@@ -282,27 +265,7 @@ class LogisticRegression:
 
     def batch_gradient(self, chains: int, batch_size: int) -> BatchGradient:
         """Return ``g(x, rows, out)``; rows: (chains, agents, batch), row numbers of each agent."""
-        shape = (chains, self.agents, batch_size)
-        features = np.empty((*shape, self.dim))
-        targets, residual = np.empty(shape), np.empty(shape)
-        flat = np.empty(shape, dtype=np.intp)
-        offset = (np.arange(self.agents) * self.data.features.shape[1])[:, None]
-        table = self.data.features.reshape(-1, self.dim)
-        column = self.data.targets.reshape(-1)
-        scale = (self.counts / batch_size)[:, None]
-
-        def gradient(x: np.ndarray, rows: np.ndarray, out: np.ndarray) -> np.ndarray:
-            np.add(rows, offset, out=flat)
-            np.take(table, flat, axis=0, out=features, mode="clip")
-            np.take(column, flat, out=targets, mode="clip")
-            np.matmul(features, x[..., None], out=residual[..., None])
-            sigmoid(residual, out=residual)
-            np.subtract(residual, targets, out=residual)
-            np.matmul(residual[..., None, :], features, out=out[..., None, :])
-            np.multiply(out, scale, out=out)
-            return self._add_prior(x, out)
-
-        return gradient
+        return batch_gradient(self.data, chains, batch_size, sigmoid, 1.0, self._add_prior)
 
     def _add_prior(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
         if self.share == 0:

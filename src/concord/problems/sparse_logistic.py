@@ -25,7 +25,7 @@ import numpy as np
 from concord.contracts import BatchGradient, Gradient, Stream
 from concord.errors import ConcordError
 from concord.options import param
-from concord.problems.logistic_regression import sigmoid
+from concord.problems._common import sigmoid
 from concord.sampling.partition import Partition
 
 ROWS = {"a9a": 32561}

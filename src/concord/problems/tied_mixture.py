@@ -25,6 +25,7 @@ from concord.contracts import BatchGradient, Gradient, GradientAt, Stream
 from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
 from concord.options import param
+from concord.problems._common import OneDataSet, check_points
 from concord.sampling.partition import AgentData, Partition
 
 # Two modes are declared out of reach after so many sets of points; of small sets, after so many
@@ -65,11 +66,7 @@ class Params:
 
 def check(params: Params, agents: int) -> None:
     """Refuse more agents than points, and anything but two parameters."""
-    if agents > params.points:
-        raise ConcordError(
-            f"{agents} agents cannot share {params.points} points; "
-            "give each agent at least one point"
-        )
+    check_points(params.points, agents)
     for name in ("prior_variances", "truth"):
         if len(getattr(params, name)) != 2:
             raise ConcordError(
@@ -92,49 +89,32 @@ def build(
         If ``modes: two`` is required and no draw has them.
     """
     rng, divide = stream("data"), stream("partition")
-    sets = [_draw(params, agents, partition, rng, divide) for _ in range(params.data_sets)]
+    first, second = params.truth
+    means = np.array([first, first + second if params.second_mean == MEANS[0] else second])
+
+    def draw() -> TiedMixture:
+        component = rng.integers(0, 2, params.points)
+        points = means[component] + np.sqrt(params.variance) * rng.standard_normal(params.points)
+        parts = partition.split(params.points, agents, divide)
+        empty = np.empty((params.points, 0))
+        return TiedMixture(AgentData.from_parts(empty, points, parts), params)
+
+    def draw_with_modes() -> TiedMixture:
+        attempts = max(ATTEMPTS, POINTS // params.points)
+        for _ in range(attempts):
+            problem = draw()
+            if params.modes == "any" or problem.two_modes:
+                return problem
+        raise ConcordError(
+            f"no draw of {attempts} gave {params.points} points of variance {params.variance:g} a "
+            "posterior with two modes; raise points, lower variance or set modes: any"
+        )
+
+    sets = [draw_with_modes() for _ in range(params.data_sets)]
     return sets[0] if params.data_sets == 1 else TiedMixtures(sets, stream)
 
 
-def _draw(
-    params: Params,
-    agents: int,
-    partition: Partition,
-    rng: np.random.Generator,
-    divide: np.random.Generator,
-) -> TiedMixture:
-    attempts = max(ATTEMPTS, POINTS // params.points)
-    for _ in range(attempts):
-        problem = _draw_any(params, agents, partition, rng, divide)
-        if params.modes == "any" or problem.two_modes:
-            return problem
-    raise ConcordError(
-        f"no draw of {attempts} gave {params.points} points of variance {params.variance:g} a "
-        "posterior with two modes; raise points, lower variance or set modes: any"
-    )
-
-
-def _draw_any(
-    params: Params,
-    agents: int,
-    partition: Partition,
-    rng: np.random.Generator,
-    divide: np.random.Generator,
-) -> TiedMixture:
-    first = params.truth[0]
-    means = np.array([first, _second(params, *params.truth)])
-    component = rng.integers(0, 2, params.points)
-    points = means[component] + np.sqrt(params.variance) * rng.standard_normal(params.points)
-    parts = partition.split(params.points, agents, divide)
-    empty = np.empty((params.points, 0))
-    return TiedMixture(AgentData.from_parts(empty, points, parts), params)
-
-
-def _second(params: Params, first: float, second: float) -> float:
-    return first + second if params.second_mean == MEANS[0] else second
-
-
-class TiedMixture:
+class TiedMixture(OneDataSet):
     r"""The mixture split over agents.
 
     With :math:`r_j` the probability that point j is of the second component,
@@ -164,10 +144,6 @@ class TiedMixture:
         self._basis = np.stack([data.mask, data.targets], axis=1)
         self._sums = np.column_stack([data.counts.astype(float), data.targets.sum(axis=1)])
         self._prior_precision = 1 / np.array(params.prior_variances)
-
-    def from_chain(self, first: int) -> TiedMixture:
-        """Return the problem itself: its chains have the same data."""
-        return self
 
     def gradient(self, chains: int) -> Gradient:
         """Return ``g(x, out)``, the gradient of every f_i at x_i."""
@@ -330,7 +306,7 @@ class TiedMixtures:
     """Several data sets of the mixture at once: chain c belongs to ``sets[c % len(sets)]``.
 
     Replicates of an experiment then advance together like chains of one. All sets divide their
-    points in the same numbers over the agents.
+    points in the same numbers over the agents. They are sampled with full gradients.
     """
 
     dim = 2
@@ -382,12 +358,6 @@ class TiedMixtures:
             return first._assemble(x, moments, sums, out)
 
         return gradient
-
-    def batch_gradient(self, chains: int, batch_size: int) -> BatchGradient:
-        """Refuse: replicates are sampled with full gradients."""
-        raise ConcordError(
-            "tied_mixture takes no mini-batches with several data sets; leave batch_size out"
-        )
 
     def potential(self, x: np.ndarray) -> np.ndarray:
         """Return f_i(x_i), shape (chains, agents), without constants of the normal densities."""

@@ -25,14 +25,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from concord.contracts import Info, Problem, Step
+from concord.contracts import Info, Problem, Proximal, Quadratic, Step
 from concord.errors import ConcordError
 from concord.laws.exact import Affine, Start, Update, block_diagonal, compose, in_place, linear
 from concord.networks import mixing
 from concord.networks.matrix import AgentMatrix
 from concord.networks.topology import Topology
 from concord.options import param
-from concord.samplers import de_sgld, to_all_neighbors
+from concord.samplers._common import check_connected, to_all_neighbors
 
 
 @dataclass(frozen=True)
@@ -67,12 +67,18 @@ class State(NamedTuple):
 
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse a problem without a proximal step, and a network in parts unless it is meant."""
-    de_sgld.check(problem, topology, params)
-    if problem is not None and not hasattr(problem, "prox"):
+    check_connected(topology)
+    if problem is not None:
+        _proximal(problem)
+
+
+def _proximal(problem: Problem) -> Proximal:
+    if not isinstance(problem, Proximal):
         raise ConcordError(
             f"sampler admm minimizes each agent's potential, and {type(problem).__name__} has no "
             "proximal step; choose linear or logistic regression, or another sampler"
         )
+    return problem
 
 
 def _pull(topology: Topology, params: Params) -> AgentMatrix:
@@ -100,7 +106,7 @@ def init(
     chains, _, dim = x0.shape
     move = mixing.sweep(_pull(topology, params), chains, dim, params.update_order)
     disagree = topology.laplacian().operator(chains, dim)
-    minimize = problem.prox(chains, 2 * params.penalty * topology.degrees)
+    minimize = _proximal(problem).prox(chains, 2 * params.penalty * topology.degrees)
     info = to_all_neighbors(topology)
     spread = np.sqrt(2) * topology.degrees[:, None]
     residual, noise, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
@@ -128,7 +134,7 @@ def init(
     return State(x0.copy(), np.zeros_like(x0)), step
 
 
-def affine(problem: Any, topology: Topology, params: Params) -> Update:
+def affine(problem: Quadratic, topology: Topology, params: Params) -> Update:
     """Return the law of (x, u): the primal step of eq. (40), then the dual step of eq. (41).
 
     Scaled, the dual variables are of the positions' size whatever the penalty.

@@ -12,16 +12,15 @@ alpha_k = epsilon_k / 2.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from concord.contracts import Info, Problem, Step
-from concord.errors import ConcordError
+from concord.contracts import Info, Problem, Quadratic, Step
 from concord.laws.exact import Affine, Update
 from concord.networks.topology import Topology
 from concord.options import param
-from concord.samplers import to_all_neighbors
+from concord.samplers._common import check_centralized, to_all_neighbors
 from concord.sampling.gradients import BATCH_ORDERS, estimator
 from concord.sampling.schedules import Schedule
 
@@ -49,10 +48,7 @@ class State(NamedTuple):
 
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse a network: a centralized sampler holds all the data."""
-    if topology.agents != 1:
-        raise ConcordError(
-            f"C-ULA is centralized and cannot run on {topology.agents} agents; set agents to 1"
-        )
+    check_centralized(topology, "C-ULA")
 
 
 def init(
@@ -76,7 +72,7 @@ def init(
     return State(x0.copy()), step
 
 
-def affine(problem: Any, topology: Topology, params: Params) -> Update | None:
+def affine(problem: Quadratic, topology: Topology, params: Params) -> Update | None:
     """Return the law, for the one agent's gradient gram x - shift.
 
     None for mini-batches in epochs: their errors depend on those of the steps before.

@@ -14,17 +14,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from concord.contracts import Info, Problem, Step
+from concord.contracts import Info, Problem, Quadratic, Step
 from concord.laws.exact import Affine, Start, Update, block_diagonal, compose, in_place, linear
 from concord.networks import mixing
 from concord.networks.topology import Topology
 from concord.options import param
-from concord.samplers import to_all_neighbors
-from concord.samplers.de_sgld import check as check
+from concord.samplers._common import check_connected, to_all_neighbors
 from concord.sampling.gradients import estimator
 from concord.sampling.schedules import Schedule
 
@@ -57,6 +56,11 @@ class State(NamedTuple):
     v: np.ndarray
 
 
+def check(problem: Problem | None, topology: Topology, params: Params) -> None:
+    """Refuse a network in parts, unless it is meant: mixing would never reach consensus."""
+    check_connected(topology)
+
+
 def init(
     problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
 ) -> tuple[State, Step]:
@@ -87,7 +91,7 @@ def init(
     return State(x0.copy(), v0), step
 
 
-def affine(problem: Any, topology: Topology, params: Params) -> Update:
+def affine(problem: Quadratic, topology: Topology, params: Params) -> Update:
     """Return the law of (x, v): velocities move first, eq. (4.3), then positions, eq. (4.4)."""
     agents, dim = problem.agents, problem.dim
     mixing_matrix = np.kron(topology.metropolis().dense(), np.eye(dim))

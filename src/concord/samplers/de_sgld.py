@@ -12,17 +12,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from concord.contracts import Info, Problem, Step
-from concord.errors import ConcordError
+from concord.contracts import Info, Problem, Quadratic, Step
 from concord.laws.exact import Affine, Update, block_diagonal, in_place
 from concord.networks import mixing
 from concord.networks.topology import Topology
 from concord.options import param
-from concord.samplers import to_all_neighbors
+from concord.samplers._common import check_connected, to_all_neighbors
 from concord.sampling.gradients import estimator
 from concord.sampling.schedules import Schedule
 
@@ -50,13 +49,9 @@ class State(NamedTuple):
     x: np.ndarray
 
 
-def check(problem: Problem | None, topology: Topology, params: Any) -> None:
+def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse a network in parts, unless it is meant: mixing would never reach consensus."""
-    if not topology.connected and topology.name != "no_edges":
-        raise ConcordError(
-            f"topology {topology.name!r} is not connected, so its agents cannot agree; "
-            "add edges, or use no_edges if isolated agents are meant"
-        )
+    check_connected(topology)
 
 
 def init(
@@ -85,7 +80,7 @@ def init(
     return State(x0.copy()), step
 
 
-def affine(problem: Any, topology: Topology, params: Params) -> Update:
+def affine(problem: Quadratic, topology: Topology, params: Params) -> Update:
     """Return the law: eq. (3.3) with gradient gram x - shift, W acting on whole agents."""
     agents, dim = problem.agents, problem.dim
     mixing_matrix = np.kron(topology.metropolis().dense(), np.eye(dim))

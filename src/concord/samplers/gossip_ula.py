@@ -34,7 +34,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from concord.contracts import GradientAt, Info, Problem, Step
+from concord.contracts import ChosenAgents, Info, Problem, Step
 from concord.errors import ConcordError
 from concord.networks.topology import Topology
 from concord.options import param
@@ -218,10 +218,10 @@ def _gradient_at(
 ) -> Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], object]:
     """Return ``g(x, chosen, agents, out)``: gradients of the two active agents at ``chosen``.
 
-    Problems without ``gradient_at`` compute the gradients of all agents, at x, for it.
+    Problems that are not ``ChosenAgents`` compute the gradients of all agents, at x, for it.
     """
-    if hasattr(problem, "gradient_at"):
-        at: GradientAt = problem.gradient_at(chains, 2)
+    if isinstance(problem, ChosenAgents):
+        at = problem.gradient_at(chains, 2)
         return lambda x, chosen, agents, out: at(chosen, agents, out)
     full = problem.gradient(chains)
     everyone = np.empty((chains, problem.agents, problem.dim))

@@ -15,10 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from concord.contracts import Info, Problem, Step
-from concord.errors import ConcordError
 from concord.networks.topology import Topology
 from concord.options import param
-from concord.samplers import to_all_neighbors
+from concord.samplers._common import check_centralized, to_all_neighbors
 from concord.sampling.gradients import BATCH_ORDERS, estimator
 from concord.sampling.schedules import Schedule
 
@@ -46,10 +45,7 @@ class State(NamedTuple):
 
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse a network: there is one agent, which holds all the data."""
-    if topology.agents != 1:
-        raise ConcordError(
-            f"SGD is centralized and cannot run on {topology.agents} agents; set agents to 1"
-        )
+    check_centralized(topology, "SGD")
 
 
 def init(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from concord.contracts import Problem
+from concord.contracts import Batched, Problem
+from concord.errors import ConcordError
 
 Estimator = Callable[[np.ndarray, np.random.Generator, np.ndarray], np.ndarray]
 Draw = Callable[[np.random.Generator, np.ndarray], object]
@@ -33,13 +32,22 @@ def estimator(
         and the first of the next (parayil2020, section 5.2).
 
     ``x`` and ``out`` have shape (chains, agents, dim). Buffers are allocated here, once.
+
+    Raises
+    ------
+    ConcordError
+        If the problem takes no mini-batches.
     """
     if batch_size is None:
         full = problem.gradient(chains)
         return lambda x, rng, out: full(x, out)
 
-    partial = problem.batch_gradient(chains, batch_size)
     shape = (chains, problem.agents, batch_size)
+    if not isinstance(problem, Batched):
+        raise ConcordError(
+            f"{type(problem).__name__} takes no mini-batches; leave the sampler's batch_size out"
+        )
+    partial = problem.batch_gradient(chains, batch_size)
     rows = np.empty(shape, dtype=np.intp)
     draw = (
         _epochs(problem.counts, shape) if order == "epochs" else _replacing(problem.counts, shape)

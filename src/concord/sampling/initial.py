@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from concord.contracts import Problem, WithInitial, dtype_of
 from concord.errors import ConcordError, nearest, short
 from concord.options import build, param
 from concord.sampling import streams
@@ -102,19 +103,19 @@ KINDS: dict[str, type[Normal] | type[Laplace] | type[RandomNormal] | type[OfProb
 
 
 def positions(
-    law: Law, problem: Any, shape: tuple[int, int, int], rng: np.random.Generator
+    law: Law, problem: Problem, shape: tuple[int, int, int], rng: np.random.Generator
 ) -> np.ndarray:
     """Return x^(0), (chains, agents, dim), float64 unless the problem declares another dtype."""
     if not isinstance(law, OfProblem):
         x0 = law.draw(shape, rng)
-    elif hasattr(problem, "initial"):
+    elif isinstance(problem, WithInitial):
         x0 = problem.initial(shape, rng)
     else:
         raise ConcordError(
             f"initial.kind: {type(problem).__name__} states no law of initial positions; "
             "choose kind normal"
         )
-    return x0.astype(getattr(problem, "dtype", np.float64), copy=False)
+    return x0.astype(dtype_of(problem), copy=False)
 
 
 def parse(mapping: Mapping[str, Any], where: str) -> Law:

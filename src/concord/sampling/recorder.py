@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from concord.contracts import Info
+from concord.contracts import (
+    Classifier,
+    Info,
+    Misclassifier,
+    Predictive,
+    Problem,
+    WithPotential,
+)
 from concord.errors import ConcordError, short
 from concord.options import param
 from concord.sampling.trace import Trace
@@ -18,12 +24,17 @@ from concord.sampling.trace import Trace
 FINITE_RANGE = 1e8
 
 
-# Methods of a problem that a configuration may call: a number per agent, and arrays to average.
+# What a configuration may compute while sampling: a number per agent, and arrays to average.
 PROBES = ("consensus_error", "misclassified", "accuracy", "potential")
-
-
 AVERAGES = ("predictive",)
 
+# The protocols whose methods these are.
+_OFFERS: dict[str, type] = {
+    "misclassified": Misclassifier,
+    "accuracy": Classifier,
+    "potential": WithPotential,
+    "predictive": Predictive,
+}
 
 Probe = Callable[[np.ndarray], np.ndarray]
 
@@ -67,14 +78,13 @@ class Record:
         return np.arange(0, iterations + 1, self.every)
 
 
-def _probe(problem: Any, name: str, key: str) -> Probe:
-    probe = getattr(problem, name, None)
-    if not callable(probe):
+def _probe(problem: Problem, name: str, key: str) -> Probe:
+    if not isinstance(problem, _OFFERS[name]):
         raise ConcordError(
             f"record.{key}: {type(problem).__name__} has no {short(name)} to probe; "
             "remove it, or choose a problem that has"
         )
-    return probe
+    return getattr(problem, name)
 
 
 class _Average:
@@ -105,7 +115,7 @@ class Recorder:
     def __init__(
         self,
         record: Record,
-        problem: Any,
+        problem: Problem,
         shape: tuple[int, int, int],
         iterations: int,
     ) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from concord.contracts import Problem
 from concord.errors import ConcordError
 from concord.integrity import Made
 from concord.io import whole
@@ -94,7 +95,7 @@ def join(
 def simulate(
     run: Mapping[str, Any],
     parts: Parts,
-    problem: Any,
+    problem: Problem,
     progress: bool = False,
     chains: tuple[int, int] | None = None,
 ) -> Trace:

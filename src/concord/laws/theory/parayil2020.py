@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import numpy as np
-
 from concord.laws.theory import Condition
 
-if TYPE_CHECKING:
-    from concord.sampling.schedules import Schedule
 
-
-def condition1(step: Schedule, fusion: Schedule, laplacian_max: float) -> list[Condition]:
+def condition1(
+    delta_2: float, delta_1: float, b: float, first: float, laplacian_max: float
+) -> list[Condition]:
     """Return parayil2020's conditions on alpha_k = a/(k+1)^delta_2 and beta_k = b/(k+1)^delta_1.
 
     (15) and Condition 1 of the supplement, (S6): 1/2 + delta_1 < delta_2 < 1, the eigenvalues of
@@ -22,29 +17,22 @@ def condition1(step: Schedule, fusion: Schedule, laplacian_max: float) -> list[C
 
     Parameters
     ----------
-    step, fusion
-        Schedules of alpha and beta.
+    delta_2, delta_1
+        Exponents of alpha and beta.
+    b, first
+        Numerator and first value of beta.
     laplacian_max
         Largest eigenvalue of the graph's Laplacian L.
     """
-    apart = step.decay - fusion.decay
-    numerator, first = fusion.a * laplacian_max, fusion.initial * laplacian_max
+    apart = delta_2 - delta_1
+    numerator, first = b * laplacian_max, first * laplacian_max
     return [
         # delta_2 = 0.55 and delta_1 = 0.05 are 1/2 apart but for rounding.
         Condition(
             "delta_2 - delta_1 > 1/2", f"{apart:.4g} > 0.5", apart, bool(apart > 0.5 + 1e-12)
         ),
-        Condition("delta_2 < 1", f"{step.decay:.4g} < 1", step.decay, step.decay < 1),
+        Condition("delta_2 < 1", f"{delta_2:.4g} < 1", delta_2, delta_2 < 1),
         Condition("b sigma_max < 1", f"{numerator:.4g} < 1", numerator, numerator < 1),
         Condition("beta_0 sigma_max < 1", f"{first:.4g} < 1", first, first < 1),
         Condition("beta_0 sigma_max < 2", f"{first:.4g} < 2", first, first < 2),
     ]
-
-
-def step_exponent(errors: np.ndarray, steps: np.ndarray) -> float:
-    """Return the least-squares slope of log error over log step size.
-
-    Remark 3 of gurbuzbalaban2021 bounds the asymptotic W2 by O(sqrt(eta)): an exponent of at least
-    one half as eta goes to 0, to be compared with that of the exact stationary law.
-    """
-    return float(np.polyfit(np.log(steps), np.log(errors), 1)[0])
