@@ -233,6 +233,14 @@ def unavailable(run: Mapping[str, Any]) -> str | None:
     return problem.unavailable() if hasattr(problem, "unavailable") else None
 
 
+def stream_label(run: Mapping[str, Any]) -> str:
+    """Return what a run is called in the labels of its random streams.
+
+    It is not its name: that may take another form, but its numbers must stay what they are.
+    """
+    return ",".join(f"{axis}={label}" for axis, label in run["labels"].items()) or "run"
+
+
 def modules(run: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the modules of the kinds that a run names, which no import names."""
     return tuple(f"concord.{part}s.{run[part]['kind']}" for part in ("sampler", "problem"))

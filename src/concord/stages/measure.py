@@ -13,7 +13,7 @@ from concord.errors import ConcordError
 from concord.integrity import Made
 from concord.io import whole
 from concord.provenance import code, digest
-from concord.runs import Parts, build_problem, data_digest, load_run, modules
+from concord.runs import Parts, build_problem, data_digest, load_run, modules, stream_label
 from concord.sampling import streams
 from concord.sampling.trace import Trace, read_trace
 from concord.stages import refuse_other_code
@@ -61,7 +61,8 @@ def measure(
         raise ConcordError(f"{trace_path}: {misfit}; delete the trace, it is made again")
 
     def stream(what: str) -> np.random.Generator:
-        return streams.generator(run["seed"], what, run["paper"], run["experiment"], run["run"])
+        labels = run["paper"], run["experiment"], stream_label(run)
+        return streams.generator(run["seed"], what, *labels)
 
     measurement = metrics.Measurement(
         trace=trace,

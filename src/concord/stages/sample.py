@@ -11,7 +11,7 @@ from concord.errors import ConcordError
 from concord.integrity import Made
 from concord.io import whole
 from concord.provenance import code, describe, digest
-from concord.runs import Parts, build_problem, data_digest, load_run, modules
+from concord.runs import Parts, build_problem, data_digest, load_run, modules, stream_label
 from concord.sampling import initial, loop, streams
 from concord.sampling.recorder import Recorder
 from concord.sampling.streams import CHAINS_PER_BLOCK
@@ -125,7 +125,7 @@ def simulate(
     shape = (run["chains"], run["agents"], problem.dim)
     x0 = initial.positions(parts.initial, problem, shape, common)
     parts.sampler.check(problem, parts.topology, parts.sampler_params)
-    noise = ["noise", paper, run["experiment"], run["run"]]
+    noise = ["noise", paper, run["experiment"], stream_label(run)]
     traces = []
     for first in range(begin, end, CHAINS_PER_BLOCK):
         block = x0[first : min(first + CHAINS_PER_BLOCK, end)]
