@@ -13,7 +13,7 @@ from tiny_project import RUNS, TinyProject, differing
 pytestmark = pytest.mark.workflow
 
 ONE, OTHER = (f"{run}/metrics.csv" for run in RUNS)
-REFUSAL = "concord: another Snakemake is at work in this folder; wait until it is done"
+REFUSAL = ": another Snakemake is at work here; wait until it is done"
 
 
 def test_each_finishes_or_refuses_and_results_are_whole(finished, tmp_path, effort, reliability):
@@ -54,7 +54,7 @@ def test_one_works_at_a_time_even_at_other_files(project):
     """Snakemake's own locks would let it."""
     records = project.folder / ".snakemake"
     records.mkdir()
-    with open(records / "running", "a") as held:
+    with open(records / ".running", "a") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         done = project.snakemake(ONE)
     assert done.returncode != 0 and not project.made()
