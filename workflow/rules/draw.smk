@@ -2,7 +2,7 @@
 rule figure:
     input:
         shown,
-        outdated=outdated(f"{RESULTS}/{ENTRY}.json", drawn_from),
+        outdated=outdated(f"{RESULTS}/{ENTRY}.pdf", drawn_from),
     output:
         made=[
             f"{RESULTS}/{ENTRY}.pdf",
@@ -41,6 +41,9 @@ rule figure:
 
 
 use rule figure as table with:
+    input:
+        shown,
+        outdated=outdated(f"{RESULTS}/{ENTRY}.csv", drawn_from),
     output:
         made=[
             f"{RESULTS}/{ENTRY}.csv",
