@@ -256,12 +256,12 @@ def with_other_runs(wildcards):
     return "runs" if usual else "long_runs"
 
 
-def pieces(wildcards):
+def pieces(wildcards, ending="nc"):
     """The traces of a run's chains if config.yaml has one job sample only so many."""
     chains, most = run_of(wildcards).mapping["chains"], CONFIG["chains_per_job"]
     starts = [] if most is None or chains <= most else range(0, chains, most)
     folder = f"{RESULTS}/{run_of(wildcards).folder}"
-    return [f"{folder}/chains_{first}_{min(first + most, chains)}.nc" for first in starts]
+    return [f"{folder}/chains_{first}_{min(first + most, chains)}.{ending}" for first in starts]
 
 
 def metrics(runs):

@@ -34,6 +34,7 @@ use rule sample_chains as sample with:
     input:
         run=f"{RESULTS}/{RUN}/run.yaml",
         pieces=pieces,
+        seals=lambda wildcards: pieces(wildcards, "json"),
         data=data_files,
         outdated=outdated(f"{RESULTS}/{RUN}/trace.nc", sampled_from, trace_made),
     output:
