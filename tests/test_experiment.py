@@ -98,7 +98,7 @@ def test_the_three_kinds_of_axes_multiply(tmp_path):
     runs = list(load(tmp_path, one={"sweep": sweep}).runs.values())
     assert len(runs) == 8 and len({run.folder for run in runs}) == 8
     first = runs[0].mapping
-    assert runs[0].name == "topology=ring,step=0.001,reading=published"
+    assert runs[0].name == "topology=ring+step=0.001+reading=published"
     assert first["labels"] == {"topology": "ring", "step": "0.001", "reading": "published"}
     assert first["sampler"]["step_size"] == 0.001
     assert (first["problem"]["points"], first["problem"]["prior_share"]) == (30, "omitted")
@@ -118,13 +118,13 @@ def test_overrides_change_the_cells_they_match_and_no_others(tmp_path):
     runs = {run.name: run.mapping for run in load(tmp_path, one=change).runs.values()}
     chains = {name: run["chains"] for name, run in runs.items()}
     assert {name for name, n in chains.items() if n == 7} == {
-        "topology=ring,agents=4",
-        "topology=star,agents=4",
+        "topology=ring+agents=4",
+        "topology=star+agents=4",
     }
     steps = {name: run["sampler"]["step_size"] for name, run in runs.items()}
     assert {name for name, step in steps.items() if step == 0.5} == {
-        "topology=star,agents=4",
-        "topology=star,agents=5",
+        "topology=star+agents=4",
+        "topology=star+agents=5",
     }
 
 
@@ -154,8 +154,8 @@ def test_selections_choose_by_label_in_the_order_of_the_file(tmp_path):
     paper = load(tmp_path, one={"sweep": sweep})
     assert [run.name for run in paper.select("one", "here")] == names(paper)
     chosen = paper.select({"experiment": "one", "agents": [6, 4], "topology": "ring"}, "here")
-    assert [run.name for run in chosen] == ["topology=ring,agents=4", "topology=ring,agents=6"]
-    assert paper.run("one", "topology=ring,agents=5").mapping["agents"] == 5
+    assert [run.name for run in chosen] == ["topology=ring+agents=4", "topology=ring+agents=6"]
+    assert paper.run("one", "topology=ring+agents=5").mapping["agents"] == 5
 
 
 @pytest.mark.parametrize(

@@ -95,8 +95,6 @@ def _parser() -> argparse.ArgumentParser:
 
     def with_resources(sub: argparse.ArgumentParser) -> None:
         sub.add_argument("--resources", type=Path, default=Path("resources"), help="data files")
-        sub.add_argument("--expected", help="digest that the run.yaml must have")
-        sub.add_argument("--code", help="digest that the code must have")
 
     sub = command("check", _check, "check papers' files and list their runs")
     with_paper(sub)
@@ -187,15 +185,7 @@ def _resolve(options: argparse.Namespace) -> None:
 def _sample(options: argparse.Namespace) -> None:
     from concord.stages.sample import sample
 
-    sample(
-        options.run,
-        options.output,
-        options.resources,
-        options.progress,
-        options.expected,
-        options.chains,
-        options.code,
-    )
+    sample(options.run, options.output, options.resources, options.progress, options.chains)
 
 
 def _range(text: str) -> tuple[int, int]:
@@ -209,15 +199,13 @@ def _range(text: str) -> tuple[int, int]:
 def _join(options: argparse.Namespace) -> None:
     from concord.stages.sample import join
 
-    paths = options.run, options.pieces, options.output, options.resources
-    join(*paths, options.expected, options.code)
+    join(options.run, options.pieces, options.output, options.resources)
 
 
 def _measure(options: argparse.Namespace) -> None:
     from concord.stages.measure import measure
 
-    paths = options.run, options.trace, options.output, options.resources
-    measure(*paths, options.expected, options.code)
+    measure(options.run, options.trace, options.output, options.resources)
 
 
 def _check_suffixes(outputs: Sequence[Path], *allowed: str) -> None:

@@ -11,13 +11,12 @@ stays text.
 from __future__ import annotations
 
 import csv
+import fcntl
 import io
 import json
 import os
 import re
-import tempfile
-import time
-import zlib
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -251,13 +250,40 @@ def _there(path: Path) -> Path:
     return next(place for place in (path, *path.parents) if os.path.lexists(place))
 
 
+def hold(folder: Path) -> None:
+    """Let no other process hold a folder until this one ends, even if it is killed.
+
+    The folder is made if it is missing; the hold is a lock on the file ``.running`` in it. Where
+    the file system knows no locks, a line says so, and nothing is held.
+
+    Raises
+    ------
+    ConcordError
+        If another process holds it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / ".running"
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)  # never closed but by the system
+    except PermissionError:  # another user's, whose results these are too
+        file = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise ConcordError(
+            f"{folder}: another Snakemake is at work here; wait until it is done"
+        ) from None
+    except OSError as error:
+        print(f"concord: {path}: {error.strerror}; run one Snakemake at a time", file=sys.stderr)
+
+
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
     """Give a temporary name beside ``path``; rename it to ``path`` if all goes well.
 
-    The temporary name is ``.<stem>.concord-<host>-<process>-<chance><suffix>``, and what a killed
-    process left under such a name is removed; no other file is. A process that still works on the
-    file (jobs outlive a Snakemake that is killed) is left alone: who comes last has the file.
+    The temporary name is ``.<stem>.concord-part<suffix>``: what a killed process left there is
+    overwritten. Who comes while another process writes the same file (jobs outlive a Snakemake that
+    is killed) waits: who comes last has the file.
 
     Raises
     ------
@@ -269,53 +295,31 @@ def whole(path: Path) -> Iterator[Path]:
     if path.exists() and not path.is_file():  # a folder, or a device such as /dev/null
         raise ConcordError(f"{path}: it is not a file that could be replaced; name another one")
     path.parent.mkdir(parents=True, exist_ok=True)
-    start = f".{path.stem}.concord-"
-    temporaries = re.compile(
-        rf"{re.escape(start)}([0-9a-f]{{8}})-(\d+)-[a-z0-9_]{{8}}{re.escape(path.suffix)}"
-    )
-    for left in path.parent.iterdir():
-        named = temporaries.fullmatch(left.name)
-        if named and not _in_use(left, named[1], int(named[2])):
-            with suppress(OSError):  # another user's, perhaps
-                left.unlink()
+    temporary = path.with_name(f".{path.stem}.concord-part{path.suffix}")
     try:
-        handle, name = tempfile.mkstemp(
-            prefix=f"{start}{_host()}-{os.getpid()}-", suffix=path.suffix, dir=path.parent
-        )
-        os.close(handle)
-        temporary = Path(name)
-        try:
-            yield temporary
-            os.chmod(temporary, 0o666 & ~_umask())  # mkstemp's files are private
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with _locked(temporary):
+            try:
+                yield temporary
+                os.replace(temporary, path)
+            except BaseException:
+                temporary.unlink(missing_ok=True)
+                raise
     except OSError as error:
         error.filename = error.filename or str(path)
         raise
 
 
-def _in_use(temporary: Path, host: str, process: int) -> bool:
-    """Tell whether the process that made a temporary file may still be writing it.
-
-    One on another machine cannot be asked; but no file takes an hour to write.
-    """
-    try:
-        if host != _host():
-            return time.time() - temporary.stat().st_mtime < 3600
-        os.kill(process, 0)
-    except PermissionError:  # it is there, and another user's
-        return True
-    except (OverflowError, OSError):
-        return False
-    return True
-
-
-def _host() -> str:
-    return f"{zlib.crc32(os.uname().nodename.encode()):08x}"
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Make a file and lock it, if the file system knows locks."""
+    while True:
+        with open(path, "a") as file:
+            with suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_EX)
+            try:
+                there = os.path.samestat(os.fstat(file.fileno()), os.stat(path))
+            except FileNotFoundError:
+                there = False
+            if there:  # else who had the lock has renamed or removed it
+                yield
+                return

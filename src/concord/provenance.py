@@ -155,7 +155,7 @@ def _content(path: str) -> str:
 def module_files(*names: str) -> tuple[str, ...]:
     """Return the source files of the named modules and of all package modules they import.
 
-    Snakemake does not see imports, so rules list these files as inputs: changing a sampler's file
+    Snakemake does not see imports; results carry a digest of these files: changing a sampler's file
     reruns that sampler's runs, and nothing else. Modules chosen by name at run time (samplers,
     problems, figure kinds) are not found through the modules that choose them: name them.
     """

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 
 from concord.errors import ConcordError, nearest
-from concord.runs import check_resolved, read_run
 
 if TYPE_CHECKING:
     import pandas
@@ -29,7 +28,7 @@ class Measured:
     Attributes
     ----------
     run
-        The parsed ``run.yaml``.
+        What its ``run.yaml`` holds.
     metrics
         Columns iteration, agent (text: an index, ``average`` or ``network``), metric, value, lo,
         hi, trials (as ``concord.metrics`` has them); ordered by iteration within a metric and an
@@ -97,18 +96,16 @@ COLUMNS = {
 }
 
 
-def read(run_yaml: Path, metrics_csv: Path, *, expected: str | None = None) -> Measured:
-    """Read one run's ``run.yaml``, as ``stages.read_run`` does, and ``metrics.csv``.
+def read(run: Mapping[str, Any], metrics_csv: Path) -> Measured:
+    """Read the ``metrics.csv`` of a run.
 
     Raises
     ------
     ConcordError
-        If a file cannot be read or is not what its name promises; both are generated.
+        If it is not a table of metrics.
     """
     import pandas
 
-    run = read_run(run_yaml, expected)
-    check_resolved(run, f"{run_yaml}")
     try:
         metrics = pandas.read_csv(metrics_csv, dtype=COLUMNS)
         absent = [column for column in COLUMNS if column not in metrics]

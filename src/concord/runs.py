@@ -235,6 +235,14 @@ def unavailable(run: Mapping[str, Any]) -> str | None:
     return problem.unavailable() if isinstance(problem, Extra) else None
 
 
+def stream_label(run: Mapping[str, Any]) -> str:
+    """Return what a run is called in the labels of its random streams.
+
+    It is not its name: that may take another form, but its numbers must stay what they are.
+    """
+    return ",".join(f"{axis}={label}" for axis, label in run["labels"].items()) or "run"
+
+
 def modules(run: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the modules of the kinds that a run names, which no import names."""
     return tuple(f"concord.{part}s.{run[part]['kind']}" for part in ("sampler", "problem"))
@@ -295,7 +303,7 @@ def check_resolved(run: Mapping[str, Any], where: str) -> None:
         raise ConcordError(f"{where}.problem.name: {short(name)} is not a text")
 
 
-def load_run(path: Path, expected: str | None = None) -> tuple[dict[str, Any], Parts]:
+def load_run(path: Path) -> tuple[dict[str, Any], Parts]:
     """Read a run.yaml, as ``read_run`` does, and assemble its parts.
 
     Raises
@@ -303,7 +311,7 @@ def load_run(path: Path, expected: str | None = None) -> tuple[dict[str, Any], P
     ConcordError
         If an option is not stated: a default is part of a run's identity.
     """
-    run = read_run(path, expected)
+    run = read_run(path)
     try:
         check_resolved(run, str(path))
         options = parse(run, str(path))
@@ -315,21 +323,13 @@ def load_run(path: Path, expected: str | None = None) -> tuple[dict[str, Any], P
         raise ConcordError(str(error).replace(f"{path}.", f"{path}: ", 1)) from None
 
 
-def read_run(path: Path, expected: str | None = None) -> dict[str, Any]:
+def read_run(path: Path) -> dict[str, Any]:
     """Read a run.yaml.
-
-    Parameters
-    ----------
-    path
-        The file.
-    expected
-        Digest of the run as the paper's file has it; none: the file is taken as it is.
 
     Raises
     ------
     ConcordError
-        If it is not a whole run, or not the expected one: it is generated, so the remedy is to
-        delete it.
+        If it is not a whole run: it is generated, so the remedy is to delete it.
     """
     try:
         run = load_yaml(path)
@@ -340,13 +340,4 @@ def read_run(path: Path, expected: str | None = None) -> dict[str, Any]:
     missing = [key for key in REQUIRED if not isinstance(run, dict) or key not in run]
     if missing:
         raise ConcordError(f"{path}: the key {missing[0]!r} is missing; {AGAIN}")
-    if expected is not None and not _has_digest(run, expected):
-        raise ConcordError(f"{path}: it is not what its paper's file resolves to; {AGAIN}")
     return run
-
-
-def _has_digest(run: dict[str, Any], expected: str) -> bool:
-    try:
-        return digest(run) == expected
-    except TypeError:  # keys that have no order, such as a text and a number
-        return False

@@ -28,8 +28,9 @@ for module in (
 SETTINGS = ["--scale", "smoke"]
 RESULTS = ["--results", "results/smoke"]
 FILE = f"config/papers/{PAPER}.yaml"
-RUN, TRACE, METRICS, SEAL = (
-    f"{RUNS[0]}/{name}" for name in ("run.yaml", "trace.nc", "metrics.csv", "metrics.json")
+RUN, TRACE, TRACE_SEAL, METRICS, SEAL = (
+    f"{RUNS[0]}/{name}"
+    for name in ("run.yaml", "trace.nc", "trace.json", "metrics.csv", "metrics.json")
 )
 
 
@@ -55,7 +56,7 @@ CLAIMS = beside(f"results/smoke/{PAPER}/claims.csv", ".csv", ".md", ".html")
 LEDGER = beside("results/smoke/claims.csv", ".csv", ".md", ".html")
 COMMANDS = {
     "resolve": Command(("resolve", FILE, *RUNS[0].split("/")[-2:], *SETTINGS), (RUN,)),
-    "sample": Command(("sample", RUN), (TRACE,)),
+    "sample": Command(("sample", RUN), (TRACE,), (TRACE_SEAL,)),
     "measure": Command(("measure", RUN, TRACE), (METRICS,), (SEAL,)),
     "draw": Command(
         ("draw", FILE, Path(FIGURE).stem, *SETTINGS, *RESULTS),

@@ -222,16 +222,10 @@ def test_labels_are_numbers_again():
 
 
 def test_reading_a_run_keeps_agents_as_text(tmp_path):
-    (tmp_path / "run.yaml").write_text(
-        "{paper: p, experiment: linear, run: one, labels: {}, reading: published, scale: paper, "
-        "seed: 1, agents: 2, topology: {kind: ring}, problem: {kind: k, name: n}, partition: {}, "
-        "sampler: {}, initial: {}, chains: 3, iterations: 4, record: {}, metrics: [w2], "
-        "assumptions: []}"
-    )
     (tmp_path / "metrics.csv").write_text(
         "iteration,agent,metric,value,lo,hi,trials\n0,0,w2,1.5,1.0,2.0,3\n0,average,w2,1.25,,,0\n"
     )
-    measured = results.read(tmp_path / "run.yaml", tmp_path / "metrics.csv")
+    measured = results.read({"experiment": "linear", "run": "one"}, tmp_path / "metrics.csv")
     assert results.series(measured, "w2", 0, "test").value.tolist() == [1.5]
     assert np.isnan(results.series(measured, "w2", "average", "test").lo).all()
     assert measured.name == "linear/one"

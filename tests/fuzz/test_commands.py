@@ -207,12 +207,3 @@ def test_outputs_of_other_formats(suffix, folder):
         code, told = sentence(*command, "-o", f"out{suffix}")
         assert code == 2 and f"out{suffix}: the output must end in ." in told
     assert not Path(f"out{suffix}").exists()
-
-
-@pytest.mark.parametrize("option", ["--expected", "--code"])
-def test_what_changed_behind_the_workflow(option, folder):
-    """Jobs are told the digests that the workflow has; what is no longer that is refused."""
-    paper = ("config/papers/x.yaml", "linear_network", "topology=ring")
-    assert call("resolve", *paper, "-o", "run.yaml") == 0
-    assert call("sample", "run.yaml", option, "0" * 16, "-o", "trace.nc") == 2
-    assert not Path("trace.nc").exists()

@@ -51,7 +51,7 @@ NAMES = (
         "x\ty",
     ),
 )
-PLAIN = re.compile(r"x/[A-Za-z0-9_]+/[A-Za-z0-9._+=,-]+")
+PLAIN = re.compile(r"x/[A-Za-z0-9_]+/[A-Za-z0-9._+=-]+")
 HARM = 'x{nowhere} $(touch pwned); `touch pwned` "; touch pwned; " \' ; touch pwned # <b>'
 
 

@@ -39,7 +39,8 @@ def test_a_step_size_reruns_its_run_and_the_figures_that_show_it(finished, tmp_p
     run = "linear_step/step_size=0.007"
     endings = ("pdf", "svg", "png", "json", "caption.md")
     assert changed == {
-        f"{run}/{file}" for file in ("run.yaml", "trace.nc", "metrics.csv", "metrics.json")
+        f"{run}/{file}"
+        for file in ("run.yaml", "trace.nc", "trace.json", "metrics.csv", "metrics.json")
     } | {f"figures/fig4.{ending}" for ending in endings}
 
 

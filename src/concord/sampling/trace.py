@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
-import json
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -26,15 +23,13 @@ class Trace:
         name -> (dimension names, array); dimensions are chain, draw, agent, dim. Averages have
         the variables <name>_mean and <name>_sd without draw, their own axes <name>_dim_0, ...
     Fields draw and agent are coordinates, the recorded iterations and agents; attributes hold the
-    provenance; made and sha256, of a trace that was read, what it was made from and its digest.
+    provenance.
     """
 
     variables: dict[str, tuple[tuple[str, ...], np.ndarray]]
     draw: np.ndarray
     agent: np.ndarray
     attributes: dict[str, str] = field(default_factory=dict)
-    made: Mapping[str, str] = field(default_factory=dict)
-    sha256: str = ""
 
     def __getitem__(self, name: str) -> np.ndarray:
         """Return a variable's array."""
@@ -86,16 +81,8 @@ def join_traces(traces: Sequence[Trace]) -> Trace:
     return Trace(variables, first.draw, first.agent)
 
 
-_LENGTH = 8  # digits of the number that ends a trace
-
-
-def write_trace(trace: Trace, path: Path, made: Mapping[str, str] | None = None) -> None:
-    """Write a trace as netCDF 4 with ArviZ's dimension names.
-
-    Behind the end, where readers of netCDF do not look, stand what it was ``made`` from and the
-    SHA-256 of the file: HDF5 does not notice all changed numbers, and may loop for ever over
-    changed structure.
-    """
+def write_trace(trace: Trace, path: Path) -> None:
+    """Write a trace as netCDF 4 with ArviZ's dimension names."""
     import h5netcdf
 
     # Into memory, since HDF5 may crash on a full disk.
@@ -113,29 +100,23 @@ def write_trace(trace: Trace, path: Path, made: Mapping[str, str] | None = None)
             file.create_variable(name, names, data=np.ascontiguousarray(values))
         for name, text in trace.attributes.items():
             file.attrs[name] = text
-    content = image.getbuffer()
-    digests = {"made": dict(made or {}), "sha256": hashlib.sha256(content).hexdigest()}
-    seal = json.dumps(digests).encode()
-    with open(path, "wb") as output:
-        output.write(content)
-        output.write(seal + f"{len(seal):0{_LENGTH}d}".encode())
+    path.write_bytes(image.getbuffer())
 
 
 def read_trace(path: Path) -> Trace:
     """Read a trace back.
 
+    Stages check its seal first: HDF5 does not notice all changed numbers, and may loop for ever
+    over changed structure.
+
     Raises
     ------
     ConcordError
-        If the file is not what ``write`` wrote; it should be deleted and sampled again.
+        If the file is not what ``write_trace`` wrote; it should be deleted and sampled again.
     """
     import h5netcdf
 
-    made, digest, size = sealed_trace(path)
-    content = memoryview(path.read_bytes())[:size]
-    broken = f"{path} is not a whole trace as it was written; delete it, it is made again"
-    if hashlib.sha256(content).hexdigest() != digest:
-        raise ConcordError(broken)
+    content = path.read_bytes()
     try:
         with h5netcdf.File(io.BytesIO(content), "r") as file:
             variables = {
@@ -146,21 +127,5 @@ def read_trace(path: Path) -> Trace:
             attributes = {name: str(value) for name, value in file.attrs.items()}
             draw, agent = file.variables["draw"][...], file.variables["agent"][...]
     except (OSError, KeyError, ValueError):  # no netCDF, or not with a trace's dimensions
-        raise ConcordError(broken) from None
-    return Trace(variables, draw, agent, attributes, made, digest)
-
-
-def sealed_trace(path: Path) -> tuple[Mapping[str, str], str, int]:
-    """Return what a trace says it was made from, its SHA-256, and the size that this is of.
-
-    Nothing, no text and 0 where the file is missing or not a trace; its bytes are not checked.
-    """
-    try:
-        with open(path, "rb") as file:
-            end = file.seek(-_LENGTH, os.SEEK_END)
-            size = end - int(file.read())
-            file.seek(size)
-            digests = json.loads(file.read(end - size))
-        return dict(digests["made"]), str(digests["sha256"]), size
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return {}, "", 0
+        raise ConcordError(f"{path} is not a trace; delete it, it is made again") from None
+    return Trace(variables, draw, agent, attributes)

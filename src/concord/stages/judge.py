@@ -68,7 +68,7 @@ def made(paper: Paper, results: Path) -> Made:
 
 def joined(tables: Sequence[Path]) -> Made:
     """Return what the ledger is made from."""
-    seals = {str(path): integrity.sealed(path)[1].get(path.name) for path in tables}
+    seals = {str(path): integrity.sealed(path)[1] for path in tables}
     template = template_digest("page.html")
     return {"verdicts": digest(seals), "code": code(__name__), "template": template}
 

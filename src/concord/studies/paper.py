@@ -325,7 +325,7 @@ class Paper:
                             f"{nearest(label, labels_of[axis])}"
                         )
         for combination in itertools.product(*axes):
-            name = ",".join(f"{axis}={label}" for axis, label, *_ in combination) or "run"
+            name = "+".join(f"{axis}={label}" for axis, label, *_ in combination) or "run"
             if only is not None and name != only:
                 continue
             if len(name) > LONGEST_NAME:
