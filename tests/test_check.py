@@ -65,9 +65,9 @@ def claim(metric):
     ],
 )
 def test_metrics_that_no_run_computes_are_refused(section, said, tmp_path, capsys):
-    (tmp_path / "papers").mkdir()
-    path = tmp_path / "papers" / "x.yaml"
-    path.write_text(yaml.safe_dump({**PAPER, **section}, sort_keys=False))
+    path = tmp_path / "papers" / "x"
+    path.mkdir(parents=True)
+    (path / "study.yaml").write_text(yaml.safe_dump({**PAPER, **section}, sort_keys=False))
     shutil.copy(ROOT / "config" / "config.yaml", tmp_path)
     code = main(["check", str(path), "--config", str(tmp_path / "config.yaml")])
     error = capsys.readouterr().err

@@ -88,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
         return sub
 
     def with_paper(sub: argparse.ArgumentParser) -> None:
-        sub.add_argument("paper", type=Path, help="config/papers/<key>.yaml")
+        sub.add_argument("paper", type=Path, help="config/papers/<key>")
         sub.add_argument("--config", type=Path, default=Path("config/config.yaml"))
         sub.add_argument("--scale", choices=("paper", "smoke"), help="instead of the config's")
         sub.add_argument("--seed", type=int, help="instead of the config's")
@@ -98,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
         sub.add_argument("--expected", help="digest that the run.yaml must have")
         sub.add_argument("--code", help="digest that the code must have")
 
-    sub = command("check", _check, "check papers' files and list their runs")
+    sub = command("check", _check, "check a paper's files and list its runs")
     with_paper(sub)
     sub = command("resolve", _resolve, "write the run.yaml of one run")
     with_paper(sub)
@@ -129,7 +129,7 @@ def _parser() -> argparse.ArgumentParser:
     ):
         sub = command(name, function, what)
         with_paper(sub)
-        sub.add_argument("name", help="id of the figure or table in the paper's file")
+        sub.add_argument("name", help="id of the figure or table of the paper")
         sub.add_argument("--results", type=Path, default=Path("results"))
         sub.add_argument("-o", "--output", type=Path, nargs="+", required=True)
     sub = command("judge", _judge, "judge a paper's claims (.csv .md .html)")

@@ -20,8 +20,11 @@ SECTIONS = ("figures", "tables", "claims")
 
 @cache
 def papers() -> dict[str, dict[str, Any]]:
-    """Return the papers' files, parsed."""
-    return {p.stem: _parsed(p) for p in sorted((CONFIG / "papers").glob("*.yaml"))}
+    """Return the papers, the sections of their files joined."""
+    return {
+        folder.name: {k: v for file in sorted(folder.iterdir()) for k, v in _parsed(file).items()}
+        for folder in sorted((CONFIG / "papers").iterdir())
+    }
 
 
 @cache

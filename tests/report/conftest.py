@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 sys.path.append(str(Path(__file__).parents[1] / "workflow"))
 
@@ -97,7 +96,7 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A project with one experiment of the paper, in hostile words, and its report, made in the
     surroundings of somebody who draws other figures in Jupyter."""
     project = Project(tmp_path_factory.mktemp("report") / "project")
-    paper = yaml.safe_load(project.paper.read_text())
+    paper = project.sections()
     kept = "linear_sghmc"
     for section in ("figures", "tables", "claims"):
         paper[section] = {
@@ -119,7 +118,7 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> Project:
     }.items():
         for entry in paper[section].values():
             entry.update(dict.fromkeys(texts, HOSTILE))
-    project.paper.write_text(yaml.safe_dump(paper, sort_keys=False))
+    project.rewrite(paper)
     (project.folder / "secret.txt").write_text(SECRET)
     (project.folder / "matplotlibrc").write_text("text.usetex: true\n")
     with pytest.MonkeyPatch.context() as patch:

@@ -79,9 +79,9 @@ DEFINITION: dict[str, Any] = {
 
 
 def load(folder: Path, seed: int = 1, scale: str = "paper", **changes: Any) -> Paper:
-    folder.mkdir(exist_ok=True)
-    path = folder / "paper2021.yaml"
-    path.write_text(yaml.safe_dump({**DEFINITION, **changes}, sort_keys=False))
+    path = folder / "paper2021"
+    path.mkdir(parents=True, exist_ok=True)
+    (path / "study.yaml").write_text(yaml.safe_dump({**DEFINITION, **changes}, sort_keys=False))
     return Paper(path, load_config(ROOT / "config" / "config.yaml", {"seed": seed, "scale": scale}))
 
 
@@ -426,6 +426,6 @@ def test_the_readme_shows_the_committed_verdicts():
 def test_every_committed_verdict_is_of_a_claim():
     config = load_config(ROOT / "config" / "config.yaml", {})
     for row in ledger.expected_rows(ROOT / "config" / "expected_verdicts.yaml"):
-        paper = Paper(ROOT / "config" / "papers" / f"{row['paper']}.yaml", config)
+        paper = Paper(ROOT / "config" / "papers" / row["paper"], config)
         claim = paper.mapping.get("claims", {}).get(row["claim"], {})
         assert row["reading"] in claim.get("readings", ()), row

@@ -11,7 +11,8 @@ from concord.__main__ import main
 
 pytestmark = pytest.mark.workflow
 
-FILE = f"config/papers/{PAPER}.yaml"
+FOLDER = f"config/papers/{PAPER}"
+FILE = f"{FOLDER}/study.yaml"
 SGLD = "experiments.linear_sgld"
 SAMPLER = "sampler: { kind: de_sgld, step_size: 0.005 }"
 SWEEP = "topology: [complete, ring, no_edges]"
@@ -130,7 +131,7 @@ def test_check_tells_it_in_one_sentence(name, shared, capsys, monkeypatch):
     monkeypatch.chdir(shared.folder)
     old, new, sentence = MISTAKES[name]
     with shared.edited(FILE, old, new):
-        assert main(["check", FILE, "--scale", "smoke"]) == 2
+        assert main(["check", FOLDER, "--scale", "smoke"]) == 2
     printed = capsys.readouterr().err
     if sentence is None:
         assert re.fullmatch(rf"concord: {FILE}: line \d+ .*; correct the YAML\n", printed)

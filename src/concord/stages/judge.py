@@ -84,7 +84,7 @@ def verdicts(paper: Paper, results: Path) -> list[Row]:
     chosen = {run.folder: run for run in paper.claim_runs()}
 
     for name, claim in paper.claims.items():
-        check = claim.checker(f"{paper.path}: claims.{name}")
+        check = claim.checker(paper.at(f"claims.{name}"))
         for reading in claim.readings:
             runs: dict[str, Run] = {}
             for quantity in checks.quantities(check):

@@ -1,4 +1,4 @@
-"""A paper's file: experiments expanded into runs, figures, tables and claims, all checked.
+"""A paper's folder: experiments expanded into runs, figures, tables and claims, all checked.
 
 An experiment is one problem with a sweep; each cell of the sweep is a run, and its resolved mapping
 (``run.yaml``) states every parameter, nothing implicit.
@@ -26,7 +26,7 @@ from concord.runs import Keys
 if TYPE_CHECKING:
     from concord.claims.checks import Claim
     from concord.claims.quantities import Quantity
-from concord.studies.schema import validate
+from concord.studies.schema import schema_of, validate
 from concord.studies.sweep import (
     LONGEST_NAME,
     MOST_RUNS,
@@ -79,41 +79,71 @@ class Run:
 
 
 class Paper:
-    """One paper's file: its experiments expanded into runs, its figures and tables.
+    """One paper: its experiments expanded into runs, its figures, tables and claims.
 
     Parameters
     ----------
     path
-        The YAML file; its stem is the paper's key.
+        The folder; its name is the paper's key. Each section is in one of its YAML files.
     config
         The validated ``config/config.yaml``.
     checked
-        The file has been checked before (jobs take over what the workflow checked at its start):
-        no more than reading it is needed, which spares every job the start-up of all its modules.
+        The files have been checked before (jobs take over what the workflow checked at its start):
+        no more than reading them is needed, which spares every job the start-up of all its modules.
     """
 
     def __init__(self, path: Path, config: Mapping[str, Any], checked: bool = False) -> None:
         self.path, self.config, self.checked = path, config, checked
-        self.key = path.stem
-        self.mapping = load_yaml(path)
+        self.key = path.name
+        if path.is_file():
+            raise ConcordError(f"{path}: it is a file; a paper is a folder of them, name that")
         if not KEY.fullmatch(self.key):
             raise ConcordError(
-                f"{path}: a paper's key has letters and digits only (at most 60); rename the file"
+                f"{path}: a paper's key has letters and digits only (at most 60); rename the folder"
             )
         if self.key.lower() in RESERVED:
             raise ConcordError(
-                f"{path}: {self.key!r} is a word of the workflow's own; rename the file, "
+                f"{path}: {self.key!r} is a word of the workflow's own; rename the folder, "
                 "to the first author and the year for example"
             )
-        if not isinstance(self.mapping, dict):
-            raise ConcordError(f"{path}: it is not a mapping of sections to their contents")
-        if not checked:
-            validate(self.mapping, "paper", path)
+        self.mapping: dict[str, Any] = {}
+        self.files: dict[str, Path] = {}  # of each section
+        self._read()
+
+    def _read(self) -> None:
+        """Join the sections of all files, checked one by one."""
+        files = sorted(self.path.glob("[!.]*.yaml"))
+        if not files:
+            raise ConcordError(f"{self.path}: cannot be read (no folder with YAML files)")
+        for file in files:
+            sections = load_yaml(file)
+            if not isinstance(sections, dict):
+                raise ConcordError(f"{file}: it is not a mapping of sections to their contents")
+            if not self.checked:
+                validate(sections, "paper", file)
+            for section in sections:
+                if section in self.files:
+                    other = self.files[section].name
+                    raise ConcordError(f"{file}: {section}: it is in {other}, too; join them")
+                self.files[section] = file
+            self.mapping |= sections
+        if not self.checked:
+            for section in ("paper", "experiments"):
+                if section not in self.mapping:
+                    about = schema_of("paper")["properties"][section]["description"]
+                    raise ConcordError(
+                        f"{self.path}: the key {section!r} is missing; add it to a file ({about})"
+                    )
             for key in EXPERIMENTS_ONLY:
                 if key in self.mapping.get("defaults", {}):
                     raise ConcordError(
-                        f"{path}: defaults.{key}: it belongs to one experiment; move it there"
+                        f"{self.at('defaults')}.{key}: it belongs to one experiment; move it there"
                     )
+
+    def at(self, place: str) -> str:
+        """Return file and key of a place such as ``figures.fig1.runs[0]``, for messages."""
+        section = re.match(r"\w*", place)[0]  # type: ignore[index]  # it matches
+        return f"{self.files.get(section, self.path)}: {place}"
 
     @property
     def experiments(self) -> dict[str, Any]:
@@ -138,14 +168,15 @@ class Paper:
         """Return one run, without resolving others."""
         if experiment not in self.experiments:
             raise ConcordError(
-                f"{self.path}: there is no experiment {short(experiment)}; "
+                f"{self.at('experiments')}: there is no experiment {short(experiment)}; "
                 f"{nearest(experiment, self.experiments)}"
             )
         for run in self._expand(experiment, only=name):
             return run
         names = [run.name for run in self._expand(experiment)]
         raise ConcordError(
-            f"{self.path}: {experiment} has no run {short(name)}; {nearest(name, names)}"
+            f"{self.at('experiments')}: {experiment} has no run {short(name)}; "
+            f"{nearest(name, names)}"
         )
 
     def select(self, selection: Mapping[str, Any] | str, where: str) -> list[Run]:
@@ -158,7 +189,7 @@ class Paper:
         experiment = selection.get("experiment")
         if not isinstance(experiment, str) or experiment not in self.experiments:
             raise ConcordError(
-                f"{self.path}: {where}: there is no experiment {short(experiment)}; "
+                f"{self.at(where)}: there is no experiment {short(experiment)}; "
                 f"{nearest(experiment, self.experiments)}"
             )
         wanted = {k: v for k, v in selection.items() if k != "experiment"}
@@ -167,20 +198,19 @@ class Paper:
         for axis, value in wanted.items():
             if axis not in axes:
                 raise ConcordError(
-                    f"{self.path}: {where}.{axis}: {experiment} has no such axis; "
-                    f"{nearest(axis, axes)}"
+                    f"{self.at(where)}.{axis}: {experiment} has no such axis; {nearest(axis, axes)}"
                 )
             labels = list(dict.fromkeys(run.mapping["labels"][axis] for run in runs))
             for label in _texts(value):
                 if label not in labels:
                     raise ConcordError(
-                        f"{self.path}: {where}.{axis}: no run of {experiment} has {short(label)}; "
+                        f"{self.at(where)}.{axis}: no run of {experiment} has {short(label)}; "
                         f"{nearest(label, labels)}"
                     )
             runs = [run for run in runs if run.mapping["labels"][axis] in _texts(value)]
         if not runs:
             raise ConcordError(
-                f"{self.path}: {where}: no run of {experiment} has {short(wanted)}; "
+                f"{self.at(where)}: no run of {experiment} has {short(wanted)}; "
                 f"its axes are {', '.join(axes)}"
             )
         return runs
@@ -190,8 +220,7 @@ class Paper:
         entries = self.mapping.get(section, {})
         if name not in entries:
             raise ConcordError(
-                f"{self.path}: there is no entry {short(name)} in {section}; "
-                f"{nearest(name, entries)}"
+                f"{self.at(section)}: there is no entry {short(name)}; {nearest(name, entries)}"
             )
         return entries[name]
 
@@ -217,7 +246,7 @@ class Paper:
 
         found = {}
         for name, mapping in self.mapping.get("claims", {}).items():
-            where = f"{self.path}: claims.{name}"
+            where = self.at(f"claims.{name}")
             claim = found[name] = parse(mapping, where)
             shown = {*self.mapping.get("figures", {}), *self.mapping.get("tables", {})}
             if claim.figure is not None and claim.figure not in shown:
@@ -244,7 +273,7 @@ class Paper:
             claim_id = entry.get("checked_by")
             if claim_id is not None and claim_id not in found:
                 raise ConcordError(
-                    f"{self.path}: discrepancies.{name}.checked_by: there is no claim "
+                    f"{self.at('discrepancies')}.{name}.checked_by: there is no claim "
                     f"{short(claim_id)}; {nearest(claim_id, found)}"
                 )
         return found
@@ -261,7 +290,7 @@ class Paper:
 
         chosen: dict[str, Run] = {}
         for name, claim in self.claims.items():
-            for quantity in quantities(claim.checker(f"{self.path}: claims.{name}")):
+            for quantity in quantities(claim.checker(self.at(f"claims.{name}"))):
                 for reading in claim.readings:
                     for run in self.quantity_runs(quantity, reading, f"claims.{name}"):
                         chosen[run.folder] = run
@@ -274,7 +303,7 @@ class Paper:
         self.claims  # noqa: B018 (reading them checks them)
         for section in ("figures", "tables"):
             for name, entry in self.mapping.get(section, {}).items():
-                where = f"{self.path}: {section}.{name}"
+                where = self.at(f"{section}.{name}")
                 kind = plugin(section, entry["kind"], where)
                 params = build(kind.Params, entry.get("options"), f"{where}.options")
                 runs = [run.mapping for run in self.output_runs(section, name)]
@@ -291,7 +320,7 @@ class Paper:
 
     def _expand(self, experiment: str, only: str | None = None) -> Iterator[Run]:
         """Yield the runs of an experiment, or just the one of that name."""
-        where = f"experiments.{experiment}"
+        where, file = f"experiments.{experiment}", self.files["experiments"]
         base = _merge(
             _merge(DEFAULTS, self.mapping.get("defaults", {})), self.experiments[experiment]
         )
@@ -302,17 +331,17 @@ class Paper:
         axes = []
         for axis, values in sweep.items():
             place = f"{where}.sweep.{axis}"
-            _label(axis, place, self.path)
-            axes.append([(axis, *cell) for cell in _cells(axis, values, place, self.path)])
+            _label(axis, place, file)
+            axes.append([(axis, *cell) for cell in _cells(axis, values, place, file)])
         count = math.prod(map(len, axes))
         if count > MOST_RUNS:
             raise ConcordError(
-                f"{self.path}: {where}.sweep: {count} runs are more than {MOST_RUNS}; "
+                f"{file}: {where}.sweep: {count} runs are more than {MOST_RUNS}; "
                 "shorten an axis, or divide the experiment"
             )
         labels_of = {cells[0][0]: [cell[1] for cell in cells] for cells in axes}
         for number, override in enumerate(overrides):
-            place = f"{self.path}: {where}.overrides[{number}].when"
+            place = f"{file}: {where}.overrides[{number}].when"
             for axis, value in override["when"].items():
                 if axis not in labels_of:
                     raise ConcordError(
@@ -330,7 +359,7 @@ class Paper:
                 continue
             if len(name) > LONGEST_NAME:
                 raise ConcordError(
-                    f"{self.path}: {where}.sweep: the name {short(name)} has more than "
+                    f"{file}: {where}.sweep: the name {short(name)} has more than "
                     f"{LONGEST_NAME} characters, too many for a folder; shorten axes or labels"
                 )
             mapping, origins = copy.deepcopy(base), {}
@@ -349,9 +378,7 @@ class Paper:
             try:
                 yield self._resolve(experiment, name, labels, mapping)
             except ConcordError as error:
-                raise ConcordError(
-                    _relocate(str(error), f"{self.path}: {where}", origins)
-                ) from None
+                raise ConcordError(_relocate(str(error), f"{file}: {where}", origins)) from None
 
     def _shrink(self, mapping: dict[str, Any], smoke: Mapping[str, Any]) -> dict[str, Any]:
         limits = self.config["smoke"]
@@ -363,7 +390,7 @@ class Paper:
     def _resolve(
         self, experiment: str, name: str, labels: dict[str, str], mapping: dict[str, Any]
     ) -> Run:
-        where = f"{self.path}: experiments.{experiment}"
+        where = self.at(f"experiments.{experiment}")
         keys = build(Keys, mapping, where)
         problem = keys.problem
         if isinstance(problem, str):

@@ -1,4 +1,4 @@
-"""From a paper's file to its runs: sweeps, overrides, what is shared, and what is refused."""
+"""From a paper's folder to its runs: sweeps, overrides, what is shared, and what is refused."""
 
 from __future__ import annotations
 
@@ -42,9 +42,17 @@ def load(tmp_path, scale="paper", **sections):
             mapping["experiments"]["one"] |= change
         else:
             mapping[section] = change
-    path = tmp_path / "x.yaml"
-    path.write_text(yaml.safe_dump(mapping, sort_keys=False))
-    return Paper(path, {**CONFIG, "scale": scale})
+    return Paper(written(tmp_path, study=mapping), {**CONFIG, "scale": scale})
+
+
+def written(tmp_path, **files):
+    """Return the folder of a paper, with these files."""
+    folder = tmp_path / "x"
+    folder.mkdir(exist_ok=True)
+    for name, content in files.items():
+        text = content if isinstance(content, str) else yaml.safe_dump(content, sort_keys=False)
+        (folder / f"{name}.yaml").write_text(text)
+    return folder
 
 
 def names(paper):
@@ -256,7 +264,7 @@ def test_mistakes_name_the_key_that_was_written(change, message, tmp_path):
     with pytest.raises(ConcordError) as caught:
         load(tmp_path, one=change).runs  # noqa: B018 (expands every run)
     text = str(caught.value)
-    assert text.startswith(f"{tmp_path / 'x.yaml'}: experiments.one.") and message in text
+    assert text.startswith(f"{tmp_path / 'x' / 'study.yaml'}: experiments.one.") and message in text
     assert "\n" not in text
 
 
@@ -301,15 +309,34 @@ def test_selections_of_nothing_are_refused(selection, message, tmp_path):
     ],
 )
 def test_a_file_that_is_no_paper_is_refused(text, message, tmp_path):
-    (tmp_path / "x.yaml").write_text(text)
+    folder = written(tmp_path, study=text)
     with pytest.raises(ConcordError) as caught:
+        Paper(folder, CONFIG)
+    assert str(caught.value).startswith(f"{folder}") and message in str(caught.value)
+
+
+def test_a_missing_folder_is_told(tmp_path):
+    with pytest.raises(ConcordError, match=r"none: cannot be read \(no folder with YAML files"):
+        Paper(tmp_path / "none", CONFIG)
+
+
+def test_a_file_is_no_folder(tmp_path):
+    (tmp_path / "x.yaml").write_text("{}")
+    with pytest.raises(ConcordError, match=r"x\.yaml: it is a file; a paper is a folder of them"):
         Paper(tmp_path / "x.yaml", CONFIG)
-    assert str(caught.value).startswith(f"{tmp_path / 'x.yaml'}") and message in str(caught.value)
 
 
-def test_a_missing_file_is_told(tmp_path):
-    with pytest.raises(ConcordError, match=r"none\.yaml: cannot be read \(No such file"):
-        Paper(tmp_path / "none.yaml", CONFIG)
+def test_sections_may_be_in_several_files_each_in_one(tmp_path):
+    """Messages name the file that has the section."""
+    figure = {"figures": {"f": {"kind": "networks", "title": "F", "runs": ["oen"]}}}
+    folder = written(tmp_path, study=PAPER, figures=figure)
+    with pytest.raises(ConcordError) as caught:
+        Paper(folder, CONFIG).check_outputs()
+    start = f"{folder / 'figures.yaml'}: figures.f.runs[0]: there is no experiment 'oen'"
+    assert str(caught.value).startswith(start)
+    written(tmp_path, figures={**figure, "problems": {}})
+    with pytest.raises(ConcordError, match=r"study\.yaml: problems: it is in figures\.yaml, too"):
+        Paper(folder, CONFIG)
 
 
 @pytest.mark.parametrize(
