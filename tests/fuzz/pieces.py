@@ -60,9 +60,10 @@ def _cut(paper: dict[str, Any], name: str) -> dict[str, Any]:
     piece = {k: copy.deepcopy(v) for k, v in paper.items() if k not in ("errata", "discrepancies")}
     piece["experiments"] = {name: piece["experiments"][name]}
     words = set(_words(piece["experiments"]))
-    for section in ("problems", "assumptions"):
-        named = {k: v for k, v in piece.get(section, {}).items() if k in words}
-        piece[section] = named
+    piece["problems"] = {k: v for k, v in piece["problems"].items() if k in words}
+    assumptions = [*piece["assumptions"].items()][:MOST]
+    rests = {"experiment": name}
+    piece["assumptions"] = {key: {**entry, "rests": rests} for key, entry in assumptions}
     for section in SECTIONS:
         entries = piece.get(section, {}).items()
         own = [(key, entry) for key, entry in entries if _experiments(entry) == {name}]
@@ -95,7 +96,8 @@ def _experiments(entry: dict[str, Any]) -> set[str]:
     """Return the experiments that a figure, table or claim reads."""
     if "runs" in entry:
         return {s if isinstance(s, str) else s["experiment"] for s in entry["runs"]}
-    return {q["experiment"] for q in entry["check"].values() if isinstance(q, dict)}
+    quantities = [q for q in entry["check"].values() if isinstance(q, dict)]
+    return {q["experiment"] for q in quantities if "experiment" in q}
 
 
 @cache

@@ -57,10 +57,10 @@ PAPER = {
         "c": {
             "where": "w",
             "says": "s",
-            "kind": "bound",
             "readings": ["published"],
             "reason": "r",
             "check": {
+                "kind": "bound",
                 "quantity": {"experiment": "one", "metric": "w2_exact_mean", "at": "all"},
                 "bound": {"experiment": "one", "metric": "theorem2_bound", "at": "all"},
             },
@@ -253,7 +253,8 @@ def claims_of_any_kind(draw: Any) -> Any:
     if "axis" in check or "against" in check:
         name = "axis" if "axis" in check else "against"
         check[name] = draw(st.sampled_from(("iteration", "agents", "chains", "topology", "nix")))
-    return {**PAPER, "claims": {"c": {**PAPER["claims"]["c"], "kind": kind, "check": check}}}
+    check["kind"] = kind
+    return {**PAPER, "claims": {"c": {**PAPER["claims"]["c"], "check": check}}}
 
 
 @pytest.mark.filterwarnings("ignore")

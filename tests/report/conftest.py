@@ -110,7 +110,7 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> Project:
     paper["seeds"] = HOSTILE
     paper["discrepancies"] = {"hostile": {"text": HOSTILE, "code": HOSTILE}}
     for section, texts in {
-        "assumptions": ("value", "reason", "sensitivity"),
+        "assumptions": ("value", "reason"),
         "errata": ("where", "text"),
         "figures": ("title", "caption"),
         "tables": ("title", "caption"),

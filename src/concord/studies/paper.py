@@ -10,8 +10,8 @@ import copy
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,9 @@ from concord.runs import Keys
 if TYPE_CHECKING:
     from concord.claims.checks import Claim
     from concord.claims.quantities import Quantity
+from concord.studies import assumptions, families
 from concord.studies.schema import schema_of, validate
+from concord.studies.starts import resolved_sampler
 from concord.studies.sweep import (
     LONGEST_NAME,
     MOST_RUNS,
@@ -58,8 +60,13 @@ DEFAULTS: dict[str, Any] = {
     "initial": {"kind": "normal", "mean": 0.0, "sd": 1.0},
     "record": {},
     "metrics": [],
-    "assumptions": [],
     "reading": "published",
+}
+
+READINGS = {  # what a paper need not declare
+    "published": "the equations as printed",
+    "released": "what the authors' released code computes",
+    "corrected": "what the text says is meant, where print is inconsistent",
 }
 
 
@@ -152,8 +159,14 @@ class Paper:
 
     @property
     def assumptions(self) -> dict[str, Any]:
-        """Return the assumptions section."""
-        return self.mapping.get("assumptions", {})
+        """Return the assumptions section; one without a reason is just not stated."""
+        entries = self.mapping.get("assumptions", {}).items()
+        return {name: {"reason": "not stated", **entry} for name, entry in entries}
+
+    @property
+    def readings(self) -> dict[str, str]:
+        """Return the readings that runs may follow, with their meaning."""
+        return {**READINGS, **self.mapping.get("readings", {})}
 
     @cached_property
     def runs(self) -> dict[tuple[str, str], Run]:
@@ -245,8 +258,9 @@ class Paper:
         from concord.claims.checks import parse, quantities
 
         found = {}
-        for name, mapping in self.mapping.get("claims", {}).items():
-            where = self.at(f"claims.{name}")
+        members = families.members(self.mapping.get("claims", {}), self.at("claims"))
+        for name, (key, mapping) in members.items():
+            where = self.at(f"claims.{key}")
             claim = found[name] = parse(mapping, where)
             shown = {*self.mapping.get("figures", {}), *self.mapping.get("tables", {})}
             if claim.figure is not None and claim.figure not in shown:
@@ -254,8 +268,13 @@ class Paper:
                     f"{where}.figure: there is no figure or table {short(claim.figure)}; "
                     f"{nearest(claim.figure, shown)}"
                 )
-            for number, quantity in enumerate(quantities(claim.checker(where))):
-                place = f"claims.{name}.check[{number}]"
+            read = quantities(claim.checker(where))
+            if not claim.readings:
+                claim = found[name] = replace(claim, readings=self._shared_readings(read, key))
+            for reading in claim.readings:
+                self._check_reading(reading, f"{where}.readings")
+            for number, quantity in enumerate(read):
+                place = f"claims.{key}.check[{number}]"
                 for reading in claim.readings:
                     runs = self.quantity_runs(quantity, reading, place)
                     for run in runs:
@@ -278,11 +297,37 @@ class Paper:
                 )
         return found
 
+    def _shared_readings(self, read: Sequence[Quantity], key: str) -> tuple[str, ...]:
+        """Return the readings that runs of every quantity follow, in the order of the file."""
+        found = [
+            [run.mapping["reading"] for run in self._quantity_runs(quantity, f"claims.{key}.check")]
+            for quantity in read
+            if quantity.reading is None
+        ]
+        first, *others = found or [["published"]]
+        shared = [r for r in dict.fromkeys(first) if all(r in other for other in others)]
+        if not shared:
+            raise ConcordError(
+                f"{self.at(f'claims.{key}')}: runs of its quantities share no reading; "
+                "choose others, or state the reading of a quantity"
+            )
+        return tuple(shared)
+
+    def _check_reading(self, reading: str, where: str) -> None:
+        if reading not in self.readings:
+            raise ConcordError(
+                f"{where}: {short(reading)} is not declared under readings; "
+                f"{nearest(reading, self.readings)}"
+            )
+
     def quantity_runs(self, quantity: Quantity, reading: str, where: str) -> list[Run]:
         """Return the runs a claim's quantity is taken from, in a reading."""
-        runs = self.select({**(quantity.runs or {}), "experiment": quantity.experiment}, where)
         wanted = quantity.reading or reading
+        runs = self._quantity_runs(quantity, where)
         return [run for run in runs if run.mapping["reading"] == wanted]
+
+    def _quantity_runs(self, quantity: Quantity, where: str) -> list[Run]:
+        return self.select({**(quantity.runs or {}), "experiment": quantity.experiment}, where)
 
     def claim_runs(self) -> list[Run]:
         """Return every run that the claims read, in the order of the file."""
@@ -301,6 +346,11 @@ class Paper:
         from concord import metrics
 
         self.claims  # noqa: B018 (reading them checks them)
+        runs = [run.mapping for run in self.runs.values()]
+        for name, entry in self.assumptions.items():
+            mistake = assumptions.mistake(runs, entry.get("rests", {}))
+            if mistake is not None:
+                raise ConcordError(f"{self.at(f'assumptions.{name}.rests')}: {mistake}")
         for section in ("figures", "tables"):
             for name, entry in self.mapping.get(section, {}).items():
                 where = self.at(f"{section}.{name}")
@@ -416,12 +466,8 @@ class Paper:
         mapping["problem"].setdefault("name", experiment)
         if isinstance(keys.topology, str):
             mapping["topology"] = {"kind": keys.topology}
-        unknown = [a for a in keys.assumptions if a not in self.assumptions]
-        if unknown:
-            raise ConcordError(
-                f"{where}.assumptions: there is no assumption {unknown[0]!r}; "
-                f"{nearest(unknown[0], self.assumptions)}"
-            )
+        mapping["sampler"] = resolved_sampler(mapping, where)
+        self._check_reading(keys.reading, f"{where}.reading")
         resolved = {
             "paper": self.key,
             "experiment": experiment,
@@ -443,13 +489,18 @@ class Paper:
                     "iterations",
                     "record",
                     "metrics",
-                    "assumptions",
                 )
             },
+            "assumptions": [],
         }
         from concord.runs import assemble, complete
 
         resolved = complete(resolved, where)
+        resolved["assumptions"] = [
+            name
+            for name, entry in self.assumptions.items()
+            if assumptions.holds_for(resolved, entry.get("rests", {}))
+        ]
         if not self.checked:
             from concord import metrics
 
