@@ -12,7 +12,7 @@ import psutil
 
 sys.path.append(str(Path(__file__).parents[1] / "workflow"))
 
-from smoke_project import PAPER, RESULTS, Project
+from smoke_project import PAPER, RESULTS, Project, of_all_runs
 
 __all__ = ["ALL", "FIGURE", "PAPER", "RESULTS", "RUNS", "TABLE", "TinyProject", "differing"]
 
@@ -55,6 +55,7 @@ class TinyProject(Project):
             for name, claim in paper["claims"].items()
             if set(re.findall(r"'experiment': '(\w+)'", str(claim))) == {EXPERIMENT}
         }
+        paper["assumptions"] = of_all_runs(paper["assumptions"])
         for entry in paper.get("discrepancies", {}).values():
             entry.pop("checked_by", None)
         assert paper["claims"] and options["panels"]

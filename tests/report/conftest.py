@@ -18,7 +18,7 @@ import pytest
 sys.path.append(str(Path(__file__).parents[1] / "workflow"))
 
 from hostile import HOSTILE, SECRET
-from smoke_project import PAPER, Project
+from smoke_project import PAPER, Project, of_all_runs
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 QUIET = ("gpu", "quic", "background-networking", "component-update", "sync", "extensions")
@@ -105,6 +105,7 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> Project:
             if kept in str(entry) and "linear_sgld" not in str(entry)
         }
     paper["experiments"] = {kept: paper["experiments"][kept]}
+    paper["assumptions"] = of_all_runs(paper["assumptions"])
     for text in ("title", "authors", "reference"):
         paper["paper"][text] = HOSTILE
     paper["seeds"] = HOSTILE

@@ -109,4 +109,9 @@ class Project:
         return {str(path.relative_to(folder)): path for path in files}
 
 
+def of_all_runs(assumptions: dict[str, Any]) -> dict[str, Any]:
+    """Return the assumptions that rest on no run in particular, which others may be without."""
+    return {name: entry for name, entry in assumptions.items() if "rests" not in entry}
+
+
 FIGURES = [f"{RESULTS}/figures/{name}.pdf" for name in ("fig3", "fig4")]
