@@ -15,7 +15,7 @@ from concord.studies.paper import Paper
 ROOT = Path(__file__).parents[1]
 TEMPLATE = ROOT / "workflow" / "report" / "caption.rst"
 CONFIG = ROOT / "config"
-PAPERS = sorted((CONFIG / "papers").glob("*.yaml"))
+PAPERS = sorted((CONFIG / "papers").iterdir())
 
 ASSUMPTIONS = {
     "sigma": {"value": "sigma = 1", "reason": "not stated"},

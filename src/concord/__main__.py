@@ -88,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
         return sub
 
     def with_paper(sub: argparse.ArgumentParser) -> None:
-        sub.add_argument("paper", type=Path, help="config/papers/<key>.yaml")
+        sub.add_argument("paper", type=Path, help="config/papers/<key>")
         sub.add_argument("--config", type=Path, default=Path("config/config.yaml"))
         sub.add_argument("--scale", choices=("paper", "smoke"), help="overrides the config")
         sub.add_argument("--seed", type=int, help="overrides the config")
@@ -96,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     def with_resources(sub: argparse.ArgumentParser) -> None:
         sub.add_argument("--resources", type=Path, default=Path("resources"), help="data files")
 
-    sub = command("check", _check, "check papers' files and list their runs")
+    sub = command("check", _check, "check a paper's files and list its runs")
     with_paper(sub)
     sub = command("resolve", _resolve, "write the run.yaml of one run")
     with_paper(sub)
@@ -127,7 +127,7 @@ def _parser() -> argparse.ArgumentParser:
     ):
         sub = command(name, function, what)
         with_paper(sub)
-        sub.add_argument("name", help="id of the figure or table in the paper's file")
+        sub.add_argument("name", help="id of the figure or table of the paper")
         sub.add_argument("--results", type=Path, default=Path("results"))
         sub.add_argument("-o", "--output", type=Path, nargs="+", required=True)
     sub = command("judge", _judge, "judge a paper's claims (.csv .md .html)")

@@ -261,16 +261,11 @@ class Keys:
     sampler: dict[str, Any] = param("the sampler's kind and options")
     chains: int = param("independent trials of the whole network", minimum=1, maximum=10**6)
     iterations: int = param("steps of every chain", minimum=1, maximum=10**9)
-    reading: str = param(
-        "which text the run follows",
-        default="published",
-        choices=("published", "released", "corrected", "published_57"),
-    )
+    reading: str = param("which text the run follows", default="published")
     partition: dict[str, Any] = param("how points go to agents", default=None)
     initial: dict[str, Any] = param("law of x^(0)", default=None)
     record: dict[str, Any] = param("what to record, and when", default=None)
     metrics: tuple[str, ...] = param("metrics computed from the trace", default=())
-    assumptions: tuple[str, ...] = param("ids of the assumptions the run rests on", default=())
 
 
 @dataclass(frozen=True)
@@ -283,6 +278,7 @@ class Identity:
     labels: dict[str, Any] = param("axis: label")
     scale: str = param("paper or smoke", choices=("paper", "smoke"))
     seed: int = param("master seed", minimum=0)
+    assumptions: tuple[str, ...] = param("ids of the assumptions the run rests on")
 
 
 REQUIRED = tuple(field.name for cls in (Identity, Keys) for field in fields(cls))

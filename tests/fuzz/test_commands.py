@@ -25,6 +25,7 @@ from concord.datasets import fetch
 
 RULE = "exit code 0, 1 or 2 and one sentence, nothing outside the folder"
 TINY = "gurbuzbalaban2021.linear_network"
+STUDY = "config/papers/x/study.yaml"
 
 
 def commands() -> dict[str, argparse.ArgumentParser]:
@@ -36,10 +37,10 @@ def commands() -> dict[str, argparse.ArgumentParser]:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder deep in another, with files of all kinds in it; the process stands in it."""
     here = tmp_path / "a" / "b"
-    (here / "config" / "papers").mkdir(parents=True)
+    (here / "config" / "papers" / "x").mkdir(parents=True)
     for path in CONFIG.glob("*.yaml"):
         shutil.copy(path, here / "config")
-    (here / "config" / "papers" / "x.yaml").write_text(dumped(small_papers()[TINY]))
+    (here / STUDY).write_text(dumped(small_papers()[TINY]))
     (here / "empty").touch()
     (here / "binary").write_bytes(bytes(range(256)) * 9)
     (here / "folder").mkdir()
@@ -54,7 +55,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 FILES = (
-    *("config/papers/x.yaml", "config/config.yaml", "config/datasets.yaml", "README.md", "empty"),
+    *("config/papers/x", STUDY, "config/config.yaml", "config/datasets.yaml", "README.md", "empty"),
     *("config/expected_verdicts.yaml", "binary", "folder", "a b.csv", "dangling", "dangling/x"),
     *("no/such/file", "empty/below", "run.yaml", "out.csv", "out.svg", "new/out.md", "out"),
 )
@@ -188,7 +189,7 @@ def test_names_that_are_not_text(names, tmp_path):
 def test_a_device_is_not_replaced(folder, tmp_path):
     """As root, a result written to /dev/null would take its place."""
     os.mkfifo(tmp_path / "device")
-    paper = "config/papers/x.yaml"
+    paper = "config/papers/x"
     assert call("resolve", paper, "linear_network", "topology=ring", "-o", tmp_path / "device") == 2
     assert (tmp_path / "device").is_fifo()
     assert call("resolve", paper, "linear_network", "topology=ring", "-o", "folder") == 2
@@ -197,7 +198,7 @@ def test_a_device_is_not_replaced(folder, tmp_path):
 
 @pytest.mark.parametrize("suffix", ["", ".txt", ".PDF", ".gz"])
 def test_outputs_of_other_formats(suffix, folder):
-    paper = "config/papers/x.yaml"
+    paper = "config/papers/x"
     for command in (
         ("draw", paper, "fig1"),
         ("tabulate", paper, "t"),

@@ -56,10 +56,10 @@ PAPER = {
         "c": {
             "where": "w",
             "says": "s",
-            "kind": "bound",
             "readings": ["published"],
             "reason": "r",
             "check": {
+                "kind": "bound",
                 "quantity": {"experiment": "one", "metric": "w2_exact_mean", "at": "all"},
                 "bound": {"experiment": "one", "metric": "theorem2_bound", "at": "all"},
             },
@@ -74,7 +74,8 @@ FOLDER = Path("r", "x", "one", "run")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a paper whose run, table and verdicts have been made; leave it as it is."""
     folder = tmp_path_factory.mktemp("made")
-    (folder / "x.yaml").write_text(dumped(PAPER))
+    (folder / "x").mkdir()
+    (folder / "x" / "study.yaml").write_text(dumped(PAPER))
     shutil.copy(CONFIG / "config.yaml", folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(provenance, "commit", lambda: {"commit": "none", "dirty": None})
@@ -92,7 +93,7 @@ def folder(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def paper(command: str, *more: str) -> Callable[[Path], tuple[Any, ...]]:
-    return lambda f: (command, f / "x.yaml", *more, "--config", f / "config.yaml")
+    return lambda f: (command, f / "x", *more, "--config", f / "config.yaml")
 
 
 def results(command: str, *more: str, to: str) -> Callable[[Path], tuple[Any, ...]]:
@@ -185,7 +186,7 @@ def try_on(
     """Try the texts as the content of a file, which the commands then read."""
     original, folder, seen = path.read_bytes(), path, Counter()
     made, _ = integrity.sealed(path)
-    while not (folder / "x.yaml").exists():
+    while not (folder / "x").exists():
         folder = folder.parent
 
     def check(text: bytes, command: Command, sealed: bool) -> None:
@@ -251,7 +252,8 @@ def claims_of_any_kind(draw: Any) -> Any:
     if "axis" in check or "against" in check:
         name = "axis" if "axis" in check else "against"
         check[name] = draw(st.sampled_from(("iteration", "agents", "chains", "topology", "nix")))
-    return {**PAPER, "claims": {"c": {**PAPER["claims"]["c"], "kind": kind, "check": check}}}
+    check["kind"] = kind
+    return {**PAPER, "claims": {"c": {**PAPER["claims"]["c"], "check": check}}}
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -259,7 +261,7 @@ def test_claims_of_any_kind(folder, tries):
     seen: Counter[int] = Counter()
 
     def check(document: Any) -> None:
-        (folder / "x.yaml").write_bytes(encoded(document))
+        (folder / "x" / "study.yaml").write_bytes(encoded(document))
         seen[call(*STAGES["judge"][0](folder))] += 1
 
     tried = tries("claims of all kinds, judged", RULE, 150, check, claims_of_any_kind())

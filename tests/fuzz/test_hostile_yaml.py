@@ -77,12 +77,12 @@ def test_it_is_refused_at_its_line(name, tmp_path, monkeypatch, reliability):
 
 
 def test_a_long_text_is_read_and_told_in_short(tmp_path):
-    path = tmp_path / "x.yaml"
-    path.write_text(
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "study.yaml").write_text(
         f"paper: {{title: T, authors: A, year: {'y' * 10**6}}}\nexperiments: {{a: {{}}}}"
     )
     with pytest.raises(ConcordError, match=r"paper\.year: 'yyy.*\.\.\. is not of type") as caught:
-        Paper(path, {})
+        Paper(tmp_path / "x", {})
     assert len(str(caught.value)) < 300
 
 

@@ -22,7 +22,7 @@ from variants import Scaled
 
 ROOT = Path(__file__).parents[2]
 PAPER = Paper(
-    ROOT / "config" / "papers" / "gurbuzbalaban2021.yaml",
+    ROOT / "config" / "papers" / "gurbuzbalaban2021",
     load_config(ROOT / "config" / "config.yaml", {"scale": "paper", "seed": 1}),
 )
 RUNS = {

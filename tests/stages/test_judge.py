@@ -21,7 +21,7 @@ from concord.sampling import streams
 from concord.stages import judge, measure
 from concord.stages.measure import made as measured_from
 from concord.stages.sample import simulate
-from concord.studies.config import load_config
+from concord.studies.config import load_config, load_papers
 from concord.studies.paper import Paper
 
 ROOT = Path(__file__).parents[2]
@@ -29,9 +29,10 @@ RING, ALONE = {"topology": "ring"}, {"topology": "no_edges"}
 DEFINITION: dict[str, Any] = {
     "paper": {"title": "A paper", "authors": "A. Author", "year": 2021},
     "assumptions": {
-        "start": {"value": "x^(0) = 0", "reason": "not stated", "sensitivity": "none | at all"},
-        "unused": {"value": "7", "reason": "not stated"},
+        "start": {"value": "x^(0) = 0", "reason": "none | at all"},
+        "alone": {"value": "7", "rests": {"topology": "no_edges"}},
     },
+    "released_code": "none was found",
     "errata": {"sign": {"where": "equation (1)", "text": "minus is meant"}},
     "problems": {"linear": {"kind": "linear_regression", "points": 60, "dim": 2}},
     "defaults": {
@@ -42,7 +43,6 @@ DEFINITION: dict[str, Any] = {
     "experiments": {
         "walk": {
             "metrics": ["w2"],
-            "assumptions": ["start"],
             "sweep": {"topology": ["ring", "no_edges"]},
         }
     },
@@ -55,17 +55,19 @@ DEFINITION: dict[str, Any] = {
     "claims": {
         "ring_nearer": {
             **{"where": "Fig 1", "says": "on the ring agents end nearer | than alone"},
-            **{"kind": "order", "readings": ["corrected"], "reason": "bootstrap intervals"},
+            **{"readings": ["corrected"], "reason": "bootstrap intervals"},
             "figure": "ends",
             "check": {
+                "kind": "order",
                 "lower": {"experiment": "walk", "metric": "w2", "runs": RING, "agents": [0, 1]},
                 "higher": {"experiment": "walk", "metric": "w2", "runs": ALONE, "agents": [0, 1]},
             },
         },
         "law": {
-            **{"where": "equation (1)", "says": "chains follow the law", "kind": "identity"},
+            **{"where": "equation (1)", "says": "chains follow the law"},
             **{"readings": ["corrected"], "reason": "a third of the distance on the ring"},
             "check": {
+                "kind": "identity",
                 "left": {"experiment": "walk", "metric": "w2", "runs": RING},
                 "right": {"experiment": "walk", "metric": "w2_exact", "runs": RING},
                 "tolerance": 0.05,
@@ -79,9 +81,9 @@ DEFINITION: dict[str, Any] = {
 
 
 def load(folder: Path, seed: int = 1, scale: str = "paper", **changes: Any) -> Paper:
-    folder.mkdir(exist_ok=True)
-    path = folder / "paper2021.yaml"
-    path.write_text(yaml.safe_dump({**DEFINITION, **changes}, sort_keys=False))
+    path = folder / "paper2021"
+    path.mkdir(parents=True, exist_ok=True)
+    (path / "study.yaml").write_text(yaml.safe_dump({**DEFINITION, **changes}, sort_keys=False))
     return Paper(path, load_config(ROOT / "config" / "config.yaml", {"seed": seed, "scale": scale}))
 
 
@@ -289,13 +291,16 @@ def test_table_and_pages(made, tmp_path):
     judge.judge(paper, results, [table, page, html])
     rows = list(csv.DictReader(table.open()))
     assert [row["claim"] for row in rows] == ["ring_nearer", "law"]
-    assert rows[0]["assumptions"] == "start" and rows[0]["scale"] == "paper"
+    assert rows[0]["assumptions"] == "start, alone" and rows[0]["scale"] == "paper"
     text = page.read_text()
     for words in (
         "# A paper",
         r"nearer \| than alone",
         "[ends](tables/ends.md)",
-        r"| start | x^(0) = 0 | not stated | none \| at all |",
+        "| corrected | what the text says is meant, where print is inconsistent |",
+        r"| start | x^(0) = 0 | none \| at all |",
+        "| alone | 7 | not stated |",
+        "## Released code\n\nnone was found",
         "| sign | equation (1) | minus is meant |",
         "| order | at once | one by one | ring_nearer: holds (corrected) |",
     ):
@@ -424,8 +429,6 @@ def test_the_readme_shows_the_committed_verdicts():
 
 
 def test_every_committed_verdict_is_of_a_claim():
-    config = load_config(ROOT / "config" / "config.yaml", {})
+    _, papers = load_papers(ROOT / "config", checked=True)
     for row in ledger.expected_rows(ROOT / "config" / "expected_verdicts.yaml"):
-        paper = Paper(ROOT / "config" / "papers" / f"{row['paper']}.yaml", config)
-        claim = paper.mapping.get("claims", {}).get(row["claim"], {})
-        assert row["reading"] in claim.get("readings", ()), row
+        assert row["reading"] in papers[row["paper"]].claims[row["claim"]].readings, row

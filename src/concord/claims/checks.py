@@ -380,8 +380,10 @@ class Claim:
     says: str = param("what it says, in our words")
     kind: str = param("check kind", choices=tuple(KINDS))
     check: dict[str, Any] = param("options of the check kind")
-    readings: tuple[str, ...] = param("readings it is judged in", shortest=1)
     reason: str = param("why this rule and tolerance")
+    readings: tuple[str, ...] = param(
+        "readings it is judged in; none: those that its runs follow", default=(), shortest=1
+    )
     figure: str | None = param("figure or table of ours that shows it", default=None)
     seeds: dict[str, str] | None = param(
         "reading: with which master seeds it is judged otherwise; it is inconclusive then",

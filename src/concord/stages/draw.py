@@ -45,7 +45,7 @@ def draw(paper: Paper, name: str, results: Path, outputs: Sequence[Path]) -> Non
     from concord.figures import style
 
     entry = paper.output("figures", name)
-    where = f"{paper.path}: figures.{name}"
+    where = paper.at(f"figures.{name}")
     kind = plugin("figures", entry["kind"], where)
     params = build(kind.Params, entry.get("options"), f"{where}.options")
     runs = _measured(paper, "figures", name, results)
@@ -59,7 +59,7 @@ def draw(paper: Paper, name: str, results: Path, outputs: Sequence[Path]) -> Non
 def tabulate(paper: Paper, name: str, results: Path, outputs: Sequence[Path]) -> None:
     """Build a table from the runs below ``results`` into ``outputs`` (.csv, .md, .html)."""
     entry = paper.output("tables", name)
-    where = f"{paper.path}: tables.{name}"
+    where = paper.at(f"tables.{name}")
     kind = plugin("tables", entry["kind"], where)
     params = build(kind.Params, entry.get("options"), f"{where}.options")
     table = kind.tabulate(params, _measured(paper, "tables", name, results))

@@ -84,7 +84,7 @@ def verdicts(paper: Paper, results: Path) -> list[Row]:
     chosen = {run.folder: run for run in paper.claim_runs()}
 
     for name, claim in paper.claims.items():
-        check = claim.checker(f"{paper.path}: claims.{name}")
+        check = claim.checker(paper.at(f"claims.{name}"))
         for reading in claim.readings:
             runs: dict[str, Run] = {}
             for quantity in checks.quantities(check):
@@ -146,7 +146,7 @@ def _printed(check: Any) -> str:
 
 
 def sections(paper: Paper, rows: Sequence[Row]) -> list[Section]:
-    """Return a paper's page: claims, assumptions, errata and discrepancies."""
+    """Return a paper's page: claims, readings, assumptions, errata and discrepancies."""
     seeds = paper.mapping.get("seeds")
     compared = f"Verdicts were compared for {_cell(seeds)}." if seeds else ""
     found = [
@@ -160,6 +160,9 @@ def sections(paper: Paper, rows: Sequence[Row]) -> list[Section]:
     ]
     if not rows:
         found = [Section("Claims", "None is stated yet.", (), [])]
+    followed = {run.mapping["reading"]: None for run in paper.runs.values()}
+    meanings = [[reading, _cell(paper.readings[reading])] for reading in followed]
+    found.append(Section("Readings", "", ("reading", "meaning"), meanings))
     verdict: dict[str, str] = {}
     for row in rows:
         before = f"{verdict[row['claim']]}, " if row["claim"] in verdict else ""
@@ -167,7 +170,7 @@ def sections(paper: Paper, rows: Sequence[Row]) -> list[Section]:
     for name, heading, text, columns in (
         (
             *("assumptions", "Assumptions", "Values the paper does not state."),
-            ("value", "reason", "sensitivity"),
+            ("value", "reason"),
         ),
         ("errata", "Where the text is inconsistent", "", ("where", "text")),
         (
@@ -175,7 +178,7 @@ def sections(paper: Paper, rows: Sequence[Row]) -> list[Section]:
             ("text", "code", "checked_by"),
         ),
     ):
-        entries = paper.mapping.get(name, {})
+        entries = paper.assumptions if name == "assumptions" else paper.mapping.get(name, {})
         cells = [
             [key, *(_cell(entry.get(c, "")) for c in columns)] for key, entry in entries.items()
         ]
@@ -185,6 +188,8 @@ def sections(paper: Paper, rows: Sequence[Row]) -> list[Section]:
         if cells:
             heads = ["id", *(column.replace("_", " ") for column in columns)]
             found.append(Section(heading, text, heads, cells))
+    if "released_code" in paper.mapping:
+        found.append(Section("Released code", _cell(paper.mapping["released_code"]), (), []))
     return found
 
 

@@ -1,16 +1,13 @@
-"""The configuration: ``config/config.yaml``, the papers' files, and the schemas they must fit."""
+"""The configuration: ``config/config.yaml`` and the papers' folders."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from concord.errors import ConcordError
 from concord.io import load_yaml
-
-if TYPE_CHECKING:
-    pass
 from concord.studies.paper import Paper
 from concord.studies.schema import schema_of, validate
 
@@ -43,7 +40,7 @@ def _with_defaults(config: Mapping[str, Any], schema: Mapping[str, Any]) -> dict
 def load_papers(
     folder: Path, changes: Mapping[str, Any] | None = None, checked: bool = False
 ) -> tuple[dict[str, Any], dict[str, Paper]]:
-    """Load and check the whole configuration: ``config.yaml`` and every paper's file.
+    """Load and check the whole configuration: ``config.yaml`` and every paper's folder.
 
     Parameters
     ----------
@@ -59,11 +56,13 @@ def load_papers(
     """
     config = load_config(folder / "config.yaml", changes, checked)
     papers = {}
-    for path in sorted((folder / "papers").glob("*.yaml")):
-        paper = papers[path.stem] = Paper(path, config, checked)
+    for path in sorted((folder / "papers").glob("[!.]*")):
+        if not path.is_dir() and path.suffix != ".yaml":  # a note of somebody's
+            continue
+        paper = papers[path.name] = Paper(path, config, checked)
         if not checked:
             paper.runs  # noqa: B018 (expands and so checks every run)
             paper.check_outputs()
     if not papers:
-        raise ConcordError(f"{folder / 'papers'} holds no paper's file; add one")
+        raise ConcordError(f"{folder / 'papers'} holds no paper's folder; add one")
     return config, papers

@@ -1,4 +1,4 @@
-"""A paper's file: experiments expanded into runs, figures, tables and claims, all checked.
+"""A paper's folder: experiments expanded into runs, figures, tables and claims, all checked.
 
 An experiment is one problem with a sweep; each cell of the sweep is a run, and its resolved mapping
 (``run.yaml``) states every parameter, nothing implicit.
@@ -10,8 +10,8 @@ import copy
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,9 @@ from concord.runs import Keys
 if TYPE_CHECKING:
     from concord.claims.checks import Claim
     from concord.claims.quantities import Quantity
-from concord.studies.schema import validate
+from concord.studies import assumptions, families
+from concord.studies.schema import schema_of, validate
+from concord.studies.starts import resolved_sampler
 from concord.studies.sweep import (
     LONGEST_NAME,
     MOST_RUNS,
@@ -58,8 +60,13 @@ DEFAULTS: dict[str, Any] = {
     "initial": {"kind": "normal", "mean": 0.0, "sd": 1.0},
     "record": {},
     "metrics": [],
-    "assumptions": [],
     "reading": "published",
+}
+
+READINGS = {  # what a paper need not declare
+    "published": "the equations as printed",
+    "released": "what the authors' released code computes",
+    "corrected": "what the text says is meant, where print is inconsistent",
 }
 
 
@@ -79,41 +86,71 @@ class Run:
 
 
 class Paper:
-    """One paper's file: its experiments expanded into runs, its figures and tables.
+    """One paper: its experiments expanded into runs, its figures, tables and claims.
 
     Parameters
     ----------
     path
-        The YAML file; its stem is the paper's key.
+        The folder; its name is the paper's key. Each section is in one of its YAML files.
     config
         The validated ``config/config.yaml``.
     checked
-        The file has been checked before (jobs take over what the workflow checked at its start):
-        no more than reading it is needed, which spares every job the start-up of all its modules.
+        The files have been checked before (jobs take over what the workflow checked at its start):
+        no more than reading them is needed, which spares every job the start-up of all its modules.
     """
 
     def __init__(self, path: Path, config: Mapping[str, Any], checked: bool = False) -> None:
         self.path, self.config, self.checked = path, config, checked
-        self.key = path.stem
-        self.mapping = load_yaml(path)
+        self.key = path.name
+        if path.is_file():
+            raise ConcordError(f"{path}: it is a file; a paper is a folder of them, name that")
         if not KEY.fullmatch(self.key):
             raise ConcordError(
-                f"{path}: a paper's key has letters and digits only (at most 60); rename the file"
+                f"{path}: a paper's key has letters and digits only (at most 60); rename the folder"
             )
         if self.key.lower() in RESERVED:
             raise ConcordError(
-                f"{path}: {self.key!r} is a word of the workflow's own; rename the file, "
+                f"{path}: {self.key!r} is a word of the workflow's own; rename the folder, "
                 "to the first author and the year for example"
             )
-        if not isinstance(self.mapping, dict):
-            raise ConcordError(f"{path}: it is not a mapping of sections to their contents")
-        if not checked:
-            validate(self.mapping, "paper", path)
+        self.mapping: dict[str, Any] = {}
+        self.files: dict[str, Path] = {}  # of each section
+        self._read()
+
+    def _read(self) -> None:
+        """Join the sections of all files, checked one by one."""
+        files = sorted(self.path.glob("[!.]*.yaml"))
+        if not files:
+            raise ConcordError(f"{self.path}: cannot be read (no folder with YAML files)")
+        for file in files:
+            sections = load_yaml(file)
+            if not isinstance(sections, dict):
+                raise ConcordError(f"{file}: it is not a mapping of sections to their contents")
+            if not self.checked:
+                validate(sections, "paper", file)
+            for section in sections:
+                if section in self.files:
+                    other = self.files[section].name
+                    raise ConcordError(f"{file}: {section}: it is in {other}, too; join them")
+                self.files[section] = file
+            self.mapping |= sections
+        if not self.checked:
+            for section in ("paper", "experiments"):
+                if section not in self.mapping:
+                    about = schema_of("paper")["properties"][section]["description"]
+                    raise ConcordError(
+                        f"{self.path}: the key {section!r} is missing; add it to a file ({about})"
+                    )
             for key in EXPERIMENTS_ONLY:
                 if key in self.mapping.get("defaults", {}):
                     raise ConcordError(
-                        f"{path}: defaults.{key}: it belongs to one experiment; move it there"
+                        f"{self.at('defaults')}.{key}: it belongs to one experiment; move it there"
                     )
+
+    def at(self, place: str) -> str:
+        """Return file and key of a place such as ``figures.fig1.runs[0]``, for messages."""
+        section = re.match(r"\w*", place)[0]  # type: ignore[index]  # it matches
+        return f"{self.files.get(section, self.path)}: {place}"
 
     @property
     def experiments(self) -> dict[str, Any]:
@@ -122,8 +159,14 @@ class Paper:
 
     @property
     def assumptions(self) -> dict[str, Any]:
-        """Return the assumptions section."""
-        return self.mapping.get("assumptions", {})
+        """Return the assumptions section; one without a reason is just not stated."""
+        entries = self.mapping.get("assumptions", {}).items()
+        return {name: {"reason": "not stated", **entry} for name, entry in entries}
+
+    @property
+    def readings(self) -> dict[str, str]:
+        """Return the readings that runs may follow, with their meaning."""
+        return {**READINGS, **self.mapping.get("readings", {})}
 
     @cached_property
     def runs(self) -> dict[tuple[str, str], Run]:
@@ -138,14 +181,15 @@ class Paper:
         """Return one run, without resolving others."""
         if experiment not in self.experiments:
             raise ConcordError(
-                f"{self.path}: there is no experiment {short(experiment)}; "
+                f"{self.at('experiments')}: there is no experiment {short(experiment)}; "
                 f"{nearest(experiment, self.experiments)}"
             )
         for run in self._expand(experiment, only=name):
             return run
         names = [run.name for run in self._expand(experiment)]
         raise ConcordError(
-            f"{self.path}: {experiment} has no run {short(name)}; {nearest(name, names)}"
+            f"{self.at('experiments')}: {experiment} has no run {short(name)}; "
+            f"{nearest(name, names)}"
         )
 
     def select(self, selection: Mapping[str, Any] | str, where: str) -> list[Run]:
@@ -158,7 +202,7 @@ class Paper:
         experiment = selection.get("experiment")
         if not isinstance(experiment, str) or experiment not in self.experiments:
             raise ConcordError(
-                f"{self.path}: {where}: there is no experiment {short(experiment)}; "
+                f"{self.at(where)}: there is no experiment {short(experiment)}; "
                 f"{nearest(experiment, self.experiments)}"
             )
         wanted = {k: v for k, v in selection.items() if k != "experiment"}
@@ -167,20 +211,19 @@ class Paper:
         for axis, value in wanted.items():
             if axis not in axes:
                 raise ConcordError(
-                    f"{self.path}: {where}.{axis}: {experiment} has no such axis; "
-                    f"{nearest(axis, axes)}"
+                    f"{self.at(where)}.{axis}: {experiment} has no such axis; {nearest(axis, axes)}"
                 )
             labels = list(dict.fromkeys(run.mapping["labels"][axis] for run in runs))
             for label in _texts(value):
                 if label not in labels:
                     raise ConcordError(
-                        f"{self.path}: {where}.{axis}: no run of {experiment} has {short(label)}; "
+                        f"{self.at(where)}.{axis}: no run of {experiment} has {short(label)}; "
                         f"{nearest(label, labels)}"
                     )
             runs = [run for run in runs if run.mapping["labels"][axis] in _texts(value)]
         if not runs:
             raise ConcordError(
-                f"{self.path}: {where}: no run of {experiment} has {short(wanted)}; "
+                f"{self.at(where)}: no run of {experiment} has {short(wanted)}; "
                 f"its axes are {', '.join(axes)}"
             )
         return runs
@@ -190,8 +233,7 @@ class Paper:
         entries = self.mapping.get(section, {})
         if name not in entries:
             raise ConcordError(
-                f"{self.path}: there is no entry {short(name)} in {section}; "
-                f"{nearest(name, entries)}"
+                f"{self.at(section)}: there is no entry {short(name)}; {nearest(name, entries)}"
             )
         return entries[name]
 
@@ -216,8 +258,9 @@ class Paper:
         from concord.claims.checks import parse, quantities
 
         found = {}
-        for name, mapping in self.mapping.get("claims", {}).items():
-            where = f"{self.path}: claims.{name}"
+        members = families.members(self.mapping.get("claims", {}), self.at("claims"))
+        for name, (key, mapping) in members.items():
+            where = self.at(f"claims.{key}")
             claim = found[name] = parse(mapping, where)
             shown = {*self.mapping.get("figures", {}), *self.mapping.get("tables", {})}
             if claim.figure is not None and claim.figure not in shown:
@@ -225,8 +268,13 @@ class Paper:
                     f"{where}.figure: there is no figure or table {short(claim.figure)}; "
                     f"{nearest(claim.figure, shown)}"
                 )
-            for number, quantity in enumerate(quantities(claim.checker(where))):
-                place = f"claims.{name}.check[{number}]"
+            read = quantities(claim.checker(where))
+            if not claim.readings:
+                claim = found[name] = replace(claim, readings=self._shared_readings(read, key))
+            for reading in claim.readings:
+                self._check_reading(reading, f"{where}.readings")
+            for number, quantity in enumerate(read):
+                place = f"claims.{key}.check[{number}]"
                 for reading in claim.readings:
                     runs = self.quantity_runs(quantity, reading, place)
                     for run in runs:
@@ -244,16 +292,42 @@ class Paper:
             claim_id = entry.get("checked_by")
             if claim_id is not None and claim_id not in found:
                 raise ConcordError(
-                    f"{self.path}: discrepancies.{name}.checked_by: there is no claim "
+                    f"{self.at('discrepancies')}.{name}.checked_by: there is no claim "
                     f"{short(claim_id)}; {nearest(claim_id, found)}"
                 )
         return found
 
+    def _shared_readings(self, read: Sequence[Quantity], key: str) -> tuple[str, ...]:
+        """Return the readings that runs of every quantity follow, in the order of the file."""
+        found = [
+            [run.mapping["reading"] for run in self._quantity_runs(quantity, f"claims.{key}.check")]
+            for quantity in read
+            if quantity.reading is None
+        ]
+        first, *others = found or [["published"]]
+        shared = [r for r in dict.fromkeys(first) if all(r in other for other in others)]
+        if not shared:
+            raise ConcordError(
+                f"{self.at(f'claims.{key}')}: runs of its quantities share no reading; "
+                "choose others, or state the reading of a quantity"
+            )
+        return tuple(shared)
+
+    def _check_reading(self, reading: str, where: str) -> None:
+        if reading not in self.readings:
+            raise ConcordError(
+                f"{where}: {short(reading)} is not declared under readings; "
+                f"{nearest(reading, self.readings)}"
+            )
+
     def quantity_runs(self, quantity: Quantity, reading: str, where: str) -> list[Run]:
         """Return the runs a claim's quantity is taken from, in a reading."""
-        runs = self.select({**(quantity.runs or {}), "experiment": quantity.experiment}, where)
         wanted = quantity.reading or reading
+        runs = self._quantity_runs(quantity, where)
         return [run for run in runs if run.mapping["reading"] == wanted]
+
+    def _quantity_runs(self, quantity: Quantity, where: str) -> list[Run]:
+        return self.select({**(quantity.runs or {}), "experiment": quantity.experiment}, where)
 
     def claim_runs(self) -> list[Run]:
         """Return every run that the claims read, in the order of the file."""
@@ -261,7 +335,7 @@ class Paper:
 
         chosen: dict[str, Run] = {}
         for name, claim in self.claims.items():
-            for quantity in quantities(claim.checker(f"{self.path}: claims.{name}")):
+            for quantity in quantities(claim.checker(self.at(f"claims.{name}"))):
                 for reading in claim.readings:
                     for run in self.quantity_runs(quantity, reading, f"claims.{name}"):
                         chosen[run.folder] = run
@@ -272,9 +346,14 @@ class Paper:
         from concord import metrics
 
         self.claims  # noqa: B018 (reading them checks them)
+        runs = [run.mapping for run in self.runs.values()]
+        for name, entry in self.assumptions.items():
+            mistake = assumptions.mistake(runs, entry.get("rests", {}))
+            if mistake is not None:
+                raise ConcordError(f"{self.at(f'assumptions.{name}.rests')}: {mistake}")
         for section in ("figures", "tables"):
             for name, entry in self.mapping.get(section, {}).items():
-                where = f"{self.path}: {section}.{name}"
+                where = self.at(f"{section}.{name}")
                 kind = plugin(section, entry["kind"], where)
                 params = build(kind.Params, entry.get("options"), f"{where}.options")
                 runs = [run.mapping for run in self.output_runs(section, name)]
@@ -291,7 +370,7 @@ class Paper:
 
     def _expand(self, experiment: str, only: str | None = None) -> Iterator[Run]:
         """Yield the runs of an experiment, or just the one of that name."""
-        where = f"experiments.{experiment}"
+        where, file = f"experiments.{experiment}", self.files["experiments"]
         base = _merge(
             _merge(DEFAULTS, self.mapping.get("defaults", {})), self.experiments[experiment]
         )
@@ -302,17 +381,17 @@ class Paper:
         axes = []
         for axis, values in sweep.items():
             place = f"{where}.sweep.{axis}"
-            _label(axis, place, self.path)
-            axes.append([(axis, *cell) for cell in _cells(axis, values, place, self.path)])
+            _label(axis, place, file)
+            axes.append([(axis, *cell) for cell in _cells(axis, values, place, file)])
         count = math.prod(map(len, axes))
         if count > MOST_RUNS:
             raise ConcordError(
-                f"{self.path}: {where}.sweep: {count} runs are more than {MOST_RUNS}; "
+                f"{file}: {where}.sweep: {count} runs are more than {MOST_RUNS}; "
                 "shorten an axis, or divide the experiment"
             )
         labels_of = {cells[0][0]: [cell[1] for cell in cells] for cells in axes}
         for number, override in enumerate(overrides):
-            place = f"{self.path}: {where}.overrides[{number}].when"
+            place = f"{file}: {where}.overrides[{number}].when"
             for axis, value in override["when"].items():
                 if axis not in labels_of:
                     raise ConcordError(
@@ -330,7 +409,7 @@ class Paper:
                 continue
             if len(name) > LONGEST_NAME:
                 raise ConcordError(
-                    f"{self.path}: {where}.sweep: the name {short(name)} has more than "
+                    f"{file}: {where}.sweep: the name {short(name)} has more than "
                     f"{LONGEST_NAME} characters, too many for a folder; shorten axes or labels"
                 )
             mapping, origins = copy.deepcopy(base), {}
@@ -349,9 +428,7 @@ class Paper:
             try:
                 yield self._resolve(experiment, name, labels, mapping)
             except ConcordError as error:
-                raise ConcordError(
-                    _relocate(str(error), f"{self.path}: {where}", origins)
-                ) from None
+                raise ConcordError(_relocate(str(error), f"{file}: {where}", origins)) from None
 
     def _shrink(self, mapping: dict[str, Any], smoke: Mapping[str, Any]) -> dict[str, Any]:
         limits = self.config["smoke"]
@@ -363,7 +440,7 @@ class Paper:
     def _resolve(
         self, experiment: str, name: str, labels: dict[str, str], mapping: dict[str, Any]
     ) -> Run:
-        where = f"{self.path}: experiments.{experiment}"
+        where = self.at(f"experiments.{experiment}")
         keys = build(Keys, mapping, where)
         problem = keys.problem
         if isinstance(problem, str):
@@ -389,12 +466,8 @@ class Paper:
         mapping["problem"].setdefault("name", experiment)
         if isinstance(keys.topology, str):
             mapping["topology"] = {"kind": keys.topology}
-        unknown = [a for a in keys.assumptions if a not in self.assumptions]
-        if unknown:
-            raise ConcordError(
-                f"{where}.assumptions: there is no assumption {unknown[0]!r}; "
-                f"{nearest(unknown[0], self.assumptions)}"
-            )
+        mapping["sampler"] = resolved_sampler(mapping, where)
+        self._check_reading(keys.reading, f"{where}.reading")
         resolved = {
             "paper": self.key,
             "experiment": experiment,
@@ -416,13 +489,18 @@ class Paper:
                     "iterations",
                     "record",
                     "metrics",
-                    "assumptions",
                 )
             },
+            "assumptions": [],
         }
         from concord.runs import assemble, complete
 
         resolved = complete(resolved, where)
+        resolved["assumptions"] = [
+            name
+            for name, entry in self.assumptions.items()
+            if assumptions.holds_for(resolved, entry.get("rests", {}))
+        ]
         if not self.checked:
             from concord import metrics
 

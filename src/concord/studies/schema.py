@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from concord.errors import ConcordError, nearest, short
-
-if TYPE_CHECKING:
-    pass
 
 SCHEMAS = Path(__file__).parent / "schemas"
 

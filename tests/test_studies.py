@@ -1,4 +1,4 @@
-"""From a paper's file to its runs: sweeps, overrides, what is shared, and what is refused."""
+"""From a paper's folder to its runs: sweeps, overrides, what is shared, and what is refused."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from concord.claims.checks import KINDS
 from concord.errors import ConcordError
 from concord.studies.config import load_config, load_papers
 from concord.studies.paper import Paper
+from concord.studies.schema import schema_of
 
 ROOT = Path(__file__).parents[1]
 CONFIG = {
@@ -22,7 +24,7 @@ CONFIG = {
 }
 PAPER = {
     "paper": {"title": "T", "authors": "A", "year": 2021},
-    "assumptions": {"sigma": {"value": "1", "reason": "not stated"}},
+    "assumptions": {},
     "problems": {"linear": {"kind": "linear_regression", "points": 30}},
     "defaults": {"agents": 6, "chains": 100, "iterations": 50},
     "experiments": {
@@ -42,9 +44,17 @@ def load(tmp_path, scale="paper", **sections):
             mapping["experiments"]["one"] |= change
         else:
             mapping[section] = change
-    path = tmp_path / "x.yaml"
-    path.write_text(yaml.safe_dump(mapping, sort_keys=False))
-    return Paper(path, {**CONFIG, "scale": scale})
+    return Paper(written(tmp_path, study=mapping), {**CONFIG, "scale": scale})
+
+
+def written(tmp_path, **files):
+    """Return the folder of a paper, with these files."""
+    folder = tmp_path / "x"
+    folder.mkdir(exist_ok=True)
+    for name, content in files.items():
+        text = content if isinstance(content, str) else yaml.safe_dump(content, sort_keys=False)
+        (folder / f"{name}.yaml").write_text(text)
+    return folder
 
 
 def names(paper):
@@ -237,14 +247,21 @@ def test_selections_choose_by_label_in_the_order_of_the_file(tmp_path):
             },
             "sampler.step_size: its value at step 1000000000 is no number from 1e-100",
         ),
-        ({"assumptions": ["sgima"]}, "assumptions: there is no assumption 'sgima'; did you mean"),
+        ({"assumptions": ["sigma"]}, "assumptions: unknown key; choose one of"),
+        (
+            {"sweep": {"s": {"key": "sampler.step_size.start", "values": [0.1]}}},
+            "sampler.step_size: the key 'kind' is missing",
+        ),
         (
             {"metrics": ["w2", "acuracy"]},
             "metrics[1]: there is no metric 'acuracy'; did you mean 'accuracy'?",
         ),
         ({"problem": "linaer"}, "problem: there is no problem 'linaer'; did you mean 'linear'?"),
         ({"record": {"agents": [6]}}, "record.agents[0]: there is no agent 6; name agents 0 to 5"),
-        ({"reading": "relesed"}, "reading: 'relesed' is not allowed; did you mean 'released'?"),
+        (
+            {"reading": "relesed"},
+            "reading: 'relesed' is not declared under readings; did you mean 'released'?",
+        ),
         ({"initial": {"kind": "norma"}}, "initial.kind: there is no law 'norma'; did you mean"),
         ({"partition": {"kind": "eqal"}}, "partition.kind: "),
         ({"topology": {"kind": "ring", "rows": 2}}, "topology"),
@@ -256,7 +273,7 @@ def test_mistakes_name_the_key_that_was_written(change, message, tmp_path):
     with pytest.raises(ConcordError) as caught:
         load(tmp_path, one=change).runs  # noqa: B018 (expands every run)
     text = str(caught.value)
-    assert text.startswith(f"{tmp_path / 'x.yaml'}: experiments.one.") and message in text
+    assert text.startswith(f"{tmp_path / 'x' / 'study.yaml'}: experiments.one.") and message in text
     assert "\n" not in text
 
 
@@ -301,15 +318,34 @@ def test_selections_of_nothing_are_refused(selection, message, tmp_path):
     ],
 )
 def test_a_file_that_is_no_paper_is_refused(text, message, tmp_path):
-    (tmp_path / "x.yaml").write_text(text)
+    folder = written(tmp_path, study=text)
     with pytest.raises(ConcordError) as caught:
+        Paper(folder, CONFIG)
+    assert str(caught.value).startswith(f"{folder}") and message in str(caught.value)
+
+
+def test_a_missing_folder_is_told(tmp_path):
+    with pytest.raises(ConcordError, match=r"none: cannot be read \(no folder with YAML files"):
+        Paper(tmp_path / "none", CONFIG)
+
+
+def test_a_file_is_no_folder(tmp_path):
+    (tmp_path / "x.yaml").write_text("{}")
+    with pytest.raises(ConcordError, match=r"x\.yaml: it is a file; a paper is a folder of them"):
         Paper(tmp_path / "x.yaml", CONFIG)
-    assert str(caught.value).startswith(f"{tmp_path / 'x.yaml'}") and message in str(caught.value)
 
 
-def test_a_missing_file_is_told(tmp_path):
-    with pytest.raises(ConcordError, match=r"none\.yaml: cannot be read \(No such file"):
-        Paper(tmp_path / "none.yaml", CONFIG)
+def test_sections_may_be_in_several_files_each_in_one(tmp_path):
+    """Messages name the file that has the section."""
+    figure = {"figures": {"f": {"kind": "networks", "title": "F", "runs": ["oen"]}}}
+    folder = written(tmp_path, study=PAPER, figures=figure)
+    with pytest.raises(ConcordError) as caught:
+        Paper(folder, CONFIG).check_outputs()
+    start = f"{folder / 'figures.yaml'}: figures.f.runs[0]: there is no experiment 'oen'"
+    assert str(caught.value).startswith(start)
+    written(tmp_path, figures={**figure, "problems": {}})
+    with pytest.raises(ConcordError, match=r"study\.yaml: problems: it is in figures\.yaml, too"):
+        Paper(folder, CONFIG)
 
 
 @pytest.mark.parametrize(
@@ -350,12 +386,13 @@ def test_every_paper_of_the_project_loads(scale):
     assert len(folders) == len(set(folders))
 
 
-def test_assumptions_are_all_used():
-    """One that no run rests on is shown in no caption."""
-    _, papers = load_papers(ROOT / "config")
-    for key, paper in papers.items():
-        used = {name for run in paper.runs.values() for name in run.mapping["assumptions"]}
-        assert set(paper.assumptions) - used == set(), key
+def test_the_papers_files_are_short():
+    """Nobody reads a file of a thousand lines, or a line of two hundred characters."""
+    files = sorted((ROOT / "config" / "papers").glob("*/*.yaml"))
+    assert len(files) >= 16
+    for file in files:
+        lines = file.read_text().splitlines()
+        assert len(lines) < 400 and max(map(len, lines)) <= 110, file
 
 
 def test_runs_that_name_the_same_problem_share_its_data():
@@ -367,3 +404,246 @@ def test_runs_that_name_the_same_problem_share_its_data():
         for run in paper.runs.values():
             problem = {k: v for k, v in run.mapping["problem"].items() if k not in own}
             assert seen.setdefault(problem["name"], problem)["kind"] == problem["kind"]
+
+
+# Assumptions -------------------------------------------------------------------------------------
+
+
+def test_an_assumption_holds_for_the_runs_that_it_rests_on(tmp_path):
+    sweep = {
+        "topology": ["ring", "complete"],
+        "agents": [4, 5],
+        "method": {
+            "plain": {},
+            "gossip": {"sampler": {"kind": "gossip_ula", "step_size": 0.005, "fusion": 0.1}},
+        },
+    }
+    every = {"value": "1"}
+    found = {
+        "every": {},
+        "gossip": {"sampler": "gossip_ula"},
+        "both": {"sampler": ["gossip_ula", "de_sgld"], "topology": "ring", "problem": "linear"},
+        "nested": {"sampler.step_size": 0.005, "agents": 4, "experiment": "one"},
+    }
+    assumptions = {name: {**every, **({"rests": r} if r else {})} for name, r in found.items()}
+    paper = load(tmp_path, assumptions=assumptions, one={"sweep": sweep})
+    paper.check_outputs()
+    for run in paper.runs.values():
+        topology, agents, method = run.mapping["labels"].values()
+        holds = {
+            "every": True,
+            "gossip": method == "gossip",
+            "both": topology == "ring",
+            "nested": agents == "4",
+        }
+        assert run.mapping["assumptions"] == [name for name in found if holds[name]]
+    assert paper.assumptions["every"]["reason"] == "not stated"
+
+
+@pytest.mark.parametrize(
+    ("rests", "message"),
+    [
+        ({"sampler": "de_sgdl"}, "no run has sampler 'de_sgdl'; did you mean 'de_sgld'?"),
+        ({"smapler": "de_sgld"}, "no run has the key 'smapler'; did you mean 'sampler'?"),
+        ({"agents": 6, "topology": "complete"}, "no run has topology 'complete'; choose one of"),
+        ({"topology": "ring", "agents": [5, 6]}, "no run has agents '5'; choose one of 6"),
+    ],
+)
+def test_an_assumption_that_no_run_rests_on_is_refused(rests, message, tmp_path):
+    paper = load(tmp_path, assumptions={"sigma": {"value": "1", "rests": rests}})
+    with pytest.raises(ConcordError) as caught:
+        paper.check_outputs()
+    start = f"{tmp_path / 'x' / 'study.yaml'}: assumptions.sigma.rests: "
+    assert str(caught.value).startswith(start + message)
+
+
+# Readings ----------------------------------------------------------------------------------------
+
+
+def test_readings_are_declared_with_their_meaning(tmp_path):
+    paper = load(tmp_path, readings={"draft": "as of 2019"}, one={"reading": "draft"})
+    assert [run.mapping["reading"] for run in paper.runs.values()] == ["draft"]
+    assert paper.readings["draft"] == "as of 2019" and "published" in paper.readings
+    with pytest.raises(ConcordError, match="'draft' is not declared under readings; choose"):
+        load(tmp_path, one={"reading": "draft"}).runs  # noqa: B018
+
+
+# Schedules that start at a value ------------------------------------------------------------------
+
+
+def step_size(tmp_path, one=None, **schedule):
+    sampler = {"kind": "d_ula", "step_size": 0.1, "fusion": schedule}
+    (run,) = load(tmp_path, one={"sampler": sampler, **(one or {})}).runs.values()
+    return run.mapping["sampler"]["fusion"]
+
+
+def test_a_schedule_may_start_at_a_value(tmp_path):
+    power = step_size(tmp_path, kind="power", start=0.36, b=230, exponent=0.05)
+    assert set(power) == {"kind", "a", "b", "exponent"}
+    assert power["a"] / 230**0.05 == pytest.approx(0.36, rel=1e-15)
+    assert step_size(tmp_path, kind="harmonic", start=0.2, c=0.1) == {
+        **{"kind": "harmonic", "a": 0.2, "c": 0.1}
+    }
+
+
+@pytest.mark.parametrize(
+    ("topology", "agents", "largest"), [("ring", 6, 4.0), ("complete", 5, 5.0), ("star", 7, 7.0)]
+)
+def test_a_start_knows_the_spectrum_of_the_runs_network(topology, agents, largest, tmp_path):
+    """What would be worked out by hand for one ring is right for every network."""
+    power = step_size(
+        *(tmp_path, {"topology": topology, "agents": agents}),
+        **{"kind": "power", "start": "1.01 / laplacian_max", "b": 230, "exponent": 0.04},
+    )
+    assert power["a"] / 230**0.04 == pytest.approx(1.01 / largest, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "message"),
+    [
+        ({"start": 0.1, "a": 0.1}, "fusion: it has both start and a; leave one out"),
+        (
+            {"start": "1.01 / laplacian_mx"},
+            "start: there is no symbol 'laplacian_mx'; did you mean",
+        ),
+        ({"start": "1.01/laplacian_max"}, "start: '1.01/laplacian_max' is no positive number"),
+        ({"start": "laplacian_max"}, "start: 'laplacian_max' is no positive number"),
+        ({"start": -1}, "start: -1 is no positive number"),
+        ({"start": True}, "start: True is no positive number"),
+        ({"start": [1]}, "start: [1] is no positive number"),
+        (
+            {"start": "1 / laplacian_max", "topology": "no_edges"},
+            "laplacian_max of this network is",
+        ),
+        (
+            {"start": "1 / laplacian_max", "topology": {"kind": "rnig"}},
+            "topology.kind: 'rnig' is not",
+        ),
+        (
+            {"start": "1 / laplacian_max", "topology": {"kind": "ring", "agents": 2}},
+            "topology.agents",
+        ),
+        ({"start": 0.1, "b": "x"}, "fusion.b: 'x' is not a finite number"),
+        ({"start": 0.1, "b": 0.0, "exponent": -1.0}, "fusion"),
+    ],
+)
+def test_starts_that_cannot_be_are_refused(schedule, message, tmp_path):
+    one = {"topology": schedule.pop("topology", "ring")}
+    with pytest.raises(ConcordError) as caught:
+        step_size(tmp_path, one, **{"kind": "power", "b": 230, "exponent": 0.04, **schedule})
+    text = str(caught.value)
+    assert text.startswith(f"{tmp_path / 'x' / 'study.yaml'}: experiments.one.") and message in text
+
+
+# Claims ------------------------------------------------------------------------------------------
+
+SWEPT = {
+    "metrics": ["w2"],
+    "sweep": {"topology": ["ring", "complete"], "reading": ["published", "released"]},
+}
+FAMILY = {
+    "{topology}_within_{level}": {
+        "for": {
+            "topology": ["ring", "complete"],
+            "level": [
+                {"level": "half", "threshold": 0.5, "seeds": None},
+                {"level": 1, "threshold": 1.0, "seeds": "it does not hold with seed 2"},
+            ],
+        },
+        "where": "Fig {level}",
+        "says": "On the {topology} W2 is {threshold}.",
+        "reason": "none",
+        "seeds": {"published": "{seeds}"},
+        "check": {
+            "kind": "value",
+            "quantity": {"experiment": "one", "metric": "w2", "runs": {"topology": "{topology}"}},
+            "printed": "{threshold}",
+            "tolerance": 0.1,
+        },
+    }
+}
+
+
+def test_claims_that_differ_in_a_few_words_are_written_once(tmp_path):
+    claims = load(tmp_path, one=SWEPT, claims=FAMILY).claims
+    assert list(claims) == [
+        *("ring_within_half", "ring_within_1", "complete_within_half", "complete_within_1")
+    ]
+    claim = claims["complete_within_1"]
+    assert (claim.where, claim.says) == ("Fig 1", "On the complete W2 is 1.")
+    assert claim.check["printed"] == 1.0 and type(claim.check["printed"]) is float
+    assert claim.check["quantity"]["runs"] == {"topology": "complete"}
+    assert claim.seeds == {"published": "it does not hold with seed 2"}
+    assert claims["complete_within_half"].seeds is None
+    assert claim.readings == ("published", "released")
+
+
+def order(**check):
+    entry = {"where": "w", "says": "{not filled}", "reason": "r"}
+    return {"c": {**entry, "check": {"kind": "order", **check}}}
+
+
+def test_quantities_of_a_check_share_what_is_said_of_both(tmp_path):
+    both = {"experiment": "one", "metric": "w2", "runs": {"reading": "published"}}
+    sides = {"lower": {"runs": {"topology": "ring"}}, "higher": {"runs": {"topology": "complete"}}}
+    claim = load(tmp_path, one=SWEPT, claims=order(both=both, **sides)).claims["c"]
+    assert claim.says == "{not filled}"  # no family, so nothing is a placeholder
+    assert claim.check == {
+        side: {
+            **{"experiment": "one", "metric": "w2"},
+            "runs": {"reading": "published", "topology": topology},
+        }
+        for side, topology in (("lower", "ring"), ("higher", "complete"))
+    }
+    assert claim.readings == ("published",)
+
+
+A, B = (
+    {"experiment": "one", "metric": "w2", "runs": {"reading": r}} for r in ("published", "released")
+)
+
+
+@pytest.mark.parametrize(
+    ("claims", "message"),
+    [
+        (order(lower=A, higher=B), "claims.c: runs of its quantities share no reading"),
+        (order(both=3, lower=A, higher=A), "claims.c.check.both: 3 is not a mapping of keys"),
+        (
+            {"c": {**order()["c"], "readings": ["publishd"]}},
+            "'publishd' is not declared under read",
+        ),
+        (
+            {"c": {**order()["c"], "check": {"kind": "oder"}}},
+            "claims.c.check.kind: 'oder' is not allowed; did you mean 'order'?",
+        ),
+        (
+            {"c_{n}": {**order()["c"], "for": {"n": [1]}, "says": "{m}"}},
+            "claims.c_{n}.says: there is no placeholder 'm'; choose one of n",
+        ),
+        (
+            {"c": {**order()["c"], "for": {"n": [1, 2]}, "says": "{n}"}},
+            "claims.c: two claims have the id 'c'; name what differs in the id",
+        ),
+        (
+            {"c_{n}": {**order()["c"], "for": {"n": [0.5]}, "says": "{n}"}},
+            "claims.c_{n}: 'c_0.5' is no id; use letters, digits and _",
+        ),
+        (
+            {"c_{n}": {**order()["c"], "for": {a: [*range(99)] for a in "nmopq"}}},
+            "claims.c_{n}.for: it has more than 10000 cells; shorten an axis",
+        ),
+    ],
+)
+def test_claims_that_cannot_be_are_refused(claims, message, tmp_path):
+    for claim in claims.values():
+        quantities = {"lower": A, "higher": A}
+        claim["check"] = {**quantities, **claim["check"]}
+    with pytest.raises(ConcordError) as caught:
+        load(tmp_path, one=SWEPT, claims=claims).claims  # noqa: B018 (reading them checks them)
+    text = str(caught.value)
+    assert text.startswith(f"{tmp_path / 'x' / 'study.yaml'}: claims.") and message in text
+
+
+def test_the_schema_knows_the_kinds_of_checks():
+    claims = schema_of("paper")["properties"]["claims"]["additionalProperties"]
+    assert set(claims["properties"]["check"]["properties"]["kind"]["enum"]) == set(KINDS)
