@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from concord.laws.theory import Condition
 
 if TYPE_CHECKING:
@@ -39,12 +37,3 @@ def condition1(step: Schedule, fusion: Schedule, laplacian_max: float) -> list[C
         Condition("beta_0 sigma_max < 1", f"{first:.4g} < 1", first, first < 1),
         Condition("beta_0 sigma_max < 2", f"{first:.4g} < 2", first, first < 2),
     ]
-
-
-def step_exponent(errors: np.ndarray, steps: np.ndarray) -> float:
-    """Return the least-squares slope of log error over log step size.
-
-    Remark 3 of gurbuzbalaban2021 bounds the asymptotic W2 by O(sqrt(eta)): an exponent of at least
-    one half as eta goes to 0, to be compared with that of the exact stationary law.
-    """
-    return float(np.polyfit(np.log(steps), np.log(errors), 1)[0])
