@@ -67,8 +67,8 @@ $(READY):
 	@rm -f .venv/ready-*
 	@$(PYTHON) -m venv --clear .venv
 	@# setuptools first: with it in place nothing is built with a version the lock does not name
-	@{ $(PIP) install -q --no-deps "$$(grep '^setuptools==' envs/requirements.lock)" \
-	  && $(PIP) install -q --no-deps --no-build-isolation -r envs/requirements.lock \
+	@{ sed -n '/^setuptools==/,/[^\\]$$/p' envs/requirements.lock | $(PIP) install -q --require-hashes -r /dev/stdin \
+	  && $(PIP) install -q --require-hashes --no-build-isolation -r envs/requirements.lock \
 	  && $(PIP) install -q --no-deps --no-build-isolation -e . \
-	  && $(PIP) check; } || { echo "The set-up of .venv stopped for the reason that pip gives above: mend it and run make again (the lock is made for Python 3.11 to 3.13, this is $$($(PYTHON) -V))." >&2; exit 1; }
+	  && $(PIP) check; } || { echo "The set-up of .venv stopped for the reason that pip gives above: mend it and run make again (this is $$($(PYTHON) -V))." >&2; exit 1; }
 	@touch $@

@@ -1,11 +1,10 @@
 """Reading and writing files: UTF-8 text, YAML as plain data, tables, and results written whole.
 
-Whatever a file holds, it is read or refused in one sentence. YAML can do more than a configuration
-needs. Refused, with the line: a key that stands twice (else the last would win in silence) or is
-not text, tags (``!!python/...``, ``!!set``), aliases that contain themselves or multiply to more
-than ``LARGEST`` values, and nesting deeper than ``DEEPEST`` (parsers crash on it). What YAML 1.1
-would take for an octal or sexagesimal number or for a date (``010``, ``1:30``, ``2021-11-20``)
-stays text.
+Whatever a file holds, it is read or refused in one sentence. YAML is read as plain data with the
+numbers of YAML 1.2: ``1e-4`` is one, while octals, sexagesimals and dates (``010``, ``1:30``,
+``2021-11-20``) stay text. Refused, with the line: a key that is not unique (else the last would win
+in silence) or not text, tags (``!!python/...``, ``!!set``), aliases that contain themselves or
+multiply to more than ``LARGEST`` values, and nesting deeper than ``DEEPEST`` (parsers crash on it).
 """
 
 from __future__ import annotations
@@ -17,9 +16,8 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,9 +30,10 @@ LONGEST_KEY = 100
 
 # Numbers with so many digits that they are none anyone means stay text too.
 _INT = r"[-+]?(?:0|[1-9][0-9_]{0,300}|0b[01][01_]{0,300}|0x[0-9a-fA-F][0-9a-fA-F_]{0,300})"
+_EXPONENT = r"[eE][-+]?[0-9]{1,9}"
 _FLOAT = (
-    r"[-+]?[0-9][0-9_]{0,300}\.[0-9_]{0,300}(?:[eE][-+][0-9]{1,9})?"
-    r"|[-+]?\.[0-9][0-9_]{0,300}(?:[eE][-+][0-9]{1,9})?"
+    rf"[-+]?(?:[0-9][0-9_]{{0,300}}\.[0-9_]{{0,300}}|\.[0-9][0-9_]{{0,300}})(?:{_EXPONENT})?"
+    rf"|[-+]?[0-9][0-9_]{{0,300}}{_EXPONENT}"
     r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
 )
 _NUMBERS = {"int": (_INT, "-+0123456789"), "float": (_FLOAT, "-+0123456789.")}
@@ -94,8 +93,14 @@ def load_yaml(path: Path | str) -> Any:
 
     text = read_text(path)
     try:
-        _refuse_tricks(text, path)
-        return yaml.load(text, Loader=_loader())  # a safe loader
+        _check_events(yaml.parse(text, Loader=_loader()))
+        loader = _loader()(text)
+        try:
+            node = loader.get_single_node()
+            _size(node, {})
+            return None if node is None else loader.construct_document(node)
+        finally:
+            loader.dispose()
     except yaml.reader.ReaderError as error:
         line = text.encode()[: error.position].count(b"\n") + 1
         raise ConcordError(
@@ -106,7 +111,8 @@ def load_yaml(path: Path | str) -> Any:
         mark = getattr(error, "problem_mark", None)
         place = "" if mark is None else f" line {mark.line + 1} column {mark.column + 1}:"
         problem = getattr(error, "problem", None) or "not valid YAML"
-        raise ConcordError(f"{path}:{place} {problem}; correct the YAML") from error
+        remedy = "" if "; " in problem else "; correct the YAML"
+        raise ConcordError(f"{path}:{place} {problem}{remedy}") from error
 
 
 @cache
@@ -127,80 +133,62 @@ def _loader() -> Any:
     return type("Loader", (base,), {"yaml_implicit_resolvers": resolvers})
 
 
-@dataclass
-class _Open:
-    """A mapping or list that has not ended yet; ``keys``: of a mapping, with their lines."""
-
-    anchor: str | None
-    mapping: bool
-    size: int = 1
-    at_key: bool = True
-    keys: dict[str, int] = field(default_factory=dict)
-
-
-def _refuse_tricks(text: str, path: Path | str) -> None:
-    """Raise where the text is YAML but not plain data; one pass over its events."""
+def _check_events(events: Iterable[Any]) -> None:
+    """Refuse what nodes do not tell, or cannot be made of."""
     import yaml
 
-    stack = [_Open(None, False)]
-    sizes: dict[str, int] = {}  # of what has an anchor
-    loader = _loader()(text)
+    depth = 0
+    for event in events:
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST:
+            raise _refusal(event, f"nested more than {DEEPEST} deep; make it flatter")
+        tag = getattr(event, "tag", None)
+        if tag not in (None, "!"):
+            raise _refusal(event, f"the tag {short(tag)} is not allowed; write the plain value")
 
-    def refuse(problem: str) -> None:
-        mark = event.start_mark
-        raise ConcordError(f"{path}: line {mark.line + 1} column {mark.column + 1}: {problem}")
 
-    def note_key(keys: dict[str, int]) -> None:
-        if isinstance(event, yaml.ScalarEvent):
-            tag = loader.resolve(yaml.ScalarNode, event.value, event.implicit)
-            text = tag.endswith((":str", ":merge")) and event.value.isprintable()
-        else:
-            text = False
-        if not text:
-            key = getattr(event, "value", "here")
-            key = key if key.isprintable() and len(key) <= LONGEST_KEY else short(key)
-            refuse(f"the key {key} is not text on one line; put it in quotes")
-        if len(event.value) > LONGEST_KEY:
-            refuse(f"the key {short(event.value)} is longer than {LONGEST_KEY} characters")
-        if event.value in keys:
-            refuse(
-                f"the key {short(event.value)} stands in line {keys[event.value]} too; remove one"
-            )
-        keys[event.value] = event.start_mark.line + 1
+def _size(node: Any, sizes: dict[Any, int]) -> int:
+    """Return the number of values in a node, those behind aliases included, and check its keys."""
+    import yaml
 
-    try:
-        while loader.check_event():
-            event: Any = loader.get_event()
-            if isinstance(event, yaml.CollectionEndEvent):
-                closed = stack.pop()
-                if closed.anchor is not None:
-                    sizes[closed.anchor] = closed.size
-                stack[-1].size += closed.size
-            elif isinstance(event, yaml.NodeEvent):
-                parent = stack[-1]
-                tag = getattr(event, "tag", None)
-                if tag not in (None, "!"):
-                    refuse(f"the tag {short(tag)} is not allowed; write the plain value")
-                if parent.mapping:
-                    if parent.at_key:
-                        note_key(parent.keys)
-                    parent.at_key = not parent.at_key
-                if isinstance(event, yaml.CollectionStartEvent):
-                    if len(stack) > DEEPEST:
-                        refuse(f"nested more than {DEEPEST} deep; make it flatter")
-                    stack.append(_Open(event.anchor, isinstance(event, yaml.MappingStartEvent)))
-                elif isinstance(event, yaml.AliasEvent):
-                    if any(frame.anchor == event.anchor for frame in stack):
-                        refuse(f"the alias *{event.anchor} stands for what it is part of")
-                    parent.size += sizes.get(str(event.anchor), 1)  # unknown ones are YAML errors
-                else:
-                    parent.size += 1
-                    if event.anchor is not None:
-                        sizes[event.anchor] = 1
-            if stack[-1].size > LARGEST:
-                refuse(f"more than {LARGEST} values, those behind aliases included; use fewer")
-    finally:
-        loader.dispose()
+    if sizes.get(node) == 0:
+        raise _refusal(node, "has an alias of itself within; write the values")
+    if node in sizes or not isinstance(node, yaml.CollectionNode):
+        return sizes.get(node, 1)
+    sizes[node], size = 0, 1
+    parts = node.value
+    if isinstance(node, yaml.MappingNode):
+        lines: dict[str, int] = {}
+        for key, _ in parts:
+            _check_key(key, lines)
+            lines[key.value] = key.start_mark.line + 1
+        parts = [value for _, value in parts]
+    for part in parts:
+        size += _size(part, sizes)
+        if size > LARGEST:
+            problem = f"more than {LARGEST} values, those behind aliases included; use fewer"
+            raise _refusal(part, problem)
+    sizes[node] = size
+    return size
+
+
+def _check_key(key: Any, lines: Mapping[str, int]) -> None:
+    name = key.value if isinstance(key.value, str) else "here"
+    if not (key.tag.endswith((":str", ":merge")) and name.isprintable()):
+        name = name if name.isprintable() and len(name) <= LONGEST_KEY else short(name)
+        raise _refusal(key, f"the key {name} is not text on one line; put it in quotes")
+    if len(name) > LONGEST_KEY:
+        problem = f"the key {short(name)} is longer than {LONGEST_KEY} characters; shorten it"
+        raise _refusal(key, problem)
+    if name in lines:
+        raise _refusal(key, f"the key {short(name)} is in line {lines[name]} too; remove one")
+
+
+def _refusal(place: Any, problem: str) -> Exception:
+    from yaml import MarkedYAMLError
+
+    return MarkedYAMLError(problem=problem, problem_mark=place.start_mark)
 
 
 def dump_yaml(mapping: Mapping[str, Any]) -> str:

@@ -210,7 +210,7 @@ def data_digest(run: Mapping[str, Any], resources: Path) -> str:
     needed, optional = data_sets(run), optional_data_sets(run)
     if not needed and not optional:
         return digest({})
-    from concord.datasets.fetch import load_registry
+    from concord.datasets.registry import load_registry
 
     registry = load_registry()
     files = {name: registry[name].files for name in (*needed, *optional)}

@@ -33,6 +33,10 @@ def commands() -> dict[str, argparse.ArgumentParser]:
     return dict(action.choices)
 
 
+def not_asked(url: str, *_: object) -> None:
+    raise fetch._Refused("is not asked")
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder deep in another, with files of all kinds in it; the process stands in it."""
@@ -49,7 +53,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (here / "dangling").symlink_to("nowhere")
     monkeypatch.chdir(here)
     monkeypatch.delenv(fetch.MIRROR_VARIABLE, raising=False)
-    monkeypatch.setattr(fetch, "_download", lambda url, *_: f"{url} is not asked")
+    monkeypatch.setattr(fetch, "_download", not_asked)
     monkeypatch.setattr(provenance, "commit", lambda: {"commit": "none", "dirty": None})
     return here
 

@@ -15,7 +15,7 @@ from mutations import dumped, encoded, garbled, mutated, transplanted
 from pieces import CONFIG, others, small_papers
 
 from concord.claims.ledger import expected_rows
-from concord.datasets.fetch import load_registry
+from concord.datasets.registry import load_registry
 from concord.errors import ConcordError, short
 from concord.io import load_yaml
 from concord.studies.config import load_config, load_papers

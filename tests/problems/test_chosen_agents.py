@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from concord.datasets import fetch
+from concord.datasets import readers
 from concord.errors import ConcordError
 from concord.options import build
 from concord.problems import linear_regression, logistic_regression
@@ -53,7 +53,7 @@ def telescope(monkeypatch):
     rng = np.random.default_rng(2)
     features = rng.standard_normal((19_020, 10)) * np.arange(1, 11) + np.arange(10)
     labels = (rng.random(19_020) < 0.65).astype(np.int64)
-    monkeypatch.setattr(fetch, "magic", lambda path: (features, labels))
+    monkeypatch.setattr(readers, "magic", lambda path: (features, labels))
     return features, labels
 
 

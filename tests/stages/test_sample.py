@@ -12,7 +12,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from concord.__main__ import main
-from concord.datasets import fetch
+from concord.datasets import readers
 from concord.io import dump_yaml
 from concord.plugins import kinds
 from concord.runs import assemble, build_problem, complete, data_sets
@@ -57,7 +57,7 @@ def made_up_data(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sixty rows in place of a9a's."""
     rng = np.random.default_rng(0)
     table = csr_array((rng.random((60, 8)) < 0.4).astype(float)), rng.integers(0, 2, 60)
-    monkeypatch.setattr(fetch, "a9a", lambda path: table)
+    monkeypatch.setattr(readers, "a9a", lambda path: table)
 
 
 def test_the_configuration_speaks_of_the_same_blocks() -> None:

@@ -1,7 +1,7 @@
 # Data files: resources/<data set>/<file>, from the data mirror or a host, checked by SHA-256.
 import re
 
-from concord.datasets.fetch import load_registry
+from concord.datasets.registry import load_registry
 
 DATASETS = told(load_registry)(Path("config", "datasets.yaml"))
 

@@ -138,44 +138,19 @@ def magic(
     return features, labels
 
 
-def mnist(folder: str | Path, counts: tuple[int, int] = (60000, 10000)) -> tuple[Digits, Digits]:
-    """Read MNIST's four files.
-
-    Parameters
-    ----------
-    folder
-        Folder with the files under their published names.
-    counts
-        Expected images to train and to test.
-
-    Returns
-    -------
-    train, test
-        Images (n, 28, 28) uint8 and labels.
+def mnist_images(path: str | Path, count: int) -> np.ndarray:
+    """Read ``count`` MNIST images, (count, 28, 28) uint8.
 
     Raises
     ------
     ConcordError
-        If a file is missing, truncated, malformed, or has other counts or labels.
+        If the file is missing, truncated, malformed, or holds another number of images.
     """
-    folder = Path(folder)
-    train, test = (
-        Digits(
-            mnist_images(folder / f"{part}-images-idx3-ubyte.gz", count),
-            mnist_labels(folder / f"{part}-labels-idx1-ubyte.gz", count),
-        )
-        for part, count in zip(("train", "t10k"), counts, strict=True)
-    )
-    return train, test
-
-
-def mnist_images(path: str | Path, count: int) -> np.ndarray:
-    """Read ``count`` MNIST images, (count, 28, 28) uint8; errors as in ``mnist``."""
     return _idx(_existing(path, "mnist"), (count, 28, 28))
 
 
 def mnist_labels(path: str | Path, count: int) -> np.ndarray:
-    """Read ``count`` MNIST labels, (count,) int64 in 0-9; errors as in ``mnist``."""
+    """Read ``count`` MNIST labels, (count,) int64 in 0-9; errors as in ``mnist_images``."""
     path = _existing(path, "mnist")
     labels = _idx(path, (count,)).astype(np.int64)
     _check_digits(path, labels, 0, 9)

@@ -20,7 +20,7 @@ class AgentMatrix:
         Number of agents N.
     rows, columns, values
         Position and value of each nonzero entry, sorted by row, then by column; build one with
-        ``from_entries`` or ``from_dense``, which see to that.
+        ``from_entries``, which sees to that.
     """
 
     agents: int
@@ -46,15 +46,6 @@ class AgentMatrix:
         rows, columns = np.divmod(places[kept], agents)
         return cls(agents, rows, columns, sums[kept])
 
-    @classmethod
-    def from_dense(cls, matrix: np.ndarray) -> AgentMatrix:
-        """Build a matrix from an array of shape (agents, agents)."""
-        matrix = np.asarray(matrix, dtype=float)
-        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-            raise ValueError(f"an agent matrix is square, not of shape {matrix.shape}")
-        rows, columns = np.nonzero(matrix)
-        return cls(len(matrix), rows, columns, matrix[rows, columns])
-
     def dense(self) -> np.ndarray:
         """Return the matrix as an array of shape (agents, agents)."""
         matrix = np.zeros((self.agents, self.agents))
@@ -66,25 +57,6 @@ class AgentMatrix:
         """The diagonal, shape (agents,)."""
         own = self.rows == self.columns
         return np.bincount(self.rows[own], weights=self.values[own], minlength=self.agents)
-
-    def identity_minus(self, c: float) -> AgentMatrix:
-        """Return I - c M."""
-        own = np.arange(self.agents)
-        return AgentMatrix.from_entries(
-            self.agents,
-            np.concatenate([own, self.rows]),
-            np.concatenate([own, self.columns]),
-            np.concatenate([np.ones(self.agents), -c * self.values]),
-        )
-
-    def split(self) -> tuple[AgentMatrix, AgentMatrix]:
-        """Return the strictly lower part and the rest, for updates in place.
-
-        An agent that moves after agents 0, ..., i-1 sees their new values through the lower part
-        and all other values, its own included, through the rest.
-        """
-        lower = self.columns < self.rows
-        return self._select(lower), self._select(~lower)
 
     def row(self, agent: int) -> tuple[np.ndarray, np.ndarray]:
         """Return columns and values of the nonzero entries in the row of an agent."""
@@ -99,9 +71,6 @@ class AgentMatrix:
         """
         name = strategy or _choose(self, dim)
         return AgentOperator(name, STRATEGIES[name](self, chains, dim))
-
-    def _select(self, mask: np.ndarray) -> AgentMatrix:
-        return AgentMatrix(self.agents, self.rows[mask], self.columns[mask], self.values[mask])
 
     def _common_value(self) -> float | None:
         """The value all off-diagonal entries share, zeros counted, if there is one."""

@@ -72,11 +72,6 @@ class Topology:
         graph.add_edges_from(self.edges)
         return bool(nx.is_connected(graph))
 
-    @property
-    def mean_degree(self) -> float:
-        """Average number of neighbors."""
-        return 2 * len(self.edges) / self.agents
-
     def adjacency(self) -> AgentMatrix:
         """Return A, one for each pair of neighbors."""
         return self._matrix(np.ones(len(self.edges)), np.zeros(self.agents))

@@ -155,12 +155,12 @@ def _load(
     params: Params, stream: Stream, resources: Path
 ) -> tuple[np.ndarray, np.ndarray, Rows | None]:
     """Return training features and labels, and the test rows if there are any."""
-    from concord.datasets import fetch
+    from concord.datasets import readers
 
     if params.dataset == "magic":
-        features, labels = fetch.magic(resources / "magic" / "magic04.data")
+        features, labels = readers.magic(resources / "magic" / "magic04.data")
     else:
-        features, labels = fetch.breast_cancer()
+        features, labels = readers.breast_cancer()
     count = _test_rows(params, len(labels))
     rows = np.arange(len(labels))
     if count:

@@ -66,9 +66,9 @@ def build(
     """Load the data set and add an intercept column of ones as the last column."""
     from scipy.sparse import csr_array, hstack
 
-    from concord.datasets import fetch
+    from concord.datasets import readers
 
-    features, labels = fetch.a9a(resources / params.dataset / params.dataset)
+    features, labels = readers.a9a(resources / params.dataset / params.dataset)
     ones = csr_array(np.ones((len(labels), 1)))
     return SparseLogistic(hstack([features, ones]), labels, params, agents, partition, stream)
 

@@ -209,17 +209,6 @@ class Partition:
             raise ConcordError(f"{self.where}: {error}") from None
 
 
-def split(
-    options: Mapping[str, Any],
-    rows: int | np.ndarray,
-    agents: int,
-    rng: np.random.Generator,
-    where: str,
-) -> Parts:
-    """Divide rows as the mapping ``options`` says; see ``Partition``."""
-    return Partition.parse(options, where).split(rows, agents, rng)
-
-
 @dataclass(frozen=True, eq=False)
 class AgentData:
     """Rows of all agents in one array each, padded with zeros.

@@ -20,8 +20,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from concord.errors import ConcordError, nearest, short
 from concord.options import HUGEST, TINIEST, build, param
 
@@ -107,10 +105,6 @@ class Schedule:
         if (self.b, self.exponent) == (1, 1):
             return {"kind": "harmonic", "a": self.a, "c": self.c}
         return {"kind": "power", "a": self.a, "b": self.b, "exponent": self.exponent}
-
-    def values(self, iterations: int) -> np.ndarray:
-        """Return the values of the first ``iterations`` steps, equal to the calls bit for bit."""
-        return np.fromiter((self(k) for k in range(iterations)), dtype=float, count=iterations)
 
     def __str__(self) -> str:
         """Return the formula for captions, such as ``0.01/(1+0.1k)``."""

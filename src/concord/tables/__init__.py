@@ -12,7 +12,7 @@ from typing import Any
 
 from concord import results
 from concord.report import markup
-from concord.report.pages import Section
+from concord.report.pages import Section, markdown_table
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,9 @@ class Table:
 
     def markdown(self) -> str:
         """Return the table as Markdown, numbers to four digits."""
-        lines = [self.columns, ["---"] * len(self.columns), *self.rows]
-        cells = [
-            [markup.markdown(_text(cell)).replace("|", r"\|") for cell in line] for line in lines
-        ]
-        table = "".join("| " + " | ".join(line) + " |\n" for line in cells)
-        return table + (f"\n{markup.markdown(self.note)}\n" if self.note else "")
+        lines = ([markup.markdown(_text(cell)) for cell in line] for line in self.rows)
+        table = markdown_table([markup.markdown(column) for column in self.columns], lines)
+        return "\n".join([*table, *(["", markup.markdown(self.note)] if self.note else []), ""])
 
     def section(self) -> Section:
         """Return the table for an HTML page, numbers to four digits; labels become filters."""
