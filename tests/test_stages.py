@@ -69,7 +69,7 @@ def command(*arguments):
 def make(folder, run):
     """Resolve, sample and measure a run in the folder; return the run's own folder."""
     place = folder / "results" / "x" / "steps" / run
-    paper = folder / "config" / "papers" / "x.yaml"
+    paper = folder / "config" / "papers" / "x"
     config = folder / "config" / "config.yaml"
     command("resolve", paper, "steps", run, "--config", config, "-o", place / "run.yaml")
     command("sample", place / "run.yaml", "-o", place / "trace.nc")
@@ -81,8 +81,9 @@ def make(folder, run):
 def project(tmp_path_factory):
     """A folder with a paper of two runs, of which one diverges, both measured."""
     folder = tmp_path_factory.mktemp("project")
-    (folder / "config" / "papers").mkdir(parents=True)
-    (folder / "config" / "papers" / "x.yaml").write_text(yaml.safe_dump(PAPER, sort_keys=False))
+    study = folder / "config" / "papers" / "x" / "study.yaml"
+    study.parent.mkdir(parents=True)
+    study.write_text(yaml.safe_dump(PAPER, sort_keys=False))
     shutil.copy(CONFIG, folder / "config")
     for run in (CALM, WILD):
         make(folder, run)
@@ -160,7 +161,7 @@ def test_divergence_is_a_result(project):
 def test_a_figure_with_a_run_that_diverged_is_drawn_with_its_sidecars(project):
     folder = project / "results" / "x" / "figures"
     outputs = [folder / f"fig1.{ending}" for ending in ("pdf", "svg", "png")]
-    paper, config = project / "config/papers/x.yaml", project / "config/config.yaml"
+    paper, config = project / "config/papers/x", project / "config/config.yaml"
     command(
         *("draw", paper, "fig1", "--config", config, "--results", project / "results"),
         *("-o", *outputs),
@@ -251,7 +252,7 @@ def test_missing_files_are_told(tmp_path, capsys):
 def test_an_unknown_run_is_told_with_the_nearest(project, tmp_path, capsys):
     text = refused(
         capsys,
-        *("resolve", project / "config/papers/x.yaml", "steps", "step=0.03"),
+        *("resolve", project / "config/papers/x", "steps", "step=0.03"),
         *("--config", project / "config/config.yaml", "-o", tmp_path / "run.yaml"),
     )
     assert "steps has no run 'step=0.03'; did you mean 'step=0.02'?" in text

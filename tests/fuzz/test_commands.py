@@ -59,7 +59,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 FILES = (
-    *("config/papers/x", STUDY, "config/config.yaml", "config/datasets.yaml", "README.md", "empty"),
+    *("config/papers/x", "config/config.yaml", "config/datasets.yaml", "README.md", "empty"),
     *("config/expected_verdicts.yaml", "binary", "folder", "a b.csv", "dangling", "dangling/x"),
     *("no/such/file", "empty/below", "run.yaml", "out.csv", "out.svg", "new/out.md", "out"),
 )
@@ -104,6 +104,8 @@ words = st.one_of(st.sampled_from(FILES), st.sampled_from(WORDS), anything)
 @st.composite
 def arguments(draw: Any) -> list[str]:
     """Return a command with arguments: mostly as many as it takes, of all kinds."""
+    if draw(st.integers(0, 99)) == 1:  # few others are right by chance
+        return ["check", "config/papers/x"]
     parsers = commands()
     name = draw(st.sampled_from(sorted(parsers)))
     found = [name]
