@@ -19,15 +19,14 @@ import stat
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Annotated, Any
 
 from concord import __version__, options
 from concord.datasets.readers import Digits, a9a, breast_cancer, magic, mnist, svhn
 from concord.errors import ConcordError, nearest, short
 from concord.io import load_yaml
-from concord.options import param
+from concord.options import Count, Options
 
 __all__ = [
     "MIRROR_VARIABLE",
@@ -56,23 +55,21 @@ _EXCESS = 1 << 20  # bytes beyond the registered size after which reading a wron
 _TRANSIENT = {408, 425, 429, 500, 502, 503, 504}
 
 
-@dataclass(frozen=True)
-class DataFile:
+class DataFile(Options):
     """One downloadable file."""
 
-    bytes: int = param("size of the file", minimum=1)
-    sha256: str = param("SHA-256 of the file, 64 lower-case hexadecimal digits")
-    urls: tuple[str, ...] = param("where the file is published, in the order to try")
+    bytes: Annotated[Count, "size of the file"]
+    sha256: Annotated[str, "SHA-256 of the file, 64 lower-case hexadecimal digits"]
+    urls: Annotated[tuple[str, ...], "where the file is published, in the order to try"]
 
 
-@dataclass(frozen=True)
-class Dataset:
+class Dataset(Options):
     """A data set: what it is, and its files by name."""
 
-    description: str = param("what the rows are and how many there are")
-    license: str = param("terms of use as the publisher states them")
-    citation: str = param("the publication to cite")
-    files: dict[str, DataFile] = param("the files, by name")
+    description: Annotated[str, "what the rows are and how many there are"]
+    license: Annotated[str, "terms of use as the publisher states them"]
+    citation: Annotated[str, "the publication to cite"]
+    files: Annotated[dict[str, DataFile], "the files, by name"]
 
 
 def load_registry(path: str | Path = REGISTRY) -> dict[str, Dataset]:
