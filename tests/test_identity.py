@@ -56,12 +56,10 @@ def test_each_default_is_part_of_the_runs_that_rest_on_it_and_of_no_others(state
             other = next(iter(listed), 7 if number else None)
             if other is None:
                 continue
-            names = {f.name: f for f in msgspec.structs.fields(module.Params)}
-            declared = [
-                (n, f.type) if f.required else (n, f.type, other if n == field.name else f.default)
-                for n, f in names.items()
-            ]
-            changed = msgspec.defstruct("Params", declared, bases=(Options,))
+            fields = msgspec.structs.fields(module.Params)
+            defaults = {f.name: f.default for f in fields if not f.required} | {field.name: other}
+            types = {"__annotations__": {f.name: f.type for f in fields}}
+            changed = type(Options)("Params", (Options,), defaults | types)
             with monkeypatch.context() as patch:
                 patch.setattr(module, "Params", changed)
                 after = [digest(runs.complete(run, "run")) for run in using]

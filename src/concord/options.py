@@ -144,6 +144,8 @@ def choices(hint: Any) -> tuple[Any, ...]:
 
 
 def _parse(kind: Any, value: Any) -> Any:
+    if isinstance(value, kind):
+        return value
     try:
         return kind.parse(value, "")
     except ConcordError as error:
@@ -169,21 +171,21 @@ _NAMES = {
     Literal: "a text",
     tuple: "a list",
     dict: "a mapping",
-    types.NoneType: "null",
 }
 
 
 def _alike(option: Any, value: Any) -> bool:
     """Tell whether a value has the form of a type, whatever its bounds and parts."""
     shape = get_origin(option) or option
+    if isinstance(value, bool) or value is None or shape in (bool, types.NoneType):
+        return shape is type(value)
     if shape in (int, float):
-        fine: Any = int if shape is int else (int, float)
-        return isinstance(value, fine) and not isinstance(value, bool)
+        return isinstance(value, (int, shape))
     if shape is tuple:
         return isinstance(value, (list, tuple))
     if shape is dict or _is_a(shape, Options):
         return isinstance(value, Mapping)
-    return isinstance(value, str if shape is Literal else shape) if shape in _NAMES else True
+    return isinstance(value, str) if shape in (str, Literal) else True
 
 
 def _is_a(option: Any, kind: type) -> bool:
