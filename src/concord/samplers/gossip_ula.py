@@ -32,6 +32,7 @@ from collections.abc import Callable
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
+from msgspec import field
 
 from concord.contracts import GradientAt, Info, Problem, Step
 from concord.errors import ConcordError
@@ -47,7 +48,7 @@ class Params(Options):
     """Options of gossip ULA."""
 
     step_size: Annotated[Schedule, "gradient step alpha"]
-    fusion: Annotated[Schedule, "fusion weight beta"] = Schedule(0.5)
+    fusion: Annotated[Schedule, "fusion weight beta"] = field(default_factory=lambda: Schedule(0.5))
     communication: Annotated[
         Literal["always", "triggered", "never"],
         "active agents communicate always, when triggered, or never (isolated training)",
