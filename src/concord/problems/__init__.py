@@ -1,6 +1,6 @@
 """Problems: target posteriors split over agents, one module per kind.
 
-A problem module holds ``Params`` (a frozen dataclass of ``options.param`` fields),
+A problem module holds ``Params`` (a class of ``options.Options``),
 ``check(params, agents)``, which refuses an impossible combination before anything runs, and
 ``build(params, agents, partition, stream, resources)``, which draws the data from
 ``stream("data")`` or loads them from the folder ``resources`` and returns a
