@@ -285,9 +285,9 @@ def _out_of_bounds(value: Any, rules: Mapping[str, Any]) -> str:
         case {"ge": 1} if isinstance(value, int) and value < 1:
             return f"{value!r} is not a positive integer; give 1 or more"
         case {"ge": least} if value < least:
-            return f"{value!r} is below {least:g}; give {least:g} or more"
+            return f"{value!r} is below {least}; give {least} or more"
         case {"le": most} if value > most:
-            return f"{value!r} is above {most:g}; give {most:g} or less"
+            return f"{value!r} is above {most}; give {most} or less"
         case {"pattern": pattern}:
             return f"{short(value)} does not match {pattern}; give a text that does"
     return f"{short(value)} does not fit; see config/README.md"

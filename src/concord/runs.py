@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 from msgspec import Meta
@@ -14,7 +14,7 @@ from msgspec import Meta
 from concord.errors import ConcordError, short
 from concord.integrity import AGAIN
 from concord.io import load_yaml
-from concord.networks.topology import Graphs
+from concord.networks.topology import Graph, Graphs
 from concord.options import Index, Label, Options, build, plain
 from concord.plugins import plugin
 from concord.provenance import digest
@@ -83,8 +83,8 @@ class Parts:
     record: Any
 
 
-def check_resolved(run: Mapping[str, Any], where: str) -> Resolved:
-    """Return what a run.yaml holds, typed; problem and sampler are checked by their kinds.
+def check_resolved(run: Mapping[str, Any], where: str) -> None:
+    """Check the types of what a run.yaml holds; problem and sampler are checked by their kinds.
 
     Raises
     ------
@@ -95,7 +95,10 @@ def check_resolved(run: Mapping[str, Any], where: str) -> Resolved:
     name = resolved.problem.get("name")
     if not isinstance(name, str):
         raise ConcordError(f"{where}.problem.name: {short(name)} is not a text")
-    return resolved
+
+
+def _keys(run: Mapping[str, Any], where: str) -> Keys:
+    return build(Keys, {key: run[key] for key in Keys.__struct_fields__ if key in run}, where)
 
 
 def _plugged(run: Mapping[str, Any], part: str, where: str) -> tuple[ModuleType, Any]:
@@ -115,10 +118,10 @@ def parse(run: Mapping[str, Any], where: str) -> dict[str, Any]:
     ConcordError
         Naming ``where`` and the key below it.
     """
-    resolved = check_resolved(run, where)
+    keys = _keys(run, where)
     plugged = {part: _plugged(run, part, where)[1] for part in ("problem", "sampler")}
     return {
-        part: plugged.get(part) or getattr(resolved, part)
+        part: plugged.get(part) or getattr(keys, part)
         for part in ("topology", "problem", "partition", "sampler", "initial", "record")
     }
 
@@ -145,16 +148,16 @@ def assemble(run: Mapping[str, Any], where: str) -> Parts:
     ConcordError
         Naming ``where`` and the key below it.
     """
-    resolved = check_resolved(run, where)
+    keys = _keys(run, where)
     problem, problem_params = _plugged(run, "problem", where)
     sampler, sampler_params = _plugged(run, "sampler", where)
-    graph = resolved.topology.topology(run["agents"], f"{where}.topology")
+    graph = cast(Graph, keys.topology).topology(run["agents"], f"{where}.topology")
     _at(f"{where}.agents", problem.check, problem_params, run["agents"])
     _at(f"{where}.topology", sampler.check, None, graph, sampler_params)
-    _check_record(resolved.record, run, f"{where}.record")
-    split = Partition(resolved.partition, f"{where}.partition")
-    law, record = resolved.initial, resolved.record
-    return Parts(problem, problem_params, sampler, sampler_params, graph, split, law, record)
+    _check_record(keys.record, run, f"{where}.record")
+    split = Partition(keys.partition, f"{where}.partition")
+    parts = problem, problem_params, sampler, sampler_params, graph, split
+    return Parts(*parts, keys.initial, keys.record)
 
 
 def _check_record(record: Record, run: Mapping[str, Any], where: str) -> None:
@@ -256,6 +259,7 @@ def load_run(path: Path, expected: str | None = None) -> tuple[dict[str, Any], P
     """
     run = read_run(path, expected)
     try:
+        check_resolved(run, str(path))
         for part, options in complete(run, str(path)).items():
             for key in options if isinstance(options, dict) else ():
                 if key not in run[part]:

@@ -224,7 +224,7 @@ def test_averages_are_mean_and_sd_of_the_recorded_draws():
 
 
 def test_averages_need_a_draw_after_burn_in():
-    record = Record(every=2, averages=("potential",), burn_in=4)
+    record = Record(every=2, averages=("predictive",), burn_in=4)
     classifier = problem(lenet.LENET5)
     with pytest.raises(ConcordError, match=r"record\.burn_in: no iteration"):
         Recorder(record, classifier, (1, 2, classifier.dim), 5)

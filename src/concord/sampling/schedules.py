@@ -62,7 +62,7 @@ class Schedule:
     Form = Positive | Constant | Harmonic | Power  # what a file holds
 
     def __init__(self, a: float, b: float = 1.0, c: float = 0.0, exponent: float = 1.0) -> None:
-        self.a, self.b, self.c, self.exponent = a, b, c, exponent
+        self.a, self.b, self.c, self.exponent = map(float, (a, b, c, exponent))
 
     def __eq__(self, other: object) -> bool:
         """Tell whether it is the same formula."""
