@@ -133,7 +133,7 @@ def test_it_describes_every_option_of_every_kind():
     for package in ("samplers", "problems", "figures", "tables"):
         for kind in kinds(package):
             if kind not in NOT_KINDS.get(package, ()):
-                found = definitions[f"concord_{package}_{kind}_Params"]["properties"]
+                found = definitions[f"concord.{package}.{kind}.Params"]["properties"]
                 options = {n: p for n, p in found.items() if n not in ("kind", "name")}
                 assert all(p.get("description") for p in options.values()), (package, kind)
 

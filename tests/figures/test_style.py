@@ -225,7 +225,8 @@ def test_reading_a_run_keeps_agents_as_text(tmp_path):
     (tmp_path / "run.yaml").write_text(
         "{paper: p, experiment: linear, run: one, labels: {}, reading: published, scale: paper, "
         "seed: 1, agents: 2, topology: {kind: ring}, problem: {kind: k, name: n}, "
-        "partition: {kind: equal}, sampler: {}, initial: {kind: normal}, chains: 3, iterations: 4, record: {}, metrics: [w2], "
+        "partition: {kind: equal}, sampler: {}, initial: {kind: normal}, chains: 3, "
+        "iterations: 4, record: {}, metrics: [w2], "
         "assumptions: []}"
     )
     (tmp_path / "metrics.csv").write_text(
