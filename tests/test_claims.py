@@ -471,7 +471,10 @@ CLAIM = {
     [
         ({"kind": "values"}, "'values' is not allowed; did you mean 'value'"),
         ({"check": {"quantity": A, "printed": 1.0}}, "'tolerance' is missing"),
-        ({"check": {"quantity": {**A, "metrics": 1}}}, "quantity.metrics: unknown key"),
+        (
+            {"check": {**CLAIM["check"], "quantity": {**A, "metrics": 1}}},
+            "quantity.metrics: unknown key",
+        ),
         (
             {"kind": "sooner", "check": {"first": A_ALL, "later": B, "threshold": 1.0}},
             "check.later: to find when it arrives the whole curve is needed; set at: all",

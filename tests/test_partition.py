@@ -137,14 +137,14 @@ def test_split_dirichlet():
     [
         (
             "equal",
-            ": 'equal' is not a partition; give a mapping with a kind: equal, consecutive, s",
+            ": 'equal' is not a mapping with a kind: equal, consecutive, sizes, dirichlet",
         ),
         (
             {},
-            ": {} is not a partition; give a mapping with a kind: equal, consecutive, sizes, ",
+            ": the key 'kind' is missing; add one of equal, consecutive, sizes, dirichlet",
         ),
-        ({"kind": "equals"}, ".kind: 'equals' is not a partition; did you mean 'equal'?"),
-        ({"kind": 3}, ".kind: 3 is not a partition"),
+        ({"kind": "equals"}, ".kind: there is no kind 'equals'; did you mean 'equal'?"),
+        ({"kind": 3}, ".kind: there is no kind 3; choose"),
         ({"kind": "equal", "sizes": [1]}, ".sizes: unknown key"),
         ({"kind": "sizes"}, ": the key 'sizes' is missing"),
         ({"kind": "sizes", "sizes": [4, 0, 6]}, ".sizes[1]: 0 is "),

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import concord
 from concord import plugins
 from concord.errors import ConcordError
+from concord.options import Options, members
 from concord.plugins import NOT_KINDS, kinds, plugin
 
 PACKAGES = ("samplers", "problems", "metrics", "figures", "tables")
@@ -45,9 +46,10 @@ def test_its_parameters_are_frozen_and_described(package, kind):
     if package == "metrics":
         return  # metrics have no options
     params = plugin(package, kind, "tests").Params
-    assert dataclasses.is_dataclass(params) and params.__dataclass_params__.frozen
-    for field in dataclasses.fields(params):
-        assert field.metadata.get("doc"), f"{package}/{kind}: {field.name} is not described"
+    assert issubclass(params, Options) and params.__struct_config__.frozen
+    for field in msgspec.structs.fields(params):
+        described = members(field.type)[0][1].get("description")
+        assert described, f"{package}/{kind}: {field.name} is not described"
 
 
 @pytest.mark.parametrize("package", PACKAGES)

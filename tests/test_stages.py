@@ -216,10 +216,10 @@ def test_a_trace_of_another_run_is_refused(project, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "the key 'paper' is missing; delete the file, it is made again"),
-        ("[]", "the key 'paper' is missing"),
+        ("", "the key 'agents' is missing; delete the file, it is made again"),
+        ("[]", "the key 'agents' is missing"),
         ("a: [", "delete the file, it is made again"),
-        ("seed: 1", "the key 'paper' is missing"),
+        ("seed: 1", "the key 'agents' is missing"),
     ],
 )
 def test_a_broken_run_yaml_is_refused(content, message, tmp_path, capsys):

@@ -97,8 +97,8 @@ def test_degrees_neighbors_and_connection(built):
 @pytest.mark.parametrize(
     ("kind", "agents", "options", "message"),
     [
-        ("rings", 4, {}, r"^topology.kind: 'rings' is not a topology; did you mean 'ring'\?$"),
-        (["ring"], 4, {}, "topology.kind: .*is not a topology"),
+        ("rings", 4, {}, r"^topology.kind: there is no kind 'rings'; did you mean 'ring'\?$"),
+        (["ring"], 4, {}, "topology.kind: there is no kind"),
         ("ring", 0, {}, "^topology: 0 is not a positive number of agents; give 1 or more$"),
         ("ring", True, {}, "topology: True is not a positive"),
         ("ring", 2.5, {}, "topology: 2.5 is not a positive"),
@@ -110,7 +110,7 @@ def test_degrees_neighbors_and_connection(built):
         ("edge_list", 3, {"edges": [[0, 1], [1, 3]]}, r"topology.edges\[1\]: \[1, 3\] names an ag"),
         ("edge_list", 3, {"edges": [[1, 1]]}, r"topology.edges\[0\]: \[1, 1\] joins an agent to i"),
         ("edge_list", 3, {"edges": [[0, 1], [1, 0]]}, r"topology.edges\[1\]: .* is given twice"),
-        ("edge_list", 3, {"edges": [[0, 1, 2]]}, r"\[0, 1, 2\] is not a pair"),
+        ("edge_list", 3, {"edges": [[0, 1, 2]]}, r"edges\[0\]: \[0, 1, 2\] has 3 entries; give 2"),
         ("edge_list", 3, {"edges": [[-1, 0]]}, r"topology.edges\[0\]\[0\]: -1 is "),
         ("edge_list", 3, {"edges": 3}, "topology.edges: 3 is not a list"),
     ],

@@ -98,6 +98,8 @@ def _parser() -> argparse.ArgumentParser:
 
     sub = command("check", _check, "check a paper's files and list its runs")
     with_paper(sub)
+    sub = command("schema", _schema, "print the JSON Schema of a study's file, for editors")
+    sub.add_argument("file", choices=("study",))
     sub = command("resolve", _resolve, "write the run.yaml of one run")
     with_paper(sub)
     sub.add_argument("experiment")
@@ -174,6 +176,14 @@ def _check(options: argparse.Namespace) -> None:
     for run in paper.runs.values():
         print(run.folder)
     paper.check_outputs()
+
+
+def _schema(options: argparse.Namespace) -> None:
+    import json
+
+    from concord.studies.editor import study_schema
+
+    print(json.dumps(study_schema(), indent=1))
 
 
 def _resolve(options: argparse.Namespace) -> None:

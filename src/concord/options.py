@@ -1,224 +1,315 @@
-"""Strict parameters: frozen dataclasses whose fields carry a description and constraints.
+"""Options: typed once, checked by msgspec, and told in one sentence where one does not fit.
 
-Every sampler, problem and figure kind declares its options as a dataclass of ``param`` fields.
-``build`` turns a YAML mapping into one; whatever does not fit raises a ``ConcordError`` that names
-file, key, value and remedy.
+Every kind of sampler, problem, topology, figure and so on declares its options as a class:
+
+    class Params(Options):
+        friction: Annotated[Positive, "friction gamma"]
+        batch_size: Annotated[Count | None, "points per mini-batch; none: all"] = None
+
+The text says what an option means, with its symbol in the paper where there is one.
+
+``build`` makes one from what YAML holds, and so does the class itself, called in Python. Whatever
+does not fit raises a ``ConcordError`` with file, key, value and remedy. The schemas that editors
+read are generated from the same classes (``concord.studies.schema``).
 """
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
 import math
+import re
 import types
-import typing
-from collections.abc import Mapping
-from functools import cache
-from typing import Any, TypeVar, Union
+from collections.abc import Iterator, Mapping
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    TypeVar,
+    Union,
+    dataclass_transform,
+    get_args,
+    get_origin,
+)
+
+import msgspec
+from msgspec import Meta
 
 from concord.errors import ConcordError, nearest, short
 
 T = TypeVar("T")
 
-
-def param(
-    doc: str,
-    *,
-    default: Any = dataclasses.MISSING,
-    minimum: float | None = None,
-    maximum: float | None = None,
-    above: float | None = None,
-    choices: tuple[Any, ...] | None = None,
-    length: int | None = None,
-    shortest: int = 0,
-) -> Any:
-    """Declare a dataclass field.
-
-    Parameters
-    ----------
-    doc
-        What the option means, with its symbol in the paper where there is one.
-    default
-        Value used when the key is absent; without it the key is required.
-    minimum, maximum
-        Closed bounds for numbers, applied to each entry of a list.
-    above
-        Open lower bound; ``above=0`` asks for a positive number.
-    choices
-        The only values allowed.
-    length, shortest
-        Number of entries of a list, or the least number of them.
-    """
-    metadata = {
-        "doc": doc,
-        "minimum": minimum,
-        "maximum": maximum,
-        "above": above,
-        "choices": choices,
-        "length": length,
-        "shortest": shortest,
-    }
-    if isinstance(default, (list, dict)):
-        raise TypeError("defaults must be immutable: use a tuple or None")
-    return dataclasses.field(default=default, metadata=metadata)
+LARGEST = 2**63  # what arrays and trace files can hold
+TINIEST, HUGEST = 1e-100, 1e100  # squares and cubes of these are numbers still
 
 
-def build(cls: type[T], mapping: Mapping[str, Any] | None, where: str) -> T:
-    """Construct the dataclass ``cls`` from ``mapping``, strictly.
+Positive = Annotated[float, Meta(gt=0)]
+NonNegative = Annotated[float, Meta(ge=0)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Count = Annotated[int, Meta(ge=1)]
+Index = Annotated[int, Meta(ge=0)]
+Label = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,59}$(?!\n)")]
+Some = Annotated[tuple[T, ...], Meta(min_length=1)]
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
+class _Checked(msgspec.StructMeta):
+    """Checks options given in Python as those of a file."""
+
+    if not TYPE_CHECKING:
+
+        def __call__(cls, *values: Any, **options: Any) -> Any:
+            given = dict(zip(cls.__struct_fields__, values, strict=False)) | options
+            if len(given) < len(values) + len(options):
+                raise TypeError(f"{cls.__name__} takes each of {cls.__struct_fields__} once")
+            # NumPy's numbers and arrays are plain ones here.
+            return build(
+                cls, {k: v.tolist() if hasattr(v, "tolist") else v for k, v in given.items()}
+            )
+
+
+class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, metaclass=_Checked):
+    """The options of something: fields with a type, a description and perhaps a default."""
+
+
+class Kind(
+    Options,
+    tag_field="kind",
+    tag=lambda name: re.sub("(?<=[a-z])(?=[A-Z])", "_", name).lower(),
+):
+    """One of several, told apart by the key ``kind``: the class's name with underscores."""
+
+
+def build(kind: Any, value: Any, where: str = "") -> Any:
+    """Return what ``value`` stands for, strictly.
 
     Parameters
     ----------
-    cls
-        A frozen dataclass whose fields were declared with ``param``. A field's class may itself be
-        such a dataclass, or have a ``parse(value, where)`` class method (schedules do).
-    mapping
-        Keys and values as read from YAML.
+    kind
+        A class of ``Options``, a union of ``Kind``s, or any other type that msgspec knows. A class
+        with ``parse(value, where)``, ``plain()`` and ``Form`` (as schedules have) reads itself.
+    value
+        What YAML holds; None is an empty mapping.
     where
         File and key for messages, ``config/papers/x.yaml: experiments.linear.sampler``.
 
     Raises
     ------
     ConcordError
-        On an unknown or missing key, a wrong type or a value outside its constraint.
+        On an unknown or missing key, a wrong type or a value outside its bounds.
     """
-    if mapping is None:
-        mapping = {}
-    if not isinstance(mapping, Mapping):
-        raise ConcordError(f"{where}: {short(mapping)} is not a mapping of option names to values")
-    fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
-    for key in mapping:
-        if key not in fields:
-            name = key if str(key).isprintable() and len(str(key)) <= 60 else short(key)
-            raise ConcordError(f"{where}.{name}: unknown key; {nearest(key, fields)}")
-    hints = _hints(cls)  # type: ignore[arg-type]
-    values = {}
-    for name, field in fields.items():
-        if name in mapping:
-            values[name] = _convert(mapping[name], hints[name], field.metadata, f"{where}.{name}")
-        elif field.default is dataclasses.MISSING:
-            raise ConcordError(
-                f"{where}: the key {name!r} is missing; add it ({field.metadata['doc']})"
-            )
-        elif isinstance(field.default, (int, float)) and hasattr(hints[name], "parse"):
-            values[name] = hints[name].parse(field.default, f"{where}.{name}")
-        else:
-            values[name] = field.default
-    return cls(**values)
+    value = {} if value is None else value
+    try:
+        made = msgspec.convert(value, kind, dec_hook=_parse)
+    except msgspec.ValidationError:
+        raise ConcordError(_mistake(kind, value, where)) from None
+    for mistake in _numbers(plain(made), where):
+        raise ConcordError(mistake)
+    return made
 
 
 def plain(value: Any) -> Any:
     """Return what ``build`` made as plain data, every option written out, which it builds again."""
-    if hasattr(value, "plain"):
-        return value.plain()
-    if dataclasses.is_dataclass(value):
-        return {
-            field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)
-        }
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    return value
+    return _lists(msgspec.to_builtins(value, enc_hook=lambda part: part.plain()))
 
 
-@cache
-def _hints(cls: type) -> dict[str, Any]:
-    return typing.get_type_hints(cls)
+def _lists(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _lists(item) for key, item in value.items()}
+    return [_lists(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
-def _convert(value: Any, hint: Any, metadata: Mapping[str, Any], where: str) -> Any:
-    origin = typing.get_origin(hint)
-    if origin in (Union, types.UnionType):
-        if value is None and type(None) in typing.get_args(hint):
-            return None
-        return _convert_union(value, hint, metadata, where)
-    if origin is tuple:
-        if not isinstance(value, (list, tuple)):
-            raise ConcordError(f"{where}: {short(value)} is not a list; write it as [a, b, ...]")
-        length, shortest = metadata["length"], metadata["shortest"]
-        if (length is not None and len(value) != length) or len(value) < shortest:
-            wanted = f"{shortest} or more" if length is None else length
-            raise ConcordError(f"{where}: {short(value)} has {len(value)} entries; give {wanted}")
-        item = typing.get_args(hint)[0]
-        return tuple(_convert(v, item, metadata, f"{where}[{i}]") for i, v in enumerate(value))
-    if hasattr(hint, "parse"):
-        return hint.parse(value, where)
-    if dataclasses.is_dataclass(hint):
-        return build(typing.cast(type, hint), value, where)
-    value = _scalar(value, hint, where)
-    _constrain(value, metadata, where)
-    return value
+def members(hint: Any) -> list[tuple[Any, dict[str, Any]]]:
+    """Return a type, or those of a union, each with its bounds, and with its description."""
+    rules: dict[str, Any] = {}
+    if get_origin(hint) is Annotated:
+        hint, *notes = get_args(hint)
+        for note in notes:
+            if isinstance(note, str):
+                rules["description"] = note
+            else:
+                rules |= {n: getattr(note, n) for n in BOUNDS if getattr(note, n) is not None}
+    if get_origin(hint) in (Union, types.UnionType):
+        return [(o, own | rules) for part in get_args(hint) for o, own in members(part)]
+    return [(hint, rules)]
 
 
-def _convert_union(value: Any, hint: Any, metadata: Mapping[str, Any], where: str) -> Any:
-    problems = []
-    for option in typing.get_args(hint):
-        if option is type(None):
-            continue
-        try:
-            return _convert(value, option, metadata, where)
-        except ConcordError as error:
-            problems.append(error)
-    raise problems[0]
+def kinds(union: Any) -> dict[str, Any]:
+    """Return the classes of a union of ``Kind``s, by kind."""
+    return {o.__struct_config__.tag: o for o, _ in members(union) if _is_a(o, Kind)}
 
 
-_KINDS = {
+def choices(hint: Any) -> tuple[Any, ...]:
+    """Return the values that a type lists; none if it lists none."""
+    return tuple(v for o, _ in members(hint) if get_origin(o) is Literal for v in get_args(o))
+
+
+def _parse(kind: Any, value: Any) -> Any:
+    if isinstance(value, kind):
+        return value
+    try:
+        return kind.parse(value, "")
+    except ConcordError as error:
+        raise ValueError(str(error)) from None  # msgspec's way to say that it does not fit
+
+
+def _fits(hint: Any, value: Any) -> bool:
+    try:
+        msgspec.convert(value, hint, dec_hook=_parse)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+BOUNDS = ("gt", "ge", "le", "min_length", "pattern")
+
+
+_NAMES = {
     int: "an integer",
     float: "a finite number",
     str: "a text",
     bool: "true or false",
+    Literal: "a text",
+    tuple: "a list",
     dict: "a mapping",
 }
-LARGEST = 2**63  # what arrays and trace files can hold
-TINIEST, HUGEST = 1e-100, 1e100  # squares and cubes of these are numbers still
 
 
-def _scalar(value: Any, hint: Any, where: str) -> Any:
-    if hint is Any:
-        return value
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        with contextlib.suppress(OverflowError):
-            value = float(value)
-    plain = hint if isinstance(hint, type) else typing.get_origin(hint)
-    wrong = not isinstance(value, plain) or (isinstance(value, bool) and plain is not bool)
-    if wrong or (isinstance(value, float) and not math.isfinite(value)):
-        hint_text = _KINDS.get(plain, str(hint))
-        raise ConcordError(f"{where}: {short(value)} is not {hint_text}{_surprise(value, plain)}")
-    if isinstance(value, int) and abs(value) >= LARGEST:
-        raise ConcordError(f"{where}: {short(value)} is too large; give a number below 2^63")
-    if isinstance(value, float) and value and not TINIEST <= abs(value) <= HUGEST:
-        raise ConcordError(
-            f"{where}: {short(value)} is too {'large' if abs(value) > 1 else 'small'} to compute "
-            f"with; give 0, or a number from {TINIEST:g} to {HUGEST:g}"
-        )
-    return value
+def _alike(option: Any, value: Any) -> bool:
+    """Tell whether a value has the form of a type, whatever its bounds and parts."""
+    shape = get_origin(option) or option
+    if isinstance(value, bool) or value is None or shape in (bool, types.NoneType):
+        return shape is type(value)
+    if shape in (int, float):
+        return isinstance(value, (int, shape))
+    if shape is tuple:
+        return isinstance(value, (list, tuple))
+    if shape is dict or _is_a(shape, Options):
+        return isinstance(value, Mapping)
+    return isinstance(value, str) if shape in (str, Literal) else True
 
 
-def _surprise(value: Any, wanted: Any) -> str:
+def _is_a(option: Any, kind: type) -> bool:
+    return isinstance(option, type) and issubclass(option, kind)
+
+
+def _at(where: str, key: Any) -> str:
+    name = key if str(key).isprintable() and len(str(key)) <= 60 else short(key)
+    return f"{where}.{name}" if where else f"{name}"
+
+
+def _said(where: str, text: str) -> str:
+    return f"{where}: {text}" if where else text
+
+
+def _mistake(hint: Any, value: Any, where: str) -> str:
+    """Return the sentence about the first part of a value that does not fit its type."""
+    options, known = members(hint), kinds(hint)
+    if known and isinstance(value, Mapping) and (len(options) > 1 or "kind" in value):
+        if "kind" not in value:
+            return _said(where, f"the key 'kind' is missing; add one of {', '.join(known)}")
+        kind = value["kind"]
+        if not isinstance(kind, str) or kind not in known:
+            return f"{_at(where, 'kind')}: there is no kind {short(kind)}; {nearest(kind, known)}"
+        return _mistake_within(known[kind], {}, value, where)
+    for option, rules in options:
+        if _alike(option, value):
+            return _mistake_within(option, rules, value, where)
+    shapes = [get_origin(option) or option for option, _ in options]
+    names = [_NAMES[shape] for shape in shapes if shape in _NAMES]
+    if known:
+        names.append(f"a mapping with a kind: {', '.join(known)}")
+    elif any(_is_a(shape, Options) for shape in shapes):
+        names.append("a mapping of option names to values")
+    wanted = " or ".join(dict.fromkeys(names))
+    if shapes[0] is tuple:
+        wanted += "; write it as [a, b, ...]"
+    return _said(where, f"{short(value)} is not {wanted}{_surprise(value, shapes)}")
+
+
+def _surprise(value: Any, wanted: list[Any]) -> str:
     """Return a hint where YAML reads something else than what was probably meant."""
-    if isinstance(value, str) and wanted in (int, float):
-        if "e" in value.lower():
-            return " (YAML reads 1e-4 as text: write 1.0e-4)"
-        if value[:1].isdigit():
-            return " (write it without quotes, leading zeros and colons)"
-    if isinstance(value, bool) and wanted is str:
+    if isinstance(value, str) and {int, float} & {*wanted} and value[:1].isdigit():
+        return " (write it without quotes, leading zeros and colons)"
+    if isinstance(value, bool) and {str, Literal} & {*wanted}:
         return " (YAML reads yes, no, on and off as true and false: put text in quotes)"
     return ""
 
 
-def _constrain(value: Any, metadata: Mapping[str, Any], where: str) -> None:
-    choices = metadata.get("choices")
-    if choices is not None and value not in choices:
-        raise ConcordError(
-            f"{where}: {short(value)} is not allowed; {nearest(value, map(str, choices))}"
+def _mistake_within(shape: Any, rules: Mapping[str, Any], value: Any, where: str) -> str:
+    """Return the sentence about a value that has the form of its type."""
+    parts: list[tuple[Any, Any, str]] = []
+    arguments = get_args(shape)
+    if _is_a(shape, Options):
+        fields = {field.name: field for field in msgspec.structs.fields(shape)}
+        for key in value:
+            if key not in fields and key != shape.__struct_config__.tag_field:
+                return f"{_at(where, key)}: unknown key; {nearest(key, fields)}"
+        for name, field in fields.items():
+            if field.required and name not in value:
+                meaning = members(field.type)[0][1].get("description", "see config/README.md")
+                return _said(where, f"the key {name!r} is missing; add it ({meaning})")
+        parts = [(f.type, value[n], _at(where, n)) for n, f in fields.items() if n in value]
+    elif get_origin(shape) is tuple:
+        fixed = arguments[-1] is not Ellipsis
+        least = len(arguments) if fixed else rules.get("min_length", 0)
+        if len(value) < least or (fixed and len(value) > least):
+            given = f"{short(value)} has {len(value)} entries"
+            return _said(where, f"{given}; give {least}{'' if fixed else ' or more'}")
+        parts = [
+            (arguments[i if fixed else 0], item, f"{where}[{i}]") for i, item in enumerate(value)
+        ]
+    elif get_origin(shape) is dict:
+        for key in value:
+            if not isinstance(key, str):
+                return _said(where, f"the key {short(key)} is not a text; put it in quotes")
+        parts = [(arguments[1], item, _at(where, key)) for key, item in value.items()]
+    elif hasattr(shape, "parse"):
+        try:
+            shape.parse(value, where)
+        except ConcordError as error:
+            return str(error)
+    for hint, part, place in parts:
+        if not _fits(hint, part):
+            return _mistake(hint, part, place)
+    if get_origin(shape) is Literal:
+        return _said(where, f"{short(value)} is not allowed; {nearest(value, map(str, arguments))}")
+    return next(_numbers(value, where, integer=shape is int), None) or _said(
+        where, _out_of_bounds(value, rules)
+    )
+
+
+def _out_of_bounds(value: Any, rules: Mapping[str, Any]) -> str:
+    match rules:
+        case {"gt": 0} if not value > 0:
+            return f"{value!r} is not positive; give a positive number"
+        case {"ge": 1} if isinstance(value, int) and value < 1:
+            return f"{value!r} is not a positive integer; give 1 or more"
+        case {"ge": least} if value < least:
+            return f"{value!r} is below {least}; give {least} or more"
+        case {"le": most} if value > most:
+            return f"{value!r} is above {most}; give {most} or less"
+        case {"pattern": pattern}:
+            return f"{short(value)} does not match {pattern}; give a text that does"
+    return f"{short(value)} does not fit; see config/README.md"
+
+
+def _numbers(value: Any, where: str, integer: bool = True) -> Iterator[str]:
+    """Yield sentences about the numbers in plain data that cannot be computed with."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _numbers(item, _at(where, key))
+    elif isinstance(value, (list, tuple)):
+        for number, item in enumerate(value):
+            yield from _numbers(item, f"{where}[{number}]")
+    elif isinstance(value, int) and abs(value) >= LARGEST:
+        large = "is too large; give a number below 2^63" if integer else "is not a finite number"
+        yield _said(where, f"{short(value)} {large}")
+    elif isinstance(value, float) and not math.isfinite(value):
+        yield _said(where, f"{value} is not a finite number; give one")
+    elif isinstance(value, float) and value and not TINIEST <= abs(value) <= HUGEST:
+        size = "large" if abs(value) > 1 else "small"
+        yield _said(
+            where,
+            f"{short(value)} is too {size} to compute with; give 0, or a number from {TINIEST:g} "
+            f"to {HUGEST:g}",
         )
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return
-    above, minimum, maximum = metadata["above"], metadata["minimum"], metadata["maximum"]
-    if above is not None and not value > above:
-        rule = "positive" if above == 0 else f"above {above}"
-        raise ConcordError(f"{where}: {value!r} is not {rule}; give a {rule} number")
-    if minimum == 1 and isinstance(value, int) and value < 1:
-        raise ConcordError(f"{where}: {value!r} is not a positive integer; give 1 or more")
-    if minimum is not None and value < minimum:
-        raise ConcordError(f"{where}: {value!r} is below {minimum}; give {minimum} or more")
-    if maximum is not None and value > maximum:
-        raise ConcordError(f"{where}: {value!r} is above {maximum}; give {maximum} or less")

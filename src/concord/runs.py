@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
+from msgspec import Meta
 
 from concord.contracts import Extra, NeedsData, Problem, ProblemKind, Sampler, TakesData
 from concord.errors import ConcordError, short
 from concord.integrity import AGAIN
 from concord.io import load_yaml
-from concord.networks import topology
-from concord.options import build, param, plain
+from concord.networks.topology import Graph, Graphs, Topology
+from concord.options import Index, Label, Options, build, plain
 from concord.plugins import plugin
 from concord.provenance import digest
-from concord.sampling import initial, partition, streams
+from concord.sampling import streams
+from concord.sampling.initial import Law, Normal
+from concord.sampling.partition import Equal, Partition, Way
 from concord.sampling.recorder import Record
 
 
@@ -33,18 +36,37 @@ def kind_and_options(mapping: Any, where: str) -> tuple[Any, dict[str, Any]]:
 MOST_NUMBERS = 10**11  # draws of a run; a terabyte at least
 
 
-@dataclass(frozen=True)
-class Options:
-    """The options of a run's parts, typed, with their defaults; and the modules of their kinds."""
+class Keys(Options):
+    """The keys of a run; the options of a problem and a sampler belong to their kinds.
 
-    problem: Any
-    sampler: Any
-    topology: Any
-    partition: partition.Partition
-    initial: initial.Law
-    record: Record
-    problem_module: ProblemKind
-    sampler_module: Sampler
+    The largest numbers are far beyond what can be run, but not beyond what checks can take.
+    """
+
+    problem: Annotated[dict[str, Any] | str, "name of an entry of problems, or a problem's mapping"]
+    agents: Annotated[int, Meta(ge=1, le=100_000), "number N of agents"]
+    topology: Annotated[Graphs | str, "kind of graph, or a mapping with its kind and options"]
+    sampler: Annotated[dict[str, Any], "the sampler's kind and options"]
+    chains: Annotated[int, Meta(ge=1, le=10**6), "independent trials of the whole network"]
+    iterations: Annotated[int, Meta(ge=1, le=10**9), "steps of every chain"]
+    reading: Annotated[Label, "which text the run follows"] = "published"
+    partition: Annotated[Way, "how points go to agents"] = Equal()
+    initial: Annotated[Law, "law of x^(0)"] = Normal()
+    record: Annotated[Record, "what to record, and when"] = Record()
+    metrics: Annotated[tuple[str, ...], "metrics computed from the trace"] = ()
+
+
+class Resolved(Keys, kw_only=True):
+    """What run.yaml holds: the keys, and whose run it is."""
+
+    problem: Annotated[dict[str, Any], "the problem's name, kind and options"]
+    topology: Annotated[Graphs, "the topology's kind and options"]
+    paper: Annotated[str, "key of the paper"]
+    experiment: Annotated[str, "id of the experiment"]
+    run: Annotated[str, "name of the run"]
+    labels: Annotated[dict[str, Any], "axis: label"]
+    scale: Annotated[Literal["paper", "smoke"], "paper or smoke"]
+    seed: Annotated[Index, "master seed"]
+    assumptions: Annotated[tuple[str, ...], "ids of the assumptions the run rests on"]
 
 
 @dataclass(frozen=True)
@@ -55,38 +77,53 @@ class Parts:
     problem_params: Any
     sampler: Sampler
     sampler_params: Any
-    topology: topology.Topology
-    partition: partition.Partition
-    initial: initial.Law
+    topology: Topology
+    partition: Partition
+    initial: Law
     record: Record
 
 
-def parse(run: Mapping[str, Any], where: str) -> Options:
-    """Return the typed options of a run's parts.
+def check_resolved(run: Mapping[str, Any], where: str) -> None:
+    """Check the types of what a run.yaml holds; problem and sampler are checked by their kinds.
+
+    Raises
+    ------
+    ConcordError
+        Naming ``where`` and the key.
+    """
+    resolved: Resolved = build(Resolved, {k: run[k] for k in Resolved.__struct_fields__}, where)
+    name = resolved.problem.get("name")
+    if not isinstance(name, str):
+        raise ConcordError(f"{where}.problem.name: {short(name)} is not a text")
+
+
+def _keys(run: Mapping[str, Any], where: str) -> Keys:
+    return build(Keys, {key: run[key] for key in Keys.__struct_fields__ if key in run}, where)
+
+
+def _plugged(run: Mapping[str, Any], part: str, where: str) -> tuple[Any, Any]:
+    """Return the module of a run's problem or sampler, and its typed options."""
+    kind, options = kind_and_options(run[part], f"{where}.{part}")
+    if part == "problem":
+        options.pop("name", None)
+    module = plugin(f"{part}s", kind, f"{where}.{part}")
+    return module, build(module.Params, options, f"{where}.{part}")
+
+
+def parse(run: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return the typed options of a run's parts, by part.
 
     Raises
     ------
     ConcordError
         Naming ``where`` and the key below it.
     """
-    kind, options = kind_and_options(run["problem"], f"{where}.problem")
-    options.pop("name", None)
-    problem = plugin("problems", kind, f"{where}.problem")
-    problem_params = build(problem.Params, options, f"{where}.problem")
-    kind, options = kind_and_options(run["sampler"], f"{where}.sampler")
-    sampler = plugin("samplers", kind, f"{where}.sampler")
-    sampler_params = build(sampler.Params, options, f"{where}.sampler")
-    kind, options = kind_and_options(run["topology"], f"{where}.topology")
-    return Options(
-        problem_params,
-        sampler_params,
-        topology.parse(kind, options, f"{where}.topology"),
-        partition.Partition.parse(run["partition"], f"{where}.partition"),
-        initial.parse(run["initial"], f"{where}.initial"),
-        build(Record, run["record"], f"{where}.record"),
-        problem,
-        sampler,
-    )
+    keys = _keys(run, where)
+    plugged = {part: _plugged(run, part, where)[1] for part in ("problem", "sampler")}
+    return {
+        part: plugged.get(part) or getattr(keys, part)
+        for part in ("topology", "problem", "partition", "sampler", "initial", "record")
+    }
 
 
 def complete(run: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -97,29 +134,13 @@ def complete(run: Mapping[str, Any], where: str) -> dict[str, Any]:
     ConcordError
         Naming ``where`` and the key below it.
     """
-    options = parse(run, where)
-    stated = {
-        "problem": {key: run["problem"][key] for key in ("name", "kind")} | plain(options.problem),
-        "partition": plain(options.partition.options),
-        **{key: plain(getattr(options, key)) for key in ("topology", "sampler", "initial")},
-    }
-    for key, mapping in stated.items():
-        stated[key] = {"kind": run[key]["kind"], **mapping}
-    return {**run, **stated, "record": plain(options.record)}
+    stated = {part: plain(options) for part, options in parse(run, where).items()}
+    for part, heads in (("problem", ("name", "kind")), ("sampler", ("kind",))):
+        stated[part] = {key: run[part][key] for key in heads} | stated[part]
+    return {**run, **stated}
 
 
-def unstated(run: Mapping[str, Any], options: Options) -> list[str]:
-    """Return the keys of options that a run leaves to their defaults."""
-    parts = {**vars(options), "partition": options.partition.options}
-    return [
-        f"{part}.{field.name}"
-        for part in ("topology", "problem", "partition", "sampler", "initial", "record")
-        for field in fields(parts[part])
-        if field.name not in run[part]
-    ]
-
-
-def assemble(run: Mapping[str, Any], where: str, options: Options | None = None) -> Parts:
+def assemble(run: Mapping[str, Any], where: str) -> Parts:
     """Check all that can be checked of a run without drawing or loading its data.
 
     Raises
@@ -127,22 +148,16 @@ def assemble(run: Mapping[str, Any], where: str, options: Options | None = None)
     ConcordError
         Naming ``where`` and the key below it.
     """
-    options = options or parse(run, where)
-    kind, given = kind_and_options(run["topology"], f"{where}.topology")
-    graph = topology.build(kind, run["agents"], where=f"{where}.topology", **given)
-    _at(f"{where}.agents", options.problem_module.check, options.problem, run["agents"])
-    _at(f"{where}.topology", options.sampler_module.check, None, graph, options.sampler)
-    _check_record(options.record, run, f"{where}.record")
-    return Parts(
-        options.problem_module,
-        options.problem,
-        options.sampler_module,
-        options.sampler,
-        graph,
-        options.partition,
-        options.initial,
-        options.record,
-    )
+    keys = _keys(run, where)
+    problem, problem_params = _plugged(run, "problem", where)
+    sampler, sampler_params = _plugged(run, "sampler", where)
+    graph = cast(Graph, keys.topology).topology(run["agents"], f"{where}.topology")
+    _at(f"{where}.agents", problem.check, problem_params, run["agents"])
+    _at(f"{where}.topology", sampler.check, None, graph, sampler_params)
+    _check_record(keys.record, run, f"{where}.record")
+    split = Partition(keys.partition, f"{where}.partition")
+    parts = problem, problem_params, sampler, sampler_params, graph, split
+    return Parts(*parts, keys.initial, keys.record)
 
 
 def _check_record(record: Record, run: Mapping[str, Any], where: str) -> None:
@@ -192,14 +207,14 @@ def build_problem(run: Mapping[str, Any], parts: Parts, resources: Path) -> Prob
 
 def data_sets(run: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of the data sets in config/datasets.yaml that the run's problem needs."""
-    problem = _problem(run)
-    return problem.needs(_options(run, problem)) if isinstance(problem, NeedsData) else ()
+    problem, params = _plugged(run, "problem", "run")
+    return problem.needs(params) if isinstance(problem, NeedsData) else ()
 
 
 def optional_data_sets(run: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of the data sets that the run's problem takes where they are at hand."""
-    problem = _problem(run)
-    return problem.takes(_options(run, problem)) if isinstance(problem, TakesData) else ()
+    problem, params = _plugged(run, "problem", "run")
+    return problem.takes(params) if isinstance(problem, TakesData) else ()
 
 
 def data_digest(run: Mapping[str, Any], resources: Path) -> str:
@@ -220,18 +235,9 @@ def data_digest(run: Mapping[str, Any], resources: Path) -> str:
     return digest({f"{name}/{f}": file.sha256 for name in files for f, file in files[name].items()})
 
 
-def _problem(run: Mapping[str, Any]) -> ProblemKind:
-    return plugin("problems", run["problem"]["kind"], "problem")
-
-
-def _options(run: Mapping[str, Any], problem: ProblemKind) -> Any:
-    options = {key: v for key, v in run["problem"].items() if key not in ("kind", "name")}
-    return build(problem.Params, options, "problem")
-
-
 def unavailable(run: Mapping[str, Any]) -> str | None:
     """Say what to install where the run's problem cannot be computed; None where it can."""
-    problem = _problem(run)
+    problem = plugin("problems", run["problem"]["kind"], "problem")
     return problem.unavailable() if isinstance(problem, Extra) else None
 
 
@@ -248,57 +254,6 @@ def modules(run: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(f"concord.{part}s.{run[part]['kind']}" for part in ("sampler", "problem"))
 
 
-@dataclass(frozen=True)
-class Keys:
-    """The keys of a run; those of problem, sampler, topology and so on belong to their kinds.
-
-    The largest numbers are far beyond what can be run, but not beyond what checks can take.
-    """
-
-    problem: dict[str, Any] | str = param("name of an entry of problems, or a problem's mapping")
-    agents: int = param("number N of agents", minimum=1, maximum=100_000)
-    topology: dict[str, Any] | str = param("kind of graph, or a mapping with its kind and options")
-    sampler: dict[str, Any] = param("the sampler's kind and options")
-    chains: int = param("independent trials of the whole network", minimum=1, maximum=10**6)
-    iterations: int = param("steps of every chain", minimum=1, maximum=10**9)
-    reading: str = param("which text the run follows", default="published")
-    partition: dict[str, Any] = param("how points go to agents", default=None)
-    initial: dict[str, Any] = param("law of x^(0)", default=None)
-    record: dict[str, Any] = param("what to record, and when", default=None)
-    metrics: tuple[str, ...] = param("metrics computed from the trace", default=())
-
-
-@dataclass(frozen=True)
-class Identity:
-    """What run.yaml says besides: whose run it is."""
-
-    paper: str = param("key of the paper")
-    experiment: str = param("id of the experiment")
-    run: str = param("name of the run")
-    labels: dict[str, Any] = param("axis: label")
-    scale: str = param("paper or smoke", choices=("paper", "smoke"))
-    seed: int = param("master seed", minimum=0)
-    assumptions: tuple[str, ...] = param("ids of the assumptions the run rests on")
-
-
-REQUIRED = tuple(field.name for cls in (Identity, Keys) for field in fields(cls))
-
-
-def check_resolved(run: Mapping[str, Any], where: str) -> None:
-    """Check the types of what a run.yaml holds; the parts' options are checked by their kinds.
-
-    Raises
-    ------
-    ConcordError
-        Naming ``where`` and the key.
-    """
-    for cls in (Identity, Keys):
-        build(cls, {field.name: run[field.name] for field in fields(cls)}, where)
-    name = run["problem"].get("name") if isinstance(run["problem"], Mapping) else None
-    if not isinstance(name, str):
-        raise ConcordError(f"{where}.problem.name: {short(name)} is not a text")
-
-
 def load_run(path: Path) -> tuple[dict[str, Any], Parts]:
     """Read a run.yaml, as ``read_run`` does, and assemble its parts.
 
@@ -310,11 +265,11 @@ def load_run(path: Path) -> tuple[dict[str, Any], Parts]:
     run = read_run(path)
     try:
         check_resolved(run, str(path))
-        options = parse(run, str(path))
-        absent = unstated(run, options)
-        if absent:
-            raise ConcordError(f"{path}: {absent[0]} is not stated; {AGAIN}")
-        return run, assemble(run, str(path), options)
+        for part, options in complete(run, str(path)).items():
+            for key in options if isinstance(options, dict) else ():
+                if key not in run[part]:
+                    raise ConcordError(f"{path}: {part}.{key} is not stated; {AGAIN}")
+        return run, assemble(run, str(path))
     except ConcordError as error:
         raise ConcordError(str(error).replace(f"{path}.", f"{path}: ", 1)) from None
 
@@ -333,7 +288,8 @@ def read_run(path: Path) -> dict[str, Any]:
         if not path.exists():
             raise
         raise ConcordError(f"{str(error).partition(';')[0]}; {AGAIN}") from None
-    missing = [key for key in REQUIRED if not isinstance(run, dict) or key not in run]
+    keys = Resolved.__struct_fields__
+    missing = [key for key in keys if not isinstance(run, dict) or key not in run]
     if missing:
         raise ConcordError(f"{path}: the key {missing[0]!r} is missing; {AGAIN}")
     return run

@@ -17,19 +17,20 @@ import subprocess
 import sys
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 from time import process_time
-from typing import Any, get_type_hints
+from typing import Any
 
 import numpy as np
+from msgspec.structs import fields
 
 from concord.errors import ConcordError
 from concord.io import whole
 from concord.networks import topology
-from concord.options import build
+from concord.options import build, members
 from concord.plugins import kinds, plugin
 from concord.problems import linear_regression, logistic_regression
 from concord.sampling import partition, streams
@@ -285,9 +286,9 @@ USUAL = {Schedule: 1e-9, float: 1.0, int: 1}
 def parameters(kind: str) -> Any:
     """Return a sampler's ``Params``: its defaults, and ``USUAL`` values where it has none."""
     params = plugin("samplers", kind, "bench").Params
-    hints = get_type_hints(params)
-    needed = [field.name for field in fields(params) if field.default is MISSING]
-    return build(params, {name: USUAL.get(hints[name]) for name in needed}, f"bench: {kind}")
+    needed = [field for field in fields(params) if field.required]
+    usual = {field.name: USUAL.get(members(field.type)[0][0]) for field in needed}
+    return build(params, usual, f"bench: {kind}")
 
 
 def normals(*shape: int) -> Work:

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from concord.laws import quadrature
 from concord.problems import linear_regression, logistic_regression, tied_mixture
@@ -128,7 +129,7 @@ def data_sets(name: str, agents: int, sets: int, label: str) -> tuple[np.ndarray
     model = MODELS[name]
     if name == "tied_mixture":
         truth = streams.generator(1, "calibration", label, "prior").standard_normal((sets, 2))
-        laws = [dataclasses.replace(model.params, truth=tuple(theta)) for theta in truth]
+        laws = [replace(model.params, truth=tuple(theta)) for theta in truth]
         return truth, [build(model, agents, label, r, params=law) for r, law in enumerate(laws)]
     problems = [build(model, agents, label, r) for r in range(sets)]
     if name == "logistic_regression":
@@ -150,7 +151,7 @@ def together(name: str, problems: list[Any]) -> Any:
     # Each agent holds 1/N of the prior N(0, I), where N is the agents of one data set.
     variance = "prior_variance" if name == "linear_regression" else "prior_scale"
     whole = {"prior_share": "whole", variance: float(problems[0].agents)}
-    params = dataclasses.replace(MODELS[name].params, **whole)
+    params = replace(MODELS[name].params, **whole)
     kind = {
         "linear_regression": linear_regression.LinearRegression,
         "logistic_regression": logistic_regression.LogisticRegression,

@@ -120,7 +120,8 @@ def arguments(draw: Any) -> list[str]:
             if action.nargs == 0:
                 continue
         count = 1 if action.nargs is None else draw(st.integers(0, 3))
-        found += [draw(words) for _ in range(count)]
+        offered = words | st.sampled_from([*action.choices]) if action.choices else words
+        found += [draw(offered) for _ in range(count)]
     if not draw(st.integers(0, 9)):
         found.insert(draw(st.integers(0, len(found))), draw(words))
     return found

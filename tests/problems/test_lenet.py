@@ -180,7 +180,7 @@ def test_samplers_keep_float32(sampler, agents, options):
     params = build(sampler.Params, {"step_size": 1e-4, "batch_size": 2, **options}, "sampler")
     graph = topology.build("ring", agents)
     rng = streams.generator(1, "noise")
-    law = initial.parse({"kind": "problem"}, "initial")
+    law = initial.OfProblem()
     x0 = initial.positions(law, classifier, (1, agents, classifier.dim), rng)
     state, step = sampler.init(classifier, graph, params, x0, rng)
     for k in range(2):
@@ -192,13 +192,13 @@ def test_samplers_keep_float32(sampler, agents, options):
 
 def test_initial_positions_have_the_problems_dtype():
     classifier = problem(lenet.LENET5)
-    normal = initial.parse({"kind": "normal"}, "initial")
+    normal = initial.Normal()
     rng = np.random.default_rng(0)
     assert initial.positions(normal, classifier, (1, 2, 5), rng).dtype == np.float32
     plain = SimpleNamespace()
     assert initial.positions(normal, plain, (1, 2, 5), rng).dtype == np.float64
     with pytest.raises(ConcordError, match="states no law of initial positions"):
-        initial.positions(initial.parse({"kind": "problem"}, "initial"), plain, (1, 2, 5), rng)
+        initial.positions(initial.OfProblem(), plain, (1, 2, 5), rng)
 
 
 def test_averages_are_mean_and_sd_of_the_recorded_draws():
@@ -224,7 +224,7 @@ def test_averages_are_mean_and_sd_of_the_recorded_draws():
 
 
 def test_averages_need_a_draw_after_burn_in():
-    record = Record(every=2, averages=("potential",), burn_in=4)
+    record = Record(every=2, averages=("predictive",), burn_in=4)
     classifier = problem(lenet.LENET5)
     with pytest.raises(ConcordError, match=r"record\.burn_in: no iteration"):
         Recorder(record, classifier, (1, 2, classifier.dim), 5)

@@ -20,14 +20,15 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from msgspec.structs import asdict
 
 from concord.claims.quantities import Diverged, Missing, Numbers, Quantity, Source, gather, show
 from concord.errors import ConcordError, nearest, short
 from concord.laws.intervals import mean_interval
-from concord.options import build, param
+from concord.options import Kind, NonNegative, Options, Positive, build, kinds
 from concord.results import paired
 
 HOLDS, FAILS, INCONCLUSIVE, NOT_RUN = "holds", "does not hold", "inconclusive", "not run"
@@ -76,16 +77,15 @@ def _joined(first: Numbers, second: Numbers) -> np.ndarray:
     return np.array([places[key] for key in keys[0]])
 
 
-@dataclass(frozen=True)
-class Value:
+class Value(Kind):
     """The quantity is the printed value, within a tolerance.
 
     Holds if every interval lies within printed +- tolerance; does not hold if any lies outside.
     """
 
-    quantity: Quantity = param("our numbers")
-    printed: float = param("the value in print")
-    tolerance: float = param("how far from print still counts as the same", minimum=0)
+    quantity: Annotated[Quantity, "our numbers"]
+    printed: Annotated[float, "the value in print"]
+    tolerance: Annotated[NonNegative, "how far from print still counts as the same"]
 
     def judge(self, source: Source) -> Judgement:
         """Return the verdict."""
@@ -97,17 +97,16 @@ class Value:
         return Judgement(_decide(sure, refuted), text)
 
 
-@dataclass(frozen=True)
-class Order:
+class Order(Kind):
     """Every number of ``lower`` is below every number of ``higher``, times a factor.
 
     Holds if the largest upper end of lower is below the smallest lower end of higher; does not
     hold if some number of lower is surely not below some number of higher.
     """
 
-    lower: Quantity = param("numbers said to be smaller")
-    higher: Quantity = param("numbers said to be larger")
-    factor: float = param("lower is compared with factor times higher", default=1.0, above=0)
+    lower: Annotated[Quantity, "numbers said to be smaller"]
+    higher: Annotated[Quantity, "numbers said to be larger"]
+    factor: Annotated[Positive, "lower is compared with factor times higher"] = 1.0
 
     def judge(self, source: Source) -> Judgement:
         """Return the verdict."""
@@ -119,8 +118,7 @@ class Order:
         return Judgement(_decide(sure, refuted), f"at most {worst} against {times}{best}")
 
 
-@dataclass(frozen=True)
-class Trend:
+class Trend(Kind):
     """The quantity rises or falls along an axis of the sweep, one number per label.
 
     Holds if every neighboring pair is surely in order; does not hold if one surely is not. Equal
@@ -129,11 +127,11 @@ class Trend:
     decide, with Student's intervals over the data sets d.
     """
 
-    quantity: Quantity = param("our numbers, one per label of the axis")
-    axis: str = param("axis of the sweep, with numeric labels")
-    direction: str = param("rising or falling", choices=("rising", "falling"))
-    slack: float = param("a pair counts as in order up to this much", default=0.0, minimum=0)
-    paired: bool = param("pairs are compared data set by data set", default=False)
+    quantity: Annotated[Quantity, "our numbers, one per label of the axis"]
+    axis: Annotated[str, "axis of the sweep, with numeric labels"]
+    direction: Annotated[Literal["rising", "falling"], "rising or falling"]
+    slack: Annotated[NonNegative, "a pair counts as in order up to this much"] = 0.0
+    paired: Annotated[bool, "pairs are compared data set by data set"] = False
 
     def judge(self, source: Source) -> Judgement:
         """Return the verdict."""
@@ -172,8 +170,7 @@ class Trend:
         return Judgement(_decide(sure, refuted), _list(texts))
 
 
-@dataclass(frozen=True)
-class Rate:
+class Rate(Kind):
     """The exponent p of quantity ~ x^p is within [at_least, at_most].
 
     x is an axis of the sweep or the iteration (plus one). p is the least-squares slope of the
@@ -181,10 +178,10 @@ class Rate:
     Does not hold if a number is surely infinite.
     """
 
-    quantity: Quantity = param("our numbers")
-    against: str = param("iteration, or an axis of the sweep with numeric labels")
-    at_least: float | None = param("smallest exponent", default=None)
-    at_most: float | None = param("largest exponent", default=None)
+    quantity: Annotated[Quantity, "our numbers"]
+    against: Annotated[str, "iteration, or an axis of the sweep with numeric labels"]
+    at_least: Annotated[float | None, "smallest exponent"] = None
+    at_most: Annotated[float | None, "largest exponent"] = None
 
     def judge(self, source: Source) -> Judgement:
         """Return the verdict."""
@@ -213,8 +210,7 @@ class Rate:
         return Judgement(_decide(sure, refuted), f"exponent {text}")
 
 
-@dataclass(frozen=True)
-class Bound:
+class Bound(Kind):
     """The quantity is at most the bound, run by run, agent by agent, iteration by iteration.
 
     Numbers are joined by what varies on both sides. Holds if every upper end is at most the lower
@@ -223,8 +219,8 @@ class Bound:
     judged.
     """
 
-    quantity: Quantity = param("our numbers")
-    bound: Quantity = param("what they are said not to exceed")
+    quantity: Annotated[Quantity, "our numbers"]
+    bound: Annotated[Quantity, "what they are said not to exceed"]
 
     def judge(self, source: Source) -> Judgement:
         """Return the verdict."""
@@ -244,17 +240,16 @@ class Bound:
         return Judgement(_decide(sure, refuted), text)
 
 
-@dataclass(frozen=True)
-class Identity:
+class Identity(Kind):
     """Two quantities are equal within a tolerance, number by number, joined as a bound's are.
 
     Holds if no two ends of a pair's intervals are farther apart than the tolerance; does not hold
     if the intervals of some pair are.
     """
 
-    left: Quantity = param("our numbers")
-    right: Quantity = param("what they are said to equal")
-    tolerance: float = param("largest difference that counts as equal", minimum=0)
+    left: Annotated[Quantity, "our numbers"]
+    right: Annotated[Quantity, "what they are said to equal"]
+    tolerance: Annotated[NonNegative, "largest difference that counts as equal"]
 
     def judge(self, source: Source) -> Judgement:
         """Return the verdict."""
@@ -275,17 +270,16 @@ def _minus(left: Any, right: Any) -> Any:
         return np.nan_to_num(np.subtract(left, right), nan=np.inf, posinf=np.inf, neginf=-np.inf)
 
 
-@dataclass(frozen=True)
-class Spread:
+class Spread(Kind):
     """The numbers agree: they lie within a tolerance of each other.
 
     The tolerance is absolute, or relative to their mean. Holds if even the outermost ends of the
     intervals are that close; does not hold if two intervals are surely farther apart.
     """
 
-    quantity: Quantity = param("our numbers")
-    tolerance: float = param("largest difference between two of them", minimum=0)
-    relative: bool = param("the tolerance is a fraction of their mean", default=False)
+    quantity: Annotated[Quantity, "our numbers"]
+    tolerance: Annotated[NonNegative, "largest difference between two of them"]
+    relative: Annotated[bool, "the tolerance is a fraction of their mean"] = False
 
     def judge(self, source: Source) -> Judgement:
         """Return the verdict."""
@@ -305,11 +299,10 @@ class Spread:
         return Judgement(_decide(sure, refuted), f"from {low} to {high}")
 
 
-@dataclass(frozen=True)
-class Condition:
+class Condition(Kind):
     """A condition that a theorem asks for is met: every number is 1 (met) rather than 0."""
 
-    quantity: Quantity = param("numbers that are 1 where the condition is met")
+    quantity: Annotated[Quantity, "numbers that are 1 where the condition is met"]
 
     def judge(self, source: Source) -> Judgement:
         """Return the verdict."""
@@ -318,8 +311,7 @@ class Condition:
         return Judgement(_decide((ours.lo >= 1).all(), (ours.hi < 1).any()), text)
 
 
-@dataclass(frozen=True)
-class Sooner:
+class Sooner(Kind):
     """One quantity reaches a threshold in fewer iterations than another.
 
     The iteration of arrival is the first at which the value is at or below the threshold; its
@@ -327,9 +319,9 @@ class Sooner:
     A curve that never arrives does so at infinity.
     """
 
-    first: Quantity = param("said to arrive first; at: all")
-    later: Quantity = param("said to arrive later; at: all")
-    threshold: float = param("value to reach")
+    first: Annotated[Quantity, "said to arrive first; at: all"]
+    later: Annotated[Quantity, "said to arrive later; at: all"]
+    threshold: Annotated[float, "value to reach"]
 
     def judge(self, source: Source) -> Judgement:
         """Return the verdict."""
@@ -355,40 +347,30 @@ class Sooner:
         return arrivals
 
 
-KINDS: dict[str, type] = {
-    "value": Value,
-    "order": Order,
-    "trend": Trend,
-    "rate": Rate,
-    "bound": Bound,
-    "identity": Identity,
-    "spread": Spread,
-    "condition": Condition,
-    "sooner": Sooner,
-}
+Check = Value | Order | Trend | Rate | Bound | Identity | Spread | Condition | Sooner
+KINDS = kinds(Check)
 
 
 # What a kind says is worse than another: if a run of it diverged, nothing is decided.
-WORSE = {Order: "lower", Bound: "bound", Sooner: "later"}
+WORSE: dict[type, str] = {Order: "lower", Bound: "bound", Sooner: "later"}
 
 
-@dataclass(frozen=True)
-class Claim:
+class Claim(Options):
     """A claim as a paper's file states it; the check's options depend on its kind."""
 
-    where: str = param("figure, table, theorem or section of the paper")
-    says: str = param("what it says, in our words")
-    kind: str = param("check kind", choices=tuple(KINDS))
-    check: dict[str, Any] = param("options of the check kind")
-    reason: str = param("why this rule and tolerance")
-    readings: tuple[str, ...] = param(
-        "readings it is judged in; none: those that its runs follow", default=(), shortest=1
-    )
-    figure: str | None = param("figure or table of ours that shows it", default=None)
-    seeds: dict[str, str] | None = param(
+    where: Annotated[str, "figure, table, theorem or section of the paper"]
+    says: Annotated[str, "what it says, in our words"]
+    kind: Annotated[Literal[tuple(KINDS)], "check kind"]  # type: ignore[valid-type]
+    check: Annotated[dict[str, Any], "options of the check kind"]
+    reason: Annotated[str, "why this rule and tolerance"]
+    readings: Annotated[
+        tuple[str, ...], "readings it is judged in; none: those that its runs follow"
+    ] = ()
+    figure: Annotated[str | None, "figure or table of ours that shows it"] = None
+    seeds: Annotated[
+        dict[str, str] | None,
         "reading: with which master seeds it is judged otherwise; it is inconclusive then",
-        default=None,
-    )
+    ] = None
 
     def checker(self, where: str) -> Any:
         """Return the check with its options."""
@@ -399,13 +381,6 @@ def parse(mapping: Mapping[str, Any], where: str) -> Claim:
     """Return a claim of a paper's file, checked."""
     claim = build(Claim, mapping, where)
     check = claim.checker(where)
-    for name, quantity in vars(check).items():
-        at = quantity.at if isinstance(quantity, Quantity) else "all"
-        if isinstance(at, str) and at not in ("last", "all"):
-            raise ConcordError(
-                f"{where}.check.{name}.at: {short(at)} is no iteration; "
-                "give last, all, a number or a list of numbers"
-            )
     if isinstance(check, Sooner):
         for name, quantity in (("first", check.first), ("later", check.later)):
             if quantity.at != "all" or quantity.reduce != "none":
@@ -418,7 +393,7 @@ def parse(mapping: Mapping[str, Any], where: str) -> Claim:
 
 def quantities(check: Any) -> list[Quantity]:
     """Return the quantities a check reads."""
-    return [value for value in vars(check).values() if isinstance(value, Quantity)]
+    return [value for value in asdict(check).values() if isinstance(value, Quantity)]
 
 
 def judge(check: Any, source: Source) -> Judgement:

@@ -16,12 +16,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
 from concord.laws.intervals import quantile
-from concord.options import param
+from concord.options import Options, Positive, Some
 from concord.results import Measured, divergence, lookup
 
 if TYPE_CHECKING:
@@ -41,28 +41,27 @@ class Diverged(Exception):
         self.quantities = quantities
 
 
-@dataclass(frozen=True)
-class Quantity:
+class Quantity(Options):
     """Numbers of a claim: a metric of some runs."""
 
-    experiment: str = param("id of the experiment")
-    metric: str = param("name of the metric")
-    runs: dict[str, Any] | None = param("axis: label or [labels]; none: all runs", default=None)
-    reading: str | None = param(
-        "reading of these runs; none: the one the claim is judged in", default=None
-    )
-    agents: tuple[int | str, ...] | None = param(
-        "agents: indices, average or network; none: all in the table", default=None, shortest=1
-    )
-    at: str | int | tuple[int, ...] = param(
-        "iteration: last, all, a number, or several", default="last", shortest=1
-    )
-    reduce: str = param(
+    experiment: Annotated[str, "id of the experiment"]
+    metric: Annotated[str, "name of the metric"]
+    runs: Annotated[dict[str, Any] | None, "axis: label or [labels]; none: all runs"] = None
+    reading: Annotated[
+        str | None, "reading of these runs; none: the one the claim is judged in"
+    ] = None
+    agents: Annotated[
+        Some[int | str] | None,
+        "agents: indices, average or network; none: all in the table",
+    ] = None
+    at: Annotated[
+        Literal["last", "all"] | int | Some[int], "iteration: last, all, a number, or several"
+    ] = "last"
+    reduce: Annotated[
+        Literal["none", "mean", "max", "min"],
         "one number per run: its mean, largest or smallest; none: all numbers",
-        default="none",
-        choices=("none", "mean", "max", "min"),
-    )
-    scale: float = param("factor, such as 100 for per cent", default=1.0, above=0)
+    ] = "none"
+    scale: Annotated[Positive, "factor, such as 100 for per cent"] = 1.0
 
 
 @dataclass(frozen=True)

@@ -4,35 +4,34 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec.structs import replace
 
 from concord import options
 from concord.errors import ConcordError, nearest, short
 from concord.io import load_yaml
-from concord.options import param
+from concord.options import Count, Options, Some
 
 REGISTRY = Path(__file__).resolve().parents[3] / "config" / "datasets.yaml"
 
 
-@dataclass(frozen=True)
-class DataFile:
+class DataFile(Options):
     """One downloadable file."""
 
-    bytes: int = param("size of the file", minimum=1)
-    sha256: str = param("SHA-256 of the file, 64 lower-case hexadecimal digits")
-    urls: tuple[str, ...] = param("where the file is published, in the order to try", shortest=1)
+    bytes: Annotated[Count, "size of the file"]
+    sha256: Annotated[str, "SHA-256 of the file, 64 lower-case hexadecimal digits"]
+    urls: Annotated[Some[str], "where the file is published, in the order to try"]
 
 
-@dataclass(frozen=True)
-class Dataset:
+class Dataset(Options):
     """A data set: what it is, and its files by name."""
 
-    description: str = param("what the rows are and how many there are")
-    license: str = param("terms of use as the publisher states them")
-    citation: str = param("the publication to cite")
-    files: dict[str, DataFile] = param("the files, by name")
+    description: Annotated[str, "what the rows are and how many there are"]
+    license: Annotated[str, "terms of use as the publisher states them"]
+    citation: Annotated[str, "the publication to cite"]
+    files: Annotated[dict[str, DataFile], "the files, by name"]
 
 
 def load_registry(path: str | Path = REGISTRY) -> dict[str, Dataset]:

@@ -14,8 +14,7 @@ What a researcher writes in a paper's YAML (Tzikas et al., Fig 6)::
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -26,36 +25,26 @@ from matplotlib.patches import Patch
 
 from concord import results
 from concord.figures import _common, style
-from concord.options import param
+from concord.figures._options import Columns, Limits, Names, Rows, Select, Width
+from concord.options import Options, Some
 from concord.results import Measured
 
 KIND = "accuracy_curves"
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of a figure of accuracy curves."""
 
-    rows: str | None = param("label with one row of panels per value", default=None)
-    columns: str | None = param("label with one column of panels per value", default=None)
-    select: dict | None = param(
-        "runs drawn: {label: value or [values]}; a list sets the order", default=None
-    )
-    lines: str = param("label that colors tell apart", default="sampler")
-    agents: tuple[int, ...] = param("agents drawn with a band", default=(0,), shortest=1)
-    others: bool = param("draw the means of all other recorded agents as hairlines", default=True)
-    xlim: tuple[float | None, ...] | None = param(
-        "[low, high] of the iteration", default=None, length=2
-    )
-    ylim: tuple[float | None, ...] | None = param(
-        "[low, high] of the accuracy", default=None, length=2
-    )
-    width: str = param(
-        "column (3.4 in), full (7 in), or auto: full for panels side by side",
-        default="auto",
-        choices=("auto", "column", "full"),
-    )
-    names: dict | None = param("other texts for values, or symbols for labels", default=None)
+    rows: Rows = None
+    columns: Columns = None
+    select: Select = None
+    lines: Annotated[str, "label that colors tell apart"] = "sampler"
+    agents: Annotated[Some[int], "agents drawn with a band"] = (0,)
+    others: Annotated[bool, "draw the means of all other recorded agents as hairlines"] = True
+    xlim: Annotated[Limits, "[low, high] of the iteration"] = None
+    ylim: Annotated[Limits, "[low, high] of the accuracy"] = None
+    width: Width = "auto"
+    names: Names = None
 
 
 def reads(params: Params) -> list[str]:

@@ -20,8 +20,7 @@ spaced, whatever the distance of their iterations; the ticks name these.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -32,7 +31,8 @@ from matplotlib.lines import Line2D
 from concord import results
 from concord.errors import ConcordError
 from concord.figures import _common, style
-from concord.options import param
+from concord.figures._options import Columns, Limits, Rows, Scale, Select, Sharing, Width
+from concord.options import Count, Index, Options, Some
 from concord.results import Measured, Series
 
 KIND = "box_plots"
@@ -41,35 +41,20 @@ BOXES = 11
 _PARTS = ("min", "whisker_lo", "q25", "median", "q75", "whisker_hi", "max")
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of a figure of box plots; see the module's text for an example."""
 
-    rows: str | None = param("label with one row of panels per value", default=None)
-    columns: str | None = param("label with one column of panels per value", default="topology")
-    select: dict | None = param(
-        "runs drawn: {label: value or [values]}; a list sets the order", default=None
-    )
-    agent: int = param("agent whose predictions are counted", default=0, minimum=0)
-    iterations: tuple[int, ...] | None = param(
-        "iterations with a box", default=None, minimum=0, shortest=1
-    )
-    points: int | None = param("number of points classified, for the axis", default=None, above=0)
-    yscale: str = param(
-        "scale of the count; with log a count of 0 lies below the axis",
-        default="linear",
-        choices=("linear", "log"),
-    )
-    ylim: tuple[float | None, ...] | None = param(
-        "[low, high] of the count; null leaves a side to the data", default=None, length=2
-    )
-    share_y: str = param("panels with one y axis", default="all", choices=("all", "row", "none"))
-    width: str = param(
-        "column (3.4 in), full (7 in), or auto: full for panels side by side",
-        default="auto",
-        choices=("auto", "column", "full"),
-    )
-    names: dict | None = param("other texts for values, {no_edges: Isolated}", default=None)
+    rows: Rows = None
+    columns: Columns = "topology"
+    select: Select = None
+    agent: Annotated[Index, "agent whose predictions are counted"] = 0
+    iterations: Annotated[Some[Index] | None, "iterations with a box"] = None
+    points: Annotated[Count | None, "number of points classified, for the axis"] = None
+    yscale: Annotated[Scale, "scale of the count; log puts a count of 0 below the axis"] = "linear"
+    ylim: Annotated[Limits, "[low, high] of the count; null leaves a side to the data"] = None
+    share_y: Sharing = "all"
+    width: Width = "auto"
+    names: Annotated[dict | None, "other texts for values, {no_edges: Isolated}"] = None
 
 
 def reads(params: Params) -> list[str]:

@@ -13,8 +13,7 @@ What a researcher writes in a paper's YAML (Tzikas et al., Fig 5)::
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -25,29 +24,24 @@ from matplotlib.patches import Patch
 
 from concord import results
 from concord.figures import style
-from concord.options import param
+from concord.figures._options import Names, Rows, Select
+from concord.options import Index, Options, Some
 from concord.results import Measured
 
 KIND = "density_scatter"
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of a figure of draws over the posterior's density."""
 
-    rows: str | None = param("label with one row of panels per value", default=None)
-    select: dict | None = param("runs drawn: {label: value or [values]}", default=None)
-    agents: tuple[int, ...] = param(
-        "agents drawn, one line of ticks each", default=(0, 1, 2, 3, 4), shortest=1
-    )
-    iterations: tuple[int, ...] | None = param(
-        "iterations, one column of panels each; none: all recorded",
-        default=None,
-        minimum=0,
-        shortest=1,
-    )
-    xlim: tuple[float, ...] | None = param("[low, high] of the positions", default=None, length=2)
-    names: dict | None = param("other texts for values, or symbols for labels", default=None)
+    rows: Rows = None
+    select: Select = None
+    agents: Annotated[Some[int], "agents drawn, one line of ticks each"] = (0, 1, 2, 3, 4)
+    iterations: Annotated[
+        Some[Index] | None, "iterations, one column of panels each; none: all recorded"
+    ] = None
+    xlim: Annotated[tuple[float, float] | None, "[low, high] of the positions"] = None
+    names: Names = None
 
 
 def reads(params: Params) -> list[str]:

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -44,49 +44,41 @@ from matplotlib.ticker import EngFormatter
 from concord import results
 from concord.errors import ConcordError
 from concord.figures import _common, style
-from concord.options import param
+from concord.figures._options import Columns, Limits, Lines, Names, Scale, Select, Width
+from concord.options import Options, Some
 from concord.results import Measured, Series
 
 KIND = "metric_curves"
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of a figure of metric curves; see the module's text for examples."""
 
-    metric: str = param("metric on the y axis")
-    lines: str = param("'agent', or the label that colors tell apart", default="agent")
-    agents: tuple[int | str, ...] = param(
+    metric: Annotated[str, "metric on the y axis"]
+    lines: Lines = "agent"
+    agents: Annotated[
+        Some[int | str],
         "agents drawn: indices, average or network; several only where lines is agent",
-        default=("network",),
-        shortest=1,
-    )
-    columns: str | None = param("label with one column of panels per value", default=None)
-    select: dict | None = param(
-        "runs drawn: {label: value or [values]}; a list sets the order", default=None
-    )
-    x: str = param(
+    ] = ("network",)
+    columns: Columns = None
+    select: Select = None
+    x: Annotated[
+        Literal["iteration", "unicast_bytes", "broadcast_bytes"],
         "the metric's iteration (or what it counts instead), or bytes sent by the whole network",
-        default="iteration",
-        choices=("iteration", "unicast_bytes", "broadcast_bytes"),
-    )
-    band: str = param(
+    ] = "iteration"
+    band: Annotated[
+        str,
         "interval (lo to hi), none, or the metric that holds the standard deviation over chains",
-        default="interval",
-    )
-    floor: str | None = param("metric drawn as a dashed line, of the network", default=None)
-    xscale: str = param("scale of x", default="linear", choices=("linear", "log"))
-    yscale: str = param("scale of y", default="linear", choices=("linear", "log"))
-    xlim: tuple[float | None, ...] | None = param("[low, high] of x", default=None, length=2)
-    ylim: tuple[float | None, ...] | None = param("[low, high] of y", default=None, length=2)
-    xlabel: str | None = param("text below the x axis", default=None)
-    ylabel: str | None = param("text beside the y axis; none: the metric's name", default=None)
-    width: str = param(
-        "column (3.4 in), full (7 in), or auto: full for panels side by side",
-        default="auto",
-        choices=("auto", "column", "full"),
-    )
-    names: dict | None = param("other texts for values, or symbols for labels", default=None)
+    ] = "interval"
+    floor: Annotated[str | None, "metric drawn as a dashed line, of the network"] = None
+    xscale: Annotated[Scale, "scale of x"] = "linear"
+    yscale: Annotated[Scale, "scale of y"] = "linear"
+    xlim: Annotated[Limits, "[low, high] of x"] = None
+    ylim: Annotated[Limits, "[low, high] of y"] = None
+    xlabel: Annotated[str | None, "text below the x axis"] = None
+    ylabel: Annotated[str | None, "text beside the y axis; none: the metric's name"] = None
+    width: Width = "auto"
+    names: Names = None
 
 
 @dataclass(frozen=True)

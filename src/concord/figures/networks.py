@@ -13,8 +13,7 @@ and the experiment, or the order of the panels::
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -24,7 +23,7 @@ from matplotlib.figure import Figure
 from concord import results
 from concord.figures import _common, style
 from concord.figures._common import Cell
-from concord.options import param
+from concord.options import Options
 from concord.results import Measured
 
 if TYPE_CHECKING:
@@ -35,18 +34,15 @@ NODE = 12.0  # largest diameter in points
 NUMBERED = 8.5  # smallest diameter in points that a number fits into
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of a figure of networks."""
 
-    select: dict | None = param(
+    select: Annotated[
+        dict | None,
         "runs whose graphs are drawn: {label: value or [values]}; a list sets the order",
-        default=None,
-    )
-    width: str = param(
-        "column (3.4 in) or full (7 in)", default="column", choices=("column", "full")
-    )
-    names: dict | None = param("other texts for topologies, {ring: Circular}", default=None)
+    ] = None
+    width: Annotated[Literal["column", "full"], "column (3.4 in) or full (7 in)"] = "column"
+    names: Annotated[dict | None, "other texts for topologies, {ring: Circular}"] = None
 
 
 def reads(params: Params) -> list[str]:

@@ -12,7 +12,7 @@ What a researcher writes in a paper's YAML (Bhar et al., Fig 1)::
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -22,33 +22,23 @@ from matplotlib.lines import Line2D
 
 from concord import results
 from concord.figures import _common, style
-from concord.options import param
+from concord.figures._options import AxisNames, Mass
+from concord.options import Options, Some
 from concord.results import Measured
 
 KIND = "posterior_maps"
 EXACT = "posterior"
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of a figure of posterior maps."""
 
-    agents: tuple[int, ...] | None = param(
-        "agents with a panel; none: all", default=None, shortest=1
-    )
-    select: dict | None = param("the run drawn: {label: value}", default=None)
-    mass: tuple[float, ...] = param(
-        "parts of the exact posterior's mass that contours enclose",
-        default=(0.5, 0.8, 0.95),
-        above=0,
-        maximum=1,
-        shortest=1,
-    )
-    distance: str | None = param("metric written in each agent's panel", default=None)
-    symbol: str = param("how that metric is called there", default="$W_1$")
-    axes: tuple[str, ...] = param(
-        "names of the two parameters", default=(r"$\theta_1$", r"$\theta_2$"), length=2
-    )
+    agents: Annotated[Some[int] | None, "agents with a panel; none: all"] = None
+    select: Annotated[dict | None, "the run drawn: {label: value}"] = None
+    mass: Mass = (0.5, 0.8, 0.95)
+    distance: Annotated[str | None, "metric written in each agent's panel"] = None
+    symbol: Annotated[str, "how that metric is called there"] = "$W_1$"
+    axes: AxisNames = (r"$\theta_1$", r"$\theta_2$")
 
 
 def reads(params: Params) -> list[str]:

@@ -15,8 +15,7 @@ A network's panels are titled by its entry of ``titles``, and by the agent if it
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -25,33 +24,23 @@ from matplotlib.lines import Line2D
 from concord import results
 from concord.errors import ConcordError
 from concord.figures import _common, posterior_maps, style
-from concord.options import param
+from concord.figures._options import AxisNames, Mass, Select
+from concord.options import Count, Options, Some
 from concord.results import Measured
 
 KIND = "posterior_scatter"
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of a figure of draws over exact contours."""
 
-    networks: str = param("label of the runs, one network each, in this order", default="agents")
-    titles: dict | None = param("titles of networks by the label's value", default=None)
-    agents: tuple[int, ...] | None = param(
-        "agents with a panel; none: all", default=None, shortest=1
-    )
-    select: dict | None = param("runs drawn: {label: value or [values]}", default=None)
-    mass: tuple[float, ...] = param(
-        "parts of the exact posterior's mass that contours enclose",
-        default=(0.5, 0.8, 0.95),
-        above=0,
-        maximum=1,
-        shortest=1,
-    )
-    axes: tuple[str, ...] = param(
-        "names of the two parameters", default=(r"$\theta_1$", r"$\theta_2$"), length=2
-    )
-    columns: int = param("panels side by side", default=4, minimum=1)
+    networks: Annotated[str, "label of the runs, one network each, in this order"] = "agents"
+    titles: Annotated[dict | None, "titles of networks by the label's value"] = None
+    agents: Annotated[Some[int] | None, "agents with a panel; none: all"] = None
+    select: Select = None
+    mass: Mass = (0.5, 0.8, 0.95)
+    axes: AxisNames = (r"$\theta_1$", r"$\theta_2$")
+    columns: Annotated[Count, "panels side by side"] = 4
 
 
 def reads(params: Params) -> list[str]:

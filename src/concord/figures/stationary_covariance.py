@@ -15,8 +15,7 @@ What a researcher writes in a paper's YAML::
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -26,32 +25,24 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from concord import results
 from concord.figures import _common, style
-from concord.options import param
+from concord.figures._options import Columns, Names, Rows, Select, Width
+from concord.options import Index, Options, Positive
 from concord.results import AVERAGE, Measured
 
 KIND = "stationary_covariance"
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of a figure of stationary covariances."""
 
-    rows: str | None = param("label with one row of panels per value", default=None)
-    columns: str | None = param("label with one column of panels per value", default=None)
-    select: dict | None = param(
-        "runs drawn: {label: value or [values]}; a list sets the order", default=None
-    )
-    lines: str = param("label with one line per value, from the top", default="sampler")
-    agent: int = param("agent shown beside the average", default=0, minimum=0)
-    xlim: tuple[float, ...] = param(
-        "[low, high] of the ratio", default=(0.01, 100.0), above=0, length=2
-    )
-    width: str = param(
-        "column (3.4 in), full (7 in), or auto: full for panels side by side",
-        default="auto",
-        choices=("auto", "column", "full"),
-    )
-    names: dict | None = param("other texts for values, or symbols for labels", default=None)
+    rows: Rows = None
+    columns: Columns = None
+    select: Select = None
+    lines: Annotated[str, "label with one line per value, from the top"] = "sampler"
+    agent: Annotated[Index, "agent shown beside the average"] = 0
+    xlim: Annotated[tuple[Positive, Positive], "[low, high] of the ratio"] = (0.01, 100.0)
+    width: Width = "auto"
+    names: Names = None
 
 
 def reads(params: Params) -> list[str]:

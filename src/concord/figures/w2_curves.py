@@ -59,7 +59,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -72,58 +72,53 @@ from concord import results
 from concord.errors import ConcordError
 from concord.figures import _common, style
 from concord.figures._common import Cell
-from concord.options import param
+from concord.figures._options import (
+    Columns,
+    Limits,
+    Lines,
+    Names,
+    Rows,
+    Scale,
+    Select,
+    Sharing,
+    Width,
+)
+from concord.options import Options, Some
 from concord.results import AVERAGE, Measured, Series
 
 KIND = "w2_curves"
 
 
-@dataclass(frozen=True)
-class Panel:
+class Panel(Options):
     """One entry of ``panels``; what it leaves out is taken from the figure."""
 
-    title: str = param("text above the panel, after its letter", default="")
-    select: dict | None = param("runs of this panel: {label: value or [values]}", default=None)
-    lines: str | None = param("'agent', or the label that colors tell apart", default=None)
-    agents: tuple[int | str, ...] | None = param(
-        "agents drawn: indices, 'average'", default=None, shortest=1
-    )
-    yscale: str | None = param("scale of W2", default=None, choices=("linear", "log"))
-    ylim: tuple[float | None, ...] | None = param("[low, high] of W2", default=None, length=2)
+    title: Annotated[str, "text above the panel, after its letter"] = ""
+    select: Annotated[dict | None, "runs of this panel: {label: value or [values]}"] = None
+    lines: Annotated[str | None, "'agent', or the label that colors tell apart"] = None
+    agents: Annotated[Some[int | str] | None, "agents drawn: indices, 'average'"] = None
+    yscale: Annotated[Scale | None, "scale of W2"] = None
+    ylim: Annotated[Limits, "[low, high] of W2"] = None
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of a figure of W2 curves; see the module's text for examples."""
 
-    rows: str | None = param("label with one row of panels per value", default=None)
-    columns: str | None = param("label with one column of panels per value", default=None)
-    panels: tuple[Panel, ...] = param("panels listed one by one, instead of rows", default=())
-    select: dict | None = param(
-        "runs drawn: {label: value or [values]}; a list sets the order", default=None
-    )
-    lines: str = param("'agent', or the label that colors tell apart", default="agent")
-    styles: str | None = param(
-        "label that line patterns tell apart, of one agent, where lines is a label", default=None
-    )
-    agents: tuple[int | str, ...] = param(
-        "agents drawn: indices, 'average'", default=(0, AVERAGE), shortest=1
-    )
-    yscale: str = param("scale of W2", default="linear", choices=("linear", "log"))
-    ylim: tuple[float | None, ...] | None = param(
-        "[low, high] of W2; null leaves a side to the data", default=None, length=2
-    )
-    share_y: str = param("panels with one y axis", default="row", choices=("all", "row", "none"))
-    exact: bool = param("draw w2_exact where a run has it", default=True)
-    floor: bool = param("draw w2_floor where a run has it", default=True)
-    width: str = param(
-        "column (3.4 in), full (7 in), or auto: full for panels side by side",
-        default="auto",
-        choices=("auto", "column", "full"),
-    )
-    names: dict | None = param(
-        "other texts for values ({de_sgld: D-SGLD}) or symbols for labels", default=None
-    )
+    rows: Rows = None
+    columns: Columns = None
+    panels: Annotated[tuple[Panel, ...], "panels listed one by one, instead of rows"] = ()
+    select: Select = None
+    lines: Lines = "agent"
+    styles: Annotated[
+        str | None, "label that line patterns tell apart, of one agent, where lines is a label"
+    ] = None
+    agents: Annotated[Some[int | str], "agents drawn: indices, 'average'"] = (0, AVERAGE)
+    yscale: Annotated[Scale, "scale of W2"] = "linear"
+    ylim: Annotated[Limits, "[low, high] of W2; null leaves a side to the data"] = None
+    share_y: Sharing = "row"
+    exact: Annotated[bool, "draw w2_exact where a run has it"] = True
+    floor: Annotated[bool, "draw w2_floor where a run has it"] = True
+    width: Width = "auto"
+    names: Names = None
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from msgspec import structs
+
 from concord.laws import exact
 from concord.metrics import Measurement, Row, lacking
 from concord.metrics._laws import update_of
@@ -42,7 +44,7 @@ def rows(m: Measurement) -> Iterator[Row]:
 
         def affine_for(value: float, name: str = name) -> exact.Affine:
             changes: dict[str, Any] = {**held, name: Schedule(value)}
-            update = update_of(replace(m, sampler_params=replace(params, **changes)))
+            update = update_of(replace(m, sampler_params=structs.replace(params, **changes)))
             assert update is not None  # whatever the step
             return exact.restrict(update.at(0))[0]
 

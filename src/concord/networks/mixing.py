@@ -10,7 +10,7 @@ Agents respond to a weighted sum over their neighborhood, :math:`s_i = \sum_j C_
     do this.
 
 Apart from that, an agent may average with its neighbors together, as in the equations, or with one
-after another from the value it has moved to (``NEIGHBORS``, ``diffuser_in_turn``).
+after another from the value it has moved to (``Neighbors``, ``diffuser_in_turn``).
 
 ``sweep`` takes any response; ``mixer`` and ``diffuser`` are the additive ones. Positions have
 shape (chains, agents, dim); the arrays a function reads and writes must not overlap.
@@ -19,16 +19,21 @@ shape (chains, agents, dim); the arrays a function reads and writes must not ove
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from concord.errors import ConcordError, nearest
 from concord.networks.matrix import AgentMatrix
 from concord.networks.topology import Topology
+from concord.options import choices
 
-ORDERS = ("simultaneous", "in_place")
-NEIGHBORS = ("together", "in_turn")
+Order = Literal["simultaneous", "in_place"]
+UpdateOrder = Annotated[
+    Order, "agents move all at once, or one after another seeing neighbors that have moved"
+]
+Neighbors = Literal["together", "in_turn"]
+ORDERS = choices(Order)
 
 # respond(agent, total, out): agent is an index, or slice(None) for all agents at once; total and
 # out have shape (chains, dim), or (chains, agents, dim). It writes out, and may overwrite total.

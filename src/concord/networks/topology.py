@@ -13,17 +13,16 @@ L is the Laplacian and W the Metropolis weights, symmetric and doubly stochastic
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from concord.errors import ConcordError, nearest, short
+from concord.errors import ConcordError, short
 from concord.networks.matrix import AgentMatrix
-from concord.options import build as build_options
-from concord.options import param
+from concord.options import Count, Index, Kind, Share
+from concord.options import build as options_of
 
 # The most agents whose spectrum is computed, by dense solvers.
 SPECTRUM_LIMIT = 2000
@@ -142,127 +141,134 @@ class Topology:
         )
 
 
+class Graph(Kind):
+    """A kind of topology: its options, and the graph they make."""
+
+    def _graph(self, nx: Any, agents: int, where: str) -> Any:
+        """Return the graph; networkx is passed in, as it is slow to import."""
+        raise NotImplementedError
+
+    def topology(self, agents: int, where: str = "topology") -> Topology:
+        """Return the topology on so many agents.
+
+        Raises
+        ------
+        ConcordError
+            If an option does not suit the number of agents; it names ``where``, file and key.
+        """
+        if isinstance(agents, bool) or not isinstance(agents, (int, np.integer)) or agents < 1:
+            raise ConcordError(
+                f"{where}: {short(agents)} is not a positive number of agents; give 1 or more"
+            )
+        kind = self.__struct_config__.tag
+        if isinstance(self, (Complete, ErdosRenyi)) and agents > MOST_PAIRED:
+            raise ConcordError(
+                f"{where}: {agents} agents are too many for kind {kind}, which looks at all "
+                f"pairs; use at most {MOST_PAIRED}"
+            )
+        import networkx as nx
+
+        graph = self._graph(nx, int(agents), where)
+        edges = sorted((min(edge), max(edge)) for edge in graph.edges)
+        return Topology(str(kind), int(agents), tuple(edges))
+
+
+class Complete(Graph):
+    """Every two agents are neighbors."""
+
+    def _graph(self, nx: Any, agents: int, where: str) -> Any:
+        return nx.complete_graph(agents)
+
+
+class Ring(Graph):
+    """A cycle; one or two agents close none: no edge, or a single one."""
+
+    def _graph(self, nx: Any, agents: int, where: str) -> Any:
+        return nx.cycle_graph(agents) if agents > 2 else nx.path_graph(agents)
+
+
+class NoEdges(Graph):
+    """Agents that are alone."""
+
+    def _graph(self, nx: Any, agents: int, where: str) -> Any:
+        return nx.empty_graph(agents)
+
+
+class Star(Graph):
+    """Agent 0 is the center."""
+
+    def _graph(self, nx: Any, agents: int, where: str) -> Any:
+        return nx.star_graph(agents - 1)
+
+
+class Path(Graph):
+    """A line of agents."""
+
+    def _graph(self, nx: Any, agents: int, where: str) -> Any:
+        return nx.path_graph(agents)
+
+
+class Grid(Graph):
+    """A rectangle of rows * columns agents."""
+
+    rows: Annotated[Count | None, "number of rows; none: the most square grid"] = None
+
+    def _graph(self, nx: Any, agents: int, where: str) -> Any:
+        rows = self.rows
+        if rows is None:
+            rows = max(r for r in range(1, math.isqrt(agents) + 1) if agents % r == 0)
+        if agents % rows:
+            raise ConcordError(
+                f"{where}.rows: {rows} rows do not divide {agents} agents; "
+                "give a divisor of the number of agents"
+            )
+        columns = agents // rows
+        grid = nx.grid_2d_graph(rows, columns)
+        return nx.relabel_nodes(grid, {(r, c): r * columns + c for r, c in grid})
+
+
+class ErdosRenyi(Graph):
+    """Every two agents are neighbors with the same probability, independently."""
+
+    probability: Annotated[Share, "probability of each edge"]
+    seed: Annotated[Index, "seed of the graph"] = 0
+
+    def _graph(self, nx: Any, agents: int, where: str) -> Any:
+        return nx.gnp_random_graph(agents, self.probability, seed=self.seed)
+
+
+class EdgeList(Graph):
+    """The edges, one by one."""
+
+    edges: Annotated[tuple[tuple[Index, Index], ...], "pairs [i, j] of agents, from 0"]
+
+    def _graph(self, nx: Any, agents: int, where: str) -> Any:
+        graph = nx.empty_graph(agents)
+        for index, edge in enumerate(self.edges):
+            if max(edge) >= agents:
+                problem = f"names an agent that does not exist; agents are 0 to {agents - 1}"
+            elif edge[0] == edge[1]:
+                problem = "joins an agent to itself; remove it"
+            elif graph.has_edge(*edge):
+                problem = "is given twice; remove one"
+            else:
+                graph.add_edge(*edge)
+                continue
+            raise ConcordError(f"{where}.edges[{index}]: {list(edge)} {problem}")
+        return graph
+
+
+Graphs = Complete | Ring | NoEdges | Star | Path | Grid | ErdosRenyi | EdgeList
+
+
 def build(kind: str, agents: int, *, where: str = "topology", **options: Any) -> Topology:
-    """Build a topology of a kind, with that kind's options.
-
-    Parameters
-    ----------
-    kind
-        ``complete``, ``ring``, ``no_edges``, ``star`` (agent 0 is the center), ``path``; ``grid``
-        with option ``rows`` (default: the most square grid); ``erdos_renyi`` with ``probability``
-        and ``seed`` (default 0); ``edge_list`` with ``edges``, pairs of agents.
-    agents
-        Number of agents; a grid needs rows * columns of them.
-    where
-        File and key for messages.
+    """Return the topology of a kind, such as ``"ring"``, with that kind's options.
 
     Raises
     ------
     ConcordError
-        If the kind or an option is unknown or does not suit the number of agents.
+        If the kind or an option is unknown or does not suit the number of agents; it names
+        ``where``, file and key.
     """
-    if isinstance(agents, bool) or not isinstance(agents, (int, np.integer)) or agents < 1:
-        raise ConcordError(
-            f"{where}: {short(agents)} is not a positive number of agents; give 1 or more"
-        )
-    given = parse(kind, options, where)
-    if kind in ("complete", "erdos_renyi") and agents > MOST_PAIRED:
-        raise ConcordError(
-            f"{where}: {agents} agents are too many for kind {kind}, which looks at all pairs; "
-            f"use at most {MOST_PAIRED}"
-        )
-    import networkx as nx
-
-    graph = _KINDS[kind][1](nx, int(agents), given, where)
-    edges = sorted((min(edge), max(edge)) for edge in graph.edges)
-    return Topology(kind, int(agents), tuple(edges))
-
-
-def parse(kind: Any, options: Mapping[str, Any], where: str) -> Any:
-    """Return the typed options of a kind of topology, without building the graph.
-
-    Raises
-    ------
-    ConcordError
-        If the kind or an option is unknown, or a value does not fit.
-    """
-    if not isinstance(kind, str) or kind not in _KINDS:
-        raise ConcordError(
-            f"{where}.kind: {short(kind)} is not a topology; {nearest(kind, _KINDS)}"
-        )
-    return build_options(_KINDS[kind][0], options, where)
-
-
-@dataclass(frozen=True)
-class _NoOptions:
-    pass
-
-
-@dataclass(frozen=True)
-class _GridOptions:
-    rows: int | None = param("number of rows; none: the most square grid", default=None, minimum=1)
-
-
-@dataclass(frozen=True)
-class _ErdosRenyiOptions:
-    probability: float = param("probability of each edge", minimum=0, maximum=1)
-    seed: int = param("seed of the graph", default=0, minimum=0)
-
-
-@dataclass(frozen=True)
-class _EdgeListOptions:
-    edges: tuple[tuple[int, ...], ...] = param("pairs [i, j] of agents, from 0", minimum=0)
-
-
-def _ring(nx: Any, agents: int, options: _NoOptions, where: str) -> Any:
-    # One or two agents close no cycle: no edge, or a single one.
-    return nx.cycle_graph(agents) if agents > 2 else nx.path_graph(agents)
-
-
-def _grid(nx: Any, agents: int, options: _GridOptions, where: str) -> Any:
-    rows = options.rows
-    if rows is None:
-        rows = max(r for r in range(1, math.isqrt(agents) + 1) if agents % r == 0)
-    if agents % rows:
-        raise ConcordError(
-            f"{where}.rows: {rows} rows do not divide {agents} agents; "
-            "give a divisor of the number of agents"
-        )
-    columns = agents // rows
-    grid = nx.grid_2d_graph(rows, columns)
-    return nx.relabel_nodes(grid, {(r, c): r * columns + c for r, c in grid})
-
-
-def _erdos_renyi(nx: Any, agents: int, options: _ErdosRenyiOptions, where: str) -> Any:
-    return nx.gnp_random_graph(agents, options.probability, seed=options.seed)
-
-
-def _edge_list(nx: Any, agents: int, options: _EdgeListOptions, where: str) -> Any:
-    graph = nx.empty_graph(agents)
-    for index, edge in enumerate(options.edges):
-        if len(edge) != 2:
-            problem = "is not a pair; give two agents"
-        elif max(edge) >= agents:
-            problem = f"names an agent that does not exist; agents are 0 to {agents - 1}"
-        elif edge[0] == edge[1]:
-            problem = "joins an agent to itself; remove it"
-        elif graph.has_edge(*edge):
-            problem = "is given twice; remove one"
-        else:
-            graph.add_edge(*edge)
-            continue
-        raise ConcordError(f"{where}.edges[{index}]: {list(edge)} {problem}")
-    return graph
-
-
-# Options and graph of each kind; a graph function receives networkx, which is slow to import.
-_KINDS: dict[str, tuple[type, Callable[..., Any]]] = {
-    "complete": (_NoOptions, lambda nx, agents, *_: nx.complete_graph(agents)),
-    "ring": (_NoOptions, _ring),
-    "no_edges": (_NoOptions, lambda nx, agents, *_: nx.empty_graph(agents)),
-    "star": (_NoOptions, lambda nx, agents, *_: nx.star_graph(agents - 1)),
-    "path": (_NoOptions, lambda nx, agents, *_: nx.path_graph(agents)),
-    "grid": (_GridOptions, _grid),
-    "erdos_renyi": (_ErdosRenyiOptions, _erdos_renyi),
-    "edge_list": (_EdgeListOptions, _edge_list),
-}
+    graph: Graph = options_of(Graphs, {"kind": kind, **options}, where)
+    return graph.topology(agents, where)

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
+from msgspec import Meta
 
 from concord.contracts import BatchGradient
 from concord.errors import ConcordError
 from concord.sampling.partition import AgentData, consecutive_counts
 
-SHARES = ("split", "omitted", "whole")
+PriorShare = Annotated[
+    Literal["split", "omitted", "whole"],
+    "prior in each agent's potential: 1/N of it (split), none (omitted), all of it (whole)",
+]
+LegacySeed = Annotated[
+    Annotated[int, Meta(ge=0, le=2**32 - 1)] | None,
+    "draw the data agent by agent from NumPy's legacy generator with this seed, as "
+    "tzikas2024's authors do; none: from the paper's data stream",
+]
 
 Function = Callable[[np.ndarray, np.ndarray], object]
 Draw = Callable[[np.random.RandomState, np.ndarray, np.ndarray], np.ndarray]

@@ -20,14 +20,14 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
 from concord.contracts import BatchGradient, Gradient, Stream
 from concord.datasets import fetch, readers
 from concord.errors import ConcordError
-from concord.options import param
+from concord.options import Count, Options
 from concord.problems._common import OneDataSet
 from concord.sampling.partition import Partition
 
@@ -41,22 +41,21 @@ TRAIN, TEST = 60000, 10000
 CHUNK = 1000  # images per forward pass where all images are needed
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """The test sets, and what is shown of them."""
 
-    out_of_distribution: tuple[str, ...] = param(
+    out_of_distribution: Annotated[
+        tuple[Literal["svhn", "digits"], ...],
         "sets scored beside MNIST's test images: svhn (left out where its file is not at hand), "
         "digits (scikit-learn's, 8 x 8)",
-        default=("svhn", "digits"),
-        choices=("svhn", "digits"),
-    )
-    examples: dict[str, Any] | None = param(
-        "test images reported one by one: {set: [row, or first_<label>, ...]}", default=None
-    )
-    training_images: int | None = param(
-        "train on only so many images, the first ones; none: all", default=None, minimum=1
-    )
+    ] = ("svhn", "digits")
+    examples: Annotated[
+        dict[str, Any] | None,
+        "test images reported one by one: {set: [row, or first_<label>, ...]}",
+    ] = None
+    training_images: Annotated[
+        Count | None, "train on only so many images, the first ones; none: all"
+    ] = None
 
 
 def check(params: Params, agents: int) -> None:
@@ -197,7 +196,7 @@ def build(
 
     train = digits("train", TRAIN, params.training_images)
     tests = {"mnist": digits("t10k", TEST)}
-    for name in params.out_of_distribution:
+    for name in map(str, params.out_of_distribution):
         if name == "digits":
             images, labels = _bundled_digits()
         elif (resources / SVHN).is_file():

@@ -14,19 +14,19 @@ Their potentials add up to the posterior's for split only; ``sampled`` is the la
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from concord.contracts import BatchGradient, Gradient, GradientAt, Prox, Stream
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
-from concord.options import param
+from concord.options import Count, Options, Positive
 from concord.problems._common import (
-    SHARES,
+    LegacySeed,
     OneDataSet,
+    PriorShare,
     batch_gradient,
     check_points,
     legacy_data,
@@ -35,30 +35,19 @@ from concord.problems._common import (
 from concord.sampling.partition import AgentData, Partition
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Size and distribution of the data, and the prior."""
 
-    points: int | None = param("number of data points, over all agents", default=None, minimum=1)
-    points_per_agent: int | None = param(
-        "number of data points of each agent, instead of points", default=None, minimum=1
-    )
-    dim: int = param("dimension d of the parameter", default=2, minimum=1)
-    noise_sd: float = param("standard deviation sigma of the observations", default=1.0, above=0)
-    feature_variance: float = param("variance of each feature", default=1.0, above=0)
-    prior_variance: float = param("variance v of the prior N(0, v I)", default=1.0, above=0)
-    prior_share: str = param(
-        "prior in each agent's potential: 1/N of it (split), none (omitted), all of it (whole)",
-        default="split",
-        choices=SHARES,
-    )
-    legacy_seed: int | None = param(
-        "draw the data agent by agent from NumPy's legacy generator with this seed, as "
-        "tzikas2024's authors do; none: from the paper's data stream",
-        default=None,
-        minimum=0,
-        maximum=2**32 - 1,
-    )
+    points: Annotated[Count | None, "number of data points, over all agents"] = None
+    points_per_agent: Annotated[
+        Count | None, "number of data points of each agent, instead of points"
+    ] = None
+    dim: Annotated[Count, "dimension d of the parameter"] = 2
+    noise_sd: Annotated[Positive, "standard deviation sigma of the observations"] = 1.0
+    feature_variance: Annotated[Positive, "variance of each feature"] = 1.0
+    prior_variance: Annotated[Positive, "variance v of the prior N(0, v I)"] = 1.0
+    prior_share: PriorShare = "split"
+    legacy_seed: LegacySeed = None
 
 
 def check(params: Params, agents: int) -> None:

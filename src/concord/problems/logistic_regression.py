@@ -11,17 +11,19 @@ each agent: 1/N (split), 0 (omitted) or 1 (whole; gurbuzbalaban2021, section 5.2
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Literal
 
 import numpy as np
+from msgspec import Meta
 
 from concord.contracts import BatchGradient, Gradient, GradientAt, Prox, Stream
 from concord.errors import ConcordError
-from concord.options import param
+from concord.options import Count, NonNegative, Options, Positive
 from concord.problems._common import (
-    SHARES,
+    LegacySeed,
     OneDataSet,
+    PriorShare,
     batch_gradient,
     check_points,
     legacy_data,
@@ -35,58 +37,43 @@ ROWS = {"breast_cancer": 569, "magic": 19020}
 DOWNLOADED = ("magic",)
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """The data (drawn, or a data set), and the prior."""
 
-    dataset: str = param(
+    dataset: Annotated[
+        Literal["synthetic", "breast_cancer", "magic"],
         "synthetic points, or the name of a data set",
-        default="synthetic",
-        choices=("synthetic", *ROWS),
-    )
-    test_fraction: float = param(
+    ] = "synthetic"
+    test_fraction: Annotated[
+        float,
+        Meta(ge=0, le=0.9),
         "fraction of a data set's rows, chosen at random, kept from the agents for testing",
-        default=0.0,
-        minimum=0,
-        maximum=0.9,
-    )
-    points: int = param("number of synthetic points, over all agents", default=1000, minimum=1)
-    points_per_agent: int | None = param(
-        "number of synthetic points of each agent, instead of points", default=None, minimum=1
-    )
-    dim: int = param("dimension d of synthetic features", default=2, minimum=1)
-    feature_variance: float = param("variance of each synthetic feature", default=20.0, above=0)
-    logit_noise_sd: float = param(
+    ] = 0.0
+    points: Annotated[Count, "number of synthetic points, over all agents"] = 1000
+    points_per_agent: Annotated[
+        Count | None, "number of synthetic points of each agent, instead of points"
+    ] = None
+    dim: Annotated[Count, "dimension d of synthetic features"] = 2
+    feature_variance: Annotated[Positive, "variance of each synthetic feature"] = 20.0
+    logit_noise_sd: Annotated[
+        NonNegative,
         "standard deviation of the noise delta_j added to the logit when labels are drawn",
-        default=0.0,
-        minimum=0,
-    )
-    truth_variance: float = param(
-        "variance of the data-generating parameter's N(0, . I)", default=1.0, above=0
-    )
-    prior: str = param("prior family", default="gaussian", choices=("gaussian", "laplace"))
-    prior_scale: float = param(
-        "variance v of the Gaussian prior, or scale b of the Laplace prior", default=1.0, above=0
-    )
-    prior_share: str = param(
-        "prior in each agent's potential: 1/N of it (split), none (omitted), all of it (whole)",
-        default="split",
-        choices=SHARES,
-    )
-    prior_gradient_at: str = param(
+    ] = 0.0
+    truth_variance: Annotated[
+        Positive, "variance of N(0, . I), the law of the data-generating parameter"
+    ] = 1.0
+    prior: Annotated[Literal["gaussian", "laplace"], "prior family"] = "gaussian"
+    prior_scale: Annotated[
+        Positive, "variance v of the Gaussian prior, or scale b of the Laplace prior"
+    ] = 1.0
+    prior_share: PriorShare = "split"
+    prior_gradient_at: Annotated[
+        Literal["iterate", "truth"],
         "where the Gaussian prior's gradient is taken: at the iterate, or at the data-generating "
         "parameter of synthetic data (tzikas2024's released code); a proximal step knows only the "
         "iterate",
-        default="iterate",
-        choices=("iterate", "truth"),
-    )
-    legacy_seed: int | None = param(
-        "draw the data agent by agent from NumPy's legacy generator with this seed, as "
-        "tzikas2024's authors do; none: from the paper's data stream",
-        default=None,
-        minimum=0,
-        maximum=2**32 - 1,
-    )
+    ] = "iterate"
+    legacy_seed: LegacySeed = None
 
 
 def check(params: Params, agents: int) -> None:

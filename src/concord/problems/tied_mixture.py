@@ -15,16 +15,17 @@ exists; ``reference`` holds it on a dense grid.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Annotated, Literal
 
 import numpy as np
+from msgspec import Meta
 
 from concord.contracts import BatchGradient, Gradient, GradientAt, Stream
 from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
-from concord.options import param
+from concord.options import Count, Options, Positive, choices
 from concord.problems._common import OneDataSet, check_points
 from concord.sampling.partition import AgentData, Partition
 
@@ -32,47 +33,34 @@ from concord.sampling.partition import AgentData, Partition
 # points, which take a millisecond each.
 ATTEMPTS, POINTS = 50, 3000
 
-MEANS = ("theta_1 + theta_2", "theta_2")
+SecondMean = Annotated[Literal["theta_1 + theta_2", "theta_2"], "mean of the second component"]
+MEANS = choices(SecondMean)
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """The model, its prior, and the points drawn from it."""
 
-    points: int = param("number of points, over all agents", default=100, minimum=1)
-    second_mean: str = param(
-        "mean of the second component", default="theta_1 + theta_2", choices=MEANS
-    )
-    prior_variances: tuple[float, ...] = param(
-        "variances v_1 and v_2 of the prior", default=(10.0, 1.0), above=0
-    )
-    variance: float = param("variance s of each component", default=2.0, above=0)
-    truth: tuple[float, ...] = param("theta that the points are drawn from", default=(0.0, 1.0))
-    grid: int = param(
-        "cells along each axis of the reference posterior", default=640, minimum=8, maximum=5000
-    )
-    modes: str = param(
-        "any set of points, or the first one whose posterior has two modes",
-        default="any",
-        choices=("any", "two"),
-    )
-    data_sets: int = param(
+    points: Annotated[Count, "number of points, over all agents"] = 100
+    second_mean: SecondMean = "theta_1 + theta_2"
+    prior_variances: Annotated[tuple[Positive, Positive], "variances of the prior"] = (10.0, 1.0)
+    variance: Annotated[Positive, "variance s of each component"] = 2.0
+    truth: Annotated[tuple[float, float], "theta that the points are drawn from"] = (0.0, 1.0)
+    grid: Annotated[
+        int, Meta(ge=8, le=5000), "cells along each axis of the reference posterior"
+    ] = 640
+    modes: Annotated[
+        Literal["any", "two"], "any set of points, or the first one whose posterior has two modes"
+    ] = "any"
+    data_sets: Annotated[
+        int,
+        Meta(ge=1, le=10000),
         "independent sets of points; chain c samples the posterior of set c mod data_sets",
-        default=1,
-        minimum=1,
-        maximum=10_000,
-    )
+    ] = 1
 
 
 def check(params: Params, agents: int) -> None:
-    """Refuse more agents than points, and anything but two parameters."""
+    """Refuse more agents than points."""
     check_points(params.points, agents)
-    for name in ("prior_variances", "truth"):
-        if len(getattr(params, name)) != 2:
-            raise ConcordError(
-                f"{name}: {list(getattr(params, name))} does not have one entry for theta_1 and "
-                "one for theta_2; give two numbers"
-            )
 
 
 def build(

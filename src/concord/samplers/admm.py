@@ -20,8 +20,7 @@ x, p and w have shape (chains, agents, dim). Without neighbors x_i is the minimi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -31,31 +30,28 @@ from concord.laws.exact import Affine, Start, Update, block_diagonal, compose, i
 from concord.networks import mixing
 from concord.networks.matrix import AgentMatrix
 from concord.networks.topology import Topology
-from concord.options import param
+from concord.options import Options, Positive
 from concord.samplers._common import check_connected, to_all_neighbors
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of D-ADMMS and C-ADMM."""
 
-    penalty: float = param("penalty rho", above=0)
-    noise: bool = param(
+    penalty: Annotated[Positive, "penalty rho"]
+    noise: Annotated[
+        bool,
         "noise w_i in the primal step: with it D-ADMMS, a sampler; without it C-ADMM, an optimizer",
-        default=True,
-    )
-    update_order: str = param(
+    ] = True
+    update_order: Annotated[
+        mixing.Order,
         "agents take the primal step all at once, or one after another seeing neighbors that have "
         "moved; the dual step follows when all have moved",
-        default="simultaneous",
-        choices=mixing.ORDERS,
-    )
-    primal_neighbors: str = param(
+    ] = "simultaneous"
+    primal_neighbors: Annotated[
+        Literal["neighbors", "first_agents"],
         "agents that the primal step of agent i pulls to: its neighbors, or agents 0 ... deg_i - 1 "
         "(as released code does; agent i may be one of them)",
-        default="neighbors",
-        choices=("neighbors", "first_agents"),
-    )
+    ] = "neighbors"
 
 
 class State(NamedTuple):

@@ -13,9 +13,8 @@ with one agent, it is C-ULA with step size N alpha_k on f_i.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
@@ -24,49 +23,32 @@ from concord.errors import ConcordError
 from concord.laws.exact import Affine, Update, block_diagonal, in_place
 from concord.networks import mixing
 from concord.networks.topology import Topology
-from concord.options import param
+from concord.options import Options
 from concord.samplers._common import check_connected, to_all_neighbors
-from concord.sampling.gradients import BATCH_ORDERS, estimator
+from concord.sampling.gradients import BatchOrder, BatchSize, estimator
 from concord.sampling.schedules import Schedule
 
-SCALES = ("agents", "one")
+Scale = Literal["agents", "one"]
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of D-ULA."""
 
-    step_size: Schedule = param("gradient step alpha_k")
-    fusion: Schedule = param("consensus step beta_k (zeta_k in tzikas2024)")
-    gradient_scale: str = param(
-        "factor of the gradient: the number of agents N, or one", default="agents", choices=SCALES
-    )
-    noise_variance: str = param(
-        "variance of v_i: the number of agents N, or one", default="agents", choices=SCALES
-    )
-    batch_size: int | None = param(
-        "points per mini-batch; none: full gradients", default=None, minimum=1
-    )
-    batch_order: str = param(
-        "points of a mini-batch are drawn independently, or without replacement in epochs",
-        default="with_replacement",
-        choices=BATCH_ORDERS,
-    )
-    prior_gradient: str = param(
+    step_size: Annotated[Schedule, "gradient step alpha_k"]
+    fusion: Annotated[Schedule, "consensus step beta_k (zeta_k in tzikas2024)"]
+    gradient_scale: Annotated[Scale, "factor of the gradient: number of agents, or 1"] = "agents"
+    noise_variance: Annotated[Scale, "variance of v_i: number of agents, or 1"] = "agents"
+    batch_size: BatchSize = None
+    batch_order: BatchOrder = "with_replacement"
+    prior_gradient: Annotated[
+        Literal["with_likelihood", "after_mixing"],
         "the prior's gradient is taken with the likelihood's, or after mixing, where that has led",
-        default="with_likelihood",
-        choices=("with_likelihood", "after_mixing"),
-    )
-    neighbors: str = param(
+    ] = "with_likelihood"
+    neighbors: Annotated[
+        mixing.Neighbors,
         "an agent averages with its neighbors together, or in turn, each time from where it is",
-        default="together",
-        choices=mixing.NEIGHBORS,
-    )
-    update_order: str = param(
-        "agents move all at once, or one after another seeing neighbors that have moved",
-        default="simultaneous",
-        choices=mixing.ORDERS,
-    )
+    ] = "together"
+    update_order: mixing.UpdateOrder = "simultaneous"
 
 
 class State(NamedTuple):

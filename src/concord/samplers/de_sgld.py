@@ -10,9 +10,8 @@ W is symmetric and doubly stochastic; x, gradients and noise have shape (chains,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -20,27 +19,20 @@ from concord.contracts import Info, Problem, Quadratic, Step
 from concord.laws.exact import Affine, Update, block_diagonal, in_place
 from concord.networks import mixing
 from concord.networks.topology import Topology
-from concord.options import param
+from concord.options import Count, Options
 from concord.samplers._common import check_connected, to_all_neighbors
 from concord.sampling.gradients import estimator
 from concord.sampling.schedules import Schedule
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of DE-SGLD."""
 
-    step_size: Schedule = param("step size eta_k")
-    batch_size: int | None = param(
-        "points per mini-batch, drawn with replacement; none: full gradients",
-        default=None,
-        minimum=1,
-    )
-    update_order: str = param(
-        "agents move all at once, or one after another seeing neighbors that have moved",
-        default="simultaneous",
-        choices=mixing.ORDERS,
-    )
+    step_size: Annotated[Schedule, "step size eta_k"]
+    batch_size: Annotated[
+        Count | None, "points per mini-batch, drawn with replacement; none: full gradients"
+    ] = None
+    update_order: mixing.UpdateOrder = "simultaneous"
 
 
 class State(NamedTuple):

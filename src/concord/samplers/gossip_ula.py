@@ -29,42 +29,36 @@ triggering to all its neighbors, who all need it later (the paper says "broadcas
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
+from msgspec import field
 
 from concord.contracts import ChosenAgents, Info, Problem, Step
 from concord.errors import ConcordError
 from concord.networks.topology import Topology
-from concord.options import param
+from concord.options import NonNegative, Options
 from concord.sampling.schedules import Schedule
-
-COMMUNICATION = ("always", "triggered", "never")
-DRIFTS = ("half", "whole")
 
 # Random numbers are drawn for as many ticks at once as this many normal deviates serve.
 BLOCK = 1 << 17
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of gossip ULA."""
 
-    step_size: Schedule = param("gradient step alpha")
-    fusion: Schedule = param("fusion weight beta", default=0.5)
-    communication: str = param(
+    step_size: Annotated[Schedule, "gradient step alpha"]
+    fusion: Annotated[Schedule, "fusion weight beta"] = field(default_factory=lambda: Schedule(0.5))
+    communication: Annotated[
+        Literal["always", "triggered", "never"],
         "active agents communicate always, when triggered, or never (isolated training)",
-        default="always",
-        choices=COMMUNICATION,
-    )
-    drift: str = param(
+    ] = "always"
+    drift: Annotated[
+        Literal["half", "whole"],
         "gradients weigh N alpha/(2 p), on average half of f's gradient, or N alpha/p, all of it",
-        default="half",
-        choices=DRIFTS,
-    )
-    threshold: float | None = param("mu of the trigger, each agent's own", default=None, minimum=0)
-    decay: float | None = param("exponent delta of the trigger", default=None, minimum=0)
+    ] = "half"
+    threshold: Annotated[NonNegative | None, "mu of the trigger, each agent's own"] = None
+    decay: Annotated[NonNegative | None, "exponent delta of the trigger"] = None
 
 
 class State(NamedTuple):

@@ -9,32 +9,24 @@ Source: parayil2020, section 5.3, where C-ULA and D-ULA are compared with it. Ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from concord.contracts import Info, Problem, Step
 from concord.networks.topology import Topology
-from concord.options import param
+from concord.options import Options
 from concord.samplers._common import check_centralized, to_all_neighbors
-from concord.sampling.gradients import BATCH_ORDERS, estimator
+from concord.sampling.gradients import BatchOrder, BatchSize, estimator
 from concord.sampling.schedules import Schedule
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of SGD."""
 
-    step_size: Schedule = param("step size alpha_k")
-    batch_size: int | None = param(
-        "points per mini-batch; none: full gradients", default=None, minimum=1
-    )
-    batch_order: str = param(
-        "points of a mini-batch are drawn independently, or without replacement in epochs",
-        default="with_replacement",
-        choices=BATCH_ORDERS,
-    )
+    step_size: Annotated[Schedule, "step size alpha_k"]
+    batch_size: BatchSize = None
+    batch_order: BatchOrder = "with_replacement"
 
 
 class State(NamedTuple):

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 
 from concord.contracts import Batched, Problem
 from concord.errors import ConcordError
+from concord.options import Count, choices
+
+if TYPE_CHECKING:
+    from concord.contracts import Problem
 
 Estimator = Callable[[np.ndarray, np.random.Generator, np.ndarray], np.ndarray]
 Draw = Callable[[np.random.Generator, np.ndarray], object]
 
-BATCH_ORDERS = ("with_replacement", "epochs")
+BatchSize = Annotated[Count | None, "points per mini-batch; none: full gradients"]
+BatchOrder = Annotated[
+    Literal["with_replacement", "epochs"],
+    "points of a mini-batch are drawn independently, or without replacement in epochs",
+]
+BATCH_ORDERS = choices(BatchOrder)
 
 
 def estimator(

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
 from concord.contracts import Problem, WithInitial, dtype_of
-from concord.errors import ConcordError, nearest, short
-from concord.options import build, param
+from concord.errors import ConcordError
+from concord.options import Index, Kind, NonNegative, Positive
 from concord.sampling import streams
 
 
-@dataclass(frozen=True)
-class Normal:
+class Normal(Kind):
     """x_i^(0) ~ N(mean, diag(sd^2)), independent over chains and agents."""
 
-    mean: float = param("mean of every coordinate", default=0.0)
-    sd: float | tuple[float, ...] = param(
+    mean: Annotated[float, "mean of every coordinate"] = 0.0
+    sd: Annotated[
+        NonNegative | tuple[NonNegative, ...],
         "standard deviation of every coordinate, or a list with one for each",
-        default=1.0,
-        minimum=0,
-    )
+    ] = 1.0
 
     def draw(self, shape: tuple[int, int, int], rng: np.random.Generator) -> np.ndarray:
         """Return initial positions of shape (chains, agents, dim)."""
@@ -42,12 +38,11 @@ class Normal:
         return np.broadcast_to(np.asarray(self.sd, dtype=float), (dim,))
 
 
-@dataclass(frozen=True)
-class Laplace:
+class Laplace(Kind):
     """Every coordinate of x_i^(0) ~ Laplace(mean, scale), independent over chains and agents."""
 
-    mean: float = param("mean of every coordinate", default=0.0)
-    scale: float = param("scale b of the density exp(-|x - mean| / b) / 2b", default=1.0, minimum=0)
+    mean: Annotated[float, "mean of every coordinate"] = 0.0
+    scale: Annotated[NonNegative, "scale b of the density exp(-|x - mean| / b) / 2b"] = 1.0
 
     def draw(self, shape: tuple[int, int, int], rng: np.random.Generator) -> np.ndarray:
         """Return initial positions of shape (chains, agents, dim)."""
@@ -58,16 +53,15 @@ class Laplace:
         return np.full(dim, self.mean), 2 * self.scale**2 * np.eye(dim)
 
 
-@dataclass(frozen=True)
-class RandomNormal:
+class RandomNormal(Kind):
     """x_i^(0) ~ N(mean, A A^T), with entries of A drawn once from U(0, high).
 
     Source: tzikas2024, section 6.2.4.
     """
 
-    mean: tuple[float, ...] = param("mean, one number per coordinate")
-    high: float = param("upper end of the law of A's entries", default=10.0, above=0)
-    seed: int = param("seed of A", default=0, minimum=0)
+    mean: Annotated[tuple[float, ...], "mean, one number per coordinate"]
+    high: Annotated[Positive, "upper end of the law of A's entries"] = 10.0
+    seed: Annotated[Index, "seed of A"] = 0
 
     def draw(self, shape: tuple[int, int, int], rng: np.random.Generator) -> np.ndarray:
         """Return initial positions of shape (chains, agents, dim)."""
@@ -88,18 +82,11 @@ class RandomNormal:
         return streams.generator(self.seed, "factor").uniform(0, self.high, (dim, dim))
 
 
-@dataclass(frozen=True)
-class OfProblem:
+class OfProblem(Kind, tag="problem"):
     """The law that the problem states, ``initial(shape, rng)``."""
 
 
 Law = Normal | Laplace | RandomNormal | OfProblem
-KINDS: dict[str, type[Normal] | type[Laplace] | type[RandomNormal] | type[OfProblem]] = {
-    "normal": Normal,
-    "laplace": Laplace,
-    "random_normal": RandomNormal,
-    "problem": OfProblem,
-}
 
 
 def positions(
@@ -116,12 +103,3 @@ def positions(
             "choose kind normal"
         )
     return x0.astype(dtype_of(problem), copy=False)
-
-
-def parse(mapping: Mapping[str, Any], where: str) -> Law:
-    """Return the law that ``{kind: ..., options}`` describes."""
-    options = dict(mapping) if isinstance(mapping, Mapping) else {}
-    kind = options.pop("kind", None)
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise ConcordError(f"{where}.kind: there is no law {short(kind)}; {nearest(kind, KINDS)}")
-    return build(KINDS[kind], options, where)

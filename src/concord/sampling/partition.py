@@ -6,15 +6,15 @@ stored as one zero-padded array, which gradients of all agents traverse at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from concord.errors import ConcordError, nearest, short
-from concord.options import build, param
+from concord.errors import ConcordError
+from concord.options import Count, Kind, Positive, build
 
 Parts = list[np.ndarray]
 
@@ -93,8 +93,7 @@ def _enough(rows: int, agents: int, minimum: int = 1) -> None:
         )
 
 
-@dataclass(frozen=True)
-class Equal:
+class Equal(Kind):
     """Random parts of nearly equal size."""
 
     def split(self, labels: np.ndarray, agents: int, rng: np.random.Generator) -> Parts:
@@ -102,8 +101,7 @@ class Equal:
         return equal(len(labels), agents, rng)
 
 
-@dataclass(frozen=True)
-class Consecutive:
+class Consecutive(Kind):
     """Rows in their order, in parts of nearly equal size."""
 
     def split(self, labels: np.ndarray, agents: int, rng: np.random.Generator) -> Parts:
@@ -112,11 +110,10 @@ class Consecutive:
         return np.split(np.arange(len(labels)), ends[:-1])
 
 
-@dataclass(frozen=True)
-class Sizes:
+class Sizes(Kind):
     """Random parts of given sizes."""
 
-    sizes: tuple[int, ...] = param("number of rows of each agent, in agent order", minimum=1)
+    sizes: Annotated[tuple[Count, ...], "number of rows of each agent, in agent order"]
 
     def split(self, labels: np.ndarray, agents: int, rng: np.random.Generator) -> Parts:
         """Return the rows of each agent."""
@@ -130,31 +127,25 @@ class Sizes:
         return sizes(self.sizes, rng)
 
 
-@dataclass(frozen=True)
-class Dirichlet:
+class Dirichlet(Kind):
     """Random parts with different sizes and class shares."""
 
-    concentration: float = param("parameter of the Dirichlet law of the agents' shares", above=0)
-    minimum: int = param("fewest rows of an agent", default=1, minimum=1)
+    concentration: Annotated[Positive, "parameter of the Dirichlet law of the agents' shares"]
+    minimum: Annotated[Count, "fewest rows of an agent"] = 1
 
     def split(self, labels: np.ndarray, agents: int, rng: np.random.Generator) -> Parts:
         """Return the rows of each agent."""
         return dirichlet(labels, agents, self.concentration, self.minimum, rng)
 
 
-_KINDS: dict[str, type[Equal] | type[Consecutive] | type[Sizes] | type[Dirichlet]] = {
-    "equal": Equal,
-    "consecutive": Consecutive,
-    "sizes": Sizes,
-    "dirichlet": Dirichlet,
-}
+Way = Equal | Consecutive | Sizes | Dirichlet
 
 
 @dataclass(frozen=True)
 class Partition:
     """A way to divide rows, chosen by the user, and where the choice is written."""
 
-    options: Equal | Consecutive | Sizes | Dirichlet
+    options: Way
     where: str = "partition"
 
     @classmethod
@@ -166,18 +157,7 @@ class Partition:
         ConcordError
             If the kind or one of its options is unknown, missing or out of range.
         """
-        if not isinstance(value, Mapping) or "kind" not in value:
-            raise ConcordError(
-                f"{where}: {short(value)} is not a partition; "
-                f"give a mapping with a kind: {', '.join(_KINDS)}"
-            )
-        options = dict(value)
-        kind = options.pop("kind")
-        if not isinstance(kind, str) or kind not in _KINDS:
-            raise ConcordError(
-                f"{where}.kind: {short(kind)} is not a partition; {nearest(kind, _KINDS)}"
-            )
-        return cls(build(_KINDS[kind], options, where), where)
+        return cls(build(Way, value, where), where)
 
     def split(self, rows: int | np.ndarray, agents: int, rng: np.random.Generator) -> Parts:
         """Divide rows among agents; returns one array of row numbers per agent.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import numpy as np
+from msgspec import Meta
 
 from concord.contracts import (
     Classifier,
@@ -16,7 +17,7 @@ from concord.contracts import (
     WithPotential,
 )
 from concord.errors import ConcordError, short
-from concord.options import param
+from concord.options import Count, Index, Options
 from concord.sampling.trace import Trace
 
 # A chain with a coordinate beyond this has left every posterior we sample (their scales are of
@@ -25,8 +26,8 @@ FINITE_RANGE = 1e8
 
 
 # What a configuration may compute while sampling: a number per agent, and arrays to average.
-PROBES = ("consensus_error", "misclassified", "accuracy", "potential")
-AVERAGES = ("predictive",)
+Probed = Literal["consensus_error", "misclassified", "accuracy", "potential"]
+Averaged = Literal["predictive"]
 
 # The protocols whose methods these are.
 _OFFERS: dict[str, type] = {
@@ -39,31 +40,27 @@ _OFFERS: dict[str, type] = {
 Probe = Callable[[np.ndarray], np.ndarray]
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(Options):
     """What to record, and when."""
 
-    every: int = param("record every so many iterations (and iteration 0)", default=1, minimum=1)
-    at: tuple[int, ...] | None = param(
-        "record at just these iterations, instead of every so many", default=None, minimum=0
-    )
-    agents: tuple[int, ...] | None = param(
-        "agents whose draws and probes are kept; none: all", default=None, minimum=0
-    )
-    draws: bool = param("keep the agents' draws", default=True)
-    average: bool = param("keep the network average of each chain", default=True)
-    probes: tuple[str, ...] = param(
-        "quantities computed while sampling", default=(), choices=PROBES
-    )
-    averages: tuple[str, ...] = param(
+    every: Annotated[Count, "record every so many iterations (and iteration 0)"] = 1
+    at: Annotated[
+        tuple[Index, ...] | None, "record at just these iterations, instead of every so many"
+    ] = None
+    agents: Annotated[
+        tuple[Index, ...] | None, "agents whose draws and probes are kept; none: all"
+    ] = None
+    draws: Annotated[bool, "keep the agents' draws"] = True
+    average: Annotated[bool, "keep the network average of each chain"] = True
+    probes: Annotated[tuple[Probed, ...], "quantities computed while sampling"] = ()
+    averages: Annotated[
+        tuple[Averaged, ...],
         "arrays computed while sampling (predictive) of which the mean and the standard deviation "
         "over the iterations recorded after burn_in are kept",
-        default=(),
-        choices=AVERAGES,
-    )
-    burn_in: int = param(
-        "iterations up to this one do not enter averages; -1: all do", default=-1, minimum=-1
-    )
+    ] = ()
+    burn_in: Annotated[
+        int, Meta(ge=-1), "iterations up to this one do not enter averages; -1: all do"
+    ] = -1
 
     def count(self, iterations: int) -> int:
         """Return the number of recorded iterations."""

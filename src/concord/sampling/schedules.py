@@ -15,25 +15,64 @@ tzikas2024, section 6 (power).
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from concord.errors import ConcordError, nearest, short
-from concord.options import HUGEST, TINIEST, build, param
+from concord.errors import ConcordError
+from concord.options import HUGEST, TINIEST, Kind, NonNegative, Positive, build
 
 LAST = 10**9  # no run has more iterations
 
 
-@dataclass(frozen=True)
+class Constant(Kind):
+    """The same value at every step."""
+
+    value: Annotated[Positive, "the value of every step"]
+
+    def _schedule(self) -> Schedule:
+        return Schedule(self.value)
+
+
+class Harmonic(Kind):
+    """A value that falls as one over the iteration."""
+
+    a: Annotated[Positive, "the value of the first step"]
+    c: Annotated[NonNegative, "rate of decay per iteration"]
+
+    def _schedule(self) -> Schedule:
+        return Schedule(self.a, c=self.c)
+
+
+class Power(Kind):
+    """A value that falls as a power of the iteration."""
+
+    a: Annotated[Positive, "numerator"]
+    b: Annotated[Positive, "offset added to the iteration"]
+    exponent: Annotated[NonNegative, "exponent of the decay"]
+
+    def _schedule(self) -> Schedule:
+        return Schedule(self.a, b=self.b, c=1.0, exponent=self.exponent)
+
+
 class Schedule:
     """The schedule a / (b + c k)^exponent; by default the constant a."""
 
-    a: float
-    b: float = 1.0
-    c: float = 0.0
-    exponent: float = 1.0
+    __slots__ = ("a", "b", "c", "exponent")
+    Form = Positive | Constant | Harmonic | Power  # what a file holds
+
+    def __init__(self, a: float, b: float = 1.0, c: float = 0.0, exponent: float = 1.0) -> None:
+        self.a, self.b, self.c, self.exponent = map(float, (a, b, c, exponent))
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether it is the same formula."""
+        return isinstance(other, Schedule) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        """Return what equal schedules share."""
+        return hash(repr(self))
+
+    def __repr__(self) -> str:
+        """Return the call that makes it."""
+        return f"Schedule({self.a!r}, {self.b!r}, {self.c!r}, {self.exponent!r})"
 
     @classmethod
     def parse(cls, value: Any, where: str) -> Schedule:
@@ -44,40 +83,20 @@ class Schedule:
         ConcordError
             If the form or kind is unknown, or a number is not positive.
         """
-        if isinstance(value, Mapping):
-            options = dict(value)
-            kind = options.pop("kind", None)
-            if kind is None:
-                raise ConcordError(
-                    f"{where}: the key 'kind' is missing; add one of {', '.join(_KINDS)}"
-                )
-            if not isinstance(kind, str) or kind not in _KINDS:
-                raise ConcordError(
-                    f"{where}.kind: {short(kind)} is not a schedule; {nearest(kind, _KINDS)}"
-                )
-            return build(_KINDS[kind], options, where).schedule()._checked(where)
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            remedy = "give a positive number, or a mapping with a kind: " + ", ".join(_KINDS)
-            if isinstance(value, str) and "e" in value.lower():
-                remedy += " (YAML reads 1e-4 as text: write 1.0e-4)"
-            raise ConcordError(f"{where}: {short(value)} is not a schedule; {remedy}")
-        if not 0 < value <= sys.float_info.max:
-            raise ConcordError(f"{where}: {short(value)} is not positive; give a positive number")
-        return cls(float(value))._checked(where)
-
-    def _checked(self, where: str) -> Schedule:
-        """Return the schedule if it is a positive number at the first step and all others."""
+        form = build(cls.Form, value, where)
+        schedule = cls(form) if isinstance(form, float) else form._schedule()
         for k in (0, LAST):  # it never rises
             try:
-                value = self(k)
+                value = schedule(k)
             except (OverflowError, ZeroDivisionError):
                 value = math.nan
             if not TINIEST <= value <= HUGEST:
-                raise ConcordError(
-                    f"{where}: its value at step {k} is no number from {TINIEST:g} to {HUGEST:g}; "
+                text = (
+                    f"its value at step {k} is no number from {TINIEST:g} to {HUGEST:g}; "
                     "give smaller exponents, or numbers nearer to 1"
                 )
-        return self
+                raise ConcordError(f"{where}: {text}" if where else text)
+        return schedule
 
     def __call__(self, k: int) -> float:
         """Return the value used by step k; the first step has k = 0."""
@@ -117,37 +136,3 @@ class Schedule:
 
 def _short(number: float) -> str:
     return f"{number:.12g}"
-
-
-@dataclass(frozen=True)
-class _Constant:
-    value: float = param("the value of every step", above=0)
-
-    def schedule(self) -> Schedule:
-        return Schedule(self.value)
-
-
-@dataclass(frozen=True)
-class _Harmonic:
-    a: float = param("the value of the first step", above=0)
-    c: float = param("rate of decay per iteration", minimum=0)
-
-    def schedule(self) -> Schedule:
-        return Schedule(self.a, c=self.c)
-
-
-@dataclass(frozen=True)
-class _Power:
-    a: float = param("numerator", above=0)
-    b: float = param("offset added to the iteration", above=0)
-    exponent: float = param("exponent of the decay", minimum=0)
-
-    def schedule(self) -> Schedule:
-        return Schedule(self.a, b=self.b, c=1.0, exponent=self.exponent)
-
-
-_KINDS: dict[str, type[_Constant] | type[_Harmonic] | type[_Power]] = {
-    "constant": _Constant,
-    "harmonic": _Harmonic,
-    "power": _Power,
-}

@@ -54,7 +54,6 @@ def _value(start: Any, run: Mapping[str, Any], place: str, where: str) -> float:
     if not slash:
         return value
     kind, options = kind_and_options(run["topology"], f"{where}.topology")
-    topology.parse(kind, options, f"{where}.topology")
     network = topology.build(kind, run["agents"], where=f"{where}.topology", **options)
     try:
         spectrum = network.spectral()

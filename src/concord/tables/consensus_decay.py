@@ -14,14 +14,14 @@ Intervals come from redrawing every window's mean within its own interval.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from concord import results
 from concord.errors import ConcordError
 from concord.laws.intervals import quantile
-from concord.options import param
+from concord.options import Options
 from concord.results import Measured, Series
 from concord.tables import Table, marks_divergence
 
@@ -29,14 +29,13 @@ KIND = "consensus_decay"
 REPLICATES = 1000
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of the table."""
 
-    pair: str = param("label that tells runs with and without triggering apart")
-    triggered: str = param("its value with triggering", default="triggered")
-    plain: str = param("its value without", default="gossip")
-    over: str = param("label or parameter of the step size", default="step_size")
+    pair: Annotated[str, "label that tells runs with and without triggering apart"]
+    triggered: Annotated[str, "its value with triggering"] = "triggered"
+    plain: Annotated[str, "its value without"] = "gossip"
+    over: Annotated[str, "label or parameter of the step size"] = "step_size"
 
 
 def reads(params: Params) -> list[str]:

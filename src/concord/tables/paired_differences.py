@@ -15,26 +15,25 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from concord import results
-from concord.options import param
+from concord.options import Options
 from concord.results import Measured
 from concord.tables import Table, marks_divergence
 
 KIND = "paired_differences"
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of a table of paired differences."""
 
-    metric: str = param("metric, recorded per replicate")
-    networks: str = param("label whose values are compared", default="agents")
-    by: str | None = param("label of which the table shows every value", default=None)
-    agent: int | str = param("agent: an index, average or network", default=0)
+    metric: Annotated[str, "metric, recorded per replicate"]
+    networks: Annotated[str, "label whose values are compared"] = "agents"
+    by: Annotated[str | None, "label of which the table shows every value"] = None
+    agent: Annotated[int | str, "agent: an index, average or network"] = 0
 
 
 def reads(params: Params) -> list[str]:

@@ -21,49 +21,44 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from concord import results
 from concord.errors import ConcordError
-from concord.options import param
+from concord.options import Options, Some
 from concord.results import Measured
 from concord.tables import Table, marks_divergence
 
 KIND = "printed_values"
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(Options):
     """One column of the printed table."""
 
-    name: str = param("what the column is about")
-    select: dict[str, Any] | None = param("labels of its runs, {label: value}", default=None)
-    agent: int | str = param("agent: an index, average or network", default=0)
+    name: Annotated[str, "what the column is about"]
+    select: Annotated[dict[str, Any] | None, "labels of its runs, {label: value}"] = None
+    agent: Annotated[int | str, "agent: an index, average or network"] = 0
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(Options):
     """One row of the printed table."""
 
-    name: str = param("what the row is about")
-    metric: str = param("name of the metric")
-    printed: tuple[float | None, ...] | None = param(
-        "printed number of each column, null where there is none; none: all ours", default=None
-    )
-    scale: float = param("our number is multiplied by this, 100 for percent", default=1.0)
-    missing: str | None = param("note where a run lacks the metric; none: an error", default=None)
+    name: Annotated[str, "what the row is about"]
+    metric: Annotated[str, "name of the metric"]
+    printed: Annotated[
+        tuple[float | None, ...] | None,
+        "printed number of each column, null where there is none; none: all ours",
+    ] = None
+    scale: Annotated[float, "our number is multiplied by this, 100 for percent"] = 1.0
+    missing: Annotated[str | None, "note where a run lacks the metric; none: an error"] = None
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of a table of printed values."""
 
-    columns: tuple[Column, ...] = param("columns of the printed table", shortest=1)
-    rows: tuple[Row, ...] = param("rows of the printed table", shortest=1)
-    by: str | None = param(
-        "label of which the table shows every value, such as reading", default=None
-    )
+    columns: Annotated[Some[Column], "columns of the printed table"]
+    rows: Annotated[Some[Row], "rows of the printed table"]
+    by: Annotated[str | None, "label of which the table shows every value, such as reading"] = None
 
 
 def reads(params: Params) -> list[str]:

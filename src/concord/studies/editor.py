@@ -1,0 +1,127 @@
+"""The schema that editors read: keys and options of a study, generated from the types.
+
+Runs are merged from defaults, sweeps and overrides, so no part of one must be whole: there nothing
+is required. Whatever is written is held to its type, its bounds and the options of its kind.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, get_args
+
+import msgspec
+
+from concord.claims.checks import Check
+from concord.networks.topology import Graphs
+from concord.options import Kind, Options, kinds, members
+from concord.plugins import NOT_KINDS, plugin
+from concord.plugins import kinds as kinds_in
+from concord.runs import Keys
+from concord.sampling.schedules import Schedule
+from concord.studies.schema import schema_of
+
+REF = "#/$defs/"
+OUTPUTS = ("figures", "tables")
+
+
+def schema_of_options() -> dict[str, Any]:
+    """Return the definitions (``$defs``) of all options.
+
+    ``run``, ``sampler``, ``problem`` and ``schedule``, of which nothing is required; ``figures``,
+    ``tables`` and ``claims``, which say what an entry's ``options`` or ``check`` are by its
+    ``kind``; and what they refer to.
+    """
+    params = {package: _params(package) for package in ("samplers", "problems", *OUTPUTS)}
+    runs = _classes(Keys, Schedule.Form, *params["samplers"].values(), *params["problems"].values())
+    outputs = (cls for package in OUTPUTS for cls in params[package].values())
+    types = [*dict.fromkeys([*runs, *_classes(Check, *outputs)])]
+    schemas, definitions = msgspec.json.schema_components(
+        [*types, Schedule.Form],
+        schema_hook=lambda _: {"$ref": f"{REF}schedule"},
+        ref_template=f"{REF}{{name}}",
+    )
+    names = {c: s["$ref"].removeprefix(REF) for c, s in zip(types, schemas, strict=False)}
+    for cls, name in names.items():
+        definition = definitions[name]
+        if cls in runs:
+            del definition["required"]
+        elif issubclass(cls, Kind):
+            definition["required"].remove("kind")  # it stands beside the options
+        for field in msgspec.structs.fields(cls):
+            note = members(field.type)[0][1].get("description")
+            definition["properties"][field.name] |= {"description": note} if note else {}
+    definitions["schedule"] = schemas[-1]
+    run = definitions["run"] = definitions.pop(names[Keys])
+    for part, extra in (("sampler", {}), ("problem", {"name": {"type": "string"}})):
+        for kind, cls in params[f"{part}s"].items():
+            definitions[names[cls]]["properties"] |= {"kind": {"const": kind}, **extra}
+        definitions[part] = {
+            "anyOf": [{"$ref": REF + names[c]} for c in params[f"{part}s"].values()]
+        }
+        described = {"description": run["properties"][part]["description"]}
+        run["properties"][part] = {"$ref": f"{REF}{part}", **described}
+    run["properties"]["problem"] = {"anyOf": [run["properties"]["problem"], {"type": "string"}]}
+    named = {"enum": [*kinds(Graphs)]}
+    graphs = run["properties"]["topology"]["anyOf"]
+    graphs[:] = [named if graph == {"type": "string"} else graph for graph in graphs]
+    for section, known, key in (
+        ("claims", kinds(Check), "check"),
+        *((package, params[package], "options") for package in OUTPUTS),
+    ):
+        definitions[section] = _by_kind({kind: REF + names[c] for kind, c in known.items()}, key)
+    return definitions
+
+
+def _params(package: str) -> dict[str, Any]:
+    found = (kind for kind in kinds_in(package) if kind not in NOT_KINDS.get(package, ()))
+    return {kind: plugin(package, kind, package).Params for kind in found}
+
+
+def study_schema() -> dict[str, Any]:
+    """Return the schema of a study's file, with everything that options may be."""
+    schema = copy.deepcopy(schema_of("paper"))
+    sections = schema["properties"]
+    schema["$defs"] |= schema_of_options()
+    run = {"$ref": f"{REF}run"}
+    experiment = sections["experiments"]["additionalProperties"]
+    own = experiment["properties"]
+    of_axis = {"type": "object", "additionalProperties": {"anyOf": [run, {"type": "null"}]}}
+    by_key = {"required": ["key", "values"], "properties": {"values": {"type": "array"}}}
+    own["sweep"]["additionalProperties"] = {"anyOf": [{"type": "array"}, by_key, of_axis]}
+    own["overrides"]["items"]["properties"]["set"] |= run
+    own["smoke"] |= run
+    own |= schema["$defs"]["run"]["properties"]
+    experiment["additionalProperties"] = False
+    sections["defaults"] |= run
+    sections["problems"]["additionalProperties"] |= {"$ref": f"{REF}problem"}
+    for section in ("figures", "tables", "claims"):
+        entries = sections[section]["additionalProperties"]
+        sections[section]["additionalProperties"] = {
+            "allOf": [entries, {"$ref": f"{REF}{section}"}]
+        }
+    return schema
+
+
+def _by_kind(references: dict[str, str], key: str) -> dict[str, Any]:
+    """Return what holds of an entry whose ``key`` has the options of its ``kind``."""
+    return {
+        "properties": {"kind": {"enum": [*references]}},
+        "allOf": [
+            {
+                "if": {"properties": {"kind": {"const": kind}}},
+                "then": {"properties": {key: {"$ref": reference}}},
+            }
+            for kind, reference in references.items()
+        ],
+    }
+
+
+def _classes(*hints: Any) -> list[Any]:
+    """Return the classes of options in types, those of their fields included."""
+    found = []
+    for option, _ in (member for hint in hints for member in members(hint)):
+        if isinstance(option, type) and issubclass(option, Options):
+            found += [option, *_classes(*(field.type for field in msgspec.structs.fields(option)))]
+        else:
+            found += _classes(*get_args(option))
+    return found
