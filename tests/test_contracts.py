@@ -14,10 +14,11 @@ from concord import contracts
 from concord.errors import ConcordError
 from concord.metrics import Measurement
 from concord.networks import topology
+from concord.options import choices
 from concord.plugins import NOT_KINDS, kinds, plugin
 from concord.sampling import initial, streams
 from concord.sampling.gradients import estimator
-from concord.sampling.recorder import AVERAGES, PROBES, Record, Recorder
+from concord.sampling.recorder import Averaged, Probed, Record, Recorder
 from concord.sampling.schedules import Schedule
 from diverged_runs import AGENTS, LAST, sound
 from variants import variants
@@ -192,9 +193,9 @@ def test_no_exact_law_is_stated_of_batches_whose_noise_is_unknown():
         assert _laws.exact_law(unknown) is None
 
 
-@pytest.mark.parametrize("name", [*PROBES, *AVERAGES])
+@pytest.mark.parametrize("name", [*choices(Probed), *choices(Averaged)])
 def test_a_recorder_refuses_what_a_problem_cannot_be_asked(name):
-    key = "averages" if name in AVERAGES else "probes"
+    key = "averages" if name in choices(Averaged) else "probes"
     record = Record(**{key: (name,)})
     if name == "consensus_error":  # of any iterate
         Recorder(record, Bare(), (2, AGENTS, 2), 3)

@@ -18,8 +18,13 @@ from concord.studies.editor import study_schema
 from concord.studies.paper import Paper
 
 ROOT = Path(__file__).parents[1]
-PAPERS = sorted((ROOT / "config" / "papers").glob("*.yaml"))
-CHECK = {"quantity": {"experiment": "one", "metric": "w2"}, "printed": 1.0, "tolerance": 0.1}
+PAPERS = sorted((ROOT / "config" / "papers").iterdir())
+CHECK = {
+    "kind": "value",
+    "quantity": {"experiment": "one", "metric": "w2"},
+    "printed": 1.0,
+    "tolerance": 0.1,
+}
 STUDY = {
     "paper": {"title": "T", "authors": "A", "year": 2021},
     "problems": {"linear": {"kind": "linear_regression", "points": 30}},
@@ -40,7 +45,7 @@ STUDY = {
     },
     "claims": {
         "c": {
-            **{"where": "Fig 1", "says": "It is one.", "kind": "value", "check": CHECK},
+            **{"where": "Fig 1", "says": "It is one.", "check": CHECK},
             **{"readings": ["published"], "reason": "none"},
         }
     },
@@ -57,12 +62,14 @@ def validator():
 
 @pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.stem)
 def test_the_papers_are_accepted(path, validator):
-    assert not list(validator.iter_errors(load_yaml(path)))
+    for file in path.glob("*.yaml"):
+        assert not list(validator.iter_errors(load_yaml(file)))
 
 
 def concord_accepts(study, folder):
-    path = folder / "x.yaml"
-    path.write_text(json.dumps(study))  # which is YAML
+    path = folder / "x"
+    path.mkdir(exist_ok=True)
+    (path / "study.yaml").write_text(json.dumps(study))  # which is YAML
     try:
         paper = Paper(path, load_config(ROOT / "config" / "config.yaml"))
         paper.runs  # noqa: B018 (expands and so checks every run)

@@ -18,7 +18,8 @@ def words():
     """Names of rules, and of what stands in the results' folder."""
     for file in WORKFLOW:
         text = file.read_text()
-        yield from re.findall(r"^ *(?:rule|checkpoint) (\w+):", text, re.MULTILINE)
+        rule = r"^ *(?:rule|checkpoint|use rule \w+ as) (\w+)(?: with)?:"
+        yield from re.findall(rule, text, re.MULTILINE)
         yield from re.findall(r"\{RESULTS\}/([A-Za-z0-9]+)\b", text)
         yield from re.findall(r"results/([A-Za-z0-9]+)/", text)
     yield from re.findall(r"results/([A-Za-z0-9]+)/", (ROOT / "Makefile").read_text())

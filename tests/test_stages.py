@@ -169,7 +169,7 @@ def test_a_figure_with_a_run_that_diverged_is_drawn_with_its_sidecars(project):
     assert all(path.stat().st_size > 1000 for path in outputs)
     assert "sampler.step_size 0.02 | 5" in (folder / "fig1.caption.md").read_text()
     sidecar = json.loads((folder / "fig1.json").read_text())
-    assert len(sidecar["inputs"]) == 4 and sidecar["seed"] == 1
+    assert len(sidecar["inputs"]) == 2 and sidecar["seed"] == 1
     assert "diverged" in outputs[1].read_text()
 
 

@@ -9,8 +9,10 @@ import pytest
 
 from concord.errors import ConcordError
 from concord.options import build as parse
+from concord.options import choices
 from concord.problems import linear_regression
-from concord.problems.linear_regression import SHARES, Params
+from concord.problems._common import PriorShare
+from concord.problems.linear_regression import Params
 from concord.sampling import partition, streams
 
 AGENTS = 4
@@ -22,6 +24,9 @@ def build(seed=1, agents=AGENTS, **options):
     return linear_regression.build(
         params, agents, split, lambda what: streams.generator(seed, what), Path("unused")
     )
+
+
+SHARES = choices(PriorShare)
 
 
 @pytest.mark.parametrize("share", SHARES)

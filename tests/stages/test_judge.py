@@ -246,7 +246,7 @@ def test_without_runs_every_claim_says_what_was_not_run(tmp_path):
 
 def test_runs_of_other_parameters_are_not_taken_for_these(made, tmp_path):
     _, results = made
-    with pytest.raises(ConcordError, match=r"run.yaml: it is not what its paper's file resolves"):
+    with pytest.raises(ConcordError, match=r"metrics.csv: it was made from another run.yaml;"):
         verdicts(load(tmp_path, seed=2), results)
 
 
