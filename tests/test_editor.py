@@ -117,7 +117,7 @@ def test_the_study_that_is_spoiled_here_is_accepted(validator, tmp_path):
         (("figures", "f", "options", "xlim"), [1]),
         (("figures", "f", "options", "yscale"), "cubic"),
         (("tables", "t", "options", "metrics"), []),
-        (("claims", "c", "kind"), "values"),
+        (("claims", "c", "check", "kind"), "values"),
         (("claims", "c", "check"), {**CHECK, "tolerance": -1}),
         (("claims", "c", "check", "quantity", "at"), "lats"),
         (("claims", "c", "check", "quantity", "metrics"), "w2"),

@@ -517,7 +517,7 @@ def test_a_start_knows_the_spectrum_of_the_runs_network(topology, agents, larges
         ),
         (
             {"start": "1 / laplacian_max", "topology": {"kind": "rnig"}},
-            "topology.kind: 'rnig' is not",
+            "topology.kind: there is no kind 'rnig'",
         ),
         (
             {"start": "1 / laplacian_max", "topology": {"kind": "ring", "agents": 2}},

@@ -12,8 +12,9 @@ from typing import Any, get_args
 import msgspec
 
 from concord.claims.checks import Check
+from concord.claims.quantities import Quantity
 from concord.networks.topology import Graphs
-from concord.options import Kind, Options, kinds, members
+from concord.options import Options, kinds, members
 from concord.plugins import NOT_KINDS, plugin
 from concord.plugins import kinds as kinds_in
 from concord.runs import Keys
@@ -22,6 +23,7 @@ from concord.studies.schema import schema_of
 
 REF = "#/$defs/"
 OUTPUTS = ("figures", "tables")
+PLACEHOLDER = {"anyOf": [{"type": "string", "pattern": r"^\{\w+\}$"}, {"type": "null"}]}
 
 
 def schema_of_options() -> dict[str, Any]:
@@ -45,11 +47,15 @@ def schema_of_options() -> dict[str, Any]:
         definition = definitions[name]
         if cls in runs:
             del definition["required"]
-        elif issubclass(cls, Kind):
-            definition["required"].remove("kind")  # it stands beside the options
         for field in msgspec.structs.fields(cls):
             note = members(field.type)[0][1].get("description")
             definition["properties"][field.name] |= {"description": note} if note else {}
+        if cls is Quantity or issubclass(cls, get_args(Check)):
+            # ``both`` may hold what is required, and ``for`` fills in placeholders.
+            definition.pop("required", None)
+            options = definition["properties"]
+            options |= {name: {"anyOf": [option, PLACEHOLDER]} for name, option in options.items()}
+            options["both"] = {"description": "keys that its quantities share", "type": "object"}
     definitions["schedule"] = schemas[-1]
     run = definitions["run"] = definitions.pop(names[Keys])
     for part, extra in (("sampler", {}), ("problem", {"name": {"type": "string"}})):
@@ -64,11 +70,11 @@ def schema_of_options() -> dict[str, Any]:
     named = {"enum": [*kinds(Graphs)]}
     graphs = run["properties"]["topology"]["anyOf"]
     graphs[:] = [named if graph == {"type": "string"} else graph for graph in graphs]
-    for section, known, key in (
-        ("claims", kinds(Check), "check"),
-        *((package, params[package], "options") for package in OUTPUTS),
-    ):
-        definitions[section] = _by_kind({kind: REF + names[c] for kind, c in known.items()}, key)
+    for package in OUTPUTS:
+        references = {kind: REF + names[cls] for kind, cls in params[package].items()}
+        definitions[package] = _by_kind(references, "options")
+    checks = {kind: REF + names[cls] for kind, cls in kinds(Check).items()}
+    definitions["claims"] = {"properties": {"check": _by_kind(checks)}}
     return definitions
 
 
@@ -102,14 +108,18 @@ def study_schema() -> dict[str, Any]:
     return schema
 
 
-def _by_kind(references: dict[str, str], key: str) -> dict[str, Any]:
-    """Return what holds of an entry whose ``key`` has the options of its ``kind``."""
+def _by_kind(references: dict[str, str], key: str | None = None) -> dict[str, Any]:
+    """Return what holds of an entry that has, under ``key`` if given, the options of its kind."""
+
+    def options(reference: str) -> dict[str, Any]:
+        return {"properties": {key: {"$ref": reference}}} if key else {"$ref": reference}
+
     return {
         "properties": {"kind": {"enum": [*references]}},
         "allOf": [
             {
                 "if": {"properties": {"kind": {"const": kind}}},
-                "then": {"properties": {key: {"$ref": reference}}},
+                "then": options(reference),
             }
             for kind, reference in references.items()
         ],
