@@ -24,14 +24,17 @@ from typing import (
     Annotated,
     Any,
     Literal,
+    Protocol,
     TypeVar,
     Union,
     dataclass_transform,
     get_args,
     get_origin,
+    runtime_checkable,
 )
 
 import msgspec
+import numpy as np
 from msgspec import Meta
 
 from concord.errors import ConcordError, nearest, short
@@ -61,10 +64,10 @@ class _Checked(msgspec.StructMeta):
             given = dict(zip(cls.__struct_fields__, values, strict=False)) | options
             if len(given) < len(values) + len(options):
                 raise TypeError(f"{cls.__name__} takes each of {cls.__struct_fields__} once")
-            # NumPy's numbers and arrays are plain ones here.
-            return build(
-                cls, {k: v.tolist() if hasattr(v, "tolist") else v for k, v in given.items()}
-            )
+            for name, value in given.items():
+                if isinstance(value, (np.generic, np.ndarray)):  # plain ones here
+                    given[name] = value.tolist()
+            return build(cls, given)
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, metaclass=_Checked):
@@ -77,6 +80,14 @@ class Kind(
     tag=lambda name: re.sub("(?<=[a-z])(?=[A-Z])", "_", name).lower(),
 ):
     """One of several, told apart by the key ``kind``: the class's name with underscores."""
+
+
+@runtime_checkable
+class _Reads(Protocol):
+    """A type that reads itself, as schedules do."""
+
+    def parse(self, value: Any, where: str) -> Any:
+        """Return what a value stands for."""
 
 
 def build(kind: Any, value: Any, where: str = "") -> Any:
@@ -263,7 +274,7 @@ def _mistake_within(shape: Any, rules: Mapping[str, Any], value: Any, where: str
             if not isinstance(key, str):
                 return _said(where, f"the key {short(key)} is not a text; put it in quotes")
         parts = [(arguments[1], item, _at(where, key)) for key, item in value.items()]
-    elif hasattr(shape, "parse"):
+    elif isinstance(shape, _Reads):
         try:
             shape.parse(value, where)
         except ConcordError as error:
