@@ -209,16 +209,16 @@ def test_a_trace_of_another_run_is_refused(project, tmp_path, capsys):
         *("measure", place(project, CALM) / "run.yaml", place(project, WILD) / "trace.nc"),
         *("-o", tmp_path / "metrics.csv"),
     )
-    assert "it was made from another run.yaml; delete the file, it is made again" in text
+    assert "it was made from another run.yaml; delete the file to have it made again" in text
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "the key 'agents' is missing; delete the file, it is made again"),
+        ("", "the key 'agents' is missing; delete the file to have it made again"),
         ("[]", "the key 'agents' is missing"),
-        ("a: [", "delete the file, it is made again"),
+        ("a: [", "delete the file to have it made again"),
         ("seed: 1", "the key 'agents' is missing"),
     ],
 )

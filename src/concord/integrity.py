@@ -23,7 +23,7 @@ from concord.provenance import sha256
 
 Made = Mapping[str, str]
 
-AGAIN = "delete the file, it is made again"
+AGAIN = "delete the file to have it made again"
 _MEANINGS = {"run": "run.yaml", "chains": "range of chains", "entry": "configuration"}
 
 

@@ -66,7 +66,7 @@ def read_table(
     ConcordError
         If it is not one; a table is generated, so the remedy is to delete it.
     """
-    remedy = "delete the file, it is made again"
+    remedy = "delete the file to have it made again"
     table = csv.DictReader(io.StringIO(read_text(path), newline=""), delimiter=delimiter)
     try:
         rows = list(table)

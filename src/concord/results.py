@@ -117,7 +117,7 @@ def read(run: Mapping[str, Any], metrics_csv: Path) -> Measured:
         detail = " ".join(str(error).split())
         raise ConcordError(
             f"{metrics_csv}: it is not a table of metrics ({detail}); "
-            "delete the file, it is made again"
+            "delete the file to have it made again"
         ) from error
     return Measured(run, metrics)
 

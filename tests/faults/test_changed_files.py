@@ -15,7 +15,7 @@ from tiny_project import RUNS, TinyProject, differing
 
 pytestmark = pytest.mark.workflow
 
-AGAIN = "delete (the file|it|the trace), it is made again"
+AGAIN = "delete (the file|it|the trace) to have it made again"
 Damage = Callable[[bytes, random.Random], bytes]
 
 

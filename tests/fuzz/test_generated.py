@@ -332,7 +332,7 @@ def test_what_is_no_trace_though_its_checksum_is_right(name, folder):
     path = folder / FOLDER / "trace.nc"
     sealed(NO_TRACES[name](), path)
     code, told = sentence(*STAGES["measure"][0](folder))
-    assert code == 2 and str(path) in told and "delete it, it is made again" in told
+    assert code == 2 and str(path) in told and "delete it to have it made again" in told
 
 
 def test_sealed_is_as_a_trace_is_written(folder):

@@ -48,7 +48,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     if mean.shape[2] != sum(sizes):
         raise ConcordError(
             f"the trace has predictions for {mean.shape[2]} test images, there are {sum(sizes)}; "
-            "delete the trace, it is made again"
+            "delete the trace to have it made again"
         )
     last = int(m.trace.draw[-1])
     parts = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])

@@ -127,5 +127,5 @@ def read_trace(path: Path) -> Trace:
             attributes = {name: str(value) for name, value in file.attrs.items()}
             draw, agent = file.variables["draw"][...], file.variables["agent"][...]
     except (OSError, KeyError, ValueError):  # no netCDF, or not with a trace's dimensions
-        raise ConcordError(f"{path} is not a trace; delete it, it is made again") from None
+        raise ConcordError(f"{path} is not a trace; delete it to have it made again") from None
     return Trace(variables, draw, agent, attributes)

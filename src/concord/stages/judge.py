@@ -256,7 +256,7 @@ def _seed(provenance: Path) -> str:
         return str(json.loads(read_text(provenance))["seed"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ConcordError(
-            f"{provenance}: it does not state the seed; delete the file, it is made again"
+            f"{provenance}: it does not state the seed; delete the file to have it made again"
         ) from error
 
 
