@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from concord.claims.checks import KINDS
 from concord.errors import ConcordError
 from concord.studies.config import load_config, load_papers
 from concord.studies.paper import Paper
-from concord.studies.schema import schema_of
 
 ROOT = Path(__file__).parents[1]
 CONFIG = {
@@ -353,13 +351,13 @@ def test_sections_may_be_in_several_files_each_in_one(tmp_path):
     [
         ({"scale": "larger"}, r"scale: 'larger' is not allowed; choose one of paper, smoke"),
         ({"sead": 1}, r"sead: unknown key; did you mean 'seed'\?"),
-        ({"seed": -1}, r"seed: -1 does not fit \(minimum\): .*non-negative"),
-        ({"seed": "one"}, r"seed: 'one' is not of type integer"),
-        ({"seed": 1.0}, r"seed: 1\.0 is not of type integer"),
-        ({"seed": 2**63}, r"seed: 9223372036854775808 does not fit \(maximum\)"),
-        ({"results": "a/../../b"}, r"results: 'a/\.\./\.\./b' does not fit"),
-        ({"results": "a\n"}, r"results: 'a\\n' does not fit"),
-        ({"results": "/elsewhere"}, r"results: '/elsewhere' does not fit"),
+        ({"seed": -1}, r"seed: -1 is below 0; give 0 or more"),
+        ({"seed": "one"}, r"seed: 'one' is not an integer"),
+        ({"seed": 1.0}, r"seed: 1\.0 is not an integer"),
+        ({"seed": 2**63}, r"seed: 9223372036854775808 is too large"),
+        ({"results": "a/../../b"}, r"results: 'a/\.\./\.\./b' does not match"),
+        ({"results": "a\n"}, r"results: 'a\\n' does not match"),
+        ({"results": "/elsewhere"}, r"results: '/elsewhere' does not match"),
     ],
 )
 def test_wrong_settings_are_refused(changes, message):
@@ -367,15 +365,14 @@ def test_wrong_settings_are_refused(changes, message):
         load_config(ROOT / "config" / "config.yaml", changes)
 
 
-@pytest.mark.parametrize("checked", [False, True])
-def test_settings_that_are_not_set_have_the_documented_defaults(tmp_path, checked):
+def test_settings_that_are_not_set_have_the_documented_defaults(tmp_path):
     path = tmp_path / "config.yaml"
     path.write_text("")
-    defaults = load_config(path, checked=checked)
+    defaults = load_config(path)
     assert defaults == load_config(ROOT / "config" / "config.yaml")
     path.write_text("smoke: { chains: 2 }\nseed: 7")
     smoke = {**defaults["smoke"], "chains": 2}
-    assert load_config(path, checked=checked) == {**defaults, "seed": 7, "smoke": smoke}
+    assert load_config(path) == {**defaults, "seed": 7, "smoke": smoke}
 
 
 @pytest.mark.parametrize("scale", ["paper", "smoke"])
@@ -642,8 +639,3 @@ def test_claims_that_cannot_be_are_refused(claims, message, tmp_path):
         load(tmp_path, one=SWEPT, claims=claims).claims  # noqa: B018 (reading them checks them)
     text = str(caught.value)
     assert text.startswith(f"{tmp_path / 'x' / 'study.yaml'}: claims.") and message in text
-
-
-def test_the_schema_knows_the_kinds_of_checks():
-    claims = schema_of("paper")["properties"]["claims"]["additionalProperties"]
-    assert set(claims["properties"]["check"]["properties"]["kind"]["enum"]) == set(KINDS)

@@ -118,6 +118,14 @@ def build(kind: Any, value: Any, where: str = "") -> Any:
     return made
 
 
+def build_file(kind: Any, value: Any, path: Any) -> Any:
+    """Return what a file's content stands for, as ``build`` does; messages begin with the file."""
+    try:
+        return build(kind, value, f"{path}")
+    except ConcordError as error:
+        raise ConcordError(str(error).replace(f"{path}.", f"{path}: ", 1)) from None
+
+
 def plain(value: Any) -> Any:
     """Return what ``build`` made as plain data, every option written out, which it builds again."""
     return _lists(msgspec.to_builtins(value, enc_hook=lambda part: part.plain()))
@@ -251,9 +259,10 @@ def _mistake_within(shape: Any, rules: Mapping[str, Any], value: Any, where: str
     parts: list[tuple[Any, Any, str]] = []
     arguments = get_args(shape)
     if _is_a(shape, Options):
-        fields = {field.name: field for field in msgspec.structs.fields(shape)}
+        fields = {field.encode_name: field for field in msgspec.structs.fields(shape)}
+        known = {*fields, shape.__struct_config__.tag_field}
         for key in value:
-            if key not in fields and key != shape.__struct_config__.tag_field:
+            if shape.__struct_config__.forbid_unknown_fields and key not in known:
                 return f"{_at(where, key)}: unknown key; {nearest(key, fields)}"
         for name, field in fields.items():
             if field.required and name not in value:
@@ -273,6 +282,8 @@ def _mistake_within(shape: Any, rules: Mapping[str, Any], value: Any, where: str
         for key in value:
             if not isinstance(key, str):
                 return _said(where, f"the key {short(key)} is not a text; put it in quotes")
+            if not _fits(arguments[0], key):
+                return _said(where, f"{short(key)} is no id; use letters, digits and _")
         parts = [(arguments[1], item, _at(where, key)) for key, item in value.items()]
     elif isinstance(shape, _Reads):
         try:

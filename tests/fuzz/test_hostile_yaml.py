@@ -80,7 +80,9 @@ def test_a_long_text_is_read_and_told_in_short(tmp_path):
     (tmp_path / "x" / "study.yaml").write_text(
         f"paper: {{title: T, authors: A, year: {'y' * 10**6}}}\nexperiments: {{a: {{}}}}"
     )
-    with pytest.raises(ConcordError, match=r"paper\.year: 'yyy.*\.\.\. is not of type") as caught:
+    with pytest.raises(
+        ConcordError, match=r"paper\.year: 'yyy.*\.\.\. is not an integer"
+    ) as caught:
         Paper(tmp_path / "x", {})
     assert len(str(caught.value)) < 300
 

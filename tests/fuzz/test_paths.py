@@ -213,7 +213,7 @@ def test_labels_are_refused_before_anything_runs(hostile):
 def test_settings_and_files_are_refused_by_snakemake_too(hostile):
     """What Snakemake itself would read or crash on is told by the same sentences."""
     done = hostile.snakemake(config=("results=../outside",))
-    assert "concord: config/config.yaml: results: '../outside' does not fit" in done.stdout
+    assert "concord: config/config.yaml: results: '../outside' does not match" in done.stdout
     path = hostile.folder / "config" / "config.yaml"
     text = path.read_text()
     for broken, sentence in (

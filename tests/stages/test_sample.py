@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,16 @@ from scipy.sparse import csr_array
 
 from concord.__main__ import main
 from concord.datasets import readers
+from concord.errors import ConcordError
 from concord.io import dump_yaml
+from concord.options import build
 from concord.plugins import kinds
 from concord.runs import assemble, build_problem, complete, data_sets
 from concord.sampling import streams
 from concord.sampling.streams import CHAINS_PER_BLOCK
 from concord.sampling.trace import read_trace
 from concord.stages.sample import simulate
-from concord.studies.config import load_papers
+from concord.studies.config import Config, load_papers
 
 ROOT = Path(__file__).parents[2]
 CHAINS = 2 * CHAINS_PER_BLOCK + 20
@@ -61,9 +62,10 @@ def made_up_data(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_configuration_speaks_of_the_same_blocks() -> None:
-    schema = json.loads((ROOT / "src/concord/studies/schemas/config.schema.json").read_text())
-    key = schema["properties"]["chains_per_job"]
-    assert key["minimum"] == key["multipleOf"] == CHAINS_PER_BLOCK
+    assert build(Config, {"chains_per_job": 3 * CHAINS_PER_BLOCK})
+    for number in (CHAINS_PER_BLOCK - 1, CHAINS_PER_BLOCK + 1):
+        with pytest.raises(ConcordError, match="chains_per_job"):
+            build(Config, {"chains_per_job": number})
 
 
 def test_every_kind_of_problem_is_tried() -> None:

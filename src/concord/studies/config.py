@@ -4,37 +4,59 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
 
 from concord.errors import ConcordError
 from concord.io import load_yaml
+from concord.options import Count, Index, Options, build_file, plain
 from concord.studies.paper import Paper
-from concord.studies.schema import schema_of, validate
 
 
-def load_config(
-    path: Path, changes: Mapping[str, Any] | None = None, checked: bool = False
-) -> dict[str, Any]:
+class Smoke(Options):
+    """Upper limits at smoke scale."""
+
+    chains: Annotated[Count, "most chains of a run at smoke scale"] = 8
+    iterations: Annotated[Count, "most iterations of a run at smoke scale"] = 12
+
+
+class Config(Options):
+    """What ``config/config.yaml`` or ``--config`` sets."""
+
+    scale: Annotated[
+        Literal["paper", "smoke"],
+        "paper: what the papers ran; smoke: the same DAG with few chains and iterations",
+    ] = "paper"
+    seed: Annotated[Index, "master seed of all random streams"] = 1
+    results: Annotated[
+        str,
+        Meta(pattern=r"^(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9._/-]*$(?!\n)", max_length=200),
+        "folder of the results, below the project's; smoke results go to its folder smoke",
+    ] = "results"
+    data_mirror: Annotated[
+        str | None, "folder searched before downloading, unless CONCORD_DATA_MIRROR names one"
+    ] = None
+    chains_per_job: Annotated[
+        Annotated[int, Meta(ge=50, multiple_of=50)] | None,
+        "most chains that one job samples, a multiple of 50; none: all chains of a run",
+    ] = None
+    smoke: Annotated[Smoke, "upper limits at smoke scale"] = Smoke()
+    strict: Annotated[
+        bool, "the ledger fails if a verdict differs from config/expected_verdicts.yaml"
+    ] = False
+
+
+def load_config(path: Path, changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Read ``config/config.yaml``, apply changes (Snakemake's ``--config``), and check it.
 
-    What neither sets has the schema's default.
+    What neither sets has its default.
     """
     config = load_yaml(path) or {}
     if not isinstance(config, dict):
         raise ConcordError(f"{path}: it is not a mapping of keys to values")
-    config = {**config, **(changes or {})}
-    if not checked:
-        validate(config, "config", path)
-    return _with_defaults(config, schema_of("config"))
-
-
-def _with_defaults(config: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        key: _with_defaults(config.get(key, {}), about)
-        if "properties" in about
-        else config.get(key, about["default"])
-        for key, about in schema["properties"].items()
-    }
+    checked: dict[str, Any] = plain(build_file(Config, {**config, **(changes or {})}, path))
+    return checked
 
 
 def load_papers(
@@ -54,7 +76,7 @@ def load_papers(
     tuple
         The configuration, and the papers by key.
     """
-    config = load_config(folder / "config.yaml", changes, checked)
+    config = load_config(folder / "config.yaml", changes)
     papers = {}
     for path in sorted((folder / "papers").glob("[!.]*")):
         if not path.is_dir() and path.suffix != ".yaml":  # a note of somebody's

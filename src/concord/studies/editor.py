@@ -6,7 +6,7 @@ is required. Whatever is written is held to its type, its bounds and the options
 
 from __future__ import annotations
 
-import copy
+from collections.abc import Mapping
 from typing import Any, get_args
 
 import msgspec
@@ -19,7 +19,7 @@ from concord.plugins import NOT_KINDS, plugin
 from concord.plugins import kinds as kinds_in
 from concord.runs import Keys
 from concord.sampling.schedules import Schedule
-from concord.studies.schema import schema_of
+from concord.studies.model import Study
 
 REF = "#/$defs/"
 OUTPUTS = ("figures", "tables")
@@ -47,9 +47,7 @@ def schema_of_options() -> dict[str, Any]:
         definition = definitions[name]
         if cls in runs:
             del definition["required"]
-        for field in msgspec.structs.fields(cls):
-            note = members(field.type)[0][1].get("description")
-            definition["properties"][field.name] |= {"description": note} if note else {}
+        _describe(definitions, {name: cls})
         if cls is Quantity or issubclass(cls, get_args(Check)):
             # ``both`` may hold what is required, and ``for`` fills in placeholders.
             definition.pop("required", None)
@@ -84,28 +82,38 @@ def _params(package: str) -> dict[str, Any]:
 
 
 def study_schema() -> dict[str, Any]:
-    """Return the schema of a study's file, with everything that options may be."""
-    schema = copy.deepcopy(schema_of("paper"))
-    sections = schema["properties"]
-    schema["$defs"] |= schema_of_options()
+    """Return the schema of a study's files, with everything that options may be."""
+    (_,), definitions = msgspec.json.schema_components([Study], ref_template=f"{REF}{{name}}")
+    _describe(definitions, {cls.__name__: cls for cls in _classes(Study)})
+    sections = definitions.pop("Study")
     run = {"$ref": f"{REF}run"}
-    experiment = sections["experiments"]["additionalProperties"]
+    options = schema_of_options()
+    experiment = definitions["Experiment"]
     own = experiment["properties"]
     of_axis = {"type": "object", "additionalProperties": {"anyOf": [run, {"type": "null"}]}}
     by_key = {"required": ["key", "values"], "properties": {"values": {"type": "array"}}}
     own["sweep"]["additionalProperties"] = {"anyOf": [{"type": "array"}, by_key, of_axis]}
-    own["overrides"]["items"]["properties"]["set"] |= run
+    definitions["Override"]["properties"]["set"] |= run
     own["smoke"] |= run
-    own |= schema["$defs"]["run"]["properties"]
+    experiment["properties"] = own | options["run"]["properties"]
     experiment["additionalProperties"] = False
-    sections["defaults"] |= run
-    sections["problems"]["additionalProperties"] |= {"$ref": f"{REF}problem"}
+    sections["properties"]["defaults"] |= run
+    definitions["Problem"] |= {"$ref": f"{REF}problem"}
     for section in ("figures", "tables", "claims"):
-        entries = sections[section]["additionalProperties"]
-        sections[section]["additionalProperties"] = {
-            "allOf": [entries, {"$ref": f"{REF}{section}"}]
-        }
-    return schema
+        entries = sections["properties"][section]
+        found = entries["additionalProperties"]
+        entries["additionalProperties"] = {"allOf": [found, {"$ref": f"{REF}{section}"}]}
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **sections}
+    return {**schema, "title": "config/papers/<key>/*.yaml", "$defs": definitions | options}
+
+
+def _describe(definitions: dict[str, Any], classes: Mapping[str, Any]) -> None:
+    """Give the options of classes, by the names of their definitions, their descriptions."""
+    for name, cls in classes.items():
+        for field in msgspec.structs.fields(cls):
+            note = members(field.type)[0][1].get("description")
+            if note:
+                definitions[name]["properties"][field.encode_name]["description"] = note
 
 
 def _by_kind(references: dict[str, str], key: str | None = None) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from concord.errors import ConcordError, nearest, short
 from concord.io import load_yaml
-from concord.options import build
+from concord.options import build, build_file
 from concord.plugins import plugin
 from concord.report import captions
 from concord.runs import Keys
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from concord.claims.checks import Claim
     from concord.claims.quantities import Quantity
 from concord.studies import assumptions, families
-from concord.studies.schema import schema_of, validate
 from concord.studies.starts import resolved_sampler
 from concord.studies.sweep import (
     LONGEST_NAME,
@@ -129,7 +128,9 @@ class Paper:
             if not isinstance(sections, dict):
                 raise ConcordError(f"{file}: it is not a mapping of sections to their contents")
             if not self.checked:
-                validate(sections, "paper", file)
+                from concord.studies.model import Study  # costs a job its start-up
+
+                build_file(Study, sections, file)
             for section in sections:
                 if section in self.files:
                     other = self.files[section].name
@@ -138,10 +139,9 @@ class Paper:
             self.mapping |= sections
         if not self.checked:
             for section in ("paper", "experiments"):
-                if section not in self.mapping:
-                    about = schema_of("paper")["properties"][section]["description"]
+                if self.mapping.get(section) is None:
                     raise ConcordError(
-                        f"{self.path}: the key {section!r} is missing; add it to a file ({about})"
+                        f"{self.path}: the key {section!r} is missing; add it to a file"
                     )
             for key in EXPERIMENTS_ONLY:
                 if key in self.mapping.get("defaults", {}):
