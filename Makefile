@@ -42,12 +42,13 @@ reliability: $(READY) ## many more faults, inputs and laws than `make test` trie
 
 bench: $(READY) ## time the samplers: results/bench.csv
 	@mkdir -p results
-	$(BIN)/python -m concord bench -o results/bench.csv
+	$(BIN)/python tests/bench/bench.py -o results/bench.csv
 
 lint: $(READY) ## style of code and workflow
 	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --check .
 	$(BIN)/snakefmt --check Snakefile workflow
+	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/snakemake --lint
 
 types: $(READY) ## static types of src/
@@ -66,8 +67,8 @@ $(READY):
 	@rm -f .venv/ready-*
 	@$(PYTHON) -m venv --clear .venv
 	@# setuptools first: with it in place nothing is built with a version the lock does not name
-	@{ $(PIP) install -q --no-deps "$$(grep '^setuptools==' envs/requirements.lock)" \
-	  && $(PIP) install -q --no-deps --no-build-isolation -r envs/requirements.lock \
+	@{ sed -n '/^setuptools==/,/[^\\]$$/p' envs/requirements.lock | $(PIP) install -q --require-hashes -r /dev/stdin \
+	  && $(PIP) install -q --require-hashes --no-build-isolation -r envs/requirements.lock \
 	  && $(PIP) install -q --no-deps --no-build-isolation -e . \
-	  && $(PIP) check; } || { echo "The set-up of .venv stopped for the reason that pip gives above: mend it and run make again (the lock is made for Python 3.11 to 3.13, this is $$($(PYTHON) -V))." >&2; exit 1; }
+	  && $(PIP) check; } || { echo "The set-up of .venv stopped for the reason that pip gives above: mend it and run make again (this is $$($(PYTHON) -V))." >&2; exit 1; }
 	@touch $@

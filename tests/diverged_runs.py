@@ -16,15 +16,17 @@ from typing import Any
 import numpy as np
 import ot  # noqa: F401  before warnings are errors
 
-from concord import initial, metrics, streams, topology
-from concord.chain import Trace
+from concord import metrics
 from concord.errors import ConcordError
-from concord.grid import from_log_density
+from concord.laws.quadrature import from_log_density
 from concord.metrics import Measurement, Row
-from concord.partition import Partition
+from concord.networks import topology
 from concord.problems import linear_regression
 from concord.samplers import d_ula, de_sghmc, de_sgld
-from concord.schedules import Schedule
+from concord.sampling import initial, streams
+from concord.sampling.partition import Partition
+from concord.sampling.schedules import Schedule
+from concord.sampling.trace import Trace
 
 CHAINS, LAST, AGENTS, IMAGES = 6, 40, 4, 12
 DIVERGED = 20

@@ -8,13 +8,14 @@ import jinja2
 import pytest
 from docutils.core import publish_doctree
 
-from concord import captions
-from concord.experiment import Paper, load_config
+from concord.report import captions
+from concord.studies.config import load_config
+from concord.studies.paper import Paper
 
 ROOT = Path(__file__).parents[1]
 TEMPLATE = ROOT / "workflow" / "report" / "caption.rst"
 CONFIG = ROOT / "config"
-PAPERS = sorted((CONFIG / "papers").glob("*.yaml"))
+PAPERS = sorted((CONFIG / "papers").iterdir())
 
 ASSUMPTIONS = {
     "sigma": {"value": "sigma = 1", "reason": "not stated"},

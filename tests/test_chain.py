@@ -7,11 +7,12 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from concord import chain
-from concord.chain import Record, Recorder
+from concord.contracts import Info
 from concord.errors import ConcordError
-from concord.parameters import build
-from concord.samplers import Info
+from concord.options import build
+from concord.sampling.loop import simulate
+from concord.sampling.recorder import Record, Recorder
+from concord.sampling.trace import read_trace, write_trace
 
 CHAINS, AGENTS, DIM = 3, 4, 2
 SHAPE = (CHAINS, AGENTS, DIM)
@@ -51,7 +52,7 @@ def adding(sent=None):
 def run(iterations, step=None, **record):
     recorder = Recorder(build(Record, record, "tests"), Counted(), SHAPE, iterations)
     step = adding() if step is None else step
-    return chain.simulate(State(start()), step, iterations, recorder, np.random.default_rng(0))
+    return simulate(State(start()), step, iterations, recorder, np.random.default_rng(0))
 
 
 def test_iteration_k_is_the_state_after_k_steps():
@@ -136,7 +137,7 @@ def test_a_start_outside_the_range_is_divergence_at_iteration_zero():
     recorder = Recorder(build(Record, {}, "tests"), None, SHAPE, 1)
     x = start()
     x[2] = np.nan
-    trace = chain.simulate(State(x), adding(), 1, recorder, np.random.default_rng(0))
+    trace = simulate(State(x), adding(), 1, recorder, np.random.default_rng(0))
     assert trace["diverged_at"].tolist() == [-1, -1, 0]
 
 
@@ -159,8 +160,8 @@ def test_what_cannot_be_recorded_is_refused(record, message):
 def test_a_trace_reads_back_as_it_was_written(tmp_path):
     trace = run(3, agents=[0, 2], probes=["consensus_error", "misclassified", "accuracy"])
     trace.attributes = {"run": '{"chains": 3}', "note": "naïve ≤ 1"}
-    chain.write(trace, tmp_path / "trace.nc")
-    back = chain.read(tmp_path / "trace.nc")
+    write_trace(trace, tmp_path / "trace.nc")
+    back = read_trace(tmp_path / "trace.nc")
     assert back.attributes == trace.attributes
     assert back.draw.tolist() == [0, 1, 2, 3] and back.agent.tolist() == [0, 2]
     assert set(back.variables) == set(trace.variables)
@@ -172,7 +173,7 @@ def test_a_trace_reads_back_as_it_was_written(tmp_path):
 
 def test_xarray_reads_a_trace_with_arviz_names(tmp_path):
     xarray = pytest.importorskip("xarray")
-    chain.write(run(3, every=3, agents=[1, 2]), tmp_path / "trace.nc")
+    write_trace(run(3, every=3, agents=[1, 2]), tmp_path / "trace.nc")
     with xarray.open_dataset(tmp_path / "trace.nc", engine="h5netcdf") as data:
         assert data["x"].dims == ("chain", "draw", "agent", "dim")
         assert data["draw"].values.tolist() == [0, 3] and data["agent"].values.tolist() == [1, 2]
@@ -183,17 +184,15 @@ def test_xarray_reads_a_trace_with_arviz_names(tmp_path):
 def test_a_broken_trace_is_named(content, tmp_path):
     path = tmp_path / "trace.nc"
     if content is None:
-        chain.write(run(3), path)
+        write_trace(run(3), path)
         content = path.read_bytes()[:500]
     path.write_bytes(content)
-    with pytest.raises(ConcordError, match=r"trace\.nc is not a whole trace .*; delete it"):
-        chain.read(path)
+    with pytest.raises(ConcordError, match=r"trace\.nc is not a trace; delete it"):
+        read_trace(path)
 
 
 def test_progress_changes_nothing(capsys):
     recorder = Recorder(build(Record, {}, "tests"), None, SHAPE, 3)
-    shown = chain.simulate(
-        State(start()), adding(), 3, recorder, np.random.default_rng(0), progress=True
-    )
+    shown = simulate(State(start()), adding(), 3, recorder, np.random.default_rng(0), progress=True)
     np.testing.assert_array_equal(shown["x"], run(3)["x"])
     assert "3/3" in capsys.readouterr().err

@@ -34,9 +34,10 @@ def table(kind, **options):
 
 
 def claim(metric):
-    check = {"quantity": {"experiment": "one", "metric": metric}, "printed": 1.0, "tolerance": 0.1}
-    entry = {"where": "Fig 1", "says": "It is one.", "kind": "value", "check": check}
-    return {"claims": {"c": {**entry, "readings": ["published"], "reason": "none"}}}
+    check = {"kind": "value", "printed": 1.0, "tolerance": 0.1}
+    check["quantity"] = {"experiment": "one", "metric": metric}
+    entry = {"where": "Fig 1", "says": "It is one.", "reason": "none", "check": check}
+    return {"claims": {"c": entry}}
 
 
 @pytest.mark.parametrize(
@@ -65,9 +66,9 @@ def claim(metric):
     ],
 )
 def test_metrics_that_no_run_computes_are_refused(section, said, tmp_path, capsys):
-    (tmp_path / "papers").mkdir()
-    path = tmp_path / "papers" / "x.yaml"
-    path.write_text(yaml.safe_dump({**PAPER, **section}, sort_keys=False))
+    path = tmp_path / "papers" / "x"
+    path.mkdir(parents=True)
+    (path / "study.yaml").write_text(yaml.safe_dump({**PAPER, **section}, sort_keys=False))
     shutil.copy(ROOT / "config" / "config.yaml", tmp_path)
     code = main(["check", str(path), "--config", str(tmp_path / "config.yaml")])
     error = capsys.readouterr().err

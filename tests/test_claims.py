@@ -10,11 +10,12 @@ import pandas
 import pytest
 from scipy.stats import norm, t
 
-from concord import claims
-from concord.claims import FAILS, HOLDS, INCONCLUSIVE, NOT_RUN, Quantity
+from concord.claims import checks, quantities
+from concord.claims.checks import FAILS, HOLDS, INCONCLUSIVE, NOT_RUN
+from concord.claims.quantities import Quantity
 from concord.errors import ConcordError
-from concord.figures.data import Measured
-from concord.parameters import build
+from concord.options import build
+from concord.results import Measured
 
 COLUMNS = ["iteration", "agent", "metric", "value", "lo", "hi", "trials"]
 NAN, INF = math.nan, math.inf
@@ -50,13 +51,13 @@ def curve(experiment: str, *numbers: tuple[float, ...]) -> Measured:
     return run(experiment, *((k, 0, "w2_exact", *number) for k, number in enumerate(numbers)))
 
 
-def judge(kind: str, options: dict[str, Any], *runs: Measured) -> claims.Judgement:
-    check = build(claims.KINDS[kind], options, "x.yaml: claims.c.check")
+def judge(kind: str, options: dict[str, Any], *runs: Measured) -> checks.Judgement:
+    check = build(checks.KINDS[kind], options, "x.yaml: claims.c.check")
 
     def source(quantity: Quantity) -> list[Measured]:
         return [m for m in runs if m.run["experiment"] == quantity.experiment]
 
-    return claims.judge(check, source)
+    return checks.judge(check, source)
 
 
 A, B = {"experiment": "a", "metric": "w2_exact"}, {"experiment": "b", "metric": "w2_exact"}
@@ -202,7 +203,7 @@ def test_every_kind_is_made_to_say_everything():
     said: dict[str, set[str]] = {}
     for (kind, _), _, verdict in CASES:
         said.setdefault(kind, set()).add(verdict)
-    assert set(said) == set(claims.KINDS)
+    assert set(said) == set(checks.KINDS)
     for kind, verdicts in said.items():
         assert verdicts >= {HOLDS, FAILS, INCONCLUSIVE}, kind
 
@@ -214,7 +215,7 @@ def test_every_kind_is_made_to_say_everything():
 @pytest.mark.parametrize("chains", [2, 20, 1000])
 def test_intervals_widen_as_the_quantiles_of_students_law(count, chains):
     expected = t.ppf(1 - 0.025 / count, chains - 1) / t.ppf(0.975, chains - 1)
-    assert claims.widening(count, chains) == pytest.approx(expected, rel=1e-9)
+    assert quantities.widening(count, chains) == pytest.approx(expected, rel=1e-9)
 
 
 def test_an_interval_widens_by_the_trials_behind_it_and_not_by_the_chains():
@@ -236,7 +237,7 @@ def test_intervals_of_a_single_chain_may_be_over_something_else():
 def test_only_numbers_with_chance_count():
     a, b = at_end("a", 1.0, 0.0, 3.0), [at_end("b", 5.0, eta=k) for k in range(9)]
     assert judge(*ORDER, a, *b).ours == "at most 1 [0, 3] against 5"
-    wide = claims.widening(2, 1000)
+    wide = quantities.widening(2, 1000)
     two = judge(*ORDER, a, at_end("b", 5.0, 4.0, 6.0)).ours
     assert two.startswith(f"at most 1 [{1 - wide:.4g}, {1 + 2 * wide:.4g}]")
 
@@ -271,8 +272,8 @@ def test_an_extreme_lies_between_the_extremes_of_both_ends(how, text):
         "a", (1.0, 0.5, 3.9), (3.0, 2.5, 4.0), (2.0, 2.0, 9.0) if how == "min" else (1.0,)
     )
     quantity = build(Quantity, {**A_ALL, "reduce": how}, "q")
-    rows = claims._table(quantity, [table])
-    numbers = claims._numbers(quantity, [table], rows, 1)
+    rows = quantities._table(quantity, [table])
+    numbers = quantities._numbers(quantity, [table], rows, 1)
     assert numbers.pick(0) == text
 
 
@@ -286,9 +287,9 @@ def test_an_extreme_lies_between_the_extremes_of_both_ends(how, text):
         ({"agents": [0, 3]}, [(10, 0, "w2_exact", 1.0)], "a/run has no w2_exact of agent 3"),
         ({"at": [5, 10]}, [(10, 0, "w2_exact", 1.0)], "a/run has no w2_exact at iteration 5"),
         ({}, [(10, 0, "w2_exact", NAN)], "w2_exact of a/run is not a number"),
-        ({"metric": "broadcasts"}, [(10, 0, "broadcasts", 9.0)], "chance enters it"),
+        ({"metric": "broadcasts"}, [(10, 0, "broadcasts", 9.0)], "is random but has no interval"),
         ({"metric": "misclassified_q25"}, [(10, 0, "misclassified_q25", 9.0)], "has no interval"),
-        ({"metric": "w2"}, [(10, 0, "w2", 0.1)], "w2 of a/run has no interval"),
+        ({"metric": "w2"}, [(10, 0, "w2", 0.1)], "w2 of a/run is random but has no interval"),
         ({"metric": "accuracy_sd"}, [(10, 0, "accuracy_sd", 0.1)], "has no interval"),
     ],
 )
@@ -299,7 +300,7 @@ def test_not_run_says_why(options, rows, why):
 
 
 def test_without_runs():
-    assert judge(*VALUE) == claims.Judgement(NOT_RUN, "no run of a in this reading")
+    assert judge(*VALUE) == checks.Judgement(NOT_RUN, "no run of a in this reading")
 
 
 def test_one_chain_says_nothing_of_the_spread_over_chains():
@@ -317,7 +318,7 @@ def test_one_chain_says_nothing_of_the_spread_over_chains():
     [
         (RISING, [*ends((1.0,)), *ends((2.0,))], "one number for each of several values of eta"),
         (RISING, ends((1.0,)), "one number for each of several values of eta"),
-        (RISING, [at_end("a", 1.0, eta="ring"), at_end("a", 2.0, eta="star")], "eta is no number"),
+        (RISING, [at_end("a", 1.0, eta="ring"), at_end("a", 2.0, eta="star")], "is not a number"),
         (ROOT, ends((1.0,)), "more than one value of eta"),
         (ROOT, ends((1.0,), (0.0,)), "positive numbers"),
     ],
@@ -429,7 +430,7 @@ def test_nothing_holds_because_a_run_diverged(check, runs, verdict):
 
 
 def test_every_kind_meets_a_run_that_diverged():
-    assert {kind for (kind, _), _, _ in LOST} == set(claims.KINDS)
+    assert {kind for (kind, _), _, _ in LOST} == set(checks.KINDS)
 
 
 def test_what_is_infinite_needs_no_interval():
@@ -448,7 +449,7 @@ def test_pairs_of_infinite_distances_are_out_of_order():
 
 def test_scale():
     check = {"quantity": {**A, "scale": 100}, "printed": 95.0, "tolerance": 1.0}
-    assert judge("value", check, at_end("a", 0.95, 0.945, 0.955)) == claims.Judgement(
+    assert judge("value", check, at_end("a", 0.95, 0.945, 0.955)) == checks.Judgement(
         HOLDS, "95 [94.5, 95.5]"
     )
 
@@ -470,7 +471,10 @@ CLAIM = {
     [
         ({"kind": "values"}, "'values' is not allowed; did you mean 'value'"),
         ({"check": {"quantity": A, "printed": 1.0}}, "'tolerance' is missing"),
-        ({"check": {"quantity": {**A, "metrics": 1}}}, "quantity.metrics: unknown key"),
+        (
+            {"check": {**CLAIM["check"], "quantity": {**A, "metrics": 1}}},
+            "quantity.metrics: unknown key",
+        ),
         (
             {"kind": "sooner", "check": {"first": A_ALL, "later": B, "threshold": 1.0}},
             "check.later: to find when it arrives the whole curve is needed; set at: all",
@@ -479,5 +483,5 @@ CLAIM = {
 )
 def test_mistakes_are_told(change, message):
     with pytest.raises(ConcordError, match=r"x\.yaml: claims\.c") as caught:
-        claims.parse({**CLAIM, **change}, "x.yaml: claims.c")
+        checks.parse({**CLAIM, **change}, "x.yaml: claims.c")
     assert message in str(caught.value)

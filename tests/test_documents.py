@@ -1,15 +1,33 @@
-"""The commands that the documents show are ones that work."""
+"""What the documents show exists and works."""
 
 from __future__ import annotations
 
 import re
+import shlex
+import tomllib
 from pathlib import Path
 
+import pytest
+
+from concord.__main__ import main
+
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = [
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "config/README.md", "Makefile")),
-    *(ROOT / name for name in (".ci/run", "envs/Dockerfile", "profiles/slurm/config.yaml")),
+MARKDOWN = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "config/README.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
 ]
+DOCUMENTS = [
+    *MARKDOWN,
+    *(ROOT / name for name in ("Makefile", ".ci/run", "envs/Dockerfile")),
+    ROOT / "profiles" / "slurm" / "config.yaml",
+]
+TRACKED = ("config", "docs", "envs", "profiles", "src", "tests", "workflow")
+
+
+def code(path: Path) -> list[str]:
+    """Return the spans and the lines of code of a Markdown file."""
+    text = path.read_text()
+    return re.findall(r"`([^`]+)`", text) + re.findall(r"^ {4}(\S.*)$", text, re.MULTILINE)
 
 
 def test_targets_stand_before_the_settings():
@@ -20,4 +38,53 @@ def test_targets_stand_before_the_settings():
             for after in re.findall(r"snakemake[^`#]*?--config ([^`#|>]*)", line):
                 found.append(after)
                 assert all("=" in word for word in after.split()), f"{path}: {line}"
-    assert len(found) >= 4
+    assert len(found) >= 2
+
+
+@pytest.mark.parametrize("path", MARKDOWN, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_paths_and_links_lead_somewhere(path):
+    words = {word.rstrip(",;:") for text in code(path) for word in text.split()}
+    paths = {ROOT / word for word in words if word.startswith(tuple(f"{t}/" for t in TRACKED))}
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text())
+    for named in {*paths, *(path.parent / link for link in links)}:
+        assert "<" in str(named) or named.exists(), f"{path.name}: {named.relative_to(ROOT)}"
+
+
+def test_anchors_are_headings():
+    for path in MARKDOWN:
+        for link, anchor in re.findall(r"\]\(([^)#:]*)#([^)]*)\)", path.read_text()):
+            headings = re.findall(r"^#+ (.*)$", (path.parent / link or path).read_text(), re.M)
+            assert anchor in {heading.lower().replace(" ", "-") for heading in headings}, path
+
+
+def test_the_layout_is_that_of_the_floors():
+    """Folders and modules of the package, in the order that the linter holds."""
+    layout = (ROOT / "README.md").read_text().partition("## Layout")[2].partition("\n## ")[0]
+    listed = re.findall(r"^ {6}((?:\w+(?:/|\.py) ?)+)", layout, re.MULTILINE)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    floors = " ".join(project["tool"]["importlinter"]["contracts"][0]["layers"]).replace("|", "")
+    assert [
+        name.strip("/").removesuffix(".py") for name in " ".join(listed).split()
+    ] == floors.split()
+
+
+def test_make_and_concord_know_what_they_are_told(capsys):
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    commands = set(re.findall(r"^ {4}(\w+) ", capsys.readouterr().out, re.MULTILINE))
+    for path in MARKDOWN:
+        for text in code(path):
+            if text.startswith("make "):
+                words = text.partition("#")[0].split()[1:]
+                assert {word for word in words if "=" not in word} <= targets, text
+            if text.startswith("concord "):
+                assert text.split()[1] in commands, text
+
+
+def test_a_job_can_be_repeated_by_hand(tmp_path, monkeypatch):
+    """The README's first command of a stage; the others read what the one before wrote."""
+    monkeypatch.chdir(ROOT)
+    (line,) = (t for t in code(ROOT / "README.md") if t.startswith("concord resolve"))
+    assert main(shlex.split(line.replace("$run", str(tmp_path)))[1:]) == 0
+    assert (tmp_path / "run.yaml").exists()

@@ -11,9 +11,10 @@ import pytest
 import scipy.linalg
 
 import tracking
-from concord import exact, topology
-from concord.gaussian import Gaussian, w2
-from concord.schedules import Schedule
+from concord.laws import exact
+from concord.laws.gaussian import Gaussian, w2
+from concord.networks import topology
+from concord.sampling.schedules import Schedule
 
 
 def quadratic(agents: int, dim: int, seed: int = 0) -> SimpleNamespace:

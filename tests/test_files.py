@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from concord.errors import ConcordError
-from concord.files import check_folder, check_writable
+from concord.io import check_folder, check_writable, hold
 
 
 def loop(path: Path) -> None:
@@ -46,3 +50,35 @@ def test_what_may_not_be_written_to_is_told(tmp_path, monkeypatch):
     for path in (others, others / "new" / "file"):
         with pytest.raises(ConcordError, match="/others: it cannot be written to; allow it"):
             check_writable(mine, path)
+
+
+HOLD = "import sys; from pathlib import Path; from concord.io import hold; hold(Path(sys.argv[1]));"
+
+
+def start_and_hold(folder: Path) -> subprocess.Popen:
+    code = HOLD + "print('held', flush=True); sys.stdin.read()"
+    holder = subprocess.Popen(
+        [sys.executable, "-c", code, folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert holder.stdout.readline() == b"held\n"
+    return holder
+
+
+def test_a_folder_is_held_by_one_process_until_it_is_killed(tmp_path):
+    folder = tmp_path / "new" / "results"
+    with start_and_hold(folder) as holder:
+        with pytest.raises(ConcordError, match=f"{folder}: another Snakemake is at work here"):
+            hold(folder)
+        holder.kill()
+    with start_and_hold(folder) as holder:
+        holder.kill()
+
+
+def test_without_locks_it_says_so_and_goes_on(tmp_path, monkeypatch, capsys):
+    def no_locks(*_):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    hold(tmp_path)
+    said = capsys.readouterr().err
+    assert said.endswith(".running: No locks available; run one Snakemake at a time\n")

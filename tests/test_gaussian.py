@@ -9,7 +9,7 @@ import numpy as np
 import ot
 import pytest
 
-from concord.gaussian import Gaussian, bootstrap_w2, fit, w2, w2_floor
+from concord.laws.gaussian import Gaussian, bootstrap_w2, fit, w2, w2_floor
 
 
 def spd(rng: np.random.Generator, dim: int, *shape: int) -> np.ndarray:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from concord.gradients import estimator
+from concord.sampling.gradients import estimator
 
 
 def drawn(counts, batch, chains, order, steps, seed=0):

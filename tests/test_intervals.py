@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta, binomtest, norm, t
 
-from concord.intervals import (
+from concord.laws.intervals import (
     excess_interval,
     mean_interval,
     percentiles,

@@ -68,7 +68,7 @@ def python(code: str, text: str = "", **settings: str) -> str:
 def commands() -> list[list[str]]:
     """The commands that make and judge the sample, with FOLDER for where."""
     scale = ("--scale", "smoke")
-    files = {paper: f"config/papers/{paper}.yaml" for paper, _, _ in SAMPLE}
+    files = {paper: f"config/papers/{paper}" for paper, _, _ in SAMPLE}
     listed = python(MAKE, json.dumps([["check", file, *scale] for file in files.values()]))
     runs, found = [folder.split("/") for folder in listed.split()], []
     for *place, count in SAMPLE:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord import partition
 from concord.errors import ConcordError
-from concord.partition import AgentData, Partition
+from concord.sampling import partition
+from concord.sampling.partition import AgentData, Partition
 
 WHERE = "config/papers/x.yaml: experiments.a.partition"
 
@@ -119,7 +119,7 @@ def test_dirichlet_divides_classes_independently():
 )
 def test_split(options, counts):
     for rows in (10, np.zeros(10)):
-        parts = partition.split(options, rows, 3, stream(), WHERE)
+        parts = partition.Partition.parse(options, WHERE).split(rows, 3, stream())
         assert [len(part) for part in parts] == counts
         assert_every_row_once(parts, 10)
 
@@ -127,7 +127,7 @@ def test_split(options, counts):
 def test_split_dirichlet():
     labels = np.arange(100) % 3
     options = {"kind": "dirichlet", "concentration": 0.3, "minimum": 8}
-    parts = partition.split(options, labels, 4, stream(), WHERE)
+    parts = partition.Partition.parse(options, WHERE).split(labels, 4, stream())
     expected = partition.dirichlet(labels, 4, 0.3, 8, stream())
     assert all((a == b).all() for a, b in zip(parts, expected, strict=True))
 
@@ -137,14 +137,14 @@ def test_split_dirichlet():
     [
         (
             "equal",
-            ": 'equal' is not a partition; give a mapping with a kind: equal, consecutive, s",
+            ": 'equal' is not a mapping with a kind: equal, consecutive, sizes, dirichlet",
         ),
         (
             {},
-            ": {} is not a partition; give a mapping with a kind: equal, consecutive, sizes, ",
+            ": the key 'kind' is missing; add one of equal, consecutive, sizes, dirichlet",
         ),
-        ({"kind": "equals"}, ".kind: 'equals' is not a partition; did you mean 'equal'?"),
-        ({"kind": 3}, ".kind: 3 is not a partition"),
+        ({"kind": "equals"}, ".kind: there is no kind 'equals'; did you mean 'equal'?"),
+        ({"kind": 3}, ".kind: there is no kind 3; choose"),
         ({"kind": "equal", "sizes": [1]}, ".sizes: unknown key"),
         ({"kind": "sizes"}, ": the key 'sizes' is missing"),
         ({"kind": "sizes", "sizes": [4, 0, 6]}, ".sizes[1]: 0 is "),
@@ -165,7 +165,7 @@ def test_split_dirichlet():
 )
 def test_wrong_partition(options, message):
     with pytest.raises(ConcordError) as error:
-        partition.split(options, np.zeros(10, dtype=int), 3, stream(), WHERE)
+        partition.Partition.parse(options, WHERE).split(np.zeros(10, dtype=int), 3, stream())
     assert str(error.value).startswith(WHERE + message)
 
 
@@ -227,5 +227,5 @@ def test_agent_data_holds_every_row_once(agents, extra, seed):
 
 
 def test_consecutive_keeps_the_order():
-    parts = partition.split({"kind": "consecutive"}, 8, 3, stream(), WHERE)
+    parts = partition.Partition.parse({"kind": "consecutive"}, WHERE).split(8, 3, stream())
     assert [part.tolist() for part in parts] == [[0, 1, 2], [3, 4, 5], [6, 7]]

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import concord
 from concord import plugins
 from concord.errors import ConcordError
+from concord.options import Options, members
 from concord.plugins import NOT_KINDS, kinds, plugin
 
 PACKAGES = ("samplers", "problems", "metrics", "figures", "tables")
-FUNCTIONS = {  # what a module of the package must have, and the arguments it is called with
-    "samplers": {"check": 3, "init": 5},
-    "problems": {"check": 2, "build": 5},
-    "metrics": {"rows": 1},
-    "figures": {"draw": 2},
-    "tables": {"tabulate": 2},
-}
 KNOWN = {
     "samplers": "de_sgld",
     "problems": "linear_regression",
@@ -43,13 +36,9 @@ every_plugin = pytest.mark.parametrize(("package", "kind"), ALL, ids="/".join)
 
 
 @every_plugin
-def test_it_has_what_its_package_asks_for(package, kind):
+def test_it_is_documented(package, kind):
     module = plugin(package, kind, "tests")
     assert module.__doc__ and module.__doc__.strip()
-    for name, count in FUNCTIONS[package].items():
-        function = getattr(module, name)
-        inspect.signature(function).bind(*range(count))
-        assert function.__doc__, f"{package}/{kind}.{name} has no docstring"
 
 
 @every_plugin
@@ -57,9 +46,10 @@ def test_its_parameters_are_frozen_and_described(package, kind):
     if package == "metrics":
         return  # metrics have no options
     params = plugin(package, kind, "tests").Params
-    assert dataclasses.is_dataclass(params) and params.__dataclass_params__.frozen
-    for field in dataclasses.fields(params):
-        assert field.metadata.get("doc"), f"{package}/{kind}: {field.name} is not described"
+    assert issubclass(params, Options) and params.__struct_config__.frozen
+    for field in msgspec.structs.fields(params):
+        described = members(field.type)[0][1].get("description")
+        assert described, f"{package}/{kind}: {field.name} is not described"
 
 
 @pytest.mark.parametrize("package", PACKAGES)

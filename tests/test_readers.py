@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from concord import readers
+from concord.datasets import readers
 from concord.errors import ConcordError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -182,12 +182,12 @@ def test_magic_rejects(tmp_path, text, words):
 
 def test_mnist_format(tmp_path):
     arrays = write_mnist(tmp_path, (5, 3))
-    train, test = readers.mnist(tmp_path, (5, 3))
-    assert train.images.dtype == np.uint8 and train.labels.dtype == np.int64
-    assert np.array_equal(train.images, arrays["train-images-idx3-ubyte.gz"])
-    assert np.array_equal(train.labels, arrays["train-labels-idx1-ubyte.gz"])
-    assert np.array_equal(test.images, arrays["t10k-images-idx3-ubyte.gz"])
-    assert np.array_equal(test.labels, arrays["t10k-labels-idx1-ubyte.gz"])
+    for part, count in (("train", 5), ("t10k", 3)):
+        names = f"{part}-images-idx3-ubyte.gz", f"{part}-labels-idx1-ubyte.gz"
+        images = readers.mnist_images(tmp_path / names[0], count)
+        labels = readers.mnist_labels(tmp_path / names[1], count)
+        assert images.dtype == np.uint8 and labels.dtype == np.int64
+        assert np.array_equal(images, arrays[names[0]]) and np.array_equal(labels, arrays[names[1]])
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,8 @@ def test_missing_files_name_the_command(tmp_path):
     ]:
         path = tmp_path / name.partition("/")[2]
         assert f"python -m concord fetch {name} -o {path}" in error_of(reader, path)
-    assert "fetch mnist/train-images-idx3-ubyte.gz -o" in error_of(readers.mnist, tmp_path)
+    images = "train-images-idx3-ubyte.gz"
+    assert f"fetch mnist/{images} -o" in error_of(readers.mnist_images, tmp_path / images, 1)
 
 
 # Any bytes ---------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from concord.errors import ConcordError
-from concord.experiment import KEY, RESERVED, Paper
+from concord.studies.paper import KEY, RESERVED, Paper
 
 ROOT = Path(__file__).parents[1]
 WORKFLOW = [ROOT / "Snakefile", *sorted(ROOT.glob("workflow/rules/*.smk"))]
@@ -18,7 +18,8 @@ def words():
     """Names of rules, and of what stands in the results' folder."""
     for file in WORKFLOW:
         text = file.read_text()
-        yield from re.findall(r"^ *(?:rule|checkpoint) (\w+):", text, re.MULTILINE)
+        rule = r"^ *(?:rule|checkpoint|use rule \w+ as) (\w+)(?: with)?:"
+        yield from re.findall(rule, text, re.MULTILINE)
         yield from re.findall(r"\{RESULTS\}/([A-Za-z0-9]+)\b", text)
         yield from re.findall(r"results/([A-Za-z0-9]+)/", text)
     yield from re.findall(r"results/([A-Za-z0-9]+)/", (ROOT / "Makefile").read_text())
@@ -32,13 +33,9 @@ def test_all_words_of_the_workflow_are_reserved():
 
 @pytest.mark.parametrize("key", [*sorted(RESERVED), "Smoke"])
 def test_a_reserved_name_is_refused(tmp_path, key):
-    path = tmp_path / f"{key}.yaml"
-    path.write_text("{}")
-    with pytest.raises(
-        ConcordError, match=rf"{key}\.yaml: '{key}' is a word of the workflow's own"
-    ):
-        Paper(path, {}, checked=True)
+    with pytest.raises(ConcordError, match=rf"{key}: '{key}' is a word of the workflow's own"):
+        Paper(tmp_path / key, {}, checked=True)
 
 
 def test_no_paper_has_one():
-    assert RESERVED.isdisjoint(path.stem for path in ROOT.glob("config/papers/*.yaml"))
+    assert RESERVED.isdisjoint(path.name for path in ROOT.glob("config/papers/*"))

@@ -15,8 +15,11 @@ import pytest
 import yaml
 
 import concord
-from concord import chain, files, streams
+from concord import io
 from concord.__main__ import main
+from concord.sampling import streams
+from concord.sampling.recorder import FINITE_RANGE
+from concord.sampling.trace import read_trace
 
 SOURCE = Path(concord.__file__).parents[1]
 CONFIG = SOURCE.parent / "config" / "config.yaml"
@@ -66,7 +69,7 @@ def command(*arguments):
 def make(folder, run):
     """Resolve, sample and measure a run in the folder; return the run's own folder."""
     place = folder / "results" / "x" / "steps" / run
-    paper = folder / "config" / "papers" / "x.yaml"
+    paper = folder / "config" / "papers" / "x"
     config = folder / "config" / "config.yaml"
     command("resolve", paper, "steps", run, "--config", config, "-o", place / "run.yaml")
     command("sample", place / "run.yaml", "-o", place / "trace.nc")
@@ -78,8 +81,9 @@ def make(folder, run):
 def project(tmp_path_factory):
     """A folder with a paper of two runs, of which one diverges, both measured."""
     folder = tmp_path_factory.mktemp("project")
-    (folder / "config" / "papers").mkdir(parents=True)
-    (folder / "config" / "papers" / "x.yaml").write_text(yaml.safe_dump(PAPER, sort_keys=False))
+    study = folder / "config" / "papers" / "x" / "study.yaml"
+    study.parent.mkdir(parents=True)
+    study.write_text(yaml.safe_dump(PAPER, sort_keys=False))
     shutil.copy(CONFIG, folder / "config")
     for run in (CALM, WILD):
         make(folder, run)
@@ -103,7 +107,7 @@ def test_run_yaml_states_everything_and_the_trace_carries_it(project):
     }
     assert run["problem"]["noise_sd"] == 1.0 and run["record"]["burn_in"] == -1
     assert run["seed"] == 1 and run["labels"] == {"step": "0.02"}
-    attributes = chain.read(place(project, CALM) / "trace.nc").attributes
+    attributes = read_trace(place(project, CALM) / "trace.nc").attributes
     assert json.loads(attributes["run"]) == run
     assert list(json.loads(attributes["inputs"])) == [str(place(project, CALM) / "run.yaml")]
     assert attributes["concord"] == concord.__version__
@@ -126,7 +130,7 @@ def test_metrics_are_numbers_and_nothing_else(project):
 
 def test_data_and_start_are_shared_but_noise_is_not(project, tmp_path, monkeypatch):
     """Common random numbers: two runs of a problem differ in the stream of noise alone."""
-    one, other = (chain.read(place(project, run) / "trace.nc") for run in (CALM, WILD))
+    one, other = (read_trace(place(project, run) / "trace.nc") for run in (CALM, WILD))
     np.testing.assert_array_equal(one["x"][:, 0], other["x"][:, 0])
     asked, generator = [], streams.generator
     monkeypatch.setattr(streams, "generator", lambda *key: asked.append(key) or generator(*key))
@@ -144,11 +148,11 @@ def test_divergence_is_a_result(project):
     (fraction,) = rows(project, WILD, "diverged")
     assert (fraction["agent"], fraction["value"]) == ("network", "1.0")
     (first,) = rows(project, WILD, "diverged_first")
-    trace = chain.read(place(project, WILD) / "trace.nc")
+    trace = read_trace(place(project, WILD) / "trace.nc")
     assert int(first["iteration"]) == trace["diverged_at"].min() == float(first["value"])
     assert 3 <= int(first["iteration"]) <= 7  # 50^k passes 1e8 near k = 5
     size = np.abs(trace["x"]).max(axis=(0, 2, 3))
-    assert size[trace.draw.tolist().index(0)] < 10 and size[-1] > chain.FINITE_RANGE
+    assert size[trace.draw.tolist().index(0)] < 10 and size[-1] > FINITE_RANGE
     (calm,) = rows(project, CALM, "diverged")
     assert calm["value"] == "0.0" and rows(project, CALM, "diverged_first") == []
     assert float(rows(project, WILD, "w2")[-1]["value"]) > 1e8
@@ -157,7 +161,7 @@ def test_divergence_is_a_result(project):
 def test_a_figure_with_a_run_that_diverged_is_drawn_with_its_sidecars(project):
     folder = project / "results" / "x" / "figures"
     outputs = [folder / f"fig1.{ending}" for ending in ("pdf", "svg", "png")]
-    paper, config = project / "config/papers/x.yaml", project / "config/config.yaml"
+    paper, config = project / "config/papers/x", project / "config/config.yaml"
     command(
         *("draw", paper, "fig1", "--config", config, "--results", project / "results"),
         *("-o", *outputs),
@@ -165,7 +169,7 @@ def test_a_figure_with_a_run_that_diverged_is_drawn_with_its_sidecars(project):
     assert all(path.stat().st_size > 1000 for path in outputs)
     assert "sampler.step_size 0.02 | 5" in (folder / "fig1.caption.md").read_text()
     sidecar = json.loads((folder / "fig1.json").read_text())
-    assert len(sidecar["inputs"]) == 4 and sidecar["seed"] == 1
+    assert len(sidecar["inputs"]) == 2 and sidecar["seed"] == 1
     assert "diverged" in outputs[1].read_text()
 
 
@@ -187,7 +191,7 @@ def test_another_seed_gives_another_result(project, tmp_path):
     run = yaml.safe_load((place(project, CALM) / "run.yaml").read_text())
     (tmp_path / "run.yaml").write_text(yaml.safe_dump({**run, "seed": 2}))
     command("sample", tmp_path / "run.yaml", "-o", tmp_path / "trace.nc")
-    one, other = chain.read(place(project, CALM) / "trace.nc"), chain.read(tmp_path / "trace.nc")
+    one, other = read_trace(place(project, CALM) / "trace.nc"), read_trace(tmp_path / "trace.nc")
     assert not np.array_equal(one["x"][:, 0], other["x"][:, 0])
 
 
@@ -205,17 +209,17 @@ def test_a_trace_of_another_run_is_refused(project, tmp_path, capsys):
         *("measure", place(project, CALM) / "run.yaml", place(project, WILD) / "trace.nc"),
         *("-o", tmp_path / "metrics.csv"),
     )
-    assert "it was made from another run.yaml; delete the file, it is made again" in text
+    assert "it was made from another run.yaml; delete the file to have it made again" in text
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "the key 'paper' is missing; delete the file, it is made again"),
-        ("[]", "the key 'paper' is missing"),
-        ("a: [", "delete the file, it is made again"),
-        ("seed: 1", "the key 'paper' is missing"),
+        ("", "the key 'agents' is missing; delete the file to have it made again"),
+        ("[]", "the key 'agents' is missing"),
+        ("a: [", "delete the file to have it made again"),
+        ("seed: 1", "the key 'agents' is missing"),
     ],
 )
 def test_a_broken_run_yaml_is_refused(content, message, tmp_path, capsys):
@@ -248,7 +252,7 @@ def test_missing_files_are_told(tmp_path, capsys):
 def test_an_unknown_run_is_told_with_the_nearest(project, tmp_path, capsys):
     text = refused(
         capsys,
-        *("resolve", project / "config/papers/x.yaml", "steps", "step=0.03"),
+        *("resolve", project / "config/papers/x", "steps", "step=0.03"),
         *("--config", project / "config/config.yaml", "-o", tmp_path / "run.yaml"),
     )
     assert "steps has no run 'step=0.03'; did you mean 'step=0.02'?" in text
@@ -260,7 +264,7 @@ def test_an_interrupt_is_told_in_one_word_and_leaves_nothing(
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(chain, "write", interrupted)
+    monkeypatch.setattr("concord.stages.sample.write_trace", interrupted)
     output = tmp_path / "trace.nc"
     assert main(["sample", str(place(project, CALM) / "run.yaml"), "-o", str(output)]) == 130
     assert capsys.readouterr().err == "concord: interrupted\n"
@@ -269,41 +273,41 @@ def test_an_interrupt_is_told_in_one_word_and_leaves_nothing(
 
 def test_a_result_appears_whole_or_not_at_all(tmp_path):
     path = tmp_path / "deep" / "metrics.csv"
+    (tmp_path / "plain").touch()
 
     def fail():
-        with files.whole(path) as temporary:
+        with io.whole(path) as temporary:
             temporary.write_text("half")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         fail()
     assert list(path.parent.iterdir()) == []
-    with files.whole(path) as temporary:
+    with io.whole(path) as temporary:
         temporary.write_text("whole")
         assert not path.exists()
     assert [p.name for p in path.parent.iterdir()] == ["metrics.csv"]
-    assert path.stat().st_mode & 0o777 == 0o666 & ~files._umask()
+    assert path.stat().st_mode & 0o777 == (tmp_path / "plain").stat().st_mode & 0o777
 
 
 def test_what_a_killed_process_left_is_removed_by_the_next_attempt(tmp_path):
     """And nothing else of that folder."""
-    gone = ".trace.concord-00000000-1-abcdefgh.nc"
+    gone = ".trace.concord-part.nc"
     others = {gone.replace("trace", "trace2"), gone.replace(".nc", ".csv"), gone[1:], f"{gone}~"}
     for name in (gone, *others):
-        (tmp_path / name).write_text("half")
-        os.utime(tmp_path / name, (0, 0))
-    with files.whole(tmp_path / "trace.nc") as temporary:
+        (tmp_path / name).write_text("half of more than will be written")
+    with io.whole(tmp_path / "trace.nc") as temporary:
         temporary.write_text("whole")
     assert {path.name for path in tmp_path.iterdir()} == {"trace.nc", *others}
 
 
 STARTED = """
 import sys, time
-import concord.chain
+import concord.sampling.loop
 def started(*arguments, **options):
     print(time.process_time(), *sys.modules)
     sys.exit(0)
-concord.chain.simulate = started
+concord.sampling.loop.simulate = started
 from concord.__main__ import main
 sys.argv = ["concord", "sample", sys.argv[1], "-o", "never.nc"]
 main(sys.argv[1:])

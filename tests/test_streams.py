@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import concord
-from concord.streams import generator
+from concord.runs import stream_label
+from concord.sampling.streams import generator
 
 STREAM = [479857035612217404, 2384650059007145754]
 
@@ -55,7 +56,8 @@ def test_a_stream_is_the_same_in_every_process_and_version():
     """Hashes of text differ between processes; streams do not. These numbers must never change."""
     assert first(1, "noise", "ring")[:2] == STREAM
     code = (
-        "from concord.streams import generator as g; print(g(1, 'noise', 'ring').integers(2**63))"
+        "from concord.sampling.streams import generator as g;"
+        "print(g(1, 'noise', 'ring').integers(2**63))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -65,3 +67,10 @@ def test_a_stream_is_the_same_in_every_process_and_version():
         check=True,
     )
     assert int(done.stdout) == STREAM[0]
+
+
+def test_a_runs_streams_keep_their_label_whatever_it_is_named():
+    """This text must never change either."""
+    run = {"run": "topology=ring+batch=10", "labels": {"topology": "ring", "batch": "10"}}
+    assert stream_label(run) == "topology=ring,batch=10"
+    assert stream_label({"run": "run", "labels": {}}) == "run"

@@ -11,7 +11,7 @@ from docutils.core import publish_doctree, publish_parts
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from concord import text
+from concord.report import markup
 
 MARKS = st.text(st.sampled_from("ab1 \n\t*_`|:.\\<>[](){}#=-+/@'\"!&$^~,;%?\0\x85“é"), max_size=30)
 
@@ -24,13 +24,13 @@ MARKS = st.text(st.sampled_from("ab1 \n\t*_`|:.\\<>[](){}#=-+/@'\"!&$^~,;%?\0\x8
 @example("</script><!--")
 def test_rst_shows_a_text_as_typed(typed):
     """Between words, as an item, and in bold: as the captions' template has them."""
-    escaped = text.rst(typed)
+    escaped = markup.rst(typed)
     assert "\n" not in escaped and "</" not in escaped and "<!" not in escaped
     settings = {"report_level": 2, "halt_level": 2, "file_insertion_enabled": False}
     around = f"**{escaped}.** {escaped} end\n\n- a {escaped}\n"
     document = publish_doctree(around, settings_overrides=settings)
     strong, rest = document.children[0].children
-    shown = text.line(typed)
+    shown = markup.line(typed)
     assert strong.astext() == f"{shown}."
     assert rest.astext() == f" {shown} end"
     assert document.children[1].astext() == f"a {shown}".rstrip()
@@ -53,7 +53,7 @@ def test_rst_shows_a_text_as_typed(typed):
     ],
 )
 def test_markdown_escapes_what_would_be_markup(typed, written):
-    assert text.markdown(typed) == written
+    assert markup.markdown(typed) == written
 
 
 FORMULAS = ["=1+1", "+cmd|'/C calc'!A0", "-2+3+cmd|'x'!A0", "@SUM(1)", "\t=1", "\r=1", "\n=1"]
@@ -61,21 +61,21 @@ FORMULAS = ["=1+1", "+cmd|'/C calc'!A0", "-2+3+cmd|'x'!A0", "@SUM(1)", "\t=1", "
 
 @pytest.mark.parametrize("typed", FORMULAS)
 def test_no_cell_of_csv_is_a_formula(typed):
-    ((head,), (cell,)) = csv.reader(io.StringIO(text.table([typed], [[typed]]), newline=""))
+    ((head,), (cell,)) = csv.reader(io.StringIO(markup.table([typed], [[typed]]), newline=""))
     assert head == cell == f"'{typed.strip()}"
 
 
 @pytest.mark.parametrize("typed", ["-0.45 [-0.5, -1e-3]", "-inf", "1 +- 0.1", "a=b", "", "nan"])
 def test_other_cells_stay_as_they_are(typed):
-    assert text.cell(typed) == typed
+    assert markup.cell(typed) == typed
 
 
 def test_numbers_are_no_texts():
-    assert text.table(["a"], [[-1.5], [None], [-3]]) == 'a\n-1.5\n""\n-3\n'
+    assert markup.table(["a"], [[-1.5], [None], [-3]]) == 'a\n-1.5\n""\n-3\n'
 
 
 @given(MARKS)
 @example("'=1")
 @example("''")
 def test_a_cell_reads_back(typed):
-    assert text.uncell(text.cell(typed)) == text.line(typed)
+    assert markup.uncell(markup.cell(typed)) == markup.line(typed)

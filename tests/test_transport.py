@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import scipy.optimize
 import scipy.stats
 
-from concord import grid, transport
-from concord.errors import ConcordError
+from concord.laws import quadrature, transport
 
 
-def normal(mean=(0.0, 0.0), sd=(1.0, 2.0), cells: int = 800) -> grid.Grid:
-    return grid.from_log_density(
+def normal(mean=(0.0, 0.0), sd=(1.0, 2.0), cells: int = 800) -> quadrature.Grid:
+    return quadrature.from_log_density(
         lambda a, b: -0.5 * (((a - mean[0]) / sd[0]) ** 2 + ((b - mean[1]) / sd[1]) ** 2),
         ((-30, 30), (-30, 30)),
         cells,
@@ -78,8 +75,3 @@ def test_burn_in_and_thinning() -> None:
     assert np.ptp(np.diff(few)) <= 1
     assert transport.thinned(rows, 10_000) is rows
     assert transport.kept(np.array([0])).tolist() == [0]
-
-
-def test_problem_without_a_reference_is_refused() -> None:
-    with pytest.raises(ConcordError, match=r"metric w: SimpleNamespace has no reference"):
-        transport.reference(SimpleNamespace(), "w")

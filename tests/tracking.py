@@ -9,16 +9,14 @@ of 1 says nothing of its stability, and y starts from the positions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from concord.exact import Affine, Start, Update, block_diagonal
-from concord.schedules import Schedule
+from concord.laws.exact import Affine, Start, Update, block_diagonal
+from concord.options import Options
+from concord.sampling.schedules import Schedule
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     step_size: Schedule
     start: str = "gradient"
 

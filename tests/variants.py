@@ -5,20 +5,22 @@ Nothing here names a plug-in: what a field of ``Params`` may be follows from its
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
-import typing
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import msgspec
 import numpy as np
 
-from concord import partition, plugins, streams, topology
+from concord import plugins
 from concord.errors import ConcordError
+from concord.networks import topology
+from concord.options import choices, members
 from concord.problems import linear_regression
-from concord.schedules import Schedule
+from concord.sampling import partition, streams
+from concord.sampling.schedules import Schedule
 
 SAMPLERS = {kind: plugins.plugin("samplers", kind, "tests") for kind in plugins.kinds("samplers")}
 EXACT = {kind: module for kind, module in SAMPLERS.items() if hasattr(module, "affine")}
@@ -45,33 +47,30 @@ def problem(agents: int, dim: int, share: str = "split", points: int = 3) -> Any
     )
 
 
-def options(field: dataclasses.Field[Any], hint: Any, n: int) -> list[Any]:
+def options(field: Any, n: int) -> list[Any]:
     """Return values of one field: all its choices, or up to two that suit its declaration."""
-    rules = field.metadata
-    if rules["choices"] is not None:
-        return list(rules["choices"])
-    kinds = () if typing.get_origin(hint) is tuple else typing.get_args(hint) or (hint,)
+    if choices(field.type):
+        return list(choices(field.type))
+    kinds = dict(members(field.type))
     if Schedule in kinds:
         return [CONSTANT, DECAYING]
     if field.name == "batch_size":
         return [None, None, 2]  # both schedules with full gradients, then one with mini-batches
     if field.name == "points":
         return [11]
-    given = field.default is not dataclasses.MISSING
+    given = not field.required
     if float in kinds:
-        low = rules["above"] if rules["above"] is not None else rules["minimum"]
-        high = rules["maximum"]
-        other = (low or 0.0) + (0.7 + 0.1 * n if high is None else 0.4 * (high - (low or 0.0)))
+        low, high = kinds[float].get("gt", kinds[float].get("ge", 0.0)), kinds[float].get("le")
+        other = low + (0.7 + 0.1 * n if high is None else 0.4 * (high - low))
         return [field.default, other] if given else [other]
-    return [field.default] if given else [max(1, rules["minimum"] or 1)]
+    return [field.default] if given else [max(1, kinds[int].get("ge", 1))]
 
 
 def variants(module: ModuleType) -> Iterator[Any]:
     """Yield Params: every combination of choices, and the other fields varied together."""
-    hints = typing.get_type_hints(module.Params)
-    fields = dataclasses.fields(module.Params)
-    listed = [options(f, hints[f.name], n) for n, f in enumerate(fields)]
-    chosen = [f.metadata["choices"] is not None for f in fields]
+    fields = msgspec.structs.fields(module.Params)
+    listed = [options(field, n) for n, field in enumerate(fields)]
+    chosen = [bool(choices(field.type)) for field in fields]
     for picks in itertools.product(
         *(v if c else [None] for v, c in zip(listed, chosen, strict=True))
     ):

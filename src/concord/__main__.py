@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 from concord.errors import ConcordError
 
 if TYPE_CHECKING:
-    from concord.experiment import Paper
+    from concord.studies.paper import Paper
 
 Command = Callable[[argparse.Namespace], None]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; return its exit code. A user's mistake is told in one sentence."""
+    """Run a command; return its exit code. A user's mistake ends in one sentence."""
     settle()
-    # Figures are files; Jupyter names a backend that this Python may lack, which is an error then.
+    # Figures are files; the backend that Jupyter sets may be missing here, which is an error.
     os.environ["MPLBACKEND"] = "agg"
     options = _parser().parse_args(arguments)
     try:
@@ -88,18 +88,18 @@ def _parser() -> argparse.ArgumentParser:
         return sub
 
     def with_paper(sub: argparse.ArgumentParser) -> None:
-        sub.add_argument("paper", type=Path, help="config/papers/<key>.yaml")
+        sub.add_argument("paper", type=Path, help="config/papers/<key>")
         sub.add_argument("--config", type=Path, default=Path("config/config.yaml"))
-        sub.add_argument("--scale", choices=("paper", "smoke"), help="instead of the config's")
-        sub.add_argument("--seed", type=int, help="instead of the config's")
+        sub.add_argument("--scale", choices=("paper", "smoke"), help="overrides the config")
+        sub.add_argument("--seed", type=int, help="overrides the config")
 
     def with_resources(sub: argparse.ArgumentParser) -> None:
         sub.add_argument("--resources", type=Path, default=Path("resources"), help="data files")
-        sub.add_argument("--expected", help="digest that the run.yaml must have")
-        sub.add_argument("--code", help="digest that the code must have")
 
-    sub = command("check", _check, "check papers' files and list their runs")
+    sub = command("check", _check, "check a paper's files and list its runs")
     with_paper(sub)
+    sub = command("schema", _schema, "print the JSON Schema of a study's file, for editors")
+    sub.add_argument("file", choices=("study",))
     sub = command("resolve", _resolve, "write the run.yaml of one run")
     with_paper(sub)
     sub.add_argument("experiment")
@@ -111,11 +111,11 @@ def _parser() -> argparse.ArgumentParser:
     with_resources(sub)
     sub.add_argument("--progress", action="store_true", help="show a progress bar")
     sub.add_argument(
-        "--chains", type=_range, metavar="FIRST:END", help="just these chains, whole blocks of 50"
+        "--chains", type=_range, metavar="FIRST:END", help="only these chains, whole blocks of 50"
     )
     sub = command("join", _join, "join the chains of a run, sampled in pieces, into its trace.nc")
     sub.add_argument("run", type=Path)
-    sub.add_argument("pieces", type=Path, nargs="+", help="traces of its chains, in their order")
+    sub.add_argument("pieces", type=Path, nargs="+", help="traces of its chains, in order")
     sub.add_argument("-o", "--output", type=Path, required=True)
     with_resources(sub)
     sub = command("measure", _measure, "compute the metrics.csv of a trace.nc")
@@ -129,7 +129,7 @@ def _parser() -> argparse.ArgumentParser:
     ):
         sub = command(name, function, what)
         with_paper(sub)
-        sub.add_argument("name", help="id of the figure or table in the paper's file")
+        sub.add_argument("name", help="id of the figure or table of the paper")
         sub.add_argument("--results", type=Path, default=Path("results"))
         sub.add_argument("-o", "--output", type=Path, nargs="+", required=True)
     sub = command("judge", _judge, "judge a paper's claims (.csv .md .html)")
@@ -145,30 +145,26 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--results", type=Path, default=Path("results"))
     sub.add_argument("--expected", type=Path, default=Path("config/expected_verdicts.yaml"))
     sub.add_argument("-o", "--output", type=Path, required=True)
-    sub = command("seeds", _seeds, "list verdicts that ledgers of several master seeds contradict")
+    sub = command("seeds", _seeds, "list claims whose verdict depends on the master seed")
     sub.add_argument("ledgers", type=Path, nargs="+", help="claims.csv of each seed")
     sub = command("compare", _compare, "list verdicts that differ from the committed ones")
     sub.add_argument("ledger", type=Path, help="results/claims.csv")
     sub.add_argument("--expected", type=Path, default=Path("config/expected_verdicts.yaml"))
     sub.add_argument("--strict", action="store_true", help="exit with an error if any differs")
-    sub = command("expect", _expect, "commit a ledger's verdicts and renew the README's scoreboard")
+    sub = command("expect", _expect, "commit a ledger's verdicts, and update the README's scores")
     sub.add_argument("ledger", type=Path, help="results/claims.csv")
     sub.add_argument("--expected", type=Path, default=Path("config/expected_verdicts.yaml"))
     sub.add_argument("--readme", type=Path, default=Path("README.md"))
     sub = command("fetch", _fetch, "download a data file and check its SHA-256")
     sub.add_argument("file", help="<data set>/<file> of config/datasets.yaml")
-    sub.add_argument("--mirror", help="folder to look in before the hosts")
-    sub.add_argument("-o", "--output", type=Path, required=True)
-    sub = command("bench", _bench, "print ratios of run times, measured within one run")
-    sub.add_argument("-o", "--output", type=Path, help="also write a CSV table, and a figure")
-    sub = command("jobs", _jobs, "join what the workflow's jobs took, by experiment and rule")
-    sub.add_argument("benchmarks", type=Path, help="results/benchmarks")
+    sub.add_argument("--mirror", help="local folder searched before downloading")
     sub.add_argument("-o", "--output", type=Path, required=True)
     return parser
 
 
 def _paper(options: argparse.Namespace) -> Paper:
-    from concord.experiment import Paper, load_config
+    from concord.studies.config import load_config
+    from concord.studies.paper import Paper
 
     changes = {key: getattr(options, key) for key in ("scale", "seed")}
     changes = {key: value for key, value in changes.items() if value is not None}
@@ -182,6 +178,14 @@ def _check(options: argparse.Namespace) -> None:
     paper.check_outputs()
 
 
+def _schema(options: argparse.Namespace) -> None:
+    import json
+
+    from concord.studies.editor import study_schema
+
+    print(json.dumps(study_schema(), indent=1))
+
+
 def _resolve(options: argparse.Namespace) -> None:
     from concord.stages.resolve import resolve
 
@@ -191,15 +195,7 @@ def _resolve(options: argparse.Namespace) -> None:
 def _sample(options: argparse.Namespace) -> None:
     from concord.stages.sample import sample
 
-    sample(
-        options.run,
-        options.output,
-        options.resources,
-        options.progress,
-        options.expected,
-        options.chains,
-        options.code,
-    )
+    sample(options.run, options.output, options.resources, options.progress, options.chains)
 
 
 def _range(text: str) -> tuple[int, int]:
@@ -213,21 +209,19 @@ def _range(text: str) -> tuple[int, int]:
 def _join(options: argparse.Namespace) -> None:
     from concord.stages.sample import join
 
-    paths = options.run, options.pieces, options.output, options.resources
-    join(*paths, options.expected, options.code)
+    join(options.run, options.pieces, options.output, options.resources)
 
 
 def _measure(options: argparse.Namespace) -> None:
     from concord.stages.measure import measure
 
-    paths = options.run, options.trace, options.output, options.resources
-    measure(*paths, options.expected, options.code)
+    measure(options.run, options.trace, options.output, options.resources)
 
 
 def _check_suffixes(outputs: Sequence[Path], *allowed: str) -> None:
     for path in outputs:
         if path.suffix not in allowed:
-            raise ConcordError(f"{path}: the output is none of {' '.join(allowed)}; rename it")
+            raise ConcordError(f"{path}: the output must end in {' or '.join(allowed)}; rename it")
 
 
 def _draw(options: argparse.Namespace) -> None:
@@ -265,41 +259,29 @@ def _front(options: argparse.Namespace) -> None:
 
 
 def _seeds(options: argparse.Namespace) -> None:
-    from concord.stages.judge import seeds
+    from concord.claims.ledger import seeds
 
     for text in seeds(options.ledgers):
         print(text)
 
 
 def _compare(options: argparse.Namespace) -> None:
-    from concord.stages.judge import compare
+    from concord.claims.ledger import compare
 
     for text in compare(options.ledger, options.expected, options.strict):
         print(text)
 
 
 def _expect(options: argparse.Namespace) -> None:
-    from concord.stages.judge import expect
+    from concord.claims.ledger import expect
 
     expect(options.ledger, options.expected, options.readme)
 
 
 def _fetch(options: argparse.Namespace) -> None:
-    from concord import datasets
+    from concord.datasets.fetch import fetch
 
-    datasets.fetch(options.file, options.output, mirror=options.mirror)
-
-
-def _bench(options: argparse.Namespace) -> None:
-    from concord.bench import bench
-
-    bench(options.output)
-
-
-def _jobs(options: argparse.Namespace) -> None:
-    from concord.jobs import summarize
-
-    summarize(options.benchmarks, options.output)
+    fetch(options.file, options.output, mirror=options.mirror)
 
 
 if __name__ == "__main__":

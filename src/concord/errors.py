@@ -1,4 +1,4 @@
-"""The one exception a user's mistake raises, and the suggestion it may carry."""
+"""User-facing error, with an optional "did you mean"."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ COMPARED = 100  # characters of a word that are compared with options; comparing
 
 
 class ConcordError(Exception):
-    """A user's mistake, told in one sentence: the rule, the value received, the remedy.
+    """A user's mistake, in one sentence: the rule, the value received, the remedy.
 
     The command line prints the message without a traceback and exits with a non-zero code.
     """
@@ -23,7 +23,7 @@ def nearest(word: object, options: Iterable[str]) -> str:
     if close:
         return f"did you mean {close[0]!r}?"
     if not names:
-        return "there is none to choose"
+        return "there are none to choose from"
     more = f", ... ({len(names)} in all)" if len(names) > LISTED else ""
     return "choose one of " + ", ".join(names[:LISTED]) + more
 

@@ -1,13 +1,13 @@
-"""Integrity: every result says what it was made from, and nothing passes for what it is not.
+"""Integrity: a result that is stale, damaged or another one's is never used.
 
-- A result is written whole, under another name, and then takes its own (``files.whole``).
-- It carries digests: of its bytes, and of what it was made from (``made``: the run or the entry of
-  the study, the code that was imported, the data, the results that were read). Those of a trace
-  stand behind the end of the file, those of others in the ``.json`` beside them.
-- Every stage refuses a result whose bytes are not those that were written, or that was made from
-  something else than today's configuration, code and data say.
-- The workflow makes such a result again, whatever Snakemake's records say of it, and whoever else
-  works in the folder.
+- A result is written under a temporary name and renamed when it is whole (``io.whole``).
+- Beside it is its seal, a ``.json``: the SHA-256 of the files made together, and ``made``, digests
+  of what they were made from (the run or the entry of the study, the code that was imported, the
+  data, the results that were read).
+- Every stage refuses a result whose bytes have changed, or that was not made from the present
+  configuration, code and data.
+- The workflow makes such a result again, whatever Snakemake has on record, and whoever else works
+  in the folder. One Snakemake at a time does (``io.hold``).
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from concord.errors import ConcordError
-from concord.files import whole
+from concord.io import whole
 from concord.provenance import sha256
 
 Made = Mapping[str, str]
 
-AGAIN = "delete the file, it is made again"
-_MEANINGS = {"run": "run.yaml", "entry": "configuration"}
+AGAIN = "delete the file to have it made again"
+_MEANINGS = {"run": "run.yaml", "chains": "range of chains", "entry": "configuration"}
 
 
 def seal(outputs: Iterable[Path], made: Made, **more: Any) -> None:
@@ -36,11 +36,8 @@ def seal(outputs: Iterable[Path], made: Made, **more: Any) -> None:
         path.write_text(text + "\n", encoding="utf-8")
 
 
-def sealed(path: Path) -> tuple[Made, Mapping[str, str]]:
-    """Return what a result was made from, and the digests of it and what was made with it.
-
-    Both are empty where the ``.json`` beside it is missing or is none of ours.
-    """
+def _seal_of(path: Path) -> tuple[Made, Mapping[str, str]]:
+    """Return ``made`` and the digests; nothing where the ``.json`` is missing or none of ours."""
     try:
         document = json.loads(path.with_suffix(".json").read_bytes())
         return dict(document["made"]), dict(document["sha256"])
@@ -48,9 +45,15 @@ def sealed(path: Path) -> tuple[Made, Mapping[str, str]]:
         return {}, {}
 
 
+def sealed(path: Path) -> tuple[Made, str]:
+    """Return what a result was made from, and its SHA-256, as its seal has them; or nothing."""
+    made, digests = _seal_of(path)
+    return made, str(digests.get(path.name, ""))
+
+
 def intact(path: Path) -> Made:
     """Return what a result was made from; nothing if a file made with it has changed since."""
-    made, digests = sealed(path)
+    made, digests = _seal_of(path)
     try:
         whole = all(sha256(path.with_name(name)) == digest for name, digest in digests.items())
     except OSError:
@@ -67,16 +70,12 @@ def check(path: Path, wanted: Made | None = None) -> str:
         If it is not as it was written, or was not made from what is ``wanted`` (of which only the
         digests given are compared; none: it is taken whatever it was made from).
     """
-    made, digests = sealed(path)
+    made, expected = sealed(path)
     digest = sha256(path)
-    if digests.get(path.name) != digest:
+    if expected != digest:
         raise ConcordError(f"{path}: it is not as it was written; {AGAIN}")
-    refuse_other(path, made, wanted or {})
-    return digest
-
-
-def refuse_other(path: Path, made: Made, wanted: Made) -> None:
-    """Refuse a result that was made from something else than is wanted."""
+    wanted = wanted or {}
     other = [_MEANINGS.get(name, name) for name in wanted if made.get(name) != wanted[name]]
     if other:
         raise ConcordError(f"{path}: it was made from another {' and '.join(other)}; {AGAIN}")
+    return digest

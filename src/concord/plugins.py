@@ -6,7 +6,6 @@ import importlib
 import pkgutil
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from concord.errors import ConcordError, nearest, short
@@ -20,8 +19,11 @@ def kinds(package: str) -> tuple[str, ...]:
     return tuple(sorted(name for name in names if not name.startswith("_")))
 
 
-def plugin(package: str, kind: Any, where: str) -> ModuleType:
-    """Import the module of a kind, or raise with the nearest kind there is."""
+def plugin(package: str, kind: Any, where: str) -> Any:
+    """Import the module of a kind, or raise with the nearest kind there is.
+
+    ``concord.contracts`` has the protocol of each package's modules.
+    """
     available = [k for k in kinds(package) if k not in NOT_KINDS.get(package, ())]
     if kind not in available:
         raise ConcordError(

@@ -31,7 +31,7 @@ LIBRARIES = (
 
 
 def describe(inputs: Iterable[Path], **more: Any) -> dict[str, Any]:
-    """Return what a trace, figure or table carries to say how it was made.
+    """Return what a trace, figure or table carries about how it was made.
 
     Package and library versions, git commit and whether the tree had changes, SHA-256 of the
     inputs, threads, and whatever the caller adds (run parameters, seed).
@@ -123,7 +123,7 @@ def code(*names: str) -> str:
     for path in files:
         if _signature(path) != _AT_START.get(path):
             raise ConcordError(
-                f"{path}: it changed while this command was at work; type the command again"
+                f"{path}: it changed while this command was running; run the command again"
             )
     return _digest_of(files)
 
@@ -155,7 +155,7 @@ def _content(path: str) -> str:
 def module_files(*names: str) -> tuple[str, ...]:
     """Return the source files of the named modules and of all package modules they import.
 
-    Snakemake does not see imports, so rules list these files as inputs: changing a sampler's file
+    Snakemake does not see imports; results carry a digest of these files: changing a sampler's file
     reruns that sampler's runs, and nothing else. Modules chosen by name at run time (samplers,
     problems, figure kinds) are not found through the modules that choose them: name them.
     """

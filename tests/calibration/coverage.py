@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
+
+import msgspec
 
 from calibration import laws, ranks, settings
 from calibration.models import MODELS
 from concord import plugins
+from concord.options import choices
 from reliability import table
 from variants import SAMPLERS
 
@@ -69,11 +71,11 @@ def cell(sampler: str, problem: str, combinations: int) -> str:
 
 def without_law(kind: str) -> list[str]:
     """Return the choices of a sampler's options that no exact law is known for, as "key: value"."""
-    seen = [dataclasses.asdict(params) for _, _, params in laws.combinations(kind)]
+    seen = [msgspec.structs.asdict(params) for _, _, params in laws.combinations(kind)]
     return [
         f"{field.name}: {choice}"
-        for field in dataclasses.fields(SAMPLERS[kind].Params)
-        for choice in field.metadata["choices"] or ()
+        for field in msgspec.structs.fields(SAMPLERS[kind].Params)
+        for choice in choices(field.type)
         if not any(options[field.name] == choice for options in seen)
     ]
 

@@ -2,7 +2,7 @@
 
 Given who gossips, or which points make the mini-batches, a step is affine with matrices that are
 the chain's own, and positions are Gaussian. Taken over those choices their law is a mixture of
-Gaussians, of which ``concord.exact`` knows the moments only.
+Gaussians, of which ``concord.laws.exact`` knows the moments only.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 from scipy import special, stats
 
-from concord import exact, streams
+from concord.laws import exact
 from concord.samplers import c_ula
-from concord.schedules import Schedule
+from concord.sampling import streams
+from concord.sampling.schedules import Schedule
 from variants import EXACT, GRAPHS, SAMPLERS, allowed, problem, variants
 
 # Ring, star, an irregular graph, one agent: agents have one to four neighbors.
@@ -72,7 +74,7 @@ def law_of(kind: str, prob: Any, graph: Any, params: Any) -> Law | None:
         return _gossip(prob, graph, params) if params.communication != "triggered" else None
     full = params
     if hasattr(params, "batch_size"):
-        full = dataclasses.replace(params, batch_size=None)
+        full = replace(params, batch_size=None)
     if kind == "sgd":  # C-ULA without noise, as its file says
         update = c_ula.affine(prob, graph, c_ula.Params(full.step_size))
     elif kind in EXACT:
@@ -166,7 +168,7 @@ def combinations(kind: str) -> Iterator[tuple[Any, Any, Any]]:
                 changes = {"fusion": FUSION} if hasattr(params, "fusion") else {}
                 if size is not None:
                     changes["batch_size"] = size
-                chosen = dataclasses.replace(params, **changes)
+                chosen = replace(params, **changes)
                 if allowed(module, prob, graph, chosen) and law_of(kind, prob, graph, chosen):
                     yield graph, prob, chosen
 

@@ -12,10 +12,12 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
-from concord import grid, partition, streams
-from concord.partition import AgentData
+from concord.laws import quadrature
 from concord.problems import linear_regression, logistic_regression, tied_mixture
+from concord.sampling import partition, streams
+from concord.sampling.partition import AgentData
 
 NOWHERE = Path("unused")
 SPLIT = partition.Partition.parse({"kind": "equal"}, "tests")
@@ -62,7 +64,7 @@ class Posterior:
             x = np.stack(np.broadcast_arrays(first, second), axis=-1)
             return -alone.potential(x.reshape(-1, 1, 2)).reshape(x.shape[:-1])
 
-        self.grid = grid.from_log_density(log_density, ((-8.0, 8.0), (-8.0, 8.0)), 300)
+        self.grid = quadrature.from_log_density(log_density, ((-8.0, 8.0), (-8.0, 8.0)), 300)
         order = np.argsort(self.grid.density, axis=None)
         self._density = self.grid.density.ravel()[order]
         self._mass = np.cumsum(self.grid.mass.ravel()[order])
@@ -127,7 +129,7 @@ def data_sets(name: str, agents: int, sets: int, label: str) -> tuple[np.ndarray
     model = MODELS[name]
     if name == "tied_mixture":
         truth = streams.generator(1, "calibration", label, "prior").standard_normal((sets, 2))
-        laws = [dataclasses.replace(model.params, truth=tuple(theta)) for theta in truth]
+        laws = [replace(model.params, truth=tuple(theta)) for theta in truth]
         return truth, [build(model, agents, label, r, params=law) for r, law in enumerate(laws)]
     problems = [build(model, agents, label, r) for r in range(sets)]
     if name == "logistic_regression":
@@ -149,7 +151,7 @@ def together(name: str, problems: list[Any]) -> Any:
     # Each agent holds 1/N of the prior N(0, I), where N is the agents of one data set.
     variance = "prior_variance" if name == "linear_regression" else "prior_scale"
     whole = {"prior_share": "whole", variance: float(problems[0].agents)}
-    params = dataclasses.replace(MODELS[name].params, **whole)
+    params = replace(MODELS[name].params, **whole)
     kind = {
         "linear_regression": linear_regression.LinearRegression,
         "logistic_regression": logistic_regression.LogisticRegression,

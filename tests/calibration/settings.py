@@ -12,8 +12,8 @@ from typing import Any
 
 from calibration.models import MODELS
 from calibration.ranks import NARROW, WIDE
-from concord import topology
-from concord.schedules import Schedule
+from concord.networks import topology
+from concord.sampling.schedules import Schedule
 
 SLACK = 0.02
 # Of a path not all agents have as many neighbors.

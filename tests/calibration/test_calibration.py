@@ -13,7 +13,8 @@ from calibration import laws, models
 from calibration.models import MODELS
 from calibration.ranks import LEVEL, least, width
 from calibration.settings import SLACK, settings
-from concord import streams, topology
+from concord.networks import topology
+from concord.sampling import streams
 from variants import SAMPLERS, Scaled
 
 CHAINS = 400

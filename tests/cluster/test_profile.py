@@ -7,6 +7,7 @@ import re
 import subprocess
 
 import pytest
+from snakemake_interface_executor_plugins.utils import TargetSpec, encode_target_jobs_cli_args
 
 from workflow.smoke_project import FIGURES, PAPER, RESULTS, Project
 
@@ -68,7 +69,10 @@ def test_partition_and_account_come_from_the_environment(submitted):
 
 
 def test_a_node_knows_its_run_by_its_whole_name(project):
-    run = "reading=corrected,topology=ring"
-    job = f'sample:paper={PAPER},experiment=linear_sghmc,run="{run}"'
+    """As Snakemake hands a job's wildcards to it."""
+    run = "reading=corrected+topology=ring"
+    wildcards = {"paper": PAPER, "experiment": "linear_sghmc", "run": run}
+    (job,) = encode_target_jobs_cli_args([TargetSpec("sample", wildcards)])
+    assert '"' not in job
     output = dry_run(project, "--mode", "remote", "--target-jobs", job)
-    assert f"output: {RESULTS}/linear_sghmc/{run}/trace.nc\n" in output
+    assert f"output: {RESULTS}/linear_sghmc/{run}/trace.nc" in output

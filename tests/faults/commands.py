@@ -19,7 +19,7 @@ from concord.__main__ import main
 
 # Imported here, so that the forks need not.
 for module in (
-    *("pandas", "h5netcdf", "jinja2", "jsonschema", "matplotlib.backends.backend_pdf"),
+    *("pandas", "h5netcdf", "jinja2", "matplotlib.backends.backend_pdf"),
     *("matplotlib.backends.backend_svg", "concord.figures.w2_curves", "concord.figures.style"),
     *(f"concord.stages.{stage}" for stage in ("resolve", "sample", "measure", "draw", "judge")),
 ):
@@ -27,9 +27,10 @@ for module in (
 
 SETTINGS = ["--scale", "smoke"]
 RESULTS = ["--results", "results/smoke"]
-FILE = f"config/papers/{PAPER}.yaml"
-RUN, TRACE, METRICS, SEAL = (
-    f"{RUNS[0]}/{name}" for name in ("run.yaml", "trace.nc", "metrics.csv", "metrics.json")
+FOLDER = f"config/papers/{PAPER}"
+RUN, TRACE, TRACE_SEAL, METRICS, SEAL = (
+    f"{RUNS[0]}/{name}"
+    for name in ("run.yaml", "trace.nc", "trace.json", "metrics.csv", "metrics.json")
 )
 
 
@@ -54,20 +55,20 @@ SIDECARS = (".json", ".caption.md")
 CLAIMS = beside(f"results/smoke/{PAPER}/claims.csv", ".csv", ".md", ".html")
 LEDGER = beside("results/smoke/claims.csv", ".csv", ".md", ".html")
 COMMANDS = {
-    "resolve": Command(("resolve", FILE, *RUNS[0].split("/")[-2:], *SETTINGS), (RUN,)),
-    "sample": Command(("sample", RUN), (TRACE,)),
+    "resolve": Command(("resolve", FOLDER, *RUNS[0].split("/")[-2:], *SETTINGS), (RUN,)),
+    "sample": Command(("sample", RUN), (TRACE,), (TRACE_SEAL,)),
     "measure": Command(("measure", RUN, TRACE), (METRICS,), (SEAL,)),
     "draw": Command(
-        ("draw", FILE, Path(FIGURE).stem, *SETTINGS, *RESULTS),
+        ("draw", FOLDER, Path(FIGURE).stem, *SETTINGS, *RESULTS),
         beside(FIGURE, ".pdf", ".svg", ".png"),
         beside(FIGURE, *SIDECARS),
     ),
     "tabulate": Command(
-        ("tabulate", FILE, Path(TABLE).stem, *SETTINGS, *RESULTS),
+        ("tabulate", FOLDER, Path(TABLE).stem, *SETTINGS, *RESULTS),
         beside(TABLE, ".csv", ".md", ".html"),
         beside(TABLE, *SIDECARS),
     ),
-    "judge": Command(("judge", FILE, *SETTINGS, *RESULTS), CLAIMS, beside(CLAIMS[0], ".json")),
+    "judge": Command(("judge", FOLDER, *SETTINGS, *RESULTS), CLAIMS, beside(CLAIMS[0], ".json")),
     "ledger": Command(("ledger", CLAIMS[0]), LEDGER, beside(LEDGER[0], ".json")),
     "front": Command(("front", LEDGER[0], LEDGER[2], *RESULTS), ("results/smoke/front.html",)),
 }

@@ -13,7 +13,7 @@ from tiny_project import RUNS, TinyProject, differing
 pytestmark = pytest.mark.workflow
 
 ONE, OTHER = (f"{run}/metrics.csv" for run in RUNS)
-REFUSAL = "concord: another Snakemake is at work in this folder; wait until it is done"
+REFUSAL = ": another Snakemake is at work here; wait until it is done"
 
 
 def test_each_finishes_or_refuses_and_results_are_whole(finished, tmp_path, effort, reliability):
@@ -51,11 +51,17 @@ def test_each_finishes_or_refuses_and_results_are_whole(finished, tmp_path, effo
 
 
 def test_one_works_at_a_time_even_at_other_files(project):
-    """Snakemake's own locks would let it."""
+    """Snakemake's own locks would let it. What plans, and jobs of a cluster, need no lock."""
     records = project.folder / ".snakemake"
     records.mkdir()
-    with open(records / "running", "a") as held:
+    with open(records / ".running", "a") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         done = project.snakemake(ONE)
-    assert done.returncode != 0 and not project.made()
+        assert not project.made()
+        planned = project.jobs(ONE)
+        job = ("--mode", "remote", "--no-hooks", f"{RUNS[0]}/run.yaml")
+        of_a_cluster = project.snakemake(*job)
+    assert planned == {"resolve": 1, "sample": 1, "measure": 1}
+    assert of_a_cluster.returncode == 0, of_a_cluster.stdout
+    assert done.returncode != 0
     assert done.stdout.rstrip().endswith(REFUSAL)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import subprocess
@@ -15,7 +14,7 @@ import pytest
 from commands import COMMANDS, disk_full_after, killed_after, killed_at_file, run
 from tiny_project import TinyProject, differing
 
-from concord import files
+from concord import io
 
 pytestmark = pytest.mark.workflow
 
@@ -83,25 +82,31 @@ def is_a_sentence_on(paths, said):
     return said.startswith(start) and said.count("\n") == 1 and any(path in said for path in paths)
 
 
-def attempt(folder, host, process):
-    """Leave a temporary file as that process would."""
-    path = folder / f".trace.concord-{host}-{process}-abcdef_1.nc"
-    path.write_text("half")
-    return path
+WRITING = """
+import sys, time
+from pathlib import Path
+from concord.io import whole
+with whole(Path(sys.argv[1])) as temporary, open(temporary, "w") as file:
+    for part in range(20):
+        print(sys.argv[2], file=file, flush=True)
+        time.sleep(0.02)
+"""
 
 
-def test_only_what_the_dead_left_is_removed(tmp_path):
-    dead = subprocess.Popen([sys.executable, "-c", ""])
-    dead.wait()
-    here, there = files._host(), "00000000"
-    mine, others = attempt(tmp_path, here, os.getpid()), attempt(tmp_path, here, 1)
-    left, busy = attempt(tmp_path, here, dead.pid), attempt(tmp_path, there, 2)
-    forgotten = attempt(tmp_path, there, 3)
-    os.utime(forgotten, (time.time() - 4000,) * 2)
-    with files.whole(tmp_path / "trace.nc") as temporary:
-        temporary.write_text("whole")
-    assert {*tmp_path.iterdir()} == {tmp_path / "trace.nc", mine, others, busy}
-    assert not left.exists() and not forgotten.exists()
+def test_several_at_the_same_file_take_turns(tmp_path):
+    """As a job that outlives its Snakemake and the same job again do; one of them is killed."""
+    path = tmp_path / "metrics.csv"
+    command = [sys.executable, "-c", WRITING, str(path)]
+    running = [subprocess.Popen([*command, str(number)]) for number in range(4)]
+    seen = set()
+    while None in (codes := [process.poll() for process in running]):
+        seen |= {path.read_text()} if path.exists() else set()
+        if seen and -signal.SIGKILL not in codes:
+            running[codes.index(None)].kill()
+        time.sleep(0.01)
+    assert {*codes} <= {0, -signal.SIGKILL} and codes.count(0) >= 3
+    assert seen <= {f"{number}\n" * 20 for number in range(4)} and len(seen) > 1
+    assert [*tmp_path.iterdir()] == [path]
 
 
 def test_hidden_files_of_the_user_stay(tmp_path):
@@ -109,11 +114,12 @@ def test_hidden_files_of_the_user_stay(tmp_path):
         ".fig4-backup.pdf",
         ".fig4-a-b-c.pdf",
         ".fig4.concord-old.pdf",
+        ".fig4.concord-part.png",
         ".fig4.pdf",
         ".fig4-1-2-3-4.pdf",
     )
     for name in names:
         (tmp_path / name).write_text("mine")
-    with files.whole(tmp_path / "fig4.pdf") as temporary:
+    with io.whole(tmp_path / "fig4.pdf") as temporary:
         temporary.write_text("whole")
     assert {path.name for path in tmp_path.iterdir()} == {"fig4.pdf", *names}

@@ -9,11 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import psutil
-import yaml
 
 sys.path.append(str(Path(__file__).parents[1] / "workflow"))
 
-from smoke_project import PAPER, RESULTS, Project
+from smoke_project import PAPER, RESULTS, Project, of_all_runs
 
 __all__ = ["ALL", "FIGURE", "PAPER", "RESULTS", "RUNS", "TABLE", "TinyProject", "differing"]
 
@@ -40,7 +39,7 @@ class TinyProject(Project):
             shutil.copytree(original.folder, folder, copy_function=copy)
 
     def _keep_one_experiment(self) -> None:
-        paper = yaml.safe_load(self.paper.read_text())
+        paper = self.sections()
         figure, table = Path(FIGURE).stem, Path(TABLE).stem
         for section, name in (
             ("experiments", EXPERIMENT),
@@ -56,10 +55,11 @@ class TinyProject(Project):
             for name, claim in paper["claims"].items()
             if set(re.findall(r"'experiment': '(\w+)'", str(claim))) == {EXPERIMENT}
         }
+        paper["assumptions"] = of_all_runs(paper["assumptions"])
         for entry in paper.get("discrepancies", {}).values():
             entry.pop("checked_by", None)
         assert paper["claims"] and options["panels"]
-        self.paper.write_text(yaml.safe_dump(paper, sort_keys=False))
+        self.rewrite(paper)
 
     def files(self) -> dict[str, Path]:
         """Return all results but logs and benchmarks, which tell of the jobs; hidden files too."""

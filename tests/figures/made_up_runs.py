@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas
 
-from concord.figures.data import Measured
+from concord.results import Measured
 
 COLUMNS = ["iteration", "agent", "metric", "value", "lo", "hi"]
 
@@ -17,7 +17,7 @@ def run(experiment: str = "linear", agents: int = 6, **labels: Any) -> dict[str,
     resolved: dict[str, Any] = {
         "paper": "paper",
         "experiment": experiment,
-        "run": ",".join(f"{key}={value}" for key, value in labels.items()) or "single",
+        "run": "+".join(f"{key}={value}" for key, value in labels.items()) or "single",
         "labels": {key: str(value) for key, value in labels.items()},
         "scale": "paper",
         "agents": labels.get("agents", agents),

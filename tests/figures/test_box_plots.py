@@ -7,8 +7,8 @@ from matplotlib.figure import Figure
 
 from concord.errors import ConcordError
 from concord.figures import box_plots
-from concord.figures.data import Measured, series
-from concord.parameters import build
+from concord.options import build
+from concord.results import Measured, series
 
 TOPOLOGIES = ["complete", "ring", "no_edges"]
 

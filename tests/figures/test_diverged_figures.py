@@ -10,10 +10,11 @@ import pandas
 import pytest
 from matplotlib.text import Text
 
-from concord.figures import data, style
-from concord.figures.data import Measured
-from concord.parameters import build
+from concord import results
+from concord.figures import style
+from concord.options import build
 from concord.plugins import NOT_KINDS, kinds, plugin
+from concord.results import Measured
 from diverged_runs import AGENTS, CHAINS, DIVERGED, LAST, measured
 
 KINDS = [kind for kind in kinds("figures") if kind not in NOT_KINDS["figures"]]
@@ -88,14 +89,14 @@ def test_a_figure_shows_what_diverged(kind, tmp_path):
 
 def test_the_note_names_runs_and_their_chains_and_ends_somewhere():
     params = build(plugin("figures", "metric_curves", "").Params, OPTIONS["metric_curves"], "x")
-    said = data.diverged(params, list(RUNS.values()))
+    said = results.diverged(params, list(RUNS.values()))
     assert said == (
         f"Diverged: case part (1 of {CHAINS} chains, first at iteration {DIVERGED}); "
         f"case lost ({CHAINS} of {CHAINS} chains, first at iteration {DIVERGED})"
     )
     many = [Measured({**RUNS["lost"].run, "labels": {"case": f"{i}"}}, RUNS["lost"].metrics)
             for i in range(50)]  # fmt: skip
-    assert data.diverged(params, many).endswith("; and 44 more runs")
-    assert data.diverged(params, [RUNS["sound"]]) is None
+    assert results.diverged(params, many).endswith("; and 44 more runs")
+    assert results.diverged(params, [RUNS["sound"]]) is None
     chosen = build(type(params), {**OPTIONS["metric_curves"], "select": {"case": "sound"}}, "x")
-    assert data.diverged(chosen, list(RUNS.values())) is None
+    assert results.diverged(chosen, list(RUNS.values())) is None

@@ -9,8 +9,8 @@ import pytest
 
 from concord.errors import ConcordError
 from concord.figures import metric_curves, posterior_maps
-from concord.figures.data import Measured
-from concord.parameters import build
+from concord.options import build
+from concord.results import Measured
 
 
 def run(training: str, scale: float, agents=("0", "network")) -> Measured:

@@ -5,11 +5,11 @@ import pytest
 from made_up_runs import run
 from matplotlib.figure import Figure
 
-from concord import topology
 from concord.errors import ConcordError
 from concord.figures import networks
-from concord.figures.data import Measured
-from concord.parameters import build
+from concord.networks import topology
+from concord.options import build
+from concord.results import Measured
 
 
 def draw(runs: list[Measured], **options: object) -> Figure:

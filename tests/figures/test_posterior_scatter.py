@@ -9,8 +9,8 @@ import pytest
 
 from concord.errors import ConcordError
 from concord.figures import posterior_scatter
-from concord.figures.data import Measured
-from concord.parameters import build
+from concord.options import build
+from concord.results import Measured
 
 
 def network(agents: int) -> Measured:

@@ -9,8 +9,8 @@ from made_up_runs import COLUMNS, run
 
 from concord.errors import ConcordError
 from concord.figures import heat_maps, prediction_densities
-from concord.figures.data import Measured
-from concord.parameters import build
+from concord.options import build
+from concord.results import Measured
 
 BINS = 40
 

@@ -12,9 +12,10 @@ from made_up_runs import run, w2
 from matplotlib import image
 from matplotlib.colors import to_rgb
 
+from concord import results
 from concord.errors import ConcordError
-from concord.figures import data, style, w2_curves
-from concord.parameters import build
+from concord.figures import style, w2_curves
+from concord.options import build
 
 FORMATS = ("pdf", "svg", "png")
 
@@ -111,8 +112,8 @@ def test_watermark_is_drawn_and_not_left_behind(tmp_path):
 
 def test_smoke_scale_is_seen_in_any_run():
     paper, smoke = run(topology="ring"), {**run(topology="star"), "scale": "smoke"}
-    assert data.is_smoke([data.Measured(paper, None), data.Measured(smoke, None)])
-    assert not data.is_smoke([data.Measured(paper, None)])
+    assert results.is_smoke([results.Measured(paper, None), results.Measured(smoke, None)])
+    assert not results.is_smoke([results.Measured(paper, None)])
 
 
 @pytest.mark.parametrize(("width", "inches"), [("column", 3.4), ("full", 7.0)])
@@ -212,27 +213,21 @@ def test_names_can_be_given():
 
 def test_labels_are_numbers_again():
     resolved = run(agents=20, topology="ring", batch="1e-3")
-    assert data.lookup(resolved, "agents") == 20
-    assert data.lookup(resolved, "batch") == 0.001
-    assert data.lookup(resolved, "topology") == "ring"
-    assert data.lookup(resolved, "sampler.step_size") == 0.005
-    assert data.lookup(resolved, "sampler") == "de_sgld"
-    assert data.lookup(resolved, "sampler.nothing") is None
+    assert results.lookup(resolved, "agents") == 20
+    assert results.lookup(resolved, "batch") == 0.001
+    assert results.lookup(resolved, "topology") == "ring"
+    assert results.lookup(resolved, "sampler.step_size") == 0.005
+    assert results.lookup(resolved, "sampler") == "de_sgld"
+    assert results.lookup(resolved, "sampler.nothing") is None
 
 
 def test_reading_a_run_keeps_agents_as_text(tmp_path):
-    (tmp_path / "run.yaml").write_text(
-        "{paper: p, experiment: linear, run: one, labels: {}, reading: published, scale: paper, "
-        "seed: 1, agents: 2, topology: {kind: ring}, problem: {kind: k, name: n}, partition: {}, "
-        "sampler: {}, initial: {}, chains: 3, iterations: 4, record: {}, metrics: [w2], "
-        "assumptions: []}"
-    )
     (tmp_path / "metrics.csv").write_text(
         "iteration,agent,metric,value,lo,hi,trials\n0,0,w2,1.5,1.0,2.0,3\n0,average,w2,1.25,,,0\n"
     )
-    measured = data.read(tmp_path / "run.yaml", tmp_path / "metrics.csv")
-    assert data.series(measured, "w2", 0, "test").value.tolist() == [1.5]
-    assert np.isnan(data.series(measured, "w2", "average", "test").lo).all()
+    measured = results.read({"experiment": "linear", "run": "one"}, tmp_path / "metrics.csv")
+    assert results.series(measured, "w2", 0, "test").value.tolist() == [1.5]
+    assert np.isnan(results.series(measured, "w2", "average", "test").lo).all()
     assert measured.name == "linear/one"
 
 

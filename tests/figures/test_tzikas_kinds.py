@@ -11,7 +11,7 @@ import pytest
 
 from concord.errors import ConcordError
 from concord.figures import accuracy_curves, density_scatter, stationary_covariance, w2_curves
-from concord.figures.data import Measured
+from concord.results import Measured
 
 
 def measured(run: dict[str, Any], rows: list[tuple[Any, ...]]) -> Measured:

@@ -20,8 +20,11 @@ SECTIONS = ("figures", "tables", "claims")
 
 @cache
 def papers() -> dict[str, dict[str, Any]]:
-    """Return the papers' files, parsed."""
-    return {p.stem: _parsed(p) for p in sorted((CONFIG / "papers").glob("*.yaml"))}
+    """Return the papers, the sections of their files joined."""
+    return {
+        folder.name: {k: v for file in sorted(folder.iterdir()) for k, v in _parsed(file).items()}
+        for folder in sorted((CONFIG / "papers").iterdir())
+    }
 
 
 @cache
@@ -57,9 +60,10 @@ def _cut(paper: dict[str, Any], name: str) -> dict[str, Any]:
     piece = {k: copy.deepcopy(v) for k, v in paper.items() if k not in ("errata", "discrepancies")}
     piece["experiments"] = {name: piece["experiments"][name]}
     words = set(_words(piece["experiments"]))
-    for section in ("problems", "assumptions"):
-        named = {k: v for k, v in piece.get(section, {}).items() if k in words}
-        piece[section] = named
+    piece["problems"] = {k: v for k, v in piece["problems"].items() if k in words}
+    assumptions = [*piece["assumptions"].items()][:MOST]
+    rests = {"experiment": name}
+    piece["assumptions"] = {key: {**entry, "rests": rests} for key, entry in assumptions}
     for section in SECTIONS:
         entries = piece.get(section, {}).items()
         own = [(key, entry) for key, entry in entries if _experiments(entry) == {name}]
@@ -92,7 +96,8 @@ def _experiments(entry: dict[str, Any]) -> set[str]:
     """Return the experiments that a figure, table or claim reads."""
     if "runs" in entry:
         return {s if isinstance(s, str) else s["experiment"] for s in entry["runs"]}
-    return {q["experiment"] for q in entry["check"].values() if isinstance(q, dict)}
+    quantities = [q for q in entry["check"].values() if isinstance(q, dict)]
+    return {q["experiment"] for q in quantities if "experiment" in q}
 
 
 @cache

@@ -19,11 +19,13 @@ from hypothesis import strategies as st
 from mutations import dumped
 from pieces import CONFIG, small_papers
 
-from concord import bench, datasets, provenance
+from concord import provenance
 from concord.__main__ import _parser, main
+from concord.datasets import fetch
 
 RULE = "exit code 0, 1 or 2 and one sentence, nothing outside the folder"
 TINY = "gurbuzbalaban2021.linear_network"
+STUDY = "config/papers/x/study.yaml"
 
 
 def commands() -> dict[str, argparse.ArgumentParser]:
@@ -31,14 +33,18 @@ def commands() -> dict[str, argparse.ArgumentParser]:
     return dict(action.choices)
 
 
+def not_asked(url: str, *_: object) -> None:
+    raise fetch._Refused("is not asked")
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder deep in another, with files of all kinds in it; the process stands in it."""
     here = tmp_path / "a" / "b"
-    (here / "config" / "papers").mkdir(parents=True)
+    (here / "config" / "papers" / "x").mkdir(parents=True)
     for path in CONFIG.glob("*.yaml"):
         shutil.copy(path, here / "config")
-    (here / "config" / "papers" / "x.yaml").write_text(dumped(small_papers()[TINY]))
+    (here / STUDY).write_text(dumped(small_papers()[TINY]))
     (here / "empty").touch()
     (here / "binary").write_bytes(bytes(range(256)) * 9)
     (here / "folder").mkdir()
@@ -46,17 +52,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (here / "README.md").write_text("no marks\n")
     (here / "dangling").symlink_to("nowhere")
     monkeypatch.chdir(here)
-    monkeypatch.delenv(datasets.MIRROR_VARIABLE, raising=False)
-    monkeypatch.setattr(datasets, "_download", lambda url, *_: f"{url} is not asked")
+    monkeypatch.delenv(fetch.MIRROR_VARIABLE, raising=False)
+    monkeypatch.setattr(fetch, "_download", not_asked)
     monkeypatch.setattr(provenance, "commit", lambda: {"commit": "none", "dirty": None})
-    for name in vars(bench):
-        if name.startswith("bench"):
-            monkeypatch.setattr(bench, name, lambda *a, **k: None)
     return here
 
 
 FILES = (
-    *("config/papers/x.yaml", "config/config.yaml", "config/datasets.yaml", "README.md", "empty"),
+    *("config/papers/x", "config/config.yaml", "config/datasets.yaml", "README.md", "empty"),
     *("config/expected_verdicts.yaml", "binary", "folder", "a b.csv", "dangling", "dangling/x"),
     *("no/such/file", "empty/below", "run.yaml", "out.csv", "out.svg", "new/out.md", "out"),
 )
@@ -101,6 +104,8 @@ words = st.one_of(st.sampled_from(FILES), st.sampled_from(WORDS), anything)
 @st.composite
 def arguments(draw: Any) -> list[str]:
     """Return a command with arguments: mostly as many as it takes, of all kinds."""
+    if draw(st.integers(0, 99)) == 1:  # few others are right by chance
+        return ["check", "config/papers/x"]
     parsers = commands()
     name = draw(st.sampled_from(sorted(parsers)))
     found = [name]
@@ -115,7 +120,8 @@ def arguments(draw: Any) -> list[str]:
             if action.nargs == 0:
                 continue
         count = 1 if action.nargs is None else draw(st.integers(0, 3))
-        found += [draw(words) for _ in range(count)]
+        offered = words | st.sampled_from([*action.choices]) if action.choices else words
+        found += [draw(offered) for _ in range(count)]
     if not draw(st.integers(0, 9)):
         found.insert(draw(st.integers(0, len(found))), draw(words))
     return found
@@ -145,7 +151,7 @@ def test_any_arguments(folder, tries):
         assert not list(outside.rglob("pwned"))
 
     tried = tries("arguments of all commands", RULE, 600, check, arguments())
-    assert seen[2] > tried / 10 and seen[3] > tried / 20 and seen[0] > 0, seen
+    assert seen[2] > tried / 10 and seen[3] > tried / 20, seen
 
 
 @pytest.mark.parametrize("name", commands())
@@ -190,7 +196,7 @@ def test_names_that_are_not_text(names, tmp_path):
 def test_a_device_is_not_replaced(folder, tmp_path):
     """As root, a result written to /dev/null would take its place."""
     os.mkfifo(tmp_path / "device")
-    paper = "config/papers/x.yaml"
+    paper = "config/papers/x"
     assert call("resolve", paper, "linear_network", "topology=ring", "-o", tmp_path / "device") == 2
     assert (tmp_path / "device").is_fifo()
     assert call("resolve", paper, "linear_network", "topology=ring", "-o", "folder") == 2
@@ -199,7 +205,7 @@ def test_a_device_is_not_replaced(folder, tmp_path):
 
 @pytest.mark.parametrize("suffix", ["", ".txt", ".PDF", ".gz"])
 def test_outputs_of_other_formats(suffix, folder):
-    paper = "config/papers/x.yaml"
+    paper = "config/papers/x"
     for command in (
         ("draw", paper, "fig1"),
         ("tabulate", paper, "t"),
@@ -207,14 +213,5 @@ def test_outputs_of_other_formats(suffix, folder):
         ("ledger", "a b.csv"),
     ):
         code, told = sentence(*command, "-o", f"out{suffix}")
-        assert code == 2 and f"out{suffix}: the output is none of ." in told
+        assert code == 2 and f"out{suffix}: the output must end in ." in told
     assert not Path(f"out{suffix}").exists()
-
-
-@pytest.mark.parametrize("option", ["--expected", "--code"])
-def test_what_changed_behind_the_workflow(option, folder):
-    """Jobs are told the digests that the workflow has; what is no longer that is refused."""
-    paper = ("config/papers/x.yaml", "linear_network", "topology=ring")
-    assert call("resolve", *paper, "-o", "run.yaml") == 0
-    assert call("sample", "run.yaml", option, "0" * 16, "-o", "trace.nc") == 2
-    assert not Path("trace.nc").exists()

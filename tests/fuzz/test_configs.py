@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 import yaml
 from mutations import dumped, encoded, garbled, mutated, transplanted
-from pieces import CONFIG, others, papers, small_papers
+from pieces import CONFIG, others, small_papers
 
-from concord.datasets import load_registry
+from concord.claims.ledger import expected_rows
+from concord.datasets.registry import load_registry
 from concord.errors import ConcordError, short
-from concord.experiment import Paper, load_config, load_papers
-from concord.reading import load_yaml
-from concord.stages.judge import expected_rows
+from concord.io import load_yaml
+from concord.studies.config import load_config, load_papers
+from concord.studies.paper import Paper
 
 RULE = "accepted, or refused in one sentence with file and key (or line)"
 LONGEST = 1500  # characters of a sentence
@@ -37,7 +38,12 @@ def outcome(load: Callable[[], Any], path: Path) -> str:
 
 
 def assert_sentence(text: str, path: Path) -> None:
-    """One line, not too long, that starts with the file, then the line or the key."""
+    """One line, not too long, that starts with the file, then the line or the key.
+
+    Of a folder, with one of its files, or with the folder itself.
+    """
+    files = [path, *path.glob("*.yaml")] if path.is_dir() else [path]
+    path = next((file for file in files if text.startswith(f"{file}: ")), path)
     assert text.isprintable(), text
     assert len(text) < LONGEST, text[:300]
     assert text.startswith(f"{path}: "), text
@@ -54,7 +60,7 @@ def config() -> dict[str, Any]:
 
 
 def load_paper(path: Path, config: dict[str, Any]) -> None:
-    """Load a paper's file and look at everything that Snakemake asks of it when it starts."""
+    """Load a paper's folder and look at everything that Snakemake asks of it when it starts."""
     paper = Paper(path, config)
     paper.runs  # noqa: B018 (expands and so checks every run)
     paper.check_outputs()
@@ -66,28 +72,35 @@ def load_paper(path: Path, config: dict[str, Any]) -> None:
 
 def test_small_papers_themselves_are_accepted(tmp_path, config):
     for piece in small_papers().values():
-        (tmp_path / "x.yaml").write_text(dumped(piece))
-        load_paper(tmp_path / "x.yaml", config)
+        path = folder_of_one(tmp_path)
+        path.write_text(dumped(piece))
+        load_paper(path.parent, config)
+
+
+def folder_of_one(tmp_path: Path) -> Path:
+    """Return the path of the one file of a paper."""
+    (tmp_path / "x").mkdir(exist_ok=True)
+    return tmp_path / "x" / "study.yaml"
 
 
 @pytest.mark.parametrize(("how", "count"), [(mutated, 1500), (transplanted, 700)])
 def test_small_papers(how, count, tmp_path, config, tries):
-    path, seen = tmp_path / "x.yaml", Counter()
+    path, seen = folder_of_one(tmp_path), Counter()
 
     def check(document):
         path.write_bytes(encoded(document))
-        seen[outcome(lambda: load_paper(path, config), path)] += 1
+        seen[outcome(lambda: load_paper(path.parent, config), path.parent)] += 1
 
     tried = tries(f"small papers, {how.__name__}", RULE, count, check, how(small_papers))
     assert min(seen["accepted"], seen["refused"]) > tried / 20
 
 
 def test_papers_with_garbled_text(tmp_path, config, tries):
-    path, seen = tmp_path / "x.yaml", Counter()
+    path, seen = folder_of_one(tmp_path), Counter()
 
     def check(text):
         path.write_bytes(text)
-        seen[outcome(lambda: load_paper(path, config), path)] += 1
+        seen[outcome(lambda: load_paper(path.parent, config), path.parent)] += 1
 
     texts = {name: dumped_in_lines(piece) for name, piece in small_papers().items()}
     tried = tries("small papers, text garbled", RULE, 500, check, garbled(lambda: texts))
@@ -119,19 +132,22 @@ def test_other_files(name, tmp_path, tries):
     assert min(seen["accepted"], seen["refused"]) > tried / 20
 
 
-@pytest.mark.parametrize("name", papers())
-def test_real_papers(name, tmp_path, tries):
-    """The whole configuration as Snakemake loads it, with one paper changed."""
-    folder = tmp_path / "config"
-    shutil.copytree(CONFIG, folder, ignore=shutil.ignore_patterns("papers"))
-    path = folder / "papers" / f"{name}.yaml"
-    path.parent.mkdir()
+FILES = [path.relative_to(CONFIG) for path in sorted(CONFIG.glob("papers/*/*.yaml"))]
+
+
+@pytest.mark.parametrize("file", FILES, ids=str)
+def test_real_papers(file, tmp_path, tries):
+    """The whole configuration as Snakemake loads it, with one file of one paper changed."""
+    folder, paper = tmp_path / "config", file.parent.name
+    rest = {path.name for path in (CONFIG / "papers").iterdir()} - {paper}
+    shutil.copytree(CONFIG, folder, ignore=shutil.ignore_patterns(*rest))
+    path, original = folder / file, (CONFIG / file).read_bytes()
 
     def check(text):
         path.write_bytes(text)
-        outcome(lambda: load_papers(folder, {"scale": "smoke"}), path)
+        outcome(lambda: load_papers(folder, {"scale": "smoke"}), path.parent)
 
-    structure = mutated(lambda: {name: papers()[name]}).map(encoded)
-    text = garbled(lambda: {name: (CONFIG / "papers" / f"{name}.yaml").read_bytes()})
-    what = f"{name}.yaml as it is, mutated or garbled"
-    tries(what, RULE, 12, check, structure | text)
+    structure = mutated(lambda: {file.stem: load_yaml(CONFIG / file)}).map(encoded)
+    text = garbled(lambda: {file.stem: original})
+    what = f"{paper}, one of its files mutated or garbled"
+    tries(what, RULE, 4, check, structure | text)

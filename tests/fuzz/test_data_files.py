@@ -16,7 +16,7 @@ import pytest
 import scipy.io
 from mutations import garbled
 
-from concord import readers
+from concord.datasets import readers
 from concord.errors import ConcordError
 
 RULE = "read, or refused in one sentence with the file's name"

@@ -7,7 +7,6 @@ import io
 import shutil
 from collections import Counter
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +21,11 @@ from mutations import dumped, encoded, garbled, mutated
 from options import options_of
 from pieces import CONFIG
 
-from concord import chain, claims, integrity, provenance
+from concord import integrity, provenance
 from concord.__main__ import main
-from concord.stages.judge import COLUMNS
+from concord.claims import checks
+from concord.claims.ledger import COLUMNS
+from concord.sampling.trace import read_trace, write_trace
 
 RULE = "used, or refused in one sentence"
 PAPER = {
@@ -55,10 +56,10 @@ PAPER = {
         "c": {
             "where": "w",
             "says": "s",
-            "kind": "bound",
             "readings": ["published"],
             "reason": "r",
             "check": {
+                "kind": "bound",
                 "quantity": {"experiment": "one", "metric": "w2_exact_mean", "at": "all"},
                 "bound": {"experiment": "one", "metric": "theorem2_bound", "at": "all"},
             },
@@ -73,7 +74,8 @@ FOLDER = Path("r", "x", "one", "run")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a paper whose run, table and verdicts have been made; leave it as it is."""
     folder = tmp_path_factory.mktemp("made")
-    (folder / "x.yaml").write_text(dumped(PAPER))
+    (folder / "x").mkdir()
+    (folder / "x" / "study.yaml").write_text(dumped(PAPER))
     shutil.copy(CONFIG / "config.yaml", folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(provenance, "commit", lambda: {"commit": "none", "dirty": None})
@@ -91,7 +93,7 @@ def folder(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def paper(command: str, *more: str) -> Callable[[Path], tuple[Any, ...]]:
-    return lambda f: (command, f / "x.yaml", *more, "--config", f / "config.yaml")
+    return lambda f: (command, f / "x", *more, "--config", f / "config.yaml")
 
 
 def results(command: str, *more: str, to: str) -> Callable[[Path], tuple[Any, ...]]:
@@ -184,7 +186,7 @@ def try_on(
     """Try the texts as the content of a file, which the commands then read."""
     original, folder, seen = path.read_bytes(), path, Counter()
     made, _ = integrity.sealed(path)
-    while not (folder / "x.yaml").exists():
+    while not (folder / "x").exists():
         folder = folder.parent
 
     def check(text: bytes, command: Command, sealed: bool) -> None:
@@ -235,8 +237,8 @@ ITERATIONS = ("last", "all", 0, 6, [0, 1, 2], 99, [99], -1, "nix")
 @st.composite
 def claims_of_any_kind(draw: Any) -> Any:
     """Return the paper with a claim about its run, of any kind with any options."""
-    kind = draw(st.sampled_from(sorted(claims.KINDS)))
-    check = options_of(draw, claims.KINDS[kind])
+    kind = draw(st.sampled_from(sorted(checks.KINDS)))
+    check = options_of(draw, checks.KINDS[kind])
     for quantity in check.values():
         if isinstance(quantity, dict):
             quantity.pop("runs", None)
@@ -250,7 +252,8 @@ def claims_of_any_kind(draw: Any) -> Any:
     if "axis" in check or "against" in check:
         name = "axis" if "axis" in check else "against"
         check[name] = draw(st.sampled_from(("iteration", "agents", "chains", "topology", "nix")))
-    return {**PAPER, "claims": {"c": {**PAPER["claims"]["c"], "kind": kind, "check": check}}}
+    check["kind"] = kind
+    return {**PAPER, "claims": {"c": {**PAPER["claims"]["c"], "check": check}}}
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -258,56 +261,41 @@ def test_claims_of_any_kind(folder, tries):
     seen: Counter[int] = Counter()
 
     def check(document: Any) -> None:
-        (folder / "x.yaml").write_bytes(encoded(document))
+        (folder / "x" / "study.yaml").write_bytes(encoded(document))
         seen[call(*STAGES["judge"][0](folder))] += 1
 
     tried = tries("claims of all kinds, judged", RULE, 150, check, claims_of_any_kind())
     assert min(seen[0], seen[2]) > tried / 20, seen
 
 
-TRACES: dict[str, Callable[[chain.Trace], None]] = {
-    "no x": lambda t: t.variables.pop("x") and None,
-    "no divergence": lambda t: t.variables.pop("diverged_at") and None,
-    "no consensus error": lambda t: t.variables.pop("consensus_error") and None,
-    "a chain less": lambda t: cut(t, "chain"),
-    "an agent less": lambda t: cut(t, "agent"),
-    "a draw less": lambda t: cut(t, "draw"),
-    "flat": lambda t: t.variables.update(x=(("chain",), np.zeros(8))),
-    "text": lambda t: t.variables.update(diverged_at=(("chain",), np.array(["a"] * 8, "S1"))),
-    "complex": lambda t: t.variables.update(note=(("chain",), np.zeros(8, "S3"))),
-    "other draws": lambda t: setattr(t, "draw", t.draw + 1),
-    "other agents": lambda t: setattr(t, "agent", t.agent[::-1]),
-    "nan": lambda t: change(t, "x", lambda a: a * np.nan),
-    "infinite": lambda t: change(t, "x", lambda a: a + np.inf),
-    "huge": lambda t: change(t, "x", lambda a: a + 1e300),
-    "no origin": lambda t: t.made.clear(),
-    "another origin": lambda t: t.made.update(code="other"),
+NUMBERS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "nan": lambda x: x * np.nan,
+    "infinite": lambda x: x + np.inf,
+    "huge": lambda x: x + 1e300,
 }
 
 
-def change(trace: chain.Trace, name: str, how: Callable[[np.ndarray], np.ndarray]) -> None:
-    dimensions, array = trace.variables[name]
-    trace.variables[name] = dimensions, how(array)
-
-
-def cut(trace: chain.Trace, dimension: str) -> None:
-    """Remove the first of a dimension, wherever it is one."""
-    for name, (dimensions, _) in trace.variables.items():
-        if dimension in dimensions:
-            change(trace, name, partial(np.delete, obj=0, axis=dimensions.index(dimension)))
-    if dimension != "chain":
-        setattr(trace, dimension, getattr(trace, dimension)[1:])
-
-
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", TRACES)
-def test_traces_of_other_content(name, folder):
+@pytest.mark.parametrize("name", NUMBERS)
+def test_traces_of_other_numbers(name, folder):
+    """They are measured if they are sealed, whatever they are."""
     path = folder / FOLDER / "trace.nc"
-    trace = chain.read(path)
-    TRACES[name](trace)
-    chain.write(trace, path, trace.made)
-    code = call(*STAGES["measure"][0](folder))
-    assert code == (0 if name in ("nan", "infinite", "huge") else 2)
+    trace, (made, _) = read_trace(path), integrity.sealed(path)
+    dimensions, x = trace.variables["x"]
+    trace.variables["x"] = dimensions, NUMBERS[name](x)
+    write_trace(trace, path)
+    assert call(*STAGES["measure"][0](folder)) == 2
+    integrity.seal([path], made)
+    assert call(*STAGES["measure"][0](folder)) == 0
+
+
+@pytest.mark.parametrize("other", ["run", "chains", "code", "data", "all"])
+def test_traces_of_another_origin(other, folder):
+    path = folder / FOLDER / "trace.nc"
+    made, _ = integrity.sealed(path)
+    integrity.seal([path], {} if other == "all" else {**made, other: "another"})
+    code, told = sentence(*STAGES["measure"][0](folder))
+    assert code == 2 and "trace.nc: it was made from another" in told
 
 
 def netcdf(*coordinates: str) -> bytes:
@@ -344,16 +332,13 @@ def test_what_is_no_trace_though_its_checksum_is_right(name, folder):
     path = folder / FOLDER / "trace.nc"
     sealed(NO_TRACES[name](), path)
     code, told = sentence(*STAGES["measure"][0](folder))
-    assert code == 2 and str(path) in told and "delete it, it is made again" in told
+    assert code == 2 and str(path) in told and "delete it to have it made again" in told
 
 
 def test_sealed_is_as_a_trace_is_written(folder):
     """Otherwise the test above would see nothing but a checksum that is wrong."""
     path = folder / FOLDER / "trace.nc"
-    trace = chain.read(path)
-    sealed(netcdf("draw", "agent"), path)
-    assert chain.read(path).variables == {}
-    chain.write(trace, path, trace.made)
+    sealed(path.read_bytes(), path)
     assert call(*STAGES["measure"][0](folder)) == 0
 
 
@@ -366,7 +351,7 @@ def test_what_is_not_a_file(name, what, folder):
         path.touch()
     elif what == "folder":
         path.mkdir()
-    stages = {"run.yaml": ("sample", "measure", "show"), "trace.nc": ("measure",)}
+    stages = {"run.yaml": ("sample", "measure"), "trace.nc": ("measure",)}
     for stage in stages.get(name, ("show", "judge")):
         for command in STAGES[stage]:
             code = call(*command(folder))

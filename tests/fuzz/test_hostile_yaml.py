@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from concord.errors import ConcordError
-from concord.experiment import Paper
-from concord.reading import DEEPEST, LARGEST, load_yaml
+from concord.io import DEEPEST, LARGEST, load_yaml
+from concord.studies.paper import Paper
 
 DEEP = 100_000  # at which PyYAML's parser crashes the process
 
@@ -25,12 +25,12 @@ HOSTILE = {
     "deep mappings": ("{a: " * DEEP, "line 1 column 201: nested more than"),
     "deep blocks": ("\n".join(" " * i + "a:" for i in range(300)), "line 51 column 51: nested"),
     "deep dashes": ("- " * DEEP, "line 1 column 101: nested more than"),
-    "a billion laughs": (laughs("[{}]"), rf"line 6 column \d+: more than {LARGEST} values"),
-    "a billion merges": (laughs("{{<<: [{}]}}"), rf"line 6 column \d+: more than {LARGEST}"),
+    "a billion laughs": (laughs("[{}]"), rf"line 5 column \d+: more than {LARGEST} values"),
+    "a billion merges": (laughs("{{<<: [{}]}}"), rf"line 5 column \d+: more than {LARGEST}"),
     "too many values": ("[" + "1," * (LARGEST + 9) + "]", f"more than {LARGEST} values"),
-    "an alias within itself": ("a: &a\n  b: [*a]", r"line 2 column 7: the alias \*a stands for"),
-    "an anchor again": ("x: &a 1\ny: &a [*a]", r"line 2 column 8: the alias \*a stands for"),
-    "a merge of itself": ("a: &a\n  <<: *a", r"line 2 column 7: the alias \*a stands for"),
+    "an alias within itself": ("a: &a\n  b: [*a]", "line 1 column 4: has an alias of itself"),
+    "an anchor again": ("x: &a 1\ny: &a [*a]", "line 2 column 4: second occurrence"),
+    "a merge of itself": ("a: &a\n  <<: *a", "line 1 column 4: has an alias of itself"),
     "a merge of a number": ("<<: 3\nb: 1", "line 1 column 5: expected a mapping"),
     "an unknown alias": ("a: *nix", "line 1 column 4: found undefined alias"),
     "an object": ("!!python/object/apply:os.system ['touch pwned']", "line 1 column 1: the tag"),
@@ -42,11 +42,10 @@ HOSTILE = {
     "a wrong date": ("a: !!timestamp 2001-99-99", "line 1 column 4: the tag"),
     "an integer that is none": ("a: !!int x", "line 1 column 4: the tag"),
     "a tag of its own": ("a: !mine x", "line 1 column 4: the tag '!mine' is not allowed"),
-    "a key twice": ("a: 1\nb: 2\na: 3", "line 3 column 1: the key 'a' stands in line 1 too"),
-    "a key twice, inside": ("a:\n  b: 1\n  'b': 2", "line 3 column 3: the key 'b' stands in line"),
+    "a key twice": ("a: 1\nb: 2\na: 3", "line 3 column 1: the key 'a' is in line 1 too"),
+    "a key twice, inside": ("a:\n  b: 1\n  'b': 2", "line 3 column 3: the key 'b' is in line"),
     "a merge twice": ("a: &a {b: 1}\nc:\n  <<: *a\n  <<: *a", "line 4 column 3: the key '<<'"),
     "a list as key": ("? [a]\n: 1", "line 1 column 3: the key here is not text"),
-    "an alias as key": ("a: &a b\n*a : 1", "line 2 column 1: the key here is not text"),
     "a number as key": ("1: a", "line 1 column 1: the key 1 is not text"),
     "true as key": ("yes: a", "line 1 column 1: the key yes is not text"),
     "null as key": ("~: a", "line 1 column 1: the key ~ is not text"),
@@ -77,12 +76,14 @@ def test_it_is_refused_at_its_line(name, tmp_path, monkeypatch, reliability):
 
 
 def test_a_long_text_is_read_and_told_in_short(tmp_path):
-    path = tmp_path / "x.yaml"
-    path.write_text(
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "study.yaml").write_text(
         f"paper: {{title: T, authors: A, year: {'y' * 10**6}}}\nexperiments: {{a: {{}}}}"
     )
-    with pytest.raises(ConcordError, match=r"paper\.year: 'yyy.*\.\.\. is not of type") as caught:
-        Paper(path, {})
+    with pytest.raises(
+        ConcordError, match=r"paper\.year: 'yyy.*\.\.\. is not an integer"
+    ) as caught:
+        Paper(tmp_path / "x", {})
     assert len(str(caught.value)) < 300
 
 
@@ -90,7 +91,9 @@ def test_a_long_text_is_read_and_told_in_short(tmp_path):
     ("text", "value"),
     [
         *(("010", "010"), ("1:30", "1:30"), ("1:30.5", "1:30.5"), ("2021-11-20", "2021-11-20")),
-        *(("1e-4", "1e-4"), ("1.0e-4", 1e-4), ("0x10", 16), ("1_000", 1000), ("0b_", "0b_")),
+        *(("1e-4", 1e-4), ("1E5", 1e5), ("-2e+3", -2e3), ("1.5e3", 1500.0), ("1.0e-4", 1e-4)),
+        *(("e5", "e5"), ("1e", "1e"), ("1e5x", "1e5x"), ("9" * 302 + "e5", "9" * 302 + "e5")),
+        *(("0x10", 16), ("1_000", 1000), ("0b_", "0b_")),
         *(("yes", True), ("off", False), ("~", None), ("=", "="), ("-.inf", -float("inf"))),
         *(("9" * 5000, "9" * 5000), ("12345678901234567890", 12345678901234567890)),
         *(("-7", -7), ("+.5", 0.5), ("08", "08"), ("0", 0), ("1.5.2", "1.5.2")),

@@ -18,8 +18,8 @@ from harness import sealed
 from pieces import ROOT
 from test_data_files import READERS
 
-from concord import chain
 from concord.errors import ConcordError
+from concord.sampling.trace import read_trace
 
 FILES = sorted([*ROOT.glob("src/**/*.py"), ROOT / "Snakefile", *ROOT.glob("workflow/**/*.smk")])
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__", "input"}
@@ -90,7 +90,7 @@ def test_the_test_itself_finds_them(source):
 def test_the_loader_is_a_safe_one():
     import yaml
 
-    from concord.reading import _loader
+    from concord.io import _loader
 
     safe = (yaml.SafeLoader, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     assert issubclass(_loader(), safe)
@@ -151,10 +151,10 @@ def test_traces_are_not_unpickled(name, pwned):
     path = pwned.with_name("trace.nc")
     sealed(BOMBS[name](Bomb(pwned)), path)
     if name == "netCDF":
-        assert "run" in chain.read(path).attributes
+        assert "run" in read_trace(path).attributes
     else:
         with pytest.raises(ConcordError, match=r"trace\.nc"):
-            chain.read(path)
+            read_trace(path)
     assert not pwned.exists()
 
 

@@ -14,7 +14,8 @@ from pieces import CONFIG, others, small_papers
 from smoke_project import Project
 
 from concord.errors import ConcordError
-from concord.experiment import Paper, load_config
+from concord.studies.config import load_config
+from concord.studies.paper import Paper
 
 NAMES = (
     *(*ODD_TEXTS, "../x", "x/..", "x/../../y", "..x", ".", "./x", "/", "//x", "x/", "x\\y", "x:y"),
@@ -50,7 +51,7 @@ NAMES = (
         "x\ty",
     ),
 )
-PLAIN = re.compile(r"x/[A-Za-z0-9_]+/[A-Za-z0-9._+=,-]+")
+PLAIN = re.compile(r"x/[A-Za-z0-9_]+/[A-Za-z0-9._+=-]+")
 HARM = 'x{nowhere} $(touch pwned); `touch pwned` "; touch pwned; " \' ; touch pwned # <b>'
 
 
@@ -99,7 +100,8 @@ def paper_of_one() -> dict[str, Any]:
     [with_label, with_value, with_axis, with_experiment, with_figure, with_problem, with_key],
 )
 def test_names_in_a_paper(place: Callable[[dict[str, Any], str], None], tmp_path, reliability):
-    path, accepted = tmp_path / "x.yaml", []
+    path, accepted = tmp_path / "x" / "study.yaml", []
+    path.parent.mkdir()
     config = load_config(CONFIG / "config.yaml", {"scale": "smoke"})
     what = f"names that harm, as {place.__name__[5:]}"
     rule = "refused with file and key, or inside the results"
@@ -109,14 +111,14 @@ def test_names_in_a_paper(place: Callable[[dict[str, Any], str], None], tmp_path
             place(document, name)
             path.write_bytes(dumped(document).encode())
             try:
-                paper = Paper(path, config)
+                paper = Paper(path.parent, config)
                 folders = [run.folder for run in paper.runs.values()]
                 paper.check_outputs()
             except ConcordError as error:
                 assert str(error).startswith(f"{path}: ")
                 continue
             finally:
-                assert list(tmp_path.iterdir()) == [path]
+                assert [*tmp_path.rglob("*")] == [path.parent, path]
             accepted.append(name)
             results = tmp_path / "results"
             figures = paper.mapping["figures"]
@@ -128,8 +130,9 @@ def test_names_in_a_paper(place: Callable[[dict[str, Any], str], None], tmp_path
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n and "/" not in n and "\0" not in n])
 def test_names_of_papers(name, tmp_path):
-    path = tmp_path / f"{name[:200]}.yaml"
-    path.write_text(dumped(paper_of_one()))
+    path = tmp_path / name[:200]
+    path.mkdir(exist_ok=True)
+    (path / "study.yaml").write_text(dumped(paper_of_one()))
     try:
         key = Paper(path, load_config(CONFIG / "config.yaml")).key
     except ConcordError as error:
@@ -166,8 +169,8 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Project:
     document["paper"].update(title=HARM, authors=HARM, reference=HARM)
     for assumption in document["assumptions"].values():
         assumption.update(value=HARM, reason=HARM)
-    project.paper.unlink()
-    (project.paper.parent / "x.yaml").write_text(dumped(document))
+    project.rewrite(document)
+    project.paper.rename(project.paper.parent / "x")
     return project
 
 
@@ -194,14 +197,15 @@ def relative(project: Project) -> Callable[[Path], Path]:
 def test_labels_are_refused_before_anything_runs(hostile):
     document = paper_of_one()
     with_label(document, "../$(touch pwned); touch pwned")
-    path = hostile.folder / "config" / "papers" / "x.yaml"
+    path = hostile.folder / "config" / "papers" / "x" / "study.yaml"
     text = path.read_text()
     path.write_text(dumped(document))
     done = hostile.snakemake("reproduce")
     path.write_text(text)
     assert done.returncode != 0 and touched(hostile) == []
     sentence = done.stdout.strip().splitlines()[-1]
-    assert sentence.startswith("concord: config/papers/x.yaml: experiments.linear_network.sweep.")
+    start = "concord: config/papers/x/study.yaml: experiments.linear_network.sweep."
+    assert sentence.startswith(start)
     assert "cannot name a folder" in sentence
 
 
@@ -209,7 +213,7 @@ def test_labels_are_refused_before_anything_runs(hostile):
 def test_settings_and_files_are_refused_by_snakemake_too(hostile):
     """What Snakemake itself would read or crash on is told by the same sentences."""
     done = hostile.snakemake(config=("results=../outside",))
-    assert "concord: config/config.yaml: results: '../outside' does not fit" in done.stdout
+    assert "concord: config/config.yaml: results: '../outside' does not match" in done.stdout
     path = hostile.folder / "config" / "config.yaml"
     text = path.read_text()
     for broken, sentence in (

@@ -19,7 +19,8 @@ from pieces import CONFIG, small_papers
 from concord import provenance
 from concord.__main__ import main
 from concord.errors import ConcordError
-from concord.experiment import Paper, load_config
+from concord.studies.config import load_config
+from concord.studies.paper import Paper
 
 SETTINGS = {"scale": "smoke", "smoke": {"chains": 4, "iterations": 5}}
 DOWNLOADS = ("lenet", "sparse_logistic", "magic")
@@ -62,10 +63,11 @@ def follower(folder: Path) -> tuple[Callable[[Any], None], Counter[str]]:
     seen: Counter[str] = Counter()
     config = folder / "config.yaml"
     config.write_text(dumped(load_config(CONFIG / "config.yaml", SETTINGS)))
-    path = folder / "x.yaml"
+    path = folder / "x"
+    path.mkdir()
 
     def check(document: Any) -> None:
-        path.write_bytes(encoded(document))
+        (path / "study.yaml").write_bytes(encoded(document))
         try:
             paper = Paper(path, load_config(config))
             runs = list(paper.runs.values())

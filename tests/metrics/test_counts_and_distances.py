@@ -7,8 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from concord import grid
-from concord.chain import Trace
+from concord.laws import quadrature
 from concord.metrics import (
     Measurement,
     accuracy_by_updates,
@@ -17,6 +16,7 @@ from concord.metrics import (
     posterior_density,
     posterior_distance,
 )
+from concord.sampling.trace import Trace
 
 
 def measurement(variables, draw, agents: int, **problem) -> Measurement:
@@ -61,8 +61,8 @@ def test_samplers_that_move_everyone_are_active_at_every_step() -> None:
 
 
 @pytest.fixture(scope="module")
-def posterior() -> grid.Grid:
-    return grid.from_log_density(
+def posterior() -> quadrature.Grid:
+    return quadrature.from_log_density(
         lambda a, b: -0.5 * (a**2 + (b - a) ** 2), ((-20, 20), (-20, 20)), 300
     )
 

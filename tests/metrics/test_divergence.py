@@ -11,13 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from concord import initial, metrics, streams, topology
-from concord.chain import Record, Recorder, simulate
-from concord.grid import from_log_density
+from concord import metrics
+from concord.laws.quadrature import from_log_density
 from concord.metrics import Measurement
+from concord.networks import topology
 from concord.plugins import kinds, plugin
 from concord.samplers import de_sgld
-from concord.schedules import Schedule
+from concord.sampling import initial, streams
+from concord.sampling.loop import simulate
+from concord.sampling.recorder import Record, Recorder
+from concord.sampling.schedules import Schedule
 from diverged_runs import AGENTS, CHAINS, DIVERGED, diverged, measured, sound
 
 # What does not depend on positions: counts, and what exact draws alone show.

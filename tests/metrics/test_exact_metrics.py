@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from concord import assemble, exact, metrics
+from concord import metrics, runs
 from concord.errors import ConcordError
+from concord.laws import exact
 from concord.stages import sample
 
 
@@ -40,8 +41,8 @@ def measure(families: list[str], **given) -> dict[tuple[str, str], float]:
         "metrics": families,
         **given,
     }
-    parts = assemble.assemble(run, "run.yaml")
-    problem = assemble.build_problem(run, parts, Path())
+    parts = runs.assemble(run, "run.yaml")
+    problem = runs.build_problem(run, parts, Path())
     measurement = metrics.Measurement(
         trace=sample.simulate(run, parts, problem),
         problem=problem,

@@ -10,15 +10,18 @@ import numpy as np
 import pandas
 import pytest
 
-from concord import exact, initial, metrics, streams, topology
-from concord.chain import Trace
+from concord import metrics
 from concord.errors import ConcordError
-from concord.gaussian import Gaussian, fit, w2
-from concord.intervals import quantile
+from concord.laws import exact
+from concord.laws.gaussian import Gaussian, fit, w2
+from concord.laws.intervals import quantile
 from concord.metrics import Measurement, consensus_error, misclassified
 from concord.metrics import w2 as w2_metric
+from concord.networks import topology
 from concord.samplers import de_sgld
-from concord.schedules import Schedule
+from concord.sampling import initial, streams
+from concord.sampling.schedules import Schedule
+from concord.sampling.trace import Trace
 
 RNG = np.random.default_rng(0)
 

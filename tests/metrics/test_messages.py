@@ -7,11 +7,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from concord import topology
-from concord.chain import Record, Recorder, Trace, simulate
 from concord.metrics import Measurement, activity, messages
+from concord.networks import topology
 from concord.samplers import admm, c_ula, d_ula, de_sghmc, de_sgld, gossip_ula, sgd
-from concord.schedules import Schedule
+from concord.sampling.loop import simulate
+from concord.sampling.recorder import Record, Recorder
+from concord.sampling.schedules import Schedule
+from concord.sampling.trace import Trace
 from variants import problem
 
 STEP = Schedule(0.001)

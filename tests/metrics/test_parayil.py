@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from concord import streams, theory, topology
-from concord.chain import Trace
 from concord.errors import ConcordError
-from concord.grid import from_log_density
+from concord.laws.quadrature import from_log_density
+from concord.laws.theory import parayil2020
 from concord.metrics import (
     accuracy_settling,
     condition1,
@@ -20,7 +19,10 @@ from concord.metrics import (
     posterior_modes,
     sinkhorn,
 )
-from concord.schedules import Schedule
+from concord.networks import topology
+from concord.sampling import streams
+from concord.sampling.schedules import Schedule
+from concord.sampling.trace import Trace
 
 STEP = Schedule(0.2, b=230.0, c=1.0, exponent=0.55)
 FUSION = Schedule(0.48, b=230.0, c=1.0, exponent=0.05)
@@ -164,7 +166,7 @@ def test_the_papers_own_parameters_break_its_conditions():
     assert holds["b sigma_max < 1.value"] == pytest.approx(0.48 * (2 - 2 * np.cos(0.8 * np.pi)))
     assert holds["beta_0 sigma_max < 1.value"] == pytest.approx(1.3233, abs=1e-3)
     assert holds["beta_0 sigma_max < 2"] == 1
-    kept = theory.condition1(Schedule(1, 1, 1, 0.7), Schedule(0.2, 1, 1, 0.1), 4.0)
+    kept = parayil2020.condition1(0.7, 0.1, 0.2, 0.2, 4.0)
     assert all(condition.holds for condition in kept)
 
 

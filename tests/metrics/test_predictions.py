@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from concord.chain import Trace
 from concord.errors import ConcordError
 from concord.metrics import Measurement, predictions
+from concord.sampling.trace import Trace
 
 
 def measurement(mean: np.ndarray, sd: np.ndarray, problem: SimpleNamespace) -> Measurement:

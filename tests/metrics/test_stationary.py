@@ -7,12 +7,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from concord import exact, streams, topology
 from concord.errors import ConcordError
-from concord.initial import Normal
+from concord.laws import exact
 from concord.metrics import Measurement, stable_step, stationary
+from concord.networks import topology
 from concord.samplers import c_ula, d_ula, de_sghmc, de_sgld
-from concord.schedules import Schedule
+from concord.sampling import streams
+from concord.sampling.initial import Normal
+from concord.sampling.schedules import Schedule
 from tracking import Params as Tracking
 from tracking import affine as tracking
 from variants import problem

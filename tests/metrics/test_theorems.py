@@ -7,14 +7,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from concord import exact, streams, topology
-from concord.chain import Trace
 from concord.errors import ConcordError
-from concord.gaussian import Gaussian, w2
-from concord.initial import Laplace, Normal
+from concord.laws import exact
+from concord.laws.gaussian import Gaussian, w2
 from concord.metrics import Measurement, condition1, consensus_rate, theorem2
+from concord.networks import topology
 from concord.samplers import d_ula, de_sghmc, de_sgld
-from concord.schedules import Schedule
+from concord.sampling import streams
+from concord.sampling.initial import Laplace, Normal
+from concord.sampling.schedules import Schedule
+from concord.sampling.trace import Trace
 from variants import problem
 
 RING, DUE = topology.build("ring", 5), np.array([0, 1, 20])

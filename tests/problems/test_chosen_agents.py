@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from concord import datasets
+from concord.datasets import readers
 from concord.errors import ConcordError
-from concord.parameters import build
-from concord.partition import Partition
+from concord.options import build
 from concord.problems import linear_regression, logistic_regression
+from concord.sampling.partition import Partition
 
 
 def made(module, partition=None, agents: int = 4, **options):
@@ -53,7 +53,7 @@ def telescope(monkeypatch):
     rng = np.random.default_rng(2)
     features = rng.standard_normal((19_020, 10)) * np.arange(1, 11) + np.arange(10)
     labels = (rng.random(19_020) < 0.65).astype(np.int64)
-    monkeypatch.setattr(datasets, "magic", lambda path: (features, labels))
+    monkeypatch.setattr(readers, "magic", lambda path: (features, labels))
     return features, labels
 
 

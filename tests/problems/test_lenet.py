@@ -11,14 +11,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from concord import chain, initial, streams, topology
 from concord.errors import ConcordError
-from concord.parameters import build
-from concord.partition import Partition
+from concord.networks import topology
+from concord.options import build
 from concord.problems import lenet
 from concord.samplers import c_ula, d_ula, de_sghmc, de_sgld, sgd
+from concord.sampling import initial, streams
+from concord.sampling.partition import Partition
+from concord.sampling.recorder import Record, Recorder
 
-VERIFY = lenet.datasets.verify
+VERIFY = lenet.fetch.verify
 
 REASON = "PyTorch is not installed; install the extra: python -m pip install -e '.[lenet]'"
 EQUAL = Partition.parse({"kind": "equal"}, "partition")
@@ -178,7 +180,7 @@ def test_samplers_keep_float32(sampler, agents, options):
     params = build(sampler.Params, {"step_size": 1e-4, "batch_size": 2, **options}, "sampler")
     graph = topology.build("ring", agents)
     rng = streams.generator(1, "noise")
-    law = initial.parse({"kind": "problem"}, "initial")
+    law = initial.OfProblem()
     x0 = initial.positions(law, classifier, (1, agents, classifier.dim), rng)
     state, step = sampler.init(classifier, graph, params, x0, rng)
     for k in range(2):
@@ -190,13 +192,13 @@ def test_samplers_keep_float32(sampler, agents, options):
 
 def test_initial_positions_have_the_problems_dtype():
     classifier = problem(lenet.LENET5)
-    normal = initial.parse({"kind": "normal"}, "initial")
+    normal = initial.Normal()
     rng = np.random.default_rng(0)
     assert initial.positions(normal, classifier, (1, 2, 5), rng).dtype == np.float32
     plain = SimpleNamespace()
     assert initial.positions(normal, plain, (1, 2, 5), rng).dtype == np.float64
     with pytest.raises(ConcordError, match="states no law of initial positions"):
-        initial.positions(initial.parse({"kind": "problem"}, "initial"), plain, (1, 2, 5), rng)
+        initial.positions(initial.OfProblem(), plain, (1, 2, 5), rng)
 
 
 def test_averages_are_mean_and_sd_of_the_recorded_draws():
@@ -204,10 +206,10 @@ def test_averages_are_mean_and_sd_of_the_recorded_draws():
     classifier = problem(lenet.LENET5)
     rng = np.random.default_rng(0)
     draws = [classifier.initial((2, 2, classifier.dim), rng) for _ in range(5)]
-    record = chain.Record(
+    record = Record(
         at=(0, 1, 3, 4), draws=False, average=False, averages=("predictive",), burn_in=0
     )
-    recorder = chain.Recorder(record, classifier, draws[0].shape, 4)
+    recorder = Recorder(record, classifier, draws[0].shape, 4)
     for k, x in enumerate(draws):
         recorder.observe(k, x, None)
     trace = recorder.trace()
@@ -222,10 +224,10 @@ def test_averages_are_mean_and_sd_of_the_recorded_draws():
 
 
 def test_averages_need_a_draw_after_burn_in():
-    record = chain.Record(every=2, averages=("potential",), burn_in=4)
+    record = Record(every=2, averages=("predictive",), burn_in=4)
     classifier = problem(lenet.LENET5)
     with pytest.raises(ConcordError, match=r"record\.burn_in: no iteration"):
-        chain.Recorder(record, classifier, (1, 2, classifier.dim), 5)
+        Recorder(record, classifier, (1, 2, classifier.dim), 5)
 
 
 def test_images_are_resized_and_scaled():
@@ -336,7 +338,7 @@ def resources(tmp_path, monkeypatch):
     monkeypatch.setattr(lenet, "TRAIN", 12)
     monkeypatch.setattr(lenet, "TEST", 5)
     monkeypatch.setattr(lenet.readers.svhn, "__defaults__", (4,))
-    monkeypatch.setattr(lenet.datasets, "verify", lambda name, path: path)
+    monkeypatch.setattr(lenet.fetch, "verify", lambda name, path: path)
     return tmp_path
 
 
@@ -359,7 +361,7 @@ def test_sets_and_parts_come_from_the_files(resources):
 
 
 def test_svhn_is_used_only_as_it_is_registered(resources, monkeypatch):
-    monkeypatch.setattr(lenet.datasets, "verify", VERIFY)
+    monkeypatch.setattr(lenet.fetch, "verify", VERIFY)
     with pytest.raises(ConcordError, match=r"test_32x32\.mat: has \d+ bytes .* fetch it again"):
         built(resources)
 

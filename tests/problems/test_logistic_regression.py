@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from concord import partition, streams
 from concord.errors import ConcordError
-from concord.parameters import build as parse
+from concord.options import build as parse
 from concord.problems import logistic_regression
 from concord.problems.logistic_regression import Params, sigmoid
+from concord.sampling import partition, streams
 
 
 def build(agents=3, seed=1, **options):

@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from concord import partition, plugins, streams
+from concord import plugins
 from concord.errors import ConcordError
-from concord.gradients import estimator
+from concord.sampling import partition, streams
+from concord.sampling.gradients import estimator
 from variants import variants
 
 AGENTS, CHAINS = 3, 2

@@ -9,9 +9,9 @@ import pytest
 import scipy.optimize
 
 from concord.errors import ConcordError
-from concord.parameters import build
-from concord.partition import AgentData, Partition
+from concord.options import build
 from concord.problems import linear_regression, logistic_regression
+from concord.sampling.partition import AgentData, Partition
 
 CONSECUTIVE = Partition.parse({"kind": "consecutive"}, "partition")
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from concord import streams
 from concord.errors import ConcordError
-from concord.partition import Partition
 from concord.problems.sparse_logistic import Params, SparseLogistic, check
+from concord.sampling import streams
+from concord.sampling.partition import Partition
 
 ROWS, DIM = 60, 9
 

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from concord.errors import ConcordError
-from concord.parameters import build
-from concord.partition import Partition
+from concord.options import build
 from concord.problems import tied_mixture
 from concord.problems.tied_mixture import MEANS
+from concord.sampling.gradients import estimator
+from concord.sampling.partition import Partition
 
 
 def made(second_mean: str = MEANS[0], agents: int = 5, partition=None, seed: int = 0, **options):
@@ -140,9 +141,8 @@ def test_wrong_options_are_refused() -> None:
     params = build(tied_mixture.Params, {"points": 3}, "problem")
     with pytest.raises(ConcordError, match="4 agents cannot share 3 points"):
         tied_mixture.check(params, 4)
-    params = build(tied_mixture.Params, {"truth": [0.0]}, "problem")
-    with pytest.raises(ConcordError, match=r"truth: .* give two numbers"):
-        tied_mixture.check(params, 1)
+    with pytest.raises(ConcordError, match=r"truth: \[0\.0\] has 1 entries; give 2"):
+        build(tied_mixture.Params, {"truth": [0.0]}, "problem")
     with pytest.raises(ConcordError, match="second_mean: 'theta' is not allowed"):
         build(tied_mixture.Params, {"second_mean": "theta"}, "problem")
 
@@ -167,7 +167,7 @@ def test_chains_of_several_data_sets_see_their_own(agents) -> None:
 def test_several_data_sets_refuse_what_differs_between_them() -> None:
     several = made(data_sets=2)
     with pytest.raises(ConcordError, match="takes no mini-batches"):
-        several.batch_gradient(2, 5)
+        estimator(several, 5, 2)
 
 
 def test_two_modes_are_told_from_one_and_can_be_asked_for() -> None:

@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 sys.path.append(str(Path(__file__).parents[1] / "workflow"))
 
 from hostile import HOSTILE, SECRET
-from smoke_project import PAPER, Project
+from smoke_project import PAPER, Project, of_all_runs
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 QUIET = ("gpu", "quic", "background-networking", "component-update", "sync", "extensions")
@@ -97,7 +96,7 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A project with one experiment of the paper, in hostile words, and its report, made in the
     surroundings of somebody who draws other figures in Jupyter."""
     project = Project(tmp_path_factory.mktemp("report") / "project")
-    paper = yaml.safe_load(project.paper.read_text())
+    paper = project.sections()
     kept = "linear_sghmc"
     for section in ("figures", "tables", "claims"):
         paper[section] = {
@@ -106,12 +105,13 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> Project:
             if kept in str(entry) and "linear_sgld" not in str(entry)
         }
     paper["experiments"] = {kept: paper["experiments"][kept]}
+    paper["assumptions"] = of_all_runs(paper["assumptions"])
     for text in ("title", "authors", "reference"):
         paper["paper"][text] = HOSTILE
     paper["seeds"] = HOSTILE
     paper["discrepancies"] = {"hostile": {"text": HOSTILE, "code": HOSTILE}}
     for section, texts in {
-        "assumptions": ("value", "reason", "sensitivity"),
+        "assumptions": ("value", "reason"),
         "errata": ("where", "text"),
         "figures": ("title", "caption"),
         "tables": ("title", "caption"),
@@ -119,7 +119,7 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> Project:
     }.items():
         for entry in paper[section].values():
             entry.update(dict.fromkeys(texts, HOSTILE))
-    project.paper.write_text(yaml.safe_dump(paper, sort_keys=False))
+    project.rewrite(paper)
     (project.folder / "secret.txt").write_text(SECRET)
     (project.folder / "matplotlibrc").write_text("text.usetex: true\n")
     with pytest.MonkeyPatch.context() as patch:

@@ -167,7 +167,7 @@ def test_pages_show_what_a_paper_says_as_typed(reported, browse, name):
 
 
 def test_numbers_sort_as_numbers(browse, tmp_path):
-    from concord.pages import Section, page
+    from concord.report.pages import Section, page
 
     values = ["10", "", "9.5 [9, 10]", "1e-3", "-2", "inf"]
     path = tmp_path / "page.html"

@@ -9,13 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from concord import exact, topology
 from concord.errors import ConcordError
-from concord.gaussian import w2
-from concord.parameters import build
-from concord.partition import Partition
+from concord.laws import exact
+from concord.laws.gaussian import w2
+from concord.networks import topology
+from concord.options import build
 from concord.problems import linear_regression, logistic_regression
 from concord.samplers import admm
+from concord.sampling.partition import Partition
 
 CONSECUTIVE = Partition.parse({"kind": "consecutive"}, "partition")
 ORDERS = ("simultaneous", "in_place")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from chains import EXACT, chain
 
-from concord import topology
 from concord.errors import ConcordError
+from concord.networks import topology
 from concord.samplers import c_ula
 from variants import CONSTANT, DECAYING, problem
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from chains import EXACT, chain
 
-from concord import topology
-from concord.mixing import ORDERS
+from concord.networks import topology
+from concord.networks.mixing import ORDERS
 from concord.samplers import c_ula, d_ula, de_sgld
-from concord.schedules import Schedule
+from concord.sampling.schedules import Schedule
 from variants import CONSTANT, DECAYING, GRAPHS, problem
 
 ONE = {"gradient_scale": "one", "noise_variance": "one"}

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from concord import topology
 from concord.errors import ConcordError
-from concord.mixing import in_turn_weights
-from concord.partition import AgentData
+from concord.networks import topology
+from concord.networks.mixing import in_turn_weights
 from concord.problems.linear_regression import LinearRegression
 from concord.problems.linear_regression import Params as LinearParams
 from concord.samplers import c_ula, d_ula
-from concord.schedules import Schedule
+from concord.sampling.partition import AgentData
+from concord.sampling.schedules import Schedule
 
 DIM, CHAINS = 2, 3
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from chains import EXACT, chain
 
-from concord import topology
-from concord.mixing import ORDERS
+from concord.networks import topology
+from concord.networks.mixing import ORDERS
 from concord.samplers import de_sghmc, de_sgld
-from concord.schedules import Schedule
+from concord.sampling.schedules import Schedule
 from variants import CONSTANT, DECAYING, GRAPHS, Still, problem
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from chains import EXACT, chain
 
-from concord import topology
 from concord.errors import ConcordError
-from concord.mixing import ORDERS
+from concord.networks import topology
+from concord.networks.mixing import ORDERS
 from concord.samplers import c_ula, de_sgld
 from variants import CONSTANT, DECAYING, GRAPHS, Scaled, problem
 

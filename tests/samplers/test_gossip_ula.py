@@ -8,10 +8,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from concord import chain, topology
 from concord.errors import ConcordError
-from concord.parameters import build
+from concord.networks import topology
+from concord.options import build
 from concord.samplers import gossip_ula
+from concord.sampling.loop import simulate
+from concord.sampling.recorder import Record, Recorder
 
 GRAPHS = {
     "star": topology.build("star", 5),
@@ -55,8 +57,8 @@ class Quadratic:
 def run(problem, graph, options, x0, ticks, seed=0, every=1):
     rng = np.random.default_rng(seed)
     state, step = gossip_ula.init(problem, graph, options, x0.copy(), rng)
-    recorder = chain.Recorder(chain.Record(every=every), problem, x0.shape, ticks)
-    return chain.simulate(state, step, ticks, recorder, rng)
+    recorder = Recorder(Record(every=every), problem, x0.shape, ticks)
+    return simulate(state, step, ticks, recorder, rng)
 
 
 @pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)
@@ -303,7 +305,7 @@ def test_blocks_do_not_repeat(monkeypatch) -> None:
         ("no_edges", {}, "no_edges.* add edges"),
         ("ring", {"communication": "triggered"}, "needs threshold and decay, but has neither"),
         ("ring", {"communication": "triggered", "decay": 1.0}, "but has .*decay"),
-        ("ring", {"threshold": 1.0}, "always has no use for threshold"),
+        ("ring", {"threshold": 1.0}, "always does not use threshold"),
     ],
 )
 def test_unsuited_options_are_refused(graph, options, message) -> None:

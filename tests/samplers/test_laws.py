@@ -11,14 +11,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from concord import chain, exact, streams
-from concord.assemble import assemble, build_problem
-from concord.experiment import Paper, load_config
+from concord.laws import exact
+from concord.runs import assemble, build_problem
+from concord.sampling import streams
+from concord.sampling.loop import simulate
+from concord.sampling.recorder import Record, Recorder
+from concord.studies.config import load_config
+from concord.studies.paper import Paper
 from variants import Scaled
 
 ROOT = Path(__file__).parents[2]
 PAPER = Paper(
-    ROOT / "config" / "papers" / "gurbuzbalaban2021.yaml",
+    ROOT / "config" / "papers" / "gurbuzbalaban2021",
     load_config(ROOT / "config" / "config.yaml", {"scale": "paper", "seed": 1}),
 )
 RUNS = {
@@ -43,8 +47,8 @@ def deviation(run, factor=1.0):
     rng = Scaled(streams.generator(1, "law", run["experiment"], run["run"]), factor)
     x0 = parts.initial.draw(shape, streams.generator(1, "law", "start"))
     state, step = parts.sampler.init(problem, parts.topology, parts.sampler_params, x0, rng)
-    recorder = chain.Recorder(chain.Record(at=tuple(due)), problem, shape, steps)
-    trace = chain.simulate(state, step, steps, recorder, rng)
+    recorder = Recorder(Record(at=tuple(due)), problem, shape, steps)
+    trace = simulate(state, step, steps, recorder, rng)
 
     update = parts.sampler.affine(problem, parts.topology, parts.sampler_params)
     start = exact.initial(

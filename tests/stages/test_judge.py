@@ -11,23 +11,28 @@ from typing import Any
 import pytest
 import yaml
 
-from concord import claims, integrity, metrics, streams, topology
-from concord.assemble import Parts, assemble, build_problem
+from concord import integrity, metrics
+from concord.claims import checks, ledger
 from concord.errors import ConcordError
-from concord.experiment import Paper, load_config
-from concord.files import dump_yaml
+from concord.io import dump_yaml
+from concord.networks import topology
+from concord.runs import Parts, assemble, build_problem
+from concord.sampling import streams
 from concord.stages import judge, measure
 from concord.stages.measure import made as measured_from
 from concord.stages.sample import simulate
+from concord.studies.config import load_config, load_papers
+from concord.studies.paper import Paper
 
 ROOT = Path(__file__).parents[2]
 RING, ALONE = {"topology": "ring"}, {"topology": "no_edges"}
 DEFINITION: dict[str, Any] = {
     "paper": {"title": "A paper", "authors": "A. Author", "year": 2021},
     "assumptions": {
-        "start": {"value": "x^(0) = 0", "reason": "not stated", "sensitivity": "none | at all"},
-        "unused": {"value": "7", "reason": "not stated"},
+        "start": {"value": "x^(0) = 0", "reason": "none | at all"},
+        "alone": {"value": "7", "rests": {"topology": "no_edges"}},
     },
+    "released_code": "none was found",
     "errata": {"sign": {"where": "equation (1)", "text": "minus is meant"}},
     "problems": {"linear": {"kind": "linear_regression", "points": 60, "dim": 2}},
     "defaults": {
@@ -38,7 +43,6 @@ DEFINITION: dict[str, Any] = {
     "experiments": {
         "walk": {
             "metrics": ["w2"],
-            "assumptions": ["start"],
             "sweep": {"topology": ["ring", "no_edges"]},
         }
     },
@@ -51,17 +55,19 @@ DEFINITION: dict[str, Any] = {
     "claims": {
         "ring_nearer": {
             **{"where": "Fig 1", "says": "on the ring agents end nearer | than alone"},
-            **{"kind": "order", "readings": ["corrected"], "reason": "bootstrap intervals"},
+            **{"readings": ["corrected"], "reason": "bootstrap intervals"},
             "figure": "ends",
             "check": {
+                "kind": "order",
                 "lower": {"experiment": "walk", "metric": "w2", "runs": RING, "agents": [0, 1]},
                 "higher": {"experiment": "walk", "metric": "w2", "runs": ALONE, "agents": [0, 1]},
             },
         },
         "law": {
-            **{"where": "equation (1)", "says": "chains follow the law", "kind": "identity"},
+            **{"where": "equation (1)", "says": "chains follow the law"},
             **{"readings": ["corrected"], "reason": "a third of the distance on the ring"},
             "check": {
+                "kind": "identity",
                 "left": {"experiment": "walk", "metric": "w2", "runs": RING},
                 "right": {"experiment": "walk", "metric": "w2_exact", "runs": RING},
                 "tolerance": 0.05,
@@ -75,9 +81,9 @@ DEFINITION: dict[str, Any] = {
 
 
 def load(folder: Path, seed: int = 1, scale: str = "paper", **changes: Any) -> Paper:
-    folder.mkdir(exist_ok=True)
-    path = folder / "paper2021.yaml"
-    path.write_text(yaml.safe_dump({**DEFINITION, **changes}, sort_keys=False))
+    path = folder / "paper2021"
+    path.mkdir(parents=True, exist_ok=True)
+    (path / "study.yaml").write_text(yaml.safe_dump({**DEFINITION, **changes}, sort_keys=False))
     return Paper(path, load_config(ROOT / "config" / "config.yaml", {"seed": seed, "scale": scale}))
 
 
@@ -204,10 +210,10 @@ def test_what_another_seed_contradicts_is_inconclusive(made, tmp_path):
 
 
 def test_what_other_seeds_say_is_told_where_this_one_is_inconclusive():
-    open_here = claims.over_seeds(claims.Judgement("inconclusive", "5 [4, 6]"), "it holds with 3")
-    assert open_here == claims.Judgement("inconclusive", "5 [4, 6] (it holds with 3)")
-    missing = claims.Judgement("not run", "no file")
-    assert claims.over_seeds(missing, "it holds with 3") == missing
+    open_here = checks.over_seeds(checks.Judgement("inconclusive", "5 [4, 6]"), "it holds with 3")
+    assert open_here == checks.Judgement("inconclusive", "5 [4, 6] (it holds with 3)")
+    missing = checks.Judgement("not run", "no file")
+    assert checks.over_seeds(missing, "it holds with 3") == missing
 
 
 def test_seeds_lists_contradictions(tmp_path):
@@ -215,8 +221,8 @@ def test_seeds_lists_contradictions(tmp_path):
     for seed, said in enumerate(["holds", "inconclusive", "does not hold"], start=1):
         (tmp_path / str(seed)).mkdir()
         tables.append(ledger_of(tmp_path / str(seed), seed=str(seed), a=said, b="holds"))
-    assert judge.seeds(tables[:2]) == []
-    assert judge.seeds(tables) == [
+    assert ledger.seeds(tables[:2]) == []
+    assert ledger.seeds(tables) == [
         "p a published: holds with 1, inconclusive with 2, does not hold with 3"
     ]
 
@@ -240,7 +246,7 @@ def test_without_runs_every_claim_says_what_was_not_run(tmp_path):
 
 def test_runs_of_other_parameters_are_not_taken_for_these(made, tmp_path):
     _, results = made
-    with pytest.raises(ConcordError, match=r"run.yaml: it is not what its paper's file resolves"):
+    with pytest.raises(ConcordError, match=r"metrics.csv: it was made from another run.yaml;"):
         verdicts(load(tmp_path, seed=2), results)
 
 
@@ -285,13 +291,16 @@ def test_table_and_pages(made, tmp_path):
     judge.judge(paper, results, [table, page, html])
     rows = list(csv.DictReader(table.open()))
     assert [row["claim"] for row in rows] == ["ring_nearer", "law"]
-    assert rows[0]["assumptions"] == "start" and rows[0]["scale"] == "paper"
+    assert rows[0]["assumptions"] == "start, alone" and rows[0]["scale"] == "paper"
     text = page.read_text()
     for words in (
         "# A paper",
         r"nearer \| than alone",
         "[ends](tables/ends.md)",
-        r"| start | x^(0) = 0 | not stated | none \| at all |",
+        "| corrected | what the text says is meant, where print is inconsistent |",
+        r"| start | x^(0) = 0 | none \| at all |",
+        "| alone | 7 | not stated |",
+        "## Released code\n\nnone was found",
         "| sign | equation (1) | minus is meant |",
         "| order | at once | one by one | ring_nearer: holds (corrected) |",
     ):
@@ -303,23 +312,23 @@ def test_a_paper_without_claims(tmp_path):
     paper = load(tmp_path, claims={}, discrepancies={})
     outputs = [tmp_path / f"claims.{kind}" for kind in ("csv", "md", "html")]
     judge.judge(paper, tmp_path, outputs)
-    assert judge.read_rows(outputs[0]) == []
+    assert ledger.read_rows(outputs[0]) == []
     judge.ledger([outputs[0]], [tmp_path / f"ledger.{kind}" for kind in ("csv", "md", "html")])
-    assert judge.read_rows(tmp_path / "ledger.csv") == []
+    assert ledger.read_rows(tmp_path / "ledger.csv") == []
 
 
 def test_no_text_is_a_formula_and_all_read_back(tmp_path):
-    row = {**dict.fromkeys(judge.COLUMNS, "x"), "verdict": "holds", "scale": "paper"}
+    row = {**dict.fromkeys(ledger.COLUMNS, "x"), "verdict": "holds", "scale": "paper"}
     row |= {"says": "=1+1", "reason": "@SUM(1)", "where": "'quoted'", "ours": "-1 [-2, 0]"}
     table, joined = tmp_path / "claims.csv", tmp_path / "ledger.csv"
-    table.write_text(judge._csv([row]))
+    table.write_text(ledger.as_csv([row]))
     integrity.seal([table], {})
     judge.ledger([table], [joined])
     for path in (table, joined):
         (cells,) = csv.DictReader(path.open())
         assert cells["says"] == "'=1+1" and cells["reason"] == "'@SUM(1)"
         assert cells["where"] == "''quoted'" and cells["ours"] == row["ours"]
-        assert judge.read_rows(path) == [row]
+        assert ledger.read_rows(path) == [row]
 
 
 def test_a_discrepancy_names_a_claim(tmp_path):
@@ -339,12 +348,12 @@ def test_a_reading_without_runs_is_a_mistake(tmp_path):
 
 def ledger_of(folder: Path, seed: str = "1", **verdict: str) -> Path:
     rows = [
-        {**dict.fromkeys(judge.COLUMNS, ""), "paper": "p", "claim": claim, "reading": "published"}
+        {**dict.fromkeys(ledger.COLUMNS, ""), "paper": "p", "claim": claim, "reading": "published"}
         | {"verdict": said, "alone": said, "seed": seed, "scale": "paper"}
         for claim, said in verdict.items()
     ]
     path = folder / "claims.csv"
-    path.write_text(judge._csv(rows))
+    path.write_text(ledger.as_csv(rows))
     integrity.seal([path], {})
     return path
 
@@ -354,7 +363,7 @@ def committed(tmp_path) -> tuple[Path, Path]:
     readme = tmp_path / "README.md"
     readme.write_text("before\n<!-- scoreboard -->\nstale\n<!-- end of scoreboard -->\nafter\n")
     expected = tmp_path / "expected.yaml"
-    judge.expect(ledger_of(tmp_path, a="holds", b="does not hold"), expected, readme)
+    ledger.expect(ledger_of(tmp_path, a="holds", b="does not hold"), expected, readme)
     return expected, readme
 
 
@@ -370,16 +379,16 @@ def test_expect_writes_the_verdicts_and_the_scoreboard(committed):
 
 def test_compare_lists_what_changed(committed, tmp_path):
     expected, _ = committed
-    assert judge.compare(ledger_of(tmp_path, a="holds", b="does not hold"), expected, True) == []
+    assert ledger.compare(ledger_of(tmp_path, a="holds", b="does not hold"), expected, True) == []
     changed = ledger_of(tmp_path, a="not run", c="holds")
     texts = [
         "p a published: holds -> not run",
         "p b published: does not hold -> no longer a claim",
         "p c published: not committed -> holds",
     ]
-    assert judge.compare(changed, expected, strict=False) == texts
+    assert ledger.compare(changed, expected, strict=False) == texts
     with pytest.raises(ConcordError, match=r"3 verdicts differ.*concord expect"):
-        judge.compare(changed, expected, strict=True)
+        ledger.compare(changed, expected, strict=True)
 
 
 def test_smoke_scale_commits_and_compares_nothing(committed, tmp_path):
@@ -387,15 +396,15 @@ def test_smoke_scale_commits_and_compares_nothing(committed, tmp_path):
     path = ledger_of(tmp_path, a="not run")
     path.write_text(path.read_text().replace(",paper\n", ",smoke\n"))
     integrity.seal([path], {})
-    assert judge.compare(path, expected, strict=True) == []
+    assert ledger.compare(path, expected, strict=True) == []
     with pytest.raises(ConcordError, match="smoke scale"):
-        judge.expect(path, expected, readme)
+        ledger.expect(path, expected, readme)
 
 
 def test_front_page(tmp_path):
     path = ledger_of(tmp_path, a="holds", b="holds")
-    ledger = [tmp_path / f"ledger.{kind}" for kind in ("csv", "md", "html")]
-    judge.ledger([path], ledger)
+    pages = [tmp_path / f"ledger.{kind}" for kind in ("csv", "md", "html")]
+    judge.ledger([path], pages)
     figures = tmp_path / "p" / "figures"
     figures.mkdir(parents=True)
     (figures / "fig1.json").write_text(json.dumps({"seed": 17}))
@@ -405,7 +414,7 @@ def test_front_page(tmp_path):
     (times / "measure.tsv").write_text("s\th:m:s\n2.5\t0:00:02\n")
     committed = tmp_path / "expected.yaml"
     committed.write_text("p: { a: { published: does not hold }, b: { published: holds } }")
-    judge.front(path, ledger[2], tmp_path, committed, tmp_path / "front.html")
+    judge.front(path, pages[2], tmp_path, committed, tmp_path / "front.html")
     text = (tmp_path / "front.html").read_text()
     assert "<li>p a published: does not hold -&gt; holds</li>" in text and text.count("<li>") == 1
     assert "<td>17</td>" in text and "p: 2 jobs, 4 s" in text and "numpy" in text
@@ -415,13 +424,11 @@ def test_front_page(tmp_path):
 def test_the_readme_shows_the_committed_verdicts():
     """Written by ``concord expect results/claims.csv``."""
     readme = (ROOT / "README.md").read_text()
-    rows = judge.expected_rows(ROOT / "config" / "expected_verdicts.yaml")
-    assert judge.with_scoreboard(readme, rows) == readme
+    rows = ledger.expected_rows(ROOT / "config" / "expected_verdicts.yaml")
+    assert ledger.with_scoreboard(readme, rows) == readme
 
 
 def test_every_committed_verdict_is_of_a_claim():
-    config = load_config(ROOT / "config" / "config.yaml", {})
-    for row in judge.expected_rows(ROOT / "config" / "expected_verdicts.yaml"):
-        paper = Paper(ROOT / "config" / "papers" / f"{row['paper']}.yaml", config)
-        claim = paper.mapping.get("claims", {}).get(row["claim"], {})
-        assert row["reading"] in claim.get("readings", ()), row
+    _, papers = load_papers(ROOT / "config", checked=True)
+    for row in ledger.expected_rows(ROOT / "config" / "expected_verdicts.yaml"):
+        assert row["reading"] in papers[row["paper"]].claims[row["claim"]].readings, row

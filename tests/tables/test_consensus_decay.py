@@ -8,11 +8,11 @@ import numpy as np
 import pandas
 import pytest
 
-from concord.chain import Trace
 from concord.errors import ConcordError
-from concord.figures.data import Measured
 from concord.metrics import Measurement, consensus_floor
-from concord.parameters import build
+from concord.options import build
+from concord.results import Measured
+from concord.sampling.trace import Trace
 from concord.tables import consensus_decay
 
 DRAW = np.arange(0, 20_001, 10)

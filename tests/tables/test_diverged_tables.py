@@ -10,9 +10,9 @@ from typing import Any
 import pandas
 import pytest
 
-from concord.figures.data import Measured
-from concord.parameters import build
+from concord.options import build
 from concord.plugins import kinds, plugin
+from concord.results import Measured
 from diverged_runs import CHAINS, DIVERGED, LAST, measured
 
 CASES = {"sound": 0, "lost": CHAINS}

@@ -6,8 +6,8 @@ import pandas
 import pytest
 
 from concord.errors import ConcordError
-from concord.figures.data import Measured
-from concord.parameters import build
+from concord.options import build
+from concord.results import Measured
 from concord.tables import printed_values
 
 COLUMNS = ["iteration", "agent", "metric", "value", "lo", "hi"]

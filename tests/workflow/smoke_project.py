@@ -11,9 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "config", "envs", "profiles", "src", "workflow")
 PAPER = "gurbuzbalaban2021"
+STUDY = f"config/papers/{PAPER}/study.yaml"
 RESULTS = f"results/smoke/{PAPER}"
 SHORTER = {  # sweeps of Figure 4
     "values: [5, 10, 25, 50, 100]": "values: [5]",
@@ -34,18 +37,29 @@ class Project:
             else:
                 folder.mkdir(exist_ok=True)
                 shutil.copy2(source, folder / part)
-        for paper in folder.glob("config/papers/*.yaml"):  # reading the others only takes time
-            if paper.stem != PAPER:
-                paper.unlink()
-        text = self.paper.read_text()
+        for paper in folder.glob("config/papers/*"):  # reading the others only takes time
+            if paper.name != PAPER:
+                shutil.rmtree(paper)
+        text = (self.folder / STUDY).read_text()
         for sweep, shorter in SHORTER.items():
             assert original != ROOT or sweep in text
             text = text.replace(sweep, shorter)
-        self.paper.write_text(text)
+        (self.folder / STUDY).write_text(text)
 
     @property
     def paper(self) -> Path:
-        return self.folder / "config" / "papers" / f"{PAPER}.yaml"
+        return self.folder / "config" / "papers" / PAPER
+
+    def sections(self) -> dict[str, Any]:
+        """Return the sections of all files of the paper."""
+        files = sorted(self.paper.glob("*.yaml"))
+        return {k: v for file in files for k, v in yaml.safe_load(file.read_text()).items()}
+
+    def rewrite(self, sections: dict[str, Any]) -> None:
+        """Have these sections, in one file, instead of the paper's."""
+        for file in self.paper.glob("*.yaml"):
+            file.unlink()
+        (self.folder / STUDY).write_text(yaml.safe_dump(sections, sort_keys=False))
 
     @staticmethod
     def command(*arguments: str, cores: int = 2, config: Sequence[str] = ()) -> list[str]:
@@ -93,6 +107,11 @@ class Project:
         folder = self.folder / RESULTS
         files = (path for path in sorted(folder.rglob(name)) if path.is_file())
         return {str(path.relative_to(folder)): path for path in files}
+
+
+def of_all_runs(assumptions: dict[str, Any]) -> dict[str, Any]:
+    """Return the assumptions that rest on no run in particular, which others may be without."""
+    return {name: entry for name, entry in assumptions.items() if "rests" not in entry}
 
 
 FIGURES = [f"{RESULTS}/figures/{name}.pdf" for name in ("fig3", "fig4")]

@@ -11,7 +11,8 @@ from concord.__main__ import main
 
 pytestmark = pytest.mark.workflow
 
-FILE = f"config/papers/{PAPER}.yaml"
+FOLDER = f"config/papers/{PAPER}"
+FILE, FIGURES = f"{FOLDER}/study.yaml", f"{FOLDER}/figures.yaml"
 SGLD = "experiments.linear_sgld"
 SAMPLER = "sampler: { kind: de_sgld, step_size: 0.005 }"
 SWEEP = "topology: [complete, ring, no_edges]"
@@ -72,7 +73,7 @@ MISTAKES = {
     "misspelled topology": (
         SWEEP,
         SWEEP.replace("ring", "rnig"),
-        f"{SGLD}.sweep.topology[1]: 'rnig' is not a topology; did you mean 'ring'?",
+        f"{SGLD}.sweep.topology[1]: there is no kind 'rnig'; did you mean 'ring'?",
     ),
     "misspelled problem": (
         "problem: linear\n",
@@ -90,20 +91,21 @@ MISTAKES = {
         "figures.fig4.runs[1]: there is no experiment 'linear_stp'; did you mean 'linear_step'?",
     ),
     "a formula that cannot be drawn": (
-        "title: Batch size\n",
-        "title: $\\frac{1$\n",
+        "title: Batch size,",
+        "title: '$\\frac{1$',",
         "figures.fig4.options.panels[0].title: '$\\\\frac{1$' is not text with formulas that "
-        "matplotlib can draw; correct what stands between dollar signs, or write \\$ for the sign "
+        "matplotlib can draw; correct what is between dollar signs, or write \\$ for the sign "
         "itself",
     ),
     "not YAML": ("agents: 6\n", "agents: [6\n", None),
 }
 TARGETS = {
     f"results/smoke/{PAPER}/figures/fig99.pdf": (
-        f"{FILE}: there is no entry 'fig99' in figures; did you mean 'fig8'?"
+        f"{FIGURES}: figures: there is no entry 'fig99'; did you mean 'fig8'?"
     ),
     f"results/smoke/{PAPER}/linear_step/step_size=0.5/metrics.csv": (
-        f"{FILE}: linear_step has no run 'step_size=0.5'; did you mean 'step_size=0.006'?"
+        f"{FILE}: experiments: linear_step has no run 'step_size=0.5'; "
+        "did you mean 'step_size=0.006'?"
     ),
     "results/smoke/gurbuz2021/figures/fig1.pdf": (
         f"config/papers: there is no 'gurbuz2021'; did you mean '{PAPER}'?"
@@ -129,13 +131,14 @@ def files(project):
 def test_check_tells_it_in_one_sentence(name, shared, capsys, monkeypatch):
     monkeypatch.chdir(shared.folder)
     old, new, sentence = MISTAKES[name]
-    with shared.edited(FILE, old, new):
-        assert main(["check", FILE, "--scale", "smoke"]) == 2
+    file = next(f for f in (FILE, FIGURES) if old in (shared.folder / f).read_text())
+    with shared.edited(file, old, new):
+        assert main(["check", FOLDER, "--scale", "smoke"]) == 2
     printed = capsys.readouterr().err
     if sentence is None:
-        assert re.fullmatch(rf"concord: {FILE}: line \d+ .*; correct the YAML\n", printed)
+        assert re.fullmatch(rf"concord: {file}: line \d+ .*; correct the YAML\n", printed)
     else:
-        assert printed == f"concord: {FILE}: {sentence}\n"
+        assert printed == f"concord: {file}: {sentence}\n"
 
 
 @pytest.mark.parametrize("name", THROUGH_SNAKEMAKE)

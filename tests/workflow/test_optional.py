@@ -36,7 +36,8 @@ MAP = "results/smoke/tiny/figures/map.pdf"
 @pytest.fixture
 def tiny(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     monkeypatch.delenv("CONCORD_DATA_MIRROR", raising=False)
-    project.paper.with_stem("tiny").write_text(PAPER)
+    (project.paper.parent / "tiny").mkdir()
+    (project.paper.parent / "tiny" / "study.yaml").write_text(PAPER)
     return project
 
 

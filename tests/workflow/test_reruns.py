@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from smoke_project import FIGURES, PAPER, Project
+from smoke_project import FIGURES, STUDY, Project
 
 pytestmark = pytest.mark.workflow
 
@@ -25,9 +25,7 @@ def test_a_finished_project_has_nothing_to_do_even_if_its_files_look_newer(finis
 def test_a_step_size_reruns_its_run_and_the_figures_that_show_it(finished, tmp_path):
     project = Project(tmp_path / "project", finished.folder)
     before = {path: os.stat(path).st_mtime_ns for path in project.results().values()}
-    with project.edited(
-        f"config/papers/{PAPER}.yaml", "values: [0.001, 0.006]", "values: [0.001, 0.007]"
-    ):
+    with project.edited(STUDY, "values: [0.001, 0.006]", "values: [0.001, 0.007]"):
         assert project.jobs(*FIGURES) == {"resolve": 1, "sample": 1, "measure": 1, "figure": 1}
         project.make(*FIGURES)
         assert project.jobs(*FIGURES) == {}
@@ -39,12 +37,13 @@ def test_a_step_size_reruns_its_run_and_the_figures_that_show_it(finished, tmp_p
     run = "linear_step/step_size=0.007"
     endings = ("pdf", "svg", "png", "json", "caption.md")
     assert changed == {
-        f"{run}/{file}" for file in ("run.yaml", "trace.nc", "metrics.csv", "metrics.json")
+        f"{run}/{file}"
+        for file in ("run.yaml", "trace.nc", "trace.json", "metrics.csv", "metrics.json")
     } | {f"figures/fig4.{ending}" for ending in endings}
 
 
 def test_a_value_that_no_label_names_reruns_the_runs_that_have_it(finished):
-    with finished.edited(f"config/papers/{PAPER}.yaml", "friction: 15.0", "friction: 14.0"):
+    with finished.edited(STUDY, "friction: 15.0", "friction: 14.0"):
         assert finished.jobs(*FIGURES) == {"resolve": 3, "sample": 3, "measure": 3, "figure": 1}
 
 
@@ -56,7 +55,7 @@ def test_a_color_redraws_and_samples_nothing(finished):
 
 
 def test_a_caption_redraws_its_figure(finished):
-    with finished.edited(f"config/papers/{PAPER}.yaml", "to the posterior. (a) 600", "(a) 600"):
+    with finished.edited(STUDY.replace("study", "figures"), "to the posterior. (a) 600", "(a) 600"):
         assert finished.jobs(*FIGURES) == {"figure": 1}
 
 
@@ -70,7 +69,7 @@ def test_a_sampler_reruns_its_own_runs(finished):
 
 
 def test_a_metric_measures_again_and_samples_nothing(finished):
-    with finished.edited("src/concord/gaussian.py", "from __future__", "\nfrom __future__"):
+    with finished.edited("src/concord/laws/gaussian.py", "from __future__", "\nfrom __future__"):
         jobs = finished.jobs(*FIGURES)
     assert jobs.get("measure") == 9 and "resolve" not in jobs
 

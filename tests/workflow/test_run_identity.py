@@ -16,7 +16,7 @@ pytestmark = pytest.mark.workflow
 RUNS = [
     "linear_step/step_size=0.001",
     "linear_batch/batch_size=5",
-    "linear_sghmc/reading=corrected,topology=ring",
+    "linear_sghmc/reading=corrected+topology=ring",
     "linear_network/topology=no_edges",
 ]
 TARGETS = [f"{RESULTS}/{run}/metrics.csv" for run in RUNS]

@@ -1,16 +1,11 @@
-# Loads and checks the configuration, and names files; no rule of its own.
-import atexit
-import fcntl
+# Loads and checks the configuration, names files, says what is made from what; no rule of its own.
 import os
 import shlex
 import sys
-from contextlib import ExitStack, contextmanager
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import NamedTemporaryFile, TemporaryFile
 
-from snakemake.dag import DAG
-from snakemake.persistence import PersistenceBase
 from snakemake.settings.types import DeploymentMethod
 
 SOURCE = Path(workflow.basedir, "src")
@@ -19,47 +14,62 @@ if str(SOURCE) not in sys.path:
 
 os.environ.update(MPLBACKEND="agg")  # as in concord.__main__
 
-from concord import captions
-from concord.assemble import data_sets, optional_data_sets, unavailable
-from concord.chain import sealed as sealed_trace
-from concord.errors import ConcordError, nearest
-from concord.experiment import load_papers
-from concord.files import check_folder, check_writable, dump_yaml
-from concord.integrity import intact
-from concord.plugins import plugin
-from concord.reading import load_yaml
-from concord.provenance import code, commit, digest, module_files, sha256
-
-
-def refuse(message):
-    """Stop with one sentence. An exception would have Snakemake add where in this file it was."""
-    sys.exit(f"concord: {message}")
-
-
-if set("{}") & set(str(workflow.basedir)):
-    refuse(f"{workflow.basedir}: Snakemake takes braces in a folder's name for its own; rename it")
-if os.pathsep in str(workflow.basedir):
-    refuse(f"{workflow.basedir}: Python's path cannot hold a folder with {os.pathsep!r}; rename it")
-
 import concord.stages.judge
 import concord.stages.measure
 import concord.stages.sample
+from concord import integrity
+from concord.contracts import Extra
+from concord.errors import ConcordError, nearest
+from concord.io import check_folder, check_writable, dump_yaml, hold
+from concord.plugins import plugin
+from concord.provenance import code, commit, sha256
+from concord.report import captions
+from concord.report.pages import template_digest
+from concord.runs import data_sets, optional_data_sets, unavailable
+from concord.studies.config import load_papers
 
 stages = concord.stages
+
+
+def told(function):
+    """Where a function refuses, stop with its sentence, without where in these files it was."""
+
+    @wraps(function)
+    def telling(*arguments, **options):
+        try:
+            return function(*arguments, **options)
+        except ConcordError as error:
+            sys.exit(f"concord: {error}")
+
+    return telling
+
+
+@told
+def check_place(folder):
+    if set("{}") & set(folder):
+        raise ConcordError(
+            f"{folder}: Snakemake takes braces in a folder's name for its own; rename it"
+        )
+    if os.pathsep in folder:
+        raise ConcordError(
+            f"{folder}: Python's path cannot hold a folder with {os.pathsep!r}; rename it"
+        )
+
+
+check_place(str(workflow.basedir))
 
 # `config` holds what --config sets. The file is not a configfile of Snakemake's, which would read
 # it first: it crashes on some files, and does not say where another is wrong.
 # What a cluster's job reads has been checked where it was submitted.
-try:
-    CONFIG, PAPERS = load_papers(Path("config"), config, checked=not workflow.is_main_process)
-except ConcordError as error:
-    refuse(error)
+CONFIG, PAPERS = told(load_papers)(Path("config"), config, checked=not workflow.is_main_process)
 config.update(CONFIG)  # for the report's template
 
 RESULTS = Path(CONFIG["results"], *["smoke"] * (CONFIG["scale"] == "smoke")).as_posix()
+LOGS, BENCHMARKS = f"{RESULTS}/logs", f"{RESULTS}/benchmarks"
+RUN = "{paper}/{experiment}/{run}"
+ENTRY = "{paper}/{section}/{name}"
 SETTINGS = f"--scale {CONFIG['scale']} --seed {CONFIG['seed']}"
 ENVIRONMENT = "../../envs/concord.yaml"
-ANY_RUN = "{paper}/{experiment}/{run}"
 
 # Every command needs the package's source; a conda environment and a node of a cluster do not
 # inherit it. Without conda, jobs use the Python that runs Snakemake, whatever the shell's path says.
@@ -81,55 +91,17 @@ wildcard_constraints:
     name="[^/.]+",
 
 
-def hold():
-    """Let one Snakemake at a time work in this folder, and on its results, in place of its locks.
-
-    Those stay when it is killed, let two that start together pass, and the first to be done removes
-    those of all others; and they know nothing of another checkout that shares the results. The
-    system ends a hold on a file with the process that has it.
-    """
-    lock = PersistenceBase.lock
-
-    @contextmanager
-    def held(self):
-        with ExitStack() as stack:
-            results = Path(CONFIG["results"])
-            results.mkdir(parents=True, exist_ok=True)
-            try:
-                file = stack.enter_context(open(self.path / "running", "a"))
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                folder = os.open(results, os.O_RDONLY)
-                stack.callback(os.close, folder)
-                fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                for left in {*self.path.glob("outdated-*")} - {OUTDATED.absolute()}:
-                    left.unlink()
-            except BlockingIOError:
-                refuse("another Snakemake is at work in this folder; wait until it is done")
-            except PermissionError as error:
-                refuse(f"{error.filename}: {error.strerror}; work in a copy of the project")
-            except OSError:  # this file system knows no such thing
-                stack.enter_context(lock(self))
-            yield
-
-    PersistenceBase.lock = held
-
-
-def told(function, *arguments):
-    """Call, and stop with one sentence where the package refuses."""
-    try:
-        return function(*arguments)
-    except ConcordError as error:
-        refuse(error)
-
-
-told(check_folder, Path(RESULTS))
+told(check_folder)(Path(RESULTS))
 if workflow.is_main_process:
-    told(check_writable, Path(".snakemake"), *Path(".snakemake").glob("*"))
-    hold()
+    told(check_writable)(Path(".snakemake"), *Path(".snakemake").glob("*"))
 
 
+# In place of Snakemake's locks (`nolock` in the profiles), which stay when it is killed and know
+# nothing of another checkout with the same results. Neither a dry run nor a cluster's job comes here.
 onstart:
-    told(check_writable, Path(RESULTS))
+    told(check_writable)(Path(RESULTS))
+    told(hold)(Path(".snakemake"))
+    told(hold)(Path(CONFIG["results"]))
 
 
 # Jobs on a full disk cannot say so: their logs are on it.
@@ -144,140 +116,88 @@ onerror:
         print(sentence, file=sys.stderr)
 
 
-def keep_commas():
-    """Have a cluster's job understand which run it is for.
-
-    Snakemake passes wildcards to such a job as a list with commas and splits the name of a run at
-    its own (https://github.com/snakemake/snakemake/issues/2366). What it takes for one more
-    wildcard is the rest of the one before.
-    """
-    new_job = DAG.new_job
-
-    async def of_whole_wildcards(self, job_rule, *arguments, wildcards_dict=None, **options):
-        if wildcards_dict is not None:
-            whole = {}
-            for name, value in wildcards_dict.items():
-                if name in job_rule.wildcard_names:
-                    whole[name], last = value, name
-                else:
-                    whole[last] += f",{name}={value}"
-            wildcards_dict = whole
-        return await new_job(self, job_rule, *arguments, wildcards_dict=wildcards_dict, **options)
-
-    DAG.new_job = of_whole_wildcards
-
-
-if not workflow.is_main_process:
-    keep_commas()
-
-
+@told
 def paper_of(wildcards):
     """The paper a target belongs to."""
     if wildcards.paper not in PAPERS:
-        refuse(
+        raise ConcordError(
             f"config/papers: there is no {wildcards.paper!r}; {nearest(wildcards.paper, PAPERS)}"
         )
     return PAPERS[wildcards.paper]
 
 
+@told
 def run_of(wildcards):
     """The resolved run a target belongs to."""
-    paper = paper_of(wildcards)
-    try:
-        return paper.runs[wildcards.experiment, wildcards.run]
-    except KeyError:
-        pass
-    try:
-        return paper.run(wildcards.experiment, wildcards.run)
-    except ConcordError as error:
-        refuse(error)
+    paper, key = paper_of(wildcards), (wildcards.experiment, wildcards.run)
+    return paper.runs[key] if key in paper.runs else paper.run(*key)
 
 
+@told
 def no_such_target(wildcards):
     """Refuse a word that is neither a paper nor another rule."""
     known = [*PAPERS, "reproduce", "everything"]
-    refuse(f"there is no target {wildcards.target!r}; {nearest(wildcards.target, known)}")
+    raise ConcordError(
+        f"there is no target {wildcards.target!r}; {nearest(wildcards.target, known)}"
+    )
 
 
-def run_digest(wildcards):
-    """A params function: changes when a run changes; jobs check that their run.yaml has it."""
-    return digest(run_of(wildcards).mapping)
+# What results are made from (concord.integrity), by their rules.
+def sampled_from(wildcards):
+    chains = [int(wildcards[key]) for key in ("first", "end") if key in wildcards.keys()]
+    return stages.sample.made(run_of(wildcards).mapping, Path("resources"), chains)
+
+
+def measured_from(wildcards):
+    run = run_of(wildcards)
+    trace = Path(RESULTS, run.folder, "trace.nc")
+    return stages.measure.made(run.mapping, Path("resources"), trace)
+
+
+def drawn_from(wildcards):
+    entry = wildcards.section, wildcards.name
+    return stages.draw.made(paper_of(wildcards), *entry, Path(RESULTS))
+
+
+def judged_from(wildcards):
+    return stages.judge.made(paper_of(wildcards), Path(RESULTS))
+
+
+def trace_made(path):
+    """What a trace says it was made from; `measure` reads it whole, to check that it is."""
+    return integrity.sealed(path)[0]
 
 
 @cache
-def modules(*names):
-    """The package's files a command depends on: inputs, since Snakemake does not see imports."""
-    return [str(Path(file).relative_to(workflow.basedir)) for file in told(module_files, *names)]
+def newer():
+    """A file that goes when this Snakemake ends."""
+    return NamedTemporaryFile(prefix="outdated-", dir=".snakemake")
 
 
-def modules_of(stage):
-    """An input function: the package's files that a stage needs for a run."""
-    return lambda wildcards: modules(*stage.modules_of(run_of(wildcards).mapping))
+def outdated(path, wanted, made=integrity.intact):
+    """An input function: a newer file, if a result was not made from what is wanted now.
 
-
-def code_of(stage):
-    """A params function: changes when the content of those files does; jobs check that it is theirs.
-
-    Snakemake looks into inputs only if they are newer than outputs, which files that were unpacked,
-    copied or written by another clock need not be.
+    So its job runs, whatever Snakemake's records say, and whoever else writes into the results.
     """
-    return lambda wildcards: told(code, *stage.modules_of(run_of(wildcards).mapping))
 
-
-# What a result was made from stands in it (concord.integrity). Where that is not what it would be
-# made from now, this file becomes an input of its job, and is newer, so that the job runs, whatever
-# Snakemake's records say, and whoever else writes into the results.
-OUTDATED = Path(f".snakemake/outdated-{os.getpid()}")
-
-
-def outdated(path, made, wanted):
-    """An input function: OUTDATED if a file is there, but not made from what is wanted now."""
-
+    @told
     def inputs(wildcards):
         file = Path(path.format(**wildcards))
         # A cluster's job does what it was submitted for.
         if not workflow.is_main_process or not file.exists():
             return []
-        if told(wanted, wildcards).items() <= made(file).items():
+        if wanted(wildcards).items() <= made(file).items():
             return []
-        if not OUTDATED.exists():
-            atexit.register(OUTDATED.unlink, missing_ok=True)
-            OUTDATED.touch()
-        newer = max(OUTDATED.stat().st_mtime, file.stat().st_mtime + 1)
-        os.utime(OUTDATED, (newer, newer))
-        return [str(OUTDATED)]
+        time = max(os.stat(newer().name).st_mtime, file.stat().st_mtime + 1)
+        os.utime(newer().name, (time, time))
+        return [os.path.relpath(newer().name)]
 
     return inputs
 
 
-def made_of_trace(file):
-    return sealed_trace(file)[0]
-
-
-def run_on_disk(file):
-    """What a run.yaml holds, as its digest."""
-    try:
-        return {"run": digest(load_yaml(file))}
-    except (ConcordError, TypeError):
-        return {}
-
-
-def of_run(stage):
-    """A function of wildcards: what a stage makes its result of a run from."""
-    return lambda wildcards: stage.made(run_of(wildcards).mapping, Path("resources"))
-
-
-def with_trace(wildcards):
-    """What metrics are made from, the trace that is there included."""
-    trace = Path(RESULTS, run_of(wildcards).folder, "trace.nc")
-    return {**of_run(stages.measure)(wildcards), "trace": sealed_trace(trace)[1]}
-
-
-def of_output(section):
-    """A function of wildcards: what a figure or table is made from."""
-    return lambda wildcards: stages.draw.made(
-        paper_of(wildcards), section, wildcards.name, Path(RESULTS)
-    )
+def run_text(wildcards):
+    """What run.yaml holds: `concord resolve` writes the same text."""
+    return dump_yaml(run_of(wildcards).mapping)
 
 
 def data_files(wildcards):
@@ -287,7 +207,7 @@ def data_files(wildcards):
     files = [file for name in names for file in DATA_FILES[name]]
     for file in map(Path, files):  # Snakemake would wait for ever for what a pipe holds
         if file.exists() and not file.is_file():
-            refuse(f"{file}: it is not a file; remove it")
+            sys.exit(f"concord: {file}: it is not a file; remove it")
     return files
 
 
@@ -306,14 +226,16 @@ def fetched_or_mirrored(dataset):
 USUAL_JOB = {"environment": "concord", "mem_mb": 1000, "runtime": 5, "options": ""}
 
 
+@cache
+def job_of(problem):
+    """What a sampling job takes, which its kind of problem may say in JOB."""
+    kind = plugin("problems", problem, "problem")
+    return {**USUAL_JOB, **(kind.JOB if isinstance(kind, Extra) else {})}
+
+
 def sampling(key):
-    """A function of wildcards: what a sampling job takes, which its problem may say in JOB."""
-
-    def of_run(wildcards):
-        problem = plugin("problems", run_of(wildcards).mapping["problem"]["kind"], "problem")
-        return {**USUAL_JOB, **getattr(problem, "JOB", {})}[key]
-
-    return of_run
+    """A function of wildcards: a key of what a sampling job takes."""
+    return lambda wildcards: job_of(run_of(wildcards).mapping["problem"]["kind"])[key]
 
 
 def growing(amount):
@@ -325,93 +247,56 @@ def growing(amount):
     return of_attempt
 
 
+def sampling_environment(wildcards):
+    """The conda environment of a sampling job."""
+    return f"../../envs/{sampling('environment')(wildcards)}.yaml"
+
+
 def with_other_runs(wildcards):
     """The group of a run: short runs share a cluster's job, those of a problem with a JOB do not."""
     usual = sampling("runtime")(wildcards) == USUAL_JOB["runtime"]
     return "runs" if usual else "long_runs"
 
 
-def sampling_environment(wildcards):
-    """The conda environment of a sampling job."""
-    return f"../../envs/{sampling('environment')(wildcards)}.yaml"
-
-
-def pieces(wildcards):
+def pieces(wildcards, ending="nc"):
     """The traces of a run's chains if config.yaml has one job sample only so many."""
     chains, most = run_of(wildcards).mapping["chains"], CONFIG["chains_per_job"]
-    if most is None or chains <= most:
-        return []
-    folder = Path(RESULTS, run_of(wildcards).folder)
-    return [
-        f"{folder}/chains_{first}_{min(first + most, chains)}.nc"
-        for first in range(0, chains, most)
-    ]
+    starts = [] if most is None or chains <= most else range(0, chains, most)
+    folder = f"{RESULTS}/{run_of(wildcards).folder}"
+    return [f"{folder}/chains_{first}_{min(first + most, chains)}.{ending}" for first in starts]
 
 
-def measured(runs):
-    """What is read of runs that have been measured: run.yaml, metrics.csv and its seal."""
-    files = ("run.yaml", "metrics.csv", "metrics.json")
-    return [f"{RESULTS}/{run.folder}/{file}" for run in runs for file in files]
+def metrics(runs):
+    return [f"{RESULTS}/{run.folder}/metrics.csv" for run in runs]
 
 
-def shown(section):
-    """An input function: the files of every run a figure or table shows."""
-    return lambda wildcards: measured(entry_of(section, wildcards)[1])
+@told
+def shown(wildcards):
+    """The metrics of every run a figure or table shows."""
+    return metrics(paper_of(wildcards).output_runs(wildcards.section, wildcards.name))
 
 
-def entry_of(section, wildcards):
-    """The entry of a figure or table in its paper's file, and the runs it shows."""
-    paper = paper_of(wildcards)
-    try:
-        return paper.output(section, wildcards.name), paper.output_runs(section, wildcards.name)
-    except ConcordError as error:
-        refuse(error)
+@told
+def caption(wildcards):
+    """What the report's caption template fills in."""
+    return captions.rst(paper_of(wildcards).caption(wildcards.section, wildcards.name))
 
 
-def entry_modules(section):
-    """An input function: the files of the kind of a figure or table."""
-    return lambda wildcards: modules(
-        "concord.stages.draw", f"concord.{section}.{entry_of(section, wildcards)[0]['kind']}"
-    )
-
-
-def caption(section):
-    """A params function: what the report's caption template fills in."""
-
-    def parts(wildcards):
-        entry_of(section, wildcards)
-        return captions.rst(paper_of(wildcards).caption(section, wildcards.name))
-
-    return parts
-
-
-def entry_code(section):
-    """A params function: changes when the content of those files does."""
-    return lambda wildcards: told(of_output(section), wildcards)["code"]
-
-
-def entry_digest(section):
-    """A params function: changes when the entry itself changes (its runs are inputs)."""
-    return lambda wildcards: digest(entry_of(section, wildcards)[0])
-
-
-# What is made of each figure and table.
-SUFFIXES = {
-    "figures": ("pdf", "svg", "png", "json", "caption.md"),
-    "tables": ("csv", "md", "html", "json", "caption.md"),
-}
-
-
-def outputs(keys, downloads=True):
-    """Every figure and table of the papers; without downloads, those that need no data files."""
-    return [
-        f"{RESULTS}/{paper.key}/{section}/{name}.{suffix}"
+def outputs(keys):
+    """Every figure and table of papers: one of its files, and the runs it shows."""
+    return {
+        f"{RESULTS}/{paper.key}/{section}/{name}.{suffix}": [
+            run.mapping for run in paper.output_runs(section, name)
+        ]
         for paper in map(PAPERS.get, keys)
-        for section, suffixes in SUFFIXES.items()
+        for section, suffix in (("figures", "pdf"), ("tables", "csv"))
         for name in paper.mapping.get(section, {})
-        if downloads or not any(data_sets(run.mapping) for run in paper.output_runs(section, name))
-        for suffix in suffixes
-    ]
+    }
+
+
+def without_downloads(keys):
+    """The outputs that need no data files."""
+    return [file for file, runs in outputs(keys).items() if not any(map(data_sets, runs))]
 
 
 def makeable(keys):
@@ -419,26 +304,22 @@ def makeable(keys):
 
     It names what it leaves out, once.
     """
-    noted = set()
 
-    def inputs(wildcards):
-        files, left_out = [], {}
-        for file in outputs(keys):
-            *_, key, section, name = Path(file).parts
-            name = name.partition(".")[0]
-            runs = [run.mapping for run in PAPERS[key].output_runs(section, name)]
+    @cache
+    def files():
+        found, left_out = [], {}
+        for file, runs in outputs(keys).items():
             missing = None if CONDA else next(filter(None, map(unavailable, runs)), None)
             if missing is None:
-                files.append(file)
+                found.append(file)
             else:
-                left_out.setdefault(missing, {})[f"{key}/{name}"] = None
+                name = f"{Path(file).parts[-3]}/{Path(file).stem}"
+                left_out.setdefault(missing, []).append(name)
         for missing, names in left_out.items():
-            if missing not in noted:
-                noted.add(missing)
-                print(f"concord: left out {', '.join(names)}: {missing}", file=sys.stderr)
-        return files
+            print(f"concord: left out {', '.join(names)}: {missing}", file=sys.stderr)
+        return found
 
-    return inputs
+    return lambda wildcards: files()
 
 
 def at_hand(run):
@@ -454,5 +335,5 @@ def at_hand(run):
 
 
 def judged(wildcards):
-    """The files of every run that a paper's claims read, as far as they can be had."""
-    return measured(filter(at_hand, paper_of(wildcards).claim_runs()))
+    """The metrics of every run that a paper's claims read, as far as they can be had."""
+    return metrics(filter(at_hand, paper_of(wildcards).claim_runs()))

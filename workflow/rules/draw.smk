@@ -1,82 +1,63 @@
 # draw: figures and tables, each with its caption and provenance.
 rule figure:
     input:
-        shown("figures"),
-        modules=entry_modules("figures"),
-        outdated=outdated(f"{RESULTS}/{{paper}}/figures/{{name}}.pdf", intact, of_output("figures")),
+        shown,
+        outdated=outdated(f"{RESULTS}/{ENTRY}.pdf", drawn_from),
     output:
-        pdf=f"{RESULTS}/{{paper}}/figures/{{name}}.pdf",
-        svg=report(
-            f"{RESULTS}/{{paper}}/figures/{{name}}.svg",
-            caption="../report/caption.rst",
-            category="{paper}",
-            subcategory="figures",
-            labels={"name": "{name}"},
-        ),
-        png=f"{RESULTS}/{{paper}}/figures/{{name}}.png",
-        provenance=f"{RESULTS}/{{paper}}/figures/{{name}}.json",
-        caption=f"{RESULTS}/{{paper}}/figures/{{name}}.caption.md",
+        made=[
+            f"{RESULTS}/{ENTRY}.pdf",
+            report(
+                f"{RESULTS}/{ENTRY}.svg",
+                caption="../report/caption.rst",
+                category="{paper}",
+                subcategory="{section}",
+                labels={"name": "{name}"},
+            ),
+            f"{RESULTS}/{ENTRY}.png",
+        ],
+        beside=[f"{RESULTS}/{ENTRY}.json", f"{RESULTS}/{ENTRY}.caption.md"],
     log:
-        f"{RESULTS}/logs/{{paper}}/figures/{{name}}.log",
+        f"{LOGS}/{ENTRY}.log",
     benchmark:
-        f"{RESULTS}/benchmarks/{{paper}}/figures/{{name}}.tsv"
+        f"{BENCHMARKS}/{ENTRY}.tsv"
+    wildcard_constraints:
+        section="figures",
     group:
         "outputs"
     conda:
         ENVIRONMENT
-    threads: 1
     resources:
         mem_mb=growing(600),
         runtime=growing(5),
     params:
-        code=entry_code("figures"),
+        command="draw",
         settings=SETTINGS,
         results=lambda wildcards: RESULTS,
         paper=lambda wildcards: str(paper_of(wildcards).path),
-        entry=entry_digest("figures"),
-        caption=caption("figures"),
+        caption=caption,
     shell:
-        "python -m concord draw {params.paper:q} {wildcards.name} {params.settings} --results {params.results:q} "
-        "-o {output.pdf:q} {output.svg:q} {output.png:q} 2> {log:q}"
+        "python -m concord {params.command} {params.paper:q} {wildcards.name} {params.settings} "
+        "--results {params.results:q} -o {output.made:q} 2> {log:q}"
 
 
-rule table:
+use rule figure as table with:
     input:
-        shown("tables"),
-        modules=entry_modules("tables"),
-        outdated=outdated(f"{RESULTS}/{{paper}}/tables/{{name}}.csv", intact, of_output("tables")),
-        template="workflow/report/page.html",
+        shown,
+        outdated=outdated(f"{RESULTS}/{ENTRY}.csv", drawn_from),
     output:
-        csv=f"{RESULTS}/{{paper}}/tables/{{name}}.csv",
-        md=f"{RESULTS}/{{paper}}/tables/{{name}}.md",
-        html=report(
-            f"{RESULTS}/{{paper}}/tables/{{name}}.html",
-            caption="../report/caption.rst",
-            category="{paper}",
-            subcategory="tables",
-            labels={"name": "{name}"},
-        ),
-        provenance=f"{RESULTS}/{{paper}}/tables/{{name}}.json",
-        caption=f"{RESULTS}/{{paper}}/tables/{{name}}.caption.md",
-    log:
-        f"{RESULTS}/logs/{{paper}}/tables/{{name}}.log",
-    benchmark:
-        f"{RESULTS}/benchmarks/{{paper}}/tables/{{name}}.tsv"
-    group:
-        "outputs"
-    conda:
-        ENVIRONMENT
-    threads: 1
-    resources:
-        mem_mb=growing(600),
-        runtime=growing(5),
+        made=[
+            f"{RESULTS}/{ENTRY}.csv",
+            f"{RESULTS}/{ENTRY}.md",
+            report(
+                f"{RESULTS}/{ENTRY}.html",
+                caption="../report/caption.rst",
+                category="{paper}",
+                subcategory="{section}",
+                labels={"name": "{name}"},
+            ),
+        ],
+        beside=[f"{RESULTS}/{ENTRY}.json", f"{RESULTS}/{ENTRY}.caption.md"],
+    wildcard_constraints:
+        section="tables",
     params:
-        code=entry_code("tables"),
-        settings=SETTINGS,
-        results=lambda wildcards: RESULTS,
-        paper=lambda wildcards: str(paper_of(wildcards).path),
-        entry=entry_digest("tables"),
-        caption=caption("tables"),
-    shell:
-        "python -m concord tabulate {params.paper:q} {wildcards.name} {params.settings} --results {params.results:q} "
-        "-o {output.csv:q} {output.md:q} {output.html:q} 2> {log:q}"
+        command="tabulate",

@@ -1,12 +1,9 @@
 # Data files: resources/<data set>/<file>, from the data mirror or a host, checked by SHA-256.
 import re
 
-from concord.datasets import load_registry
+from concord.datasets.registry import load_registry
 
-try:
-    DATASETS = load_registry(Path("config", "datasets.yaml"))
-except ConcordError as error:
-    refuse(error)
+DATASETS = told(load_registry)(Path("config", "datasets.yaml"))
 
 # What a rule that reads a data set has as input: DATA_FILES["mnist"].
 DATA_FILES = {
@@ -33,8 +30,7 @@ rule fetch:
         data_file="|".join(map(re.escape, DATA_SHA256)),
     localrule: True
     conda:
-        "../../envs/concord.yaml"
-    threads: 1
+        ENVIRONMENT
     params:
         sha256=lambda wildcards: DATA_SHA256[wildcards.data_file],
     shell:

@@ -5,13 +5,7 @@ CLAIMS = [f"{RESULTS}/{paper}/claims.csv" for paper in PAPERS]
 rule judge:
     input:
         judged,
-        modules=modules("concord.stages.judge"),
-        template="workflow/report/page.html",
-        outdated=outdated(
-            f"{RESULTS}/{{paper}}/claims.csv",
-            intact,
-            lambda wildcards: stages.judge.made(paper_of(wildcards), Path(RESULTS)),
-        ),
+        outdated=outdated(f"{RESULTS}/{{paper}}/claims.csv", judged_from),
     output:
         csv=f"{RESULTS}/{{paper}}/claims.csv",
         md=f"{RESULTS}/{{paper}}/claims.md",
@@ -24,14 +18,13 @@ rule judge:
         ),
         seal=f"{RESULTS}/{{paper}}/claims.json",
     log:
-        f"{RESULTS}/logs/{{paper}}/judge.log",
+        f"{LOGS}/{{paper}}/judge.log",
     benchmark:
-        f"{RESULTS}/benchmarks/{{paper}}/judge.tsv"
+        f"{BENCHMARKS}/{{paper}}/judge.tsv"
     group:
         "outputs"
     conda:
         ENVIRONMENT
-    threads: 1
     resources:
         mem_mb=growing(600),
         runtime=growing(5),
@@ -47,11 +40,8 @@ rule judge:
 rule join:
     input:
         tables=CLAIMS,
-        modules=modules("concord.stages.judge"),
-        template="workflow/report/page.html",
         outdated=outdated(
             f"{RESULTS}/claims.csv",
-            intact,
             lambda wildcards: stages.judge.joined([Path(path) for path in CLAIMS]),
         ),
     output:
@@ -65,13 +55,12 @@ rule join:
             labels={"name": "claims and verdicts of all papers"},
         ),
     log:
-        f"{RESULTS}/logs/join.log",
+        f"{LOGS}/join.log",
     benchmark:
-        f"{RESULTS}/benchmarks/join.tsv"
+        f"{BENCHMARKS}/join.tsv"
     localrule: True
     conda:
         ENVIRONMENT
-    threads: 1
     shell:
         "python -m concord ledger {input.tables:q} -o {output.csv:q} {output.md:q} {output.html:q} "
         "2> {log:q}"
@@ -84,13 +73,12 @@ rule compare:
     output:
         f"{RESULTS}/changed_verdicts.txt",
     log:
-        f"{RESULTS}/logs/compare.log",
+        f"{LOGS}/compare.log",
     benchmark:
-        f"{RESULTS}/benchmarks/compare.tsv"
+        f"{BENCHMARKS}/compare.tsv"
     localrule: True
     conda:
         ENVIRONMENT
-    threads: 1
     params:
         expected=sha256(Path("config/expected_verdicts.yaml")),
         strict="--strict" if CONFIG["strict"] else "",
@@ -104,21 +92,18 @@ rule front:
         ledger=f"{RESULTS}/claims.csv",
         page=f"{RESULTS}/ledger.html",
         expected="config/expected_verdicts.yaml",
-        template="workflow/report/front.html",
-        modules=modules("concord.stages.judge"),
     output:
         f"{RESULTS}/front.html",
     log:
-        f"{RESULTS}/logs/front.log",
+        f"{LOGS}/front.log",
     benchmark:
-        f"{RESULTS}/benchmarks/front.tsv"
+        f"{BENCHMARKS}/front.tsv"
     localrule: True
     conda:
         ENVIRONMENT
-    threads: 1
     params:
-        code=code("concord.stages.judge"),
-        template=sha256(Path("workflow/report/front.html")),
+        code=told(code)("concord.stages.judge"),
+        template=template_digest("front.html"),
         results=lambda wildcards: RESULTS,
         commit=commit(),
     shell:
@@ -129,7 +114,7 @@ rule front:
 # The report shows what has been made, whatever was asked for: `make report` asks for this.
 rule made:
     input:
-        lambda wildcards: [file for file in outputs(PAPERS) if Path(file).exists()],
+        lambda wildcards: filter(os.path.exists, outputs(PAPERS)),
         f"{RESULTS}/front.html",
         expand(f"{RESULTS}/{{paper}}/claims.html", paper=PAPERS),
 

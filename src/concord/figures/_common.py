@@ -1,4 +1,4 @@
-"""Panels: which runs each shows, where it stands, and which axes it shares."""
+"""Panels: which runs each shows, where it is, and which axes it shares."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from concord import results
 from concord.errors import ConcordError
-from concord.figures import data, style
-from concord.figures.data import Measured
+from concord.figures import style
+from concord.results import Measured
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,8 @@ def cross(
     kind: str,
 ) -> list[Cell]:
     """Return a panel per value of ``columns`` in a row per value of ``rows``."""
-    across = data.split(runs, columns, kind) if columns else [(None, list(runs))]
-    down = data.split(runs, rows, kind) if rows else [(None, list(runs))]
+    across = results.split(runs, columns, kind) if columns else [(None, list(runs))]
+    down = results.split(runs, rows, kind) if rows else [(None, list(runs))]
     cells = []
     for r, (row_value, in_row) in enumerate(down):
         for c, (column_value, in_column) in enumerate(across):
@@ -65,7 +66,7 @@ def axes_of(
     share
         Panels with one y axis: "all", "row" or "none".
     width
-        "column" (3.4 in), "full" (7 in) or "auto": a column for panels that stand in one column.
+        "column" (3.4 in), "full" (7 in) or "auto": a column for panels in one column.
     height
         Height of one row in inches.
     """

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from concord import results
 from concord.errors import ConcordError
-from concord.figures import _common, data
-from concord.figures.data import Measured
-from concord.parameters import param
+from concord.figures import _common
+from concord.options import Index, Options
+from concord.results import Measured
 
 
-@dataclass(frozen=True)
-class Panel:
+class Panel(Options):
     """One panel."""
 
-    title: str = param("title of the panel")
-    select: dict[str, Any] | None = param("labels of its run, {label: value}", default=None)
-    agent: int = param("agent whose predictions are shown", default=0, minimum=0)
-    metric: str | None = param("metric of a map; none: the figure's", default=None)
+    title: Annotated[str, "title of the panel"]
+    select: Annotated[dict[str, Any] | None, "labels of its run, {label: value}"] = None
+    agent: Annotated[Index, "agent whose predictions are shown"] = 0
+    metric: Annotated[str | None, "metric of a map; none: the figure's"] = None
 
 
 def cells(panels: Sequence[Panel], runs: Sequence[Measured], kind: str) -> list[_common.Cell]:
@@ -31,7 +30,11 @@ def cells(panels: Sequence[Panel], runs: Sequence[Measured], kind: str) -> list[
     return [
         _common.Cell(
             panel.title,
-            [data.only(data.select(runs, panel.select, kind), f"panel {panel.title!r}", kind)],
+            [
+                results.only(
+                    results.select(runs, panel.select, kind), f"panel {panel.title!r}", kind
+                )
+            ],
             *place,
         )
         for panel, place in zip(panels, places, strict=True)

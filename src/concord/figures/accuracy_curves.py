@@ -14,8 +14,7 @@ What a researcher writes in a paper's YAML (Tzikas et al., Fig 6)::
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -24,37 +23,28 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from concord.figures import _common, data, style
-from concord.figures.data import Measured
-from concord.parameters import param
+from concord import results
+from concord.figures import _common, style
+from concord.figures._options import Columns, Limits, Names, Rows, Select, Width
+from concord.options import Options, Some
+from concord.results import Measured
 
 KIND = "accuracy_curves"
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of a figure of accuracy curves."""
 
-    rows: str | None = param("label with one row of panels per value", default=None)
-    columns: str | None = param("label with one column of panels per value", default=None)
-    select: dict | None = param(
-        "runs drawn: {label: value or [values]}; a list sets the order", default=None
-    )
-    lines: str = param("label that colors tell apart", default="sampler")
-    agents: tuple[int, ...] = param("agents drawn with a band", default=(0,), shortest=1)
-    others: bool = param("draw the means of all other recorded agents as hairlines", default=True)
-    xlim: tuple[float | None, ...] | None = param(
-        "[low, high] of the iteration", default=None, length=2
-    )
-    ylim: tuple[float | None, ...] | None = param(
-        "[low, high] of the accuracy", default=None, length=2
-    )
-    width: str = param(
-        "column (3.4 in), full (7 in), or auto: full for panels side by side",
-        default="auto",
-        choices=("auto", "column", "full"),
-    )
-    names: dict | None = param("other texts for values, or symbols for labels", default=None)
+    rows: Rows = None
+    columns: Columns = None
+    select: Select = None
+    lines: Annotated[str, "label that colors tell apart"] = "sampler"
+    agents: Annotated[Some[int], "agents drawn with a band"] = (0,)
+    others: Annotated[bool, "draw the means of all other recorded agents as hairlines"] = True
+    xlim: Annotated[Limits, "[low, high] of the iteration"] = None
+    ylim: Annotated[Limits, "[low, high] of the accuracy"] = None
+    width: Width = "auto"
+    names: Names = None
 
 
 def reads(params: Params) -> list[str]:
@@ -71,19 +61,21 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     ConcordError
         If a run lacks ``accuracy_mean`` or an agent, or if two runs would be one line.
     """
-    chosen = data.select(runs, params.select, KIND)
+    chosen = results.select(runs, params.select, KIND)
     cells = _common.cross(chosen, params.rows, params.columns, params.names, KIND)
     figure, axes = _common.axes_of(cells, "all", params.width, 1.6 if len(cells) > 1 else 2.1)
-    values = data.distinct(chosen, params.lines)
+    values = results.distinct(chosen, params.lines)
     looks = style.looks(params.lines, values)
     low, high = _common.limits(params.ylim, f"figure {KIND}: ylim")
     first, last = _common.limits(params.xlim, f"figure {KIND}: xlim")
     for cell, panel in zip(cells, axes, strict=True):
         for order, (value, look) in enumerate(zip(values, looks, strict=True)):
-            mine = [m for m in cell.runs if data.same(data.lookup(m.run, params.lines), value)]
+            mine = [
+                m for m in cell.runs if results.same(results.lookup(m.run, params.lines), value)
+            ]
             if mine:
                 what = f"line {params.lines} = {value} of panel {cell.title!r}"
-                _draw_run(panel, data.only(mine, what, KIND), look, params, order, len(values))
+                _draw_run(panel, results.only(mine, what, KIND), look, params, order, len(values))
         panel.set_ylim(low, high)
         panel.margins(x=0.02)
         panel.set_xlim(first, last)
@@ -109,19 +101,16 @@ def _draw_run(
                     label="_agent",
                 )
     for agent in params.agents:
-        mean = data.series(run, "accuracy_mean", agent, KIND, "accuracy")
-        sd = data.series(run, "accuracy_sd", agent, KIND, "accuracy").value
+        mean = results.series(run, "accuracy_mean", agent, KIND, "accuracy")
+        sd = results.series(run, "accuracy_sd", agent, KIND, "accuracy").value
         lo, hi = mean.value - sd, np.minimum(mean.value + sd, 1.0)
         axes.fill_between(mean.iteration, lo, hi, color=look.color, **_BAND, zorder=1.5)
         step = max(1, len(mean.iteration) // 6)
         axes.plot(
             mean.iteration,
             mean.value,
-            color=look.color,
-            marker=look.marker,
+            **look.line,
             markevery=(step * order // lines, step),
-            markeredgecolor="white",
-            markeredgewidth=0.4,
             zorder=2,
         )
 
@@ -134,15 +123,7 @@ def _handles(
     params: Params, values: Sequence[object], looks: Sequence[style.Look], runs: Sequence[Measured]
 ) -> list[Artist]:
     handles: list[Artist] = [
-        Line2D(
-            [],
-            [],
-            color=look.color,
-            marker=look.marker,
-            markeredgecolor="white",
-            markeredgewidth=0.4,
-            label=style.name(params.lines, value, params.names),
-        )
+        Line2D([], [], **look.line, label=style.name(params.lines, value, params.names))
         for value, look in zip(values, looks, strict=True)
     ]
     who = ", ".join(style.name("agent", agent) for agent in params.agents)

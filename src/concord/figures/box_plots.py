@@ -3,7 +3,7 @@
 Drawn from the metrics ``misclassified_{q25,median,q75,whisker_lo,whisker_hi,min,max}`` of one
 agent: box from the first to the third quartile, thick line at the median, whiskers as the metric
 has them, small marks at the extremes where they lie outside the whiskers. Where a chain diverged,
-and what is counted of it is infinite, a cross stands at the top; the box goes if its part of the
+so that its counts are infinite, a cross is at the top; the box is left out if its part of the
 chains did.
 
 What a researcher writes in a paper's YAML (Gürbüzbalaban et al., Figs 5 to 8)::
@@ -13,15 +13,14 @@ What a researcher writes in a paper's YAML (Gürbüzbalaban et al., Figs 5 to 8)
     points: 569
     iterations: [0, 5, 10, 20, 30, 40, 60, 80, 100]
 
-Without ``iterations`` about ten of the recorded ones are taken, evenly. Boxes stand side by side at
-equal distance, whatever the distance of their iterations; the ticks say which they are.
+Without ``iterations`` about ten of the recorded ones are taken, evenly. Boxes are evenly
+spaced, whatever the distance of their iterations; the ticks name these.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -29,10 +28,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from concord import results
 from concord.errors import ConcordError
-from concord.figures import _common, data, style
-from concord.figures.data import Measured, Series
-from concord.parameters import param
+from concord.figures import _common, style
+from concord.figures._options import Columns, Limits, Rows, Scale, Select, Sharing, Width
+from concord.options import Count, Index, Options, Some
+from concord.results import Measured, Series
 
 KIND = "box_plots"
 FAMILY = "misclassified"
@@ -40,35 +41,20 @@ BOXES = 11
 _PARTS = ("min", "whisker_lo", "q25", "median", "q75", "whisker_hi", "max")
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of a figure of box plots; see the module's text for an example."""
 
-    rows: str | None = param("label with one row of panels per value", default=None)
-    columns: str | None = param("label with one column of panels per value", default="topology")
-    select: dict | None = param(
-        "runs drawn: {label: value or [values]}; a list sets the order", default=None
-    )
-    agent: int = param("agent whose predictions are counted", default=0, minimum=0)
-    iterations: tuple[int, ...] | None = param(
-        "iterations with a box", default=None, minimum=0, shortest=1
-    )
-    points: int | None = param("number of points classified, for the axis", default=None, above=0)
-    yscale: str = param(
-        "scale of the count; with log a count of 0 lies below the axis",
-        default="linear",
-        choices=("linear", "log"),
-    )
-    ylim: tuple[float | None, ...] | None = param(
-        "[low, high] of the count; null leaves a side to the data", default=None, length=2
-    )
-    share_y: str = param("panels with one y axis", default="all", choices=("all", "row", "none"))
-    width: str = param(
-        "column (3.4 in), full (7 in), or auto: full for panels side by side",
-        default="auto",
-        choices=("auto", "column", "full"),
-    )
-    names: dict | None = param("other texts for values, {no_edges: Isolated}", default=None)
+    rows: Rows = None
+    columns: Columns = "topology"
+    select: Select = None
+    agent: Annotated[Index, "agent whose predictions are counted"] = 0
+    iterations: Annotated[Some[Index] | None, "iterations with a box"] = None
+    points: Annotated[Count | None, "number of points classified, for the axis"] = None
+    yscale: Annotated[Scale, "scale of the count; log puts a count of 0 below the axis"] = "linear"
+    ylim: Annotated[Limits, "[low, high] of the count; null leaves a side to the data"] = None
+    share_y: Sharing = "all"
+    width: Width = "auto"
+    names: Annotated[dict | None, "other texts for values, {no_edges: Isolated}"] = None
 
 
 def reads(params: Params) -> list[str]:
@@ -80,26 +66,19 @@ def reads(params: Params) -> list[str]:
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw the figure.
 
-    Parameters
-    ----------
-    params
-        Options from the paper's YAML.
-    runs
-        The runs named by the figure, in sweep order; panels keep this order.
-
     Raises
     ------
     ConcordError
         If a run lacks the counts, the agent or an iteration, or if two runs would be one panel.
     """
-    chosen = data.select(runs, params.select, KIND)
+    chosen = results.select(runs, params.select, KIND)
     cells = _common.cross(chosen, params.rows, params.columns, params.names, KIND)
     figure, axes = _common.axes_of(cells, params.share_y, params.width, 1.75)
     outside = False
     for cell, ax in zip(cells, axes, strict=True):
         if cell.runs:
-            run = data.only(cell.runs, f"panel {cell.title!r}", KIND)
-            topology = data.lookup(run.run, "topology")
+            run = results.only(cell.runs, f"panel {cell.title!r}", KIND)
+            topology = results.lookup(run.run, "topology")
             color = style.looks("topology", [topology])[0].color
             outside |= _boxes(ax, run, params, color)
     low, high = _common.limits(params.ylim, f"figure {KIND}: ylim")
@@ -120,7 +99,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 
 def _boxes(axes: Axes, run: Measured, params: Params, color: str) -> bool:
     """Draw one run's boxes; return whether any extreme lies outside its whiskers."""
-    parts = {p: data.series(run, f"{FAMILY}_{p}", params.agent, KIND, FAMILY) for p in _PARTS}
+    parts = {p: results.series(run, f"{FAMILY}_{p}", params.agent, KIND, FAMILY) for p in _PARTS}
     rows = _rows(run, parts["median"], params.iterations)
     boxes: list[dict[str, Any]] = []
     lost: list[int] = []
@@ -170,7 +149,7 @@ def _boxes(axes: Axes, run: Measured, params: Params, color: str) -> bool:
 
 
 def _rows(run: Measured, counts: Series, iterations: tuple[int, ...] | None) -> list[int]:
-    """Return the rows that get a box: those asked for, else about ten, first and last included.
+    """Return the rows that get a box: those requested, else about ten, first and last included.
 
     Iterations that the run did not reach (at smoke scale) are left out.
     """

@@ -13,8 +13,7 @@ What a researcher writes in a paper's YAML (Tzikas et al., Fig 5)::
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -23,30 +22,26 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from concord.figures import data, style
-from concord.figures.data import Measured
-from concord.parameters import param
+from concord import results
+from concord.figures import style
+from concord.figures._options import Names, Rows, Select
+from concord.options import Index, Options, Some
+from concord.results import Measured
 
 KIND = "density_scatter"
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of a figure of draws over the posterior's density."""
 
-    rows: str | None = param("label with one row of panels per value", default=None)
-    select: dict | None = param("runs drawn: {label: value or [values]}", default=None)
-    agents: tuple[int, ...] = param(
-        "agents drawn, one line of ticks each", default=(0, 1, 2, 3, 4), shortest=1
-    )
-    iterations: tuple[int, ...] | None = param(
-        "iterations, one column of panels each; none: all recorded",
-        default=None,
-        minimum=0,
-        shortest=1,
-    )
-    xlim: tuple[float, ...] | None = param("[low, high] of the positions", default=None, length=2)
-    names: dict | None = param("other texts for values, or symbols for labels", default=None)
+    rows: Rows = None
+    select: Select = None
+    agents: Annotated[Some[int], "agents drawn, one line of ticks each"] = (0, 1, 2, 3, 4)
+    iterations: Annotated[
+        Some[Index] | None, "iterations, one column of panels each; none: all recorded"
+    ] = None
+    xlim: Annotated[tuple[float, float] | None, "[low, high] of the positions"] = None
+    names: Names = None
 
 
 def reads(params: Params) -> list[str]:
@@ -63,9 +58,9 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     ConcordError
         If a run lacks ``draw`` for an agent or an iteration, or if two runs would share a row.
     """
-    chosen = data.select(runs, params.select, KIND)
-    groups = data.split(chosen, params.rows, KIND) if params.rows else [(None, chosen)]
-    first = data.series(chosen[0], "draw", params.agents[0], KIND, "draws").iteration
+    chosen = results.select(runs, params.select, KIND)
+    groups = results.split(chosen, params.rows, KIND) if params.rows else [(None, chosen)]
+    first = results.series(chosen[0], "draw", params.agents[0], KIND, "draws").iteration
     recorded = [int(k) for k in np.unique(first)]
     # Smoke scale runs fewer iterations.
     iterations = [k for k in params.iterations or recorded if k in recorded] or recorded
@@ -73,7 +68,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     figure = Figure(figsize=size, layout="constrained")
     table = figure.subplots(len(groups), len(iterations), squeeze=False, sharex=True, sharey=True)
     for row, (value, group) in enumerate(groups):
-        run = data.only(group, f"row {params.rows} = {value}", KIND)
+        run = results.only(group, f"row {params.rows} = {value}", KIND)
         for column, k in enumerate(iterations):
             axes = table[row, column]
             _draw_panel(axes, run, k, params)
@@ -93,13 +88,13 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 
 
 def _draw_panel(axes: Axes, run: Measured, k: int, params: Params) -> None:
-    mean = data.series(run, "posterior_mean", "network", KIND, "draws").value[0]
-    sd = data.series(run, "posterior_sd", "network", KIND, "draws").value[0]
+    mean = results.series(run, "posterior_mean", "network", KIND, "draws").value[0]
+    sd = results.series(run, "posterior_sd", "network", KIND, "draws").value[0]
     x = np.linspace(mean - 4.5 * sd, mean + 4.5 * sd, 200)
     axes.fill_between(x, np.exp(-0.5 * ((x - mean) / sd) ** 2), **_POSTERIOR)
     looks = style.looks("agent", params.agents)
     for place, (agent, look) in enumerate(zip(params.agents, looks, strict=True)):
-        draws = data.series(run, "draw", agent, KIND, "draws")
+        draws = results.series(run, "draw", agent, KIND, "draws")
         here = draws.value[draws.iteration == k]
         height = (place + 0.6) / (len(params.agents) + 0.5)
         axes.plot(
@@ -113,9 +108,9 @@ def _draw_panel(axes: Axes, run: Measured, k: int, params: Params) -> None:
             alpha=0.65,
             zorder=2,
         )
-        if data.has(run, "law_sd"):
-            spread = data.series(run, "law_sd", agent, KIND, "draws")
-            center = data.series(run, "law_mean", agent, KIND, "draws")
+        if results.has(run, "law_sd"):
+            spread = results.series(run, "law_sd", agent, KIND, "draws")
+            center = results.series(run, "law_mean", agent, KIND, "draws")
             own_sd = spread.value[spread.iteration == k][0]
             own_mean = center.value[center.iteration == k][0]
             if 0 < own_sd < np.inf:
@@ -143,7 +138,7 @@ def _handles(params: Params, runs: Sequence[Measured]) -> list[Artist]:
         for agent, look in zip(params.agents, looks, strict=True)
     ]
     handles.append(Patch(color="#d0d0d0", label="posterior density (scaled)"))
-    if any(data.has(run, "law_sd") for run in runs):
+    if any(results.has(run, "law_sd") for run in runs):
         handles.append(
             Line2D([], [], color=style.GRAY, linewidth=0.6, label="exact law of an agent (scaled)")
         )

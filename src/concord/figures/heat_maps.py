@@ -16,8 +16,7 @@ Counts are colored on a scale of their square roots, so that a few wrong ones ca
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -27,22 +26,22 @@ from matplotlib.figure import Figure
 from concord.errors import ConcordError
 from concord.figures import _common, style
 from concord.figures._predictions import Panel, cells, numbers
-from concord.figures.data import Measured
-from concord.parameters import param
+from concord.options import Options, Some
+from concord.results import Measured
 
 KIND = "heat_maps"
 FAMILY = "predictions"
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of a figure of maps; see the module's text for an example."""
 
-    panels: tuple[Panel, ...] = param("panels, in reading order", shortest=1)
-    metric: str | None = param("metric of panels that name none", default=None)
-    missing: dict[str, Any] | None = param(
-        "texts for metrics of sets that may not have been run, {metric: text}", default=None
-    )
+    panels: Annotated[Some[Panel], "panels, in reading order"]
+    metric: Annotated[str | None, "metric of panels that name none"] = None
+    missing: Annotated[
+        dict[str, Any] | None,
+        "texts for metrics of sets that may not have been run, {metric: text}",
+    ] = None
 
 
 def reads(params: Params) -> list[str]:
@@ -110,7 +109,7 @@ def _map(axes: Axes, values: np.ndarray, counts: bool, size: float) -> None:
 
 
 def _text(value: float, counts: bool) -> str:
-    """Return what stands in a cell; nothing where it would round to zero."""
+    """Return the text of a cell; none where it would round to zero."""
     if np.isnan(value):
         return ""
     if counts:

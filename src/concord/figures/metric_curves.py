@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -41,51 +41,44 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import EngFormatter
 
+from concord import results
 from concord.errors import ConcordError
-from concord.figures import _common, data, style
-from concord.figures.data import Measured, Series
-from concord.parameters import param
+from concord.figures import _common, style
+from concord.figures._options import Columns, Limits, Lines, Names, Scale, Select, Width
+from concord.options import Options, Some
+from concord.results import Measured, Series
 
 KIND = "metric_curves"
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of a figure of metric curves; see the module's text for examples."""
 
-    metric: str = param("metric on the y axis")
-    lines: str = param("'agent', or the label that colors tell apart", default="agent")
-    agents: tuple[int | str, ...] = param(
+    metric: Annotated[str, "metric on the y axis"]
+    lines: Lines = "agent"
+    agents: Annotated[
+        Some[int | str],
         "agents drawn: indices, average or network; several only where lines is agent",
-        default=("network",),
-        shortest=1,
-    )
-    columns: str | None = param("label with one column of panels per value", default=None)
-    select: dict | None = param(
-        "runs drawn: {label: value or [values]}; a list sets the order", default=None
-    )
-    x: str = param(
+    ] = ("network",)
+    columns: Columns = None
+    select: Select = None
+    x: Annotated[
+        Literal["iteration", "unicast_bytes", "broadcast_bytes"],
         "the metric's iteration (or what it counts instead), or bytes sent by the whole network",
-        default="iteration",
-        choices=("iteration", "unicast_bytes", "broadcast_bytes"),
-    )
-    band: str = param(
+    ] = "iteration"
+    band: Annotated[
+        str,
         "interval (lo to hi), none, or the metric that holds the standard deviation over chains",
-        default="interval",
-    )
-    floor: str | None = param("metric drawn as a dashed line, of the network", default=None)
-    xscale: str = param("scale of x", default="linear", choices=("linear", "log"))
-    yscale: str = param("scale of y", default="linear", choices=("linear", "log"))
-    xlim: tuple[float | None, ...] | None = param("[low, high] of x", default=None, length=2)
-    ylim: tuple[float | None, ...] | None = param("[low, high] of y", default=None, length=2)
-    xlabel: str | None = param("text below the x axis", default=None)
-    ylabel: str | None = param("text beside the y axis; none: the metric's name", default=None)
-    width: str = param(
-        "column (3.4 in), full (7 in), or auto: full for panels side by side",
-        default="auto",
-        choices=("auto", "column", "full"),
-    )
-    names: dict | None = param("other texts for values, or symbols for labels", default=None)
+    ] = "interval"
+    floor: Annotated[str | None, "metric drawn as a dashed line, of the network"] = None
+    xscale: Annotated[Scale, "scale of x"] = "linear"
+    yscale: Annotated[Scale, "scale of y"] = "linear"
+    xlim: Annotated[Limits, "[low, high] of x"] = None
+    ylim: Annotated[Limits, "[low, high] of y"] = None
+    xlabel: Annotated[str | None, "text below the x axis"] = None
+    ylabel: Annotated[str | None, "text beside the y axis; none: the metric's name"] = None
+    width: Width = "auto"
+    names: Names = None
 
 
 @dataclass(frozen=True)
@@ -117,7 +110,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
             f"figure {KIND}: agents: {list(params.agents)} with lines: {params.lines}; "
             "draw one agent, or lines: agent"
         )
-    chosen = data.select(runs, params.select, KIND)
+    chosen = results.select(runs, params.select, KIND)
     cells = _common.cross(chosen, None, params.columns, params.names, KIND)
     figure, axes = _common.axes_of(cells, "all", params.width, 2.1)
     lines = [_lines(cell, chosen, params) for cell in cells]
@@ -127,7 +120,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         for order, line in enumerate(own):
             _draw_line(panel, line, params, order, len(own))
         if params.floor and own:
-            floor = data.series(own[0].run, params.floor, "network", KIND)
+            floor = results.series(own[0].run, params.floor, "network", KIND)
             panel.axhline(floor.value[-1], **_FLOOR)
         panel.margins(x=0.02)
         if params.xlim is not None:
@@ -148,33 +141,33 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 
 def _lines(cell: _common.Cell, scope: Sequence[Measured], params: Params) -> list[_Line]:
     if params.lines == "agent":
-        run = data.only(cell.runs, f"panel {cell.title!r}", KIND)
+        run = results.only(cell.runs, f"panel {cell.title!r}", KIND)
         looks = style.looks("agent", params.agents)
         return [
             _Line(run, agent, look, style.name("agent", agent, params.names))
             for agent, look in zip(params.agents, looks, strict=True)
         ]
-    values = data.distinct(scope, params.lines)
+    values = results.distinct(scope, params.lines)
     looks = style.looks(params.lines, values)
     found = []
     for value, look in zip(values, looks, strict=True):
-        mine = [m for m in cell.runs if data.same(data.lookup(m.run, params.lines), value)]
+        mine = [m for m in cell.runs if results.same(results.lookup(m.run, params.lines), value)]
         if mine:
-            run = data.only(mine, f"line {params.lines} = {value}", KIND)
+            run = results.only(mine, f"line {params.lines} = {value}", KIND)
             label = style.name(params.lines, value, params.names)
             found.append(_Line(run, params.agents[0], look, label))
     return found
 
 
 def _draw_line(axes: Axes, line: _Line, params: Params, order: int, lines: int) -> None:
-    series = data.series(line.run, params.metric, line.agent, KIND)
+    series = results.series(line.run, params.metric, line.agent, KIND)
     x = _abscissa(line.run, series, params)
     shown = np.isfinite(series.value) & ((x > 0) | (params.xscale == "linear"))
     if not shown.any():
         return
     lo, hi = series.lo, series.hi
     if params.band not in ("interval", "none"):
-        sd = data.series(line.run, params.band, line.agent, KIND).value
+        sd = results.series(line.run, params.band, line.agent, KIND).value
         lo, hi = series.value - sd, series.value + sd
     if params.band != "none" and np.isfinite(lo).any():
         axes.fill_between(
@@ -183,13 +176,10 @@ def _draw_line(axes: Axes, line: _Line, params: Params, order: int, lines: int) 
     axes.plot(
         x[shown],
         series.value[shown],
-        color=line.look.color,
-        marker=line.look.marker,
+        **line.look.line,
         linewidth=1.3 if lines < 5 else 0.9,
         # At equal distances on the page, and staggered: lines that coincide hide no markers.
         markevery=(0.03 + 0.15 * order / lines, 0.15),
-        markeredgecolor="white",
-        markeredgewidth=0.4,
         label=line.label,
         zorder=2,
     )
@@ -198,7 +188,7 @@ def _draw_line(axes: Axes, line: _Line, params: Params, order: int, lines: int) 
 def _abscissa(run: Measured, series: Series, params: Params) -> np.ndarray:
     if params.x == "iteration":
         return series.iteration
-    sent = data.series(run, params.x, "network", KIND, "messages")
+    sent = results.series(run, params.x, "network", KIND, "messages")
     return np.interp(series.iteration, sent.iteration, sent.value)
 
 
@@ -207,18 +197,7 @@ _FLOOR: dict[str, Any] = {"color": "#555555", "linewidth": 0.8, "linestyle": (0,
 
 
 def _handles(params: Params, lines: Sequence[_Line]) -> list[Artist]:
-    own = {
-        line.label: Line2D(
-            [],
-            [],
-            color=line.look.color,
-            marker=line.look.marker,
-            markeredgecolor="white",
-            markeredgewidth=0.4,
-            label=line.label,
-        )
-        for line in lines
-    }
+    own = {line.label: Line2D([], [], **line.look.line, label=line.label) for line in lines}
     handles: list[Artist] = list(own.values())
     if params.band == "interval":
         handles.append(Patch(color=style.GRAY, **_BAND, label="95 % interval"))

@@ -1,7 +1,7 @@
 """The graphs of the runs' topologies, side by side.
 
 Agents carry their index as everywhere in Concord, counted from 0. Complete graphs, rings and
-graphs without edges stand on a circle, agent 0 on top and clockwise; stars, paths and grids in
+graphs without edges are drawn on a circle, agent 0 on top and clockwise; stars, paths and grids in
 their own form; any other graph as springs between neighbors would place it.
 
 What a researcher writes in a paper's YAML (Gürbüzbalaban et al., Fig 1): nothing beyond the kind
@@ -13,39 +13,36 @@ and the experiment, or the order of the panels::
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
-from concord.figures import _common, data, style
+from concord import results
+from concord.figures import _common, style
 from concord.figures._common import Cell
-from concord.figures.data import Measured
-from concord.parameters import param
+from concord.options import Options
+from concord.results import Measured
 
 if TYPE_CHECKING:
-    from concord.topology import Topology
+    from concord.networks.topology import Topology
 
 KIND = "networks"
 NODE = 12.0  # largest diameter in points
 NUMBERED = 8.5  # smallest diameter in points that a number fits into
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of a figure of networks."""
 
-    select: dict | None = param(
+    select: Annotated[
+        dict | None,
         "runs whose graphs are drawn: {label: value or [values]}; a list sets the order",
-        default=None,
-    )
-    width: str = param(
-        "column (3.4 in) or full (7 in)", default="column", choices=("column", "full")
-    )
-    names: dict | None = param("other texts for topologies, {ring: Circular}", default=None)
+    ] = None
+    width: Annotated[Literal["column", "full"], "column (3.4 in) or full (7 in)"] = "column"
+    names: Annotated[dict | None, "other texts for topologies, {ring: Circular}"] = None
 
 
 def reads(params: Params) -> list[str]:
@@ -57,22 +54,17 @@ def reads(params: Params) -> list[str]:
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw each different graph of the runs once, in the order in which the runs show them.
 
-    Parameters
-    ----------
-    params
-        Options from the paper's YAML.
-    runs
-        Only ``topology`` and ``agents`` of their ``run.yaml`` are used; their tables may be empty.
+    Only ``topology`` and ``agents`` of their ``run.yaml`` are used; their tables may be empty.
 
     Raises
     ------
     ConcordError
         If there are no runs or none is selected.
     """
-    from concord.topology import build
+    from concord.networks.topology import build
 
     graphs: dict[Topology, Measured] = {}
-    for measured in data.select(runs, params.select, KIND):
+    for measured in results.select(runs, params.select, KIND):
         options = dict(measured.run["topology"])
         graph = build(options.pop("kind"), measured.run["agents"], **options)
         graphs.setdefault(graph, measured)
@@ -129,7 +121,7 @@ def _graph(axes: Axes, graph: Topology, side: float) -> bool:
 
 
 def positions(graph: Topology) -> np.ndarray:
-    """Return where each agent stands, shape (agents, 2), centered, within [-1, 1]."""
+    """Return the position of each agent, shape (agents, 2), centered, within [-1, 1]."""
     if graph.name in ("complete", "ring", "no_edges") or graph.agents < 3:
         return _circle(graph.agents)
     if graph.name == "star":

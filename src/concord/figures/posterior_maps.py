@@ -12,7 +12,7 @@ What a researcher writes in a paper's YAML (Bhar et al., Fig 1)::
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -20,35 +20,25 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from concord.errors import ConcordError
-from concord.figures import _common, data, style
-from concord.figures.data import Measured
-from concord.parameters import param
+from concord import results
+from concord.figures import _common, style
+from concord.figures._options import AxisNames, Mass
+from concord.options import Options, Some
+from concord.results import Measured
 
 KIND = "posterior_maps"
 EXACT = "posterior"
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of a figure of posterior maps."""
 
-    agents: tuple[int, ...] | None = param(
-        "agents with a panel; none: all", default=None, shortest=1
-    )
-    select: dict | None = param("the run drawn: {label: value}", default=None)
-    mass: tuple[float, ...] = param(
-        "parts of the exact posterior's mass that contours enclose",
-        default=(0.5, 0.8, 0.95),
-        above=0,
-        maximum=1,
-        shortest=1,
-    )
-    distance: str | None = param("metric written in each agent's panel", default=None)
-    symbol: str = param("how that metric is called there", default="$W_1$")
-    axes: tuple[str, ...] = param(
-        "names of the two parameters", default=(r"$\theta_1$", r"$\theta_2$"), length=2
-    )
+    agents: Annotated[Some[int] | None, "agents with a panel; none: all"] = None
+    select: Annotated[dict | None, "the run drawn: {label: value}"] = None
+    mass: Mass = (0.5, 0.8, 0.95)
+    distance: Annotated[str | None, "metric written in each agent's panel"] = None
+    symbol: Annotated[str, "how that metric is called there"] = "$W_1$"
+    axes: AxisNames = (r"$\theta_1$", r"$\theta_2$")
 
 
 def reads(params: Params) -> list[str]:
@@ -65,10 +55,8 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     ConcordError
         If the run lacks ``density`` or an agent, or there is more than one run.
     """
-    run = data.only(data.select(runs, params.select, KIND), "the figure", KIND)
+    run = results.only(results.select(runs, params.select, KIND), "the figure", KIND)
     table = run.metrics[(run.metrics["metric"] == "density").to_numpy()]
-    if len(params.axes) != 2:
-        raise ConcordError(f"figure {KIND}: axes: {list(params.axes)} does not name two parameters")
     agents = params.agents
     if agents is None:
         agents = tuple(int(a) for a in dict.fromkeys(table["agent"]) if a != EXACT)
@@ -81,10 +69,10 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     figure, panels = _common.axes_of(cells, "all", "full", 1.95)
     edges = [grid_edges(run, axis) for axis in range(2)]
     shape = tuple(len(edge) - 1 for edge in edges)
-    exact = data.series(run, "density", EXACT, KIND, "posterior_density").value.reshape(shape)
+    exact = results.series(run, "density", EXACT, KIND, "posterior_density").value.reshape(shape)
     levels = mass_levels(exact, params.mass)
     for agent, axes in zip(shown, panels, strict=True):
-        density = data.series(run, "density", agent, KIND, "posterior_density").value
+        density = results.series(run, "density", agent, KIND, "posterior_density").value
         _map(axes, edges, density.reshape(shape), exact, levels)
     _common.label(cells, panels, "all", params.axes[0], params.axes[1])
     parts = ", ".join(f"{100 * part:g}" for part in params.mass)
@@ -109,7 +97,7 @@ def _title(run: Measured, agent: int | str, params: Params) -> str:
     text = style.name("agent", agent)
     if params.distance is None:
         return text
-    distance = data.series(run, params.distance, agent, KIND)
+    distance = results.series(run, params.distance, agent, KIND)
     value, lo, hi = distance.value[-1], distance.lo[-1], distance.hi[-1]
     spread = f" ± {(hi - lo) / 2:.2g}" if np.isfinite(lo) else ""
     return f"{text}, {params.symbol} = {value:.3g}{spread}"
@@ -117,7 +105,7 @@ def _title(run: Measured, agent: int | str, params: Params) -> str:
 
 def grid_edges(run: Measured, axis: int) -> np.ndarray:
     """Return the edges of the coarse grid's cells along an axis."""
-    cells = data.series(run, f"cell_{axis}", "network", KIND, "posterior_density")
+    cells = results.series(run, f"cell_{axis}", "network", KIND, "posterior_density")
     return np.append(cells.lo, cells.hi[-1])
 
 

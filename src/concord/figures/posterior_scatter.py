@@ -15,42 +15,32 @@ A network's panels are titled by its entry of ``titles``, and by the agent if it
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from concord import results
 from concord.errors import ConcordError
-from concord.figures import _common, data, posterior_maps, style
-from concord.figures.data import Measured
-from concord.parameters import param
+from concord.figures import _common, posterior_maps, style
+from concord.figures._options import AxisNames, Mass, Select
+from concord.options import Count, Options, Some
+from concord.results import Measured
 
 KIND = "posterior_scatter"
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of a figure of draws over exact contours."""
 
-    networks: str = param("label of the runs, one network each, in this order", default="agents")
-    titles: dict | None = param("titles of networks by the label's value", default=None)
-    agents: tuple[int, ...] | None = param(
-        "agents with a panel; none: all", default=None, shortest=1
-    )
-    select: dict | None = param("runs drawn: {label: value or [values]}", default=None)
-    mass: tuple[float, ...] = param(
-        "parts of the exact posterior's mass that contours enclose",
-        default=(0.5, 0.8, 0.95),
-        above=0,
-        maximum=1,
-        shortest=1,
-    )
-    axes: tuple[str, ...] = param(
-        "names of the two parameters", default=(r"$\theta_1$", r"$\theta_2$"), length=2
-    )
-    columns: int = param("panels side by side", default=4, minimum=1)
+    networks: Annotated[str, "label of the runs, one network each, in this order"] = "agents"
+    titles: Annotated[dict | None, "titles of networks by the label's value"] = None
+    agents: Annotated[Some[int] | None, "agents with a panel; none: all"] = None
+    select: Select = None
+    mass: Mass = (0.5, 0.8, 0.95)
+    axes: AxisNames = (r"$\theta_1$", r"$\theta_2$")
+    columns: Annotated[Count, "panels side by side"] = 4
 
 
 def reads(params: Params) -> list[str]:
@@ -67,12 +57,10 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     ConcordError
         If a run lacks draws, the density or an agent, or if two runs would be one network.
     """
-    if len(params.axes) != 2:
-        raise ConcordError(f"figure {KIND}: axes: {list(params.axes)} does not name two parameters")
-    chosen = data.select(runs, params.select, KIND)
+    chosen = results.select(runs, params.select, KIND)
     shown: list[tuple[str, Measured, str | None]] = [("exact posterior", chosen[0], None)]
-    for value, group in data.split(chosen, params.networks, KIND):
-        run = data.only(group, f"network {params.networks} = {value}", KIND)
+    for value, group in results.split(chosen, params.networks, KIND):
+        run = results.only(group, f"network {params.networks} = {value}", KIND)
         shown += [(title, run, agent) for title, agent in _panels(run, value, params)]
     cells = [
         _common.Cell(title, [run], place // params.columns, place % params.columns)
@@ -116,14 +104,14 @@ def _panels(run: Measured, value: Any, params: Params) -> list[tuple[str, str]]:
 def _panel(axes: Axes, run: Measured, agent: str | None, params: Params) -> None:
     edges = [posterior_maps.grid_edges(run, axis) for axis in range(2)]
     shape = tuple(len(edge) - 1 for edge in edges)
-    table = data.series(run, "density", posterior_maps.EXACT, KIND, "posterior_density")
+    table = results.series(run, "density", posterior_maps.EXACT, KIND, "posterior_density")
     exact = table.value.reshape(shape)
     if agent is None:
         colors = posterior_maps.MAP
         axes.pcolormesh(edges[0], edges[1], exact.T, cmap=colors, vmin=0, rasterized=True)
     else:
         first, second = (
-            data.series(run, f"draw_{d}", agent, KIND, "posterior_draws").value for d in range(2)
+            results.series(run, f"draw_{d}", agent, KIND, "posterior_draws").value for d in range(2)
         )
         axes.plot(first, second, linestyle="", **_DOT)
     centers = [0.5 * (edge[1:] + edge[:-1]) for edge in edges]

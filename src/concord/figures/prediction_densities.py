@@ -15,34 +15,31 @@ A set that no panel has is named below with its text in ``missing``; without one
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from concord.figures import _common, style
+from concord.figures._options import Limits
 from concord.figures._predictions import Panel, cells, numbers
-from concord.figures.data import Measured
-from concord.parameters import param
+from concord.options import Options, Some
+from concord.results import Measured
 
 KIND = "prediction_densities"
 FAMILY = "predictions"
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of a figure of densities; see the module's text for an example."""
 
-    panels: tuple[Panel, ...] = param("panels, in reading order", shortest=1)
-    sets: dict[str, Any] = param("test sets shown, {name: text in the legend}")
-    missing: dict[str, Any] | None = param(
-        "texts for sets that may not have been run, {name: text}", default=None
-    )
-    ylim: tuple[float | None, ...] | None = param(
-        "[low, high] of the density; null leaves a side to the data", default=None, length=2
-    )
+    panels: Annotated[Some[Panel], "panels, in reading order"]
+    sets: Annotated[dict[str, Any], "test sets shown, {name: text in the legend}"]
+    missing: Annotated[
+        dict[str, Any] | None, "texts for sets that may not have been run, {name: text}"
+    ] = None
+    ylim: Annotated[Limits, "[low, high] of the density; null leaves a side to the data"] = None
 
 
 def reads(params: Params) -> list[str]:

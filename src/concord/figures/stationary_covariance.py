@@ -1,8 +1,8 @@
-"""How wide samplers' stationary laws are, as multiples of the posterior: 1 is right.
+"""How wide samplers' stationary distributions are, relative to the posterior: 1 is right.
 
 Drawn from the metric family ``stationary``: the trace of an agent's covariance (filled) and of the
-network average's (hollow) over the posterior's. A law that is a point (ratio 0) is an arrow at the
-left edge, a sampler without a stationary law a cross at the right edge.
+network average's (hollow) over the posterior's. A point mass (ratio 0) is an arrow at the left
+edge, a sampler without a stationary distribution a cross at the right edge.
 
 What a researcher writes in a paper's YAML::
 
@@ -15,8 +15,7 @@ What a researcher writes in a paper's YAML::
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -24,33 +23,26 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from concord.figures import _common, data, style
-from concord.figures.data import AVERAGE, Measured
-from concord.parameters import param
+from concord import results
+from concord.figures import _common, style
+from concord.figures._options import Columns, Names, Rows, Select, Width
+from concord.options import Index, Options, Positive
+from concord.results import AVERAGE, Measured
 
 KIND = "stationary_covariance"
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of a figure of stationary covariances."""
 
-    rows: str | None = param("label with one row of panels per value", default=None)
-    columns: str | None = param("label with one column of panels per value", default=None)
-    select: dict | None = param(
-        "runs drawn: {label: value or [values]}; a list sets the order", default=None
-    )
-    lines: str = param("label with one line per value, from the top", default="sampler")
-    agent: int = param("agent shown beside the average", default=0, minimum=0)
-    xlim: tuple[float, ...] = param(
-        "[low, high] of the ratio", default=(0.01, 100.0), above=0, length=2
-    )
-    width: str = param(
-        "column (3.4 in), full (7 in), or auto: full for panels side by side",
-        default="auto",
-        choices=("auto", "column", "full"),
-    )
-    names: dict | None = param("other texts for values, or symbols for labels", default=None)
+    rows: Rows = None
+    columns: Columns = None
+    select: Select = None
+    lines: Annotated[str, "label with one line per value, from the top"] = "sampler"
+    agent: Annotated[Index, "agent shown beside the average"] = 0
+    xlim: Annotated[tuple[Positive, Positive], "[low, high] of the ratio"] = (0.01, 100.0)
+    width: Width = "auto"
+    names: Names = None
 
 
 def reads(params: Params) -> list[str]:
@@ -67,9 +59,9 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     ConcordError
         If a run lacks the metric, or if two runs would be one line.
     """
-    chosen = data.select(runs, params.select, KIND)
+    chosen = results.select(runs, params.select, KIND)
     cells = _common.cross(chosen, params.rows, params.columns, params.names, KIND)
-    values = data.distinct(chosen, params.lines)
+    values = results.distinct(chosen, params.lines)
     looks = style.looks(params.lines, values)
     figure, axes = _common.axes_of(cells, "all", params.width, 0.55 + 0.21 * len(values))
     low, high = params.xlim[0], params.xlim[-1]
@@ -87,10 +79,12 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         panel.xaxis.set_minor_formatter(NullFormatter())
         panel.grid(visible=False, axis="y")
         for place, (value, look) in enumerate(zip(values, looks, strict=True)):
-            mine = [m for m in cell.runs if data.same(data.lookup(m.run, params.lines), value)]
+            mine = [
+                m for m in cell.runs if results.same(results.lookup(m.run, params.lines), value)
+            ]
             if mine:
                 what = f"line {params.lines} = {value} of panel {cell.title!r}"
-                run = data.only(mine, what, KIND)
+                run = results.only(mine, what, KIND)
                 _mark(panel, run, params.agent, place - 0.14, look.color, "full", (low, high))
                 _mark(panel, run, AVERAGE, place + 0.14, look.color, "none", (low, high))
     text = "variance / posterior variance      narrow $\\leftarrow$ 1 $\\rightarrow$ wide"
@@ -110,7 +104,7 @@ def _mark(
     edges: tuple[float, float],
 ) -> None:
     low, high = edges
-    trace = float(data.series(run, "stationary_trace", agent, KIND, "stationary").value[-1])
+    trace = float(results.series(run, "stationary_trace", agent, KIND, "stationary").value[-1])
     marker: dict[str, Any] = {"color": color, "markersize": 4.5, "fillstyle": fill, "zorder": 3}
     if not np.isfinite(trace):
         axes.plot([high], [height], marker="x", clip_on=False, **marker)

@@ -27,8 +27,8 @@ from matplotlib.legend import Legend
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from matplotlib.transforms import ScaledTranslation
 
+from concord import results
 from concord.errors import ConcordError, short
-from concord.figures import data
 
 COLUMN = 3.4
 FULL = 7.0
@@ -89,7 +89,7 @@ def _parse(text: str) -> None:
 
 
 def check_formulas(texts: Any, where: str) -> None:
-    """Check the texts of a figure's options, whose formulas stand between dollar signs.
+    """Check the texts of a figure's options, whose formulas are between dollar signs.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def check_formulas(texts: Any, where: str) -> None:
         except (ValueError, RecursionError) as error:
             raise ConcordError(
                 f"{where}: {short(texts)} is not text with formulas that matplotlib can draw; "
-                r"correct what stands between dollar signs, or write \$ for the sign itself"
+                r"correct what is between dollar signs, or write \$ for the sign itself"
             ) from error
     elif isinstance(texts, Mapping):
         for key, value in texts.items():
@@ -161,14 +161,14 @@ SYMBOLS = {
 def marks_divergence(draw: Callable[..., Figure]) -> Callable[..., Figure]:
     """Decorate a kind's ``draw``: its figure is ``styled`` and names the runs that diverged on top.
 
-    Nothing is left to draw of them, and a legend's entry without a line would say nothing.
+    Nothing of them is drawn, and a legend's entry without a line would tell nothing.
     """
 
     @functools.wraps(draw)
     @styled
-    def drawn(params: Any, runs: Sequence[data.Measured]) -> Figure:
+    def drawn(params: Any, runs: Sequence[results.Measured]) -> Figure:
         figure = draw(params, runs)
-        text = data.diverged(params, runs)
+        text = results.diverged(params, runs)
         if text is not None:
             lines = textwrap.wrap(text, int(20 * figure.get_figwidth()))
             figure.suptitle(
@@ -191,10 +191,16 @@ _NOTE_COLOR = "#8a3b00"
 
 @dataclass(frozen=True)
 class Look:
-    """Color and marker of one line, fixed by what it stands for."""
+    """Color and marker of one line, fixed by what it represents."""
 
     color: str
     marker: str
+
+    @property
+    def line(self) -> dict[str, Any]:
+        """What matplotlib draws the line and its markers with."""
+        edge = {"markeredgecolor": "white", "markeredgewidth": 0.4}
+        return {"color": self.color, "marker": self.marker, **edge}
 
 
 def looks(key: str, values: Sequence[Any]) -> list[Look]:

@@ -59,7 +59,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -68,61 +68,57 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from concord import results
 from concord.errors import ConcordError
-from concord.figures import _common, data, style
+from concord.figures import _common, style
 from concord.figures._common import Cell
-from concord.figures.data import AVERAGE, Measured, Series
-from concord.parameters import param
+from concord.figures._options import (
+    Columns,
+    Limits,
+    Lines,
+    Names,
+    Rows,
+    Scale,
+    Select,
+    Sharing,
+    Width,
+)
+from concord.options import Options, Some
+from concord.results import AVERAGE, Measured, Series
 
 KIND = "w2_curves"
 
 
-@dataclass(frozen=True)
-class Panel:
+class Panel(Options):
     """One entry of ``panels``; what it leaves out is taken from the figure."""
 
-    title: str = param("text above the panel, after its letter", default="")
-    select: dict | None = param("runs of this panel: {label: value or [values]}", default=None)
-    lines: str | None = param("'agent', or the label that colors tell apart", default=None)
-    agents: tuple[int | str, ...] | None = param(
-        "agents drawn: indices, 'average'", default=None, shortest=1
-    )
-    yscale: str | None = param("scale of W2", default=None, choices=("linear", "log"))
-    ylim: tuple[float | None, ...] | None = param("[low, high] of W2", default=None, length=2)
+    title: Annotated[str, "text above the panel, after its letter"] = ""
+    select: Annotated[dict | None, "runs of this panel: {label: value or [values]}"] = None
+    lines: Annotated[str | None, "'agent', or the label that colors tell apart"] = None
+    agents: Annotated[Some[int | str] | None, "agents drawn: indices, 'average'"] = None
+    yscale: Annotated[Scale | None, "scale of W2"] = None
+    ylim: Annotated[Limits, "[low, high] of W2"] = None
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of a figure of W2 curves; see the module's text for examples."""
 
-    rows: str | None = param("label with one row of panels per value", default=None)
-    columns: str | None = param("label with one column of panels per value", default=None)
-    panels: tuple[Panel, ...] = param("panels listed one by one, instead of rows", default=())
-    select: dict | None = param(
-        "runs drawn: {label: value or [values]}; a list sets the order", default=None
-    )
-    lines: str = param("'agent', or the label that colors tell apart", default="agent")
-    styles: str | None = param(
-        "label that line patterns tell apart, of one agent, where lines is a label", default=None
-    )
-    agents: tuple[int | str, ...] = param(
-        "agents drawn: indices, 'average'", default=(0, AVERAGE), shortest=1
-    )
-    yscale: str = param("scale of W2", default="linear", choices=("linear", "log"))
-    ylim: tuple[float | None, ...] | None = param(
-        "[low, high] of W2; null leaves a side to the data", default=None, length=2
-    )
-    share_y: str = param("panels with one y axis", default="row", choices=("all", "row", "none"))
-    exact: bool = param("draw w2_exact where a run has it", default=True)
-    floor: bool = param("draw w2_floor where a run has it", default=True)
-    width: str = param(
-        "column (3.4 in), full (7 in), or auto: full for panels side by side",
-        default="auto",
-        choices=("auto", "column", "full"),
-    )
-    names: dict | None = param(
-        "other texts for values ({de_sgld: D-SGLD}) or symbols for labels", default=None
-    )
+    rows: Rows = None
+    columns: Columns = None
+    panels: Annotated[tuple[Panel, ...], "panels listed one by one, instead of rows"] = ()
+    select: Select = None
+    lines: Lines = "agent"
+    styles: Annotated[
+        str | None, "label that line patterns tell apart, of one agent, where lines is a label"
+    ] = None
+    agents: Annotated[Some[int | str], "agents drawn: indices, 'average'"] = (0, AVERAGE)
+    yscale: Annotated[Scale, "scale of W2"] = "linear"
+    ylim: Annotated[Limits, "[low, high] of W2; null leaves a side to the data"] = None
+    share_y: Sharing = "row"
+    exact: Annotated[bool, "draw w2_exact where a run has it"] = True
+    floor: Annotated[bool, "draw w2_floor where a run has it"] = True
+    width: Width = "auto"
+    names: Names = None
 
 
 @dataclass(frozen=True)
@@ -138,7 +134,7 @@ class _Curve:
     name: str  # label and agent
     linestyle: Any
     first: bool  # carries the markers and the legend entry of its color
-    diverged: data.Divergence | None
+    diverged: results.Divergence | None
     span: tuple[float, float]  # iterations of the whole run, beyond where it diverged
 
 
@@ -164,19 +160,12 @@ def reads(params: Params) -> list[str]:
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw the figure.
 
-    Parameters
-    ----------
-    params
-        Options from the paper's YAML.
-    runs
-        The runs named by the figure, in sweep order; lines and panels keep this order.
-
     Raises
     ------
     ConcordError
         If a run lacks ``w2`` or an agent, if two runs would be one line, or if options conflict.
     """
-    panels = _panels(params, data.select(runs, params.select, KIND))
+    panels = _panels(params, results.select(runs, params.select, KIND))
     cells = [panel.cell for panel in panels]
     one_legend = len({panel.lines for panel in panels}) == 1
     height = 1.75 if len(cells) > 1 else 2.1
@@ -207,7 +196,7 @@ def _panels(params: Params, runs: list[Measured]) -> list[_Panel]:
     if params.panels:
         places = _common.wrap(len(params.panels))
         specs = [
-            (Cell(panel.title, data.select(runs, panel.select, KIND), *place), panel)
+            (Cell(panel.title, results.select(runs, panel.select, KIND), *place), panel)
             for panel, place in zip(params.panels, places, strict=True)
         ]
     else:
@@ -256,7 +245,7 @@ def _curves(
             )
     where = f"panel {cell.title!r}" if cell.title else "the panel"
     if key == "agent":
-        run = data.only(cell.runs, where, KIND)
+        run = results.only(cell.runs, where, KIND)
         looks = style.looks(key, agents)
         return [
             _curve(run, agent, look, style.name(key, agent, params.names), True, params)
@@ -269,13 +258,13 @@ def _curves(
                 f"agents apart too; draw one agent instead of {list(agents)}"
             )
         return _styled_curves(cell, key, agents[0], scope, params)
-    values = data.distinct(scope, key)
+    values = results.distinct(scope, key)
     looks = style.looks(key, values)
     curves = []
-    for value, group in data.split(cell.runs, key, KIND):
+    for value, group in results.split(cell.runs, key, KIND):
         text = style.name(key, value, params.names)
-        run = data.only(group, f"line {key} = {value} of {where}", KIND)
-        look = next(k for v, k in zip(values, looks, strict=True) if data.same(v, value))
+        run = results.only(group, f"line {key} = {value} of {where}", KIND)
+        look = next(k for v, k in zip(values, looks, strict=True) if results.same(v, value))
         for place, agent in enumerate(agents):
             curves.append(_curve(run, agent, look, text, place == 0, params, agents))
     return curves
@@ -286,7 +275,7 @@ def _styled_curves(
 ) -> list[_Curve]:
     """Return a curve per value of ``lines`` and of ``styles``: colors and line patterns."""
     assert params.styles is not None
-    values, patterns = data.distinct(scope, key), data.distinct(scope, params.styles)
+    values, patterns = results.distinct(scope, key), results.distinct(scope, params.styles)
     looks = style.looks(key, values)
     curves = []
     for value, look in zip(values, looks, strict=True):
@@ -295,12 +284,12 @@ def _styled_curves(
             mine = [
                 m
                 for m in cell.runs
-                if data.same(data.lookup(m.run, key), value)
-                and data.same(data.lookup(m.run, params.styles), pattern)
+                if results.same(results.lookup(m.run, key), value)
+                and results.same(results.lookup(m.run, params.styles), pattern)
             ]
             if not mine:
                 continue
-            run = data.only(mine, f"line {value}, {pattern} of panel {cell.title!r}", KIND)
+            run = results.only(mine, f"line {value}, {pattern} of panel {cell.title!r}", KIND)
             text = style.name(key, value, params.names)
             curve = _curve(run, agent, look, text, first, params)
             linestyle = _PATTERNS[place % len(_PATTERNS)]
@@ -323,12 +312,12 @@ def _curve(
     params: Params,
     agents: Sequence[int | str] = (),
 ) -> _Curve:
-    diverged = data.divergence(run)
+    diverged = results.divergence(run)
     end = diverged.iteration if diverged else math.inf
-    whole = data.series(run, "w2", agent, KIND)
+    whole = results.series(run, "w2", agent, KIND)
     exact = None
-    if params.exact and data.has(run, "w2_exact"):
-        exact = data.series(run, "w2_exact", agent, KIND).before(end)
+    if params.exact and results.has(run, "w2_exact"):
+        exact = results.series(run, "w2_exact", agent, KIND).before(end)
     return _Curve(
         run=run,
         agent=agent,
@@ -383,16 +372,14 @@ def _draw_curves(panel: _Panel, axes: Axes) -> None:
             lo, hi = np.clip(shown.lo, *reach), np.clip(shown.hi, *reach)
             axes.fill_between(shown.iteration, lo, hi, color=curve.look.color, **_BAND, zorder=1.5)
         step = max(1, len(shown.iteration) // 8)
+        line = curve.look.line if curve.first else {**curve.look.line, "marker": ""}
         axes.plot(
             shown.iteration,
             shown.value,
-            color=curve.look.color,
+            **line,
             linestyle=curve.linestyle,
-            marker=curve.look.marker if curve.first else "",
             # Staggered, or lines that coincide would hide each other's markers.
             markevery=(step * order // len(panel.curves), step),
-            markeredgecolor="white",
-            markeredgewidth=0.4,
             label=curve.name,
             zorder=2 + 0.1 * (curve.agent == AVERAGE),
         )
@@ -525,10 +512,7 @@ def _handle(curve: _Curve, key: str) -> Artist:
     return Line2D(
         [],
         [],
-        color=curve.look.color,
-        marker=curve.look.marker,
-        markeredgecolor="white",
-        markeredgewidth=0.4,
+        **curve.look.line,
         linestyle=curve.linestyle if key == "agent" else "-",
         label=curve.label,
     )
@@ -543,7 +527,7 @@ def _common_handles(params: Params, panels: Sequence[_Panel]) -> list[Artist]:
             for c in panel.curves:
                 text = style.name("agent", c.agent, params.names)
                 if params.styles is not None:
-                    value = data.lookup(c.run.run, params.styles)
+                    value = results.lookup(c.run.run, params.styles)
                     text = style.name(params.styles, value, params.names)
                 styles[text] = c.linestyle
     handles += [

@@ -1,10 +1,9 @@
-"""Metrics: long-format tables computed from a trace, with an interval wherever chance enters.
+"""Metrics: long-format tables computed from a trace, with an interval for every random number.
 
 A run lists the families it wants, each a module with ``rows(measurement)``; rows have the columns
 iteration, agent, metric, value, lo, hi, trials. Agents are numbers, ``average`` (the network
-average) or ``network``. ``trials`` says how many independent trials an interval comes from, most
-often the chains: 0 of numbers that no chance enters, which have no interval; empty of numbers that
-chance enters but have none.
+average) or ``network``. ``trials`` is the number of independent trials behind an interval, most
+often the chains; 0 for deterministic numbers, which need no interval; empty for others without.
 
 What a diverged chain leaves is taken out of the trace (``Trace.marked``), so that a number that
 needs it is infinite (an error, a distance) or not a number, and never a finite one of the others.
@@ -14,25 +13,27 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from concord.chain import Trace
+from concord.contracts import Problem, Sampler, Stream
 from concord.errors import ConcordError, nearest, short
+from concord.laws.theory import Condition
+from concord.networks.topology import Topology
 from concord.plugins import kinds, plugin
+from concord.sampling import initial
+from concord.sampling.trace import Trace
 
 COLUMNS = ("iteration", "agent", "metric", "value", "lo", "hi", "trials")
 
 
 class Row(NamedTuple):
-    """A number: of which iteration, agent and metric, its interval, and whether chance enters it.
+    """A number: its iteration, agent, metric and interval, and whether it is random (``chance``).
 
-    Without an interval nothing is known of how far chance moves a number, unless ``chance`` says
-    that none enters it. ``trials``: the independent trials behind the interval; none: the chains.
+    ``trials``: the independent trials behind the interval; none: the chains. The uncertainty of a
+    random number without an interval is unknown.
     """
 
     iteration: int
@@ -52,23 +53,23 @@ class Measurement:
     sampler, sampler_params
         The sampler's module and parameters.
     initial
-        Law of x^(0).
+        Distribution of x^(0).
     stream
         Stream of random numbers for resampling, by label.
     """
 
     trace: Trace
-    problem: Any
-    topology: Any
-    sampler: Any
+    problem: Problem
+    topology: Topology
+    sampler: Sampler
     sampler_params: Any
-    initial: Any
+    initial: initial.Law
     iterations: int
-    stream: Callable[[str], np.random.Generator]
+    stream: Stream
 
     @property
     def agents(self) -> list[str]:
-        """Return the recorded agents, as they stand in tables."""
+        """Return the recorded agents, as they appear in tables."""
         return [str(agent) for agent in self.trace.agent]
 
 
@@ -88,7 +89,7 @@ ALWAYS = ("diverged", "diverged_first")
 def computes(family: str, metric: str) -> bool:
     """Whether a family yields a metric, or some of a pattern of metrics.
 
-    Its module says so in ``METRICS``, names in which ``*`` stands for anything.
+    Its module lists them in ``METRICS``, where ``*`` matches anything.
     """
     names = plugin("metrics", family, "metrics").METRICS
     return any(fnmatchcase(metric, name) or fnmatchcase(name, metric) for name in names)
@@ -108,10 +109,17 @@ def remedy(metric: str) -> str:
     return f"add {' or '.join(families)} to the metrics of the experiment"
 
 
-def need(given: bool, family: str, what: str) -> None:
-    """Refuse to compute a family for a run that lacks what it is about."""
-    if not given:
-        raise ConcordError(f"metric {family} needs {what}; remove it from this run's metrics")
+def lacking(family: str, what: str) -> ConcordError:
+    """Return the error that refuses a family to a run that lacks what it is about."""
+    return ConcordError(f"metric {family} needs {what}; remove it from this run's metrics")
+
+
+def conditions(m: Measurement, theorem: str, found: Iterable[Condition]) -> Iterator[Row]:
+    """Yield for every condition of a theorem its value and whether it holds (1) or not (0)."""
+    for condition in found:
+        name = f"{theorem}.{condition.name}"
+        yield Row(m.iterations, "network", f"{name}.value", condition.value, chance=False)
+        yield Row(m.iterations, "network", name, float(condition.holds), chance=False)
 
 
 def measure(families: Sequence[str], measurement: Measurement) -> list[Row]:

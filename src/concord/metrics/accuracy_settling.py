@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.intervals import REPLICATES, excess_interval, mean_interval
+from concord.laws.intervals import REPLICATES, excess_interval, mean_interval
 from concord.metrics import Measurement, Row
 
 METRICS = ("accuracy_network", "accuracy_settled", "accuracy_apart")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.intervals import mean_interval
+from concord.laws.intervals import mean_interval
 from concord.metrics import Measurement, Row
 
 METRICS = ("activations", "activation_rate", "triggers", "trigger_rate")

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from concord import theory
-from concord.metrics import Measurement, Row, need
+from concord.laws.theory import parayil2020
+from concord.metrics import Measurement, Row, conditions, lacking
+from concord.samplers import Fusing
 
 METRICS = ("condition1.*",)
 
 
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield for every condition its value and whether it holds (1) or not (0)."""
-    named = hasattr(m.sampler_params, "step_size") and hasattr(m.sampler_params, "fusion")
-    need(named, "condition1", "a sampler with the schedules step_size and fusion")
-    conditions = theory.condition1(
-        m.sampler_params.step_size,
-        m.sampler_params.fusion,
-        m.topology.spectral()["laplacian_max"],
-    )
-    for condition in conditions:
-        name = f"condition1.{condition.name}"
-        yield Row(m.iterations, "network", f"{name}.value", condition.value, chance=False)
-        yield Row(m.iterations, "network", name, float(condition.holds), chance=False)
+    params = m.sampler_params
+    if not isinstance(params, Fusing):
+        raise lacking("condition1", "a sampler with the schedules step_size and fusion")
+    step, fusion, largest = params.step_size, params.fusion, m.topology.spectral()["laplacian_max"]
+    found = parayil2020.condition1(step.decay, fusion.decay, fusion.a, fusion.initial, largest)
+    return conditions(m, "condition1", found)

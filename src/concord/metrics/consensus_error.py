@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from concord.intervals import mean_interval
+from concord.laws.intervals import mean_interval
 from concord.metrics import Measurement, Row
 
 METRICS = ("consensus_error",)

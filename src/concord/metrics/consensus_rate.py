@@ -12,8 +12,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.intervals import REPLICATES, mean_interval, percentile_interval
-from concord.metrics import Measurement, Row, need
+from concord.laws.intervals import REPLICATES, mean_interval, percentile_interval
+from concord.metrics import Measurement, Row, lacking
+from concord.samplers import Fusing
 
 METRICS = ("consensus_binned", "consensus_exponent*")
 
@@ -30,11 +31,12 @@ def rows(m: Measurement) -> Iterator[Row]:
     with a bootstrap interval over chains. consensus_exponent_bound and _ratio: delta_2 - 2 delta_1
     and delta_2 - delta_1.
     """
-    named = hasattr(m.sampler_params, "step_size") and hasattr(m.sampler_params, "fusion")
-    need(named, "consensus_rate", "a sampler with the schedules step_size and fusion")
+    if not isinstance(m.sampler_params, Fusing):
+        raise lacking("consensus_rate", "a sampler with the schedules step_size and fusion")
     recorded, errors = m.trace.draw, m.trace["consensus_error"]
     late = recorded > 0
-    need(bool(late.any()), "consensus_rate", "a recorded iteration besides 0")
+    if not late.any():
+        raise lacking("consensus_rate", "a recorded iteration besides 0")
     recorded, errors = recorded[late], errors[:, late]
     edges = np.geomspace(recorded[0], recorded[-1] + 1, BINS + 1)
     place = np.clip(np.searchsorted(edges, recorded, side="right") - 1, 0, BINS - 1)

@@ -8,7 +8,7 @@ import numpy as np
 
 from concord.errors import ConcordError
 from concord.metrics import Measurement, Row
-from concord.metrics.w2 import exact_law
+from concord.metrics._laws import exact_law
 
 METRICS = ("draw", "law_mean", "law_sd", "posterior_mean", "posterior_sd")
 

@@ -6,32 +6,25 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord import theory
-from concord.metrics import Measurement, Row, need
+from concord.contracts import Quadratic
+from concord.laws.theory import gurbuzbalaban2021
+from concord.metrics import Measurement, Row, conditions, lacking
+from concord.samplers import de_sghmc
 
 METRICS = ("lemma12.*",)
 
 
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield for every condition its value and whether it holds (1) or not (0)."""
-    named = hasattr(m.sampler_params, "friction") and hasattr(m.problem, "gram")
-    need(named, "lemma12", "DE-SGHMC on linear regression")
+    params = m.sampler_params
+    if not isinstance(params, de_sghmc.Params) or not isinstance(m.problem, Quadratic):
+        raise lacking("lemma12", "DE-SGHMC on linear regression")
     curvature = np.linalg.eigvalsh(m.problem.gram)
-    conditions = theory.lemma12(
-        m.sampler_params.step_size.initial,
-        m.sampler_params.friction,
+    found = gurbuzbalaban2021.lemma12(
+        params.step_size.initial,
+        params.friction,
         float(curvature.min()),
         float(curvature.max()),
         float(np.linalg.eigvalsh(m.topology.metropolis().dense()).min()),
     )
-    for condition in conditions:
-        yield Row(
-            m.iterations,
-            "network",
-            f"lemma12.{condition.name}.value",
-            condition.value,
-            chance=False,
-        )
-        yield Row(
-            m.iterations, "network", f"lemma12.{condition.name}", condition.holds, chance=False
-        )
+    return conditions(m, "lemma12", found)

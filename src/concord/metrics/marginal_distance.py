@@ -10,10 +10,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.grid import Grid
-from concord.intervals import REPLICATES, excess_interval, mean_interval
+from concord.laws.intervals import REPLICATES, excess_interval, mean_interval
+from concord.laws.quadrature import Grid
+from concord.laws.transport import kept, marginal_w1
 from concord.metrics import Measurement, Row
-from concord.transport import kept, marginal_w1, reference
+from concord.metrics._laws import reference
 
 METRICS = ("w1_marginal", "w1_marginal_*")
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
-from concord.intervals import mean_interval
+from concord.contracts import dtype_of
+from concord.laws.intervals import mean_interval
 from concord.metrics import Measurement, Row
 
 METRICS = ("unicasts", "unicast_bytes", "broadcasts", "broadcast_bytes")
@@ -19,7 +18,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     broadcast_bytes: one for all neighbors that hear it. Samplers are to be compared in one of them,
     which the network decides. Where chains differ: mean over chains with an interval.
     """
-    width = m.problem.dim * np.dtype(getattr(m.problem, "dtype", np.float64)).itemsize
+    width = m.problem.dim * dtype_of(m.problem).itemsize
     for kind in ("unicast", "broadcast"):
         sent = m.trace[f"{kind}s"]
         chance = sent.ndim == 3

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.intervals import REPLICATES, percentile_interval, percentiles
+from concord.laws.intervals import REPLICATES, percentile_interval, percentiles
 from concord.metrics import Measurement, Row
 
 METRICS = ("misclassified_*",)

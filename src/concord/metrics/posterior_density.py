@@ -10,8 +10,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from concord.laws.transport import kept
 from concord.metrics import Measurement, Row
-from concord.transport import kept, reference
+from concord.metrics._laws import reference
 
 METRICS = ("density", "cell_[01]")
 

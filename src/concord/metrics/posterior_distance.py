@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.intervals import mean_interval
+from concord.laws.intervals import mean_interval
+from concord.laws.transport import distances, kept, thinned
 from concord.metrics import Measurement, Row
-from concord.transport import distances, kept, reference, thinned
+from concord.metrics._laws import reference
 
 METRICS = ("posterior_w[12]", "posterior_w[12]_floor")
 

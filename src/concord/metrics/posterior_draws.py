@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from concord.errors import ConcordError
+from concord.laws.transport import kept, thinned
 from concord.metrics import Measurement, Row
-from concord.transport import kept, thinned
 
 METRICS = ("draw_[01]",)
 

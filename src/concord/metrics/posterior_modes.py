@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.grid import Grid
-from concord.intervals import mean_interval
+from concord.laws.intervals import mean_interval
+from concord.laws.quadrature import Grid
+from concord.laws.transport import kept
 from concord.metrics import Measurement, Row
-from concord.transport import kept, reference
+from concord.metrics._laws import reference
 
 METRICS = ("modes_*", "mode_*")
 

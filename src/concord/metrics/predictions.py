@@ -29,9 +29,10 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from concord.contracts import WithTests
 from concord.errors import ConcordError
-from concord.intervals import mean_interval, quantile, wilson
-from concord.metrics import Measurement, Row
+from concord.laws.intervals import mean_interval, quantile, wilson
+from concord.metrics import Measurement, Row, lacking
 
 METRICS = ("accuracy_*", "confidence_*", "confusion_*", "probability_*", "example_*")
 
@@ -41,11 +42,13 @@ BINS = 40
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield the rows of every recorded agent and test set, at the last recorded iteration."""
     mean, sd = m.trace["predictive_mean"], m.trace["predictive_sd"]
+    if not isinstance(m.problem, WithTests):
+        raise lacking("predictions", "a problem with test sets")
     sizes = [len(images.labels) for images in m.problem.tests.values()]
     if mean.shape[2] != sum(sizes):
         raise ConcordError(
             f"the trace has predictions for {mean.shape[2]} test images, there are {sum(sizes)}; "
-            "delete the trace, it is made again"
+            "delete the trace to have it made again"
         )
     last = int(m.trace.draw[-1])
     parts = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])

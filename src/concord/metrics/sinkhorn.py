@@ -5,9 +5,9 @@ r"""Sinkhorn distance, and exact W1, between draws and as many exact posterior d
     P = \arg\min_P \langle P, M \rangle + \lambda \sum_{ij} P_{ij} \log P_{ij}
 
 over couplings P of the two sets of points, M their Euclidean distances, lambda = 0.1. Source:
-parayil2020, section 5.1, which prints lambda and names no more; the entropy-regularized problem is
-POT's. Its value does not vanish for equal laws: the floor, between two exact samples, stands beside
-it and is several times the floor of W1.
+parayil2020, section 5.1, which states lambda and nothing else; the entropy-regularized problem is
+POT's. Its value does not vanish for equal distributions: the floor, between two exact samples, is
+reported with it and is several times the floor of W1.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from concord.intervals import mean_interval
+from concord.contracts import Replicated
+from concord.laws.intervals import mean_interval
+from concord.laws.transport import distances, kept, thinned
 from concord.metrics import Measurement, Row
-from concord.transport import distances, kept, reference, thinned
+from concord.metrics._laws import reference
 
 METRICS = ("sinkhorn", "sinkhorn_*", "w1_pooled", "w1_pooled_*")
 
@@ -67,15 +69,16 @@ def _samples(m: Measurement) -> tuple[list[np.ndarray], Any]:
     The first pairs are those of the data sets, one for each.
     """
     x, recorded = m.trace["x"], kept(m.trace.draw)
-    sets = min(len(getattr(m.problem, "sets", [None])), len(x))
+    replicates = m.problem if isinstance(m.problem, Replicated) else None
+    sets = 1 if replicates is None else min(len(replicates.sets), len(x))
     own = [x[number::sets] for number in range(sets)]
     samples = []
     for chains in own:
         chosen = thinned(recorded, max(1, DRAWS // len(chains)))
         samples.append(chains[:, chosen].reshape(-1, *x.shape[2:]))
     counts = [len(sample) for sample in samples]
-    if hasattr(m.problem, "sets"):
-        return samples, m.problem.exact_pairs(counts)
+    if replicates is not None:
+        return samples, replicates.exact_pairs(counts)
     exact, rng = reference(m.problem, "sinkhorn"), m.stream("sinkhorn")
     return samples, [exact.sample(2 * n, rng).reshape(2, n, -1) for n in FLOORS * counts]
 

@@ -6,15 +6,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from concord import exact
-from concord.errors import ConcordError
-from concord.metrics import Measurement, Row, need
-from concord.schedules import Schedule
+from msgspec import structs
+
+from concord.laws import exact
+from concord.metrics import Measurement, Row, lacking
+from concord.metrics._laws import update_of
+from concord.samplers import Fusing, Stepping
+from concord.sampling.schedules import Schedule
 
 METRICS = ("stable.*", "used.*")
 
-# Schedules a sampler may have, one at a time varied while the other keeps its value.
-STEPS = ("step_size", "fusion")
 PRECISION = 1e-4
 
 
@@ -23,26 +24,28 @@ def rows(m: Measurement) -> Iterator[Row]:
 
     stable.<step> is where the spectral radius of the update, conserved quantities apart, reaches 1
     while everything else stays; nan if other parameters leave no stable value, inf if a million
-    times the value is stable yet. Of mini-batches it says where the mean settles: the covariance
+    times the value is stable yet. With mini-batches it is where the mean settles: the covariance
     may need a smaller step. used.<step> is the run's value. Schedules are held at the values of
     the last step.
     """
-    steps = [name for name in STEPS if isinstance(getattr(m.sampler_params, name, None), Schedule)]
-    if not steps or not hasattr(m.sampler, "affine") or not hasattr(m.problem, "gram"):
-        raise ConcordError(
-            "metric stable_step needs an affine sampler with a step size on linear regression; "
-            "remove it from this run's metrics"
+    params = m.sampler_params
+    steps = {"step_size": params.step_size} if isinstance(params, Stepping) else {}
+    if isinstance(params, Fusing):
+        steps["fusion"] = params.fusion
+    held = {name: Schedule(step(max(m.iterations - 1, 0))) for name, step in steps.items()}
+    if not steps or update_of(m) is None:
+        raise lacking(
+            "stable_step",
+            "an affine sampler with a step size on linear regression, without mini-batches in "
+            "epochs",
         )
-    held = {
-        name: Schedule(getattr(m.sampler_params, name)(max(m.iterations - 1, 0))) for name in steps
-    }
+    # One schedule at a time is varied while the other keeps its value.
     for name in steps:
 
         def affine_for(value: float, name: str = name) -> exact.Affine:
             changes: dict[str, Any] = {**held, name: Schedule(value)}
-            params = replace(m.sampler_params, **changes)
-            update = m.sampler.affine(m.problem, m.topology, params)
-            need(update is not None, "stable_step", "a law, which mini-batches in epochs have not")
+            update = update_of(replace(m, sampler_params=structs.replace(params, **changes)))
+            assert update is not None  # whatever the step
             return exact.restrict(update.at(0))[0]
 
         used = held[name].initial

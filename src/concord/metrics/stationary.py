@@ -1,4 +1,4 @@
-"""The exact stationary law of an affine sampler on a Gaussian problem, against the posterior."""
+"""The exact stationary distribution of an affine sampler, compared with a Gaussian posterior."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord import exact
 from concord.errors import ConcordError
-from concord.gaussian import w2
-from concord.metrics import Measurement, Row, need
+from concord.laws import exact
+from concord.laws.gaussian import Gaussian, w2
+from concord.metrics import Measurement, Row, lacking
+from concord.metrics._laws import batch_noise, start_of, update_of
 
 METRICS = ("stationary_*", "spectral_radius")
 
@@ -17,7 +18,7 @@ NAMES = ("w2", "trace", "narrowest", "widest", "bias")
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield, per recorded agent and for the average, how far the stationary law is.
+    """Yield, per recorded agent and for the average, how the stationary distribution differs.
 
     stationary_w2: distance to the posterior (of the Gaussian with the law's mean and covariance).
     stationary_trace: trace of the covariance over the posterior's. stationary_narrowest and
@@ -25,44 +26,43 @@ def rows(m: Measurement) -> Iterator[Row]:
     (generalized eigenvalues). stationary_bias: distance of the means in posterior standard
     deviations, the largest over directions. spectral_radius: of the update, conserved quantities
     apart. Where it is 1 or more, or the noise of mini-batches makes the covariance grow without
-    end, there is no stationary law and the others are infinite. Schedules are held at the values
-    of the last step.
+    end, there is no stationary distribution and the others are infinite. Schedules are held at the
+    values of the last step.
     """
-    agents, dim = m.problem.agents, m.problem.dim
-    if not hasattr(m.sampler, "affine") or m.problem.posterior is None:
-        raise ConcordError("metric stationary needs an affine sampler on a Gaussian problem")
+    agents, dim, target = m.problem.agents, m.problem.dim, m.problem.posterior
     if agents * dim > exact.SIZE_LIMIT:
         raise ConcordError(
             f"metric stationary: {agents} agents of dimension {dim} exceed "
             f"{exact.SIZE_LIMIT} entries; remove it from this run's metrics"
         )
-    update = m.sampler.affine(m.problem, m.topology, m.sampler_params)
-    need(update is not None, "stationary", "a law, which mini-batches in epochs do not have")
+    update = update_of(m)
+    start = None if update is None else start_of(m, update)
+    if update is None or start is None or target is None:
+        what = "an affine sampler on a Gaussian problem, without mini-batches in epochs"
+        raise lacking("stationary", what)
     step = update.at(max(m.iterations - 1, 0))
     radius = exact.spectral_radius(exact.restrict(step)[0].matrix)
     yield Row(m.iterations, "network", "spectral_radius", radius, chance=False)
-    start = exact.initial(agents, dim, m.initial.moments(dim), *update.auxiliary)
-    batch_size = getattr(m.sampler_params, "batch_size", None)
+    noise = batch_noise(m)
 
     def errors(mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
-        each = exact.marginals(mean, cov, agents, dim)[:2]
-        return m.problem.batch_noise_covariance(*each, batch_size)
+        assert noise is not None
+        return noise(*exact.marginals(mean, cov, agents, dim)[:2])
 
-    law = exact.limit(step, *start, None if batch_size is None else errors)
+    law = exact.limit(step, *start, None if noise is None else errors)
     each = None if law is None else exact.marginals(*law, agents, dim)
     for agent in (*m.trace.agent.tolist(), "average"):
         if each is None:
             values = [np.inf] * len(NAMES)
         elif agent == "average":
-            values = _compare(each[2], each[3], m)
+            values = _compare(each[2], each[3], target)
         else:
-            values = _compare(each[0][agent], each[1][agent], m)
+            values = _compare(each[0][agent], each[1][agent], target)
         for name, value in zip(NAMES, values, strict=True):
             yield Row(m.iterations, str(agent), f"stationary_{name}", value, chance=False)
 
 
-def _compare(mean: np.ndarray, cov: np.ndarray, m: Measurement) -> list[float]:
-    target = m.problem.posterior
+def _compare(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> list[float]:
     difference = mean - target.mean
     bias = np.sqrt(difference @ np.linalg.solve(target.cov, difference))
     root = np.linalg.inv(np.linalg.cholesky(target.cov))

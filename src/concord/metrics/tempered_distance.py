@@ -9,10 +9,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.errors import ConcordError
-from concord.grid import from_log_density
-from concord.metrics import Measurement, Row
-from concord.transport import marginal_w1, reference
+from concord.contracts import LogDensity
+from concord.laws.quadrature import from_log_density
+from concord.laws.transport import marginal_w1
+from concord.metrics import Measurement, Row, lacking
+from concord.metrics._laws import reference
 
 METRICS = ("law_half_w1", "law_half_w1_*")
 
@@ -22,14 +23,12 @@ QUANTILES = 4000
 
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield law_half_w1_<d> for each parameter and their mean law_half_w1; both laws are exact."""
-    exact = reference(m.problem, "tempered_distance")
-    if not hasattr(m.problem, "log_posterior"):
-        raise ConcordError(
-            "metric tempered_distance needs a problem with a log_posterior; remove it"
-        )
+    problem, exact = m.problem, reference(m.problem, "tempered_distance")
+    if not isinstance(problem, LogDensity):
+        raise lacking("tempered_distance", "a problem with a log_posterior")
     box = [(2 * edge[0] - edge[-1], 2 * edge[-1] - edge[0]) for edge in exact.edges]
     half = from_log_density(
-        lambda first, second: POWER * m.problem.log_posterior(first, second),
+        lambda first, second: POWER * problem.log_posterior(first, second),
         ((float(box[0][0]), float(box[0][1])), (float(box[1][0]), float(box[1][1]))),
         len(exact.edges[0]) - 1,
     )

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord import theory
-from concord.gaussian import w2
-from concord.initial import Normal
-from concord.metrics import Measurement, Row, need
-from concord.metrics.w2 import exact_law
+from concord.contracts import Quadratic, SampledLaw
+from concord.laws.gaussian import w2
+from concord.laws.theory import gurbuzbalaban2021
+from concord.metrics import Measurement, Row, lacking
+from concord.metrics._laws import exact_law
 from concord.samplers import de_sgld
+from concord.sampling.initial import Normal
 
 METRICS = ("theorem2*", "w2_exact_mean")
 
@@ -30,31 +31,33 @@ def rows(m: Measurement) -> Iterator[Row]:
     ConcordError
         If the run is not what the theorem, with the constants known here, speaks of.
     """
-    params = m.sampler_params
-    plain = (
-        m.sampler is de_sgld
-        and params.step_size.constant
-        and params.batch_size is None
-        and params.update_order == "simultaneous"
-    )
-    usual = isinstance(m.initial, Normal) and isinstance(m.initial.sd, float)
-    law = exact_law(m) if plain and usual else None
-    what = (
-        "DE-SGLD with a constant step, full gradients and simultaneous updates on linear "
-        "regression, starting from N(mean, sd^2 I)"
-    )
-    need(law is not None, "theorem2", what)
-    assert law is not None
-    theorem = theory.theorem2(
-        m.problem.gram,
-        m.problem.shift,
+    params, start, problem = m.sampler_params, m.initial, m.problem
+    if (
+        not isinstance(params, de_sgld.Params)
+        or not params.step_size.constant
+        or params.batch_size is not None
+        or params.update_order != "simultaneous"
+        or not isinstance(start, Normal)
+        or not isinstance(start.sd, float)
+        or not isinstance(problem, Quadratic)
+        or not isinstance(problem, SampledLaw)
+        or (law := exact_law(m)) is None
+    ):
+        raise lacking(
+            "theorem2",
+            "DE-SGLD with a constant step, full gradients and simultaneous updates on linear "
+            "regression, starting from N(mean, sd^2 I)",
+        )
+    theorem = gurbuzbalaban2021.theorem2(
+        problem.gram,
+        problem.shift,
         np.linalg.eigvalsh(m.topology.metropolis().dense()),
-        m.sampler_params.step_size.initial,
-        m.initial.mean,
-        m.initial.sd,
+        params.step_size.initial,
+        start.mean,
+        start.sd,
         m.trace.draw,
     )
-    mean = w2(law.mean, law.cov, m.problem.sampled).mean(axis=1)
+    mean = w2(law.mean, law.cov, problem.sampled).mean(axis=1)
     for row, k in enumerate(m.trace.draw):
         yield Row(k, "network", "w2_exact_mean", mean[row], chance=False)
         yield Row(k, "network", "theorem2_bound", theorem.bound[row], chance=False)

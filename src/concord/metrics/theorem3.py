@@ -1,4 +1,4 @@
-"""Theorem 3 of tzikas2024: condition numbers of graph and problem, and what it asks of them."""
+"""Theorem 3 of tzikas2024: condition numbers of graph and problem, and its conditions on them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord import theory
-from concord.errors import ConcordError
-from concord.metrics import Measurement, Row
+from concord.contracts import Quadratic
+from concord.laws.theory import tzikas2024
+from concord.metrics import Measurement, Row, lacking
 
 METRICS = ("theorem3.*",)
 
@@ -19,15 +19,15 @@ def rows(m: Measurement) -> Iterator[Row]:
     theorem3.limit is the tau_f below which it holds at this run's m_f, theorem3.limit_at_2 the one
     at m_f = 2, the paper's example; nan where no tau_f will do.
     """
-    if not hasattr(m.problem, "gram"):
-        raise ConcordError("metric theorem3 needs linear regression; remove it from this run")
+    if not isinstance(m.problem, Quadratic):
+        raise lacking("theorem3", "linear regression")
     spectrum = m.topology.spectral()
     graph = spectrum["signless_max"], spectrum["algebraic_connectivity"]
     curvature = np.linalg.eigvalsh(m.problem.gram)
-    theorem = theory.theorem3(float(curvature.min()), float(curvature.max()), *graph)
+    theorem = tzikas2024.theorem3(float(curvature.min()), float(curvature.max()), *graph)
     values = {
         "tau_G": theorem.tau_graph,
-        "limit_at_2": theory.theorem3(2.0, 2.0, *graph).limit,
+        "limit_at_2": tzikas2024.theorem3(2.0, 2.0, *graph).limit,
         "m_f": theorem.strong,
         "M_f": theorem.smooth,
         "tau_f": theorem.tau_f,

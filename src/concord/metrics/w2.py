@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord import exact
-from concord.errors import ConcordError
-from concord.gaussian import FLOORS, bootstrap_w2, w2, w2_floor
-from concord.intervals import LEVEL, REPLICATES
-from concord.metrics import Measurement, Row, need
+from concord.laws.gaussian import FLOORS, bootstrap_w2, w2, w2_floor
+from concord.laws.intervals import LEVEL, REPLICATES
+from concord.metrics import Measurement, Row, lacking
+from concord.metrics._laws import exact_law
 
 METRICS = ("w2", "w2_exact", "w2_floor")
 
@@ -23,7 +22,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     """
     target = m.problem.posterior
     if target is None:
-        raise ConcordError("metric w2 needs a problem with an exact Gaussian posterior; remove it")
+        raise lacking("w2", "a problem with an exact Gaussian posterior")
     names, draws = positions(m)
     value, lo, hi = bootstrap_w2(draws, target, REPLICATES, m.stream("bootstrap"), LEVEL)
     for column, name in enumerate(names):
@@ -44,35 +43,10 @@ def rows(m: Measurement) -> Iterator[Row]:
     yield Row(m.iterations, "network", "w2_floor", *floor, trials=FLOORS)
 
 
-def exact_law(m: Measurement) -> exact.Law | None:
-    """Return the exact law at the recorded iterations.
-
-    None where the sampler states none, and beyond ``exact.SIZE_LIMIT``.
-    """
-    if not hasattr(m.sampler, "affine") or not hasattr(m.problem, "gram"):
-        return None
-    if m.problem.agents * m.problem.dim > exact.SIZE_LIMIT:
-        return None
-    update = m.sampler.affine(m.problem, m.topology, m.sampler_params)
-    if update is None:
-        return None
-    agents, dim = m.problem.agents, m.problem.dim
-    mean, cov = exact.initial(agents, dim, m.initial.moments(dim), *update.auxiliary)
-    noise = None
-    batch_size = getattr(m.sampler_params, "batch_size", None)
-    if batch_size is not None:
-
-        def noise(mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
-            return m.problem.batch_noise_covariance(mean, cov, batch_size)
-
-    return exact.propagate(
-        update.at, mean, cov, m.iterations, m.trace.draw.tolist(), agents, dim, noise
-    )
-
-
 def positions(m: Measurement) -> tuple[list[str], np.ndarray]:
     """Return names and draws (chain, draw, name, dim) of recorded agents and average."""
-    need("x" in m.trace or "x_average" in m.trace, "w2", "record.draws or record.average")
+    if "x" not in m.trace and "x_average" not in m.trace:
+        raise lacking("w2", "record.draws or record.average")
     names, draws = [], []
     if "x" in m.trace:
         names += m.agents

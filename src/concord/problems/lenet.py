@@ -20,15 +20,16 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
-from concord import datasets, readers
+from concord.contracts import BatchGradient, Gradient, Stream
+from concord.datasets import fetch, readers
 from concord.errors import ConcordError
-from concord.parameters import param
-from concord.partition import Partition
-from concord.problems import BatchGradient, Gradient, Stream
+from concord.options import Count, Options
+from concord.problems._common import OneDataSet
+from concord.sampling.partition import Partition
 
 # What a job that samples this problem takes: its conda environment (envs/lenet.yaml), memory,
 # minutes. It lasts long enough to show its progress.
@@ -40,22 +41,21 @@ TRAIN, TEST = 60000, 10000
 CHUNK = 1000  # images per forward pass where all images are needed
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """The test sets, and what is shown of them."""
 
-    out_of_distribution: tuple[str, ...] = param(
+    out_of_distribution: Annotated[
+        tuple[Literal["svhn", "digits"], ...],
         "sets scored beside MNIST's test images: svhn (left out where its file is not at hand), "
         "digits (scikit-learn's, 8 x 8)",
-        default=("svhn", "digits"),
-        choices=("svhn", "digits"),
-    )
-    examples: dict[str, Any] | None = param(
-        "test images reported one by one: {set: [row, or first_<label>, ...]}", default=None
-    )
-    training_images: int | None = param(
-        "train on only so many images, the first ones; none: all", default=None, minimum=1
-    )
+    ] = ("svhn", "digits")
+    examples: Annotated[
+        dict[str, Any] | None,
+        "test images reported one by one: {set: [row, or first_<label>, ...]}",
+    ] = None
+    training_images: Annotated[
+        Count | None, "train on only so many images, the first ones; none: all"
+    ] = None
 
 
 def check(params: Params, agents: int) -> None:
@@ -104,7 +104,7 @@ class Network(NamedTuple):
     """A network as a function of its weights.
 
     shapes
-        Of the weights, each followed by that of its bias, as they stand in the flat vector.
+        Of the weights, each followed by that of its bias, in the order of the flat vector.
     forward
         ``forward(weights, images)`` with images (n, 1, side, side) returns scores (n, classes).
     """
@@ -196,12 +196,12 @@ def build(
 
     train = digits("train", TRAIN, params.training_images)
     tests = {"mnist": digits("t10k", TEST)}
-    for name in params.out_of_distribution:
+    for name in map(str, params.out_of_distribution):
         if name == "digits":
             images, labels = _bundled_digits()
         elif (resources / SVHN).is_file():
             # Nobody fetched it but the user, and scipy's reader crashes on some broken files.
-            images, labels = readers.svhn(datasets.verify(SVHN.as_posix(), resources / SVHN))
+            images, labels = readers.svhn(fetch.verify(SVHN.as_posix(), resources / SVHN))
         else:
             continue
         tests[name] = Images(labels, partial(np.asarray, images))
@@ -236,7 +236,7 @@ def _bundled_digits() -> tuple[np.ndarray, np.ndarray]:
     return (images.reshape(-1, 8, 8) / 16).astype(np.float32), labels.astype(np.int64)
 
 
-class Classifier:
+class Classifier(OneDataSet):
     """Potential of a network's weights, training images split over agents.
 
     Parameters
@@ -300,10 +300,6 @@ class Classifier:
         weights = torch.from_numpy(x).to(_device()).requires_grad_()
         (gradient,) = torch.autograd.grad(self._loss(weights, rows) * scale, weights)
         torch.from_numpy(out).add_(gradient.to("cpu"))
-
-    def from_chain(self, first: int) -> Classifier:
-        """Return the problem itself: its chains have the same data."""
-        return self
 
     def gradient(self, chains: int) -> Gradient:
         """Return ``g(x, out)``, the gradient over all of each agent's images."""

@@ -14,54 +14,45 @@ Their potentials add up to the posterior's for split only; ``sampled`` is the la
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from concord.contracts import BatchGradient, Gradient, GradientAt, Prox, Stream
 from concord.errors import ConcordError
-from concord.gaussian import Gaussian
-from concord.parameters import param
-from concord.partition import AgentData, Partition, consecutive_counts
-from concord.problems import BatchGradient, Gradient, GradientAt, Prox, Stream
+from concord.laws.gaussian import Gaussian
+from concord.options import Count, Options, Positive
+from concord.problems._common import (
+    LegacySeed,
+    OneDataSet,
+    PriorShare,
+    batch_gradient,
+    check_points,
+    legacy_data,
+    prior_share,
+)
+from concord.sampling.partition import AgentData, Partition
 
-SHARES = ("split", "omitted", "whole")
 
+class Params(Options):
+    """Size and distribution of the data, and the prior."""
 
-@dataclass(frozen=True)
-class Params:
-    """Size and law of the data, and the prior."""
-
-    points: int | None = param("number of data points, over all agents", default=None, minimum=1)
-    points_per_agent: int | None = param(
-        "number of data points of each agent, instead of points", default=None, minimum=1
-    )
-    dim: int = param("dimension d of the parameter", default=2, minimum=1)
-    noise_sd: float = param("standard deviation sigma of the observations", default=1.0, above=0)
-    feature_variance: float = param("variance of each feature", default=1.0, above=0)
-    prior_variance: float = param("variance v of the prior N(0, v I)", default=1.0, above=0)
-    prior_share: str = param(
-        "prior in each agent's potential: 1/N of it (split), none (omitted), all of it (whole)",
-        default="split",
-        choices=SHARES,
-    )
-    legacy_seed: int | None = param(
-        "draw the data agent by agent from NumPy's legacy generator with this seed, as "
-        "tzikas2024's authors do; none: from the paper's data stream",
-        default=None,
-        minimum=0,
-        maximum=2**32 - 1,
-    )
+    points: Annotated[Count | None, "number of data points, over all agents"] = None
+    points_per_agent: Annotated[
+        Count | None, "number of data points of each agent, instead of points"
+    ] = None
+    dim: Annotated[Count, "dimension d of the parameter"] = 2
+    noise_sd: Annotated[Positive, "standard deviation sigma of the observations"] = 1.0
+    feature_variance: Annotated[Positive, "variance of each feature"] = 1.0
+    prior_variance: Annotated[Positive, "variance v of the prior N(0, v I)"] = 1.0
+    prior_share: PriorShare = "split"
+    legacy_seed: LegacySeed = None
 
 
 def check(params: Params, agents: int) -> None:
     """Refuse more agents than points, and two ways to say how many points there are."""
-    points = total_points(params, agents)
-    if agents > points:
-        raise ConcordError(
-            f"{agents} agents cannot share {points} points; give each agent at least one point"
-        )
+    check_points(total_points(params, agents), agents)
 
 
 def total_points(params: Any, agents: int) -> int:
@@ -90,31 +81,21 @@ def build(
         features = rng.standard_normal((points, params.dim))
         features *= np.sqrt(params.feature_variance)
         noise = params.noise_sd * rng.standard_normal(points)
-    else:
-        truth, features, noise = _legacy(params, points, agents)
+    else:  # the law of tzikas2024, section 6.2, eq. (26)
+        truth, features, noise = legacy_data(
+            params.legacy_seed,
+            points,
+            agents,
+            (params.prior_variance, params.feature_variance),
+            params.dim,
+            lambda rng, own, truth: rng.normal(0.0, params.noise_sd, size=len(own)),
+        )
     targets = features @ truth + noise
     parts = partition.split(points, agents, stream("partition"))
     return LinearRegression(AgentData.from_parts(features, targets, parts), params)
 
 
-def _legacy(params: Params, points: int, agents: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Draw parameter, then each agent's features and noise, in the order of tzikas2024's authors.
-
-    Their law is that of section 6.2, eq. (26).
-    """
-    rng = np.random.RandomState(params.legacy_seed)
-    origin, identity = np.zeros(params.dim), np.eye(params.dim)
-    truth = rng.multivariate_normal(origin, params.prior_variance * identity)
-    features, noise = [], []
-    for count in consecutive_counts(points, agents):
-        features.append(
-            rng.multivariate_normal(origin, params.feature_variance * identity, size=count)
-        )
-        noise.append(rng.normal(0.0, params.noise_sd, size=count))
-    return truth, np.concatenate(features), np.concatenate(noise)
-
-
-class LinearRegression:
+class LinearRegression(OneDataSet):
     """Linear regression split over agents; costs per step do not grow with the number of points.
 
     Attributes
@@ -150,12 +131,12 @@ class LinearRegression:
         Raises
         ------
         ConcordError
-            If it is no law, for want of points and of a prior.
+            If it is not a proper distribution, for want of points and of a prior.
         """
         values = np.linalg.eigvalsh(self._information)
         if values[0] + self._shares <= 1e-14 * values[-1]:
             raise ConcordError(
-                "the potentials add up to no law: too few points and no prior; "
+                "the potentials define no proper distribution: too few points and no prior; "
                 "give agents a share of the prior"
             )
         return self._law(self._shares)
@@ -164,34 +145,10 @@ class LinearRegression:
         cov = np.linalg.inv(self._information + prior_precision * np.eye(self.dim))
         return Gaussian(cov @ self.shift.sum(axis=0), cov)
 
-    def from_chain(self, first: int) -> LinearRegression:
-        """Return the problem itself: its chains have the same data."""
-        return self
-
     def gradient(self, chains: int) -> Gradient:
         """Return ``g(x, out)`` writing gram_i x_i - shift_i; x, out: (chains, agents, dim)."""
-        product = np.empty((chains, self.agents, self.dim))
-        # For the few dimensions of regression problems, one multiplication per column of the
-        # Gram matrices over all chains and agents beats as many tiny matrix products.
-        columns = [np.ascontiguousarray(self.gram[:, :, j]) for j in range(self.dim)]
-        if self.dim > 8:
-            return self._matmul_gradient()
-
-        def gradient(x: np.ndarray, out: np.ndarray) -> np.ndarray:
-            np.multiply(x[..., :1], columns[0], out=out)
-            for j in range(1, self.dim):
-                np.multiply(x[..., j : j + 1], columns[j], out=product)
-                np.add(out, product, out=out)
-            return np.subtract(out, self.shift, out=out)
-
-        return gradient
-
-    def _matmul_gradient(self) -> Gradient:
-        def gradient(x: np.ndarray, out: np.ndarray) -> np.ndarray:
-            np.matmul(x.swapaxes(0, 1), self.gram, out=out.swapaxes(0, 1))
-            return np.subtract(out, self.shift, out=out)
-
-        return gradient
+        product = _product(self.gram, chains)
+        return lambda x, out: np.subtract(product(x, out), self.shift, out=out)
 
     def prox(self, chains: int, curvature: np.ndarray) -> Prox:
         """Return ``solve(agent, linear, start, out)``, in closed form, inverted once."""
@@ -204,21 +161,13 @@ class LinearRegression:
                 "neighbors; give it a share of the prior"
             )
         inverse = np.linalg.inv(matrices)
-        columns = [np.ascontiguousarray(inverse[:, :, j]) for j in range(self.dim)]
-        product = np.empty((chains, self.agents, self.dim))
+        product = _product(inverse, chains)
 
         def solve(agent: Any, linear: np.ndarray, start: np.ndarray, out: np.ndarray) -> np.ndarray:
             np.add(linear, self.shift[agent], out=linear)
             if not isinstance(agent, slice):
                 return np.matmul(linear, inverse[agent], out=out)
-            if self.dim > 8:
-                np.matmul(linear.swapaxes(0, 1), inverse, out=out.swapaxes(0, 1))
-                return out
-            np.multiply(linear[..., :1], columns[0], out=out)
-            for j in range(1, self.dim):
-                np.multiply(linear[..., j : j + 1], columns[j], out=product)
-                np.add(out, product, out=out)
-            return out
+            return product(linear, out)
 
         return solve
 
@@ -237,28 +186,13 @@ class LinearRegression:
 
     def batch_gradient(self, chains: int, batch_size: int) -> BatchGradient:
         """Return ``g(x, rows, out)``; rows: (chains, agents, batch), row numbers of each agent."""
-        shape = (chains, self.agents, batch_size)
-        features = np.empty((*shape, self.dim))
-        targets, residual = np.empty(shape), np.empty(shape)
-        flat = np.empty(shape, dtype=np.intp)
         prior = np.empty((chains, self.agents, self.dim))
-        offset = (np.arange(self.agents) * self.data.features.shape[1])[:, None]
-        table = self.data.features.reshape(-1, self.dim)
-        column = self.data.targets.reshape(-1)
-        scale = (self._precision * self.counts / batch_size)[:, None]
 
-        def gradient(x: np.ndarray, rows: np.ndarray, out: np.ndarray) -> np.ndarray:
-            np.add(rows, offset, out=flat)
-            np.take(table, flat, axis=0, out=features, mode="clip")
-            np.take(column, flat, out=targets, mode="clip")
-            np.matmul(features, x[..., None], out=residual[..., None])
-            np.subtract(residual, targets, out=residual)
-            np.matmul(residual[..., None, :], features, out=out[..., None, :])
-            np.multiply(out, scale, out=out)
+        def add_prior(x: np.ndarray, out: np.ndarray) -> None:
             np.multiply(x, self.prior_precision, out=prior)
-            return np.add(out, prior, out=out)
+            np.add(out, prior, out=out)
 
-        return gradient
+        return batch_gradient(self.data, chains, batch_size, None, self._precision, add_prior)
 
     def batch_noise_covariance(
         self, mean: np.ndarray, cov: np.ndarray, batch_size: int
@@ -290,6 +224,22 @@ class LinearRegression:
         return quadratic - np.einsum("cad,ad->ca", x, self.shift) + self._half_sum_y2
 
 
-def prior_share(share: str, agents: int) -> float:
-    """Return the fraction of the log prior that each agent's potential holds."""
-    return {"split": 1 / agents, "omitted": 0.0, "whole": 1.0}[share]
+def _product(matrices: np.ndarray, chains: int) -> Gradient:
+    """Return ``multiply(x, out)``: symmetric ``matrices`` (agents, dim, dim) times x."""
+    agents, dim, _ = matrices.shape
+    # For the few dimensions of regression problems, one multiplication per column of the matrices
+    # over all chains and agents beats as many tiny matrix products.
+    columns = [np.ascontiguousarray(matrices[:, :, j]) for j in range(dim)]
+    product = np.empty((chains, agents, dim))
+
+    def multiply(x: np.ndarray, out: np.ndarray) -> np.ndarray:
+        if dim > 8:
+            np.matmul(x.swapaxes(0, 1), matrices, out=out.swapaxes(0, 1))
+            return out
+        np.multiply(x[..., :1], columns[0], out=out)
+        for j in range(1, dim):
+            np.multiply(x[..., j : j + 1], columns[j], out=product)
+            np.add(out, product, out=out)
+        return out
+
+    return multiply

@@ -11,74 +11,69 @@ each agent: 1/N (split), 0 (omitted) or 1 (whole; gurbuzbalaban2021, section 5.2
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Literal
 
 import numpy as np
+from msgspec import Meta
 
+from concord.contracts import BatchGradient, Gradient, GradientAt, Prox, Stream
 from concord.errors import ConcordError
-from concord.parameters import param
-from concord.partition import AgentData, Partition, consecutive_counts
-from concord.problems import BatchGradient, Gradient, GradientAt, Prox, Stream
-from concord.problems.linear_regression import SHARES, prior_share
+from concord.options import Count, NonNegative, Options, Positive
+from concord.problems._common import (
+    LegacySeed,
+    OneDataSet,
+    PriorShare,
+    batch_gradient,
+    check_points,
+    legacy_data,
+    prior_share,
+    sigmoid,
+)
+from concord.sampling.partition import AgentData, Partition
 
 # Rows of the data sets; those in DOWNLOADED are read from files.
 ROWS = {"breast_cancer": 569, "magic": 19020}
 DOWNLOADED = ("magic",)
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """The data (drawn, or a data set), and the prior."""
 
-    dataset: str = param(
+    dataset: Annotated[
+        Literal["synthetic", "breast_cancer", "magic"],
         "synthetic points, or the name of a data set",
-        default="synthetic",
-        choices=("synthetic", *ROWS),
-    )
-    test_fraction: float = param(
+    ] = "synthetic"
+    test_fraction: Annotated[
+        float,
+        Meta(ge=0, le=0.9),
         "fraction of a data set's rows, chosen at random, kept from the agents for testing",
-        default=0.0,
-        minimum=0,
-        maximum=0.9,
-    )
-    points: int = param("number of synthetic points, over all agents", default=1000, minimum=1)
-    points_per_agent: int | None = param(
-        "number of synthetic points of each agent, instead of points", default=None, minimum=1
-    )
-    dim: int = param("dimension d of synthetic features", default=2, minimum=1)
-    feature_variance: float = param("variance of each synthetic feature", default=20.0, above=0)
-    logit_noise_sd: float = param(
+    ] = 0.0
+    points: Annotated[Count, "number of synthetic points, over all agents"] = 1000
+    points_per_agent: Annotated[
+        Count | None, "number of synthetic points of each agent, instead of points"
+    ] = None
+    dim: Annotated[Count, "dimension d of synthetic features"] = 2
+    feature_variance: Annotated[Positive, "variance of each synthetic feature"] = 20.0
+    logit_noise_sd: Annotated[
+        NonNegative,
         "standard deviation of the noise delta_j added to the logit when labels are drawn",
-        default=0.0,
-        minimum=0,
-    )
-    truth_variance: float = param(
-        "variance of N(0, . I), the law of the data-generating parameter", default=1.0, above=0
-    )
-    prior: str = param("prior family", default="gaussian", choices=("gaussian", "laplace"))
-    prior_scale: float = param(
-        "variance v of the Gaussian prior, or scale b of the Laplace prior", default=1.0, above=0
-    )
-    prior_share: str = param(
-        "prior in each agent's potential: 1/N of it (split), none (omitted), all of it (whole)",
-        default="split",
-        choices=SHARES,
-    )
-    prior_gradient_at: str = param(
+    ] = 0.0
+    truth_variance: Annotated[
+        Positive, "variance of N(0, . I), the law of the data-generating parameter"
+    ] = 1.0
+    prior: Annotated[Literal["gaussian", "laplace"], "prior family"] = "gaussian"
+    prior_scale: Annotated[
+        Positive, "variance v of the Gaussian prior, or scale b of the Laplace prior"
+    ] = 1.0
+    prior_share: PriorShare = "split"
+    prior_gradient_at: Annotated[
+        Literal["iterate", "truth"],
         "where the Gaussian prior's gradient is taken: at the iterate, or at the data-generating "
         "parameter of synthetic data (tzikas2024's released code); a proximal step knows only the "
         "iterate",
-        default="iterate",
-        choices=("iterate", "truth"),
-    )
-    legacy_seed: int | None = param(
-        "draw the data agent by agent from NumPy's legacy generator with this seed, as "
-        "tzikas2024's authors do; none: from the paper's data stream",
-        default=None,
-        minimum=0,
-        maximum=2**32 - 1,
-    )
+    ] = "iterate"
+    legacy_seed: LegacySeed = None
 
 
 def check(params: Params, agents: int) -> None:
@@ -100,11 +95,7 @@ def check(params: Params, agents: int) -> None:
             f"test_fraction {params.test_fraction} is for data sets; remove it, or name a dataset"
         )
     points = ROWS.get(params.dataset, _points(params, agents))
-    points -= _test_rows(params, points)
-    if agents > points:
-        raise ConcordError(
-            f"{agents} agents cannot share {points} points; give each agent at least one point"
-        )
+    check_points(points - _test_rows(params, points), agents)
 
 
 def needs(params: Params) -> tuple[str, ...]:
@@ -126,7 +117,15 @@ def build(
     """
     truth = test = None
     if params.dataset == "synthetic" and params.legacy_seed is not None:
-        features, labels, truth = _legacy(params, agents)
+        # The law of tzikas2024, section 6.3, eq. (29).
+        truth, features, labels = legacy_data(
+            params.legacy_seed,
+            _points(params, agents),
+            agents,
+            (params.truth_variance, params.feature_variance),
+            params.dim,
+            lambda rng, own, truth: rng.uniform(0.0, 1.0, size=len(own)) <= sigmoid(own @ truth),
+        )
     elif params.dataset == "synthetic":
         features, labels, truth = _synthetic(params, agents, stream("data"))
     else:
@@ -143,12 +142,12 @@ def _load(
     params: Params, stream: Stream, resources: Path
 ) -> tuple[np.ndarray, np.ndarray, Rows | None]:
     """Return training features and labels, and the test rows if there are any."""
-    from concord import datasets
+    from concord.datasets import readers
 
     if params.dataset == "magic":
-        features, labels = datasets.magic(resources / "magic" / "magic04.data")
+        features, labels = readers.magic(resources / "magic" / "magic04.data")
     else:
-        features, labels = datasets.breast_cancer()
+        features, labels = readers.breast_cancer()
     count = _test_rows(params, len(labels))
     rows = np.arange(len(labels))
     if count:
@@ -164,10 +163,10 @@ def _points(params: Params, agents: int) -> int:
     return params.points if params.points_per_agent is None else agents * params.points_per_agent
 
 
-Drawn = tuple[np.ndarray, np.ndarray, np.ndarray]  # features, labels, parameter
-
-
-def _synthetic(params: Params, agents: int, rng: np.random.Generator) -> Drawn:
+def _synthetic(
+    params: Params, agents: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Draw features, labels and parameter."""
     points = _points(params, agents)
     truth = np.sqrt(params.truth_variance) * rng.standard_normal(params.dim)
     features = np.sqrt(params.feature_variance) * rng.standard_normal((points, params.dim))
@@ -176,32 +175,7 @@ def _synthetic(params: Params, agents: int, rng: np.random.Generator) -> Drawn:
     return features, labels.astype(float), truth
 
 
-def _legacy(params: Params, agents: int) -> Drawn:
-    """Draw parameter, then each agent's features and labels, in the order of tzikas2024's authors.
-
-    Their law is that of section 6.3, eq. (29).
-    """
-    rng = np.random.RandomState(params.legacy_seed)
-    origin, identity = np.zeros(params.dim), np.eye(params.dim)
-    truth = rng.multivariate_normal(origin, params.truth_variance * identity)
-    features, labels = [], []
-    for count in consecutive_counts(_points(params, agents), agents):
-        own = rng.multivariate_normal(origin, params.feature_variance * identity, size=count)
-        features.append(own)
-        labels.append(rng.uniform(0.0, 1.0, size=count) <= sigmoid(own @ truth))
-    return np.concatenate(features), np.concatenate(labels).astype(float), truth
-
-
-def sigmoid(z: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-    """Return 1 / (1 + exp(-z)) without overflow, as (1 + tanh(z / 2)) / 2."""
-    out = np.multiply(z, 0.5, out=out)
-    np.tanh(out, out=out)
-    out += 1.0
-    out *= 0.5
-    return out
-
-
-class LogisticRegression:
+class LogisticRegression(OneDataSet):
     """Logistic regression split over agents.
 
     ``data`` holds the agents' rows, ``test`` the features and labels that no agent has, if any.
@@ -224,10 +198,6 @@ class LogisticRegression:
         self.share = prior_share(params.prior_share, self.agents)
         self.prior, self.prior_scale = params.prior, params.prior_scale
         self.prior_gradient_at = truth if params.prior_gradient_at == "truth" else None
-
-    def from_chain(self, first: int) -> LogisticRegression:
-        """Return the problem itself: its chains have the same data."""
-        return self
 
     def gradient(self, chains: int) -> Gradient:
         r"""Return ``g(x, out)`` writing sum_j (h(z_j) - y_j) X_j + s grad(-log p)(x_i)."""
@@ -282,27 +252,7 @@ class LogisticRegression:
 
     def batch_gradient(self, chains: int, batch_size: int) -> BatchGradient:
         """Return ``g(x, rows, out)``; rows: (chains, agents, batch), row numbers of each agent."""
-        shape = (chains, self.agents, batch_size)
-        features = np.empty((*shape, self.dim))
-        targets, residual = np.empty(shape), np.empty(shape)
-        flat = np.empty(shape, dtype=np.intp)
-        offset = (np.arange(self.agents) * self.data.features.shape[1])[:, None]
-        table = self.data.features.reshape(-1, self.dim)
-        column = self.data.targets.reshape(-1)
-        scale = (self.counts / batch_size)[:, None]
-
-        def gradient(x: np.ndarray, rows: np.ndarray, out: np.ndarray) -> np.ndarray:
-            np.add(rows, offset, out=flat)
-            np.take(table, flat, axis=0, out=features, mode="clip")
-            np.take(column, flat, out=targets, mode="clip")
-            np.matmul(features, x[..., None], out=residual[..., None])
-            sigmoid(residual, out=residual)
-            np.subtract(residual, targets, out=residual)
-            np.matmul(residual[..., None, :], features, out=out[..., None, :])
-            np.multiply(out, scale, out=out)
-            return self._add_prior(x, out)
-
-        return gradient
+        return batch_gradient(self.data, chains, batch_size, sigmoid, 1.0, self._add_prior)
 
     def _add_prior(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
         if self.share == 0:

@@ -18,31 +18,29 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from concord.contracts import BatchGradient, Gradient, Stream
 from concord.errors import ConcordError
-from concord.parameters import param
-from concord.partition import Partition
-from concord.problems import BatchGradient, Gradient, Stream
-from concord.problems.logistic_regression import sigmoid
+from concord.options import Options, Positive
+from concord.problems._common import sigmoid
+from concord.sampling.partition import Partition
 
 ROWS = {"a9a": 32561}
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """The data set, its splits, and the prior."""
 
-    train_rows: int = param("rows of each chain's training part; the rest is its test part")
-    dataset: str = param("name of the data set", default="a9a", choices=tuple(ROWS))
-    prior_scale: float = param("scale b of the Laplace prior", default=1.0, above=0)
-    prior_sign: str = param(
+    train_rows: Annotated[int, "rows of each chain's training part; the rest is its test part"]
+    dataset: Annotated[Literal["a9a"], "name of the data set"] = "a9a"
+    prior_scale: Annotated[Positive, "scale b of the Laplace prior"] = 1.0
+    prior_sign: Annotated[
+        Literal["right", "opposite"],
         "the prior pulls weights to 0 (right), or its gradient pushes them away (opposite)",
-        default="right",
-        choices=("right", "opposite"),
-    )
+    ] = "right"
 
 
 def needs(params: Params) -> tuple[str, ...]:
@@ -56,7 +54,7 @@ def check(params: Params, agents: int) -> None:
     if not agents <= params.train_rows < rows:
         raise ConcordError(
             f"train_rows {params.train_rows} is not between {agents} (a row for each agent) and "
-            f"{rows - 1} (one row of {params.dataset} left to test); choose it there"
+            f"{rows - 1} (one row of {params.dataset} left to test); choose it in between"
         )
 
 
@@ -66,9 +64,9 @@ def build(
     """Load the data set and add an intercept column of ones as the last column."""
     from scipy.sparse import csr_array, hstack
 
-    from concord import datasets
+    from concord.datasets import readers
 
-    features, labels = datasets.a9a(resources / params.dataset / params.dataset)
+    features, labels = readers.a9a(resources / params.dataset / params.dataset)
     ones = csr_array(np.ones((len(labels), 1)))
     return SparseLogistic(hstack([features, ones]), labels, params, agents, partition, stream)
 

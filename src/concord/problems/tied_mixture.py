@@ -15,67 +15,52 @@ exists; ``reference`` holds it on a dense grid.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Annotated, Literal
 
 import numpy as np
+from msgspec import Meta
 
+from concord.contracts import BatchGradient, Gradient, GradientAt, Stream
 from concord.errors import ConcordError
-from concord.grid import Grid, from_log_density
-from concord.parameters import param
-from concord.partition import AgentData, Partition
-from concord.problems import BatchGradient, Gradient, GradientAt, Stream
+from concord.laws.quadrature import Grid, from_log_density
+from concord.options import Count, Options, Positive, choices
+from concord.problems._common import OneDataSet, check_points
+from concord.sampling.partition import AgentData, Partition
 
 # Two modes are declared out of reach after so many sets of points; of small sets, after so many
 # points, which take a millisecond each.
 ATTEMPTS, POINTS = 50, 3000
 
-MEANS = ("theta_1 + theta_2", "theta_2")
+SecondMean = Annotated[Literal["theta_1 + theta_2", "theta_2"], "mean of the second component"]
+MEANS = choices(SecondMean)
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """The model, its prior, and the points drawn from it."""
 
-    points: int = param("number of points, over all agents", default=100, minimum=1)
-    second_mean: str = param(
-        "mean of the second component", default="theta_1 + theta_2", choices=MEANS
-    )
-    prior_variances: tuple[float, ...] = param(
-        "variances v_1 and v_2 of the prior", default=(10.0, 1.0), above=0
-    )
-    variance: float = param("variance s of each component", default=2.0, above=0)
-    truth: tuple[float, ...] = param("theta that the points are drawn from", default=(0.0, 1.0))
-    grid: int = param(
-        "cells along each axis of the reference posterior", default=640, minimum=8, maximum=5000
-    )
-    modes: str = param(
-        "any set of points, or the first one whose posterior has two modes",
-        default="any",
-        choices=("any", "two"),
-    )
-    data_sets: int = param(
+    points: Annotated[Count, "number of points, over all agents"] = 100
+    second_mean: SecondMean = "theta_1 + theta_2"
+    prior_variances: Annotated[tuple[Positive, Positive], "variances of the prior"] = (10.0, 1.0)
+    variance: Annotated[Positive, "variance s of each component"] = 2.0
+    truth: Annotated[tuple[float, float], "theta that the points are drawn from"] = (0.0, 1.0)
+    grid: Annotated[
+        int, Meta(ge=8, le=5000), "cells along each axis of the reference posterior"
+    ] = 640
+    modes: Annotated[
+        Literal["any", "two"], "any set of points, or the first one whose posterior has two modes"
+    ] = "any"
+    data_sets: Annotated[
+        int,
+        Meta(ge=1, le=10000),
         "independent sets of points; chain c samples the posterior of set c mod data_sets",
-        default=1,
-        minimum=1,
-        maximum=10_000,
-    )
+    ] = 1
 
 
 def check(params: Params, agents: int) -> None:
-    """Refuse more agents than points, and anything but two parameters."""
-    if agents > params.points:
-        raise ConcordError(
-            f"{agents} agents cannot share {params.points} points; "
-            "give each agent at least one point"
-        )
-    for name in ("prior_variances", "truth"):
-        if len(getattr(params, name)) != 2:
-            raise ConcordError(
-                f"{name}: {list(getattr(params, name))} does not have one entry for theta_1 and "
-                "one for theta_2; give two numbers"
-            )
+    """Refuse more agents than points."""
+    check_points(params.points, agents)
 
 
 def build(
@@ -89,52 +74,35 @@ def build(
     Raises
     ------
     ConcordError
-        If ``modes: two`` is asked for and no draw has them.
+        If ``modes: two`` is required and no draw has them.
     """
     rng, divide = stream("data"), stream("partition")
-    sets = [_draw(params, agents, partition, rng, divide) for _ in range(params.data_sets)]
+    first, second = params.truth
+    means = np.array([first, first + second if params.second_mean == MEANS[0] else second])
+
+    def draw() -> TiedMixture:
+        component = rng.integers(0, 2, params.points)
+        points = means[component] + np.sqrt(params.variance) * rng.standard_normal(params.points)
+        parts = partition.split(params.points, agents, divide)
+        empty = np.empty((params.points, 0))
+        return TiedMixture(AgentData.from_parts(empty, points, parts), params)
+
+    def draw_with_modes() -> TiedMixture:
+        attempts = max(ATTEMPTS, POINTS // params.points)
+        for _ in range(attempts):
+            problem = draw()
+            if params.modes == "any" or problem.two_modes:
+                return problem
+        raise ConcordError(
+            f"no draw of {attempts} gave {params.points} points of variance {params.variance:g} a "
+            "posterior with two modes; raise points, lower variance or set modes: any"
+        )
+
+    sets = [draw_with_modes() for _ in range(params.data_sets)]
     return sets[0] if params.data_sets == 1 else TiedMixtures(sets, stream)
 
 
-def _draw(
-    params: Params,
-    agents: int,
-    partition: Partition,
-    rng: np.random.Generator,
-    divide: np.random.Generator,
-) -> TiedMixture:
-    attempts = max(ATTEMPTS, POINTS // params.points)
-    for _ in range(attempts):
-        problem = _draw_any(params, agents, partition, rng, divide)
-        if params.modes == "any" or problem.two_modes:
-            return problem
-    raise ConcordError(
-        f"no draw of {attempts} gave {params.points} points of variance {params.variance:g} a "
-        "posterior with two modes; raise points, lower variance or set modes: any"
-    )
-
-
-def _draw_any(
-    params: Params,
-    agents: int,
-    partition: Partition,
-    rng: np.random.Generator,
-    divide: np.random.Generator,
-) -> TiedMixture:
-    first = params.truth[0]
-    means = np.array([first, _second(params, *params.truth)])
-    component = rng.integers(0, 2, params.points)
-    points = means[component] + np.sqrt(params.variance) * rng.standard_normal(params.points)
-    parts = partition.split(params.points, agents, divide)
-    empty = np.empty((params.points, 0))
-    return TiedMixture(AgentData.from_parts(empty, points, parts), params)
-
-
-def _second(params: Params, first: float, second: float) -> float:
-    return first + second if params.second_mean == MEANS[0] else second
-
-
-class TiedMixture:
+class TiedMixture(OneDataSet):
     r"""The mixture split over agents.
 
     With :math:`r_j` the probability that point j is of the second component,
@@ -164,10 +132,6 @@ class TiedMixture:
         self._basis = np.stack([data.mask, data.targets], axis=1)
         self._sums = np.column_stack([data.counts.astype(float), data.targets.sum(axis=1)])
         self._prior_precision = 1 / np.array(params.prior_variances)
-
-    def from_chain(self, first: int) -> TiedMixture:
-        """Return the problem itself: its chains have the same data."""
-        return self
 
     def gradient(self, chains: int) -> Gradient:
         """Return ``g(x, out)``, the gradient of every f_i at x_i."""
@@ -330,7 +294,7 @@ class TiedMixtures:
     """Several data sets of the mixture at once: chain c belongs to ``sets[c % len(sets)]``.
 
     Replicates of an experiment then advance together like chains of one. All sets divide their
-    points in the same numbers over the agents.
+    points in the same numbers over the agents. They are sampled with full gradients.
     """
 
     dim = 2
@@ -346,7 +310,7 @@ class TiedMixtures:
             )
 
     def exact_pairs(self, counts: list[int]) -> list[np.ndarray]:
-        """Return two independent exact samples, (2, counts[d], 2), of each data set d asked for.
+        """Return two independent exact samples, (2, counts[d], 2), of each data set d requested.
 
         The same at every call, and for every number of agents.
         """
@@ -382,12 +346,6 @@ class TiedMixtures:
             return first._assemble(x, moments, sums, out)
 
         return gradient
-
-    def batch_gradient(self, chains: int, batch_size: int) -> BatchGradient:
-        """Refuse: replicates are sampled with full gradients."""
-        raise ConcordError(
-            "tied_mixture takes no mini-batches with several data sets; leave batch_size out"
-        )
 
     def potential(self, x: np.ndarray) -> np.ndarray:
         """Return f_i(x_i), shape (chains, agents), without constants of the normal densities."""

@@ -1,45 +1,39 @@
 """Samplers, one module per algorithm, always in the same order.
 
-equation and source, ``Params``, ``State``, ``check``, ``init``, ``affine``.
+equation and source, ``Params``, ``State``, ``check``, ``init``, ``affine`` (see
+``contracts.Sampler`` and ``contracts.AffineSampler``). Modules are found by their file name.
 
-``init(problem, topology, params, x0, rng)`` returns the initial state and the step, a closure over
-buffers that are allocated once. ``step(state, k, rng)`` returns the next state and an ``Info``. A
-step consumes its state: it may overwrite the arrays it is given, at once or later, so copy what you
-keep. Random numbers that are prepared for many steps at once (gossip's pairs and noise, the order
-of an epoch) are the step's own; within such a block k is not looked at, and a chain cannot be
-resumed from a state, a k and a generator alone.
-A module that has ``affine(problem, topology, params)`` states the sampler's law on Gaussian
-problems (see ``concord.exact``). Modules are found by their file name.
+``step(state, k, rng)`` is a closure over buffers that are allocated once; it returns the next state
+and an ``Info``. A step consumes its state: it may overwrite the arrays it is given, at once or
+later, so copy what you keep. Random numbers that are prepared for many steps at once (gossip's
+pairs and noise, the order of an epoch) are the step's own; within such a block k is not looked at,
+and a chain cannot be resumed from a state, a k and a generator alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-import numpy as np
-
-from concord.topology import Topology
+if TYPE_CHECKING:
+    from concord.sampling.schedules import Schedule
 
 
-class Info(NamedTuple):
-    """Diagnostics of one step.
+@runtime_checkable
+class Stepping(Protocol):
+    """Options of a sampler with a schedule of step sizes."""
 
-    unicasts, broadcasts: vectors of length dim that each agent sends, (agents,) or (chains,
-    agents), counted once for every neighbor that needs one (the price where links join pairs), or
-    once for all neighbors that hear the same one (the price on the air). Both are what the
-    equations need; an option that is some code's slip sends no more for it.
-    active: one for agents that moved, zero for others, (chains, agents); None: all moved.
-    """
-
-    unicasts: np.ndarray
-    broadcasts: np.ndarray
-    active: np.ndarray | None = None
+    step_size: Schedule
 
 
-def to_all_neighbors(topology: Topology) -> Info:
-    """Return the diagnostics of a step in which every agent sends one vector to each neighbor."""
-    return Info(topology.degrees, np.minimum(topology.degrees, 1))
+@runtime_checkable
+class Fusing(Stepping, Protocol):
+    """Options of a sampler with a schedule of consensus steps besides."""
+
+    fusion: Schedule
 
 
-Step = Callable[[Any, int, np.random.Generator], tuple[Any, Info]]
+@runtime_checkable
+class Batching(Protocol):
+    """Options of a sampler that takes mini-batches of this size; None: full gradients."""
+
+    batch_size: int | None

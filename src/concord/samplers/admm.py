@@ -20,41 +20,38 @@ x, p and w have shape (chains, agents, dim). Without neighbors x_i is the minimi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
-from concord import mixing
+from concord.contracts import Info, Problem, Proximal, Quadratic, Step
 from concord.errors import ConcordError
-from concord.exact import Affine, Start, Update, block_diagonal, compose, in_place, linear
-from concord.parameters import param
-from concord.problems import Problem
-from concord.samplers import Info, Step, de_sgld, to_all_neighbors
-from concord.topology import AgentMatrix, Topology
+from concord.laws.exact import Affine, Start, Update, block_diagonal, compose, in_place, linear
+from concord.networks import mixing
+from concord.networks.matrix import AgentMatrix
+from concord.networks.topology import Topology
+from concord.options import Options, Positive
+from concord.samplers._common import check_connected, to_all_neighbors
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of D-ADMMS and C-ADMM."""
 
-    penalty: float = param("penalty rho", above=0)
-    noise: bool = param(
+    penalty: Annotated[Positive, "penalty rho"]
+    noise: Annotated[
+        bool,
         "noise w_i in the primal step: with it D-ADMMS, a sampler; without it C-ADMM, an optimizer",
-        default=True,
-    )
-    update_order: str = param(
+    ] = True
+    update_order: Annotated[
+        mixing.Order,
         "agents take the primal step all at once, or one after another seeing neighbors that have "
         "moved; the dual step follows when all have moved",
-        default="simultaneous",
-        choices=mixing.ORDERS,
-    )
-    primal_neighbors: str = param(
+    ] = "simultaneous"
+    primal_neighbors: Annotated[
+        Literal["neighbors", "first_agents"],
         "agents that the primal step of agent i pulls to: its neighbors, or agents 0 ... deg_i - 1 "
         "(as released code does; agent i may be one of them)",
-        default="neighbors",
-        choices=("neighbors", "first_agents"),
-    )
+    ] = "neighbors"
 
 
 class State(NamedTuple):
@@ -66,12 +63,18 @@ class State(NamedTuple):
 
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse a problem without a proximal step, and a network in parts unless it is meant."""
-    de_sgld.check(problem, topology, params)
-    if problem is not None and not hasattr(problem, "prox"):
+    check_connected(topology)
+    if problem is not None:
+        _proximal(problem)
+
+
+def _proximal(problem: Problem) -> Proximal:
+    if not isinstance(problem, Proximal):
         raise ConcordError(
             f"sampler admm minimizes each agent's potential, and {type(problem).__name__} has no "
             "proximal step; choose linear or logistic regression, or another sampler"
         )
+    return problem
 
 
 def _pull(topology: Topology, params: Params) -> AgentMatrix:
@@ -99,7 +102,7 @@ def init(
     chains, _, dim = x0.shape
     move = mixing.sweep(_pull(topology, params), chains, dim, params.update_order)
     disagree = topology.laplacian().operator(chains, dim)
-    minimize = problem.prox(chains, 2 * params.penalty * topology.degrees)
+    minimize = _proximal(problem).prox(chains, 2 * params.penalty * topology.degrees)
     info = to_all_neighbors(topology)
     spread = np.sqrt(2) * topology.degrees[:, None]
     residual, noise, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
@@ -127,7 +130,7 @@ def init(
     return State(x0.copy(), np.zeros_like(x0)), step
 
 
-def affine(problem: Any, topology: Topology, params: Params) -> Update:
+def affine(problem: Quadratic, topology: Topology, params: Params) -> Update:
     """Return the law of (x, u): the primal step of eq. (40), then the dual step of eq. (41).
 
     Scaled, the dual variables are of the positions' size whatever the penalty.

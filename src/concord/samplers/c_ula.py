@@ -11,34 +11,25 @@ alpha_k = epsilon_k / 2.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from concord.errors import ConcordError
-from concord.exact import Affine, Update
-from concord.gradients import BATCH_ORDERS, estimator
-from concord.parameters import param
-from concord.problems import Problem
-from concord.samplers import Info, Step, to_all_neighbors
-from concord.schedules import Schedule
-from concord.topology import Topology
+from concord.contracts import Info, Problem, Quadratic, Step
+from concord.laws.exact import Affine, Update
+from concord.networks.topology import Topology
+from concord.options import Options
+from concord.samplers._common import check_centralized, to_all_neighbors
+from concord.sampling.gradients import BatchOrder, BatchSize, estimator
+from concord.sampling.schedules import Schedule
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of C-ULA."""
 
-    step_size: Schedule = param("step size alpha_k")
-    batch_size: int | None = param(
-        "points per mini-batch; none: full gradients", default=None, minimum=1
-    )
-    batch_order: str = param(
-        "points of a mini-batch are drawn independently, or without replacement in epochs",
-        default="with_replacement",
-        choices=BATCH_ORDERS,
-    )
+    step_size: Annotated[Schedule, "step size alpha_k"]
+    batch_size: BatchSize = None
+    batch_order: BatchOrder = "with_replacement"
 
 
 class State(NamedTuple):
@@ -49,10 +40,7 @@ class State(NamedTuple):
 
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse a network: a centralized sampler holds all the data."""
-    if topology.agents != 1:
-        raise ConcordError(
-            f"C-ULA is centralized and cannot run on {topology.agents} agents; set agents to 1"
-        )
+    check_centralized(topology, "C-ULA")
 
 
 def init(
@@ -76,7 +64,7 @@ def init(
     return State(x0.copy()), step
 
 
-def affine(problem: Any, topology: Topology, params: Params) -> Update | None:
+def affine(problem: Quadratic, topology: Topology, params: Params) -> Update | None:
     """Return the law, for the one agent's gradient gram x - shift.
 
     None for mini-batches in epochs: their errors depend on those of the steps before.

@@ -13,60 +13,42 @@ with one agent, it is C-ULA with step size N alpha_k on f_i.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
-from concord import mixing
+from concord.contracts import Gradient, Info, Problem, Quadratic, SeparatePrior, Step
 from concord.errors import ConcordError
-from concord.exact import Affine, Update, block_diagonal, in_place
-from concord.gradients import BATCH_ORDERS, estimator
-from concord.parameters import param
-from concord.problems import Problem
-from concord.samplers import Info, Step, de_sgld, to_all_neighbors
-from concord.schedules import Schedule
-from concord.topology import Topology
+from concord.laws.exact import Affine, Update, block_diagonal, in_place
+from concord.networks import mixing
+from concord.networks.topology import Topology
+from concord.options import Options
+from concord.samplers._common import check_connected, to_all_neighbors
+from concord.sampling.gradients import BatchOrder, BatchSize, estimator
+from concord.sampling.schedules import Schedule
 
-SCALES = ("agents", "one")
+Scale = Literal["agents", "one"]
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of D-ULA."""
 
-    step_size: Schedule = param("gradient step alpha_k")
-    fusion: Schedule = param("consensus step beta_k (zeta_k in tzikas2024)")
-    gradient_scale: str = param(
-        "factor of the gradient: the number of agents N, or one", default="agents", choices=SCALES
-    )
-    noise_variance: str = param(
-        "variance of v_i: the number of agents N, or one", default="agents", choices=SCALES
-    )
-    batch_size: int | None = param(
-        "points per mini-batch; none: full gradients", default=None, minimum=1
-    )
-    batch_order: str = param(
-        "points of a mini-batch are drawn independently, or without replacement in epochs",
-        default="with_replacement",
-        choices=BATCH_ORDERS,
-    )
-    prior_gradient: str = param(
+    step_size: Annotated[Schedule, "gradient step alpha_k"]
+    fusion: Annotated[Schedule, "consensus step beta_k (zeta_k in tzikas2024)"]
+    gradient_scale: Annotated[Scale, "factor of the gradient: number of agents, or 1"] = "agents"
+    noise_variance: Annotated[Scale, "variance of v_i: number of agents, or 1"] = "agents"
+    batch_size: BatchSize = None
+    batch_order: BatchOrder = "with_replacement"
+    prior_gradient: Annotated[
+        Literal["with_likelihood", "after_mixing"],
         "the prior's gradient is taken with the likelihood's, or after mixing, where that has led",
-        default="with_likelihood",
-        choices=("with_likelihood", "after_mixing"),
-    )
-    neighbors: str = param(
+    ] = "with_likelihood"
+    neighbors: Annotated[
+        mixing.Neighbors,
         "an agent averages with its neighbors together, or in turn, each time from where it is",
-        default="together",
-        choices=mixing.NEIGHBORS,
-    )
-    update_order: str = param(
-        "agents move all at once, or one after another seeing neighbors that have moved",
-        default="simultaneous",
-        choices=mixing.ORDERS,
-    )
+    ] = "together"
+    update_order: mixing.UpdateOrder = "simultaneous"
 
 
 class State(NamedTuple):
@@ -82,19 +64,27 @@ def _factors(params: Params, agents: int) -> tuple[int, int]:
 
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse a network in parts, and options that do not go together."""
-    de_sgld.check(problem, topology, params)
+    check_connected(topology)
     sequential = params.neighbors == "in_turn" or params.prior_gradient == "after_mixing"
     if sequential and params.update_order != "simultaneous":
         raise ConcordError(
-            f"update_order {params.update_order!r} goes with neighbors together and the prior's "
-            "gradient with the likelihood's; use simultaneous"
+            f"update_order {params.update_order!r} requires neighbors: together and "
+            "prior_gradient: with_likelihood; use simultaneous"
         )
-    late_prior = params.prior_gradient == "after_mixing"
-    if late_prior and problem is not None and not hasattr(problem, "prior_gradient"):
+    if problem is not None:
+        _late_prior(problem, params)
+
+
+def _late_prior(problem: Problem, params: Params) -> Gradient | None:
+    """Return the prior's gradient if it is taken after mixing."""
+    if params.prior_gradient == "with_likelihood":
+        return None
+    if not isinstance(problem, SeparatePrior):
         raise ConcordError(
             f"{type(problem).__name__} does not give its prior's gradient apart; "
             "take prior_gradient: with_likelihood"
         )
+    return problem.prior_gradient
 
 
 def init(
@@ -110,9 +100,8 @@ def init(
     info = to_all_neighbors(topology)
     scale, variance = _factors(params, agents)
     grad, residual, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
-    late_prior = params.prior_gradient == "after_mixing"
-    mixed = np.empty_like(x0) if late_prior else grad
-    prior_gradient: Any = getattr(problem, "prior_gradient", None)
+    prior_gradient = _late_prior(problem, params)
+    mixed = grad if prior_gradient is None else np.empty_like(x0)
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
         nonlocal spare
@@ -124,7 +113,7 @@ def init(
         np.subtract(residual, grad, out=residual)
         x = spare
         diffuse(state.x, residual, x, params.fusion(k))
-        if late_prior:
+        if prior_gradient is not None:
             # The gradient has the prior's part at the iterate: exchange it.
             prior_gradient(state.x, grad)
             np.subtract(x, residual, out=mixed)
@@ -138,7 +127,7 @@ def init(
     return State(x0.copy()), step
 
 
-def affine(problem: Any, topology: Topology, params: Params) -> Update | None:
+def affine(problem: Quadratic, topology: Topology, params: Params) -> Update | None:
     """Return the law, for gradients gram x - shift and the mixing acting on whole agents.
 
     None for mini-batches in epochs, whose errors depend on those of the steps before, and for a

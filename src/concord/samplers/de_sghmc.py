@@ -12,42 +12,33 @@ are exchanged, velocities are not.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from concord import mixing
-from concord.exact import Affine, Start, Update, block_diagonal, compose, in_place, linear
-from concord.gradients import estimator
-from concord.parameters import param
-from concord.problems import Problem
-from concord.samplers import Info, Step, to_all_neighbors
-from concord.samplers.de_sgld import check as check
-from concord.schedules import Schedule
-from concord.topology import Topology
+from concord.contracts import Info, Problem, Quadratic, Step
+from concord.laws.exact import Affine, Start, Update, block_diagonal, compose, in_place, linear
+from concord.networks import mixing
+from concord.networks.topology import Topology
+from concord.options import Count, NonNegative, Options, Positive
+from concord.samplers._common import check_connected, to_all_neighbors
+from concord.sampling.gradients import estimator
+from concord.sampling.schedules import Schedule
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of DE-SGHMC."""
 
-    step_size: Schedule = param("step size eta_k")
-    friction: float = param("friction gamma", above=0)
-    batch_size: int | None = param(
-        "points per mini-batch, drawn with replacement; none: full gradients",
-        default=None,
-        minimum=1,
-    )
-    initial_velocity_sd: float = param(
-        "standard deviation of the initial velocities v^(0) ~ N(0, . I)", default=0.0, minimum=0
-    )
-    update_order: str = param(
-        "agents move all at once, or one after another seeing neighbors that have moved",
-        default="simultaneous",
-        choices=mixing.ORDERS,
-    )
+    step_size: Annotated[Schedule, "step size eta_k"]
+    friction: Annotated[Positive, "friction gamma"]
+    batch_size: Annotated[
+        Count | None, "points per mini-batch, drawn with replacement; none: full gradients"
+    ] = None
+    initial_velocity_sd: Annotated[
+        NonNegative, "standard deviation of the initial velocities v^(0) ~ N(0, . I)"
+    ] = 0.0
+    update_order: mixing.UpdateOrder = "simultaneous"
 
 
 class State(NamedTuple):
@@ -55,6 +46,11 @@ class State(NamedTuple):
 
     x: np.ndarray
     v: np.ndarray
+
+
+def check(problem: Problem | None, topology: Topology, params: Params) -> None:
+    """Refuse a network in parts, unless it is meant: mixing would never reach consensus."""
+    check_connected(topology)
 
 
 def init(
@@ -87,7 +83,7 @@ def init(
     return State(x0.copy(), v0), step
 
 
-def affine(problem: Any, topology: Topology, params: Params) -> Update:
+def affine(problem: Quadratic, topology: Topology, params: Params) -> Update:
     """Return the law of (x, v): velocities move first, eq. (4.3), then positions, eq. (4.4)."""
     agents, dim = problem.agents, problem.dim
     mixing_matrix = np.kron(topology.metropolis().dense(), np.eye(dim))

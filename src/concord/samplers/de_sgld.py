@@ -10,38 +10,29 @@ W is symmetric and doubly stochastic; x, gradients and noise have shape (chains,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from concord import mixing
-from concord.errors import ConcordError
-from concord.exact import Affine, Update, block_diagonal, in_place
-from concord.gradients import estimator
-from concord.parameters import param
-from concord.problems import Problem
-from concord.samplers import Info, Step, to_all_neighbors
-from concord.schedules import Schedule
-from concord.topology import Topology
+from concord.contracts import Info, Problem, Quadratic, Step
+from concord.laws.exact import Affine, Update, block_diagonal, in_place
+from concord.networks import mixing
+from concord.networks.topology import Topology
+from concord.options import Count, Options
+from concord.samplers._common import check_connected, to_all_neighbors
+from concord.sampling.gradients import estimator
+from concord.sampling.schedules import Schedule
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of DE-SGLD."""
 
-    step_size: Schedule = param("step size eta_k")
-    batch_size: int | None = param(
-        "points per mini-batch, drawn with replacement; none: full gradients",
-        default=None,
-        minimum=1,
-    )
-    update_order: str = param(
-        "agents move all at once, or one after another seeing neighbors that have moved",
-        default="simultaneous",
-        choices=mixing.ORDERS,
-    )
+    step_size: Annotated[Schedule, "step size eta_k"]
+    batch_size: Annotated[
+        Count | None, "points per mini-batch, drawn with replacement; none: full gradients"
+    ] = None
+    update_order: mixing.UpdateOrder = "simultaneous"
 
 
 class State(NamedTuple):
@@ -50,13 +41,9 @@ class State(NamedTuple):
     x: np.ndarray
 
 
-def check(problem: Problem | None, topology: Topology, params: Any) -> None:
+def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse a network in parts, unless it is meant: mixing would never reach consensus."""
-    if not topology.connected and topology.name != "no_edges":
-        raise ConcordError(
-            f"topology {topology.name!r} is not connected, so its agents cannot agree; "
-            "add edges, or use no_edges if isolated agents are meant"
-        )
+    check_connected(topology)
 
 
 def init(
@@ -85,7 +72,7 @@ def init(
     return State(x0.copy()), step
 
 
-def affine(problem: Any, topology: Topology, params: Params) -> Update:
+def affine(problem: Quadratic, topology: Topology, params: Params) -> Update:
     """Return the law: eq. (3.3) with gradient gram x - shift, W acting on whole agents."""
     agents, dim = problem.agents, problem.dim
     mixing_matrix = np.kron(topology.metropolis().dense(), np.eye(dim))

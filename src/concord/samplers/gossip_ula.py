@@ -1,4 +1,4 @@
-r"""Gossip ULA: at each tick two neighbors wake, and only they move; with event triggering if asked.
+r"""Gossip ULA: at each tick two neighbors wake, and only they move; optionally event-triggered.
 
 At a tick of the universal clock agent i is uniform over the N agents and its partner j uniform
 over the neighbors of i. For (a, b) = (i, j) and (j, i), from the old values,
@@ -14,9 +14,9 @@ over the neighbors of i. For (a, b) = (i, j) and (j, i), from the old values,
 The p_a add up to 2, not 1: an agent is active with probability p_a, and the mean of the network
 average's step over pairs is -alpha/2 times the gradient of f, against noise of variance 2 alpha.
 As printed, gossip ULA therefore samples the posterior to the power 1/2. ``drift: whole`` has
-N alpha / p_a instead, whose mean is -alpha times the gradient, as (14)-(15) say.
+N alpha / p_a instead, whose mean is -alpha times the gradient, as in (14)-(15).
 
-Above, tau_a is how often a was active before. ``communication`` says what the hats are: ``always``:
+Above, tau_a is how often a was active before. ``communication`` defines the hats; ``always``:
 the samples themselves, eq. (6); ``triggered``: the samples last communicated, eqs. (7)-(9);
 ``never``: there is no fusion, each agent trains alone (isolated training).
 
@@ -29,43 +29,36 @@ triggering to all its neighbors, who all need it later (the paper says "broadcas
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
+from msgspec import field
 
+from concord.contracts import ChosenAgents, Info, Problem, Step
 from concord.errors import ConcordError
-from concord.parameters import param
-from concord.problems import GradientAt, Problem
-from concord.samplers import Info, Step
-from concord.schedules import Schedule
-from concord.topology import Topology
-
-COMMUNICATION = ("always", "triggered", "never")
-DRIFTS = ("half", "whole")
+from concord.networks.topology import Topology
+from concord.options import NonNegative, Options
+from concord.sampling.schedules import Schedule
 
 # Random numbers are drawn for as many ticks at once as this many normal deviates serve.
 BLOCK = 1 << 17
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of gossip ULA."""
 
-    step_size: Schedule = param("gradient step alpha")
-    fusion: Schedule = param("fusion weight beta", default=0.5)
-    communication: str = param(
+    step_size: Annotated[Schedule, "gradient step alpha"]
+    fusion: Annotated[Schedule, "fusion weight beta"] = field(default_factory=lambda: Schedule(0.5))
+    communication: Annotated[
+        Literal["always", "triggered", "never"],
         "active agents communicate always, when triggered, or never (isolated training)",
-        default="always",
-        choices=COMMUNICATION,
-    )
-    drift: str = param(
+    ] = "always"
+    drift: Annotated[
+        Literal["half", "whole"],
         "gradients weigh N alpha/(2 p), on average half of f's gradient, or N alpha/p, all of it",
-        default="half",
-        choices=DRIFTS,
-    )
-    threshold: float | None = param("mu of the trigger, each agent's own", default=None, minimum=0)
-    decay: float | None = param("exponent delta of the trigger", default=None, minimum=0)
+    ] = "half"
+    threshold: Annotated[NonNegative | None, "mu of the trigger, each agent's own"] = None
+    decay: Annotated[NonNegative | None, "exponent delta of the trigger"] = None
 
 
 class State(NamedTuple):
@@ -91,7 +84,7 @@ def check(problem: Problem | None, topology: Topology, params: Params) -> None:
         )
     if params.communication != "triggered" and given:
         raise ConcordError(
-            f"communication: {params.communication} has no use for {given[0]}; remove it, or set "
+            f"communication: {params.communication} does not use {given[0]}; remove it, or set "
             "communication: triggered"
         )
 
@@ -219,10 +212,10 @@ def _gradient_at(
 ) -> Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], object]:
     """Return ``g(x, chosen, agents, out)``: gradients of the two active agents at ``chosen``.
 
-    Problems without ``gradient_at`` compute the gradients of all agents, at x, for it.
+    Problems that are not ``ChosenAgents`` compute the gradients of all agents, at x, for it.
     """
-    if hasattr(problem, "gradient_at"):
-        at: GradientAt = problem.gradient_at(chains, 2)
+    if isinstance(problem, ChosenAgents):
+        at = problem.gradient_at(chains, 2)
         return lambda x, chosen, agents, out: at(chosen, agents, out)
     full = problem.gradient(chains)
     everyone = np.empty((chains, problem.agents, problem.dim))

@@ -9,33 +9,24 @@ Source: parayil2020, section 5.3, where C-ULA and D-ULA are compared with it. Ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from concord.errors import ConcordError
-from concord.gradients import BATCH_ORDERS, estimator
-from concord.parameters import param
-from concord.problems import Problem
-from concord.samplers import Info, Step, to_all_neighbors
-from concord.schedules import Schedule
-from concord.topology import Topology
+from concord.contracts import Info, Problem, Step
+from concord.networks.topology import Topology
+from concord.options import Options
+from concord.samplers._common import check_centralized, to_all_neighbors
+from concord.sampling.gradients import BatchOrder, BatchSize, estimator
+from concord.sampling.schedules import Schedule
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of SGD."""
 
-    step_size: Schedule = param("step size alpha_k")
-    batch_size: int | None = param(
-        "points per mini-batch; none: full gradients", default=None, minimum=1
-    )
-    batch_order: str = param(
-        "points of a mini-batch are drawn independently, or without replacement in epochs",
-        default="with_replacement",
-        choices=BATCH_ORDERS,
-    )
+    step_size: Annotated[Schedule, "step size alpha_k"]
+    batch_size: BatchSize = None
+    batch_order: BatchOrder = "with_replacement"
 
 
 class State(NamedTuple):
@@ -46,10 +37,7 @@ class State(NamedTuple):
 
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse a network: there is one agent, which holds all the data."""
-    if topology.agents != 1:
-        raise ConcordError(
-            f"SGD is centralized and cannot run on {topology.agents} agents; set agents to 1"
-        )
+    check_centralized(topology, "SGD")
 
 
 def init(

@@ -1,6 +1,6 @@
 """draw: from metrics to a figure (pdf, svg, png) or a table (csv, md, html).
 
-Beside every figure or table stand its caption (``.caption.md``) and its provenance (``.json``).
+Beside every figure or table are its caption (``.caption.md``) and its provenance (``.json``).
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from concord import captions, integrity
-from concord.chain import sealed as sealed_trace
-from concord.experiment import Paper, Run
-from concord.figures.data import Measured, is_smoke, read
-from concord.files import whole
+from concord import integrity
 from concord.integrity import Made
-from concord.pages import page, template_digest
-from concord.parameters import build
+from concord.io import whole
+from concord.options import build
 from concord.plugins import plugin
 from concord.provenance import code, describe, digest
+from concord.report import captions
+from concord.report.pages import page, template_digest
+from concord.results import Measured, is_smoke, read
 from concord.stages.measure import made as measured_from
+from concord.studies.paper import Paper, Run
 
 
 def made(paper: Paper, section: str, name: str, results: Path) -> Made:
@@ -37,7 +37,7 @@ def made(paper: Paper, section: str, name: str, results: Path) -> Made:
 def metrics_digest(runs: Sequence[Run], results: Path) -> str:
     """Return a digest of the metrics of runs, as their seals have it."""
     paths = [results / run.folder / "metrics.csv" for run in runs]
-    return digest({str(path): integrity.sealed(path)[1].get(path.name) for path in paths})
+    return digest({str(path): integrity.sealed(path)[1] for path in paths})
 
 
 def draw(paper: Paper, name: str, results: Path, outputs: Sequence[Path]) -> None:
@@ -45,7 +45,7 @@ def draw(paper: Paper, name: str, results: Path, outputs: Sequence[Path]) -> Non
     from concord.figures import style
 
     entry = paper.output("figures", name)
-    where = f"{paper.path}: figures.{name}"
+    where = paper.at(f"figures.{name}")
     kind = plugin("figures", entry["kind"], where)
     params = build(kind.Params, entry.get("options"), f"{where}.options")
     runs = _measured(paper, "figures", name, results)
@@ -59,7 +59,7 @@ def draw(paper: Paper, name: str, results: Path, outputs: Sequence[Path]) -> Non
 def tabulate(paper: Paper, name: str, results: Path, outputs: Sequence[Path]) -> None:
     """Build a table from the runs below ``results`` into ``outputs`` (.csv, .md, .html)."""
     entry = paper.output("tables", name)
-    where = f"{paper.path}: tables.{name}"
+    where = paper.at(f"tables.{name}")
     kind = plugin("tables", entry["kind"], where)
     params = build(kind.Params, entry.get("options"), f"{where}.options")
     table = kind.tabulate(params, _measured(paper, "tables", name, results))
@@ -80,12 +80,11 @@ def _measured(paper: Paper, section: str, name: str, results: Path) -> list[Meas
 
 def checked(run: Run, results: Path) -> Measured:
     """Read the metrics of a run, which must be those of today's configuration, code and data."""
-    run_yaml, metrics_csv = (results / run.folder / file for file in ("run.yaml", "metrics.csv"))
-    measured = read(run_yaml, metrics_csv, expected=digest(run.mapping))
-    trace = metrics_csv.with_name("trace.nc")
-    sampled = {"trace": sealed_trace(trace)[1]} if trace.exists() else {}
-    integrity.check(metrics_csv, {**measured_from(run.mapping, Path("resources")), **sampled})
-    return measured
+    path = results / run.folder / "metrics.csv"
+    trace = path.with_name("trace.nc")
+    wanted = measured_from(run.mapping, Path("resources"), trace if trace.exists() else None)
+    integrity.check(path, wanted)
+    return read(run.mapping, path)
 
 
 def _finish(paper: Paper, section: str, name: str, results: Path, outputs: Sequence[Path]) -> None:
@@ -95,7 +94,7 @@ def _finish(paper: Paper, section: str, name: str, results: Path, outputs: Seque
     with whole(text) as path:
         path.write_text(captions.markdown(caption), encoding="utf-8")
     runs = paper.output_runs(section, name)
-    inputs = [results / run.folder / file for run in runs for file in ("run.yaml", "metrics.csv")]
+    inputs = [results / run.folder / "metrics.csv" for run in runs]
     about = {"paper": paper.key, "section": section, "name": name, "seed": paper.config["seed"]}
     integrity.seal(
         [*outputs, text],

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from concord.experiment import Paper
-from concord.files import dump_yaml, whole
+from concord.io import dump_yaml, whole
+from concord.studies.paper import Paper
 
 
 def resolve(paper: Paper, experiment: str, run: str, output: Path) -> None:

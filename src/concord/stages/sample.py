@@ -7,14 +7,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from concord import chain, initial, streams
-from concord.assemble import Parts, build_problem, data_digest, modules
+from concord import integrity
+from concord.contracts import Problem
 from concord.errors import ConcordError
-from concord.files import whole
 from concord.integrity import Made
+from concord.io import whole
 from concord.provenance import code, describe, digest
-from concord.stages import load_run, refuse_other_code
-from concord.streams import CHAINS_PER_BLOCK
+from concord.runs import Parts, build_problem, data_digest, load_run, modules, stream_label
+from concord.sampling import initial, loop, streams
+from concord.sampling.recorder import Recorder
+from concord.sampling.streams import CHAINS_PER_BLOCK
+from concord.sampling.trace import Trace, join_traces, read_trace, write_trace
 
 
 def modules_of(run: Mapping[str, Any]) -> tuple[str, ...]:
@@ -22,10 +25,12 @@ def modules_of(run: Mapping[str, Any]) -> tuple[str, ...]:
     return __name__, *modules(run)
 
 
-def made(run: Mapping[str, Any], resources: Path) -> Made:
-    """Return what a run's trace is made from."""
+def made(run: Mapping[str, Any], resources: Path, chains: Sequence[int] = ()) -> Made:
+    """Return what the trace of a run, or of some of its chains, is made from."""
+    begin, end = chains or (0, run["chains"])
     return {
         "run": digest(run),
+        "chains": f"{begin}:{end}",
         "code": code(*modules_of(run)),
         "data": data_digest(run, resources),
     }
@@ -36,30 +41,19 @@ def sample(
     output: Path,
     resources: Path,
     progress: bool = False,
-    expected: str | None = None,
     chains: tuple[int, int] | None = None,
-    code: str | None = None,
 ) -> None:
     """Sample a run, or its chains from the first to before the second number; write the trace.
 
-    Provenance becomes the trace's attributes. What is ``expected``, of run and ``code``, is what
-    the workflow has, if it called.
+    Provenance becomes the trace's attributes.
     """
-    run, parts = load_run(run_path, expected)
-    refuse_other_code(made(run, resources)["code"], code)
+    run, parts = load_run(run_path)
     chains = chains or (0, run["chains"])
     trace = simulate(run, parts, build_problem(run, parts, resources), progress, chains)
     _write(trace, output, run_path, run, chains, resources)
 
 
-def join(
-    run_path: Path,
-    pieces: Sequence[Path],
-    output: Path,
-    resources: Path,
-    expected: str | None = None,
-    code: str | None = None,
-) -> None:
+def join(run_path: Path, pieces: Sequence[Path], output: Path, resources: Path) -> None:
     """Join a run's chains, sampled in pieces, into its trace.
 
     Raises
@@ -67,35 +61,29 @@ def join(
     ConcordError
         If a piece is of another run, or they are not all the run's chains in their order.
     """
-    run, _ = load_run(run_path, expected)
-    wanted = made(run, resources)
-    refuse_other_code(wanted["code"], code)
+    run, _ = load_run(run_path)
     traces, begin = [], 0
     for path in pieces:
-        trace = chain.read(path)
-        end = begin + len(trace["diverged_at"])
-        if trace.made != wanted or trace.attributes.get("chains") != json.dumps([begin, end]):
-            raise ConcordError(
-                f"{path}: it does not hold the chains of {run_path} from number {begin} on; "
-                "delete it and sample it again"
-            )
-        traces.append(trace)
+        integrity.check(path)
+        traces.append(read_trace(path))
+        end = begin + len(traces[-1]["diverged_at"])
+        integrity.check(path, made(run, resources, (begin, end)))
         begin = end
     if begin != run["chains"]:
         raise ConcordError(
             f"{output}: the pieces hold {begin} of the {run['chains']} chains of {run_path}; "
             "name all of them"
         )
-    _write(chain.join(traces), output, run_path, run, (0, begin), resources)
+    _write(join_traces(traces), output, run_path, run, (0, begin), resources)
 
 
 def simulate(
     run: Mapping[str, Any],
     parts: Parts,
-    problem: Any,
+    problem: Problem,
     progress: bool = False,
     chains: tuple[int, int] | None = None,
-) -> chain.Trace:
+) -> Trace:
     """Return the trace of a run, or of its chains from ``chains[0]`` to before ``chains[1]``.
 
     Initial positions share a stream across the samplers and topologies of a problem (common random
@@ -123,31 +111,32 @@ def simulate(
     shape = (run["chains"], run["agents"], problem.dim)
     x0 = initial.positions(parts.initial, problem, shape, common)
     parts.sampler.check(problem, parts.topology, parts.sampler_params)
-    noise = ["noise", paper, run["experiment"], run["run"]]
+    noise = ["noise", paper, run["experiment"], stream_label(run)]
     traces = []
     for first in range(begin, end, CHAINS_PER_BLOCK):
         block = x0[first : min(first + CHAINS_PER_BLOCK, end)]
         rng = streams.generator(seed, *noise, *[first][: first > 0])
         own = problem.from_chain(first)
         state, step = parts.sampler.init(own, parts.topology, parts.sampler_params, block, rng)
-        recorder = chain.Recorder(parts.record, own, block.shape, run["iterations"])
-        traces.append(chain.simulate(state, step, run["iterations"], recorder, rng, progress))
-    return chain.join(traces)
+        recorder = Recorder(parts.record, own, block.shape, run["iterations"])
+        traces.append(loop.simulate(state, step, run["iterations"], recorder, rng, progress))
+    return join_traces(traces)
 
 
 def _write(
-    trace: chain.Trace,
+    trace: Trace,
     output: Path,
     run_path: Path,
     run: Mapping[str, Any],
     chains: tuple[int, int],
     resources: Path,
 ) -> None:
-    # Looked at once more: code that was imported meanwhile must not have changed before.
-    source = made(run, resources)
+    # Looked at in the end: code that was imported meanwhile must not have changed before.
+    source = made(run, resources, chains)
     trace.attributes = {
         key: value if isinstance(value, str) else json.dumps(value)
         for key, value in describe([run_path], run=run, chains=chains, made=source).items()
     }
     with whole(output) as path:
-        chain.write(trace, path, source)
+        write_trace(trace, path)
+    integrity.seal([output], source)

@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from concord import text
-from concord.figures import data
-from concord.pages import Section
+from concord import results
+from concord.report import markup
+from concord.report.pages import Section, markdown_table
 
 
 @dataclass(frozen=True)
 class Table:
-    """Columns and rows, as text or numbers; None is an empty cell. A note stands with the table."""
+    """Columns and rows, as text or numbers; None is an empty cell. A note is shown below."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
@@ -25,16 +25,13 @@ class Table:
 
     def csv(self) -> str:
         """Return the table as CSV, numbers in full."""
-        return text.table(self.columns, self.rows)
+        return markup.table(self.columns, self.rows)
 
     def markdown(self) -> str:
         """Return the table as Markdown, numbers to four digits."""
-        lines = [self.columns, ["---"] * len(self.columns), *self.rows]
-        cells = [
-            [text.markdown(_text(cell)).replace("|", r"\|") for cell in line] for line in lines
-        ]
-        table = "".join("| " + " | ".join(line) + " |\n" for line in cells)
-        return table + (f"\n{text.markdown(self.note)}\n" if self.note else "")
+        lines = ([markup.markdown(_text(cell)) for cell in line] for line in self.rows)
+        table = markdown_table([markup.markdown(column) for column in self.columns], lines)
+        return "\n".join([*table, *(["", markup.markdown(self.note)] if self.note else []), ""])
 
     def section(self) -> Section:
         """Return the table for an HTML page, numbers to four digits; labels become filters."""
@@ -52,8 +49,8 @@ def marks_divergence(tabulate: Callable[..., Table]) -> Callable[..., Table]:
     """Decorate a kind's ``tabulate``: the table has a note that names the runs that diverged."""
 
     @functools.wraps(tabulate)
-    def tabulated(params: Any, runs: Sequence[data.Measured]) -> Table:
-        return replace(tabulate(params, runs), note=data.diverged(params, runs) or "")
+    def tabulated(params: Any, runs: Sequence[results.Measured]) -> Table:
+        return replace(tabulate(params, runs), note=results.diverged(params, runs) or "")
 
     return tabulated
 

@@ -14,29 +14,28 @@ Intervals come from redrawing every window's mean within its own interval.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
+from concord import results
 from concord.errors import ConcordError
-from concord.figures import data
-from concord.figures.data import Measured, Series
-from concord.intervals import quantile
-from concord.parameters import param
+from concord.laws.intervals import quantile
+from concord.options import Options
+from concord.results import Measured, Series
 from concord.tables import Table, marks_divergence
 
 KIND = "consensus_decay"
 REPLICATES = 1000
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of the table."""
 
-    pair: str = param("label that tells runs with and without triggering apart")
-    triggered: str = param("its value with triggering", default="triggered")
-    plain: str = param("its value without", default="gossip")
-    over: str = param("label or parameter of the step size", default="step_size")
+    pair: Annotated[str, "label that tells runs with and without triggering apart"]
+    triggered: Annotated[str, "its value with triggering"] = "triggered"
+    plain: Annotated[str, "its value without"] = "gossip"
+    over: Annotated[str, "label or parameter of the step size"] = "step_size"
 
 
 def reads(params: Params) -> list[str]:
@@ -56,7 +55,7 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     rng = np.random.default_rng(0)  # redrawn means only: the table is the same every time
     rows: list[list[object]] = []
     steps, without = [], []
-    for step in data.distinct(runs, params.over):
+    for step in results.distinct(runs, params.over):
         plain, triggered = (
             _one(runs, {params.over: step, params.pair: value})
             for value in (params.plain, params.triggered)
@@ -73,11 +72,11 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
 
 
 def _one(runs: Sequence[Measured], wanted: dict[str, object]) -> Measured:
-    return data.only(data.select(runs, wanted, KIND), f"the run with {wanted}", KIND)
+    return results.only(results.select(runs, wanted, KIND), f"the run with {wanted}", KIND)
 
 
 def _series(run: Measured, metric: str) -> Series:
-    return data.series(run, metric, "network", KIND, "consensus_floor")
+    return results.series(run, metric, "network", KIND, "consensus_floor")
 
 
 def _ends(series: Series) -> list[float]:
@@ -85,7 +84,7 @@ def _ends(series: Series) -> list[float]:
 
 
 def _redrawn(run: Measured, metric: str, rng: np.random.Generator) -> np.ndarray:
-    """Return a metric's means, then REPLICATES rows of them redrawn as their intervals say."""
+    """Return a metric's means, then REPLICATES rows of them redrawn within their intervals."""
     series, chains = _series(run, metric), run.run["chains"]
     with np.errstate(invalid="ignore"):  # of a run that diverged
         error = (series.hi - series.lo) / (2 * quantile(chains))

@@ -4,34 +4,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from concord.errors import ConcordError, nearest
-from concord.figures.data import Measured
-from concord.parameters import param
+from concord.options import Index, Options, Some
+from concord.results import Measured
 from concord.tables import Table, marks_divergence
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of a table of final values."""
 
-    metrics: tuple[str, ...] = param(
-        "names of the metrics shown; patterns such as theorem2.* too", shortest=1
-    )
-    agents: tuple[int | str, ...] | None = param(
-        "agents shown: indices, average or network; none: all", default=None, shortest=1
-    )
-    iterations: tuple[int, ...] | None = param(
-        "iterations shown; none: the last of each metric", default=None, minimum=0, shortest=1
-    )
-    layout: str = param(
+    metrics: Annotated[
+        Some[str],
+        "names of the metrics shown; patterns such as theorem2.* too",
+    ]
+    agents: Annotated[
+        Some[int | str] | None,
+        "agents shown: indices, average or network; none: all",
+    ] = None
+    iterations: Annotated[
+        Some[Index] | None,
+        "iterations shown; none: the last of each metric",
+    ] = None
+    layout: Annotated[
+        Literal["long", "wide"],
         "long: one row per value, with its interval; wide: one column per metric, without",
-        default="long",
-        choices=("long", "wide"),
-    )
+    ] = "long"
 
 
 def reads(params: Params) -> list[str]:

@@ -15,26 +15,25 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from concord.figures import data
-from concord.figures.data import Measured
-from concord.parameters import param
+from concord import results
+from concord.options import Options
+from concord.results import Measured
 from concord.tables import Table, marks_divergence
 
 KIND = "paired_differences"
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of a table of paired differences."""
 
-    metric: str = param("metric, recorded per replicate")
-    networks: str = param("label whose values are compared", default="agents")
-    by: str | None = param("label of which the table shows every value", default=None)
-    agent: int | str = param("agent: an index, average or network", default=0)
+    metric: Annotated[str, "metric, recorded per replicate"]
+    networks: Annotated[str, "label whose values are compared"] = "agents"
+    by: Annotated[str | None, "label of which the table shows every value"] = None
+    agent: Annotated[int | str, "agent: an index, average or network"] = 0
 
 
 def reads(params: Params) -> list[str]:
@@ -51,15 +50,15 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     ConcordError
         If a run has fewer than two replicates, or others than the run it is compared with.
     """
-    groups = data.split(runs, params.by, KIND) if params.by else [(None, list(runs))]
+    groups = results.split(runs, params.by, KIND) if params.by else [(None, list(runs))]
     lines = []
     for value, group in groups:
         for (a, first), (b, second) in itertools.combinations(
-            data.split(group, params.networks, KIND), 2
+            results.split(group, params.networks, KIND), 2
         ):
-            differences = data.paired(
-                data.only(first, f"{params.networks} = {a}", KIND),
-                data.only(second, f"{params.networks} = {b}", KIND),
+            differences = results.paired(
+                results.only(first, f"{params.networks} = {a}", KIND),
+                results.only(second, f"{params.networks} = {b}", KIND),
                 params.metric,
                 params.agent,
                 f"table {KIND}",

@@ -13,7 +13,7 @@ What a researcher writes in a paper's YAML::
 
 The table has a line for each row, column and value of ``by``; ours is the metric at the run's last
 iteration. Values of ``by`` that a column was not run with are left out. A row without ``printed``
-is ours alone. Where a run lacks a row's metric, the text ``missing`` stands in the column note, and
+is ours alone. Where a run lacks a row's metric, the text ``missing`` is in the column note, and
 without that text it is an error.
 """
 
@@ -21,49 +21,44 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
+from concord import results
 from concord.errors import ConcordError
-from concord.figures import data
-from concord.figures.data import Measured
-from concord.parameters import param
+from concord.options import Options, Some
+from concord.results import Measured
 from concord.tables import Table, marks_divergence
 
 KIND = "printed_values"
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(Options):
     """One column of the printed table."""
 
-    name: str = param("what the column is about")
-    select: dict[str, Any] | None = param("labels of its runs, {label: value}", default=None)
-    agent: int | str = param("agent: an index, average or network", default=0)
+    name: Annotated[str, "what the column is about"]
+    select: Annotated[dict[str, Any] | None, "labels of its runs, {label: value}"] = None
+    agent: Annotated[int | str, "agent: an index, average or network"] = 0
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(Options):
     """One row of the printed table."""
 
-    name: str = param("what the row is about")
-    metric: str = param("name of the metric")
-    printed: tuple[float | None, ...] | None = param(
-        "printed number of each column, null where there is none; none: all ours", default=None
-    )
-    scale: float = param("our number is multiplied by this, 100 for percent", default=1.0)
-    missing: str | None = param("note where a run lacks the metric; none: an error", default=None)
+    name: Annotated[str, "what the row is about"]
+    metric: Annotated[str, "name of the metric"]
+    printed: Annotated[
+        tuple[float | None, ...] | None,
+        "printed number of each column, null where there is none; none: all ours",
+    ] = None
+    scale: Annotated[float, "our number is multiplied by this, 100 for percent"] = 1.0
+    missing: Annotated[str | None, "note where a run lacks the metric; none: an error"] = None
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(Options):
     """Options of a table of printed values."""
 
-    columns: tuple[Column, ...] = param("columns of the printed table", shortest=1)
-    rows: tuple[Row, ...] = param("rows of the printed table", shortest=1)
-    by: str | None = param(
-        "label of which the table shows every value, such as reading", default=None
-    )
+    columns: Annotated[Some[Column], "columns of the printed table"]
+    rows: Annotated[Some[Row], "rows of the printed table"]
+    by: Annotated[str | None, "label of which the table shows every value, such as reading"] = None
 
 
 def reads(params: Params) -> list[str]:
@@ -87,7 +82,7 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
                 f"table {KIND}: row {row.name!r} has {len(row.printed)} printed numbers for "
                 f"{len(params.columns)} columns; give one for each, or null"
             )
-    values = data.distinct(runs, params.by) if params.by else [None]
+    values = results.distinct(runs, params.by) if params.by else [None]
     lines = []
     for row in params.rows:
         for number, column in enumerate(params.columns):
@@ -105,11 +100,13 @@ def _runs(
     column: Column, by: str | None, values: Sequence[Any], runs: Sequence[Measured]
 ) -> Iterator[tuple[Any, Measured]]:
     """Yield the column's run for every value of ``by`` that it was run with."""
-    mine = data.select(runs, column.select, KIND)
+    mine = results.select(runs, column.select, KIND)
     for value in values:
-        chosen = [run for run in mine if by is None or data.same(data.lookup(run.run, by), value)]
+        chosen = [
+            run for run in mine if by is None or results.same(results.lookup(run.run, by), value)
+        ]
         if chosen:
-            yield value, data.only(chosen, f"column {column.name!r}", KIND)
+            yield value, results.only(chosen, f"column {column.name!r}", KIND)
 
 
 def _ours(row: Row, agent: int | str, run: Measured, printed: float | None) -> list[Any]:
@@ -129,5 +126,5 @@ def _ours(row: Row, agent: int | str, run: Measured, printed: float | None) -> l
         for name in ("value", "lo", "hi")
     )
     difference = None if printed is None or value is None else value - printed
-    lost = value is None and data.divergence(run) is not None
+    lost = value is None and results.divergence(run) is not None
     return [value, lo, hi, difference, "diverged" if lost else None]

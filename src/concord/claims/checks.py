@@ -1,0 +1,423 @@
+"""Claims and verdicts: what a paper says, checked against metrics by a stated rule.
+
+Every check is a pure function of quantities (``claims.quantities``) and decides by their intervals:
+
+- ``holds``: the rule is met wherever in their intervals the true values lie;
+- ``does not hold``: it is broken wherever they lie;
+- ``inconclusive``: the intervals straddle the rule;
+- ``not run``: a number it needs does not exist, and the verdict says why.
+
+What is infinite is a result (the error of a diverged run): it is above every number, below none,
+and equal to nothing. So is what is not a number because its run diverged: a claim about it does not
+hold, and one that only says it is worse than another is inconclusive. Chance is that of the
+samplers: numbers that it does not enter are exact for the data that the seed drew. A claim whose
+verdict depends on those (``concord seeds`` finds it) says so under ``seeds``, and is inconclusive.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from msgspec.structs import asdict
+
+from concord.claims.quantities import Diverged, Missing, Numbers, Quantity, Source, gather, show
+from concord.errors import ConcordError, nearest, short
+from concord.laws.intervals import mean_interval
+from concord.options import Kind, NonNegative, Options, Positive, build, kinds
+from concord.results import paired
+
+HOLDS, FAILS, INCONCLUSIVE, NOT_RUN = "holds", "does not hold", "inconclusive", "not run"
+
+VERDICTS = (HOLDS, FAILS, INCONCLUSIVE, NOT_RUN)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A verdict, and our numbers as text."""
+
+    verdict: str
+    ours: str
+
+
+def _decide(sure: Any, refuted: Any) -> str:
+    return HOLDS if bool(sure) else FAILS if bool(refuted) else INCONCLUSIVE
+
+
+def _list(texts: Sequence[str]) -> str:
+    """Return the texts, the middle ones left out where they are many."""
+    if len(texts) > 8:
+        texts = [*texts[:3], f"... ({len(texts)} numbers)", *texts[-3:]]
+    return ", ".join(texts)
+
+
+def _joined(first: Numbers, second: Numbers) -> np.ndarray:
+    """Return the place in ``second`` of the partner of every number of ``first``.
+
+    Partners agree in what varies on both sides: axes of the sweep, agents, iterations. An axis of
+    one value on a side, such as two samplers that are compared, or one agent against the network,
+    is what the sides may differ in.
+    """
+    names = [name for name in first.varying() if name in second.varying()]
+    keys = [numbers.keys(names) for numbers in (first, second)]
+    places = {key: place for place, key in enumerate(keys[1])}
+    for mine, others, other in ((keys[0], keys[1], "second"), (keys[1], keys[0], "first")):
+        alone = [key for key in mine if key not in set(others)]
+        if alone:
+            what = ", ".join(f"{n} {k}" for n, k in zip(names, alone[0], strict=True))
+            raise Missing(f"numbers cannot be paired: the {other} quantity has none of {what}")
+    if any(len(set(key)) < len(key) for key in keys):
+        counts = f"{len(keys[0])} numbers cannot be paired with {len(keys[1])}"
+        agree = f" by {', '.join(names)} alone" if names else ": nothing says which belong together"
+        raise Missing(counts + agree)
+    return np.array([places[key] for key in keys[0]])
+
+
+class Value(Kind):
+    """The quantity is the printed value, within a tolerance.
+
+    Holds if every interval lies within printed +- tolerance; does not hold if any lies outside.
+    """
+
+    quantity: Annotated[Quantity, "our numbers"]
+    printed: Annotated[float, "the value in print"]
+    tolerance: Annotated[NonNegative, "how far from print still counts as the same"]
+
+    def judge(self, source: Source) -> Judgement:
+        """Return the verdict."""
+        (ours,) = gather(source, self.quantity)
+        low, high = self.printed - self.tolerance, self.printed + self.tolerance
+        sure = ((ours.lo >= low) & (ours.hi <= high)).all()
+        refuted = ((ours.hi < low) | (ours.lo > high)).any()
+        text = _list([ours.pick(i) for i in range(len(ours.value))])
+        return Judgement(_decide(sure, refuted), text)
+
+
+class Order(Kind):
+    """Every number of ``lower`` is below every number of ``higher``, times a factor.
+
+    Holds if the largest upper end of lower is below the smallest lower end of higher; does not
+    hold if some number of lower is surely not below some number of higher.
+    """
+
+    lower: Annotated[Quantity, "numbers said to be smaller"]
+    higher: Annotated[Quantity, "numbers said to be larger"]
+    factor: Annotated[Positive, "lower is compared with factor times higher"] = 1.0
+
+    def judge(self, source: Source) -> Judgement:
+        """Return the verdict."""
+        lower, higher = gather(source, self.lower, self.higher)
+        sure = lower.hi.max() < self.factor * higher.lo.min()
+        refuted = lower.lo.max() >= self.factor * higher.hi.min()
+        worst, best = lower.pick(int(lower.hi.argmax())), higher.pick(int(higher.lo.argmin()))
+        times = "" if self.factor == 1 else f"{self.factor:g} times "
+        return Judgement(_decide(sure, refuted), f"at most {worst} against {times}{best}")
+
+
+class Trend(Kind):
+    """The quantity rises or falls along an axis of the sweep, one number per label.
+
+    Holds if every neighboring pair is surely in order; does not hold if one surely is not. Equal
+    numbers are out of order, unless they are within the slack. Runs on the same data sets differ by
+    less than their means over data sets tell: paired, the differences of ``<metric>_set_<d>``
+    decide, with Student's intervals over the data sets d.
+    """
+
+    quantity: Annotated[Quantity, "our numbers, one per label of the axis"]
+    axis: Annotated[str, "axis of the sweep, with numeric labels"]
+    direction: Annotated[Literal["rising", "falling"], "rising or falling"]
+    slack: Annotated[NonNegative, "a pair counts as in order up to this much"] = 0.0
+    paired: Annotated[bool, "pairs are compared data set by data set"] = False
+
+    def judge(self, source: Source) -> Judgement:
+        """Return the verdict."""
+        (ours,) = gather(source, self.quantity)
+        x = ours.axis(self.axis)
+        if len(set(x)) < max(2, len(x)):
+            raise Missing(f"a trend needs one number for each of several values of {self.axis}")
+        order = np.argsort(x)
+        if self.paired:
+            return self._of_pairs(ours, x, order)
+        text = _list([f"{self.axis} {x[i]:g}: {ours.pick(i)}" for i in order])
+        if self.direction == "falling":
+            order = order[::-1]
+        lo, hi = ours.lo[order], ours.hi[order]
+        sure = (hi[:-1] < lo[1:] + self.slack).all()
+        refuted = (lo[:-1] >= hi[1:] + self.slack).any()
+        return Judgement(_decide(sure, refuted), text)
+
+    def _of_pairs(self, ours: Numbers, x: np.ndarray, order: np.ndarray) -> Judgement:
+        found, texts = [], []
+        for i, j in itertools.pairwise(order):
+            try:
+                each = paired(
+                    ours.run[i], ours.run[j], self.quantity.metric, ours.agent[i], "a paired trend"
+                )
+            except ConcordError as error:
+                raise Missing(str(error)) from None
+            if np.isnan(each).any():
+                raise Diverged([self.quantity], f"{ours.run[i].name} or {ours.run[j].name}")
+            means = mean_interval(self.quantity.scale * each, len(x) - 1)
+            mean, lo, hi = (float(end) for end in means)
+            found.append((lo, hi) if self.direction == "rising" else (-hi, -lo))
+            texts.append(f"{self.axis} {x[i]:g} to {x[j]:g}: {show(mean, lo, hi)}")
+        lo, hi = np.array(found).T
+        sure, refuted = (lo > -self.slack).all(), (hi <= -self.slack).any()
+        return Judgement(_decide(sure, refuted), _list(texts))
+
+
+class Rate(Kind):
+    """The exponent p of quantity ~ x^p is within [at_least, at_most].
+
+    x is an axis of the sweep or the iteration (plus one). p is the least-squares slope of the
+    logarithms; its interval lets every number move within its own interval, so it is conservative.
+    Does not hold if a number is surely infinite.
+    """
+
+    quantity: Annotated[Quantity, "our numbers"]
+    against: Annotated[str, "iteration, or an axis of the sweep with numeric labels"]
+    at_least: Annotated[float | None, "smallest exponent"] = None
+    at_most: Annotated[float | None, "largest exponent"] = None
+
+    def judge(self, source: Source) -> Judgement:
+        """Return the verdict."""
+        (ours,) = gather(source, self.quantity)
+        x = ours.axis(self.against)
+        if (x <= 0).any() or (ours.value <= 0).any():
+            raise Missing("an exponent needs positive numbers")
+        if len(set(x)) < 2:
+            raise Missing(f"an exponent needs more than one value of {self.against}")
+        if np.isposinf(ours.lo).any():
+            return Judgement(FAILS, "infinite")
+        x = np.log(x)
+        weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slope = float(weights @ np.log(ours.value))
+            ends = np.log([np.maximum(ours.lo, 0), ours.hi])
+            # A number at the mean of x has no weight, and may be anything.
+            ends = np.where(weights == 0, 0, weights * ends)
+        low, high = (float(end) for end in np.sort(ends, axis=0).sum(axis=1))
+        at_least = -math.inf if self.at_least is None else self.at_least
+        at_most = math.inf if self.at_most is None else self.at_most
+        sure = low >= at_least and high <= at_most
+        refuted = high < at_least or low > at_most
+        chance = (ours.lo != ours.hi).any()
+        text = show(slope, low, high) if chance else f"{slope:.4g}"
+        return Judgement(_decide(sure, refuted), f"exponent {text}")
+
+
+class Bound(Kind):
+    """The quantity is at most the bound, run by run, agent by agent, iteration by iteration.
+
+    Numbers are joined by what varies on both sides. Holds if every upper end is at most the lower
+    end of its bound; does not hold if any lower end exceeds the upper end of its bound. Where a
+    bound is infinite (its conditions fail) nothing is claimed; if all of them are, nothing can be
+    judged.
+    """
+
+    quantity: Annotated[Quantity, "our numbers"]
+    bound: Annotated[Quantity, "what they are said not to exceed"]
+
+    def judge(self, source: Source) -> Judgement:
+        """Return the verdict."""
+        ours, bound = gather(source, self.quantity, self.bound)
+        at = _joined(ours, bound)
+        claimed = ~np.isposinf(bound.value[at])
+        if not claimed.any():
+            raise Missing("the bound is infinite throughout: its conditions are not met")
+        lo, hi, at = ours.lo[claimed], ours.hi[claimed], at[claimed]
+        sure = (hi <= bound.lo[at]).all()
+        refuted = (lo > bound.hi[at]).any()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = bound.value[at] / ours.value[claimed]
+        text = f"the bound is {ratio.min():.4g} to {ratio.max():.4g} times our value"
+        if not claimed.all():
+            text += f" in the {claimed.sum()} of {len(claimed)} numbers whose bound is finite"
+        return Judgement(_decide(sure, refuted), text)
+
+
+class Identity(Kind):
+    """Two quantities are equal within a tolerance, number by number, joined as a bound's are.
+
+    Holds if no two ends of a pair's intervals are farther apart than the tolerance; does not hold
+    if the intervals of some pair are.
+    """
+
+    left: Annotated[Quantity, "our numbers"]
+    right: Annotated[Quantity, "what they are said to equal"]
+    tolerance: Annotated[NonNegative, "largest difference that counts as equal"]
+
+    def judge(self, source: Source) -> Judgement:
+        """Return the verdict."""
+        left, right = gather(source, self.left, self.right)
+        at = _joined(left, right)
+        lo, hi = right.lo[at], right.hi[at]
+        largest = np.maximum(_minus(left.hi, lo), _minus(hi, left.lo)).max()
+        smallest = np.maximum(_minus(left.lo, hi), _minus(lo, left.hi)).max()
+        difference = np.abs(_minus(left.value, right.value[at])).max()
+        verdict = _decide(largest <= self.tolerance, smallest > self.tolerance)
+        chance = "" if largest == difference else f" (at most {largest:.3g})"
+        return Judgement(verdict, f"largest difference {difference:.3g}{chance}")
+
+
+def _minus(left: Any, right: Any) -> Any:
+    """Return left - right, where two infinite numbers are infinitely apart."""
+    with np.errstate(invalid="ignore"):
+        return np.nan_to_num(np.subtract(left, right), nan=np.inf, posinf=np.inf, neginf=-np.inf)
+
+
+class Spread(Kind):
+    """The numbers agree: they lie within a tolerance of each other.
+
+    The tolerance is absolute, or relative to their mean. Holds if even the outermost ends of the
+    intervals are that close; does not hold if two intervals are surely farther apart.
+    """
+
+    quantity: Annotated[Quantity, "our numbers"]
+    tolerance: Annotated[NonNegative, "largest difference between two of them"]
+    relative: Annotated[bool, "the tolerance is a fraction of their mean"] = False
+
+    def judge(self, source: Source) -> Judgement:
+        """Return the verdict."""
+        (ours,) = gather(source, self.quantity)
+        if len(ours.value) < 2:
+            raise Missing("there is one number only, which agrees with itself")
+        least = most = self.tolerance
+        if self.relative:
+            # The mean itself is known up to an interval only.
+            ends = np.abs([ours.lo.mean(), ours.hi.mean()])
+            straddles = ours.lo.mean() < 0 < ours.hi.mean()
+            least, most = least * (0 if straddles else ends.min()), most * ends.max()
+        infinite = np.isposinf(ours.lo).any()
+        sure = _minus(ours.hi.max(), ours.lo.min()) <= least and not infinite
+        refuted = _minus(ours.lo.max(), ours.hi.min()) > most or infinite
+        low, high = ours.pick(int(ours.value.argmin())), ours.pick(int(ours.value.argmax()))
+        return Judgement(_decide(sure, refuted), f"from {low} to {high}")
+
+
+class Condition(Kind):
+    """A condition that a theorem asks for is met: every number is 1 (met) rather than 0."""
+
+    quantity: Annotated[Quantity, "numbers that are 1 where the condition is met"]
+
+    def judge(self, source: Source) -> Judgement:
+        """Return the verdict."""
+        (ours,) = gather(source, self.quantity)
+        text = f"met in {int((ours.lo >= 1).sum())} of {len(ours.value)}"
+        return Judgement(_decide((ours.lo >= 1).all(), (ours.hi < 1).any()), text)
+
+
+class Sooner(Kind):
+    """One quantity reaches a threshold in fewer iterations than another.
+
+    The iteration of arrival is the first at which the value is at or below the threshold; its
+    interval runs from the first at which the lower end is, to the first at which the upper end is.
+    A curve that never arrives does so at infinity.
+    """
+
+    first: Annotated[Quantity, "said to arrive first; at: all"]
+    later: Annotated[Quantity, "said to arrive later; at: all"]
+    threshold: Annotated[float, "value to reach"]
+
+    def judge(self, source: Source) -> Judgement:
+        """Return the verdict."""
+        curves = gather(source, self.first, self.later)
+        first, later = ([*self._arrivals(numbers)] for numbers in curves)
+        sure = max(hi for _, _, hi in first) < min(lo for _, lo, _ in later)
+        refuted = max(lo for _, lo, _ in first) >= min(hi for _, _, hi in later)
+        texts = [show(*max(first, key=lambda a: a[2])), show(*min(later, key=lambda a: a[1]))]
+        text = f"iteration {texts[0]} against {texts[1]}".replace("inf", "never")
+        return Judgement(_decide(sure, refuted), text)
+
+    def _arrivals(self, ours: Numbers) -> list[tuple[float, float, float]]:
+        """Return the iteration of arrival and its interval, for every run and agent."""
+        keys = [(run.name, agent) for run, agent in zip(ours.run, ours.agent, strict=True)]
+        arrivals = []
+        for key in dict.fromkeys(keys):
+            index = np.array([i for i, other in enumerate(keys) if other == key])
+            found = []
+            for values in (ours.value, ours.lo, ours.hi):
+                below = index[values[index] <= self.threshold]
+                found.append(float(ours.iteration[below].min()) if below.size else math.inf)
+            arrivals.append((found[0], found[1], found[2]))
+        return arrivals
+
+
+Check = Value | Order | Trend | Rate | Bound | Identity | Spread | Condition | Sooner
+KINDS = kinds(Check)
+
+
+# What a kind says is worse than another: if a run of it diverged, nothing is decided.
+WORSE: dict[type, str] = {Order: "lower", Bound: "bound", Sooner: "later"}
+
+
+class Claim(Options):
+    """A claim as a paper's file states it; the check's options depend on its kind."""
+
+    where: Annotated[str, "figure, table, theorem or section of the paper"]
+    says: Annotated[str, "what it says, in our words"]
+    kind: Annotated[Literal[tuple(KINDS)], "check kind"]  # type: ignore[valid-type]
+    check: Annotated[dict[str, Any], "options of the check kind"]
+    reason: Annotated[str, "why this rule and tolerance"]
+    readings: Annotated[
+        tuple[str, ...], "readings it is judged in; none: those that its runs follow"
+    ] = ()
+    figure: Annotated[str | None, "figure or table of ours that shows it"] = None
+    seeds: Annotated[
+        dict[str, str] | None,
+        "reading: with which master seeds it is judged otherwise; it is inconclusive then",
+    ] = None
+
+    def checker(self, where: str) -> Any:
+        """Return the check with its options."""
+        return build(KINDS[self.kind], self.check, f"{where}.check")
+
+
+def parse(mapping: Mapping[str, Any], where: str) -> Claim:
+    """Return a claim of a paper's file, checked."""
+    claim = build(Claim, mapping, where)
+    check = claim.checker(where)
+    if isinstance(check, Sooner):
+        for name, quantity in (("first", check.first), ("later", check.later)):
+            if quantity.at != "all" or quantity.reduce != "none":
+                raise ConcordError(
+                    f"{where}.check.{name}: to find when it arrives the whole curve is needed; "
+                    "set at: all, and no reduce"
+                )
+    return claim
+
+
+def quantities(check: Any) -> list[Quantity]:
+    """Return the quantities a check reads."""
+    return [value for value in asdict(check).values() if isinstance(value, Quantity)]
+
+
+def judge(check: Any, source: Source) -> Judgement:
+    """Return a check's judgement; what is missing makes it not run, what diverged does not hold."""
+    try:
+        return check.judge(source)
+    except Missing as missing:
+        return Judgement(NOT_RUN, str(missing))
+    except Diverged as diverged:
+        worse = getattr(check, WORSE.get(type(check), ""), None)
+        only_worse = all(quantity is worse for quantity in diverged.quantities)
+        return Judgement(INCONCLUSIVE if only_worse else FAILS, str(diverged))
+
+
+def over_seeds(found: Judgement, others: str | None) -> Judgement:
+    """Return the judgement, inconclusive where another master seed gives another."""
+    if others is None or found.verdict == NOT_RUN:
+        return found
+    here = "" if found.verdict == INCONCLUSIVE else f"{found.verdict} here; "
+    return Judgement(INCONCLUSIVE, f"{found.ours} ({here}{others})")
+
+
+def known(verdict: str, where: str) -> str:
+    """Return the verdict if it is one, else raise with the nearest."""
+    if verdict not in VERDICTS:
+        raise ConcordError(f"{where}: {short(verdict)} is no verdict; {nearest(verdict, VERDICTS)}")
+    return verdict

@@ -1,0 +1,172 @@
+"""The ledger: verdicts as tables, what they add up to, and the committed ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from concord import integrity
+from concord.claims import checks
+from concord.errors import ConcordError, short
+from concord.io import dump_yaml, load_yaml, read_table, read_text, whole
+from concord.report.markup import table, uncell
+from concord.report.pages import markdown_table
+
+COLUMNS = (
+    *("paper", "claim", "reading", "verdict", "where", "says", "printed", "ours"),
+    *("kind", "reason", "figure", "assumptions"),
+    *("alone", "seed", "scale"),
+)
+
+
+SHOWN = COLUMNS[:-3]  # alone is the verdict with this seed alone
+
+
+FILTERS = ("reading", "verdict")
+
+
+SMOKE = "Smoke scale: few chains and iterations, so the verdicts mean nothing."
+
+
+INTERVALS = (
+    "Verdicts follow from intervals, which hold jointly at 95 % and cover the randomness of the "
+    "samplers. Deterministic quantities are exact given the simulated data."
+)
+
+
+Row = Mapping[str, str]
+
+
+def as_csv(rows: Sequence[Row]) -> str:
+    """Return verdicts as CSV."""
+    return table(COLUMNS, ([row[column] for column in COLUMNS] for row in rows))
+
+
+def read_rows(path: Path) -> Sequence[Row]:
+    """Read a table of verdicts; its digest must match."""
+    integrity.check(path)
+    rows = [
+        {column: uncell(text) for column, text in row.items()} for row in read_table(path, COLUMNS)
+    ]
+    for number, row in enumerate(rows, 1):
+        checks.known(row["verdict"], f"{path}: row {number}")
+    return rows
+
+
+def is_smoke(rows: Iterable[Row]) -> bool:
+    """Whether verdicts come from runs of smoke scale, and so mean nothing."""
+    return any(row["scale"] == "smoke" for row in rows)
+
+
+def scoreboard(rows: Sequence[Row]) -> list[str]:
+    """Return the number of verdicts of each kind, per paper and reading, as a Markdown table."""
+    columns, cells = scores(rows)
+    return markdown_table(columns, [[f"`{paper}`", *others] for paper, *others in cells])
+
+
+def scores(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
+    """Return the same as columns and rows."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        groups.setdefault((row["paper"], row["reading"]), []).append(row["verdict"])
+    cells = [
+        [*key, *(str(found.count(verdict)) for verdict in checks.VERDICTS)]
+        for key, found in sorted(groups.items())
+    ]
+    return ["paper", "reading", *checks.VERDICTS], cells
+
+
+def expected_rows(path: Path) -> list[Row]:
+    """Return the committed verdicts, ``paper: claim: reading: verdict``, as rows."""
+    document = load_yaml(path)
+    rows: list[Row] = []
+    for paper, found in _items({} if document is None else document, f"{path}", "papers"):
+        for claim, readings in _items(found, f"{path}: {paper}", "claims"):
+            for reading, verdict in _items(readings, f"{path}: {paper}.{claim}", "readings"):
+                verdict = checks.known(verdict, f"{path}: {paper}.{claim}.{reading}")
+                rows.append(
+                    {"paper": paper, "claim": claim, "reading": reading, "verdict": verdict}
+                )
+    return rows
+
+
+def _items(mapping: Any, where: str, what: str) -> Iterable[tuple[str, Any]]:
+    if not isinstance(mapping, dict):
+        raise ConcordError(f"{where}: it is not a mapping of {what}, but {short(mapping)}")
+    return mapping.items()
+
+
+def changes(rows: Sequence[Row], expected: Sequence[Row]) -> list[str]:
+    """Return one sentence for every verdict that differs from the committed one."""
+    before = {(r["paper"], r["claim"], r["reading"]): r["verdict"] for r in expected}
+    after = {(r["paper"], r["claim"], r["reading"]): r["verdict"] for r in rows}
+    texts = []
+    for key in sorted({*before, *after}):
+        was, now = before.get(key, "not committed"), after.get(key, "no longer a claim")
+        if was != now:
+            texts.append(f"{' '.join(key)}: {was} -> {now}")
+    return texts
+
+
+def compare(ledger_path: Path, expected_path: Path, strict: bool) -> list[str]:
+    """Return the changes against the committed verdicts; at smoke scale, none are reported.
+
+    Raises
+    ------
+    ConcordError
+        If there are any and ``strict`` is true.
+    """
+    rows = read_rows(ledger_path)
+    if is_smoke(rows):
+        return []
+    found = changes(rows, expected_rows(expected_path))
+    if found and strict:
+        raise ConcordError(
+            f"{len(found)} verdicts differ from {expected_path} ({'; '.join(found)}); "
+            "find out why, or commit the new verdicts with: concord expect"
+        )
+    return found
+
+
+def expect(ledger_path: Path, expected_path: Path, readme: Path) -> None:
+    """Make a ledger's verdicts the committed ones, and update the README's scoreboard."""
+    rows = read_rows(ledger_path)
+    if is_smoke(rows):
+        raise ConcordError(f"{ledger_path} is of smoke scale; commit verdicts of scale paper")
+    nested: dict[str, dict[str, dict[str, str]]] = {}
+    for row in rows:
+        readings = nested.setdefault(row["paper"], {}).setdefault(row["claim"], {})
+        readings[row["reading"]] = row["verdict"]
+    head = "# Verdicts at paper scale, seed 1; written by `concord expect results/claims.csv`.\n"
+    with whole(expected_path) as path:
+        path.write_text(head + dump_yaml(nested), encoding="utf-8")
+    text = with_scoreboard(read_text(readme), expected_rows(expected_path))
+    with whole(readme) as path:
+        path.write_text(text, encoding="utf-8")
+
+
+def with_scoreboard(text: str, rows: Sequence[Row]) -> str:
+    """Return the README's text with the scoreboard of these verdicts between its two marks."""
+    start, end = "<!-- scoreboard -->", "<!-- end of scoreboard -->"
+    if start not in text or end not in text:
+        raise ConcordError(f"the README has no place for the scoreboard; add {start} and {end}")
+    before, rest = text.split(start, 1)
+    after = rest.split(end, 1)[1]
+    return "\n".join([before + start, "", *scoreboard(rows), "", end + after])
+
+
+def seeds(tables: Sequence[Path]) -> list[str]:
+    """Return one sentence for every verdict that master seeds do not agree on.
+
+    Inconclusive agrees with either; what a claim states under ``seeds`` is left aside.
+    """
+    found: dict[str, dict[str, list[str]]] = {}
+    for row in (row for path in tables for row in read_rows(path)):
+        key = f"{row['paper']} {row['claim']} {row['reading']}"
+        found.setdefault(key, {}).setdefault(row["alone"], []).append(row["seed"])
+    return [
+        f"{key}: " + ", ".join(f"{verdict} with {', '.join(s)}" for verdict, s in said.items())
+        for key, said in found.items()
+        if {checks.HOLDS, checks.FAILS} <= set(said)
+    ]

@@ -1,0 +1,239 @@
+"""Quantities of claims: numbers with intervals, taken from the metrics of some runs.
+
+A deterministic number (0 ``trials`` in ``metrics.csv``) is its own interval. A check often reads
+many numbers, and one interval in twenty misses its value. Therefore the intervals of all numbers
+that enter a check are widened so that they hold jointly at 95 % (Bonferroni: with m of them each is
+taken at 1 - 0.05/m, its half-width growing as that of Student's t does for as many independent
+trials as are behind it). Either verdict, ``holds`` or ``does not hold``, is then wrong with
+probability 5 % at most, however many agents and iterations the check looks at.
+
+A value that is not a number, though its run did not diverge, is refused, and so is a random number
+without an interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+
+from concord.laws.intervals import quantile
+from concord.options import Options, Positive, Some
+from concord.results import Measured, divergence, lookup
+
+if TYPE_CHECKING:
+    import pandas
+HOLDS, FAILS, INCONCLUSIVE, NOT_RUN = "holds", "does not hold", "inconclusive", "not run"
+
+
+class Missing(Exception):
+    """A number that a claim needs is not there; the text says which."""
+
+
+class Diverged(Exception):
+    """Quantities of a claim are undefined because a run diverged."""
+
+    def __init__(self, quantities: Sequence[Quantity], run: str) -> None:
+        super().__init__(f"{run} diverged: its {quantities[0].metric} is not a number")
+        self.quantities = quantities
+
+
+class Quantity(Options):
+    """Numbers of a claim: a metric of some runs."""
+
+    experiment: Annotated[str, "id of the experiment"]
+    metric: Annotated[str, "name of the metric"]
+    runs: Annotated[dict[str, Any] | None, "axis: label or [labels]; none: all runs"] = None
+    reading: Annotated[
+        str | None, "reading of these runs; none: the one the claim is judged in"
+    ] = None
+    agents: Annotated[
+        Some[int | str] | None,
+        "agents: indices, average or network; none: all in the table",
+    ] = None
+    at: Annotated[
+        Literal["last", "all"] | int | Some[int], "iteration: last, all, a number, or several"
+    ] = "last"
+    reduce: Annotated[
+        Literal["none", "mean", "max", "min"],
+        "one number per run: its mean, largest or smallest; none: all numbers",
+    ] = "none"
+    scale: Annotated[Positive, "factor, such as 100 for per cent"] = 1.0
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Values with intervals, shapes (count,); ``run``, ``agent`` and ``iteration`` say whose."""
+
+    value: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+    run: list[Measured]
+    agent: list[str]
+    iteration: np.ndarray
+
+    def pick(self, index: int) -> str:
+        """Return one number as text, with its interval where it has one."""
+        return show(self.value[index], self.lo[index], self.hi[index])
+
+    def varying(self) -> list[str]:
+        """Return the axes of the sweep that differ between runs, and what does within a run."""
+        labels = [run.run.get("labels") or {} for run in self.run]
+        names = [n for n in labels[0] if len({str(other.get(n)) for other in labels}) > 1]
+        for name, values in (("agent", self.agent), ("iteration", self.iteration)):
+            by_run: dict[str, set[Any]] = {}
+            for run, value in zip(self.run, values, strict=True):
+                by_run.setdefault(run.name, set()).add(value)
+            if any(len(found) > 1 for found in by_run.values()):
+                names.append(name)
+        return names
+
+    def keys(self, names: Sequence[str]) -> list[tuple[str, ...]]:
+        """Return what every number is of, by these names."""
+        own = {"agent": self.agent, "iteration": [f"{k:g}" for k in self.iteration]}
+        return [
+            tuple(own[n][i] if n in own else str(run.run["labels"].get(n)) for n in names)
+            for i, run in enumerate(self.run)
+        ]
+
+    def axis(self, name: str) -> np.ndarray:
+        """Return the value of an axis of the sweep for every number, or the iteration plus one."""
+        if name == "iteration":
+            return self.iteration + 1.0
+        try:
+            return np.array([float(lookup(run.run, name)) for run in self.run])
+        except (TypeError, ValueError):
+            raise Missing(f"the axis {name} is not a number in {self.run[0].name}") from None
+
+
+def show(value: float, lo: float, hi: float) -> str:
+    """Return a number and its interval as text."""
+    return f"{value:.4g}" if lo == hi else f"{value:.4g} [{lo:.4g}, {hi:.4g}]"
+
+
+Source = Callable[[Quantity], Sequence[Measured]]
+
+
+def gather(source: Source, *quantities: Quantity) -> list[Numbers]:
+    """Return the numbers of all quantities of a check, with intervals that hold together.
+
+    Raises
+    ------
+    Missing
+        If there is no run, or a run lacks the metric, an agent, an iteration, or the interval of a
+        random number.
+    Diverged
+        If a value is not a number because its run diverged.
+    """
+    drawn = [(quantity, source(quantity)) for quantity in quantities]
+    tables = [(quantity, runs, _table(quantity, runs)) for quantity, runs in drawn]
+    lost = [(quantity, table[table["value"].isna()]) for quantity, _, table in tables]
+    lost = [(quantity, rows) for quantity, rows in lost if len(rows)]
+    if lost:
+        raise Diverged([quantity for quantity, _ in lost], str(lost[0][1]["name"].iloc[0]))
+    count = sum(int(table["chance"].sum()) for _, _, table in tables)
+    return [_numbers(quantity, runs, table, count) for quantity, runs, table in tables]
+
+
+def widening(count: int, trials: float) -> float:
+    """Return by how much half-widths of 95 % intervals grow for ``count`` of them to hold jointly.
+
+    The ratio of Student's t quantiles at 1 - 0.025/count and 0.975, for means of so many trials.
+    """
+    return quantile(trials, max(count, 1)) / quantile(trials)
+
+
+def _table(quantity: Quantity, runs: Sequence[Measured]) -> pandas.DataFrame:
+    """Return the rows of all runs, with the columns place and name (of the run) and chance."""
+    import pandas
+
+    if not runs:
+        raise Missing(f"no run of {quantity.experiment} in this reading")
+    tables = []
+    for place, run in enumerate(runs):
+        rows = _rows(quantity, run)
+        if quantity.reduce == "mean":
+            rows = _mean(rows)
+        tables.append(rows.assign(place=place, name=run.name))
+    return pandas.concat(tables, ignore_index=True)
+
+
+def _rows(quantity: Quantity, run: Measured) -> pandas.DataFrame:
+    """Return the rows of a run, by agent and iteration, with intervals everywhere."""
+    what = f"{run.name} has no {quantity.metric}"
+    rows = run.metrics[run.metrics["metric"] == quantity.metric]
+    if rows.empty:
+        raise Missing(what)
+    if quantity.agents is not None:
+        wanted = [str(agent) for agent in quantity.agents]
+        absent = [agent for agent in wanted if agent not in set(rows["agent"])]
+        if absent:
+            raise Missing(f"{what} of agent {absent[0]}")
+        rows = rows[rows["agent"].isin(wanted)]
+    if quantity.at == "last":
+        rows = rows[rows["iteration"] == rows["iteration"].max()]
+    elif quantity.at != "all":
+        at = quantity.at if isinstance(quantity.at, tuple) else (quantity.at,)
+        gone = [k for k in at if k not in set(rows["iteration"])]
+        if gone:
+            raise Missing(f"{what} at iteration {gone[0]}")
+        rows = rows[rows["iteration"].isin(at)]
+    rows = rows.sort_values(["agent", "iteration"], kind="stable")
+    if rows["value"].isna().any() and divergence(run) is None:
+        raise Missing(f"{quantity.metric} of {run.name} is not a number")
+    chance, finite = rows["trials"] != 0, np.isfinite(rows["value"])
+    if (chance & finite & rows["lo"].isna() & rows["hi"].isna()).any():
+        raise Missing(f"{quantity.metric} of {run.name} is random but has no interval")
+    lo = rows["lo"].where(chance & finite, rows["value"]).fillna(-math.inf)
+    hi = rows["hi"].where(chance & finite, rows["value"]).fillna(math.inf)
+    # Resampling one trial gives intervals of no width, though nothing is known of its spread.
+    unknown = (rows["trials"] == 1) & (lo == hi) & finite
+    lo, hi = lo.where(~unknown, -math.inf), hi.where(~unknown, math.inf)
+    return rows.assign(lo=lo, hi=hi, chance=chance)
+
+
+def _mean(rows: pandas.DataFrame) -> pandas.DataFrame:
+    """Return one row: the mean, whose interval's ends are the means of the ends.
+
+    Conservative without widening: however the numbers depend on each other, the standard deviation
+    of their mean is at most the mean of their standard deviations.
+    """
+    first = rows.iloc[[0]]
+    means = {name: rows[name].mean(skipna=False) for name in ("value", "lo", "hi")}
+    trials = rows.loc[rows["chance"], "trials"].min()
+    return first.assign(**means, trials=trials, chance=bool(rows["chance"].any()))
+
+
+def _numbers(
+    quantity: Quantity, runs: Sequence[Measured], table: pandas.DataFrame, count: int
+) -> Numbers:
+    trials = table["trials"].where(table["trials"] > 1, math.inf)
+    factor = np.array([widening(count, number) for number in trials])
+    value, lo, hi = (table[name].to_numpy(float) for name in ("value", "lo", "hi"))
+    with np.errstate(invalid="ignore"):  # infinite values, which keep their ends
+        wide_lo = value - factor * np.maximum(value - lo, 0)
+        wide_hi = value + factor * np.maximum(hi - value, 0)
+    lo = np.where(np.isfinite(value) & np.isfinite(lo), wide_lo, lo)
+    hi = np.where(np.isfinite(value) & np.isfinite(hi), wide_hi, hi)
+    # Resampled medians of counts may all be equal: a tie of estimates is not certain.
+    tied = table["chance"].to_numpy(bool) & (lo == hi) & np.isfinite(lo)
+    lo = np.where(tied, np.nextafter(lo, -np.inf), lo)
+    hi = np.where(tied, np.nextafter(hi, np.inf), hi)
+    place, index = table["place"].to_numpy(), np.arange(len(table))
+    if quantity.reduce in ("max", "min"):
+        # The largest of the true values lies between the largest lower and the largest upper end.
+        extreme = np.max if quantity.reduce == "max" else np.min
+        groups = [index[place == number] for number in range(len(runs))]
+        value, lo, hi = (np.array([extreme(x[group]) for group in groups]) for x in (value, lo, hi))
+        index = np.array([group[0] for group in groups])
+    return Numbers(
+        value * quantity.scale,
+        lo * quantity.scale,
+        hi * quantity.scale,
+        [runs[number] for number in place[index]],
+        [str(agent) for agent in table["agent"].to_numpy()[index]],
+        table["iteration"].to_numpy(float)[index],
+    )

@@ -1,0 +1,335 @@
+"""The protocols: what samplers, problems, metrics and the loop may ask of each other.
+
+Arrays ``x`` have shape (chains, agents, dim), and agent i is evaluated at its own x_i. What a
+problem may offer beyond ``Problem`` is a small protocol each: whoever needs it asks
+``isinstance(problem, Quadratic)`` where it prepares, never within a step, and refuses in one
+sentence. ``isinstance`` sees whether the members exist, not what they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from matplotlib.figure import Figure
+
+    from concord.laws.exact import Update
+    from concord.laws.gaussian import Gaussian
+    from concord.laws.quadrature import Grid
+    from concord.networks.topology import Topology
+
+Gradient = Callable[[np.ndarray, np.ndarray], np.ndarray]
+BatchGradient = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+GradientAt = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+Prox = Callable[[Any, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+Stream = Callable[[str], np.random.Generator]
+
+
+@runtime_checkable
+class Problem(Protocol):
+    """A target split over agents: f = sum_i f_i is -log posterior + const."""
+
+    agents: int
+    dim: int
+    posterior: Gaussian | None  # exact posterior where it is Gaussian
+
+    def from_chain(self, first: int) -> Problem:
+        """Return the problem whose chain 0 is this one's chain ``first``.
+
+        Chains are sampled in blocks, of which each sees its own problem; one whose chains have the
+        same data returns itself.
+        """
+
+    def gradient(self, chains: int) -> Gradient:
+        """Return ``g(x, out)``: the full gradient of f_i at x_i, with buffers for ``chains``."""
+
+
+@runtime_checkable
+class Batched(Protocol):
+    """Potentials that are sums over points, of which mini-batches can be drawn."""
+
+    counts: np.ndarray  # (agents,) points of each agent
+
+    def batch_gradient(self, chains: int, batch_size: int) -> BatchGradient:
+        """Return ``g(x, rows, out)``: the estimate from points ``rows`` (chains, agents, batch).
+
+        Rows are numbers of an agent's own points. The likelihood part is scaled by n_i / batch, the
+        prior part is exact.
+        """
+
+
+@runtime_checkable
+class ChosenAgents(Protocol):
+    """Gradients of chosen agents, for samplers that move few agents at a time."""
+
+    def gradient_at(self, chains: int, width: int) -> GradientAt:
+        """Return ``g(x, agents, out)``: gradients of ``width`` chosen agents of each chain.
+
+        x and out have shape (chains, width, dim), agents (chains, width).
+        """
+
+
+@runtime_checkable
+class Proximal(Protocol):
+    """Minimizers of an agent's potential, for samplers with a proximal step."""
+
+    def prox(self, chains: int, curvature: np.ndarray) -> Prox:
+        r"""Return ``solve(agent, linear, start, out)``.
+
+        It writes the x with grad f_i(x) + c_i x = b: ``curvature`` is c, (agents,), and ``linear``
+        is b, (chains, agents, dim) with ``agent = slice(None)``, or (chains, dim) for one agent.
+        ``linear`` may be overwritten; ``start`` is a guess for iterative solvers.
+        """
+
+
+@runtime_checkable
+class SeparatePrior(Protocol):
+    """The prior's part of the gradients by itself."""
+
+    def prior_gradient(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Write the prior's part of the gradients at x; out may be x."""
+
+
+@runtime_checkable
+class WithPotential(Protocol):
+    """The potentials' values."""
+
+    def potential(self, x: np.ndarray) -> np.ndarray:
+        """Return f_i(x_i), up to a constant, shape (chains, agents)."""
+
+
+@runtime_checkable
+class Quadratic(Protocol):
+    """Gradients that are gram_i x - shift_i: affine samplers have exact laws."""
+
+    agents: int
+    dim: int
+    gram: np.ndarray  # (agents, dim, dim)
+    shift: np.ndarray  # (agents, dim)
+
+
+@runtime_checkable
+class BatchNoise(Protocol):
+    """Second moments of the error of a quadratic problem's mini-batch gradients."""
+
+    def batch_noise_covariance(
+        self, mean: np.ndarray, cov: np.ndarray, batch_size: int
+    ) -> np.ndarray:
+        """Return E[xi_i xi_i^T], (agents, dim, dim), for x_i of mean_i and cov_i."""
+
+
+@runtime_checkable
+class SampledLaw(Protocol):
+    """The law of the potentials as agents hold them, whatever share of the prior that is."""
+
+    @property
+    def sampled(self) -> Gaussian:
+        """The law proportional to exp(-sum_i f_i); a ConcordError if there is none."""
+
+
+@runtime_checkable
+class WithReference(Protocol):
+    """The exact posterior of two parameters where it is not Gaussian."""
+
+    @property
+    def reference(self) -> Grid:
+        """The posterior on a grid."""
+
+
+@runtime_checkable
+class LogDensity(Protocol):
+    """The posterior's log density of two parameters."""
+
+    def log_posterior(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """Return it up to a constant; the arrays broadcast."""
+
+
+@runtime_checkable
+class Replicated(Protocol):
+    """Several data sets at once: chain c holds ``sets[c % len(sets)]``."""
+
+    sets: Sequence[Any]
+
+    def exact_pairs(self, counts: list[int]) -> list[np.ndarray]:
+        """Return two independent exact samples, (2, counts[d], dim), of each data set d."""
+
+
+@runtime_checkable
+class WithInitial(Protocol):
+    """A law of x^(0) of the problem's own."""
+
+    def initial(self, shape: tuple[int, int, int], rng: np.random.Generator) -> np.ndarray:
+        """Return initial positions of shape (chains, agents, dim)."""
+
+
+@runtime_checkable
+class WithDtype(Protocol):
+    """Arrays of another type than float64."""
+
+    dtype: np.dtype
+
+
+def dtype_of(problem: Problem) -> np.dtype:
+    """Return the type of a problem's arrays."""
+    return np.dtype(problem.dtype if isinstance(problem, WithDtype) else float)
+
+
+@runtime_checkable
+class Classifier(Protocol):
+    """Predictions that can be right."""
+
+    def accuracy(self, x: np.ndarray) -> np.ndarray:
+        """Return the fraction of points that each x_i classifies right, (chains, some agents)."""
+
+
+@runtime_checkable
+class Misclassifier(Protocol):
+    """Predictions of all agents' points, which can be wrong."""
+
+    def misclassified(self, x: np.ndarray) -> np.ndarray:
+        """Return how many points each x_i classifies wrongly, integers (chains, some agents)."""
+
+
+@runtime_checkable
+class Predictive(Protocol):
+    """Predictive probabilities, of which the recorder keeps averages."""
+
+    def predictive(self, x: np.ndarray) -> np.ndarray:
+        """Return class probabilities, (chains, some agents, images, classes)."""
+
+
+@runtime_checkable
+class WithTests(Protocol):
+    """Test sets, in the order in which ``predictive`` has their images."""
+
+    tests: Mapping[str, Any]  # by name; each has ``labels``, (images,)
+    examples: Mapping[str, Mapping[str, int]]  # rows reported one by one, by set and name
+
+
+class Info(NamedTuple):
+    """Diagnostics of one step.
+
+    unicasts, broadcasts: vectors of length dim that each agent sends, (agents,) or (chains,
+    agents), counted once for every neighbor that needs one (the price where links join pairs), or
+    once for all neighbors that hear the same one (the price on the air). Both are what the
+    equations need; an option that is some code's slip sends no more for it.
+    active: one for agents that moved, zero for others, (chains, agents); None: all moved.
+    """
+
+    unicasts: np.ndarray
+    broadcasts: np.ndarray
+    active: np.ndarray | None = None
+
+
+Step = Callable[[Any, int, np.random.Generator], tuple[Any, Info]]
+
+
+@runtime_checkable
+class ProblemKind(Protocol):
+    """A module of ``concord.problems``."""
+
+    Params: type
+
+    def check(self, params: Any, agents: int) -> None:
+        """Refuse an impossible combination before anything runs."""
+
+    def build(
+        self, params: Any, agents: int, partition: Any, stream: Stream, resources: Path
+    ) -> Problem:
+        """Draw the data from ``stream("data")``, or load them from the folder ``resources``."""
+
+
+@runtime_checkable
+class NeedsData(Protocol):
+    """A problem kind that reads downloaded data."""
+
+    def needs(self, params: Any) -> tuple[str, ...]:
+        """Name the data sets, of config/datasets.yaml, without which it cannot be built."""
+
+
+@runtime_checkable
+class TakesData(Protocol):
+    """A problem kind that reads some data only where they are at hand."""
+
+    def takes(self, params: Any) -> tuple[str, ...]:
+        """Name these data sets."""
+
+
+@runtime_checkable
+class Extra(Protocol):
+    """A problem kind that needs an optional package, and larger jobs."""
+
+    JOB: Mapping[str, Any]  # what a sampling job takes: environment, mem_mb, runtime, options
+
+    def unavailable(self) -> str | None:
+        """Say what to install where it cannot be computed; None where it can."""
+
+
+@runtime_checkable
+class Sampler(Protocol):
+    """A module of ``concord.samplers``, which says more."""
+
+    Params: type
+    State: type
+
+    def check(self, problem: Problem | None, topology: Topology, params: Any) -> None:
+        """Refuse an unsuited combination; the problem is None where it is not built yet."""
+
+    def init(
+        self,
+        problem: Problem,
+        topology: Topology,
+        params: Any,
+        x0: np.ndarray,
+        rng: np.random.Generator,
+    ) -> tuple[Any, Step]:
+        """Return the state at x0, whose first field is x, and the step."""
+
+
+@runtime_checkable
+class AffineSampler(Protocol):
+    """A sampler whose law on quadratic problems is known (see ``concord.laws.exact``)."""
+
+    def affine(self, problem: Quadratic, topology: Topology, params: Any) -> Update | None:
+        """Return the law's update; None where these options have none."""
+
+
+@runtime_checkable
+class MetricFamily(Protocol):
+    """A module of ``concord.metrics``."""
+
+    METRICS: tuple[str, ...]  # the names it yields; ``*`` stands for anything
+
+    def rows(self, m: Any) -> Iterator[Any]:
+        """Yield the ``metrics.Row`` of a ``metrics.Measurement``, or refuse it."""
+
+
+@runtime_checkable
+class OutputKind(Protocol):
+    """A module of ``concord.figures`` or ``concord.tables``."""
+
+    Params: type
+
+    def reads(self, params: Any) -> list[str]:
+        """Return the metrics that some of the runs must have."""
+
+
+@runtime_checkable
+class FigureKind(OutputKind, Protocol):
+    """A module of ``concord.figures``."""
+
+    def draw(self, params: Any, runs: Sequence[Any]) -> Figure:
+        """Draw finished runs (``results.Measured``), in sweep order, which panels keep."""
+
+
+@runtime_checkable
+class TableKind(OutputKind, Protocol):
+    """A module of ``concord.tables``."""
+
+    def tabulate(self, params: Any, runs: Sequence[Any]) -> Any:
+        """Return the ``tables.Table`` of finished runs (``results.Measured``)."""

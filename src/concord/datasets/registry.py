@@ -1,0 +1,97 @@
+"""The registry of data sets, ``config/datasets.yaml``: the files, their hosts and hashes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+from msgspec.structs import replace
+
+from concord import options
+from concord.errors import ConcordError, nearest, short
+from concord.io import load_yaml
+from concord.options import Count, Options, Some
+
+REGISTRY = Path(__file__).resolve().parents[3] / "config" / "datasets.yaml"
+
+
+class DataFile(Options):
+    """One downloadable file."""
+
+    bytes: Annotated[Count, "size of the file"]
+    sha256: Annotated[str, "SHA-256 of the file, 64 lower-case hexadecimal digits"]
+    urls: Annotated[Some[str], "where the file is published, in the order to try"]
+
+
+class Dataset(Options):
+    """A data set: what it is, and its files by name."""
+
+    description: Annotated[str, "what the rows are and how many there are"]
+    license: Annotated[str, "terms of use as the publisher states them"]
+    citation: Annotated[str, "the publication to cite"]
+    files: Annotated[dict[str, DataFile], "the files, by name"]
+
+
+def load_registry(path: str | Path = REGISTRY) -> dict[str, Dataset]:
+    """Return the data sets by name.
+
+    Raises
+    ------
+    ConcordError
+        If the file is missing, is not YAML, or has an unknown, missing or ill-formed entry.
+    """
+    document = load_yaml(path)
+    if not isinstance(document, dict):
+        raise ConcordError(f"{path}: it is not a mapping of data set names to entries")
+    _check_names(document, str(path))
+    return {name: _dataset(entry, f"{path}: {name}") for name, entry in document.items()}
+
+
+def find(name: str, registry: str | Path = REGISTRY) -> DataFile:
+    """Return the registered file ``DATASET/FILE``; a ConcordError names the nearest one."""
+    datasets = load_registry(registry)
+    dataset, _, file = str(name).partition("/")
+    if dataset not in datasets:
+        raise ConcordError(
+            f"{name}: there is no data set {short(dataset)} in {registry}; "
+            f"{nearest(dataset, datasets)}"
+        )
+    files = datasets[dataset].files
+    if file not in files:
+        raise ConcordError(
+            f"{name}: a data file is named DATASET/FILE and {dataset} has none of this name; "
+            f"{nearest(name, [f'{dataset}/{option}' for option in files])}"
+        )
+    return files[file]
+
+
+def _check_names(names: Iterable[str], where: str) -> None:
+    # Names become paths below resources/ and in the mirror, so they must not lead elsewhere.
+    for name in names:
+        if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
+            raise ConcordError(
+                f"{where}: {short(name)} cannot name a data set or file; use letters, digits, _.-"
+            )
+
+
+def _dataset(entry: Any, where: str) -> Dataset:
+    dataset = options.build(Dataset, entry, where)
+    if not dataset.files:
+        raise ConcordError(f"{where}.files: is empty; list the data set's files, or remove it")
+    _check_names(dataset.files, f"{where}.files")
+    files = {name: _file(file, f"{where}.files.{name}") for name, file in dataset.files.items()}
+    return replace(dataset, files=files)
+
+
+def _file(entry: Any, where: str) -> DataFile:
+    file = options.build(DataFile, entry, where)
+    for key, texts, pattern, rule in (
+        ("sha256", [file.sha256], "[0-9a-f]{64}", "64 lower-case digits, as sha256sum prints them"),
+        ("urls", file.urls, "https?://.*", "a web address; write https://... or http://..."),
+    ):
+        for text in texts:
+            if not re.fullmatch(pattern, text):
+                raise ConcordError(f"{where}.{key}: {short(text)} is not {rule}")
+    return file

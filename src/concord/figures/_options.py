@@ -1,0 +1,27 @@
+"""Options that several kinds of figures share."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from concord.options import Some
+
+Rows = Annotated[str | None, "label with one row of panels per value"]
+Columns = Annotated[str | None, "label with one column of panels per value"]
+Select = Annotated[dict | None, "runs drawn: {label: value or [values]}; a list sets the order"]
+Names = Annotated[dict | None, "other texts for values, or symbols for labels"]
+Width = Annotated[
+    Literal["auto", "column", "full"],
+    "column (3.4 in), full (7 in), or auto: full for panels side by side",
+]
+Sharing = Annotated[Literal["all", "row", "none"], "panels with one y axis"]
+Scale = Literal["linear", "log"]
+Limits = tuple[float | None, float | None] | None
+Lines = Annotated[str, "'agent', or the label that colors tell apart"]
+Mass = Annotated[
+    Some[Annotated[float, Meta(gt=0, le=1)]],
+    "parts of the exact posterior's mass that contours enclose",
+]
+AxisNames = Annotated[tuple[str, str], "names of the two parameters"]

@@ -1,0 +1,313 @@
+"""Reading and writing files: UTF-8 text, YAML as plain data, tables, and results written whole.
+
+Whatever a file holds, it is read or refused in one sentence. YAML is read as plain data with the
+numbers of YAML 1.2: ``1e-4`` is one, while octals, sexagesimals and dates (``010``, ``1:30``,
+``2021-11-20``) stay text. Refused, with the line: a key that is not unique (else the last would win
+in silence) or not text, tags (``!!python/...``, ``!!set``), aliases that contain themselves or
+multiply to more than ``LARGEST`` values, and nesting deeper than ``DEEPEST`` (parsers crash on it).
+"""
+
+from __future__ import annotations
+
+import csv
+import fcntl
+import io
+import json
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from concord.errors import ConcordError, short
+
+DEEPEST = 50
+LARGEST = 200_000
+LONGEST_KEY = 100
+
+# Numbers with so many digits that they are none anyone means stay text too.
+_INT = r"[-+]?(?:0|[1-9][0-9_]{0,300}|0b[01][01_]{0,300}|0x[0-9a-fA-F][0-9a-fA-F_]{0,300})"
+_EXPONENT = r"[eE][-+]?[0-9]{1,9}"
+_FLOAT = (
+    rf"[-+]?(?:[0-9][0-9_]{{0,300}}\.[0-9_]{{0,300}}|\.[0-9][0-9_]{{0,300}})(?:{_EXPONENT})?"
+    rf"|[-+]?[0-9][0-9_]{{0,300}}{_EXPONENT}"
+    r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
+)
+_NUMBERS = {"int": (_INT, "-+0123456789"), "float": (_FLOAT, "-+0123456789.")}
+
+
+def read_text(path: Path | str) -> str:
+    """Read a text file.
+
+    Raises
+    ------
+    ConcordError
+        If it cannot be read, or is not UTF-8; the message names the file, and the line.
+    """
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise ConcordError(f"{path}: line {line} is not UTF-8 text") from error
+    except OSError as error:
+        raise ConcordError(f"{path}: cannot be read ({error.strerror})") from error
+
+
+def read_table(
+    path: Path | str, columns: Sequence[str], delimiter: str = ","
+) -> list[dict[str, str]]:
+    """Read a table with a head (CSV) that has these columns, and perhaps others.
+
+    Raises
+    ------
+    ConcordError
+        If it is not one; a table is generated, so the remedy is to delete it.
+    """
+    remedy = "delete the file to have it made again"
+    table = csv.DictReader(io.StringIO(read_text(path), newline=""), delimiter=delimiter)
+    try:
+        rows = list(table)
+    except csv.Error as error:
+        raise ConcordError(f"{path}: line {table.line_num}: {error}; {remedy}") from error
+    absent = [column for column in columns if column not in (table.fieldnames or ())]
+    if absent:
+        raise ConcordError(f"{path}: the column {absent[0]!r} is missing; {remedy}")
+    for number, row in enumerate(rows, 1):
+        if None in row or None in row.values():
+            raise ConcordError(f"{path}: row {number} has not as many cells as the head; {remedy}")
+    return rows
+
+
+def load_yaml(path: Path | str) -> Any:
+    """Read a YAML file.
+
+    Raises
+    ------
+    ConcordError
+        If it cannot be read or is not plain data; the message names the file, line and column.
+    """
+    import yaml
+
+    text = read_text(path)
+    try:
+        _check_events(yaml.parse(text, Loader=_loader()))
+        loader = _loader()(text)
+        try:
+            node = loader.get_single_node()
+            _size(node, {})
+            return None if node is None else loader.construct_document(node)
+        finally:
+            loader.dispose()
+    except yaml.reader.ReaderError as error:
+        line = text.encode()[: error.position].count(b"\n") + 1
+        raise ConcordError(
+            f"{path}: line {line} holds a character that YAML does not allow "
+            f"(U+{error.character:04X}); remove it"
+        ) from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = "" if mark is None else f" line {mark.line + 1} column {mark.column + 1}:"
+        problem = getattr(error, "problem", None) or "not valid YAML"
+        remedy = "" if "; " in problem else "; correct the YAML"
+        raise ConcordError(f"{path}:{place} {problem}{remedy}") from error
+
+
+@cache
+def _loader() -> Any:
+    """Return the safe loader, in C where there is one, without dates and odd numbers."""
+    import yaml
+
+    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    kept = {f"tag:yaml.org,2002:{name}" for name in ("bool", "null", "merge")}
+    resolvers = {
+        first: [(tag, rule) for tag, rule in rules if tag in kept]
+        for first, rules in base.yaml_implicit_resolvers.items()
+    }
+    for name, (pattern, starts) in _NUMBERS.items():
+        for first in starts:
+            rule = (f"tag:yaml.org,2002:{name}", re.compile(rf"(?:{pattern})\Z"))
+            resolvers[first] = [*resolvers.get(first, []), rule]
+    return type("Loader", (base,), {"yaml_implicit_resolvers": resolvers})
+
+
+def _check_events(events: Iterable[Any]) -> None:
+    """Refuse what nodes do not tell, or cannot be made of."""
+    import yaml
+
+    depth = 0
+    for event in events:
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST:
+            raise _refusal(event, f"nested more than {DEEPEST} deep; make it flatter")
+        tag = getattr(event, "tag", None)
+        if tag not in (None, "!"):
+            raise _refusal(event, f"the tag {short(tag)} is not allowed; write the plain value")
+
+
+def _size(node: Any, sizes: dict[Any, int]) -> int:
+    """Return the number of values in a node, those behind aliases included, and check its keys."""
+    import yaml
+
+    if sizes.get(node) == 0:
+        raise _refusal(node, "has an alias of itself within; write the values")
+    if node in sizes or not isinstance(node, yaml.CollectionNode):
+        return sizes.get(node, 1)
+    sizes[node], size = 0, 1
+    parts = node.value
+    if isinstance(node, yaml.MappingNode):
+        lines: dict[str, int] = {}
+        for key, _ in parts:
+            _check_key(key, lines)
+            lines[key.value] = key.start_mark.line + 1
+        parts = [value for _, value in parts]
+    for part in parts:
+        size += _size(part, sizes)
+        if size > LARGEST:
+            problem = f"more than {LARGEST} values, those behind aliases included; use fewer"
+            raise _refusal(part, problem)
+    sizes[node] = size
+    return size
+
+
+def _check_key(key: Any, lines: Mapping[str, int]) -> None:
+    name = key.value if isinstance(key.value, str) else "here"
+    if not (key.tag.endswith((":str", ":merge")) and name.isprintable()):
+        name = name if name.isprintable() and len(name) <= LONGEST_KEY else short(name)
+        raise _refusal(key, f"the key {name} is not text on one line; put it in quotes")
+    if len(name) > LONGEST_KEY:
+        problem = f"the key {short(name)} is longer than {LONGEST_KEY} characters; shorten it"
+        raise _refusal(key, problem)
+    if name in lines:
+        raise _refusal(key, f"the key {short(name)} is in line {lines[name]} too; remove one")
+
+
+def _refusal(place: Any, problem: str) -> Exception:
+    from yaml import MarkedYAMLError
+
+    return MarkedYAMLError(problem=problem, problem_mark=place.start_mark)
+
+
+def dump_yaml(mapping: Mapping[str, Any]) -> str:
+    """Return a mapping as YAML text, keys in the order given."""
+    import yaml
+
+    return yaml.dump(
+        json.loads(json.dumps(mapping)),
+        Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper),
+        sort_keys=False,
+        allow_unicode=True,
+        width=100,
+    )
+
+
+def check_folder(folder: Path) -> None:
+    """Check that a folder is one, or could be made: neither it nor what it is in is a file or loop.
+
+    Raises
+    ------
+    ConcordError
+        With what is in its place.
+    """
+    place = _there(folder)
+    if not os.path.isdir(place):
+        raise ConcordError(f"{place}: it is no folder; remove it, or name another one")
+
+
+def check_writable(*paths: Path) -> None:
+    """Check that this user may write to files and folders, or make those that are not there.
+
+    Raises
+    ------
+    ConcordError
+        With the first that may not be written to.
+    """
+    for place in map(_there, paths):
+        if not os.access(place, os.W_OK):
+            raise ConcordError(
+                f"{place}: it cannot be written to; allow it, or work in a copy of the project"
+            )
+
+
+def _there(path: Path) -> Path:
+    """Return a path, or the nearest of its parents that is there."""
+    path = path.absolute()
+    return next(place for place in (path, *path.parents) if os.path.lexists(place))
+
+
+def hold(folder: Path) -> None:
+    """Let no other process hold a folder until this one ends, even if it is killed.
+
+    The folder is made if it is missing; the hold is a lock on the file ``.running`` in it. Where
+    the file system knows no locks, a line says so, and nothing is held.
+
+    Raises
+    ------
+    ConcordError
+        If another process holds it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / ".running"
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)  # never closed but by the system
+    except PermissionError:  # another user's, whose results these are too
+        file = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise ConcordError(
+            f"{folder}: another Snakemake is at work here; wait until it is done"
+        ) from None
+    except OSError as error:
+        print(f"concord: {path}: {error.strerror}; run one Snakemake at a time", file=sys.stderr)
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """Give a temporary name beside ``path``; rename it to ``path`` if all goes well.
+
+    The temporary name is ``.<stem>.concord-part<suffix>``: what a killed process left there is
+    overwritten. Who comes while another process writes the same file (jobs outlive a Snakemake that
+    is killed) waits: who comes last has the file.
+
+    Raises
+    ------
+    ConcordError
+        If ``path`` is there and is no regular file.
+    OSError
+        With the name of ``path`` if it comes without one, as that of a full disk does.
+    """
+    if path.exists() and not path.is_file():  # a folder, or a device such as /dev/null
+        raise ConcordError(f"{path}: it is not a file that could be replaced; name another one")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.stem}.concord-part{path.suffix}")
+    try:
+        with _locked(temporary):
+            try:
+                yield temporary
+                os.replace(temporary, path)
+            except BaseException:
+                temporary.unlink(missing_ok=True)
+                raise
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Make a file and lock it, if the file system knows locks."""
+    while True:
+        with open(path, "a") as file:
+            with suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_EX)
+            try:
+                there = os.path.samestat(os.fstat(file.fileno()), os.stat(path))
+            except FileNotFoundError:
+                there = False
+            if there:  # else who had the lock has renamed or removed it
+                yield
+                return

@@ -1,0 +1,134 @@
+"""Intervals that contain the true value with 95 % probability.
+
+Means over chains use Student's t, which matters for the ten or twenty chains of an expensive
+sampler: with ten, the interval is 15 % wider than the normal one. Standard deviations have Bonett's
+interval, shares of independent successes Wilson's, and other statistics over chains are resampled.
+A number that is not finite, of a run that diverged, is known to be so: it is both ends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+
+LEVEL = 0.95
+REPLICATES = 200
+
+
+@cache
+def quantile(count: float, numbers: int = 1) -> float:
+    """Return the half-width of a mean's interval in standard errors.
+
+    Student's t with ``count`` - 1 degrees of freedom, normal where ``count`` is infinite:
+    the quantile at 1 - (1 - LEVEL)/(2 ``numbers``), so that as many intervals hold together
+    (Bonferroni's inequality).
+    """
+    from scipy.special import stdtrit
+
+    return float(stdtrit(count - 1, 1 - (1 - LEVEL) / (2 * numbers)))
+
+
+def mean_interval(
+    values: np.ndarray, numbers: int = 1
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the mean over chains (first axis) and the ends of its interval.
+
+    The interval is one of ``numbers`` that hold together. One chain says nothing about the spread:
+    the ends are then not a number.
+    """
+    mean = values.mean(axis=0)
+    half = np.full_like(mean, np.nan)
+    with np.errstate(invalid="ignore"):  # inf - inf
+        if len(values) > 1:
+            half = quantile(len(values), numbers) * values.std(axis=0, ddof=1)
+            half = half / np.sqrt(len(values))
+        return mean, *(np.where(np.isinf(mean), mean, mean + end) for end in (-half, half))
+
+
+def spread_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    r"""Return the standard deviation over chains (first axis) and the ends of its interval.
+
+    Bonett's interval, on the scale of the logarithm of the variance, whose error follows from the
+    kurtosis:
+
+    .. math::
+        \log(c s^2) \pm t c \sqrt{\frac{\hat\gamma - (n - 3) / n}{n - 1}}, \quad
+        \hat\gamma = \frac{n \sum (x_i - m)^4}{(\sum (x_i - \bar x)^2)^2}, \quad
+        c = \frac{n}{n - z}
+
+    m is the mean trimmed by 1 / (2 sqrt(n - 4)) at either end, z the normal quantile. t is
+    Student's with n - 1 degrees of freedom, where Bonett has z, which covers less. One chain says
+    nothing about the spread: nan.
+
+    Measured coverage with 10, 20 and 100 chains (40 000 trials each): 98, 96 and 95 % of normal
+    ones, 94, 92 and 94 % of Beta(9, 1)'s (as skewed as accuracies are), 92, 89 and 92 % of
+    exponential ones. The percentiles of resampled standard deviations have 78, 86 and 92 % already
+    of normal ones.
+
+    Source: D. G. Bonett, Computational Statistics & Data Analysis 50 (2006) 775-782.
+    """
+    chains = len(values)
+    if chains == 1:
+        unknown = np.full(values.shape[1:], np.nan)
+        return unknown, unknown, unknown
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        variance = values.var(axis=0, ddof=1)
+        cut = int(chains * min(0.5, 0.5 / math.sqrt(max(chains - 4, 1))))
+        cut = min(cut, (chains - 1) // 2)
+        middle = np.sort(values, axis=0)[cut : chains - cut].mean(axis=0)
+        fourth = ((values - middle) ** 4).sum(axis=0)
+        kurtosis = chains * fourth / ((chains - 1) * variance) ** 2
+        correction = chains / (chains - quantile(math.inf))
+        error = correction * np.sqrt((kurtosis - (chains - 3) / chains) / (chains - 1))
+        center, half = np.log(correction * variance), quantile(chains) * error
+        sd = np.sqrt(variance)
+        ends = np.exp((center - half) / 2), np.exp((center + half) / 2)
+    # Chains that are all the same have no kurtosis.
+    return sd, *(np.where(variance > 0, end, sd) for end in ends)
+
+
+def percentiles(values: np.ndarray, parts: Sequence[float]) -> np.ndarray:
+    """Return percentiles over chains (first axis), some of which may be infinite.
+
+    What lies between a number and infinity is infinite.
+    """
+    with np.errstate(invalid="ignore"):
+        between = np.percentile(values, parts, axis=0)
+    above = np.percentile(values, parts, axis=0, method="higher")
+    return np.where(np.isnan(between), above, between)
+
+
+def percentile_interval(resampled: np.ndarray) -> tuple[float, float]:
+    """Return the ends of the central interval of resampled values."""
+    lo, hi = percentiles(resampled, _ENDS)
+    return float(lo), float(hi)
+
+
+def excess_interval(value: float, resampled: np.ndarray) -> tuple[float, float]:
+    """Return the ends of the interval of a statistic that noise makes larger, such as a distance.
+
+    A statistic that cannot be below 0 is overestimated by the bias b, one of resampled chains by b
+    once more, so that percentiles of these may all lie above the value. b is the mean excess of the
+    resampled ones. The ends are their percentiles less 2b (lower) and less b (upper), clipped at 0:
+    as ``gaussian.bootstrap_w2`` has it, where the reason for b and 2b stands.
+    """
+    if not np.isfinite(value):
+        return value, value
+    lo, hi = percentile_interval(resampled)
+    bias = max(float(resampled.mean()) - value, 0.0)
+    return min(max(lo - 2 * bias, 0.0), value), max(hi - bias, value)
+
+
+def wilson(share: float, count: int) -> tuple[float, float]:
+    """Return Wilson's interval of a probability, from the share of ``count`` successes."""
+    z = quantile(math.inf)
+    center = (share + z**2 / (2 * count)) / (1 + z**2 / count)
+    half = z * np.sqrt(share * (1 - share) / count + (z / (2 * count)) ** 2)
+    half /= 1 + z**2 / count
+    return float(center - half), float(center + half)
+
+
+_ENDS = [50 * (1 - LEVEL), 50 * (1 + LEVEL)]

@@ -1,0 +1,246 @@
+"""Theorem 2 and Lemma 12 of gurbuzbalaban2021, every constant computed from the problem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from concord.laws.theory import Condition, _geometric, _ratio
+
+
+@dataclass(frozen=True, eq=False)
+class Theorem2:
+    """Theorem 2 of gurbuzbalaban2021 evaluated.
+
+    Attributes
+    ----------
+    constants
+        Every constant of the bound by name.
+    conditions
+        The theorem's conditions.
+    bound
+        Upper bound of the agents' average W2 to the posterior at each requested iteration; inf at
+        all of them if a condition fails, since nothing is then claimed.
+    rederived
+        The same bound with Lemma 7's transient as its proof's recursion gives it (the paper's file
+        lists the slip under errata).
+    limit
+        The bound as k grows.
+    """
+
+    constants: dict[str, float]
+    conditions: list[Condition]
+    bound: np.ndarray
+    rederived: np.ndarray
+    limit: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether every condition holds."""
+        return all(condition.holds for condition in self.conditions)
+
+
+def theorem2(
+    gram: np.ndarray,
+    shift: np.ndarray,
+    mixing_eigenvalues: np.ndarray,
+    step_size: float,
+    initial_mean: float | np.ndarray,
+    initial_sd: float,
+    iterations: np.ndarray,
+    sigma: float = 0.0,
+) -> Theorem2:
+    """Return the bound of Theorem 2 for DE-SGLD on quadratic f_i (gurbuzbalaban2021).
+
+    With r = 1 - eta mu (1 - eta L/2), the bound of (1/N) sum_i W2(law of x_i^(k), posterior) is
+    the sum of the discretized diffusion's distance (Lemma 8), the average's distance to that
+    diffusion (Lemma 7) and the agents' distance to their average (Lemma 5)::
+
+        (1 - mu eta)^k (sqrt(E|xbar_0 - x_*|^2) + sqrt(2 d/(mu N))) + 1.65 (L/mu) sqrt(eta d/N)
+        + sqrt(eta (eta/(mu (1 - eta L/2)) + (1 + eta L)^2/(mu (1 - eta L/2))^2))
+          sqrt(4 L^2 D^2 eta/(N (1 - g)^2) + 4 L^2 sigma^2 eta/(1 - g^2) + 8 L^2 d/(1 - g^2))
+        + sqrt(eta) sigma/sqrt(mu (1 - eta L/2) N)
+        + sqrt((g^k - r^k)/(g - r)) 2 L sqrt(g/N) sqrt(E|x_0|^2)
+        + 2 g^(k/2) sqrt(E|x_0|^2/N) + 2 D eta/(sqrt(N) (1 - g)) + 2 sigma eta/sqrt(1 - g^2)
+        + 2 sqrt(2 d eta)/sqrt(1 - g^2)
+
+    where g = gamma_bar, the second largest modulus of W's eigenvalues (3.9), and D, C_1 and Cbar_1
+    are (3.13)-(3.15). The power of r is Lemma 7's; Theorem 2 itself prints r.
+
+    Parameters
+    ----------
+    gram, shift
+        grad f_i(x) = gram_i x - shift_i, shapes (N, d, d) and (N, d).
+    mixing_eigenvalues
+        Eigenvalues of W, in any order, shape (N,).
+    step_size
+        eta.
+    initial_mean, initial_sd
+        x_i^(0) ~ N(mean, sd^2 I), independent; the mean a number, (d,) or (N, d).
+    iterations
+        The k to evaluate at.
+    sigma
+        Bound of the gradient error, E|xi_i|^2 <= sigma^2 (3.2); 0 for full gradients.
+
+    Returns
+    -------
+    Theorem2
+        Constants, conditions, bound.
+    """
+    agents, dim = shift.shape
+    eta, k = step_size, np.asarray(iterations, dtype=float)
+    curvature = np.linalg.eigvalsh(gram)
+    mu, smooth = float(curvature.min()), float(curvature.max())
+    spectrum = np.sort(np.asarray(mixing_eigenvalues, dtype=float))[::-1]
+    lambda_2 = float(spectrum[1]) if agents > 1 else 0.0
+    lambda_n = float(spectrum[-1])
+    gap = max(abs(lambda_2), abs(lambda_n)) if agents > 1 else 0.0
+    contraction = mu * eta * (1 + lambda_n - eta * smooth)
+    decay = eta * mu * (1 - eta * smooth / 2)
+    conditions = [
+        Condition("strong convexity", f"mu = {mu:.4g} > 0", mu, mu > 0),
+        # gamma_bar of a disconnected graph is 1 but for rounding.
+        Condition("connected graph", f"gamma_bar = {gap:.4g} < 1", gap, gap < 1 - 1e-12),
+        Condition(
+            "step size",
+            f"eta = {eta:.4g} < 1/(mu + L) = {_ratio(1, mu + smooth):.4g}",
+            eta,
+            eta < _ratio(1, mu + smooth),
+        ),
+        Condition(
+            "contraction",
+            f"mu eta (1 + lambda_N - eta L) = {contraction:.4g} in (0, 1)",
+            contraction,
+            0 < contraction < 1,
+        ),
+        Condition("decay", f"eta mu (1 - eta L/2) = {decay:.4g} <= 1", decay, decay <= 1),
+    ]
+    mean = np.broadcast_to(np.asarray(initial_mean, dtype=float), (agents, dim))
+    start = float(np.sum(mean**2)) + agents * dim * initial_sd**2
+    constants = {
+        "N": float(agents),
+        "d": float(dim),
+        "eta": eta,
+        "mu": mu,
+        "L": smooth,
+        "sigma": sigma,
+        "lambda_2": lambda_2,
+        "lambda_N": lambda_n,
+        "gamma_bar": gap,
+        "E|x0|^2": start,
+    }
+    if not all(condition.holds for condition in conditions):
+        nothing = np.full(k.shape, np.inf)
+        return Theorem2(constants, conditions, nothing, nothing.copy(), float("inf"))
+
+    minimizer = np.linalg.solve(gram.sum(axis=0), shift.sum(axis=0))
+    gradient = float(np.sum((gram @ minimizer - shift) ** 2))
+    # f_i(0) - f_i^* of a quadratic; constants of f_i drop out.
+    heights = 0.5 * np.sum(shift * np.linalg.solve(gram, shift[..., None])[..., 0], axis=-1)
+    c1_bar = float(np.sqrt(2 * smooth * heights.sum()))
+    c1 = c1_bar * (1 + 2 * (smooth + mu) / mu)
+    spread = float(np.sum((mean - minimizer) ** 2)) + agents * dim * initial_sd**2
+    average = float(np.sum((mean.mean(axis=0) - minimizer) ** 2)) + dim * initial_sd**2 / agents
+    d_square = (
+        8 * smooth**2 * spread
+        + 12 * smooth**2 * c1**2 * eta**2 * agents / (1 - gap) ** 2
+        + 4
+        * smooth**2
+        * (eta * sigma**2 * agents + 2 * dim * agents)
+        / (mu * (1 + lambda_n - eta * smooth))
+        + 2 * gradient
+    )
+    d_root = float(np.sqrt(d_square))
+    rate = 1 - decay
+    drift = mu * (1 - eta * smooth / 2)
+    # Lemma 7's factor of E|E_k|^2 in the recursion, for the rederived transient.
+    per_step = eta * (eta + (1 + eta * smooth) ** 2 / drift)
+    constants |= {
+        "C1_bar": c1_bar,
+        "C1": c1,
+        "D": d_root,
+        "|grad F(x*)|": float(np.sqrt(gradient)),
+        "E|x0 - x*|^2": spread,
+        "E|xbar0 - x_*|^2": average,
+        "r": rate,
+        "lemma7_factor": per_step,
+    }
+
+    limit = (
+        1.65 * smooth / mu * np.sqrt(eta * dim / agents)
+        + np.sqrt(eta * (eta / drift + (1 + eta * smooth) ** 2 / drift**2))
+        * np.sqrt(
+            4 * smooth**2 * d_square * eta / (agents * (1 - gap) ** 2)
+            + 4 * smooth**2 * sigma**2 * eta / (1 - gap**2)
+            + 8 * smooth**2 * dim / (1 - gap**2)
+        )
+        + np.sqrt(eta) * sigma / np.sqrt(drift * agents)
+        + 2 * d_root * eta / (np.sqrt(agents) * (1 - gap))
+        + 2 * sigma * eta / np.sqrt(1 - gap**2)
+        + 2 * np.sqrt(2 * dim * eta) / np.sqrt(1 - gap**2)
+    )
+    shared = (
+        limit
+        + (1 - mu * eta) ** k * (np.sqrt(average) + np.sqrt(2 * dim / (mu * agents)))
+        + 2 * gap ** (k / 2) * np.sqrt(start / agents)
+    )
+    transient = np.sqrt(_geometric(gap, rate, k) * start / agents) * 2 * smooth
+    return Theorem2(
+        constants,
+        conditions,
+        shared + transient * np.sqrt(gap),
+        shared + transient * np.sqrt(per_step),
+        float(limit),
+    )
+
+
+def lemma12(eta: float, gamma: float, mu: float, smooth: float, lambda_n: float) -> list[Condition]:
+    """Return the conditions under which DE-SGHMC's second moments stay bounded.
+
+    Lemma 12 of gurbuzbalaban2021: (4.9), beta = 1 - gamma eta in [0, 1), and (4.10) with c_1 of
+    (4.11), which itself depends on beta. They are sufficient, not necessary.
+
+    Parameters
+    ----------
+    eta, gamma
+        Step size and friction.
+    mu, smooth
+        Strong convexity and smoothness L of the f_i.
+    lambda_n
+        Smallest eigenvalue of W.
+
+    Returns
+    -------
+    list of Condition
+        (4.9) with value eta^2, the range of beta, the two bounds of (4.10).
+    """
+    square = eta**2
+    beta = 1 - gamma * eta
+    largest = _ratio(1 + lambda_n, 2 * (smooth + mu))
+    first = (1 + lambda_n - 4 * square * mu) / 4
+    ratio = _ratio(square * mu, 1 - lambda_n + square * smooth)
+    c1 = 0.5 * _ratio(square * mu, (1 + beta) + (1 - beta) * ratio)
+    inside = c1 * mu**3 * (1 + lambda_n) / 64
+    second = eta**3 * np.sqrt(inside) if inside >= 0 else float("nan")
+    return [
+        Condition(
+            "(4.9)",
+            f"eta^2 = {square:.4g} <= (1 + lambda_N)/(2 (L + mu)) = {largest:.4g}",
+            square,
+            0 < square <= largest,
+        ),
+        Condition("beta", f"beta = 1 - gamma eta = {beta:.4g} in [0, 1)", beta, 0 <= beta < 1),
+        Condition(
+            "(4.10), first bound",
+            f"beta = {beta:.4g} <= (1 + lambda_N - 4 eta^2 mu)/4 = {first:.4g}",
+            beta,
+            beta <= first,
+        ),
+        Condition(
+            "(4.10), second bound",
+            f"beta = {beta:.4g} <= eta^3 sqrt(c_1 mu^3 (1 + lambda_N)/64) = {second:.4g}",
+            beta,
+            bool(beta <= second),
+        ),
+    ]

@@ -1,0 +1,38 @@
+"""Condition 1 of parayil2020, every constant computed from the problem."""
+
+from __future__ import annotations
+
+from concord.laws.theory import Condition
+
+
+def condition1(
+    delta_2: float, delta_1: float, b: float, first: float, laplacian_max: float
+) -> list[Condition]:
+    """Return parayil2020's conditions on alpha_k = a/(k+1)^delta_2 and beta_k = b/(k+1)^delta_1.
+
+    (15) and Condition 1 of the supplement, (S6): 1/2 + delta_1 < delta_2 < 1, the eigenvalues of
+    I - b L but one strictly inside the unit circle, and, in the text below (S6), b sigma_max(L)
+    < 1, which implies it. The experiments have b_2 + k in place of k + 1, so that b may stand for
+    the numerator or for the first value of beta; both are judged.
+
+    Parameters
+    ----------
+    delta_2, delta_1
+        Exponents of alpha and beta.
+    b, first
+        Numerator and first value of beta.
+    laplacian_max
+        Largest eigenvalue of the graph's Laplacian L.
+    """
+    apart = delta_2 - delta_1
+    numerator, first = b * laplacian_max, first * laplacian_max
+    return [
+        # delta_2 = 0.55 and delta_1 = 0.05 are 1/2 apart but for rounding.
+        Condition(
+            "delta_2 - delta_1 > 1/2", f"{apart:.4g} > 0.5", apart, bool(apart > 0.5 + 1e-12)
+        ),
+        Condition("delta_2 < 1", f"{delta_2:.4g} < 1", delta_2, delta_2 < 1),
+        Condition("b sigma_max < 1", f"{numerator:.4g} < 1", numerator, numerator < 1),
+        Condition("beta_0 sigma_max < 1", f"{first:.4g} < 1", first, first < 1),
+        Condition("beta_0 sigma_max < 2", f"{first:.4g} < 2", first, first < 2),
+    ]

@@ -1,0 +1,77 @@
+r"""Distances between draws and a posterior known by its draws and distribution functions.
+
+.. math::
+    W_p(\mu, \nu)^p = \min_{\pi} \int \lVert x - y \rVert^p \, d\pi(x, y)
+
+over couplings of mu and nu. Between two sets of n points each it is a linear program, solved
+exactly by POT's network simplex: at 1500 x 1500 points about 0.3 s. In one dimension W1 is the area
+between the two distribution functions and costs a sort.
+
+Finite samples of the same law are a distance apart, too, of order n^(-1/2) in two dimensions: the
+floor below which no distance of n draws means anything. It belongs beside every distance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from concord.laws.quadrature import Grid
+
+BURN_IN = 0.1
+
+
+def kept(iterations: np.ndarray, burn_in: float = BURN_IN) -> np.ndarray:
+    """Return which of the recorded ``iterations`` come after this fraction of the last one."""
+    return np.flatnonzero(iterations >= burn_in * iterations[-1])
+
+
+def thinned(rows: np.ndarray, count: int) -> np.ndarray:
+    """Return at most ``count`` of ``rows``, evenly spaced, the last included."""
+    if len(rows) <= count:
+        return rows
+    return rows[np.linspace(len(rows) / count, len(rows), count).round().astype(int) - 1]
+
+
+def distances(a: np.ndarray, b: np.ndarray, orders: Sequence[int]) -> list[float]:
+    """Return the exact Wasserstein distances W_p of the given orders between two sets of points.
+
+    Infinite if a point is not finite: POT would answer 0.
+
+    Parameters
+    ----------
+    a, b
+        Points of equal weight, shapes (m, dim) and (n, dim).
+    orders
+        Orders p.
+    """
+    import ot
+
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        return [np.inf for _ in orders]
+    euclidean = np.sqrt(np.maximum(ot.dist(a, b, metric="sqeuclidean"), 0.0))
+    return [float(ot.emd2([], [], euclidean**p, numItermax=10_000_000)) ** (1 / p) for p in orders]
+
+
+def marginal_w1(draws: np.ndarray, exact: Grid, axis: int) -> np.ndarray:
+    """Return W1 between draws of one parameter and its exact marginal law.
+
+    Infinite where a draw is not finite.
+
+    Parameters
+    ----------
+    draws
+        Shape (..., n): n draws each.
+    exact
+        The exact posterior.
+    axis
+        Which parameter.
+    """
+    draws = np.sort(draws, axis=-1)
+    count = draws.shape[-1]
+    parts = -(-4000 // count)  # each draw stands for 1/n of the mass, integrated in these parts
+    levels = (np.arange(count * parts) + 0.5) / (count * parts)
+    quantiles = np.interp(levels, exact.cdf(axis), exact.edges[axis])
+    areas = np.abs(draws[..., None] - quantiles.reshape(count, parts)).mean(axis=(-2, -1))
+    return np.nan_to_num(areas, nan=np.inf, posinf=np.inf)

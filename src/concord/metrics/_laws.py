@@ -1,0 +1,73 @@
+"""What is known exactly of a run: the law of an affine sampler, and the posterior on a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from concord.contracts import AffineSampler, BatchNoise, Problem, Quadratic, WithReference
+from concord.errors import ConcordError
+from concord.laws import exact
+from concord.laws.quadrature import Grid
+from concord.metrics import Measurement
+from concord.samplers import Batching
+from concord.sampling.initial import OfProblem
+
+Noise = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+def reference(problem: Problem, metric: str) -> Grid:
+    """Return the problem's exact posterior on a grid; ``metric`` is who asks."""
+    if not isinstance(problem, WithReference):
+        raise ConcordError(
+            f"metric {metric}: {type(problem).__name__} has no reference posterior on a grid; "
+            "remove the metric"
+        )
+    return problem.reference
+
+
+def update_of(m: Measurement) -> exact.Update | None:
+    """Return the update of the run's law; None where sampler, problem or options have none."""
+    if not isinstance(m.sampler, AffineSampler) or not isinstance(m.problem, Quadratic):
+        return None
+    if batch_size(m) is not None and not isinstance(m.problem, BatchNoise):
+        return None
+    return m.sampler.affine(m.problem, m.topology, m.sampler_params)
+
+
+def batch_size(m: Measurement) -> int | None:
+    """Return the size of mini-batches; None for full gradients."""
+    return m.sampler_params.batch_size if isinstance(m.sampler_params, Batching) else None
+
+
+def start_of(m: Measurement, update: exact.Update) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return mean and covariance of the state at iteration 0; None if only draws are known."""
+    if isinstance(m.initial, OfProblem):
+        return None
+    agents, dim = m.problem.agents, m.problem.dim
+    return exact.initial(agents, dim, m.initial.moments(dim), *update.auxiliary)
+
+
+def batch_noise(m: Measurement) -> Noise | None:
+    """Return the covariance of the errors of mini-batches, of mean and cov of every agent.
+
+    None for full gradients.
+    """
+    problem, size = m.problem, batch_size(m)
+    if size is None or not isinstance(problem, BatchNoise):
+        return None
+    return lambda mean, cov: problem.batch_noise_covariance(mean, cov, size)
+
+
+def exact_law(m: Measurement) -> exact.Law | None:
+    """Return the exact law at the recorded iterations.
+
+    None where there is none, and beyond ``exact.SIZE_LIMIT``.
+    """
+    agents, dim = m.problem.agents, m.problem.dim
+    update = update_of(m) if agents * dim <= exact.SIZE_LIMIT else None
+    if update is None or (start := start_of(m, update)) is None:
+        return None
+    recorded = m.trace.draw.tolist()
+    return exact.propagate(update.at, *start, m.iterations, recorded, agents, dim, batch_noise(m))

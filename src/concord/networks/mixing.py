@@ -1,0 +1,203 @@
+r"""The order in which agents move, implemented once for all synchronous samplers.
+
+Agents respond to a weighted sum over their neighborhood, :math:`s_i = \sum_j C_{ij} x_j`:
+
+``simultaneous``
+    every agent responds to the old values, as in the papers' equations;
+``in_place``
+    agents 0, 1, ..., N-1 move one after another, and each sees the new values of those before it:
+    :math:`s_i = \sum_{j<i} C_{ij} x'_j + \sum_{j \ge i} C_{ij} x_j` (Gauss-Seidel). Released codes
+    do this.
+
+Apart from that, an agent may average with its neighbors together, as in the equations, or with one
+after another from the value it has moved to (``Neighbors``, ``diffuser_in_turn``).
+
+``sweep`` takes any response; ``mixer`` and ``diffuser`` are the additive ones. Positions have
+shape (chains, agents, dim); the arrays a function reads and writes must not overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+import numpy as np
+
+from concord.errors import ConcordError, nearest
+from concord.networks.matrix import AgentMatrix
+from concord.networks.topology import Topology
+from concord.options import choices
+
+Order = Literal["simultaneous", "in_place"]
+UpdateOrder = Annotated[
+    Order, "agents move all at once, or one after another seeing neighbors that have moved"
+]
+Neighbors = Literal["together", "in_turn"]
+ORDERS = choices(Order)
+
+# respond(agent, total, out): agent is an index, or slice(None) for all agents at once; total and
+# out have shape (chains, dim), or (chains, agents, dim). It writes out, and may overwrite total.
+Respond = Callable[[Any, np.ndarray, np.ndarray], object]
+Sweep = Callable[[np.ndarray, Respond, np.ndarray], np.ndarray]
+Mixer = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+Diffuser = Callable[[np.ndarray, np.ndarray, np.ndarray, float], np.ndarray]
+
+
+def sweep(coupling: AgentMatrix, chains: int, dim: int, order: str) -> Sweep:
+    """Return ``move(x, respond, out)``, which moves every agent once, in the given order.
+
+    ``respond(i, total, out_i)`` writes the new value of agent i into ``out_i``, from the sum
+    ``total`` over its neighborhood. It is called once for all agents with ``i = slice(None)``, or
+    once per agent; ``array[:, i]`` suits both. Before the call ``out_i`` holds nothing of use.
+
+    Parameters
+    ----------
+    coupling
+        The weights C; they need not be symmetric.
+    chains, dim
+        Shape of the positions the sweep will see.
+    order
+        One of ``ORDERS``.
+    """
+    if order not in ORDERS:
+        raise ConcordError(f"update order: {order!r} is unknown; {nearest(order, ORDERS)}")
+    if order == "simultaneous":
+        return _simultaneous(coupling, chains, dim)
+    return _in_place(coupling, chains, dim)
+
+
+def _simultaneous(coupling: AgentMatrix, chains: int, dim: int) -> Sweep:
+    couple = coupling.operator(chains, dim)
+    totals = np.empty((chains, coupling.agents, dim))
+    everyone = slice(None)
+
+    def move(x: np.ndarray, respond: Respond, out: np.ndarray) -> np.ndarray:
+        couple(x, totals)
+        respond(everyone, totals, out)
+        return out
+
+    return move
+
+
+def _in_place(coupling: AgentMatrix, chains: int, dim: int) -> Sweep:
+    rows = [coupling.row(agent) for agent in range(coupling.agents)]
+    # Agents first: the neighbors of an agent are then whole rows, and no copy where they are
+    # consecutive, as on the complete graph.
+    current = np.empty((coupling.agents, chains, dim))
+    flat = current.reshape(coupling.agents, chains * dim)
+    total = np.empty((chains, dim))
+    sweep_rows = [
+        (agent, values, _consecutive(columns), current[agent])
+        for agent, (columns, values) in enumerate(rows)
+    ]
+    flat_total = total.reshape(chains * dim)
+
+    def move(x: np.ndarray, respond: Respond, out: np.ndarray) -> np.ndarray:
+        np.copyto(current, x.transpose(1, 0, 2))
+        for agent, values, columns, position in sweep_rows:
+            np.matmul(values, flat[columns], out=flat_total)
+            respond(agent, total, position)
+        np.copyto(out, current.transpose(1, 0, 2))
+        return out
+
+    return move
+
+
+def _consecutive(columns: np.ndarray) -> np.ndarray | slice:
+    if columns.size and columns[-1] - columns[0] == columns.size - 1:
+        return slice(int(columns[0]), int(columns[-1]) + 1)
+    return columns
+
+
+def mixer(matrix: AgentMatrix, chains: int, dim: int, order: str) -> Mixer:
+    r"""Return ``mix(x, residual, out)``, which writes :math:`x'_i = \sum_j W_{ij} x_j + r_i`.
+
+    In place, the sum runs over new values for j < i; the residual r is given beforehand.
+    Source: gurbuzbalaban2021, eqs. (1.1) and (4.2).
+    """
+    move = sweep(matrix, chains, dim, order)
+
+    def mix(x: np.ndarray, residual: np.ndarray, out: np.ndarray) -> np.ndarray:
+        def respond(agent: Any, total: np.ndarray, new: np.ndarray) -> None:
+            np.add(total, residual[:, agent], out=new)
+
+        return move(x, respond, out)
+
+    return mix
+
+
+def diffuser(laplacian: AgentMatrix, chains: int, dim: int, order: str) -> Diffuser:
+    r"""Return ``diffuse(x, residual, out, coefficient)`` for weights that change with time.
+
+    It writes :math:`x'_i = x_i - c \sum_j L_{ij} x_j + r_i`, which is mixing by
+    :math:`W = I - c L`, with the same order of updates.
+    Source: parayil2020, eq. (8); tzikas2024, eq. (25).
+    """
+    move = sweep(laplacian, chains, dim, order)
+
+    def diffuse(
+        x: np.ndarray, residual: np.ndarray, out: np.ndarray, coefficient: float
+    ) -> np.ndarray:
+        def respond(agent: Any, total: np.ndarray, new: np.ndarray) -> None:
+            np.multiply(total, coefficient, out=total)
+            np.subtract(x[:, agent], total, out=new)
+            np.add(new, residual[:, agent], out=new)
+
+        return move(x, respond, out)
+
+    return diffuse
+
+
+def diffuser_in_turn(topology: Topology, chains: int, dim: int) -> Diffuser:
+    r"""Return a ``diffuse`` in which an agent moves towards its neighbors one after another.
+
+    From :math:`y = x_i`, for each neighbor j in increasing order
+    :math:`y \leftarrow y - c (y - x_j)` with the old :math:`x_j`; then :math:`x'_i = y + r_i`.
+    See ``in_turn_weights``.
+    Source: what the released code of parayil2020 computes.
+    """
+    ranks = [
+        (pick.operator(chains, dim), None if has.all() else has[:, None])
+        for pick, has in _by_rank(topology)
+    ]
+    pull = np.empty((chains, topology.agents, dim))
+
+    def diffuse(
+        x: np.ndarray, residual: np.ndarray, out: np.ndarray, coefficient: float
+    ) -> np.ndarray:
+        np.copyto(out, x)
+        for pick, has in ranks:
+            pick(x, pull)
+            np.subtract(pull, out, out=pull)
+            np.multiply(pull, coefficient if has is None else coefficient * has, out=pull)
+            np.add(out, pull, out=out)
+        return np.add(out, residual, out=out)
+
+    return diffuse
+
+
+def in_turn_weights(topology: Topology, coefficient: float) -> np.ndarray:
+    """Return the matrix W (agents, agents) of ``diffuser_in_turn``: its rows sum to one.
+
+    Later neighbors weigh more than earlier ones, W is not symmetric, and where the numbering wraps
+    around a ring its columns do not sum to one: the plain average of the agents is not kept.
+    """
+    weights = np.zeros((topology.agents, topology.agents))
+    for agent, neighbors in enumerate(topology.neighbors):
+        weights[agent, agent] = 1.0
+        for neighbor in neighbors:
+            weights[agent] *= 1 - coefficient
+            weights[agent, neighbor] += coefficient
+    return weights
+
+
+def _by_rank(topology: Topology) -> list[tuple[AgentMatrix, np.ndarray]]:
+    """For the m-th neighbor: the matrix that picks it, and one for each agent that has it."""
+    found = []
+    for rank in range(int(topology.degrees.max(initial=0))):
+        has = topology.degrees > rank
+        agents = np.flatnonzero(has)
+        columns = np.array([topology.neighbors[agent][rank] for agent in agents])
+        pick = AgentMatrix.from_entries(topology.agents, agents, columns, np.ones(len(agents)))
+        found.append((pick, has.astype(float)))
+    return found

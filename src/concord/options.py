@@ -1,0 +1,337 @@
+"""Options: typed once, checked by msgspec, and told in one sentence where one does not fit.
+
+Every kind of sampler, problem, topology, figure and so on declares its options as a class:
+
+    class Params(Options):
+        friction: Annotated[Positive, "friction gamma"]
+        batch_size: Annotated[Count | None, "points per mini-batch; none: all"] = None
+
+The text says what an option means, with its symbol in the paper where there is one.
+
+``build`` makes one from what YAML holds, and so does the class itself, called in Python. Whatever
+does not fit raises a ``ConcordError`` with file, key, value and remedy. The schemas that editors
+read are generated from the same classes (``concord.studies.schema``).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import types
+from collections.abc import Iterator, Mapping
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    Protocol,
+    TypeVar,
+    Union,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    runtime_checkable,
+)
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+
+from concord.errors import ConcordError, nearest, short
+
+T = TypeVar("T")
+
+LARGEST = 2**63  # what arrays and trace files can hold
+TINIEST, HUGEST = 1e-100, 1e100  # squares and cubes of these are numbers still
+
+
+Positive = Annotated[float, Meta(gt=0)]
+NonNegative = Annotated[float, Meta(ge=0)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Count = Annotated[int, Meta(ge=1)]
+Index = Annotated[int, Meta(ge=0)]
+Label = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,59}$(?!\n)")]
+Some = Annotated[tuple[T, ...], Meta(min_length=1)]
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
+class _Checked(msgspec.StructMeta):
+    """Checks options given in Python as those of a file."""
+
+    if not TYPE_CHECKING:
+
+        def __call__(cls, *values: Any, **options: Any) -> Any:
+            given = dict(zip(cls.__struct_fields__, values, strict=False)) | options
+            if len(given) < len(values) + len(options):
+                raise TypeError(f"{cls.__name__} takes each of {cls.__struct_fields__} once")
+            for name, value in given.items():
+                if isinstance(value, (np.generic, np.ndarray)):  # plain ones here
+                    given[name] = value.tolist()
+            return build(cls, given)
+
+
+class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, metaclass=_Checked):
+    """The options of something: fields with a type, a description and perhaps a default."""
+
+
+class Kind(
+    Options,
+    tag_field="kind",
+    tag=lambda name: re.sub("(?<=[a-z])(?=[A-Z])", "_", name).lower(),
+):
+    """One of several, told apart by the key ``kind``: the class's name with underscores."""
+
+
+@runtime_checkable
+class _Reads(Protocol):
+    """A type that reads itself, as schedules do."""
+
+    def parse(self, value: Any, where: str) -> Any:
+        """Return what a value stands for."""
+
+
+def build(kind: Any, value: Any, where: str = "") -> Any:
+    """Return what ``value`` stands for, strictly.
+
+    Parameters
+    ----------
+    kind
+        A class of ``Options``, a union of ``Kind``s, or any other type that msgspec knows. A class
+        with ``parse(value, where)``, ``plain()`` and ``Form`` (as schedules have) reads itself.
+    value
+        What YAML holds; None is an empty mapping.
+    where
+        File and key for messages, ``config/papers/x.yaml: experiments.linear.sampler``.
+
+    Raises
+    ------
+    ConcordError
+        On an unknown or missing key, a wrong type or a value outside its bounds.
+    """
+    value = {} if value is None else value
+    try:
+        made = msgspec.convert(value, kind, dec_hook=_parse)
+    except msgspec.ValidationError:
+        raise ConcordError(_mistake(kind, value, where)) from None
+    for mistake in _numbers(plain(made), where):
+        raise ConcordError(mistake)
+    return made
+
+
+def build_file(kind: Any, value: Any, path: Any) -> Any:
+    """Return what a file's content stands for, as ``build`` does; messages begin with the file."""
+    try:
+        return build(kind, value, f"{path}")
+    except ConcordError as error:
+        raise ConcordError(str(error).replace(f"{path}.", f"{path}: ", 1)) from None
+
+
+def plain(value: Any) -> Any:
+    """Return what ``build`` made as plain data, every option written out, which it builds again."""
+    return _lists(msgspec.to_builtins(value, enc_hook=lambda part: part.plain()))
+
+
+def _lists(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _lists(item) for key, item in value.items()}
+    return [_lists(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def members(hint: Any) -> list[tuple[Any, dict[str, Any]]]:
+    """Return a type, or those of a union, each with its bounds, and with its description."""
+    rules: dict[str, Any] = {}
+    if get_origin(hint) is Annotated:
+        hint, *notes = get_args(hint)
+        for note in notes:
+            if isinstance(note, str):
+                rules["description"] = note
+            else:
+                rules |= {n: getattr(note, n) for n in BOUNDS if getattr(note, n) is not None}
+    if get_origin(hint) in (Union, types.UnionType):
+        return [(o, own | rules) for part in get_args(hint) for o, own in members(part)]
+    return [(hint, rules)]
+
+
+def kinds(union: Any) -> dict[str, Any]:
+    """Return the classes of a union of ``Kind``s, by kind."""
+    return {o.__struct_config__.tag: o for o, _ in members(union) if _is_a(o, Kind)}
+
+
+def choices(hint: Any) -> tuple[Any, ...]:
+    """Return the values that a type lists; none if it lists none."""
+    return tuple(v for o, _ in members(hint) if get_origin(o) is Literal for v in get_args(o))
+
+
+def _parse(kind: Any, value: Any) -> Any:
+    if isinstance(value, kind):
+        return value
+    try:
+        return kind.parse(value, "")
+    except ConcordError as error:
+        raise ValueError(str(error)) from None  # msgspec's way to say that it does not fit
+
+
+def _fits(hint: Any, value: Any) -> bool:
+    try:
+        msgspec.convert(value, hint, dec_hook=_parse)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+BOUNDS = ("gt", "ge", "le", "min_length", "pattern")
+
+
+_NAMES = {
+    int: "an integer",
+    float: "a finite number",
+    str: "a text",
+    bool: "true or false",
+    Literal: "a text",
+    tuple: "a list",
+    dict: "a mapping",
+}
+
+
+def _alike(option: Any, value: Any) -> bool:
+    """Tell whether a value has the form of a type, whatever its bounds and parts."""
+    shape = get_origin(option) or option
+    if isinstance(value, bool) or value is None or shape in (bool, types.NoneType):
+        return shape is type(value)
+    if shape in (int, float):
+        return isinstance(value, (int, shape))
+    if shape is tuple:
+        return isinstance(value, (list, tuple))
+    if shape is dict or _is_a(shape, Options):
+        return isinstance(value, Mapping)
+    return isinstance(value, str) if shape in (str, Literal) else True
+
+
+def _is_a(option: Any, kind: type) -> bool:
+    return isinstance(option, type) and issubclass(option, kind)
+
+
+def _at(where: str, key: Any) -> str:
+    name = key if str(key).isprintable() and len(str(key)) <= 60 else short(key)
+    return f"{where}.{name}" if where else f"{name}"
+
+
+def _said(where: str, text: str) -> str:
+    return f"{where}: {text}" if where else text
+
+
+def _mistake(hint: Any, value: Any, where: str) -> str:
+    """Return the sentence about the first part of a value that does not fit its type."""
+    options, known = members(hint), kinds(hint)
+    if known and isinstance(value, Mapping) and (len(options) > 1 or "kind" in value):
+        if "kind" not in value:
+            return _said(where, f"the key 'kind' is missing; add one of {', '.join(known)}")
+        kind = value["kind"]
+        if not isinstance(kind, str) or kind not in known:
+            return f"{_at(where, 'kind')}: there is no kind {short(kind)}; {nearest(kind, known)}"
+        return _mistake_within(known[kind], {}, value, where)
+    for option, rules in options:
+        if _alike(option, value):
+            return _mistake_within(option, rules, value, where)
+    shapes = [get_origin(option) or option for option, _ in options]
+    names = [_NAMES[shape] for shape in shapes if shape in _NAMES]
+    if known:
+        names.append(f"a mapping with a kind: {', '.join(known)}")
+    elif any(_is_a(shape, Options) for shape in shapes):
+        names.append("a mapping of option names to values")
+    wanted = " or ".join(dict.fromkeys(names))
+    if shapes[0] is tuple:
+        wanted += "; write it as [a, b, ...]"
+    return _said(where, f"{short(value)} is not {wanted}{_surprise(value, shapes)}")
+
+
+def _surprise(value: Any, wanted: list[Any]) -> str:
+    """Return a hint where YAML reads something else than what was probably meant."""
+    if isinstance(value, str) and {int, float} & {*wanted} and value[:1].isdigit():
+        return " (write it without quotes, leading zeros and colons)"
+    if isinstance(value, bool) and {str, Literal} & {*wanted}:
+        return " (YAML reads yes, no, on and off as true and false: put text in quotes)"
+    return ""
+
+
+def _mistake_within(shape: Any, rules: Mapping[str, Any], value: Any, where: str) -> str:
+    """Return the sentence about a value that has the form of its type."""
+    parts: list[tuple[Any, Any, str]] = []
+    arguments = get_args(shape)
+    if _is_a(shape, Options):
+        fields = {field.encode_name: field for field in msgspec.structs.fields(shape)}
+        known = {*fields, shape.__struct_config__.tag_field}
+        for key in value:
+            if shape.__struct_config__.forbid_unknown_fields and key not in known:
+                return f"{_at(where, key)}: unknown key; {nearest(key, fields)}"
+        for name, field in fields.items():
+            if field.required and name not in value:
+                meaning = members(field.type)[0][1].get("description", "see config/README.md")
+                return _said(where, f"the key {name!r} is missing; add it ({meaning})")
+        parts = [(f.type, value[n], _at(where, n)) for n, f in fields.items() if n in value]
+    elif get_origin(shape) is tuple:
+        fixed = arguments[-1] is not Ellipsis
+        least = len(arguments) if fixed else rules.get("min_length", 0)
+        if len(value) < least or (fixed and len(value) > least):
+            given = f"{short(value)} has {len(value)} entries"
+            return _said(where, f"{given}; give {least}{'' if fixed else ' or more'}")
+        parts = [
+            (arguments[i if fixed else 0], item, f"{where}[{i}]") for i, item in enumerate(value)
+        ]
+    elif get_origin(shape) is dict:
+        for key in value:
+            if not isinstance(key, str):
+                return _said(where, f"the key {short(key)} is not a text; put it in quotes")
+            if not _fits(arguments[0], key):
+                return _said(where, f"{short(key)} is no id; use letters, digits and _")
+        parts = [(arguments[1], item, _at(where, key)) for key, item in value.items()]
+    elif isinstance(shape, _Reads):
+        try:
+            shape.parse(value, where)
+        except ConcordError as error:
+            return str(error)
+    for hint, part, place in parts:
+        if not _fits(hint, part):
+            return _mistake(hint, part, place)
+    if get_origin(shape) is Literal:
+        return _said(where, f"{short(value)} is not allowed; {nearest(value, map(str, arguments))}")
+    return next(_numbers(value, where, integer=shape is int), None) or _said(
+        where, _out_of_bounds(value, rules)
+    )
+
+
+def _out_of_bounds(value: Any, rules: Mapping[str, Any]) -> str:
+    match rules:
+        case {"gt": 0} if not value > 0:
+            return f"{value!r} is not positive; give a positive number"
+        case {"ge": 1} if isinstance(value, int) and value < 1:
+            return f"{value!r} is not a positive integer; give 1 or more"
+        case {"ge": least} if value < least:
+            return f"{value!r} is below {least}; give {least} or more"
+        case {"le": most} if value > most:
+            return f"{value!r} is above {most}; give {most} or less"
+        case {"pattern": pattern}:
+            return f"{short(value)} does not match {pattern}; give a text that does"
+    return f"{short(value)} does not fit; see config/README.md"
+
+
+def _numbers(value: Any, where: str, integer: bool = True) -> Iterator[str]:
+    """Yield sentences about the numbers in plain data that cannot be computed with."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _numbers(item, _at(where, key))
+    elif isinstance(value, (list, tuple)):
+        for number, item in enumerate(value):
+            yield from _numbers(item, f"{where}[{number}]")
+    elif isinstance(value, int) and abs(value) >= LARGEST:
+        large = "is too large; give a number below 2^63" if integer else "is not a finite number"
+        yield _said(where, f"{short(value)} {large}")
+    elif isinstance(value, float) and not math.isfinite(value):
+        yield _said(where, f"{value} is not a finite number; give one")
+    elif isinstance(value, float) and value and not TINIEST <= abs(value) <= HUGEST:
+        size = "large" if abs(value) > 1 else "small"
+        yield _said(
+            where,
+            f"{short(value)} is too {size} to compute with; give 0, or a number from {TINIEST:g} "
+            f"to {HUGEST:g}",
+        )

@@ -1,0 +1,116 @@
+"""What problems have in common: the prior's share, points and mini-batches of regressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Literal, Self
+
+import numpy as np
+from msgspec import Meta
+
+from concord.contracts import BatchGradient
+from concord.errors import ConcordError
+from concord.sampling.partition import AgentData, consecutive_counts
+
+PriorShare = Annotated[
+    Literal["split", "omitted", "whole"],
+    "prior in each agent's potential: 1/N of it (split), none (omitted), all of it (whole)",
+]
+LegacySeed = Annotated[
+    Annotated[int, Meta(ge=0, le=2**32 - 1)] | None,
+    "draw the data agent by agent from NumPy's legacy generator with this seed, as "
+    "tzikas2024's authors do; none: from the paper's data stream",
+]
+
+Function = Callable[[np.ndarray, np.ndarray], object]
+Draw = Callable[[np.random.RandomState, np.ndarray, np.ndarray], np.ndarray]
+
+
+class OneDataSet:
+    """A problem whose chains have the same data."""
+
+    def from_chain(self, first: int) -> Self:
+        """Return the problem itself."""
+        return self
+
+
+def prior_share(share: str, agents: int) -> float:
+    """Return the fraction of the log prior that each agent's potential holds."""
+    return {"split": 1 / agents, "omitted": 0.0, "whole": 1.0}[share]
+
+
+def check_points(points: int, agents: int) -> None:
+    """Refuse more agents than points."""
+    if agents > points:
+        raise ConcordError(
+            f"{agents} agents cannot share {points} points; give each agent at least one point"
+        )
+
+
+def legacy_data(
+    seed: int, points: int, agents: int, variances: tuple[float, float], dim: int, draw: Draw
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Draw parameter, then each agent's points, in the order of tzikas2024's authors.
+
+    ``variances`` are those of the parameter's and of the features' entries;
+    ``draw(rng, features, parameter)`` returns what else an agent's points have. Returns parameter
+    (dim,), features (points, dim), and what was drawn, (points,).
+    """
+    rng = np.random.RandomState(seed)
+    origin, identity = np.zeros(dim), np.eye(dim)
+    truth = rng.multivariate_normal(origin, variances[0] * identity)
+    features, drawn = [], []
+    for count in consecutive_counts(points, agents):
+        own = rng.multivariate_normal(origin, variances[1] * identity, size=count)
+        features.append(own)
+        drawn.append(draw(rng, own, truth))
+    return truth, np.concatenate(features), np.concatenate(drawn)
+
+
+def batch_gradient(
+    data: AgentData,
+    chains: int,
+    batch_size: int,
+    link: Function | None,
+    precision: float,
+    add_prior: Function,
+) -> BatchGradient:
+    r"""Return ``g(x, rows, out)``, the mini-batch gradient of a generalized linear model.
+
+    .. math:: \frac{n_i p}{b} \sum_j (h(x_i^\top X_j) - y_j) X_j + \text{the prior's part}
+
+    ``link(z, out)`` writes h (None: the identity), ``precision`` is p, and ``add_prior(x, out)``
+    adds the prior's part.
+    """
+    agents, most, dim = data.features.shape
+    shape = (chains, agents, batch_size)
+    features = np.empty((*shape, dim))
+    targets, residual = np.empty(shape), np.empty(shape)
+    flat = np.empty(shape, dtype=np.intp)
+    offset = (np.arange(agents) * most)[:, None]
+    table, column = data.features.reshape(-1, dim), data.targets.reshape(-1)
+    scale = (precision * data.counts / batch_size)[:, None]
+
+    def gradient(x: np.ndarray, rows: np.ndarray, out: np.ndarray) -> np.ndarray:
+        np.add(rows, offset, out=flat)
+        np.take(table, flat, axis=0, out=features, mode="clip")
+        np.take(column, flat, out=targets, mode="clip")
+        np.matmul(features, x[..., None], out=residual[..., None])
+        if link is not None:
+            link(residual, residual)
+        np.subtract(residual, targets, out=residual)
+        np.matmul(residual[..., None, :], features, out=out[..., None, :])
+        np.multiply(out, scale, out=out)
+        add_prior(x, out)
+        return out
+
+    return gradient
+
+
+def sigmoid(z: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """Return 1 / (1 + exp(-z)) without overflow, as (1 + tanh(z / 2)) / 2."""
+    out = np.multiply(z, 0.5, out=out)
+    np.tanh(out, out=out)
+    out += 1.0
+    out *= 0.5
+    return out

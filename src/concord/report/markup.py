@@ -1,0 +1,66 @@
+"""Texts of a study as text and nothing else, in each format that carries them.
+
+What a study states ends up in captions, pages, tables and ledgers. There it must neither act (a
+directive that includes a file, a script, a spreadsheet's formula) nor vanish (``x_``, ``|a|``).
+HTML is escaped by the templates (``concord.report.pages``).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable
+from typing import Any
+
+
+def line(text: str) -> str:
+    """Return a text on one line, spaces joined, what cannot be printed replaced."""
+    joined = " ".join(text.split())
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in joined)
+
+
+def rst(text: str) -> str:
+    """Return a text for a paragraph of reStructuredText.
+
+    A backslash before every mark of ASCII leaves no markup. It also parts the marks of a tag and of
+    a comment, so that the text is safe within a script of an HTML page, where Snakemake's report
+    has the parameters of jobs.
+    """
+    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", line(text))
+
+
+def markdown(text: str) -> str:
+    """Return a text for a paragraph or an item of Markdown; in a table's cell ``|`` is markup too.
+
+    Only what would be markup is escaped, so that the file can be read as it is, too.
+    """
+    return re.sub(r"([\\`*~\[\]<&]|(?<![^\W_])_|_(?![^\W_]))", r"\\\1", line(text))
+
+
+def table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    """Return a table as CSV: None is empty, numbers are in full, texts are cells (``cell``)."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    for row in (columns, *rows):
+        writer.writerow([cell(c) if isinstance(c, str) else c for c in row])
+    return text.getvalue()
+
+
+# What makes a spreadsheet take a cell for a formula, or follows the apostrophe that keeps it text.
+_FORMULA = re.compile(r"['=+\-@]")
+_NUMBERS = re.compile(r"[-+0-9.eE, \[\]infa]*")  # "-1 [-2, 0]" stays as it is
+
+
+def cell(text: str) -> str:
+    """Return a text, on one line, for a cell of CSV that no spreadsheet takes for a formula.
+
+    An apostrophe goes before it, as one would type it; ``uncell`` takes it away.
+    """
+    text = line(text)
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBERS.fullmatch(text) else text
+
+
+def uncell(text: str) -> str:
+    """Return what ``cell`` was given."""
+    return text.removeprefix("'")

@@ -1,0 +1,86 @@
+"""Pages: tables as one self-contained HTML file, to be sorted, filtered and searched in a browser.
+
+The template is templates/page.html. A page needs no network and opens from disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from concord.provenance import sha256
+from concord.report.markup import markdown
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table of a page.
+
+    Attributes
+    ----------
+    heading, text
+        What is above it.
+    columns, rows
+        Names of the columns; cells as text.
+    filters
+        Columns with a menu that keeps one value.
+    """
+
+    heading: str
+    text: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    filters: Sequence[str] = ()
+
+
+def template_digest(template: str) -> str:
+    """Return the SHA-256 of a template."""
+    return sha256(TEMPLATES / template)
+
+
+def page(title: str, text: str, sections: Sequence[Section]) -> str:
+    """Return a page."""
+    return render("page.html", title=title, text=text, sections=sections)
+
+
+def render(template: str, **parts: Any) -> str:
+    """Fill in a template."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return environment.get_template(template).render(**parts)
+
+
+def markdown_page(
+    title: str,
+    text: str,
+    parts: Iterable[Section],
+    figure: Callable[[str], str] = markdown,
+) -> str:
+    """Return a page as Markdown; ``figure`` is how cells of that column are written."""
+    lines = [f"# {markdown(title)}", "", *([markdown(text), ""] if text else [])]
+    for section in parts:
+        lines += [f"## {section.heading}", ""] if section.heading else []
+        lines += [markdown(section.text), ""] if section.text else []
+        writers = [figure if column == "figure" else markdown for column in section.columns]
+        rows = [
+            [write(cell) for write, cell in zip(writers, row, strict=True)] for row in section.rows
+        ]
+        lines += [*markdown_table(section.columns, rows), ""] if section.columns else []
+    return "\n".join(lines)
+
+
+def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return a table of cells that are Markdown."""
+    lines = [columns, ["---"] * len(columns), *rows]
+    return ["| " + " | ".join(c.replace("|", r"\|") for c in line) + " |" for line in lines]

@@ -1,0 +1,295 @@
+"""A resolved run: its keys, what run.yaml holds, and the parts it is assembled from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast
+
+import numpy as np
+from msgspec import Meta
+
+from concord.contracts import Extra, NeedsData, Problem, ProblemKind, Sampler, TakesData
+from concord.errors import ConcordError, short
+from concord.integrity import AGAIN
+from concord.io import load_yaml
+from concord.networks.topology import Graph, Graphs, Topology
+from concord.options import Index, Label, Options, build, plain
+from concord.plugins import plugin
+from concord.provenance import digest
+from concord.sampling import streams
+from concord.sampling.initial import Law, Normal
+from concord.sampling.partition import Equal, Partition, Way
+from concord.sampling.recorder import Record
+
+
+def kind_and_options(mapping: Any, where: str) -> tuple[Any, dict[str, Any]]:
+    """Split ``{kind: k, ...}`` into the kind and the other options."""
+    if not isinstance(mapping, Mapping):
+        raise ConcordError(f"{where}: {short(mapping)} is not a mapping with a kind and options")
+    if "kind" not in mapping:
+        raise ConcordError(f"{where}: the key 'kind' is missing; add it")
+    return mapping["kind"], {k: v for k, v in mapping.items() if k != "kind"}
+
+
+MOST_NUMBERS = 10**11  # draws of a run; a terabyte at least
+
+
+class Keys(Options):
+    """The keys of a run; the options of a problem and a sampler belong to their kinds.
+
+    The largest numbers are far beyond what can be run, but not beyond what checks can take.
+    """
+
+    problem: Annotated[dict[str, Any] | str, "name of an entry of problems, or a problem's mapping"]
+    agents: Annotated[int, Meta(ge=1, le=100_000), "number N of agents"]
+    topology: Annotated[Graphs | str, "kind of graph, or a mapping with its kind and options"]
+    sampler: Annotated[dict[str, Any], "the sampler's kind and options"]
+    chains: Annotated[int, Meta(ge=1, le=10**6), "independent trials of the whole network"]
+    iterations: Annotated[int, Meta(ge=1, le=10**9), "steps of every chain"]
+    reading: Annotated[Label, "which text the run follows"] = "published"
+    partition: Annotated[Way, "how points go to agents"] = Equal()
+    initial: Annotated[Law, "law of x^(0)"] = Normal()
+    record: Annotated[Record, "what to record, and when"] = Record()
+    metrics: Annotated[tuple[str, ...], "metrics computed from the trace"] = ()
+
+
+class Resolved(Keys, kw_only=True):
+    """What run.yaml holds: the keys, and whose run it is."""
+
+    problem: Annotated[dict[str, Any], "the problem's name, kind and options"]
+    topology: Annotated[Graphs, "the topology's kind and options"]
+    paper: Annotated[str, "key of the paper"]
+    experiment: Annotated[str, "id of the experiment"]
+    run: Annotated[str, "name of the run"]
+    labels: Annotated[dict[str, Any], "axis: label"]
+    scale: Annotated[Literal["paper", "smoke"], "paper or smoke"]
+    seed: Annotated[Index, "master seed"]
+    assumptions: Annotated[tuple[str, ...], "ids of the assumptions the run rests on"]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The checked parts of a run: modules, their parameters, the topology."""
+
+    problem: ProblemKind
+    problem_params: Any
+    sampler: Sampler
+    sampler_params: Any
+    topology: Topology
+    partition: Partition
+    initial: Law
+    record: Record
+
+
+def check_resolved(run: Mapping[str, Any], where: str) -> None:
+    """Check the types of what a run.yaml holds; problem and sampler are checked by their kinds.
+
+    Raises
+    ------
+    ConcordError
+        Naming ``where`` and the key.
+    """
+    resolved: Resolved = build(Resolved, {k: run[k] for k in Resolved.__struct_fields__}, where)
+    name = resolved.problem.get("name")
+    if not isinstance(name, str):
+        raise ConcordError(f"{where}.problem.name: {short(name)} is not a text")
+
+
+def _keys(run: Mapping[str, Any], where: str) -> Keys:
+    return build(Keys, {key: run[key] for key in Keys.__struct_fields__ if key in run}, where)
+
+
+def _plugged(run: Mapping[str, Any], part: str, where: str) -> tuple[Any, Any]:
+    """Return the module of a run's problem or sampler, and its typed options."""
+    kind, options = kind_and_options(run[part], f"{where}.{part}")
+    if part == "problem":
+        options.pop("name", None)
+    module = plugin(f"{part}s", kind, f"{where}.{part}")
+    return module, build(module.Params, options, f"{where}.{part}")
+
+
+def parse(run: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return the typed options of a run's parts, by part.
+
+    Raises
+    ------
+    ConcordError
+        Naming ``where`` and the key below it.
+    """
+    keys = _keys(run, where)
+    plugged = {part: _plugged(run, part, where)[1] for part in ("problem", "sampler")}
+    return {
+        part: plugged.get(part) or getattr(keys, part)
+        for part in ("topology", "problem", "partition", "sampler", "initial", "record")
+    }
+
+
+def complete(run: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return a run with every option of its parts written out: the identity of the run.
+
+    Raises
+    ------
+    ConcordError
+        Naming ``where`` and the key below it.
+    """
+    stated = {part: plain(options) for part, options in parse(run, where).items()}
+    for part, heads in (("problem", ("name", "kind")), ("sampler", ("kind",))):
+        stated[part] = {key: run[part][key] for key in heads} | stated[part]
+    return {**run, **stated}
+
+
+def assemble(run: Mapping[str, Any], where: str) -> Parts:
+    """Check all that can be checked of a run without drawing or loading its data.
+
+    Raises
+    ------
+    ConcordError
+        Naming ``where`` and the key below it.
+    """
+    keys = _keys(run, where)
+    problem, problem_params = _plugged(run, "problem", where)
+    sampler, sampler_params = _plugged(run, "sampler", where)
+    graph = cast(Graph, keys.topology).topology(run["agents"], f"{where}.topology")
+    _at(f"{where}.agents", problem.check, problem_params, run["agents"])
+    _at(f"{where}.topology", sampler.check, None, graph, sampler_params)
+    _check_record(keys.record, run, f"{where}.record")
+    split = Partition(keys.partition, f"{where}.partition")
+    parts = problem, problem_params, sampler, sampler_params, graph, split
+    return Parts(*parts, keys.initial, keys.record)
+
+
+def _check_record(record: Record, run: Mapping[str, Any], where: str) -> None:
+    """Refuse to record nothing, agents that do not exist, or too much."""
+    agents = range(run["agents"]) if record.agents is None else record.agents
+    for number, agent in enumerate(record.agents or ()):
+        if agent >= run["agents"]:
+            raise ConcordError(
+                f"{where}.agents[{number}]: there is no agent {agent}; "
+                f"name agents 0 to {run['agents'] - 1}"
+            )
+    if not agents:
+        raise ConcordError(f"{where}.agents: it names no agent; leave it out for all of them")
+    draws = record.count(run["iterations"])
+    if not draws:
+        raise ConcordError(
+            f"{where}.at: none of these is one of the {run['iterations']} iterations; add one"
+        )
+    if run["chains"] * len(agents) * draws > MOST_NUMBERS:
+        raise ConcordError(
+            f"{where}: {draws} iterations of {len(agents)} agents and {run['chains']} chains are "
+            f"more than {MOST_NUMBERS} draws; record less often, or fewer agents"
+        )
+
+
+def _at(where: str, function: Any, *arguments: Any, **options: Any) -> Any:
+    """Call, and put ``where`` before the message of a ConcordError that does not name it."""
+    try:
+        return function(*arguments, **options)
+    except ConcordError as error:
+        raise ConcordError(f"{where}: {error}") from None
+
+
+def build_problem(run: Mapping[str, Any], parts: Parts, resources: Path) -> Problem:
+    """Draw or load the run's data: the same for every run of a paper that names this problem.
+
+    ``resources`` holds the data files, ``<data set>/<file>``.
+    """
+
+    def stream(what: str) -> np.random.Generator:
+        return streams.generator(run["seed"], what, run["paper"], run["problem"]["name"])
+
+    return parts.problem.build(
+        parts.problem_params, run["agents"], parts.partition, stream, resources
+    )
+
+
+def data_sets(run: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of the data sets in config/datasets.yaml that the run's problem needs."""
+    problem, params = _plugged(run, "problem", "run")
+    return problem.needs(params) if isinstance(problem, NeedsData) else ()
+
+
+def optional_data_sets(run: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of the data sets that the run's problem takes where they are at hand."""
+    problem, params = _plugged(run, "problem", "run")
+    return problem.takes(params) if isinstance(problem, TakesData) else ()
+
+
+def data_digest(run: Mapping[str, Any], resources: Path) -> str:
+    """Return a digest of the data files that a run reads, by their registered SHA-256.
+
+    Readers refuse a file that has another. An optional data set counts if it is at hand.
+    """
+    needed, optional = data_sets(run), optional_data_sets(run)
+    if not needed and not optional:
+        return digest({})
+    from concord.datasets.registry import load_registry
+
+    registry = load_registry()
+    files = {name: registry[name].files for name in (*needed, *optional)}
+    for name in optional:
+        if not all((resources / name / file).is_file() for file in files[name]):
+            del files[name]
+    return digest({f"{name}/{f}": file.sha256 for name in files for f, file in files[name].items()})
+
+
+def unavailable(run: Mapping[str, Any]) -> str | None:
+    """Say what to install where the run's problem cannot be computed; None where it can."""
+    problem = plugin("problems", run["problem"]["kind"], "problem")
+    return problem.unavailable() if isinstance(problem, Extra) else None
+
+
+def stream_label(run: Mapping[str, Any]) -> str:
+    """Return what a run is called in the labels of its random streams.
+
+    It is not its name: that may take another form, but its numbers must stay what they are.
+    """
+    return ",".join(f"{axis}={label}" for axis, label in run["labels"].items()) or "run"
+
+
+def modules(run: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the modules of the kinds that a run names, which no import names."""
+    return tuple(f"concord.{part}s.{run[part]['kind']}" for part in ("sampler", "problem"))
+
+
+def load_run(path: Path) -> tuple[dict[str, Any], Parts]:
+    """Read a run.yaml, as ``read_run`` does, and assemble its parts.
+
+    Raises
+    ------
+    ConcordError
+        If an option is not stated: a default is part of a run's identity.
+    """
+    run = read_run(path)
+    try:
+        check_resolved(run, str(path))
+        for part, options in complete(run, str(path)).items():
+            for key in options if isinstance(options, dict) else ():
+                if key not in run[part]:
+                    raise ConcordError(f"{path}: {part}.{key} is not stated; {AGAIN}")
+        return run, assemble(run, str(path))
+    except ConcordError as error:
+        raise ConcordError(str(error).replace(f"{path}.", f"{path}: ", 1)) from None
+
+
+def read_run(path: Path) -> dict[str, Any]:
+    """Read a run.yaml.
+
+    Raises
+    ------
+    ConcordError
+        If it is not a whole run: it is generated, so the remedy is to delete it.
+    """
+    try:
+        run = load_yaml(path)
+    except ConcordError as error:
+        if not path.exists():
+            raise
+        raise ConcordError(f"{str(error).partition(';')[0]}; {AGAIN}") from None
+    keys = Resolved.__struct_fields__
+    missing = [key for key in keys if not isinstance(run, dict) or key not in run]
+    if missing:
+        raise ConcordError(f"{path}: the key {missing[0]!r} is missing; {AGAIN}")
+    return run

@@ -1,0 +1,222 @@
+"""The recorder: what is kept of the iterates, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Literal
+
+import numpy as np
+from msgspec import Meta
+
+from concord.contracts import (
+    Classifier,
+    Info,
+    Misclassifier,
+    Predictive,
+    Problem,
+    WithPotential,
+)
+from concord.errors import ConcordError, short
+from concord.options import Count, Index, Options
+from concord.sampling.trace import Trace
+
+# A chain with a coordinate beyond this has left every posterior we sample (their scales are of
+# order one to a hundred); it is recorded as diverged at that iteration, and keeps running.
+FINITE_RANGE = 1e8
+
+
+# What a configuration may compute while sampling: a number per agent, and arrays to average.
+Probed = Literal["consensus_error", "misclassified", "accuracy", "potential"]
+Averaged = Literal["predictive"]
+
+# The protocols whose methods these are.
+_OFFERS: dict[str, type] = {
+    "misclassified": Misclassifier,
+    "accuracy": Classifier,
+    "potential": WithPotential,
+    "predictive": Predictive,
+}
+
+Probe = Callable[[np.ndarray], np.ndarray]
+
+
+class Record(Options):
+    """What to record, and when."""
+
+    every: Annotated[Count, "record every so many iterations (and iteration 0)"] = 1
+    at: Annotated[
+        tuple[Index, ...] | None, "record at just these iterations, instead of every so many"
+    ] = None
+    agents: Annotated[
+        tuple[Index, ...] | None, "agents whose draws and probes are kept; none: all"
+    ] = None
+    draws: Annotated[bool, "keep the agents' draws"] = True
+    average: Annotated[bool, "keep the network average of each chain"] = True
+    probes: Annotated[tuple[Probed, ...], "quantities computed while sampling"] = ()
+    averages: Annotated[
+        tuple[Averaged, ...],
+        "arrays computed while sampling (predictive) of which the mean and the standard deviation "
+        "over the iterations recorded after burn_in are kept",
+    ] = ()
+    burn_in: Annotated[
+        int, Meta(ge=-1), "iterations up to this one do not enter averages; -1: all do"
+    ] = -1
+
+    def count(self, iterations: int) -> int:
+        """Return the number of recorded iterations."""
+        if self.at is not None:
+            return len(self.iterations(iterations))
+        return 1 + iterations // self.every
+
+    def iterations(self, iterations: int) -> np.ndarray:
+        """Return the recorded iterations, increasing, at most ``iterations``."""
+        if self.at is not None:
+            return np.unique([k for k in self.at if k <= iterations])
+        return np.arange(0, iterations + 1, self.every)
+
+
+def _probe(problem: Problem, name: str, key: str) -> Probe:
+    if not isinstance(problem, _OFFERS[name]):
+        raise ConcordError(
+            f"record.{key}: {type(problem).__name__} has no {short(name)} to probe; "
+            "remove it, or choose a problem that has"
+        )
+    return getattr(problem, name)
+
+
+class _Average:
+    """Running mean and sum of squared deviations of a probe's arrays (Welford's update)."""
+
+    def __init__(self, probe: Probe) -> None:
+        self.probe = probe
+        self.count = 0
+
+    def add(self, x: np.ndarray) -> None:
+        values = np.asarray(self.probe(x), dtype=np.float64)
+        if not self.count:
+            self.mean, self.squares = np.zeros_like(values), np.zeros_like(values)
+        self.count += 1
+        deviation = values - self.mean
+        self.mean += deviation / self.count
+        self.squares += deviation * (values - self.mean)
+
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and standard deviation in float32; that of a single draw is zero."""
+        sd = np.sqrt(self.squares / max(self.count - 1, 1))
+        return self.mean.astype(np.float32), sd.astype(np.float32)
+
+
+class Recorder:
+    """Keeps copies of what ``Record`` specifies, in arrays allocated before the loop."""
+
+    def __init__(
+        self,
+        record: Record,
+        problem: Problem,
+        shape: tuple[int, int, int],
+        iterations: int,
+    ) -> None:
+        chains, agents, dim = shape
+        self.due = record.iterations(iterations)
+        self.agents = np.arange(agents) if record.agents is None else np.array(record.agents)
+        unknown = [a for a in self.agents if a >= agents]
+        if unknown:
+            raise ConcordError(
+                f"record.agents: there is no agent {unknown[0]} among {agents}; "
+                f"name agents 0 to {agents - 1}"
+            )
+        self._all = len(self.agents) == agents
+        draws = len(self.due)
+        # Recorded with draws first, so that each record writes one contiguous block.
+        self._x = np.empty((draws, chains, len(self.agents), dim)) if record.draws else None
+        self._average = np.empty((draws, chains, dim)) if record.average else None
+        self._consensus = np.empty((draws, chains)) if "consensus_error" in record.probes else None
+        self._probes: dict[str, tuple[Probe, np.ndarray]] = {}
+        for name in record.probes:
+            if name == "consensus_error":
+                continue
+            probe = _probe(problem, name, "probes")
+            kind = np.int64 if name == "misclassified" else np.float64
+            self._probes[name] = probe, np.empty((draws, chains, len(self.agents)), dtype=kind)
+        self._averages = {
+            name: _Average(_probe(problem, name, "averages")) for name in record.averages
+        }
+        self._burn_in = record.burn_in
+        if record.averages and not (self.due > record.burn_in).any():
+            raise ConcordError(
+                f"record.burn_in: no iteration is recorded after {record.burn_in}; "
+                "lower it, or record more often"
+            )
+        self._totals: dict[str, np.ndarray] = {}
+        self._counts: dict[str, np.ndarray] = {}
+        self.diverged_at = np.full(chains, -1, dtype=np.int64)
+        self._next = 0
+
+    def observe(self, k: int, x: np.ndarray, info: Info | None) -> None:
+        """Take note of iteration k: divergence and messages always, the rest when it is due."""
+        if info is not None:
+            self._count("unicasts", info.unicasts)
+            self._count("broadcasts", info.broadcasts)
+            if info.active is not None:
+                self._count("activations", info.active)
+        flat = x.reshape(-1)
+        # One pass: the squared norm is huge, infinite or NaN as soon as any entry is.
+        if not np.dot(flat, flat) < FINITE_RANGE**2:
+            self._note_divergence(k, x)
+        if self._next < len(self.due) and self.due[self._next] == k:
+            self._record(self._next, x)
+            self._next += 1
+
+    def _count(self, name: str, more: np.ndarray) -> None:
+        if name not in self._totals:
+            self._totals[name] = np.zeros(more.shape, dtype=np.int64)
+            self._counts[name] = np.zeros((len(self.due), *more.shape), dtype=np.int64)
+        self._totals[name] += more
+
+    def _note_divergence(self, k: int, x: np.ndarray) -> None:
+        inside = (np.abs(x) < FINITE_RANGE).all(axis=(1, 2))
+        self.diverged_at[~inside & (self.diverged_at < 0)] = k
+
+    def _record(self, row: int, x: np.ndarray) -> None:
+        chosen = x if self._all else x[:, self.agents]
+        if self._x is not None:
+            self._x[row] = chosen
+        average = None
+        if self._average is not None or self._consensus is not None:
+            average = x.mean(axis=1)
+        if self._average is not None:
+            self._average[row] = average
+        if self._consensus is not None and average is not None:
+            deviation = x - average[:, None]
+            self._consensus[row] = np.einsum("cad,cad->c", deviation, deviation) / x.shape[1]
+        for probe, values in self._probes.values():
+            values[row] = probe(chosen)
+        if self.due[row] > self._burn_in:
+            for accumulated in self._averages.values():
+                accumulated.add(chosen)
+        for name, total in self._totals.items():
+            self._counts[name][row] = total
+
+    def trace(self) -> Trace:
+        """Return what was recorded, chain first as ArviZ expects it."""
+        variables: dict[str, tuple[tuple[str, ...], np.ndarray]] = {}
+        if self._x is not None:
+            variables["x"] = ("chain", "draw", "agent", "dim"), self._x.swapaxes(0, 1)
+        if self._average is not None:
+            variables["x_average"] = ("chain", "draw", "dim"), self._average.swapaxes(0, 1)
+        if self._consensus is not None:
+            variables["consensus_error"] = ("chain", "draw"), self._consensus.T
+        for name, (_, values) in self._probes.items():
+            variables[name] = ("chain", "draw", "agent"), values.swapaxes(0, 1)
+        for name, accumulated in self._averages.items():
+            for suffix, array in zip(("mean", "sd"), accumulated.moments(), strict=True):
+                extra = [f"{name}_dim_{axis}" for axis in range(array.ndim - 2)]
+                variables[f"{name}_{suffix}"] = ("chain", "agent", *extra), array
+        for name, counts in self._counts.items():
+            kept = counts[..., self.agents]
+            if kept.ndim == 3:
+                variables[name] = ("chain", "draw", "agent"), kept.swapaxes(0, 1)
+            else:
+                variables[name] = ("draw", "agent"), kept
+        variables["diverged_at"] = ("chain",), self.diverged_at
+        return Trace(variables, self.due, self.agents)

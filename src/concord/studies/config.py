@@ -1,0 +1,90 @@
+"""The configuration: ``config/config.yaml`` and the papers' folders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from concord.errors import ConcordError
+from concord.io import load_yaml
+from concord.options import Count, Index, Options, build_file, plain
+from concord.studies.paper import Paper
+
+
+class Smoke(Options):
+    """Upper limits at smoke scale."""
+
+    chains: Annotated[Count, "most chains of a run at smoke scale"] = 8
+    iterations: Annotated[Count, "most iterations of a run at smoke scale"] = 12
+
+
+class Config(Options):
+    """What ``config/config.yaml`` or ``--config`` sets."""
+
+    scale: Annotated[
+        Literal["paper", "smoke"],
+        "paper: what the papers ran; smoke: the same DAG with few chains and iterations",
+    ] = "paper"
+    seed: Annotated[Index, "master seed of all random streams"] = 1
+    results: Annotated[
+        str,
+        Meta(pattern=r"^(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9._/-]*$(?!\n)", max_length=200),
+        "folder of the results, below the project's; smoke results go to its folder smoke",
+    ] = "results"
+    data_mirror: Annotated[
+        str | None, "folder searched before downloading, unless CONCORD_DATA_MIRROR names one"
+    ] = None
+    chains_per_job: Annotated[
+        Annotated[int, Meta(ge=50, multiple_of=50)] | None,
+        "most chains that one job samples, a multiple of 50; none: all chains of a run",
+    ] = None
+    smoke: Annotated[Smoke, "upper limits at smoke scale"] = Smoke()
+    strict: Annotated[
+        bool, "the ledger fails if a verdict differs from config/expected_verdicts.yaml"
+    ] = False
+
+
+def load_config(path: Path, changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Read ``config/config.yaml``, apply changes (Snakemake's ``--config``), and check it.
+
+    What neither sets has its default.
+    """
+    config = load_yaml(path) or {}
+    if not isinstance(config, dict):
+        raise ConcordError(f"{path}: it is not a mapping of keys to values")
+    checked: dict[str, Any] = plain(build_file(Config, {**config, **(changes or {})}, path))
+    return checked
+
+
+def load_papers(
+    folder: Path, changes: Mapping[str, Any] | None = None, checked: bool = False
+) -> tuple[dict[str, Any], dict[str, Paper]]:
+    """Load and check the whole configuration: ``config.yaml`` and every paper's folder.
+
+    Parameters
+    ----------
+    folder, changes
+        The folder of both; what Snakemake's ``--config`` sets.
+    checked
+        All of it has been checked before, so that reading it will do.
+
+    Returns
+    -------
+    tuple
+        The configuration, and the papers by key.
+    """
+    config = load_config(folder / "config.yaml", changes)
+    papers = {}
+    for path in sorted((folder / "papers").glob("[!.]*")):
+        if not path.is_dir() and path.suffix != ".yaml":  # a note of somebody's
+            continue
+        paper = papers[path.name] = Paper(path, config, checked)
+        if not checked:
+            paper.runs  # noqa: B018 (expands and so checks every run)
+            paper.check_outputs()
+    if not papers:
+        raise ConcordError(f"{folder / 'papers'} holds no paper's folder; add one")
+    return config, papers

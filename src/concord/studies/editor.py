@@ -1,0 +1,145 @@
+"""The schema that editors read: keys and options of a study, generated from the types.
+
+Runs are merged from defaults, sweeps and overrides, so no part of one must be whole: there nothing
+is required. Whatever is written is held to its type, its bounds and the options of its kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, get_args
+
+import msgspec
+
+from concord.claims.checks import Check
+from concord.claims.quantities import Quantity
+from concord.networks.topology import Graphs
+from concord.options import Options, kinds, members
+from concord.plugins import NOT_KINDS, plugin
+from concord.plugins import kinds as kinds_in
+from concord.runs import Keys
+from concord.sampling.schedules import Schedule
+from concord.studies.model import Study
+
+REF = "#/$defs/"
+OUTPUTS = ("figures", "tables")
+PLACEHOLDER = {"anyOf": [{"type": "string", "pattern": r"^\{\w+\}$"}, {"type": "null"}]}
+
+
+def schema_of_options() -> dict[str, Any]:
+    """Return the definitions (``$defs``) of all options.
+
+    ``run``, ``sampler``, ``problem`` and ``schedule``, of which nothing is required; ``figures``,
+    ``tables`` and ``claims``, which say what an entry's ``options`` or ``check`` are by its
+    ``kind``; and what they refer to.
+    """
+    params = {package: _params(package) for package in ("samplers", "problems", *OUTPUTS)}
+    runs = _classes(Keys, Schedule.Form, *params["samplers"].values(), *params["problems"].values())
+    outputs = (cls for package in OUTPUTS for cls in params[package].values())
+    types = [*dict.fromkeys([*runs, *_classes(Check, *outputs)])]
+    schemas, definitions = msgspec.json.schema_components(
+        [*types, Schedule.Form],
+        schema_hook=lambda _: {"$ref": f"{REF}schedule"},
+        ref_template=f"{REF}{{name}}",
+    )
+    names = {c: s["$ref"].removeprefix(REF) for c, s in zip(types, schemas, strict=False)}
+    for cls, name in names.items():
+        definition = definitions[name]
+        if cls in runs:
+            del definition["required"]
+        _describe(definitions, {name: cls})
+        if cls is Quantity or issubclass(cls, get_args(Check)):
+            # ``both`` may hold what is required, and ``for`` fills in placeholders.
+            definition.pop("required", None)
+            options = definition["properties"]
+            options |= {name: {"anyOf": [option, PLACEHOLDER]} for name, option in options.items()}
+            options["both"] = {"description": "keys that its quantities share", "type": "object"}
+    definitions["schedule"] = schemas[-1]
+    run = definitions["run"] = definitions.pop(names[Keys])
+    for part, extra in (("sampler", {}), ("problem", {"name": {"type": "string"}})):
+        for kind, cls in params[f"{part}s"].items():
+            definitions[names[cls]]["properties"] |= {"kind": {"const": kind}, **extra}
+        definitions[part] = {
+            "anyOf": [{"$ref": REF + names[c]} for c in params[f"{part}s"].values()]
+        }
+        described = {"description": run["properties"][part]["description"]}
+        run["properties"][part] = {"$ref": f"{REF}{part}", **described}
+    run["properties"]["problem"] = {"anyOf": [run["properties"]["problem"], {"type": "string"}]}
+    named = {"enum": [*kinds(Graphs)]}
+    graphs = run["properties"]["topology"]["anyOf"]
+    graphs[:] = [named if graph == {"type": "string"} else graph for graph in graphs]
+    for package in OUTPUTS:
+        references = {kind: REF + names[cls] for kind, cls in params[package].items()}
+        definitions[package] = _by_kind(references, "options")
+    checks = {kind: REF + names[cls] for kind, cls in kinds(Check).items()}
+    definitions["claims"] = {"properties": {"check": _by_kind(checks)}}
+    return definitions
+
+
+def _params(package: str) -> dict[str, Any]:
+    found = (kind for kind in kinds_in(package) if kind not in NOT_KINDS.get(package, ()))
+    return {kind: plugin(package, kind, package).Params for kind in found}
+
+
+def study_schema() -> dict[str, Any]:
+    """Return the schema of a study's files, with everything that options may be."""
+    (_,), definitions = msgspec.json.schema_components([Study], ref_template=f"{REF}{{name}}")
+    _describe(definitions, {cls.__name__: cls for cls in _classes(Study)})
+    sections = definitions.pop("Study")
+    run = {"$ref": f"{REF}run"}
+    options = schema_of_options()
+    experiment = definitions["Experiment"]
+    own = experiment["properties"]
+    of_axis = {"type": "object", "additionalProperties": {"anyOf": [run, {"type": "null"}]}}
+    by_key = {"required": ["key", "values"], "properties": {"values": {"type": "array"}}}
+    own["sweep"]["additionalProperties"] = {"anyOf": [{"type": "array"}, by_key, of_axis]}
+    definitions["Override"]["properties"]["set"] |= run
+    own["smoke"] |= run
+    experiment["properties"] = own | options["run"]["properties"]
+    experiment["additionalProperties"] = False
+    sections["properties"]["defaults"] |= run
+    definitions["Problem"] |= {"$ref": f"{REF}problem"}
+    for section in ("figures", "tables", "claims"):
+        entries = sections["properties"][section]
+        found = entries["additionalProperties"]
+        entries["additionalProperties"] = {"allOf": [found, {"$ref": f"{REF}{section}"}]}
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **sections}
+    return {**schema, "title": "config/papers/<key>/*.yaml", "$defs": definitions | options}
+
+
+def _describe(definitions: dict[str, Any], classes: Mapping[str, Any]) -> None:
+    """Give the options of classes, by the names of their definitions, their descriptions."""
+    for name, cls in classes.items():
+        for field in msgspec.structs.fields(cls):
+            note = members(field.type)[0][1].get("description")
+            if note:
+                definitions[name]["properties"][field.encode_name]["description"] = note
+
+
+def _by_kind(references: dict[str, str], key: str | None = None) -> dict[str, Any]:
+    """Return what holds of an entry that has, under ``key`` if given, the options of its kind."""
+
+    def options(reference: str) -> dict[str, Any]:
+        return {"properties": {key: {"$ref": reference}}} if key else {"$ref": reference}
+
+    return {
+        "properties": {"kind": {"enum": [*references]}},
+        "allOf": [
+            {
+                "if": {"properties": {"kind": {"const": kind}}},
+                "then": options(reference),
+            }
+            for kind, reference in references.items()
+        ],
+    }
+
+
+def _classes(*hints: Any) -> list[Any]:
+    """Return the classes of options in types, those of their fields included."""
+    found = []
+    for option, _ in (member for hint in hints for member in members(hint)):
+        if isinstance(option, type) and issubclass(option, Options):
+            found += [option, *_classes(*(field.type for field in msgspec.structs.fields(option)))]
+        else:
+            found += _classes(*get_args(option))
+    return found

@@ -1,0 +1,144 @@
+"""A study's sections, typed; what a run, a problem and a check hold is checked by their kinds."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, field
+
+from concord.claims.checks import KINDS
+from concord.options import Options, Some
+
+Id = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_]*$(?!\n)")]
+Template = Annotated[str, Meta(pattern=r"^[A-Za-z0-9{][A-Za-z0-9_{}]*$(?!\n)")]
+Keys = dict[str, Any]
+SomeKeys = Annotated[dict[str, Any], Meta(min_length=1)]
+
+
+class About(Options):
+    """Which paper this is."""
+
+    title: Annotated[str, "title of the paper"]
+    authors: Annotated[str, "authors of the paper"]
+    year: Annotated[int, "year of the version reproduced"]
+    reference: Annotated[str, "where it appeared"] = ""
+
+
+class Assumption(Options):
+    """A value that the paper does not state."""
+
+    value: Annotated[str, "our choice, as a caption would put it"]
+    reason: Annotated[str, "why this choice"] = "not stated"
+    rests: Annotated[
+        SomeKeys | None,
+        "key of the run: value, or list of values, of the runs that rest on it; none: all do",
+    ] = None
+
+
+class Erratum(Options):
+    """A place where the paper's text is inconsistent."""
+
+    where: Annotated[str, "equation, theorem or section"]
+    text: Annotated[str, "what is inconsistent, and what Concord uses"]
+
+
+class Discrepancy(Options):
+    """A place where the released code differs from the paper's text."""
+
+    text: Annotated[str, "the text"]
+    code: Annotated[str, "what the released code computes"]
+    checked_by: Annotated[str, "id of the claim that shows the difference"] = ""
+
+
+class Problem(Options, forbid_unknown_fields=False):
+    """A problem that experiments name; its options follow."""
+
+    kind: Annotated[str, "module of src/concord/problems"]
+
+
+class Override(Options):
+    """A change to the cells of a sweep that match."""
+
+    when: Annotated[SomeKeys, "axis: label, or list of labels, that the cell must have"]
+    set: Annotated[Keys, "keys of the run to set"]
+
+
+class Experiment(Options, forbid_unknown_fields=False):
+    """An experiment; besides these it has the keys of a run."""
+
+    title: Annotated[str, "what the experiment shows"] = ""
+    sweep: Annotated[
+        dict[str, Some[Any] | SomeKeys],
+        "axes: a list of values, {key, values}, or {label: keys to set}",
+    ] = {}
+    overrides: Annotated[tuple[Override, ...], "changes to the cells of the sweep that match"] = ()
+    smoke: Annotated[Keys, "keys of the run to set at smoke scale"] = {}
+
+
+class Output(Options):
+    """A figure or table."""
+
+    kind: Annotated[str, "module of src/concord/figures or src/concord/tables"]
+    title: Annotated[str, "short title, used in the report"]
+    runs: Annotated[
+        Some[str | Keys], "runs shown: experiment ids, or {experiment: id, axis: label or [labels]}"
+    ]
+    caption: Annotated[str, "what the reader sees, in one or two sentences"] = ""
+    options: Annotated[Keys, "options of the kind"] = {}
+
+
+class Check(Options, forbid_unknown_fields=False):
+    """A check's kind; its options follow, and ``both``: keys that its quantities share."""
+
+    kind: Annotated[Literal[tuple(KINDS)], "what is compared, and how"]  # type: ignore[valid-type]
+
+
+class Family(Options):
+    """A claim, or with ``for`` one for each of its cells (``concord.studies.families``)."""
+
+    where: Annotated[str, "figure, table, theorem or section of the paper"]
+    says: Annotated[str, "what it says, in our words"]
+    check: Annotated[Check, "check kind and its options"]
+    reason: Annotated[str, "why this rule and tolerance"]
+    readings: Annotated[
+        Some[str] | None, "readings it is judged in; none: those that its runs follow"
+    ] = None
+    figure: Annotated[str | None, "figure or table of ours that shows it"] = None
+    seeds: Annotated[
+        dict[str, str] | None,
+        "reading: with which master seeds it is judged otherwise; it is inconclusive then",
+    ] = None
+    cells: Annotated[
+        Annotated[dict[str, Some[bool | int | float | str | Keys | None]], Meta(min_length=1)]
+        | None,
+        "axis: values that {axis} takes in the id and all texts, or mappings of placeholders",
+    ] = field(name="for", default=None)
+
+
+class Study(Options):
+    """The sections of a study, each in one of its files."""
+
+    paper: Annotated[About | None, "which paper this is"] = None
+    readings: Annotated[
+        dict[str, str],
+        "readings that runs follow, with their meaning; published, released and corrected have one",
+    ] = {}
+    seeds: Annotated[str, 'what verdicts were compared for, such as "master seeds 1 to 5"'] = ""
+    assumptions: Annotated[dict[str, Assumption], "values the paper does not state, by id"] = {}
+    errata: Annotated[dict[str, Erratum], "inconsistencies of the paper's text, by id"] = {}
+    discrepancies: Annotated[
+        dict[str, Discrepancy], "where the released code differs from the text, by id"
+    ] = {}
+    released_code: Annotated[
+        str, "what is known of the released code, where there are no discrepancies to state"
+    ] = ""
+    problems: Annotated[
+        dict[str, Problem], "problems that experiments name; runs that name one share its data"
+    ] = {}
+    defaults: Annotated[Keys, "keys of runs that all experiments share unless they set them"] = {}
+    experiments: Annotated[
+        Annotated[dict[Id, Experiment], Meta(min_length=1)] | None, "experiments by id"
+    ] = None
+    figures: Annotated[dict[Id, Output], "figures by id"] = {}
+    tables: Annotated[dict[Id, Output], "tables by id"] = {}
+    claims: Annotated[dict[Template, Family], "the paper's claims, by id"] = {}

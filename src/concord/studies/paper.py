@@ -1,0 +1,511 @@
+"""A paper's folder: experiments expanded into runs, figures, tables and claims, all checked.
+
+An experiment is one problem with a sweep; each cell of the sweep is a run, and its resolved mapping
+(``run.yaml``) states every parameter, nothing implicit.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from concord.errors import ConcordError, nearest, short
+from concord.io import load_yaml
+from concord.options import build, build_file
+from concord.plugins import plugin
+from concord.report import captions
+from concord.runs import Keys
+
+if TYPE_CHECKING:
+    from concord.claims.checks import Claim
+    from concord.claims.quantities import Quantity
+from concord.studies import assumptions, families
+from concord.studies.starts import resolved_sampler
+from concord.studies.sweep import (
+    LONGEST_NAME,
+    MOST_RUNS,
+    _cells,
+    _label,
+    _leaves,
+    _merge,
+    _relocate,
+    _texts,
+)
+
+KEY = re.compile(r"[A-Za-z0-9]{1,60}")  # of a paper: names its folder, and is a word to type
+
+
+# Words that a paper's key cannot be: rules, which are targets as keys are, folders and files beside
+# the papers' among the results, and the report's own targets.
+RESERVED = {
+    *("reproduce", "everything", "ledger", "unknown", "made"),
+    *("fetch", "resolve", "sample", "measure", "figure", "table", "judge", "join", "compare"),
+    *("front", "smoke", "seeds", "logs", "benchmarks", "claims", "workflow", "statistics"),
+}
+
+
+EXPERIMENTS_ONLY = ("sweep", "overrides", "smoke", "title")
+
+
+DEFAULTS: dict[str, Any] = {
+    "partition": {"kind": "equal"},
+    "initial": {"kind": "normal", "mean": 0.0, "sd": 1.0},
+    "record": {},
+    "metrics": [],
+    "reading": "published",
+}
+
+READINGS = {  # what a paper need not declare
+    "published": "the equations as printed",
+    "released": "what the authors' released code computes",
+    "corrected": "what the text says is meant, where print is inconsistent",
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """A resolved run: ``mapping`` is what run.yaml holds."""
+
+    paper: str
+    experiment: str
+    name: str
+    mapping: dict[str, Any]
+
+    @property
+    def folder(self) -> str:
+        """Return the run's folder below the results folder."""
+        return f"{self.paper}/{self.experiment}/{self.name}"
+
+
+class Paper:
+    """One paper: its experiments expanded into runs, its figures, tables and claims.
+
+    Parameters
+    ----------
+    path
+        The folder; its name is the paper's key. Each section is in one of its YAML files.
+    config
+        The validated ``config/config.yaml``.
+    checked
+        The files have been checked before (jobs take over what the workflow checked at its start):
+        no more than reading them is needed, which spares every job the start-up of all its modules.
+    """
+
+    def __init__(self, path: Path, config: Mapping[str, Any], checked: bool = False) -> None:
+        self.path, self.config, self.checked = path, config, checked
+        self.key = path.name
+        if path.is_file():
+            raise ConcordError(f"{path}: it is a file; a paper is a folder of them, name that")
+        if not KEY.fullmatch(self.key):
+            raise ConcordError(
+                f"{path}: a paper's key has letters and digits only (at most 60); rename the folder"
+            )
+        if self.key.lower() in RESERVED:
+            raise ConcordError(
+                f"{path}: {self.key!r} is a word of the workflow's own; rename the folder, "
+                "to the first author and the year for example"
+            )
+        self.mapping: dict[str, Any] = {}
+        self.files: dict[str, Path] = {}  # of each section
+        self._read()
+
+    def _read(self) -> None:
+        """Join the sections of all files, checked one by one."""
+        files = sorted(self.path.glob("[!.]*.yaml"))
+        if not files:
+            raise ConcordError(f"{self.path}: cannot be read (no folder with YAML files)")
+        for file in files:
+            sections = load_yaml(file)
+            if not isinstance(sections, dict):
+                raise ConcordError(f"{file}: it is not a mapping of sections to their contents")
+            if not self.checked:
+                from concord.studies.model import Study  # costs a job its start-up
+
+                build_file(Study, sections, file)
+            for section in sections:
+                if section in self.files:
+                    other = self.files[section].name
+                    raise ConcordError(f"{file}: {section}: it is in {other}, too; join them")
+                self.files[section] = file
+            self.mapping |= sections
+        if not self.checked:
+            for section in ("paper", "experiments"):
+                if self.mapping.get(section) is None:
+                    raise ConcordError(
+                        f"{self.path}: the key {section!r} is missing; add it to a file"
+                    )
+            for key in EXPERIMENTS_ONLY:
+                if key in self.mapping.get("defaults", {}):
+                    raise ConcordError(
+                        f"{self.at('defaults')}.{key}: it belongs to one experiment; move it there"
+                    )
+
+    def at(self, place: str) -> str:
+        """Return file and key of a place such as ``figures.fig1.runs[0]``, for messages."""
+        section = re.match(r"\w*", place)[0]  # type: ignore[index]  # it matches
+        return f"{self.files.get(section, self.path)}: {place}"
+
+    @property
+    def experiments(self) -> dict[str, Any]:
+        """Return the experiments section."""
+        return self.mapping["experiments"]
+
+    @property
+    def assumptions(self) -> dict[str, Any]:
+        """Return the assumptions section; one without a reason is just not stated."""
+        entries = self.mapping.get("assumptions", {}).items()
+        return {name: {"reason": "not stated", **entry} for name, entry in entries}
+
+    @property
+    def readings(self) -> dict[str, str]:
+        """Return the readings that runs may follow, with their meaning."""
+        return {**READINGS, **self.mapping.get("readings", {})}
+
+    @cached_property
+    def runs(self) -> dict[tuple[str, str], Run]:
+        """Return every run, keyed by (experiment, run name), in the order of the file."""
+        found = {}
+        for experiment in self.experiments:
+            for run in self._expand(experiment):
+                found[experiment, run.name] = run
+        return found
+
+    def run(self, experiment: str, name: str) -> Run:
+        """Return one run, without resolving others."""
+        if experiment not in self.experiments:
+            raise ConcordError(
+                f"{self.at('experiments')}: there is no experiment {short(experiment)}; "
+                f"{nearest(experiment, self.experiments)}"
+            )
+        for run in self._expand(experiment, only=name):
+            return run
+        names = [run.name for run in self._expand(experiment)]
+        raise ConcordError(
+            f"{self.at('experiments')}: {experiment} has no run {short(name)}; "
+            f"{nearest(name, names)}"
+        )
+
+    def select(self, selection: Mapping[str, Any] | str, where: str) -> list[Run]:
+        """Return the runs of an experiment whose labels match.
+
+        ``selection`` is an experiment's id, or ``{experiment: id, axis: label or [labels]}``.
+        """
+        if isinstance(selection, str):
+            selection = {"experiment": selection}
+        experiment = selection.get("experiment")
+        if not isinstance(experiment, str) or experiment not in self.experiments:
+            raise ConcordError(
+                f"{self.at(where)}: there is no experiment {short(experiment)}; "
+                f"{nearest(experiment, self.experiments)}"
+            )
+        wanted = {k: v for k, v in selection.items() if k != "experiment"}
+        axes = self.experiments[experiment].get("sweep", {})
+        runs = [run for (name, _), run in self.runs.items() if name == experiment]
+        for axis, value in wanted.items():
+            if axis not in axes:
+                raise ConcordError(
+                    f"{self.at(where)}.{axis}: {experiment} has no such axis; {nearest(axis, axes)}"
+                )
+            labels = list(dict.fromkeys(run.mapping["labels"][axis] for run in runs))
+            for label in _texts(value):
+                if label not in labels:
+                    raise ConcordError(
+                        f"{self.at(where)}.{axis}: no run of {experiment} has {short(label)}; "
+                        f"{nearest(label, labels)}"
+                    )
+            runs = [run for run in runs if run.mapping["labels"][axis] in _texts(value)]
+        if not runs:
+            raise ConcordError(
+                f"{self.at(where)}: no run of {experiment} has {short(wanted)}; "
+                f"its axes are {', '.join(axes)}"
+            )
+        return runs
+
+    def output(self, section: str, name: str) -> dict[str, Any]:
+        """Return the entry of a figure or table (``section``: figures or tables)."""
+        entries = self.mapping.get(section, {})
+        if name not in entries:
+            raise ConcordError(
+                f"{self.at(section)}: there is no entry {short(name)}; {nearest(name, entries)}"
+            )
+        return entries[name]
+
+    def output_runs(self, section: str, name: str) -> list[Run]:
+        """Return the runs that a figure or table shows, in the order of its file."""
+        chosen: dict[str, Run] = {}
+        for number, selection in enumerate(self.output(section, name)["runs"]):
+            for run in self.select(selection, f"{section}.{name}.runs[{number}]"):
+                chosen[run.folder] = run
+        return list(chosen.values())
+
+    def caption(self, section: str, name: str) -> dict[str, Any]:
+        """Return the parts of the caption of a figure or table."""
+        entry = self.output(section, name)
+        runs = [run.mapping for run in self.output_runs(section, name)]
+        return captions.describe(entry["title"], entry.get("caption", ""), runs, self.assumptions)
+
+    @cached_property
+    def claims(self) -> dict[str, Claim]:
+        """Return the paper's claims by id, checked."""
+        from concord import metrics
+        from concord.claims.checks import parse, quantities
+
+        found = {}
+        members = families.members(self.mapping.get("claims", {}), self.at("claims"))
+        for name, (key, mapping) in members.items():
+            where = self.at(f"claims.{key}")
+            claim = found[name] = parse(mapping, where)
+            shown = {*self.mapping.get("figures", {}), *self.mapping.get("tables", {})}
+            if claim.figure is not None and claim.figure not in shown:
+                raise ConcordError(
+                    f"{where}.figure: there is no figure or table {short(claim.figure)}; "
+                    f"{nearest(claim.figure, shown)}"
+                )
+            read = quantities(claim.checker(where))
+            if not claim.readings:
+                claim = found[name] = replace(claim, readings=self._shared_readings(read, key))
+            for reading in claim.readings:
+                self._check_reading(reading, f"{where}.readings")
+            for number, quantity in enumerate(read):
+                place = f"claims.{key}.check[{number}]"
+                for reading in claim.readings:
+                    runs = self.quantity_runs(quantity, reading, place)
+                    for run in runs:
+                        if not metrics.computed(run.mapping["metrics"], quantity.metric):
+                            raise ConcordError(
+                                f"{where}: {run.experiment}/{run.name} does not compute "
+                                f"{quantity.metric!r}; {metrics.remedy(quantity.metric)}"
+                            )
+                    if not runs:
+                        raise ConcordError(
+                            f"{where}: no run of {quantity.experiment} that it reads follows the "
+                            f"reading {(quantity.reading or reading)!r}; change readings or runs"
+                        )
+        for name, entry in self.mapping.get("discrepancies", {}).items():
+            claim_id = entry.get("checked_by")
+            if claim_id is not None and claim_id not in found:
+                raise ConcordError(
+                    f"{self.at('discrepancies')}.{name}.checked_by: there is no claim "
+                    f"{short(claim_id)}; {nearest(claim_id, found)}"
+                )
+        return found
+
+    def _shared_readings(self, read: Sequence[Quantity], key: str) -> tuple[str, ...]:
+        """Return the readings that runs of every quantity follow, in the order of the file."""
+        found = [
+            [run.mapping["reading"] for run in self._quantity_runs(quantity, f"claims.{key}.check")]
+            for quantity in read
+            if quantity.reading is None
+        ]
+        first, *others = found or [["published"]]
+        shared = [r for r in dict.fromkeys(first) if all(r in other for other in others)]
+        if not shared:
+            raise ConcordError(
+                f"{self.at(f'claims.{key}')}: runs of its quantities share no reading; "
+                "choose others, or state the reading of a quantity"
+            )
+        return tuple(shared)
+
+    def _check_reading(self, reading: str, where: str) -> None:
+        if reading not in self.readings:
+            raise ConcordError(
+                f"{where}: {short(reading)} is not declared under readings; "
+                f"{nearest(reading, self.readings)}"
+            )
+
+    def quantity_runs(self, quantity: Quantity, reading: str, where: str) -> list[Run]:
+        """Return the runs a claim's quantity is taken from, in a reading."""
+        wanted = quantity.reading or reading
+        runs = self._quantity_runs(quantity, where)
+        return [run for run in runs if run.mapping["reading"] == wanted]
+
+    def _quantity_runs(self, quantity: Quantity, where: str) -> list[Run]:
+        return self.select({**(quantity.runs or {}), "experiment": quantity.experiment}, where)
+
+    def claim_runs(self) -> list[Run]:
+        """Return every run that the claims read, in the order of the file."""
+        from concord.claims.checks import quantities
+
+        chosen: dict[str, Run] = {}
+        for name, claim in self.claims.items():
+            for quantity in quantities(claim.checker(self.at(f"claims.{name}"))):
+                for reading in claim.readings:
+                    for run in self.quantity_runs(quantity, reading, f"claims.{name}"):
+                        chosen[run.folder] = run
+        return list(chosen.values())
+
+    def check_outputs(self) -> None:
+        """Check the kinds, options and runs of all figures, tables and claims."""
+        from concord import metrics
+
+        self.claims  # noqa: B018 (reading them checks them)
+        runs = [run.mapping for run in self.runs.values()]
+        for name, entry in self.assumptions.items():
+            mistake = assumptions.mistake(runs, entry.get("rests", {}))
+            if mistake is not None:
+                raise ConcordError(f"{self.at(f'assumptions.{name}.rests')}: {mistake}")
+        for section in ("figures", "tables"):
+            for name, entry in self.mapping.get(section, {}).items():
+                where = self.at(f"{section}.{name}")
+                kind = plugin(section, entry["kind"], where)
+                params = build(kind.Params, entry.get("options"), f"{where}.options")
+                runs = [run.mapping for run in self.output_runs(section, name)]
+                for metric in kind.reads(params):
+                    if not any(metrics.computed(run["metrics"], metric) for run in runs):
+                        raise ConcordError(
+                            f"{where}: no run that it shows computes {metric!r}; "
+                            f"{metrics.remedy(metric)}"
+                        )
+                if section == "figures":
+                    from concord.figures import style  # the kind has imported it
+
+                    style.check_formulas(entry.get("options"), f"{where}.options")
+
+    def _expand(self, experiment: str, only: str | None = None) -> Iterator[Run]:
+        """Yield the runs of an experiment, or just the one of that name."""
+        where, file = f"experiments.{experiment}", self.files["experiments"]
+        base = _merge(
+            _merge(DEFAULTS, self.mapping.get("defaults", {})), self.experiments[experiment]
+        )
+        sweep = base.pop("sweep", {})
+        overrides = base.pop("overrides", [])
+        smoke = base.pop("smoke", {})
+        base.pop("title", None)
+        axes = []
+        for axis, values in sweep.items():
+            place = f"{where}.sweep.{axis}"
+            _label(axis, place, file)
+            axes.append([(axis, *cell) for cell in _cells(axis, values, place, file)])
+        count = math.prod(map(len, axes))
+        if count > MOST_RUNS:
+            raise ConcordError(
+                f"{file}: {where}.sweep: {count} runs are more than {MOST_RUNS}; "
+                "shorten an axis, or divide the experiment"
+            )
+        labels_of = {cells[0][0]: [cell[1] for cell in cells] for cells in axes}
+        for number, override in enumerate(overrides):
+            place = f"{file}: {where}.overrides[{number}].when"
+            for axis, value in override["when"].items():
+                if axis not in labels_of:
+                    raise ConcordError(
+                        f"{place}: {short(axis)} is not an axis; {nearest(axis, labels_of)}"
+                    )
+                for label in _texts(value):
+                    if label not in labels_of[axis]:
+                        raise ConcordError(
+                            f"{place}.{axis}: no run has {short(label)}; "
+                            f"{nearest(label, labels_of[axis])}"
+                        )
+        for combination in itertools.product(*axes):
+            name = "+".join(f"{axis}={label}" for axis, label, *_ in combination) or "run"
+            if only is not None and name != only:
+                continue
+            if len(name) > LONGEST_NAME:
+                raise ConcordError(
+                    f"{file}: {where}.sweep: the name {short(name)} has more than "
+                    f"{LONGEST_NAME} characters, too many for a folder; shorten axes or labels"
+                )
+            mapping, origins = copy.deepcopy(base), {}
+            labels = {}
+            for axis, label, change, places in combination:
+                labels[axis] = label
+                mapping = _merge(mapping, change)
+                origins.update(places)
+            for number, override in enumerate(overrides):
+                if all(labels[axis] in _texts(v) for axis, v in override["when"].items()):
+                    mapping = _merge(mapping, override["set"])
+                    place = f"{where}.overrides[{number}].set"
+                    origins.update({key: f"{place}.{key}" for key in _leaves(override["set"])})
+            if self.config["scale"] == "smoke":
+                mapping = self._shrink(mapping, smoke)
+            try:
+                yield self._resolve(experiment, name, labels, mapping)
+            except ConcordError as error:
+                raise ConcordError(_relocate(str(error), f"{file}: {where}", origins)) from None
+
+    def _shrink(self, mapping: dict[str, Any], smoke: Mapping[str, Any]) -> dict[str, Any]:
+        limits = self.config["smoke"]
+        for key in ("chains", "iterations"):
+            if isinstance(mapping.get(key), int):
+                mapping[key] = min(mapping[key], limits[key])
+        return _merge(mapping, smoke)
+
+    def _resolve(
+        self, experiment: str, name: str, labels: dict[str, str], mapping: dict[str, Any]
+    ) -> Run:
+        where = self.at(f"experiments.{experiment}")
+        keys = build(Keys, mapping, where)
+        problem = keys.problem
+        if isinstance(problem, str):
+            problems = self.mapping.get("problems", {})
+            if problem not in problems:
+                raise ConcordError(
+                    f"{where}.problem: there is no problem {short(problem)}; "
+                    f"{nearest(problem, problems)}"
+                )
+            mapping["problem"] = {"name": problem, **problems[problem]}
+        else:
+            base = problem.get("name")
+            if base is not None and not isinstance(base, str):
+                raise ConcordError(f"{where}.problem.name: {short(base)} is not a text")
+            named = self.mapping.get("problems", {}).get(base)
+            if named is None and "kind" not in problem and base is not None:
+                raise ConcordError(
+                    f"{where}.problem: there is no problem {short(base)}; "
+                    f"{nearest(base, self.mapping.get('problems', {}))}"
+                )
+            if named is not None:
+                mapping["problem"] = _merge({"name": base, **named}, problem)
+        mapping["problem"].setdefault("name", experiment)
+        if isinstance(keys.topology, str):
+            mapping["topology"] = {"kind": keys.topology}
+        mapping["sampler"] = resolved_sampler(mapping, where)
+        self._check_reading(keys.reading, f"{where}.reading")
+        resolved = {
+            "paper": self.key,
+            "experiment": experiment,
+            "run": name,
+            "labels": labels,
+            "reading": keys.reading,
+            "scale": self.config["scale"],
+            "seed": self.config["seed"],
+            **{
+                key: mapping[key]
+                for key in (
+                    "agents",
+                    "topology",
+                    "problem",
+                    "partition",
+                    "sampler",
+                    "initial",
+                    "chains",
+                    "iterations",
+                    "record",
+                    "metrics",
+                )
+            },
+            "assumptions": [],
+        }
+        from concord.runs import assemble, complete
+
+        resolved = complete(resolved, where)
+        resolved["assumptions"] = [
+            name
+            for name, entry in self.assumptions.items()
+            if assumptions.holds_for(resolved, entry.get("rests", {}))
+        ]
+        if not self.checked:
+            from concord import metrics
+
+            assemble(resolved, where)
+            metrics.check(resolved["metrics"], f"{where}.metrics")
+        return Run(self.key, experiment, name, resolved)

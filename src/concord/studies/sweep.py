@@ -1,0 +1,135 @@
+"""A sweep: the axes of an experiment, their labels and what each merges into a run.
+
+An axis is one of
+
+- ``topology: [complete, ring]``: the axis names a key of the run, and takes these values;
+- ``batch: {key: sampler.batch_size, values: [5, 10]}``: the axis sets a nested key;
+- ``reading: {published: {...}, corrected: {...}}``: each label merges a mapping into the run.
+
+``overrides`` then adjust the cells they match: ``{when: {topology: complete}, set: {...}}``.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from concord.errors import ConcordError, short
+
+LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,59}")
+
+
+# Of an experiment. Checking takes a millisecond or so a run; planning a figure of all of them grows
+# with their square within Snakemake: 15 s for 1,000 runs, 41 s for 2,000, minutes for 10,000.
+MOST_RUNS = 10_000
+
+
+LONGEST_NAME = 200  # characters of a run's name, which is a folder's
+
+
+def _texts(labels: Any) -> list[str]:
+    """Return a label, or a list of them, as the texts that name runs."""
+    return [_text(label) for label in (labels if isinstance(labels, list) else [labels])]
+
+
+def _text(value: Any) -> str:
+    return format(value, "g") if isinstance(value, float) else str(value)
+
+
+def _cells(
+    axis: str, values: Any, where: str, path: Path
+) -> list[tuple[str, dict[str, Any], dict[str, str]]]:
+    """Return (label, mapping to merge, where each key of it stands) for each value of an axis."""
+    single = isinstance(values, list)
+    if single:
+        values = {"key": axis, "values": values}
+    found: list[tuple[str, dict[str, Any], dict[str, str]]] = []
+    if set(values) == {"key", "values"}:
+        key, inner = values["key"], where if single else f"{where}.values"
+        if not isinstance(key, str) or not re.fullmatch(r"\w+(\.\w+)*", key):
+            raise ConcordError(
+                f"{path}: {where}.key: {short(key)} is not a key of a run, such as "
+                "sampler.step_size"
+            )
+        if not isinstance(values["values"], list) or not values["values"]:
+            raise ConcordError(
+                f"{path}: {inner}: {short(values['values'])} is not a list of values; "
+                "write it as [a, b, ...]"
+            )
+        for number, value in enumerate(values["values"]):
+            place = f"{inner}[{number}]"
+            if isinstance(value, (dict, list)):
+                raise ConcordError(
+                    f"{path}: {place}: {short(value)} is not a plain value; "
+                    "give it a label: {label: {key: value}}"
+                )
+            label = _label(_text(value), place, path)
+            found.append((label, _nest(key, value), {key: place, f"{key}.kind": place}))
+    else:
+        for label, change in values.items():
+            place, change = f"{where}.{label}", {} if change is None else change
+            if not isinstance(change, dict):
+                raise ConcordError(
+                    f"{path}: {place}: {short(change)} is not a mapping of keys of the run; "
+                    "write {key: value}, or the axis as a list of values"
+                )
+            places = {key: f"{place}.{key}" for key in _leaves(change)}
+            found.append((_label(label, place, path), change, places))
+    for number, (label, *_) in enumerate(found):
+        if label in [other for other, *_ in found[:number]]:
+            raise ConcordError(
+                f"{path}: {where}: two values have the label {label}, so that their runs would "
+                "be one; remove one, or give them labels: {label: {key: value}}"
+            )
+    return found
+
+
+def _label(label: str, where: str, path: Path) -> str:
+    if not LABEL.fullmatch(label):
+        raise ConcordError(
+            f"{path}: {where}: {short(label)} cannot name a folder; "
+            "use letters, digits and . _ + - (at most 60)"
+        )
+    return label
+
+
+def _nest(key: str, value: Any) -> dict[str, Any]:
+    for part in reversed(key.split(".")):
+        value = {part: value}
+    return value
+
+
+def _merge(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``base`` with ``change`` merged in, mapping by mapping."""
+    merged = dict(base)
+    for key, value in change.items():
+        if isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):
+            # Options belong to their kind: those of another kind go with it.
+            other = "kind" in value and merged[key].get("kind", value["kind"]) != value["kind"]
+            merged[key] = copy.deepcopy(value) if other else _merge(merged[key], value)
+        elif isinstance(value, Mapping) and key == "problem" and isinstance(merged.get(key), str):
+            merged[key] = {"name": merged[key], **value}
+        else:
+            merged[key] = copy.deepcopy(value)
+    return merged
+
+
+def _leaves(change: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    for key, value in change.items():
+        if isinstance(value, Mapping) and value:
+            yield from _leaves(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}"
+
+
+def _relocate(message: str, where: str, origins: Mapping[str, str]) -> str:
+    """Let a message name the sweep or override that set the key, not the key it ended up in."""
+    head, _, _ = where.partition(": ")
+    for key in sorted(origins, key=len, reverse=True):
+        text = f"{where}.{key}"
+        if message.startswith(text) and message[len(text) : len(text) + 1] in (":", ".", "["):
+            return f"{head}: {origins[key]}" + message[len(text) :]
+    return message

@@ -1,0 +1,518 @@
+"""bench: ratios of run times, measured within one run, so that they carry from machine to machine.
+
+An entry is a function that yields ``Case``s: a step, and a reference that does the least the step
+could do (or the same another way, or at another size). Both are timed in turns and the ratio of
+each turn is kept; its median and quartiles are reported, and the most memory that a step's state
+and buffers took. To add a benchmark, add a function with ``@entry``; it may yield a ``Skipped``
+with the reason why it cannot run here. ``tiny`` asks for sizes that suit a test.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import os
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
+from time import process_time
+from typing import Any
+
+import numpy as np
+from msgspec.structs import fields
+
+from concord.errors import ConcordError
+from concord.io import whole
+from concord.networks import topology
+from concord.options import build, members
+from concord.plugins import kinds, plugin
+from concord.problems import linear_regression, logistic_regression
+from concord.sampling import partition, streams
+from concord.sampling.loop import simulate
+from concord.sampling.recorder import Record, Recorder
+from concord.sampling.schedules import Schedule
+
+Work = Callable[[], object]
+
+# A case takes about as many seconds at most, by fewer turns.
+PATIENCE, FEWEST = 2.0, 5
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a step stands in the scaling figure: its sampler, and its size along an axis.
+
+    ``reference`` is the size of the case's reference, which is the same work.
+    """
+
+    sampler: str
+    axis: str
+    size: int
+    reference: int
+
+
+@dataclass(frozen=True)
+class Case:
+    """A step and its reference, timed against each other.
+
+    Attributes
+    ----------
+    name
+        What is compared, as the table shows it.
+    step, reference
+        The two pieces of work.
+    per
+        The ratio is divided by this: how many times more the step has to do.
+    aim
+        The ratio not to be exceeded; None if there is none.
+    place
+        Where it stands in the scaling figure; None if it is not shown there.
+    """
+
+    name: str
+    step: Work
+    reference: Work
+    per: float = 1.0
+    aim: float | None = None
+    place: Place | None = None
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A case that cannot run here, and why."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Median and quartiles of the ratio, and median seconds of a step and of its reference.
+
+    Seconds are those of the processor: other work on the machine does not count.
+    """
+
+    case: Case
+    ratio: float
+    lo: float
+    hi: float
+    step: float
+    reference: float
+
+
+class Sampling:
+    """One step of a sampler, or a whole run, as a piece of work.
+
+    Attributes
+    ----------
+    memory
+        Most bytes held while the state is made and two steps are taken, the problem's data apart.
+    positions
+        Bytes of the positions alone: chains times agents times dim numbers.
+    """
+
+    def __init__(self, kind: str, graph: Any, chains: int, problem: Any) -> None:
+        sampler, params = plugin("samplers", kind, "bench"), parameters(kind)
+        sampler.check(problem, graph, params)
+        self._rng = streams.generator(1, "bench", "noise")
+        self._x0 = self._rng.standard_normal((chains, graph.agents, problem.dim))
+        self._start = lambda: sampler.init(problem, graph, params, self._x0, self._rng)
+        self._problem = problem
+        self.positions = self._x0.nbytes
+        tracemalloc.start()
+        try:
+            self._state, self._step = self._start()
+            for _ in range(2):
+                self()
+            self.memory = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    def __call__(self) -> None:
+        """Take one step."""
+        self._state, _ = self._step(self._state, 0, self._rng)
+
+    def run(self, iterations: int) -> Work:
+        """Return the work of a whole run: the start, its steps, and every tenth one recorded."""
+
+        def work() -> None:
+            state, step = self._start()
+            record = Record(every=10)
+            recorder = Recorder(record, self._problem, self._x0.shape, iterations)
+            simulate(state, step, iterations, recorder, self._rng)
+
+        return work
+
+
+Entry = Callable[[bool], Iterator[Case | Skipped]]
+ENTRIES: list[Entry] = []
+
+
+def entry(function: Entry) -> Entry:
+    """Register a benchmark: a function of ``tiny`` that yields its cases."""
+    ENTRIES.append(function)
+    return function
+
+
+def bench(output: Path | None = None, tiny: bool = False) -> list[Timing]:
+    """Run every benchmark and print its line.
+
+    If ``output`` (CSV) is given, write the table there, and the scaling figure beside it (.png and
+    .pdf).
+
+    Raises
+    ------
+    ConcordError
+        If ``output`` does not end in .csv, before anything is timed.
+    """
+    if output is not None and output.suffix != ".csv":
+        raise ConcordError(f"{output}: the bench writes a table; name it .csv")
+    timings = []
+    print(f"{'ratio':>8}  {'quartiles':<15} {'aim':>5}  what (time and memory of a step)")
+    for function in ENTRIES:
+        for case in function(tiny):
+            if isinstance(case, Skipped):
+                print(f"{'-':>8}  {'':<15} {'':>5}  {case.name}: skipped, {case.reason}")
+                continue
+            timing = time_case(case, turns=3 if tiny else 25, least=1e-4 if tiny else 5e-3)
+            timings.append(timing)
+            aim = "" if case.aim is None else f"{case.aim:g}"
+            quartiles = f"{timing.lo:.3g} to {timing.hi:.3g}"
+            memory = getattr(case.step, "memory", None)
+            held = "" if memory is None else f", {memory / 1e6:.3g} MB"
+            print(
+                f"{timing.ratio:>8.3g}  {quartiles:<15} {aim:>5}  "
+                f"{case.name} ({1e6 * timing.step:.4g} us{held})"
+            )
+    if output is not None:
+        import scaling
+
+        with whole(output) as path:
+            path.write_text(_table(timings), encoding="utf-8")
+        scaling.draw(timings, [output.with_suffix(suffix) for suffix in (".png", ".pdf")])
+    return timings
+
+
+def time_case(case: Case, turns: int, least: float) -> Timing:
+    """Time step and reference in turns, each repeated so that it takes ``least`` seconds or more.
+
+    Turns lie close together in time, so that what slows the machine down slows both.
+    """
+    works = case.step, case.reference
+    repeats, once = zip(*(_repeats(work, least) for work in works), strict=True)
+    turn = sum(n * seconds for n, seconds in zip(repeats, once, strict=True))
+    turns = min(turns, max(FEWEST, round(PATIENCE / turn)))
+    seconds = np.array(
+        [[_seconds(w, n) / n for w, n in zip(works, repeats, strict=True)] for _ in range(turns)]
+    )
+    lo, ratio, hi = np.percentile(seconds[:, 0] / seconds[:, 1] / case.per, [25, 50, 75])
+    step, reference = np.median(seconds, axis=0)
+    return Timing(case, float(ratio), float(lo), float(hi), float(step), float(reference))
+
+
+def _repeats(work: Work, least: float) -> tuple[int, float]:
+    """Return how often to repeat the work, and about how long it takes once."""
+    work()  # first calls allocate and import
+    once = max(_seconds(work, 1), 1e-9)
+    return max(1, round(least / once)), once
+
+
+def _seconds(work: Work, repeats: int) -> float:
+    start = _processor()
+    for _ in range(repeats):
+        work()
+    return _processor() - start
+
+
+def _processor() -> float:
+    """Return the processor's seconds of this process and of those it has waited for."""
+    children = getrusage(RUSAGE_CHILDREN)
+    return process_time() + children.ru_utime + children.ru_stime
+
+
+COLUMNS = (
+    *("name", "ratio", "lo", "hi", "aim", "step_seconds", "reference_seconds", "divided_by"),
+    *("memory_bytes", "memory_ratio", "sampler", "axis", "size"),
+)
+
+
+def _table(timings: list[Timing]) -> str:
+    """Return the table as CSV; memory_ratio is memory_bytes over those of the positions alone."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for t in timings:
+        aim = "" if t.case.aim is None else t.case.aim
+        step, place = t.case.step, t.case.place
+        memory = (step.memory, step.memory / step.positions) if isinstance(step, Sampling) else ()
+        where = (place.sampler, place.axis, place.size) if place else ()
+        row = [t.case.name, t.ratio, t.lo, t.hi, aim, t.step, t.reference, t.case.per]
+        writer.writerow([*row, *(memory or ("", "")), *(where or ("", "", ""))])
+    return text.getvalue()
+
+
+def _data(agents: int) -> tuple[Any, ...]:
+    split = partition.Partition.parse({"kind": "equal"}, "bench")
+    return agents, split, lambda what: streams.generator(1, "bench", what), Path("resources")
+
+
+def regression(agents: int, dim: int = 2) -> linear_regression.LinearRegression:
+    """Return a linear regression with 50 points for each agent."""
+    params = linear_regression.Params(points=50 * agents, dim=dim)
+    return linear_regression.build(params, *_data(agents))
+
+
+def classification(agents: int, points: int) -> logistic_regression.LogisticRegression:
+    """Return a logistic regression in two dimensions with so many points in all."""
+    return logistic_regression.build(logistic_regression.Params(points=points), *_data(agents))
+
+
+def stepper(kind: str, graph: Any, chains: int, dim: int = 2) -> Sampling:
+    """Return a function that makes one step of a sampler on ``regression``."""
+    return Sampling(kind, graph, chains, regression(graph.agents, dim))
+
+
+# Of options without default. Steps are so small that nothing diverges, however many agents there
+# are: the time does not depend on them.
+USUAL = {Schedule: 1e-9, float: 1.0, int: 1}
+
+
+def parameters(kind: str) -> Any:
+    """Return a sampler's ``Params``: its defaults, and ``USUAL`` values where it has none."""
+    params = plugin("samplers", kind, "bench").Params
+    needed = [field for field in fields(params) if field.required]
+    usual = {field.name: USUAL.get(members(field.type)[0][0]) for field in needed}
+    return build(params, usual, f"bench: {kind}")
+
+
+def normals(*shape: int) -> Work:
+    """Return a function that draws as many normal numbers as a step of this shape needs."""
+    rng, out = streams.generator(1, "bench", "normals"), np.empty(shape)
+    return lambda: rng.standard_normal(out=out)
+
+
+def network(kind: str, agents: int) -> Any:
+    """Return a ring, or a single agent for samplers that have no network."""
+    ring, params = topology.build("ring", agents), parameters(kind)
+    try:
+        plugin("samplers", kind, "bench").check(None, ring, params)
+    except ConcordError:
+        return topology.build("no_edges", 1)
+    return ring
+
+
+@entry
+def step_against_its_random_numbers(tiny: bool) -> Iterator[Case | Skipped]:
+    """Time one step, in 2 dimensions, against drawing its normal numbers: every sampler on a ring.
+
+    A tick of gossip ULA moves two agents; SGD draws nothing, and is timed against one agent's
+    normal numbers, as C-ULA.
+    """
+    chains = 20 if tiny else 1000
+    for kind in kinds("samplers"):
+        name = f"{kind} step / its normal numbers"
+        try:
+            parameters(kind)
+        except ConcordError as error:
+            yield Skipped(name, str(error))
+            continue
+        graph = network(kind, 6)
+        yield Case(
+            f"{name}, {graph.name} of {graph.agents}, {chains} chains",
+            stepper(kind, graph, chains),
+            normals(chains, 2 if kind == "gossip_ula" else graph.agents, 2),
+            aim=AIMS.get(kind),
+        )
+    for name in ("complete", "no_edges"):
+        yield Case(
+            f"de_sgld step / its normal numbers, {name} of 6, {chains} chains",
+            stepper("de_sgld", topology.build(name, 6), chains),
+            normals(chains, 6, 2),
+            aim=AIMS["de_sgld"],
+        )
+
+
+# What a step may take, in the time of its normal numbers.
+AIMS = {
+    "admm": 4.0,
+    "c_ula": 3.0,
+    "d_ula": 3.0,
+    "de_sghmc": 3.0,
+    "de_sgld": 3.0,
+    "gossip_ula": 6.0,
+}
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Sizes along which work grows, and the work of a sampler at one of them.
+
+    ``unit`` names one of what the size counts, ``setting`` what stays the same. Samplers without a
+    network have one agent where others have six.
+    """
+
+    unit: str
+    setting: str
+    sizes: tuple[int, ...]
+    tiny: tuple[int, ...]
+    work: Callable[[str, int], Work]
+
+
+def _agents(kind: str, size: int) -> Work:
+    return stepper(kind, topology.build("ring", size), 100)
+
+
+def _chains(kind: str, size: int) -> Work:
+    return stepper(kind, network(kind, 6), size)
+
+
+def _points(kind: str, size: int) -> Work:
+    graph = network(kind, 6)
+    return Sampling(kind, graph, 20, classification(graph.agents, size))
+
+
+def _iterations(kind: str, size: int) -> Work:
+    return stepper(kind, network(kind, 6), 100).run(size)
+
+
+AXES = {
+    "agents": Axis("agent", "rings, 100 chains", (10, 100, 1000, 10_000), (3, 6), _agents),
+    "chains": Axis("chain", "six agents", (10, 100, 1000, 10_000), (2, 4), _chains),
+    "points": Axis(
+        "point", "logistic regression, six agents, 20 chains", (100, 1000, 10_000), (6, 12), _points
+    ),
+    "iterations": Axis("iteration", "six agents, 100 chains", (10, 100, 1000), (2, 4), _iterations),
+}
+
+
+@entry
+def growth(tiny: bool) -> Iterator[Case]:
+    """Time each sampler's work, per unit of its size, against the next smaller size.
+
+    A ratio of 1 is work that grows as its size; below 1 it grows more slowly.
+    """
+    for name, axis in AXES.items():
+        for kind in kinds("samplers"):
+            try:
+                alone = network(kind, 6).agents == 1
+            except ConcordError:
+                continue  # it is skipped once already
+            if name == "agents" and alone:
+                continue
+            setting = axis.setting.replace("six agents", "one agent") if alone else axis.setting
+            sizes = axis.tiny if tiny else axis.sizes
+            works = [axis.work(kind, size) for size in sizes]
+            for size, fewer, step, reference in zip(
+                sizes[1:], sizes, works[1:], works, strict=False
+            ):
+                yield Case(
+                    f"{kind} per {axis.unit}, {size} / {fewer} {name} ({setting})",
+                    step,
+                    reference,
+                    per=size / fewer,
+                    aim=GROWTH,
+                    place=Place(kind, name, size, fewer),
+                )
+
+
+# What ten times the size may cost, per unit: memory beyond the caches is slower, and no more.
+GROWTH = 2.0
+
+
+# What jobs spend their time on, in a process of its own: numpy chooses its kernels at its start.
+ARITHMETIC = {
+    "sampling, ring of 20, 100 chains": """
+from bench import network, stepper
+step = stepper("de_sgld", network("de_sgld", 20), 100)
+for _ in range({}): step()""",
+    "the law of 100 agents": """
+import numpy as np
+a = np.random.default_rng(0).standard_normal((200, 200)) / 15
+for _ in range({}): a @ a @ a.T""",
+}
+
+
+@entry
+def kernels_of_all_processors(tiny: bool) -> Iterator[Case | Skipped]:
+    """Time kernels that give the same bytes on all processors against this one's own.
+
+    Whole processes, started with and without what ``concord.__main__.settle`` sets.
+    """
+    from concord.__main__ import KERNELS, THREADS
+
+    def process(code: str, kernels: Mapping[str, str]) -> Work:
+        command = [sys.executable, "-c", code.format(1 if tiny else 300)]
+        environment = {**os.environ, **THREADS, **kernels, "PYTHONPATH": os.pathsep.join(sys.path)}
+        return lambda: subprocess.run(command, env=environment, check=True)
+
+    for what, code in ARITHMETIC.items():
+        yield Case(
+            f"kernels of all processors / own: {what}",
+            process(code, KERNELS),
+            process(code, dict.fromkeys(KERNELS, "")),
+        )
+
+
+@entry
+def admm_against_cvxpy(tiny: bool) -> Iterator[Case | Skipped]:
+    """Time the primal steps of one D-ADMMS iteration in CVXPY against the whole iteration here."""
+    chains = 1 if tiny else 20
+    name = f"primal steps in CVXPY / D-ADMMS iteration, ring of 6, {chains} chains"
+    if find_spec("cvxpy") is None:
+        yield Skipped(name, "CVXPY is not installed (python -m pip install -e '.[bench]')")
+        return
+    graph, penalty = topology.build("ring", 6), parameters("admm").penalty
+    solve = cvxpy_primal(regression(6), 2 * penalty * graph.degrees)
+    linear = streams.generator(1, "bench", "linear").standard_normal((6, 2))
+    yield Case(
+        name,
+        lambda: [solve(linear) for _ in range(chains)],
+        stepper("admm", graph, chains),
+    )
+
+
+def cvxpy_primal(
+    problem: linear_regression.LinearRegression, curvature: np.ndarray
+) -> Callable[[np.ndarray], np.ndarray]:
+    """Return ``solve(b)``, the minimizers of f_i(x) + c_i |x|^2 / 2 - b_i^T x, all (agents, dim).
+
+    Each agent's program is compiled once; its b_i is a parameter.
+    """
+    import cvxpy
+
+    programs = []
+    for features, targets, added in zip(
+        problem.data.features, problem.data.targets, curvature, strict=True
+    ):
+        x, b = cvxpy.Variable(problem.dim), cvxpy.Parameter(problem.dim)
+        fit = cvxpy.sum_squares(features @ x - targets) / 2
+        ridge = (problem.prior_precision + added) / 2 * cvxpy.sum_squares(x)
+        programs.append((cvxpy.Problem(cvxpy.Minimize(fit + ridge - b @ x)), x, b))
+
+    def solve(linear: np.ndarray) -> np.ndarray:
+        for (program, _, b), row in zip(programs, linear, strict=True):
+            b.value = row
+            program.solve()
+        return np.array([x.value for _, x, _ in programs])
+
+    return solve
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("-o", "--output", type=Path, help="a CSV table, with a figure beside it")
+    try:
+        bench(parser.parse_args(arguments).output)
+    except ConcordError as error:
+        sys.exit(f"bench: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,172 @@
+"""The bench measures what it says, and one command runs all of it."""
+
+from __future__ import annotations
+
+import csv
+import re
+
+import numpy as np
+import pytest
+
+import bench
+import scaling
+from concord.networks import topology
+from concord.plugins import kinds
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """Let the command run at tiny sizes."""
+    whole = bench.bench
+    monkeypatch.setattr(bench, "bench", lambda output: whole(output, tiny=True))
+
+
+def test_the_command_prints_and_writes_every_case(tiny, tmp_path, capsys):
+    bench.main(["-o", str(tmp_path / "bench.csv")])
+    printed = capsys.readouterr().out
+    with open(tmp_path / "bench.csv") as file:
+        rows = list(csv.DictReader(file))
+    cases = [case for entry in bench.ENTRIES for case in entry(True)]
+    timed = [case for case in cases if isinstance(case, bench.Case)]
+    assert [row["name"] for row in rows] == [case.name for case in timed]
+    assert all(case.name in printed for case in cases)
+    for row in rows:
+        assert 0 < float(row["lo"]) <= float(row["ratio"]) <= float(row["hi"])
+        assert float(row["step_seconds"]) > 0
+        # State and buffers are more than the positions; whole runs and CVXPY are not measured.
+        if row["memory_bytes"]:
+            assert float(row["memory_ratio"]) > 1
+    stepped = [row for row in rows if row["axis"] != "iterations"]
+    stepped = [row for row in stepped if not re.search("CVXPY|kernels", row["name"])]
+    assert all(row["memory_bytes"] for row in stepped)
+    assert {row["axis"] for row in rows} == {*bench.AXES, ""}
+    for suffix in (".png", ".pdf"):
+        assert (tmp_path / f"bench{suffix}").stat().st_size > 1000
+
+
+def test_a_table_of_another_kind_is_refused_before_anything_is_timed(tiny, tmp_path, capsys):
+    with pytest.raises(SystemExit, match=r"name it \.csv"):
+        bench.main(["-o", str(tmp_path / "bench.png")])
+    assert not capsys.readouterr().out and not list(tmp_path.iterdir())
+
+
+def test_every_sampler_is_timed_on_every_axis_that_it_has():
+    places = [case.place for case in bench.growth(True)]
+    found = {(place.sampler, place.axis) for place in places}
+    alone = {(kind, "agents") for kind in ("c_ula", "sgd")}
+    assert found == {(kind, axis) for kind in kinds("samplers") for axis in bench.AXES} - alone
+
+
+def test_a_sampler_whose_options_are_unknown_is_skipped_and_says_so(monkeypatch):
+    monkeypatch.delitem(bench.USUAL, float)
+    cases = list(bench.step_against_its_random_numbers(True))
+    skipped = [case for case in cases if isinstance(case, bench.Skipped)]
+    assert [case.name.split()[0] for case in skipped] == ["admm", "de_sghmc"]
+    assert "penalty" in skipped[0].reason and "friction" in skipped[1].reason
+    assert {case.place.sampler for case in bench.growth(True)}.isdisjoint({"admm", "de_sghmc"})
+
+
+def test_memory_is_that_of_state_and_buffers():
+    """DE-SGLD holds a few arrays of the positions' size, and as many more for twice the chains."""
+    graph = topology.build("ring", 5)
+    small, large = (bench.stepper("de_sgld", graph, n) for n in (20_000, 40_000))
+    assert small.positions == 20_000 * 5 * 2 * 8
+    assert 4 < small.memory / small.positions < 12
+    assert large.memory == pytest.approx(2 * small.memory, rel=0.01)
+
+
+def test_a_run_makes_all_its_iterations(monkeypatch):
+    made = []
+    simulate = bench.simulate
+
+    def watched(*arguments):
+        made.append(simulate(*arguments))
+        return made[-1]
+
+    monkeypatch.setattr(bench, "simulate", watched)
+    bench.stepper("de_sgld", topology.build("ring", 3), 2).run(30)()
+    (trace,) = made
+    assert trace["x"].shape == (2, 4, 3, 2) and list(trace.draw) == [0, 10, 20, 30]
+
+
+def timing(sampler, axis, size, reference, seconds, before):
+    place = bench.Place(sampler, axis, size, reference)
+    case = bench.Case("made up", print, print, place=place)
+    return bench.Timing(case, 1.0, 1.0, 1.0, seconds, before)
+
+
+def test_curves_join_the_cases_of_an_axis_and_state_their_exponent():
+    timings = [
+        timing("de_sgld", "agents", 100, 10, 3.0, 1.0),
+        timing("de_sgld", "agents", 1000, 100, 300.0, 2.9),
+        timing("d_ula", "chains", 20, 10, 8.0, 2.0),
+    ]
+    assert scaling.curves(timings, "agents") == {"de_sgld": {10: 1.0, 100: 3.0, 1000: 300.0}}
+    assert scaling.slope({10: 1.0, 100: 3.0, 1000: 300.0}) == pytest.approx(2.0)
+    assert scaling.slope(scaling.curves(timings, "chains")["d_ula"]) == pytest.approx(2.0)
+
+
+def test_a_case_that_cannot_run_says_why(monkeypatch, capsys):
+    monkeypatch.setattr(bench, "ENTRIES", [lambda tiny: iter([bench.Skipped("A / B", "no C")])])
+    assert bench.bench(tiny=True) == []
+    assert "A / B: skipped, no C" in capsys.readouterr().out
+
+
+def test_ratios_are_of_work_done():
+    """Eight times the numbers take about eight times as long: far from 2 and from 32."""
+    case = bench.Case("eight", bench.normals(8, 4000), bench.normals(1, 4000))
+    timing = bench.time_case(case, turns=9, least=1e-3)
+    assert 4 < timing.ratio < 16
+    per = bench.time_case(
+        bench.Case("per", case.step, case.reference, per=8.0), turns=9, least=1e-3
+    )
+    assert 0.5 < per.ratio < 2
+
+
+def test_slow_work_is_timed_in_fewer_turns(monkeypatch):
+    calls = []
+    monkeypatch.setattr(bench, "_seconds", lambda work, repeats: calls.append(work) or 1.0)
+    bench.time_case(bench.Case("slow", print, dict), turns=25, least=1e-3)
+    assert calls.count(print) == 1 + bench.FEWEST
+
+
+def test_a_stepper_steps_every_time_it_is_called(monkeypatch):
+    seen = []
+    module = bench.plugin("samplers", "de_sgld", "tests")
+    init = module.init
+
+    def watched(*arguments):
+        state, step = init(*arguments)
+
+        def noted(state, k, rng):
+            after, info = step(state, k, rng)
+            seen.append(after.x.copy())
+            return after, info
+
+        return state, noted
+
+    monkeypatch.setattr(module, "init", watched)
+    work = bench.stepper("de_sgld", topology.build("ring", 3), chains=2)
+    seen.clear()  # of the steps that its memory is measured with
+    work()
+    work()
+    assert len(seen) == 2 and seen[0].shape == (2, 3, 2)
+    assert not np.array_equal(*seen)
+
+
+def test_cvxpy_solves_the_same_primal_step():
+    """To the solver's tolerance; otherwise the comparison of times would mean nothing."""
+    pytest.importorskip("cvxpy")
+    problem = bench.regression(4)
+    curvature = np.array([1.0, 2.0, 3.0, 10.0])
+    linear = np.random.default_rng(0).standard_normal((4, 2))
+    found = bench.cvxpy_primal(problem, curvature)(linear)
+    out = np.empty((1, 4, 2))
+    problem.prox(1, curvature)(slice(None), linear[None].copy(), out.copy(), out)
+    np.testing.assert_allclose(found, out[0], atol=1e-4)
+
+
+def test_without_cvxpy_its_case_is_skipped_with_the_remedy(monkeypatch):
+    monkeypatch.setattr(bench, "find_spec", lambda name: None)
+    (case,) = bench.admm_against_cvxpy(True)
+    assert isinstance(case, bench.Skipped) and "pip install" in case.reason

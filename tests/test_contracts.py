@@ -1,0 +1,206 @@
+"""Every plug-in keeps its contract, and whoever needs what a problem lacks refuses it."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import concord
+from concord import contracts
+from concord.errors import ConcordError
+from concord.metrics import Measurement
+from concord.networks import topology
+from concord.options import choices
+from concord.plugins import NOT_KINDS, kinds, plugin
+from concord.sampling import initial, streams
+from concord.sampling.gradients import estimator
+from concord.sampling.recorder import Averaged, Probed, Record, Recorder
+from concord.sampling.schedules import Schedule
+from diverged_runs import AGENTS, LAST, sound
+from variants import variants
+
+MODULES = {
+    "samplers": contracts.Sampler,
+    "problems": contracts.ProblemKind,
+    "metrics": contracts.MetricFamily,
+    "figures": contracts.FigureKind,
+    "tables": contracts.TableKind,
+}
+OPTIONAL = {
+    "samplers": [contracts.AffineSampler],
+    "problems": [contracts.NeedsData, contracts.TakesData, contracts.Extra],
+}
+OF_MODULES = [*MODULES.values(), contracts.OutputKind, *OPTIONAL["samplers"], *OPTIONAL["problems"]]
+OF_PROBLEMS = [
+    one
+    for one in vars(contracts).values()
+    if getattr(one, "_is_protocol", False)
+    and one.__module__ == contracts.__name__
+    and one not in OF_MODULES
+]
+ALL = [(p, k) for p in MODULES for k in kinds(p) if k not in NOT_KINDS.get(p, ())]
+CLASSES = [
+    one
+    for kind in kinds("problems")
+    for one in vars(plugin("problems", kind, "tests")).values()
+    if inspect.isclass(one) and hasattr(one, "gradient") and one.__module__.endswith(kind)
+]
+
+
+def methods(protocol):
+    """The parameters of a protocol's methods, by name."""
+    return {
+        name: list(inspect.signature(member).parameters)[1:]
+        for cls in protocol.__mro__
+        for name, member in vars(cls).items()
+        if inspect.isfunction(member) and not name.startswith("_")
+    }
+
+
+def members(protocol):
+    names = {name for cls in protocol.__mro__ for name in vars(cls).get("__annotations__", {})}
+    properties = {n for n, m in vars(protocol).items() if isinstance(m, property)}
+    return {n for n in names if not n.startswith("_")} | properties | set(methods(protocol))
+
+
+@pytest.mark.parametrize(("package", "kind"), ALL, ids="/".join)
+def test_every_module_keeps_its_contract(package, kind):
+    module = plugin(package, kind, "tests")
+    assert isinstance(module, MODULES[package])
+    for protocol in [MODULES[package], *OPTIONAL.get(package, [])]:
+        if isinstance(module, protocol):
+            for name, parameters in methods(protocol).items():
+                assert list(inspect.signature(getattr(module, name)).parameters) == parameters
+        else:
+            offered = [name for name in members(protocol) if hasattr(module, name)]
+            assert not offered, f"it has {offered}, but not all of {protocol.__name__}"
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_what_problems_offer_has_the_parameters_of_the_contract(cls):
+    for protocol in OF_PROBLEMS:
+        for name, parameters in methods(protocol).items():
+            assert hasattr(cls, name) or protocol is not contracts.Problem, name
+            if hasattr(cls, name):
+                found = inspect.signature(getattr(cls, name))
+                assert list(found.parameters)[1:] == parameters, f"{cls.__name__}.{name}"
+
+
+@pytest.mark.parametrize("protocol", OF_PROBLEMS, ids=lambda one: one.__name__)
+def test_no_contract_is_without_a_problem_that_keeps_it(protocol):
+    """Members set when a problem is built show in its code as ``self.<name>``."""
+    wanted = members(protocol)
+    kept = []
+    for cls in CLASSES:
+        tree = ast.parse(inspect.getsource(cls))
+        stored = {
+            node.attr
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+        }
+        kept += [cls] if all(hasattr(cls, name) or name in stored for name in wanted) else []
+    assert kept and protocol.__doc__
+
+
+def test_nothing_is_found_out_by_hasattr():
+    """What may be there has a protocol."""
+    source = Path(concord.__file__).parent
+    found = [
+        path.name for path in source.rglob("*.py")
+        if any(isinstance(node, ast.Name) and node.id == "hasattr"
+               for node in ast.walk(ast.parse(path.read_text())))
+    ]  # fmt: skip
+    assert not list(found)
+
+
+class Bare:
+    """A problem that offers nothing beyond the protocol."""
+
+    agents, dim, posterior = AGENTS, 2, None
+
+    def from_chain(self, first):
+        return self
+
+    def gradient(self, chains):
+        return lambda x, out: np.copyto(out, x)
+
+
+class NoSampler:
+    """Options without any of those that metrics ask for."""
+
+
+def test_a_bare_problem_is_a_problem_and_nothing_else():
+    found = [one.__name__ for one in OF_PROBLEMS if isinstance(Bare(), one)]
+    assert found == ["Problem"]
+
+
+@pytest.mark.parametrize("family", kinds("metrics"))
+def test_a_metric_refuses_in_one_sentence_what_it_cannot_measure(family):
+    trace = sound(2, 0)
+    for name in ("accuracy", "misclassified"):
+        del trace.variables[name]
+    m = Measurement(
+        trace, Bare(), topology.build("ring", AGENTS), NoSampler, NoSampler(), initial.Normal(),
+        LAST, lambda label: streams.generator(1, label),
+    )  # fmt: skip
+    try:
+        assert list(plugin("metrics", family, "tests").rows(m))
+    except ConcordError as error:
+        assert "remove" in str(error) or "record it" in str(error)
+
+
+@pytest.mark.parametrize("kind", kinds("samplers"))
+def test_a_sampler_refuses_in_one_sentence_what_it_cannot_sample(kind):
+    module, refused = plugin("samplers", kind, "tests"), []
+    x0 = np.ones((2, AGENTS, 2))
+    for params in variants(module):
+        graph = topology.build("ring", AGENTS)
+        try:
+            module.check(Bare(), graph, params)
+            state, step = module.init(Bare(), graph, params, x0, np.random.default_rng(0))
+            step(state, 0, np.random.default_rng(0))
+        except ConcordError as error:
+            refused.append(str(error))
+    assert all(";" in message for message in refused)
+
+
+def test_mini_batches_need_points():
+    with pytest.raises(ConcordError, match="Bare takes no mini-batches; leave"):
+        estimator(Bare(), 5, 2)
+
+
+def test_no_exact_law_is_stated_of_batches_whose_noise_is_unknown():
+    """A law without that noise would be another sampler's."""
+    from concord.metrics import _laws
+    from concord.samplers import de_sgld
+    from variants import problem
+
+    class Plain(Bare):
+        gram, shift = np.ones((AGENTS, 1, 1)) * np.eye(2), np.zeros((AGENTS, 2))
+
+    for prob, size, known in ((Plain(), None, 1), (Plain(), 3, 0), (problem(AGENTS, 2), 3, 1)):
+        params = de_sgld.Params(Schedule(0.01), batch_size=size)
+        m = Measurement(
+            sound(2, 0), prob, topology.build("ring", AGENTS), de_sgld, params, initial.Normal(),
+            LAST, lambda label: streams.generator(1, label),
+        )  # fmt: skip
+        assert (_laws.exact_law(m) is not None) == bool(known)
+        unknown = Measurement(**{**vars(m), "initial": initial.OfProblem()})
+        assert _laws.exact_law(unknown) is None
+
+
+@pytest.mark.parametrize("name", [*choices(Probed), *choices(Averaged)])
+def test_a_recorder_refuses_what_a_problem_cannot_be_asked(name):
+    key = "averages" if name in choices(Averaged) else "probes"
+    record = Record(**{key: (name,)})
+    if name == "consensus_error":  # of any iterate
+        Recorder(record, Bare(), (2, AGENTS, 2), 3)
+        return
+    with pytest.raises(
+        ConcordError, match=rf"record\.{key}: Bare has no '{name}' to probe; remove"
+    ):
+        Recorder(record, Bare(), (2, AGENTS, 2), 3)

@@ -1,0 +1,237 @@
+"""Options: what fits is built, what does not is told in one sentence."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Meta
+
+from concord.errors import ConcordError, nearest, short
+from concord.options import Count, Kind, Options, Positive, Share, Some, build, plain
+from concord.samplers import de_sgld
+from concord.sampling.schedules import Schedule
+
+WHERE = "config/papers/x.yaml: experiments.linear.sampler"
+
+
+class Inner(Options):
+    high: Annotated[Positive, "upper end"]
+    low: Annotated[float, "lower end"] = 0.0
+
+
+class Plain(Kind):
+    pass
+
+
+class WithSize(Kind):
+    size: Annotated[Count, "size"]
+
+
+class Several(Options):
+    step_size: Annotated[Schedule, "step size"]
+    count: Annotated[Count, "number"] = 1
+    share: Annotated[Share, "share"] = 0.5
+    order: Annotated[Literal["old", "new"], "order"] = "old"
+    flag: Annotated[bool, "flag"] = False
+    batch_size: Annotated[Count | None, "batch"] = None
+    sizes: Annotated[Some[Annotated[int, Meta(ge=2)]] | None, "sizes"] = None
+    limits: Annotated[tuple[float, float] | None, "[low, high]"] = None
+    either: Annotated[int | str, "either"] = 1
+    inner: Annotated[Inner | None, "inner"] = None
+    free: Annotated[Any, "anything"] = None
+    table: Annotated[dict[str, Any] | None, "table"] = None
+    inners: Annotated[dict[str, Inner] | None, "inners"] = None
+    way: Annotated[Plain | WithSize, "way"] = Plain()
+
+
+def parse(**mapping):
+    return build(Several, {"step_size": 0.1, **mapping}, WHERE)
+
+
+def test_defaults_fill_what_is_absent():
+    assert parse() == Several(step_size=Schedule(0.1))
+
+
+def test_values_are_converted_to_what_is_declared():
+    found = parse(
+        step_size={"kind": "harmonic", "a": 1, "c": 2},
+        count=3,
+        share=1,
+        order="new",
+        flag=True,
+        batch_size=5,
+        sizes=[2, 3],
+        either="two",
+        inner={"high": 2},
+        free=[1, {"a": None}],
+        table={"a": 1},
+    )
+    assert found.step_size == Schedule(1.0, c=2.0)
+    assert (found.share, type(found.share)) == (1.0, float)
+    assert found.sizes == (2, 3)
+    assert found.inner == Inner(2.0, 0.0)
+    assert found.either == "two" and found.table == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("mapping", "message"),
+    [
+        ({"cuont": 3}, ".cuont: unknown key; did you mean 'count'?"),
+        ({"xyz": 3}, ".xyz: unknown key; choose one of batch_size, count, either"),
+        ({3: 3}, ".3: unknown key; choose one of"),
+        ({"a\nb": 3}, ".'a\\nb': unknown key; choose one of"),
+        ({"count": 0}, ".count: 0 is not a positive integer; give 1 or more"),
+        ({"count": -2}, ".count: -2 is not a positive integer; give 1 or more"),
+        ({"count": 2.0}, ".count: 2.0 is not an integer"),
+        ({"count": "3"}, ".count: '3' is not an integer"),
+        ({"count": True}, ".count: True is not an integer"),
+        ({"count": None}, ".count: None is not an integer"),
+        ({"share": 1.5}, ".share: 1.5 is above 1; give 1 or less"),
+        ({"share": -0.1}, ".share: -0.1 is below 0; give 0 or more"),
+        ({"share": float("nan")}, ".share: nan is not a finite number"),
+        ({"share": float("inf")}, ".share: inf is not a finite number"),
+        ({"share": "half"}, ".share: 'half' is not a finite number"),
+        ({"share": False}, ".share: False is not a finite number"),
+        ({"order": "nwe"}, ".order: 'nwe' is not allowed; did you mean 'new'?"),
+        ({"order": 1}, ".order: 1 is not a text"),
+        ({"flag": 1}, ".flag: 1 is not true or false"),
+        ({"flag": "yes"}, ".flag: 'yes' is not true or false"),
+        ({"batch_size": 0}, ".batch_size: 0 is not a positive integer"),
+        ({"sizes": [2, 1]}, ".sizes[1]: 1 is below 2; give 2 or more"),
+        ({"sizes": []}, ".sizes: [] has 0 entries; give 1 or more"),
+        ({"limits": [1]}, ".limits: [1] has 1 entries; give 2"),
+        ({"count": 2**63}, ".count: 9223372036854775808 is too large; give a number below 2^63"),
+        ({"share": 10**400}, f".share: 1{'0' * 56}... is not a finite number"),
+        ({"order": True}, ".order: True is not a text (YAML reads yes, no, on and off as true"),
+        ({"count": "010"}, ".count: '010' is not an integer (write it without quotes, "),
+        ({"order": "x" * 999}, f".order: '{'x' * 56}... is not allowed; choose one of"),
+        ({"sizes": 2}, ".sizes: 2 is not a list; write it as [a, b, ...]"),
+        ({"sizes": [2, "a"]}, ".sizes[1]: 'a' is not an integer"),
+        ({"either": 1.5}, ".either: 1.5 is not an integer or a text"),
+        ({"inner": {}}, ".inner: the key 'high' is missing; add it (upper end)"),
+        ({"inner": {"high": 0}}, ".inner.high: 0 is not positive; give a positive number"),
+        ({"inner": {"hihg": 1}}, ".inner.hihg: unknown key; did you mean 'high'?"),
+        ({"inner": [1]}, ".inner: [1] is not a mapping of option names to values"),
+        ({"step_size": -1}, ".step_size: -1 is not positive; give a positive number"),
+        (
+            {"step_size": {"kind": "harmonics"}},
+            ".step_size.kind: there is no kind 'harmonics'; did ",
+        ),
+        ({"way": {"kind": "plian"}}, ".way.kind: there is no kind 'plian'; did you mean 'plain'?"),
+        ({"way": {"kind": 3}}, ".way.kind: there is no kind 3; choose one of plain, with_size"),
+        ({"way": {}}, ".way: the key 'kind' is missing; add one of plain, with_size"),
+        ({"way": 3}, ".way: 3 is not a mapping with a kind: plain, with_size"),
+        ({"way": {"kind": "with_size", "size": 0}}, ".way.size: 0 is not a positive integer"),
+        ({"inners": {"a": {"high": 1}, "b": {"high": -1}}}, ".inners.b.high: -1 is not positive"),
+        ({"inners": {3: {"high": 1}}}, ".inners: the key 3 is not a text; put it in quotes"),
+        ({"free": [1, {"a": float("nan")}]}, ".free[1].a: nan is not a finite number"),
+        ({"share": 1e-200}, ".share: 1e-200 is too small to compute with; give 0, or a number"),
+        ({"table": [1]}, ".table: [1] is not a mapping"),
+    ],
+)
+def test_what_does_not_fit_is_told_with_file_key_value_and_remedy(mapping, message):
+    with pytest.raises(ConcordError) as caught:
+        build(Several, {"step_size": 0.1, **mapping}, WHERE)
+    assert str(caught.value).startswith(WHERE + message)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_key_says_what_it_means():
+    with pytest.raises(ConcordError, match=r"sampler: the key 'step_size' is missing; .*step size"):
+        build(Several, {}, WHERE)
+    with pytest.raises(ConcordError, match=r"'step_size' is missing"):
+        build(Several, None, WHERE)
+
+
+@pytest.mark.parametrize("mapping", [[1, 2], "text", 3])
+def test_what_is_no_mapping_is_refused(mapping):
+    with pytest.raises(ConcordError, match=r"is not a mapping of option names to values"):
+        build(Several, mapping, WHERE)
+
+
+yaml_values = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(-3, 9), st.floats(), st.text(max_size=4)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=4), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+keys = st.one_of(st.sampled_from(list(Several.__struct_fields__)), st.text(max_size=4))
+
+
+@given(st.dictionaries(keys, yaml_values, max_size=4))
+def test_any_yaml_is_built_or_told_in_one_sentence(mapping):
+    """Nothing else is ever raised, and what is built fits its declaration."""
+    try:
+        found = build(Several, mapping, WHERE)
+    except ConcordError as error:
+        assert str(error).startswith(WHERE) and "\n" not in str(error)
+        return
+    assert isinstance(found.count, int) and found.count >= 1
+    assert isinstance(found.share, float) and 0 <= found.share <= 1
+    assert found.order in ("old", "new") and isinstance(found.flag, bool)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"update_order": "nonsense"}, "update_order: 'nonsense' is not allowed; choose one of in"),
+        ({"batch_size": -3}, "batch_size: -3 is not a positive integer; give 1 or more"),
+        ({"batchsize": 3}, "batchsize: unknown key; did you mean 'batch_size'?"),
+        ({"step_size": -1}, "step_size: -1 is not positive; give a positive number"),
+        (
+            {"step_size": {"kind": "power", "a": 1}},
+            "step_size: the key 'b' is missing; add it (off",
+        ),
+    ],
+)
+def test_python_is_refused_with_the_sentence_of_a_file(options, message):
+    given = {"step_size": 0.1, **options}
+    with pytest.raises(ConcordError) as from_python:
+        de_sgld.Params(**given)
+    with pytest.raises(ConcordError) as from_file:
+        build(de_sgld.Params, given, WHERE)
+    assert str(from_python.value).startswith(message)
+    assert str(from_file.value) == f"{WHERE}.{from_python.value}"
+
+
+def test_python_is_read_as_a_file_is():
+    made = de_sgld.Params(step_size=0.01)
+    assert made.step_size == Schedule(0.01) and made == de_sgld.Params(Schedule(0.01))
+    assert Several(0.1, inner={"high": 2}).inner == Inner(high=2.0) == Inner(2.0)
+    assert de_sgld.Params(np.float64(0.5), batch_size=np.int64(3)) == de_sgld.Params(0.5, 3)
+    for wrong in ({"a": 1}, {"a": 1, "step_size": 2}):
+        with pytest.raises((ConcordError, TypeError)):
+            de_sgld.Params(0.1, **wrong)
+    with pytest.raises(ConcordError, match=r"^the key 'step_size' is missing; add it \(step size"):
+        de_sgld.Params()
+
+
+def test_options_are_written_out_as_plain_data_that_is_read_again():
+    made = parse(step_size={"kind": "harmonic", "a": 1, "c": 2}, limits=(1, 2), way=WithSize(3))
+    written = plain(made)
+    assert written["step_size"] == {"kind": "harmonic", "a": 1.0, "c": 2.0}
+    assert written["limits"] == [1.0, 2.0] and written["way"] == {"kind": "with_size", "size": 3}
+    assert list(written) == list(Several.__struct_fields__) and build(Several, written) == made
+
+
+def test_options_cannot_be_changed():
+    with pytest.raises(AttributeError):
+        parse().count = 3
+
+
+def test_nearest_suggests_or_lists():
+    assert nearest("rnig", ["ring", "star"]) == "did you mean 'ring'?"
+    assert nearest("zzz", ["star", "ring"]) == "choose one of ring, star"
+    assert nearest("zzz", []) == "there are none to choose from"
+    many = nearest("zzz", [f"run{i:02}" for i in range(40)])
+    assert many.startswith("choose one of run00, run01,") and many.endswith("... (40 in all)")
+
+
+def test_short_cuts_long_values():
+    assert short("a" * 100) == "'" + "a" * 56 + "..."
+    assert short(3) == "3"

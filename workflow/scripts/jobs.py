@@ -1,0 +1,95 @@
+"""What the workflow's jobs took: Snakemake's benchmarks, joined by experiment and rule."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from concord.errors import ConcordError
+from concord.io import read_table, whole
+
+COLUMNS = (
+    *("paper", "experiment", "rule", "jobs", "seconds", "longest_seconds", "cpu_seconds"),
+    "largest_rss_mb",
+)
+# What Snakemake writes for jobs that ended before it looked at them.
+UNKNOWN = ("-", "NA", "")
+
+
+def summarize(folder: Path, output: Path) -> None:
+    """Write a row per paper, experiment and rule: jobs, seconds in all, the largest job.
+
+    Parameters
+    ----------
+    folder
+        ``results/benchmarks``, laid out as ``results``.
+    output
+        The table (CSV). Numbers that no job has on record are left empty.
+
+    Raises
+    ------
+    ConcordError
+        If the folder holds no benchmarks, or one of them is not a table of numbers.
+    """
+    jobs: dict[tuple[str, str, str], list[tuple[float | None, ...]]] = {}
+    for path in sorted(folder.glob("**/*.tsv")):
+        for row in read_table(path, ("s", "cpu_time", "max_rss"), delimiter="\t"):
+            numbers = tuple(_number(row[key], path, key) for key in ("s", "cpu_time", "max_rss"))
+            jobs.setdefault(_group(path.relative_to(folder)), []).append(numbers)
+    if not jobs:
+        raise ConcordError(f"{folder}: it holds no benchmarks (.tsv); run snakemake first")
+    with whole(output) as path, open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for group, taken in sorted(jobs.items()):
+            seconds, cpu, rss = (
+                [n for n in column if n is not None] for column in zip(*taken, strict=True)
+            )
+            largest = max(seconds, default=""), max(rss, default="")
+            totals = f"{sum(seconds):.2f}", largest[0], f"{sum(cpu):.2f}", largest[1]
+            writer.writerow([*group, len(taken), *totals])
+
+
+def _number(text: str, path: Path, column: str) -> float | None:
+    if text in UNKNOWN:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise ConcordError(f"{path}: {column}: {text!r} is not a number; delete the file") from None
+
+
+def _group(path: Path) -> tuple[str, str, str]:
+    """Return paper, experiment and rule of a benchmark.
+
+    ``<paper>/<experiment>/<run>/<rule>.tsv`` is that of a run; figures and tables have their folder
+    for a rule, ``fetch/<data set>/<file>.tsv`` has no paper.
+    """
+    *folders, name = path.with_suffix("").parts
+    if folders[:1] == ["fetch"]:
+        return "", folders[-1], "fetch"
+    if len(folders) == 2:
+        return folders[0], "", folders[1]
+    rule = re.sub(r"^chains_\d+_\d+$", "sample_chains", name)
+    paper, experiment = folders[:2] if len(folders) > 2 else ("".join(folders), "")
+    return paper, experiment, rule
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("benchmarks", type=Path, help="results/benchmarks")
+    parser.add_argument("-o", "--output", type=Path, required=True)
+    options = parser.parse_args(arguments)
+    try:
+        summarize(options.benchmarks, options.output)
+    except ConcordError as error:
+        sys.exit(f"jobs: {error}")
+
+
+if __name__ == "__main__":
+    main()
