@@ -15,7 +15,7 @@ from concord.errors import ConcordError
 from concord.metrics import Measurement
 from concord.networks import topology
 from concord.options import choices
-from concord.plugins import NOT_KINDS, kinds, plugin
+from concord.plugins import kinds, plugin
 from concord.sampling import initial, streams
 from concord.sampling.gradients import estimator
 from concord.sampling.recorder import Averaged, Probed, Record, Recorder
@@ -42,7 +42,7 @@ OF_PROBLEMS = [
     and one.__module__ == contracts.__name__
     and one not in OF_MODULES
 ]
-ALL = [(p, k) for p in MODULES for k in kinds(p) if k not in NOT_KINDS.get(p, ())]
+ALL = [(p, k) for p in MODULES for k in kinds(p)]
 CLASSES = [
     one
     for kind in kinds("problems")

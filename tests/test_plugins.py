@@ -15,7 +15,7 @@ import concord
 from concord import plugins
 from concord.errors import ConcordError
 from concord.options import Options, members
-from concord.plugins import NOT_KINDS, kinds, plugin
+from concord.plugins import kinds, plugin
 
 PACKAGES = ("samplers", "problems", "metrics", "figures", "tables")
 KNOWN = {
@@ -26,12 +26,7 @@ KNOWN = {
     "tables": "final_values",
 }
 SOURCE = Path(concord.__file__).parent
-ALL = [
-    (package, kind)
-    for package in PACKAGES
-    for kind in kinds(package)
-    if kind not in NOT_KINDS.get(package, ())
-]
+ALL = [(package, kind) for package in PACKAGES for kind in kinds(package)]
 every_plugin = pytest.mark.parametrize(("package", "kind"), ALL, ids="/".join)
 
 

@@ -101,7 +101,7 @@ def build(kind: Any, value: Any, where: str = "") -> Any:
     value
         What YAML holds; None is an empty mapping.
     where
-        File and key for messages, ``config/papers/x.yaml: experiments.linear.sampler``.
+        File and key for messages, ``config/papers/x/study.yaml: experiments.linear.sampler``.
 
     Raises
     ------

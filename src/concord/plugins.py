@@ -10,13 +10,15 @@ from typing import Any
 
 from concord.errors import ConcordError, nearest, short
 
+NOT_KINDS = ("style",)  # of figures: what all kinds share
+
 
 @cache
 def kinds(package: str) -> tuple[str, ...]:
-    """Return the kinds of a package of plug-ins ("samplers", "problems", ...): its modules."""
+    """Return the kinds of a package of plug-ins ("samplers", ...): its modules but NOT_KINDS."""
     folder = Path(__file__).parent / package
     names = [m.name for m in pkgutil.iter_modules([str(folder)])]
-    return tuple(sorted(name for name in names if not name.startswith("_")))
+    return tuple(sorted(n for n in names if not n.startswith("_") and n not in NOT_KINDS))
 
 
 def plugin(package: str, kind: Any, where: str) -> Any:
@@ -24,17 +26,12 @@ def plugin(package: str, kind: Any, where: str) -> Any:
 
     ``concord.contracts`` has the protocol of each package's modules.
     """
-    available = [k for k in kinds(package) if k not in NOT_KINDS.get(package, ())]
-    if kind not in available:
+    if kind not in kinds(package):
         raise ConcordError(
             f"{where}.kind: there is no {package.rstrip('s')} {short(kind)}; "
-            f"{nearest(kind, available)}"
+            f"{nearest(kind, kinds(package))}"
         )
     try:
         return importlib.import_module(f"concord.{package}.{kind}")
     except OSError as error:  # another user's file, for example
         raise ConcordError(f"{error.filename}: cannot be read ({error.strerror})") from error
-
-
-# Modules of a plug-in package that are not kinds themselves.
-NOT_KINDS = {"figures": ("style", "data")}

@@ -13,11 +13,11 @@ from matplotlib.text import Text
 from concord import results
 from concord.figures import style
 from concord.options import build
-from concord.plugins import NOT_KINDS, kinds, plugin
+from concord.plugins import kinds, plugin
 from concord.results import Measured
 from diverged_runs import AGENTS, CHAINS, DIVERGED, LAST, measured
 
-KINDS = [kind for kind in kinds("figures") if kind not in NOT_KINDS["figures"]]
+KINDS = kinds("figures")
 CASES = {"sound": 0, "part": 1, "lost": CHAINS}
 PANELS = [{"title": case, "select": {"case": case}} for case in CASES]
 OPTIONS: dict[str, dict[str, Any]] = {

@@ -14,7 +14,7 @@ from pieces import tokens
 from concord import options
 from concord.networks import topology
 from concord.options import Options, choices, members
-from concord.plugins import NOT_KINDS, kinds, plugin
+from concord.plugins import kinds, plugin
 from concord.sampling import initial, partition
 from concord.sampling.recorder import Record
 from concord.sampling.schedules import Schedule
@@ -71,8 +71,7 @@ def options_of(draw: Any, cls: Any) -> dict[str, Any]:
 
 def part(draw: Any, package: str) -> dict[str, Any]:
     """Return a kind of a package of plug-ins, with options."""
-    names = [k for k in kinds(package) if k not in NOT_KINDS.get(package, ())]
-    kind = draw(st.sampled_from(names))
+    kind = draw(st.sampled_from(kinds(package)))
     return {"kind": kind, **options_of(draw, plugin(package, kind, "test").Params)}
 
 

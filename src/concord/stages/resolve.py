@@ -1,4 +1,4 @@
-"""resolve: from a paper's file to the run.yaml of one run."""
+"""resolve: from a paper's folder to the run.yaml of one run."""
 
 from __future__ import annotations
 

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from concord.errors import nearest, short
-from concord.studies.sweep import _text, _texts
+from concord.studies.sweep import label_text, label_texts
 
 
 def holds_for(run: Mapping[str, Any], rests: Mapping[str, Any]) -> bool:
     """Return whether a run has, for every key, one of the values."""
-    return all(_value(run, key) in _texts(wanted) for key, wanted in rests.items())
+    return all(_value(run, key) in label_texts(wanted) for key, wanted in rests.items())
 
 
 def mistake(runs: Sequence[Mapping[str, Any]], rests: Mapping[str, Any]) -> str | None:
@@ -25,7 +25,7 @@ def mistake(runs: Sequence[Mapping[str, Any]], rests: Mapping[str, Any]) -> str 
         values = {value for run in runs if (value := _value(run, key)) is not None}
         if not values:
             return f"no run has the key {short(key)}; {nearest(key, runs[0])}"
-        for text in _texts(wanted):
+        for text in label_texts(wanted):
             if text not in values:
                 return f"no run has {key} {short(text)}; {nearest(text, values)}"
     if not any(holds_for(run, rests) for run in runs):
@@ -40,4 +40,4 @@ def _value(run: Mapping[str, Any], key: str) -> str | None:
         value = value.get(part) if isinstance(value, Mapping) else None
     if isinstance(value, Mapping):
         value = value.get("name", value.get("kind"))
-    return None if value is None else _text(value)
+    return None if value is None else label_text(value)

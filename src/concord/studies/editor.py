@@ -15,8 +15,8 @@ from concord.claims.checks import Check
 from concord.claims.quantities import Quantity
 from concord.networks.topology import Graphs
 from concord.options import Options, kinds, members
-from concord.plugins import NOT_KINDS, plugin
 from concord.plugins import kinds as kinds_in
+from concord.plugins import plugin
 from concord.runs import Keys
 from concord.sampling.schedules import Schedule
 from concord.studies.model import Study
@@ -77,8 +77,7 @@ def schema_of_options() -> dict[str, Any]:
 
 
 def _params(package: str) -> dict[str, Any]:
-    found = (kind for kind in kinds_in(package) if kind not in NOT_KINDS.get(package, ()))
-    return {kind: plugin(package, kind, package).Params for kind in found}
+    return {kind: plugin(package, kind, package).Params for kind in kinds_in(package)}
 
 
 def study_schema() -> dict[str, Any]:

@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from concord.errors import ConcordError, nearest, short
-from concord.studies.sweep import MOST_RUNS, _merge, _text
+from concord.studies.sweep import MOST_RUNS, label_text, merge
 
 ID = re.compile(r"[A-Za-z0-9]\w{0,99}", re.ASCII)
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -86,7 +86,7 @@ def _fill(value: Any, words: Mapping[str, Any], where: str) -> Any:
             f"{where}: there is no placeholder {unknown[0]!r}; {nearest(unknown[0], words)}"
         )
     alone = PLACEHOLDER.fullmatch(value)
-    return words[alone[1]] if alone else PLACEHOLDER.sub(lambda m: _text(words[m[1]]), value)
+    return words[alone[1]] if alone else PLACEHOLDER.sub(lambda m: label_text(words[m[1]]), value)
 
 
 def _of_both(check: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -96,6 +96,6 @@ def _of_both(check: Mapping[str, Any], where: str) -> dict[str, Any]:
     if not isinstance(shared, Mapping):
         raise ConcordError(f"{where}.both: {short(shared)} is not a mapping of keys of a quantity")
     return {
-        key: _merge(shared, value) if isinstance(value, Mapping) else value
+        key: merge(shared, value) if isinstance(value, Mapping) else value
         for key, value in check.items()
     }

@@ -24,22 +24,22 @@ from concord.options import build, build_file
 from concord.plugins import plugin
 from concord.report import captions
 from concord.runs import Keys
-
-if TYPE_CHECKING:
-    from concord.claims.checks import Claim
-    from concord.claims.quantities import Quantity
 from concord.studies import assumptions, families
 from concord.studies.starts import resolved_sampler
 from concord.studies.sweep import (
     LONGEST_NAME,
     MOST_RUNS,
-    _cells,
-    _label,
-    _leaves,
-    _merge,
-    _relocate,
-    _texts,
+    cells_of,
+    check_label,
+    label_texts,
+    leaves,
+    merge,
+    relocate,
 )
+
+if TYPE_CHECKING:
+    from concord.claims.checks import Claim
+    from concord.claims.quantities import Quantity
 
 KEY = re.compile(r"[A-Za-z0-9]{1,60}")  # of a paper: names its folder, and is a word to type
 
@@ -216,13 +216,13 @@ class Paper:
                     f"{self.at(where)}.{axis}: {experiment} has no such axis; {nearest(axis, axes)}"
                 )
             labels = list(dict.fromkeys(run.mapping["labels"][axis] for run in runs))
-            for label in _texts(value):
+            for label in label_texts(value):
                 if label not in labels:
                     raise ConcordError(
                         f"{self.at(where)}.{axis}: no run of {experiment} has {short(label)}; "
                         f"{nearest(label, labels)}"
                     )
-            runs = [run for run in runs if run.mapping["labels"][axis] in _texts(value)]
+            runs = [run for run in runs if run.mapping["labels"][axis] in label_texts(value)]
         if not runs:
             raise ConcordError(
                 f"{self.at(where)}: no run of {experiment} has {short(wanted)}; "
@@ -373,8 +373,8 @@ class Paper:
     def _expand(self, experiment: str, only: str | None = None) -> Iterator[Run]:
         """Yield the runs of an experiment, or just the one of that name."""
         where, file = f"experiments.{experiment}", self.files["experiments"]
-        base = _merge(
-            _merge(DEFAULTS, self.mapping.get("defaults", {})), self.experiments[experiment]
+        base = merge(
+            merge(DEFAULTS, self.mapping.get("defaults", {})), self.experiments[experiment]
         )
         sweep = base.pop("sweep", {})
         overrides = base.pop("overrides", [])
@@ -383,8 +383,8 @@ class Paper:
         axes = []
         for axis, values in sweep.items():
             place = f"{where}.sweep.{axis}"
-            _label(axis, place, file)
-            axes.append([(axis, *cell) for cell in _cells(axis, values, place, file)])
+            check_label(axis, place, file)
+            axes.append([(axis, *cell) for cell in cells_of(axis, values, place, file)])
         count = math.prod(map(len, axes))
         if count > MOST_RUNS:
             raise ConcordError(
@@ -399,7 +399,7 @@ class Paper:
                     raise ConcordError(
                         f"{place}: {short(axis)} is not an axis; {nearest(axis, labels_of)}"
                     )
-                for label in _texts(value):
+                for label in label_texts(value):
                     if label not in labels_of[axis]:
                         raise ConcordError(
                             f"{place}.{axis}: no run has {short(label)}; "
@@ -418,26 +418,26 @@ class Paper:
             labels = {}
             for axis, label, change, places in combination:
                 labels[axis] = label
-                mapping = _merge(mapping, change)
+                mapping = merge(mapping, change)
                 origins.update(places)
             for number, override in enumerate(overrides):
-                if all(labels[axis] in _texts(v) for axis, v in override["when"].items()):
-                    mapping = _merge(mapping, override["set"])
+                if all(labels[axis] in label_texts(v) for axis, v in override["when"].items()):
+                    mapping = merge(mapping, override["set"])
                     place = f"{where}.overrides[{number}].set"
-                    origins.update({key: f"{place}.{key}" for key in _leaves(override["set"])})
+                    origins.update({key: f"{place}.{key}" for key in leaves(override["set"])})
             if self.config["scale"] == "smoke":
                 mapping = self._shrink(mapping, smoke)
             try:
                 yield self._resolve(experiment, name, labels, mapping)
             except ConcordError as error:
-                raise ConcordError(_relocate(str(error), f"{file}: {where}", origins)) from None
+                raise ConcordError(relocate(str(error), f"{file}: {where}", origins)) from None
 
     def _shrink(self, mapping: dict[str, Any], smoke: Mapping[str, Any]) -> dict[str, Any]:
         limits = self.config["smoke"]
         for key in ("chains", "iterations"):
             if isinstance(mapping.get(key), int):
                 mapping[key] = min(mapping[key], limits[key])
-        return _merge(mapping, smoke)
+        return merge(mapping, smoke)
 
     def _resolve(
         self, experiment: str, name: str, labels: dict[str, str], mapping: dict[str, Any]
@@ -464,7 +464,7 @@ class Paper:
                     f"{nearest(base, self.mapping.get('problems', {}))}"
                 )
             if named is not None:
-                mapping["problem"] = _merge({"name": base, **named}, problem)
+                mapping["problem"] = merge({"name": base, **named}, problem)
         mapping["problem"].setdefault("name", experiment)
         if isinstance(keys.topology, str):
             mapping["topology"] = {"kind": keys.topology}

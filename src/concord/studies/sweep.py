@@ -30,16 +30,17 @@ MOST_RUNS = 10_000
 LONGEST_NAME = 200  # characters of a run's name, which is a folder's
 
 
-def _texts(labels: Any) -> list[str]:
+def label_texts(labels: Any) -> list[str]:
     """Return a label, or a list of them, as the texts that name runs."""
-    return [_text(label) for label in (labels if isinstance(labels, list) else [labels])]
+    return [label_text(label) for label in (labels if isinstance(labels, list) else [labels])]
 
 
-def _text(value: Any) -> str:
+def label_text(value: Any) -> str:
+    """Return a value as the text that names it in a run's name."""
     return format(value, "g") if isinstance(value, float) else str(value)
 
 
-def _cells(
+def cells_of(
     axis: str, values: Any, where: str, path: Path
 ) -> list[tuple[str, dict[str, Any], dict[str, str]]]:
     """Return (label, mapping to merge, where each key of it stands) for each value of an axis."""
@@ -66,7 +67,7 @@ def _cells(
                     f"{path}: {place}: {short(value)} is not a plain value; "
                     "give it a label: {label: {key: value}}"
                 )
-            label = _label(_text(value), place, path)
+            label = check_label(label_text(value), place, path)
             found.append((label, _nest(key, value), {key: place, f"{key}.kind": place}))
     else:
         for label, change in values.items():
@@ -76,8 +77,8 @@ def _cells(
                     f"{path}: {place}: {short(change)} is not a mapping of keys of the run; "
                     "write {key: value}, or the axis as a list of values"
                 )
-            places = {key: f"{place}.{key}" for key in _leaves(change)}
-            found.append((_label(label, place, path), change, places))
+            places = {key: f"{place}.{key}" for key in leaves(change)}
+            found.append((check_label(label, place, path), change, places))
     for number, (label, *_) in enumerate(found):
         if label in [other for other, *_ in found[:number]]:
             raise ConcordError(
@@ -87,7 +88,8 @@ def _cells(
     return found
 
 
-def _label(label: str, where: str, path: Path) -> str:
+def check_label(label: str, where: str, path: Path) -> str:
+    """Return a label, or refuse one that cannot name a folder."""
     if not LABEL.fullmatch(label):
         raise ConcordError(
             f"{path}: {where}: {short(label)} cannot name a folder; "
@@ -102,14 +104,14 @@ def _nest(key: str, value: Any) -> dict[str, Any]:
     return value
 
 
-def _merge(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
+def merge(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
     """Return ``base`` with ``change`` merged in, mapping by mapping."""
     merged = dict(base)
     for key, value in change.items():
         if isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):
             # Options belong to their kind: those of another kind go with it.
             other = "kind" in value and merged[key].get("kind", value["kind"]) != value["kind"]
-            merged[key] = copy.deepcopy(value) if other else _merge(merged[key], value)
+            merged[key] = copy.deepcopy(value) if other else merge(merged[key], value)
         elif isinstance(value, Mapping) and key == "problem" and isinstance(merged.get(key), str):
             merged[key] = {"name": merged[key], **value}
         else:
@@ -117,15 +119,16 @@ def _merge(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]
     return merged
 
 
-def _leaves(change: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+def leaves(change: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    """Yield the dotted keys of all values in a mapping of mappings."""
     for key, value in change.items():
         if isinstance(value, Mapping) and value:
-            yield from _leaves(value, f"{prefix}{key}.")
+            yield from leaves(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}"
 
 
-def _relocate(message: str, where: str, origins: Mapping[str, str]) -> str:
+def relocate(message: str, where: str, origins: Mapping[str, str]) -> str:
     """Let a message name the sweep or override that set the key, not the key it ended up in."""
     head, _, _ = where.partition(": ")
     for key in sorted(origins, key=len, reverse=True):
