@@ -58,7 +58,8 @@ def deviation(run, factor=1.0):
     if batch_size is not None:
 
         def noise(mean, cov):
-            return problem.batch_noise_covariance(mean, cov, batch_size)
+            how = parts.sampler_params.batch_scale, parts.sampler_params.batch_pool
+            return problem.batch_noise_covariance(mean, cov, batch_size, *how)
 
     law = exact.propagate(update.at, *start, steps, due, problem.agents, problem.dim, noise)
     mean = np.concatenate([law.mean, law.average_mean[:, None]], axis=1)
