@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec.structs import replace
 
-from concord.contracts import Quadratic
+from concord.contracts import Quadratic, SampledLaw
 from concord.laws import exact
 from concord.laws.gaussian import w2
 from concord.metrics import Measurement, Row, lacking
@@ -22,7 +22,7 @@ BUDGETS = tuple(100 * 2**n for n in range(8))
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    r"""Yield, per recorded agent and budget K, the exact W2 to the posterior after K steps.
+    r"""Yield, per recorded agent and budget K, the exact W2 to exp(-sum_i f_i) after K steps.
 
     The step size of DE-SGLD is :math:`\eta = \log\sqrt K/(\mu K)`, mu the strong convexity of the
     f_i; for DE-SGHMC that is :math:`\eta^2`, with gamma = 1/eta (beta = 0, as Lemma 12 allows). The
@@ -34,13 +34,13 @@ def rows(m: Measurement) -> Iterator[Row]:
     ConcordError
         If the run is of another sampler or problem, or has mini-batches.
     """
-    params, problem, target = m.sampler_params, m.problem, m.problem.posterior
+    params, problem = m.sampler_params, m.problem
     if (
         not isinstance(params, (de_sgld.Params, de_sghmc.Params))
         or params.batch_size is not None
         or not isinstance(problem, Quadratic)
+        or not isinstance(problem, SampledLaw)
         or isinstance(m.initial, OfProblem)
-        or target is None
     ):
         raise lacking("budget", "DE-SGLD or DE-SGHMC with full gradients on linear regression")
     mu = float(np.linalg.eigvalsh(problem.gram).min())
@@ -55,7 +55,7 @@ def rows(m: Measurement) -> Iterator[Row]:
         start = start_of(m, update)
         assert start is not None
         law = exact.propagate(update.at, *start, budget, [budget], problem.agents, problem.dim)
-        distances = w2(law.mean[0], law.cov[0], target)
+        distances = w2(law.mean[0], law.cov[0], problem.sampled)
         for agent in m.trace.agent.tolist():
             distance = distances[agent]
             ratio = distance / np.sqrt(np.log(budget) / budget)
