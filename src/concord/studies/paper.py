@@ -311,7 +311,8 @@ class Paper:
                 if not runs:
                     raise ConcordError(
                         f"{where}: no run of {' or '.join(quantity.experiments)} that it reads "
-                        f"follows the reading {(quantity.reading or reading)!r}; change readings or runs"
+                        f"follows the reading {(quantity.reading or reading)!r}; change readings "
+                        "or runs"
                     )
         return replace(case, readings=readings)
 
