@@ -10,7 +10,16 @@ import pytest
 from concord.errors import ConcordError
 from concord.laws import exact
 from concord.laws.gaussian import Gaussian, w2
-from concord.metrics import Measurement, condition1, consensus_rate, theorem2
+from concord.metrics import (
+    Measurement,
+    budget,
+    condition1,
+    consensus_rate,
+    lemma12,
+    theorem2,
+    theorem10,
+    w2_point,
+)
 from concord.networks import topology
 from concord.samplers import d_ula, de_sghmc, de_sgld
 from concord.sampling import streams
@@ -47,9 +56,10 @@ def table(family, m) -> dict[tuple[str, int], float]:
         (de_sghmc, de_sghmc.Params(step_size=STEP, friction=5.0)),
         (de_sgld, de_sgld.Params(step_size=STEP, batch_size=1)),
         (de_sgld, de_sgld.Params(step_size=STEP, update_order="in_place")),
+        (de_sgld, de_sgld.Params(step_size=STEP, weights="next_two")),
         (de_sgld, de_sgld.Params(step_size=Schedule(0.002, c=1.0))),
     ],
-    ids=["d_ula", "de_sghmc", "batches", "in_place", "decaying"],
+    ids=["d_ula", "de_sghmc", "batches", "in_place", "next_two", "decaying"],
 )
 def test_theorem2_is_refused_for_all_it_says_nothing_of(sampler, params):
     with pytest.raises(ConcordError, match="metric theorem2 needs DE-SGLD"):
@@ -78,6 +88,93 @@ def test_theorem2_bounds_the_distance_to_what_the_potentials_sum_to(share):
         assert value < found["theorem2_bound", k] < np.inf
     posterior = w2(law.mean, law.cov, m.problem.posterior).mean(axis=1)
     assert np.allclose(posterior, expected, rtol=1e-9) == (share == "split")
+
+
+# Inside the conditions of Theorem 10 (mu = 8 to 14, L = 26 to 30, a ring): beta = 1e-6.
+HEAVY = {"step_size": Schedule(0.02), "friction": (1 - 1e-6) / 0.02}
+
+
+@pytest.mark.parametrize("family", [theorem10, lemma12])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"update_order": "in_place"},
+        {"weights": "next_two"},
+        {"batch_size": 2, "batch_scale": "none"},
+        {"batch_size": 2, "batch_pool": "all_but_last"},
+    ],
+    ids=lambda changes: next(reversed(changes.values())),
+)
+def test_theorem10_and_lemma12_are_refused_for_what_released_code_computes(family, changes):
+    m = measurement(de_sghmc, de_sghmc.Params(**HEAVY, **changes))
+    with pytest.raises(ConcordError, match=r"metric \w+ needs DE-SGHMC.* symmetric W"):
+        list(family.rows(m))
+
+
+@pytest.mark.parametrize("share", ["split", "omitted", "whole"])
+def test_theorem10_bounds_the_distance_to_what_the_potentials_sum_to(share):
+    m = measurement(de_sghmc, de_sghmc.Params(**HEAVY), share)
+    found = table(theorem10, m)
+    update = de_sghmc.affine(m.problem, RING, m.sampler_params)
+    start = exact.initial(5, 2, m.initial.moments(2), *update.auxiliary)
+    law = exact.propagate(update.at, *start, 20, DUE.tolist(), 5, 2)
+    expected = w2(law.mean, law.cov, m.problem.sampled).mean(axis=1)
+    for k, value in zip(DUE, expected, strict=True):
+        assert found["w2_exact_mean", k] == pytest.approx(value, rel=1e-9)
+        assert value < found["theorem10_bound", k] < np.inf
+        assert found["theorem10_bound", k] != found["theorem10_rederived", k] or k == 0
+    # c_5 bounds both moments at every step, and one of them attains it.
+    mean, cov = start
+    largest = 0.0
+    for k in range(3000):
+        squares = (mean**2 + cov.diagonal()).reshape(2, -1).sum(axis=1)
+        largest = max(largest, *squares)
+        mean, cov = (
+            update.at(k).matrix @ mean + update.at(k).offset,
+            update.at(k).matrix @ cov @ update.at(k).matrix.T + update.at(k).noise,
+        )
+    assert found["theorem10.c_5", 20] == pytest.approx(largest, rel=1e-6)
+
+
+def test_theorem10_claims_nothing_at_the_parameters_of_fig3():
+    m = measurement(de_sghmc, de_sghmc.Params(step_size=Schedule(0.08), friction=15.0))
+    found = table(theorem10, m)
+    assert found["theorem10.1 - gamma eta", 20] == pytest.approx(-0.2)
+    assert found["theorem10.beta", 20] == 0  # the condition
+    assert all(found["theorem10_bound", k] == np.inf for k in DUE)
+
+
+@pytest.mark.parametrize("sampler", [de_sgld, de_sghmc])
+def test_the_distance_after_a_budget_is_that_of_as_many_steps(sampler):
+    """DE-SGHMC with gamma = 1/eta is DE-SGLD with the square of the step: so are the numbers."""
+    params = {de_sgld: de_sgld.Params(STEP), de_sghmc: de_sghmc.Params(STEP, friction=1.0)}
+    m = measurement(sampler, params[sampler])
+    found = {(row.iteration, row.agent): row for row in budget.rows(m) if "w2" in row.metric}
+    assert {k for k, _ in found} == set(budget.BUDGETS)
+    mu = np.linalg.eigvalsh(m.problem.gram).min()
+    eta = np.log(np.sqrt(400)) / (mu * 400)
+    update = de_sgld.affine(m.problem, RING, de_sgld.Params(Schedule(eta)))
+    law = exact.propagate(update.at, *exact.initial(5, 2, (0.0, 1.0)), 400, [400], 5, 2)
+    expected = w2(law.mean[0], law.cov[0], m.problem.posterior)
+    for agent in range(5):
+        assert found[400, str(agent)].value == pytest.approx(expected[agent], rel=1e-9)
+    ratios = {r.iteration: r.value for r in budget.rows(m) if r.metric == "budget_ratio"}
+    last = found[400, "4"].value / np.sqrt(np.log(400) / 400)
+    assert ratios[400] == pytest.approx(last, rel=1e-12)
+
+
+def test_a_budget_is_of_full_gradients():
+    m = measurement(de_sgld, de_sgld.Params(STEP, batch_size=2))
+    with pytest.raises(ConcordError, match="metric budget needs DE-SGLD or DE-SGHMC"):
+        list(budget.rows(m))
+
+
+def test_a_point_is_as_far_as_the_posterior_is_wide():
+    m = measurement(de_sgld, de_sgld.Params(STEP))
+    (row,) = w2_point.rows(m)
+    target = m.problem.posterior
+    assert row.value == pytest.approx(w2(target.mean, np.zeros((2, 2)), target), rel=1e-9)
+    assert not row.chance
 
 
 def test_a_constant_schedule_does_not_decay():

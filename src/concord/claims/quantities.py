@@ -44,7 +44,9 @@ class Diverged(Exception):
 class Quantity(Options):
     """Numbers of a claim: a metric of some runs."""
 
-    experiment: Annotated[str, "id of the experiment"]
+    experiment: Annotated[
+        str | Some[str], "id of the experiment, or ids where readings have experiments of their own"
+    ]
     metric: Annotated[str, "name of the metric"]
     runs: Annotated[dict[str, Any] | None, "axis: label or [labels]; none: all runs"] = None
     reading: Annotated[
@@ -62,6 +64,11 @@ class Quantity(Options):
         "one number per run: its mean, largest or smallest; none: all numbers",
     ] = "none"
     scale: Annotated[Positive, "factor, such as 100 for per cent"] = 1.0
+
+    @property
+    def experiments(self) -> tuple[str, ...]:
+        """Return the ids of the experiments."""
+        return (self.experiment,) if isinstance(self.experiment, str) else self.experiment
 
 
 @dataclass(frozen=True)
@@ -203,7 +210,7 @@ def _table(quantity: Quantity, runs: Sequence[Measured]) -> pandas.DataFrame:
     import pandas
 
     if not runs:
-        raise Missing(f"no run of {quantity.experiment} in this reading")
+        raise Missing(f"no run of {' or '.join(quantity.experiments)} in this reading")
     tables = []
     for place, run in enumerate(runs):
         rows = _rows(quantity, run)
