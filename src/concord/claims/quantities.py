@@ -28,6 +28,8 @@ from concord.results import AVERAGE, Measured, divergence, lookup
 if TYPE_CHECKING:
     import pandas
 
+MEAN = "mean of"  # so many agents
+
 
 class Missing(Exception):
     """A number that a claim needs is not there; the text says which."""
@@ -93,6 +95,7 @@ class Numbers:
         parts = [words.name(axis, lookup(self.run[index].run, axis)) for axis in self.axes]
         parts += [] if agent == "network" else [f"the {AVERAGE}"] if agent == AVERAGE else []
         parts += [f"agent {agent}"] if agent.isdigit() else []
+        parts += [agent] if agent.startswith(MEAN) else []
         if len(set(self.iteration)) > 1:
             parts.append(f"iteration {self.iteration[index]:g}")
         return ", ".join(parts) or "the network"
@@ -260,7 +263,9 @@ def _mean(rows: pandas.DataFrame) -> pandas.DataFrame:
     Conservative without widening: however the numbers depend on each other, the standard deviation
     of their mean is at most the mean of their standard deviations.
     """
-    first = rows.iloc[[0]]
+    first, agents = rows.iloc[[0]], rows["agent"].nunique()
+    if agents > 1:
+        first = first.assign(agent=f"{MEAN} {agents} agents")
     means = {name: rows[name].mean(skipna=False) for name in ("value", "lo", "hi")}
     trials = rows.loc[rows["chance"], "trials"].min()
     return first.assign(**means, trials=trials, chance=bool(rows["chance"].any()))
