@@ -25,9 +25,9 @@ def rows(m: Measurement) -> Iterator[Row]:
     stationary_widest: the ratio of variances in the direction where it is smallest and largest
     (generalized eigenvalues). stationary_bias: distance of the means in posterior standard
     deviations, the largest over directions. spectral_radius: of the update, conserved quantities
-    apart; of an update with a random choice (gossip) the root of its covariances'. Where it is 1 or more, or the noise of mini-batches makes the covariance grow without
-    end, there is no stationary distribution and the others are infinite. Schedules are held at the
-    values of the last step.
+    apart; of an update with a random choice (gossip) the root of its covariances'. Where it is 1 or
+    more, or the noise of mini-batches makes the covariance grow without end, there is no stationary
+    distribution and the others are infinite. Schedules are held at the values of the last step.
     """
     agents, dim, target = m.problem.agents, m.problem.dim, m.problem.posterior
     if agents * dim > exact.SIZE_LIMIT:

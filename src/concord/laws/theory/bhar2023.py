@@ -51,7 +51,6 @@ def condition1(step: float, smooth: float, least: float, most: float) -> Conditi
     The log-Sobolev constant rho is between ``least`` and ``most``; None where that leaves it open.
     The value is the left side over the right one at ``most``, where it is smallest.
     """
-
     if not np.isfinite(smooth):
         return Condition("condition_1", "gradients are not Lipschitz", float("inf"), holds=False)
 
@@ -74,9 +73,10 @@ def condition2(gossip: Gossip) -> Condition:
 def lemma1(
     k: np.ndarray, first: float, sigma: float, push: float, decay: float, offset: float, start: int
 ) -> np.ndarray:
-    """Return Lemma 1's bound on y_k, k >= 1, where y_{k+1} <= sigma y_k + push/(k+1)^decay + offset.
+    """Return Lemma 1's bound on y_k, k >= 1.
 
-    ``start`` is its t-bar. W_2 and W_3 are those of the proof, (66) and (67).
+    It is for y_{k+1} <= sigma y_k + push/(k + 1)^decay + offset with y_0 = ``first``; ``start`` is
+    its t-bar. W_2 and W_3 are those of the proof, (66) and (67).
     """
     t = np.arange(start)
     w1 = first + push * float((sigma ** -(t + 1.0) / (t + 1.0) ** decay).sum())
