@@ -141,6 +141,8 @@ def test_rederived_bounds_hold_and_limits_are_reached(drift) -> None:
     assert (consensus < curve(found, "gossip_rederived", ticks)).all()
     assert found["gossip_floor", 2000] == pytest.approx(consensus[-1], rel=1e-6)
     assert found["gossip_bias", 2000] == pytest.approx(least[-1], rel=1e-4)
+    assert found["gossip_excess", 1] == least[0] - found["gossip_bias", 2000]
+    assert found["gossip_rederived", 0] == np.inf  # (27) is about later ticks
 
 
 def test_where_everyone_is_active_the_law_is_normal() -> None:

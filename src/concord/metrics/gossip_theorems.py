@@ -43,10 +43,11 @@ def rows(m: Measurement) -> Iterator[Row]:
     over chains, and gossip.threshold_bound and _rederived, (9)'s bound as printed and as meant.
 
     On linear regression: gossip_consensus and gossip_floor, the exact error per agent without
-    triggering and its limit; gossip_bound and _rederived, (27) per agent; gossip_added, where
-    triggered, the error of windows less gossip_floor. Without triggering: gossip_kl and
-    gossip_kl_most, which enclose the average's divergence from the posterior, gossip_kl_bound,
-    Theorem 2's as rederived; gossip_bias and gossip_bias_bound, their limits.
+    triggering and its limit; gossip_bound and _rederived, (27) per agent, infinite at the start, of
+    which it says nothing; gossip_added, where triggered, the error of windows less gossip_floor.
+    Without triggering: gossip_kl and gossip_kl_most, which enclose the average's divergence from
+    the posterior, gossip_kl_bound, Theorem 2's as rederived; gossip_bias and gossip_bias_bound, the
+    limits of gossip_kl and of its bound; gossip_excess, gossip_kl less its limit.
     """
     params = m.sampler_params
     if (
@@ -142,6 +143,8 @@ def _linear(
     k = np.array(ticks)
     for name, printed in (("bound", True), ("rederived", False)):
         bound = theory.consensus_bound(gossip, k, law.apart[0], law.gradients, printed) / agents
+        if 0 in m.trace.draw:
+            yield Row(0, "network", f"gossip_{name}", np.inf, chance=False)
         for tick, value in zip(ticks, bound, strict=True):
             yield Row(tick, "network", f"gossip_{name}", float(value), chance=False)
     if params.communication == "triggered":
@@ -157,13 +160,15 @@ def _linear(
     bound, bias_bound = theory.divergence_bound(
         gossip, bias, k, first, law.apart[0], float(offset[0])
     )
+    _, _, mean, cov = exact.marginals(*limit, agents, dim)
+    settled = _divergence(mean, cov, posterior)[0]
     for row, tick in enumerate(ticks):
         least, most = _divergence(law.mean[row + 1], law.cov[row + 1], posterior, gossip.step)
         yield Row(tick, "network", "gossip_kl", least, chance=False)
         yield Row(tick, "network", "gossip_kl_most", most, chance=False)
         yield Row(tick, "network", "gossip_kl_bound", float(bound[row]), chance=False)
-    _, _, mean, cov = exact.marginals(*limit, agents, dim)
-    yield Row(last, "network", "gossip_bias", _divergence(mean, cov, posterior)[0], chance=False)
+        yield Row(tick, "network", "gossip_excess", least - settled, chance=False)
+    yield Row(last, "network", "gossip_bias", settled, chance=False)
     yield Row(last, "network", "gossip_bias_bound", bias_bound, chance=False)
 
 
