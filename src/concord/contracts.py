@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from concord.laws.exact import Update
     from concord.laws.gaussian import Gaussian
     from concord.laws.quadrature import Grid
+    from concord.laws.switching import Choices
     from concord.networks.topology import Topology
 
 Gradient = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -111,6 +112,17 @@ class Quadratic(Protocol):
     dim: int
     gram: np.ndarray  # (agents, dim, dim)
     shift: np.ndarray  # (agents, dim)
+
+
+@runtime_checkable
+class Curved(Protocol):
+    """Bounds on the Hessians of the f_i, wherever they are taken."""
+
+    def curvature(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the least and the most, (agents, dim, dim), in the order of symmetric matrices.
+
+        All f_i have the most at one common point. Infinite where the Hessians are not bounded.
+        """
 
 
 @runtime_checkable
@@ -309,6 +321,16 @@ class AffineSampler(Protocol):
 
     def affine(self, problem: Quadratic, topology: Topology, params: Any) -> Update | None:
         """Return the law's update; None where these options have none."""
+
+
+@runtime_checkable
+class SwitchingSampler(Protocol):
+    """A sampler whose update is affine once a random choice is known (``laws.switching``)."""
+
+    def choices(
+        self, problem: Quadratic, topology: Topology, params: Any
+    ) -> Callable[[int], Choices] | None:
+        """Return what iteration k chooses from; None where these options have no such law."""
 
 
 @runtime_checkable

@@ -6,10 +6,18 @@ from collections.abc import Callable
 
 import numpy as np
 
-from concord.contracts import AffineSampler, BatchNoise, Problem, Quadratic, WithReference
+from concord.contracts import (
+    AffineSampler,
+    BatchNoise,
+    Problem,
+    Quadratic,
+    SwitchingSampler,
+    WithReference,
+)
 from concord.errors import ConcordError
 from concord.laws import exact
 from concord.laws.quadrature import Grid
+from concord.laws.switching import SIZE_LIMIT, Choices
 from concord.metrics import Measurement
 from concord.samplers import Batching, Biased
 from concord.sampling.initial import OfProblem
@@ -34,6 +42,15 @@ def update_of(m: Measurement) -> exact.Update | None:
     if batch_size(m) is not None and not isinstance(m.problem, BatchNoise):
         return None
     return m.sampler.affine(m.problem, m.topology, m.sampler_params)
+
+
+def choices_of(m: Measurement) -> Callable[[int], Choices] | None:
+    """Return what each iteration chooses from; None where no law is known, or it is too large."""
+    if not isinstance(m.sampler, SwitchingSampler) or not isinstance(m.problem, Quadratic):
+        return None
+    if m.problem.agents * m.problem.dim > SIZE_LIMIT:
+        return None
+    return m.sampler.choices(m.problem, m.topology, m.sampler_params)
 
 
 def batch_size(m: Measurement) -> int | None:

@@ -227,6 +227,19 @@ class LogisticRegression(OneDataSet):
 
         return gradient
 
+    def curvature(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the prior's Hessian, and that at x = 0, where points weigh a fourth, the most.
+
+        Both (agents, dim, dim); the gradient of Laplace priors jumps, and its most is infinite.
+        """
+        least = np.zeros((self.agents, self.dim, self.dim))
+        if self.prior != "gaussian":
+            return least, np.full_like(least, np.inf)
+        if self.prior_gradient_at is None:
+            least += self.share / self.prior_scale * np.eye(self.dim)
+        features = self.data.features
+        return least, least + features.swapaxes(1, 2) @ features / 4
+
     def prox(self, chains: int, curvature: np.ndarray) -> Prox:
         """Return ``solve(agent, linear, start, out)``, by Newton to 1e-10 in the gradient."""
         from concord.problems import _newton
