@@ -561,6 +561,9 @@ FAMILY = {
 }
 
 
+FOR = FAMILY["{topology}_within_{level}"]["for"]
+
+
 def test_claims_that_differ_in_a_few_words_are_written_once(tmp_path):
     claims = load(tmp_path, one=SWEPT, claims=FAMILY).claims
     assert list(claims) == [
@@ -568,11 +571,24 @@ def test_claims_that_differ_in_a_few_words_are_written_once(tmp_path):
     ]
     claim = claims["complete_within_1"]
     assert (claim.where, claim.says) == ("Fig 1", "On the complete W2 is 1.")
-    assert claim.check["printed"] == 1.0 and type(claim.check["printed"]) is float
-    assert claim.check["quantity"]["runs"] == {"topology": "complete"}
-    assert claim.seeds == {"published": "it does not hold with seed 2"}
-    assert claims["complete_within_half"].seeds is None
-    assert claim.readings == ("published", "released")
+    (case,) = claim.cases.values()
+    assert case.check["printed"] == 1.0 and type(case.check["printed"]) is float
+    assert case.check["quantity"]["runs"] == {"topology": "complete"}
+    assert case.seeds == {"published": "it does not hold with seed 2"}
+    assert claims["complete_within_half"].cases[""].seeds is None
+    assert case.readings == ("published", "released")
+
+
+def test_cases_of_a_sentence_are_one_claim(tmp_path):
+    family = {**FAMILY["{topology}_within_{level}"], "where": "Fig 1", "says": "W2 is small."}
+    del family["for"]
+    claims = load(tmp_path, one=SWEPT, claims={"near": {**family, "cases": FOR}}).claims
+    (claim,) = claims.values()
+    assert claim.says == "W2 is small." and list(claim.cases) == [
+        *("topology=ring+level=half", "topology=ring+level=1"),
+        *("topology=complete+level=half", "topology=complete+level=1"),
+    ]
+    assert claim.cases["topology=complete+level=1"].check["printed"] == 1.0
 
 
 def order(**check):
@@ -585,14 +601,14 @@ def test_quantities_of_a_check_share_what_is_said_of_both(tmp_path):
     sides = {"lower": {"runs": {"topology": "ring"}}, "higher": {"runs": {"topology": "complete"}}}
     claim = load(tmp_path, one=SWEPT, claims=order(both=both, **sides)).claims["c"]
     assert claim.says == "{not filled}"  # no family, so nothing is a placeholder
-    assert claim.check == {
+    assert claim.cases[""].check == {
         side: {
             **{"experiment": "one", "metric": "w2"},
             "runs": {"reading": "published", "topology": topology},
         }
         for side, topology in (("lower", "ring"), ("higher", "complete"))
     }
-    assert claim.readings == ("published",)
+    assert claim.cases[""].readings == ("published",)
 
 
 A, B = (
@@ -628,6 +644,18 @@ A, B = (
         (
             {"c_{n}": {**order()["c"], "for": {a: [*range(99)] for a in "nmopq"}}},
             "claims.c_{n}.for: it has more than 10000 cells; shorten an axis",
+        ),
+        (
+            {"c": {**order()["c"], "cases": {"n": [1, 2]}, "says": "{n}"}},
+            "claims.c.says: there is no placeholder 'n'",
+        ),
+        (
+            {"c": {**order()["c"], "says": "x", "cases": {"n": [{"m": 1}, {"m": 1}]}}},
+            "claims.c.cases: two cases are n=1; name what differs like its axis",
+        ),
+        (
+            {"c": {**order()["c"], "says": "x", "seeds": {"publishd": "no"}}},
+            "'publishd' is not declared under read",
         ),
     ],
 )

@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from concord import integrity, metrics
-from concord.claims import checks, ledger
+from concord.claims import ledger
+from concord.claims import verdicts as judgements
 from concord.errors import ConcordError
 from concord.io import dump_yaml
 from concord.networks import topology
@@ -197,7 +198,7 @@ def test_verdicts_of_five_seeds_agree_or_are_open(tmp_path):
             found.setdefault(claim, set()).add(verdict)
     assert set(found) == set(DEFINITION["claims"])
     for claim, said in found.items():
-        assert len(said - {"inconclusive"}) == 1, claim
+        assert len({v for v in said if not v.startswith("inconclusive")}) == 1, claim
 
 
 def test_what_another_seed_contradicts_is_inconclusive(made, tmp_path):
@@ -205,25 +206,26 @@ def test_what_another_seed_contradicts_is_inconclusive(made, tmp_path):
     claim = {**DEFINITION["claims"]["law"], "seeds": {"corrected": "it does not hold with seed 3"}}
     changed = load(tmp_path, claims={"law": claim}, discrepancies={})
     (row,) = judge.verdicts(changed, results)
-    assert (row["verdict"], row["alone"], row["seed"]) == ("inconclusive", "holds", "1")
+    assert (row["verdict"], row["alone"], row["seed"]) == (judgements.SEED, "holds", "1")
     assert "holds here; it does not hold with seed 3" in row["ours"]
 
 
 def test_what_other_seeds_say_is_told_where_this_one_is_inconclusive():
-    open_here = checks.over_seeds(checks.Judgement("inconclusive", "5 [4, 6]"), "it holds with 3")
-    assert open_here == checks.Judgement("inconclusive", "5 [4, 6] (it holds with 3)")
-    missing = checks.Judgement("not run", "no file")
-    assert checks.over_seeds(missing, "it holds with 3") == missing
+    here = judgements.Judgement(judgements.TIE, "5 [4, 6]")
+    open_here = judgements.over_seeds(here, "it holds with 3")
+    assert open_here == judgements.Judgement(judgements.SEED, "5 [4, 6] (it holds with 3)")
+    missing = judgements.Judgement("not run", "no file")
+    assert judgements.over_seeds(missing, "it holds with 3") == missing
 
 
 def test_seeds_lists_contradictions(tmp_path):
     tables = []
-    for seed, said in enumerate(["holds", "inconclusive", "does not hold"], start=1):
+    for seed, said in enumerate(["holds", judgements.TIE, "does not hold"], start=1):
         (tmp_path / str(seed)).mkdir()
         tables.append(ledger_of(tmp_path / str(seed), seed=str(seed), a=said, b="holds"))
     assert ledger.seeds(tables[:2]) == []
     assert ledger.seeds(tables) == [
-        "p a published: holds with 1, inconclusive with 2, does not hold with 3"
+        "p a published: holds with 1, inconclusive: a tie with 2, does not hold with 3"
     ]
 
 
@@ -374,7 +376,29 @@ def test_expect_writes_the_verdicts_and_the_scoreboard(committed):
     }
     text = readme.read_text()
     assert "stale" not in text and text.startswith("before") and text.endswith("after\n")
-    assert "| `p` | published | 1 | 1 | 0 | 0 |" in text
+    assert "| `p` | published | 2 | 1 | 1 |" in text
+
+
+def test_cases_are_committed_one_by_one_and_counted_as_one_sentence(tmp_path):
+    readme = tmp_path / "README.md"
+    readme.write_text("<!-- scoreboard -->\n<!-- end of scoreboard -->\n")
+    row = {**dict.fromkeys(ledger.COLUMNS, ""), "paper": "p", "claim": "a", "reading": "published"}
+    rows = [
+        {**row, "case": f"n={n}", "verdict": verdict, "alone": verdict, "scale": "paper"}
+        for n, verdict in ((5, "holds"), (20, "does not hold"), (50, "holds"))
+    ]
+    path, expected = tmp_path / "claims.csv", tmp_path / "expected.yaml"
+    path.write_text(ledger.as_csv(rows))
+    integrity.seal([path], {})
+    ledger.expect(path, expected, readme)
+    cases = {"n=5": "holds", "n=20": "does not hold", "n=50": "holds"}
+    assert yaml.safe_load(expected.read_text()) == {"p": {"a": {"published": cases}}}
+    assert "| `p` | published | 1 | 1 |" in readme.read_text()
+    assert ledger.compare(path, expected, strict=True) == []
+    judge.ledger([path], [tmp_path / "l.md", tmp_path / "l.html"])
+    for page in (tmp_path / "l.md", tmp_path / "l.html"):
+        assert "1 of 3 cases; n 20: " in page.read_text()
+        assert "<summary>3 cases</summary>" in page.read_text()
 
 
 def test_compare_lists_what_changed(committed, tmp_path):
@@ -431,4 +455,5 @@ def test_the_readme_shows_the_committed_verdicts():
 def test_every_committed_verdict_is_of_a_claim():
     _, papers = load_papers(ROOT / "config", checked=True)
     for row in ledger.expected_rows(ROOT / "config" / "expected_verdicts.yaml"):
-        assert row["reading"] in papers[row["paper"]].claims[row["claim"]].readings, row
+        case = papers[row["paper"]].claims[row["claim"]].cases[row["case"]]
+        assert row["reading"] in case.readings, row

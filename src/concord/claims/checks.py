@@ -1,58 +1,72 @@
-"""Claims and verdicts: what a paper says, checked against metrics by a stated rule.
+"""Checks: the rules by which a paper's claims are judged, pure functions of quantities.
 
-Every check is a pure function of quantities (``claims.quantities``) and decides by their intervals:
+Every check decides by the intervals of its quantities (``claims.quantities``):
 
 - ``holds``: the rule is met wherever in their intervals the true values lie;
 - ``does not hold``: it is broken wherever they lie;
-- ``inconclusive``: the intervals straddle the rule;
+- ``inconclusive``: the intervals straddle the rule (``claims.verdicts`` says why);
 - ``not run``: a number it needs does not exist, and the verdict says why.
 
-What is infinite is a result (the error of a diverged run): it is above every number, below none,
-and equal to nothing. So is what is not a number because its run diverged: a claim about it does not
-hold, and one that only says it is worse than another is inconclusive. Chance is that of the
-samplers: numbers that it does not enter are exact for the data that the seed drew. A claim whose
-verdict depends on those (``concord seeds`` finds it) says so under ``seeds``, and is inconclusive.
+Its sentence says who, where and how much. What is infinite is a result (the error of a diverged
+run): it is above every number, below none, and equal to nothing. So is what is not a number because
+its run diverged: a claim about it does not hold, and one that only says it is worse than another is
+inconclusive. Chance is that of the samplers: numbers that it does not enter are exact for the data
+that the seed drew. A claim whose verdict depends on those (``concord seeds`` finds it) says so
+under ``seeds``, and is inconclusive.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec.structs import asdict
 
 from concord.claims.quantities import Diverged, Missing, Numbers, Quantity, Source, gather, show
-from concord.errors import ConcordError, nearest, short
+from concord.claims.verdicts import (
+    FAILS,
+    HOLDS,
+    INCONCLUSIVE,
+    INSIDE,
+    MEASURED,
+    OUTSIDE,
+    Judgement,
+    decide,
+)
+from concord.errors import ConcordError
 from concord.laws.intervals import mean_interval
-from concord.options import Kind, NonNegative, Options, Positive, build, kinds
+from concord.options import Kind, NonNegative, Positive, kinds
+from concord.report.words import number
 from concord.results import paired
 
-HOLDS, FAILS, INCONCLUSIVE, NOT_RUN = "holds", "does not hold", "inconclusive", "not run"
 
-VERDICTS = (HOLDS, FAILS, INCONCLUSIVE, NOT_RUN)
+class _Rule(Kind):
+    """What is judged; ``worse`` is the quantity that is only said to be worse than another.
 
+    If a run of that diverged, nothing is decided.
+    """
 
-@dataclass(frozen=True)
-class Judgement:
-    """A verdict, and our numbers as text."""
-
-    verdict: str
-    ours: str
-
-
-def _decide(sure: Any, refuted: Any) -> str:
-    return HOLDS if bool(sure) else FAILS if bool(refuted) else INCONCLUSIVE
+    def worse(self) -> Quantity | None:
+        """Return the quantity said to be worse, None if none is."""
+        return None
 
 
 def _list(texts: Sequence[str]) -> str:
     """Return the texts, the middle ones left out where they are many."""
     if len(texts) > 8:
         texts = [*texts[:3], f"... ({len(texts)} numbers)", *texts[-3:]]
-    return ", ".join(texts)
+    return "; ".join(texts)
+
+
+def _range(ours: Numbers) -> str:
+    """Return the smallest and the largest number, and whose they are; all of a few."""
+    order = np.argsort(ours.value, kind="stable")
+    if len(order) <= 3:
+        return "; ".join(ours.told(i) for i in range(len(order)))
+    return f"from {ours.told(order[0])} to {ours.told(order[-1])} ({len(order)} numbers)"
 
 
 def _joined(first: Numbers, second: Numbers) -> np.ndarray:
@@ -77,7 +91,7 @@ def _joined(first: Numbers, second: Numbers) -> np.ndarray:
     return np.array([places[key] for key in keys[0]])
 
 
-class Value(Kind):
+class Value(_Rule):
     """The quantity is the printed value, within a tolerance.
 
     Holds if every interval lies within printed +- tolerance; does not hold if any lies outside.
@@ -93,11 +107,10 @@ class Value(Kind):
         low, high = self.printed - self.tolerance, self.printed + self.tolerance
         sure = ((ours.lo >= low) & (ours.hi <= high)).all()
         refuted = ((ours.hi < low) | (ours.lo > high)).any()
-        text = _list([ours.pick(i) for i in range(len(ours.value))])
-        return Judgement(_decide(sure, refuted), text)
+        return Judgement(decide(sure, refuted), f"{_range(ours)}; print: {self.printed:.6g}")
 
 
-class Order(Kind):
+class Order(_Rule):
     """Every number of ``lower`` is below every number of ``higher``, times a factor.
 
     Holds if the largest upper end of lower is below the smallest lower end of higher; does not
@@ -113,12 +126,21 @@ class Order(Kind):
         lower, higher = gather(source, self.lower, self.higher)
         sure = lower.hi.max() < self.factor * higher.lo.min()
         refuted = lower.lo.max() >= self.factor * higher.hi.min()
-        worst, best = lower.pick(int(lower.hi.argmax())), higher.pick(int(higher.lo.argmin()))
+        verdict = decide(sure, refuted)
+        if verdict == FAILS:
+            worst, best = lower.told(int(lower.lo.argmax())), higher.told(int(higher.hi.argmin()))
+        else:
+            worst, best = lower.told(int(lower.hi.argmax())), higher.told(int(higher.lo.argmin()))
         times = "" if self.factor == 1 else f"{self.factor:g} times "
-        return Judgement(_decide(sure, refuted), f"at most {worst} against {times}{best}")
+        joint = {HOLDS: "is below", FAILS: "is not below", INCONCLUSIVE: "may be above"}
+        return Judgement(verdict, f"{worst} {joint[verdict]} {times}{best}")
+
+    def worse(self) -> Quantity | None:
+        """Return what is said to be lower; errors of what diverged are infinite, so no error."""
+        return self.lower
 
 
-class Trend(Kind):
+class Trend(_Rule):
     """The quantity rises or falls along an axis of the sweep, one number per label.
 
     Holds if every neighboring pair is surely in order; does not hold if one surely is not. Equal
@@ -141,17 +163,20 @@ class Trend(Kind):
             raise Missing(f"a trend needs one number for each of several values of {self.axis}")
         order = np.argsort(x)
         if self.paired:
-            return self._of_pairs(ours, x, order)
+            return self._of_pairs(source, ours, x, order)
         text = _list([f"{self.axis} {x[i]:g}: {ours.pick(i)}" for i in order])
         if self.direction == "falling":
             order = order[::-1]
         lo, hi = ours.lo[order], ours.hi[order]
         sure = (hi[:-1] < lo[1:] + self.slack).all()
         refuted = (lo[:-1] >= hi[1:] + self.slack).any()
-        return Judgement(_decide(sure, refuted), text)
+        return Judgement(decide(sure, refuted), text)
 
-    def _of_pairs(self, ours: Numbers, x: np.ndarray, order: np.ndarray) -> Judgement:
+    def _of_pairs(
+        self, source: Source, ours: Numbers, x: np.ndarray, order: np.ndarray
+    ) -> Judgement:
         found, texts = [], []
+        source.unit = "data sets"
         for i, j in itertools.pairwise(order):
             try:
                 each = paired(
@@ -162,15 +187,19 @@ class Trend(Kind):
             if np.isnan(each).any():
                 raise Diverged([self.quantity], f"{ours.run[i].name} or {ours.run[j].name}")
             means = mean_interval(self.quantity.scale * each, len(x) - 1)
-            mean, lo, hi = (float(end) for end in means)
+            mean, *ends = (float(end) for end in means)
+            if math.isfinite(mean):
+                ends = [mean + source.narrow * (end - mean) for end in ends]
+            lo, hi = ends
+            source.trials.append(len(each))
             found.append((lo, hi) if self.direction == "rising" else (-hi, -lo))
             texts.append(f"{self.axis} {x[i]:g} to {x[j]:g}: {show(mean, lo, hi)}")
         lo, hi = np.array(found).T
         sure, refuted = (lo > -self.slack).all(), (hi <= -self.slack).any()
-        return Judgement(_decide(sure, refuted), _list(texts))
+        return Judgement(decide(sure, refuted), _list(texts))
 
 
-class Rate(Kind):
+class Rate(_Rule):
     """The exponent p of quantity ~ x^p is within [at_least, at_most].
 
     x is an axis of the sweep or the iteration (plus one). p is the least-squares slope of the
@@ -206,11 +235,17 @@ class Rate(Kind):
         sure = low >= at_least and high <= at_most
         refuted = high < at_least or low > at_most
         chance = (ours.lo != ours.hi).any()
-        text = show(slope, low, high) if chance else f"{slope:.4g}"
-        return Judgement(_decide(sure, refuted), f"exponent {text}")
+        text = show(slope, low, high) if chance else number(slope)
+        asked = [
+            f"{words} {end:g}"
+            for words, end in (("at least", self.at_least), ("at most", self.at_most))
+            if end is not None
+        ]
+        text += f"; the rule is {' and '.join(asked)}" if asked else ""
+        return Judgement(decide(sure, refuted), f"the exponent is {text}")
 
 
-class Bound(Kind):
+class Bound(_Rule):
     """The quantity is at most the bound, run by run, agent by agent, iteration by iteration.
 
     Numbers are joined by what varies on both sides. Holds if every upper end is at most the lower
@@ -233,14 +268,19 @@ class Bound(Kind):
         sure = (hi <= bound.lo[at]).all()
         refuted = (lo > bound.hi[at]).any()
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = bound.value[at] / ours.value[claimed]
-        text = f"the bound is {ratio.min():.4g} to {ratio.max():.4g} times our value"
+            part = np.where(claimed, ours.value / bound.value[_joined(ours, bound)], -np.inf)
+        near = int(np.nanargmax(part))
+        text = f"nearest to the bound is {ours.told(near)}, {part[near]:.3g} times it"
         if not claimed.all():
-            text += f" in the {claimed.sum()} of {len(claimed)} numbers whose bound is finite"
-        return Judgement(_decide(sure, refuted), text)
+            text += f" ({claimed.sum()} of {len(claimed)} bounds are finite)"
+        return Judgement(decide(sure, refuted), text)
+
+    def worse(self) -> Quantity | None:
+        """Return the bound."""
+        return self.bound
 
 
-class Identity(Kind):
+class Identity(_Rule):
     """Two quantities are equal within a tolerance, number by number, joined as a bound's are.
 
     Holds if no two ends of a pair's intervals are farther apart than the tolerance; does not hold
@@ -258,10 +298,12 @@ class Identity(Kind):
         lo, hi = right.lo[at], right.hi[at]
         largest = np.maximum(_minus(left.hi, lo), _minus(hi, left.lo)).max()
         smallest = np.maximum(_minus(left.lo, hi), _minus(lo, left.hi)).max()
-        difference = np.abs(_minus(left.value, right.value[at])).max()
-        verdict = _decide(largest <= self.tolerance, smallest > self.tolerance)
-        chance = "" if largest == difference else f" (at most {largest:.3g})"
-        return Judgement(verdict, f"largest difference {difference:.3g}{chance}")
+        differences = np.abs(_minus(left.value, right.value[at]))
+        verdict = decide(largest <= self.tolerance, smallest > self.tolerance)
+        most = int(differences.argmax())
+        chance = "" if largest == differences[most] else f" (surely at most {largest:.3g})"
+        text = f"they differ most, by {differences[most]:.3g}{chance}, at {left.who(most)}"
+        return Judgement(verdict, text)
 
 
 def _minus(left: Any, right: Any) -> Any:
@@ -270,7 +312,7 @@ def _minus(left: Any, right: Any) -> Any:
         return np.nan_to_num(np.subtract(left, right), nan=np.inf, posinf=np.inf, neginf=-np.inf)
 
 
-class Spread(Kind):
+class Spread(_Rule):
     """The numbers agree: they lie within a tolerance of each other.
 
     The tolerance is absolute, or relative to their mean. Holds if even the outermost ends of the
@@ -295,11 +337,10 @@ class Spread(Kind):
         infinite = np.isposinf(ours.lo).any()
         sure = _minus(ours.hi.max(), ours.lo.min()) <= least and not infinite
         refuted = _minus(ours.lo.max(), ours.hi.min()) > most or infinite
-        low, high = ours.pick(int(ours.value.argmin())), ours.pick(int(ours.value.argmax()))
-        return Judgement(_decide(sure, refuted), f"from {low} to {high}")
+        return Judgement(decide(sure, refuted), _range(ours))
 
 
-class Condition(Kind):
+class Condition(_Rule):
     """A condition that a theorem asks for is met: every number is 1 (met) rather than 0."""
 
     quantity: Annotated[Quantity, "numbers that are 1 where the condition is met"]
@@ -307,11 +348,24 @@ class Condition(Kind):
     def judge(self, source: Source) -> Judgement:
         """Return the verdict."""
         (ours,) = gather(source, self.quantity)
-        text = f"met in {int((ours.lo >= 1).sum())} of {len(ours.value)}"
-        return Judgement(_decide((ours.lo >= 1).all(), (ours.hi < 1).any()), text)
+        unmet = [ours.who(i) for i in range(len(ours.value)) if ours.value[i] < 1]
+        text = f"met in {len(ours.value) - len(unmet)} of {len(ours.value)} cases"
+        text += f"; not met: {_list(unmet)}" if unmet else ""
+        return Judgement(OUTSIDE if unmet else INSIDE, text)
 
 
-class Sooner(Kind):
+class Measurement(_Rule):
+    """Numbers that are reported: the paper shows them and concludes nothing."""
+
+    quantity: Annotated[Quantity, "our numbers"]
+
+    def judge(self, source: Source) -> Judgement:
+        """Return the numbers."""
+        (ours,) = gather(source, self.quantity)
+        return Judgement(MEASURED, _range(ours))
+
+
+class Sooner(_Rule):
     """One quantity reaches a threshold in fewer iterations than another.
 
     The iteration of arrival is the first at which the value is at or below the threshold; its
@@ -327,14 +381,19 @@ class Sooner(Kind):
         """Return the verdict."""
         curves = gather(source, self.first, self.later)
         first, later = ([*self._arrivals(numbers)] for numbers in curves)
-        sure = max(hi for _, _, hi in first) < min(lo for _, lo, _ in later)
-        refuted = max(lo for _, lo, _ in first) >= min(hi for _, _, hi in later)
-        texts = [show(*max(first, key=lambda a: a[2])), show(*min(later, key=lambda a: a[1]))]
-        text = f"iteration {texts[0]} against {texts[1]}".replace("inf", "never")
-        return Judgement(_decide(sure, refuted), text)
+        sure = max(hi for _, _, hi, _ in first) < min(lo for _, lo, _, _ in later)
+        refuted = max(lo for _, lo, _, _ in first) >= min(hi for _, _, hi, _ in later)
+        last, soonest = max(first, key=lambda a: a[2]), min(later, key=lambda a: a[1])
+        texts = [f"{who} at {show(*ends)}" for *ends, who in (last, soonest)]
+        text = f"{texts[0]}, {texts[1]}".replace("at inf", "never")
+        return Judgement(decide(sure, refuted), f"within {self.threshold:g} at iteration: {text}")
 
-    def _arrivals(self, ours: Numbers) -> list[tuple[float, float, float]]:
-        """Return the iteration of arrival and its interval, for every run and agent."""
+    def worse(self) -> Quantity | None:
+        """Return what is said to arrive later."""
+        return self.later
+
+    def _arrivals(self, ours: Numbers) -> list[tuple[float, float, float, str]]:
+        """Return the iteration of arrival, its interval and whose it is, by run and agent."""
         keys = [(run.name, agent) for run, agent in zip(ours.run, ours.agent, strict=True)]
         arrivals = []
         for key in dict.fromkeys(keys):
@@ -343,81 +402,26 @@ class Sooner(Kind):
             for values in (ours.value, ours.lo, ours.hi):
                 below = index[values[index] <= self.threshold]
                 found.append(float(ours.iteration[below].min()) if below.size else math.inf)
-            arrivals.append((found[0], found[1], found[2]))
+            who = ours.who(int(index[0])).rsplit(", iteration", 1)[0]
+            arrivals.append((found[0], found[1], found[2], who))
         return arrivals
 
 
-Check = Value | Order | Trend | Rate | Bound | Identity | Spread | Condition | Sooner
+Check = Value | Order | Trend | Rate | Bound | Identity | Spread | Condition | Sooner | Measurement
 KINDS = kinds(Check)
 
 
-# What a kind says is worse than another: if a run of it diverged, nothing is decided.
-WORSE: dict[type, str] = {Order: "lower", Bound: "bound", Sooner: "later"}
-
-
-class Claim(Options):
-    """A claim as a paper's file states it; the check's options depend on its kind."""
-
-    where: Annotated[str, "figure, table, theorem or section of the paper"]
-    says: Annotated[str, "what it says, in our words"]
-    kind: Annotated[Literal[tuple(KINDS)], "check kind"]  # type: ignore[valid-type]
-    check: Annotated[dict[str, Any], "options of the check kind"]
-    reason: Annotated[str, "why this rule and tolerance"]
-    readings: Annotated[
-        tuple[str, ...], "readings it is judged in; none: those that its runs follow"
-    ] = ()
-    figure: Annotated[str | None, "figure or table of ours that shows it"] = None
-    seeds: Annotated[
-        dict[str, str] | None,
-        "reading: with which master seeds it is judged otherwise; it is inconclusive then",
-    ] = None
-
-    def checker(self, where: str) -> Any:
-        """Return the check with its options."""
-        return build(KINDS[self.kind], self.check, f"{where}.check")
-
-
-def parse(mapping: Mapping[str, Any], where: str) -> Claim:
-    """Return a claim of a paper's file, checked."""
-    claim = build(Claim, mapping, where)
-    check = claim.checker(where)
-    if isinstance(check, Sooner):
-        for name, quantity in (("first", check.first), ("later", check.later)):
-            if quantity.at != "all" or quantity.reduce != "none":
-                raise ConcordError(
-                    f"{where}.check.{name}: to find when it arrives the whole curve is needed; "
-                    "set at: all, and no reduce"
-                )
-    return claim
-
-
-def quantities(check: Any) -> list[Quantity]:
+def quantities(check: Check) -> list[Quantity]:
     """Return the quantities a check reads."""
     return [value for value in asdict(check).values() if isinstance(value, Quantity)]
 
 
-def judge(check: Any, source: Source) -> Judgement:
-    """Return a check's judgement; what is missing makes it not run, what diverged does not hold."""
-    try:
-        return check.judge(source)
-    except Missing as missing:
-        return Judgement(NOT_RUN, str(missing))
-    except Diverged as diverged:
-        worse = getattr(check, WORSE.get(type(check), ""), None)
-        only_worse = all(quantity is worse for quantity in diverged.quantities)
-        return Judgement(INCONCLUSIVE if only_worse else FAILS, str(diverged))
-
-
-def over_seeds(found: Judgement, others: str | None) -> Judgement:
-    """Return the judgement, inconclusive where another master seed gives another."""
-    if others is None or found.verdict == NOT_RUN:
-        return found
-    here = "" if found.verdict == INCONCLUSIVE else f"{found.verdict} here; "
-    return Judgement(INCONCLUSIVE, f"{found.ours} ({here}{others})")
-
-
-def known(verdict: str, where: str) -> str:
-    """Return the verdict if it is one, else raise with the nearest."""
-    if verdict not in VERDICTS:
-        raise ConcordError(f"{where}: {short(verdict)} is no verdict; {nearest(verdict, VERDICTS)}")
-    return verdict
+def require_curves(check: Check, where: str) -> None:
+    """Refuse a check that needs whole curves, and is given numbers."""
+    if isinstance(check, Sooner):
+        for name, quantity in (("first", check.first), ("later", check.later)):
+            if quantity.at != "all" or quantity.reduce != "none":
+                raise ConcordError(
+                    f"{where}.{name}: to find when it arrives the whole curve is needed; "
+                    "set at: all, and no reduce"
+                )

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from concord import integrity
-from concord.claims import checks
+from concord.claims import verdicts
 from concord.errors import ConcordError, short
 from concord.io import dump_yaml, load_yaml, read_table, read_text, whole
 from concord.report.markup import table, uncell
 from concord.report.pages import markdown_table
 
 COLUMNS = (
-    *("paper", "claim", "reading", "verdict", "where", "says", "printed", "ours"),
-    *("kind", "reason", "figure", "assumptions"),
-    *("alone", "seed", "scale"),
+    *("paper", "claim", "case", "reading", "verdict", "where", "says", "printed", "ours"),
+    *("kind", "rule", "reason", "figure", "assumptions"),
+    *("alone", "seed", "scale"),  # alone is the verdict with this seed alone
 )
-
-
-SHOWN = COLUMNS[:-3]  # alone is the verdict with this seed alone
-
-
 FILTERS = ("reading", "verdict")
 
 
@@ -38,6 +34,30 @@ INTERVALS = (
 Row = Mapping[str, str]
 
 
+@dataclass(frozen=True)
+class Entry:
+    """A claim in one reading: its verdict, and the rows of its cases."""
+
+    verdict: str
+    rows: tuple[Row, ...]
+
+    @property
+    def counted(self) -> str:
+        """How many cases have the claim's verdict, where not all do."""
+        return verdicts.counted([row["verdict"] for row in self.rows])
+
+
+def entries(rows: Iterable[Row]) -> list[Entry]:
+    """Return claims with their cases, in the order of the rows."""
+    found: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[key] for key in ("paper", "claim", "reading")), []).append(row)
+    return [
+        Entry(verdicts.of_cases(row["verdict"] for row in cases), tuple(cases))
+        for cases in found.values()
+    ]
+
+
 def as_csv(rows: Sequence[Row]) -> str:
     """Return verdicts as CSV."""
     return table(COLUMNS, ([row[column] for column in COLUMNS] for row in rows))
@@ -50,7 +70,7 @@ def read_rows(path: Path) -> Sequence[Row]:
         {column: uncell(text) for column, text in row.items()} for row in read_table(path, COLUMNS)
     ]
     for number, row in enumerate(rows, 1):
-        checks.known(row["verdict"], f"{path}: row {number}")
+        verdicts.known(row["verdict"], f"{path}: row {number}")
     return rows
 
 
@@ -66,28 +86,35 @@ def scoreboard(rows: Sequence[Row]) -> list[str]:
 
 
 def scores(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
-    """Return the same as columns and rows."""
+    """Return the same as columns and rows; a printed sentence counts once, whatever its cases."""
     groups: dict[tuple[str, str], list[str]] = {}
-    for row in rows:
-        groups.setdefault((row["paper"], row["reading"]), []).append(row["verdict"])
+    for entry in entries(rows):
+        row = entry.rows[0]
+        groups.setdefault((row["paper"], row["reading"]), []).append(entry.verdict)
+    said = {verdict for found in groups.values() for verdict in found}
+    shown = [verdict for verdict in verdicts.SHOWN if verdict in said]
     cells = [
-        [*key, *(str(found.count(verdict)) for verdict in checks.VERDICTS)]
+        [*key, str(len(found)), *(str(found.count(verdict)) for verdict in shown)]
         for key, found in sorted(groups.items())
     ]
-    return ["paper", "reading", *checks.VERDICTS], cells
+    return ["paper", "reading", "sentences", *shown], cells
 
 
 def expected_rows(path: Path) -> list[Row]:
-    """Return the committed verdicts, ``paper: claim: reading: verdict``, as rows."""
+    """Return the committed verdicts as rows.
+
+    They are ``paper: claim: reading: verdict``, of a claim with cases ``{case: verdict}``.
+    """
     document = load_yaml(path)
     rows: list[Row] = []
     for paper, found in _items({} if document is None else document, f"{path}", "papers"):
         for claim, readings in _items(found, f"{path}: {paper}", "claims"):
-            for reading, verdict in _items(readings, f"{path}: {paper}.{claim}", "readings"):
-                verdict = checks.known(verdict, f"{path}: {paper}.{claim}.{reading}")
-                rows.append(
-                    {"paper": paper, "claim": claim, "reading": reading, "verdict": verdict}
-                )
+            for reading, said in _items(readings, f"{path}: {paper}.{claim}", "readings"):
+                cases = said if isinstance(said, dict) else {"": said}
+                for case, verdict in cases.items():
+                    verdict = verdicts.known(verdict, f"{path}: {paper}.{claim}.{reading}")
+                    key = {"paper": paper, "claim": claim, "case": case, "reading": reading}
+                    rows.append({**key, "verdict": verdict})
     return rows
 
 
@@ -99,14 +126,17 @@ def _items(mapping: Any, where: str, what: str) -> Iterable[tuple[str, Any]]:
 
 def changes(rows: Sequence[Row], expected: Sequence[Row]) -> list[str]:
     """Return one sentence for every verdict that differs from the committed one."""
-    before = {(r["paper"], r["claim"], r["reading"]): r["verdict"] for r in expected}
-    after = {(r["paper"], r["claim"], r["reading"]): r["verdict"] for r in rows}
+    before, after = ({_key(row): row["verdict"] for row in found} for found in (expected, rows))
     texts = []
     for key in sorted({*before, *after}):
         was, now = before.get(key, "not committed"), after.get(key, "no longer a claim")
         if was != now:
-            texts.append(f"{' '.join(key)}: {was} -> {now}")
+            texts.append(f"{' '.join(filter(None, key))}: {was} -> {now}")
     return texts
+
+
+def _key(row: Row) -> tuple[str, ...]:
+    return tuple(row[column] for column in ("paper", "claim", "case", "reading"))
 
 
 def compare(ledger_path: Path, expected_path: Path, strict: bool) -> list[str]:
@@ -134,10 +164,13 @@ def expect(ledger_path: Path, expected_path: Path, readme: Path) -> None:
     rows = read_rows(ledger_path)
     if is_smoke(rows):
         raise ConcordError(f"{ledger_path} is of smoke scale; commit verdicts of scale paper")
-    nested: dict[str, dict[str, dict[str, str]]] = {}
+    nested: dict[str, dict[str, dict[str, Any]]] = {}
     for row in rows:
         readings = nested.setdefault(row["paper"], {}).setdefault(row["claim"], {})
-        readings[row["reading"]] = row["verdict"]
+        if row["case"]:
+            readings.setdefault(row["reading"], {})[row["case"]] = row["verdict"]
+        else:
+            readings[row["reading"]] = row["verdict"]
     head = "# Verdicts at paper scale, seed 1; written by `concord expect results/claims.csv`.\n"
     with whole(expected_path) as path:
         path.write_text(head + dump_yaml(nested), encoding="utf-8")
@@ -163,10 +196,10 @@ def seeds(tables: Sequence[Path]) -> list[str]:
     """
     found: dict[str, dict[str, list[str]]] = {}
     for row in (row for path in tables for row in read_rows(path)):
-        key = f"{row['paper']} {row['claim']} {row['reading']}"
+        key = " ".join(filter(None, _key(row)))
         found.setdefault(key, {}).setdefault(row["alone"], []).append(row["seed"])
     return [
         f"{key}: " + ", ".join(f"{verdict} with {', '.join(s)}" for verdict, s in said.items())
         for key, said in found.items()
-        if {checks.HOLDS, checks.FAILS} <= set(said)
+        if {verdicts.HOLDS, verdicts.FAILS} <= set(said)
     ]

@@ -15,18 +15,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
 from concord.laws.intervals import quantile
 from concord.options import Options, Positive, Some
-from concord.results import Measured, divergence, lookup
+from concord.report import words
+from concord.results import AVERAGE, Measured, divergence, lookup
 
 if TYPE_CHECKING:
     import pandas
-HOLDS, FAILS, INCONCLUSIVE, NOT_RUN = "holds", "does not hold", "inconclusive", "not run"
 
 
 class Missing(Exception):
@@ -74,10 +74,25 @@ class Numbers:
     run: list[Measured]
     agent: list[str]
     iteration: np.ndarray
+    axes: tuple[str, ...] = ()  # what differs between the runs of the check
 
     def pick(self, index: int) -> str:
         """Return one number as text, with its interval where it has one."""
         return show(self.value[index], self.lo[index], self.hi[index])
+
+    def who(self, index: int) -> str:
+        """Return whose number it is: what tells its run from others, its agent and iteration."""
+        agent = self.agent[index]
+        parts = [words.name(axis, lookup(self.run[index].run, axis)) for axis in self.axes]
+        parts += [] if agent == "network" else [f"the {AVERAGE}"] if agent == AVERAGE else []
+        parts += [f"agent {agent}"] if agent.isdigit() else []
+        if len(set(self.iteration)) > 1:
+            parts.append(f"iteration {self.iteration[index]:g}")
+        return ", ".join(parts) or "the network"
+
+    def told(self, index: int) -> str:
+        """Return whose number it is, and the number."""
+        return f"{self.who(index)}: {self.pick(index)}"
 
     def varying(self) -> list[str]:
         """Return the axes of the sweep that differ between runs, and what does within a run."""
@@ -110,11 +125,34 @@ class Numbers:
 
 
 def show(value: float, lo: float, hi: float) -> str:
-    """Return a number and its interval as text."""
-    return f"{value:.4g}" if lo == hi else f"{value:.4g} [{lo:.4g}, {hi:.4g}]"
+    """Return a number and its interval as text, with two digits of the interval's half-width."""
+    half = (hi - lo) / 2 if np.isfinite([lo, hi]).all() else 0
+    if half <= 1e-9 * abs(value):
+        return words.number(value)
+    digits = min(max(0, 1 - math.floor(math.log10(half))), 12)
+    return f"{value:.{digits}f} [{lo:.{digits}f}, {hi:.{digits}f}]"
 
 
-Source = Callable[[Quantity], Sequence[Measured]]
+@dataclass
+class Source:
+    """Where the numbers of a check come from.
+
+    Attributes
+    ----------
+    runs
+        Returns the runs of a quantity.
+    narrow
+        Factor of all half-widths: 1/sqrt(m) shows what m times as many chains would.
+    trials
+        How many independent trials are behind the random numbers read so far.
+    unit
+        What these trials are.
+    """
+
+    runs: Callable[[Quantity], Sequence[Measured]]
+    narrow: float = 1.0
+    trials: list[float] = field(default_factory=list)
+    unit: str = "chains"
 
 
 def gather(source: Source, *quantities: Quantity) -> list[Numbers]:
@@ -128,14 +166,28 @@ def gather(source: Source, *quantities: Quantity) -> list[Numbers]:
     Diverged
         If a value is not a number because its run diverged.
     """
-    drawn = [(quantity, source(quantity)) for quantity in quantities]
+    drawn = [(quantity, source.runs(quantity)) for quantity in quantities]
     tables = [(quantity, runs, _table(quantity, runs)) for quantity, runs in drawn]
     lost = [(quantity, table[table["value"].isna()]) for quantity, _, table in tables]
     lost = [(quantity, rows) for quantity, rows in lost if len(rows)]
     if lost:
         raise Diverged([quantity for quantity, _ in lost], str(lost[0][1]["name"].iloc[0]))
     count = sum(int(table["chance"].sum()) for _, _, table in tables)
-    return [_numbers(quantity, runs, table, count) for quantity, runs, table in tables]
+    source.trials += [n for _, _, table in tables for n in table["trials"][table["chance"]]]
+    axes = _axes([run for _, runs in drawn for run in runs])
+    return [
+        _numbers(quantity, runs, table, count, source.narrow, axes)
+        for quantity, runs, table in tables
+    ]
+
+
+def _axes(runs: Sequence[Measured]) -> tuple[str, ...]:
+    """Return what differs between runs: axes of their sweeps, or else their experiments."""
+    labels = dict.fromkeys(label for run in runs for label in run.run.get("labels") or {})
+    known = [axis for axis in labels if all(axis in (r.run.get("labels") or {}) for r in runs)]
+    axes = [axis for axis in known if len({str(lookup(run.run, axis)) for run in runs}) > 1]
+    apart = len({run.run.get("experiment") for run in runs}) > 1
+    return ("experiment", *axes) if apart else tuple(axes)
 
 
 def widening(count: int, trials: float) -> float:
@@ -208,10 +260,15 @@ def _mean(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def _numbers(
-    quantity: Quantity, runs: Sequence[Measured], table: pandas.DataFrame, count: int
+    quantity: Quantity,
+    runs: Sequence[Measured],
+    table: pandas.DataFrame,
+    count: int,
+    narrow: float,
+    axes: tuple[str, ...],
 ) -> Numbers:
     trials = table["trials"].where(table["trials"] > 1, math.inf)
-    factor = np.array([widening(count, number) for number in trials])
+    factor = narrow * np.array([widening(count, number) for number in trials])
     value, lo, hi = (table[name].to_numpy(float) for name in ("value", "lo", "hi"))
     with np.errstate(invalid="ignore"):  # infinite values, which keep their ends
         wide_lo = value - factor * np.maximum(value - lo, 0)
@@ -236,4 +293,5 @@ def _numbers(
         [runs[number] for number in place[index]],
         [str(agent) for agent in table["agent"].to_numpy()[index]],
         table["iteration"].to_numpy(float)[index],
+        axes,
     )

@@ -29,6 +29,7 @@ from matplotlib.transforms import ScaledTranslation
 
 from concord import results
 from concord.errors import ConcordError, short
+from concord.report import words
 
 COLUMN = 3.4
 FULL = 7.0
@@ -143,11 +144,6 @@ TOPOLOGIES = {
 AGENT_STYLES: tuple[Any, ...] = ("-", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 AVERAGE_STYLE: Any = (0, (3.5, 1.6))
 
-NAMES = {
-    "erdos_renyi": "Erdős-Rényi",
-    "gossip_ula": "Gossip ULA",
-    "sgld": "SGLD",
-}
 SYMBOLS = {
     "agents": "$N$",
     "batch_size": "$b$",
@@ -211,7 +207,7 @@ def looks(key: str, values: Sequence[Any]) -> list[Look]:
     """
     if key == "agent":
         return [_agent(value) for value in values]
-    if len(values) > 1 and all(_is_number(value) for value in values):
+    if len(values) > 1 and all(words.is_number(value) for value in values):
         return _ordered(values)
     fixed = {"sampler": SAMPLERS, "topology": TOPOLOGIES}.get(key.split(".")[0], {})
     used = {fixed[str(value)][0] for value in values if str(value) in fixed}
@@ -265,24 +261,13 @@ def name(key: str, value: Any, names: Mapping[str, Any] | None = None) -> str:
     names = names or {}
     if str(value) in names:
         return str(names[str(value)])
-    last = key.split(".")[-1]
-    if value is None:
-        return "full gradients" if last == "batch_size" else f"no {last.replace('_', ' ')}"
     if key == "agent":
         return str(value) if value == "average" else f"agent {value}"
-    if _is_number(value):
+    if words.is_number(value):
+        last = key.split(".")[-1]
         symbol = names.get(key, names.get(last, SYMBOLS.get(last, last.replace("_", " "))))
         return f"{symbol} = {value:g}"
-    text = str(value)
-    if text in NAMES:
-        return NAMES[text]
-    if key in ("sampler", "sampler.kind"):
-        return text.replace("_", "-").upper()
-    return text.replace("_", " ").capitalize()
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return words.name(key, value)
 
 
 def panel_title(index: int, text: str, panels: int) -> str:

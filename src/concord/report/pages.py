@@ -17,6 +17,15 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 
 @dataclass(frozen=True)
+class Folded:
+    """A cell with lines that are folded under a summary."""
+
+    text: str
+    summary: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Section:
     """A table of a page.
 
@@ -25,7 +34,7 @@ class Section:
     heading, text
         What is above it.
     columns, rows
-        Names of the columns; cells as text.
+        Names of the columns; cells as text, some with folded lines.
     filters
         Columns with a menu that keeps one value.
     """
@@ -33,7 +42,7 @@ class Section:
     heading: str
     text: str
     columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
+    rows: Sequence[Sequence[str | Folded]]
     filters: Sequence[str] = ()
 
 
@@ -74,10 +83,19 @@ def markdown_page(
         lines += [markdown(section.text), ""] if section.text else []
         writers = [figure if column == "figure" else markdown for column in section.columns]
         rows = [
-            [write(cell) for write, cell in zip(writers, row, strict=True)] for row in section.rows
+            [_written(cell, write) for write, cell in zip(writers, row, strict=True)]
+            for row in section.rows
         ]
         lines += [*markdown_table(section.columns, rows), ""] if section.columns else []
     return "\n".join(lines)
+
+
+def _written(cell: str | Folded, write: Callable[[str], str]) -> str:
+    if isinstance(cell, str):
+        return write(cell)
+    lines = "<br>".join(map(markdown, cell.lines))
+    summary = f"<summary>{markdown(cell.summary)}</summary>"
+    return f"{write(cell.text)} <details>{summary}{lines}</details>"
 
 
 def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

@@ -7,30 +7,33 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from concord import integrity
-from concord.claims import checks, quantities
+from concord.claims import rules
+from concord.claims import verdicts as judgements
 from concord.claims.ledger import (
     FILTERS,
     INTERVALS,
-    SHOWN,
     SMOKE,
+    Entry,
     Row,
     as_csv,
     compare,
+    entries,
     is_smoke,
     read_rows,
     scores,
 )
+from concord.claims.quantities import Missing, Quantity
 from concord.errors import ConcordError
 from concord.integrity import Made
 from concord.io import read_table, read_text, whole
-from concord.provenance import code, describe, digest
+from concord.provenance import code, describe, digest, sha256
 from concord.report.markup import markdown
-from concord.report.pages import Section, markdown_page, page, render, template_digest
+from concord.report.pages import Folded, Section, markdown_page, page, render, template_digest
 from concord.results import Measured
 from concord.runs import data_sets, unavailable
 from concord.stages.draw import checked, metrics_digest
@@ -62,6 +65,7 @@ def made(paper: Paper, results: Path) -> Made:
         "entry": digest({**paper.mapping, "config": config}),
         "code": code(__name__),
         "template": template_digest("page.html"),
+        "rules": sha256(rules.PATH),
         "metrics": metrics_digest(paper.claim_runs(), results),
     }
 
@@ -74,52 +78,53 @@ def joined(tables: Sequence[Path]) -> Made:
 
 
 def verdicts(paper: Paper, results: Path) -> list[Row]:
-    """Return one row per claim and reading."""
-    rows: list[Row] = []
+    """Return one row per claim, case and reading."""
+    chosen = {run.folder: run for run in paper.claim_runs()}
 
     @cache
     def measured(folder: str) -> Measured:
         return checked(chosen[folder], results)
 
-    chosen = {run.folder: run for run in paper.claim_runs()}
+    def source(quantity: Quantity, reading: str) -> list[Measured]:
+        runs = paper.quantity_runs(quantity, reading, "claims")
+        for run in runs:
+            if not at_hand(run, results):
+                raise Missing(_why_not(run))
+        return [measured(run.folder) for run in runs]
 
+    rows: list[Row] = []
     for name, claim in paper.claims.items():
-        check = claim.checker(paper.at(f"claims.{name}"))
-        for reading in claim.readings:
-            runs: dict[str, Run] = {}
-            for quantity in checks.quantities(check):
-                found = paper.quantity_runs(quantity, reading, f"claims.{name}")
-                runs.update((run.folder, run) for run in found)
-
-            def source(quantity: quantities.Quantity, reading: str = reading) -> list[Measured]:
-                runs = paper.quantity_runs(quantity, reading, f"claims.{name}")  # noqa: B023
-                for run in runs:
-                    if not at_hand(run, results):
-                        raise quantities.Missing(_why_not(run))
-                return [measured(run.folder) for run in runs]
-
-            alone = checks.judge(check, source)
-            judgement = checks.over_seeds(alone, (claim.seeds or {}).get(reading))
-            rests = {a: None for run in runs.values() for a in run.mapping["assumptions"]}
-            rows.append(
-                {
-                    "paper": paper.key,
-                    "claim": name,
-                    "reading": reading,
-                    "verdict": judgement.verdict,
-                    "where": claim.where,
-                    "says": " ".join(claim.says.split()),
-                    "printed": _printed(check),
-                    "ours": judgement.ours,
-                    "kind": claim.kind,
-                    "reason": " ".join(claim.reason.split()),
-                    "figure": claim.figure or "",
-                    "assumptions": ", ".join(rests),
-                    "alone": alone.verdict,
-                    "seed": str(paper.config["seed"]),
-                    "scale": paper.config["scale"],
-                }
-            )
+        where = f"claims.{name}"
+        for reading in dict.fromkeys(r for case in claim.cases.values() for r in case.readings):
+            for label, case in claim.cases.items():
+                if reading not in case.readings:
+                    continue
+                check = case.checker(paper.at(where))
+                alone = judgements.judge(check, partial(source, reading=reading))
+                found = judgements.over_seeds(alone, (case.seeds or {}).get(reading))
+                runs = paper.case_runs(case, reading, where)
+                rests = dict.fromkeys(a for run in runs for a in run.mapping["assumptions"])
+                rows.append(
+                    {
+                        "paper": paper.key,
+                        "claim": name,
+                        "case": label,
+                        "reading": reading,
+                        "verdict": found.verdict,
+                        "where": claim.where,
+                        "says": _cell(claim.says),
+                        "printed": case.printed,
+                        "ours": found.ours,
+                        "kind": case.kind,
+                        "rule": claim.rule or "",
+                        "reason": _cell(case.reason),
+                        "figure": claim.figure or "",
+                        "assumptions": ", ".join(rests),
+                        "alone": alone.verdict,
+                        "seed": str(paper.config["seed"]),
+                        "scale": paper.config["scale"],
+                    }
+                )
     return rows
 
 
@@ -140,33 +145,21 @@ def _why_not(run: Run) -> str:
     return f"{run.folder} was not run" + (f": {lacking}" if lacking else "")
 
 
-def _printed(check: Any) -> str:
-    printed = getattr(check, "printed", None)
-    return "" if printed is None else f"{printed:g} +- {check.tolerance:g}"
-
-
 def sections(paper: Paper, rows: Sequence[Row]) -> list[Section]:
     """Return a paper's page: claims, readings, assumptions, errata and discrepancies."""
     seeds = paper.mapping.get("seeds")
     compared = f"Verdicts were compared for {_cell(seeds)}." if seeds else ""
-    found = [
-        Section(
-            "Claims",
-            SMOKE if paper.config["scale"] == "smoke" else compared,
-            SHOWN[1:],
-            [[row[column] for column in SHOWN[1:]] for row in rows],
-            FILTERS,
-        )
-    ]
+    text = SMOKE if paper.config["scale"] == "smoke" else compared
+    found = [Section("Claims", text, COLUMNS, _claims(rows), FILTERS)]
     if not rows:
         found = [Section("Claims", "None is stated yet.", (), [])]
     followed = {run.mapping["reading"]: None for run in paper.runs.values()}
     meanings = [[reading, _cell(paper.readings[reading])] for reading in followed]
     found.append(Section("Readings", "", ("reading", "meaning"), meanings))
-    verdict: dict[str, str] = {}
-    for row in rows:
-        before = f"{verdict[row['claim']]}, " if row["claim"] in verdict else ""
-        verdict[row["claim"]] = f"{before}{row['verdict']} ({row['reading']})"
+    verdict: dict[str, list[str]] = {}
+    for judged in entries(rows):
+        row = judged.rows[0]
+        verdict.setdefault(row["claim"], []).append(f"{judged.verdict} ({row['reading']})")
     for name, heading, text, columns in (
         (
             *("assumptions", "Assumptions", "Values the paper does not state."),
@@ -178,19 +171,61 @@ def sections(paper: Paper, rows: Sequence[Row]) -> list[Section]:
             ("text", "code", "checked_by"),
         ),
     ):
-        entries = paper.assumptions if name == "assumptions" else paper.mapping.get(name, {})
+        stated = paper.assumptions if name == "assumptions" else paper.mapping.get(name, {})
         cells = [
-            [key, *(_cell(entry.get(c, "")) for c in columns)] for key, entry in entries.items()
+            [key, *(_cell(entry.get(c, "")) for c in columns)] for key, entry in stated.items()
         ]
         for line in cells:
             if columns[-1] == "checked_by" and line[-1]:
-                line[-1] = f"{line[-1]}: {verdict.get(line[-1], checks.NOT_RUN)}"
+                line[-1] = f"{line[-1]}: {', '.join(verdict.get(line[-1], ['not judged']))}"
         if cells:
             heads = ["id", *(column.replace("_", " ") for column in columns)]
             found.append(Section(heading, text, heads, cells))
     if "released_code" in paper.mapping:
         found.append(Section("Released code", _cell(paper.mapping["released_code"]), (), []))
     return found
+
+
+COLUMNS = ("where", "says", "printed", "reading", "verdict", "ours", "figure")
+
+
+def _claims(rows: Sequence[Row], columns: Sequence[str] = COLUMNS) -> list[list[str | Folded]]:
+    """Return a line for every claim and reading; what is behind a verdict is folded."""
+    return [
+        [
+            _says(entry) if c == "says" else _ours(entry) if c == "ours" else _plain(entry, c)
+            for c in columns
+        ]
+        for entry in entries(rows)
+    ]
+
+
+def _plain(entry: Entry, column: str) -> str:
+    if column == "verdict":
+        return entry.verdict
+    return "; ".join(dict.fromkeys(filter(None, (row[column] for row in entry.rows))))
+
+
+def _says(entry: Entry) -> Folded:
+    rests = dict.fromkeys(a for row in entry.rows for a in row["assumptions"].split(", ") if a)
+    lines = [f"claim {entry.rows[0]['claim']}, a check of kind {_plain(entry, 'kind')}"]
+    lines += dict.fromkeys(row["reason"] for row in entry.rows)
+    lines += [f"assumptions: {', '.join(rests)}"] if rests else []
+    return Folded(entry.rows[0]["says"], "how it is judged", tuple(lines))
+
+
+def _ours(entry: Entry) -> str | Folded:
+    """Return the sentence of the case that decides, the others folded."""
+    if len(entry.rows) == 1:
+        return entry.rows[0]["ours"]
+    lines = tuple(f"{_case(row)}: {row['verdict']}. {row['ours']}" for row in entry.rows)
+    first = next(row for row in entry.rows if row["verdict"] == entry.verdict)
+    many = f"{entry.counted}; " if entry.counted else ""
+    return Folded(f"{many}{_case(first)}: {first['ours']}", f"{len(lines)} cases", lines)
+
+
+def _case(row: Row) -> str:
+    return row["case"].replace("+", ", ").replace("=", " ")
 
 
 def _link(paper: Paper) -> Callable[[str], str]:
@@ -212,9 +247,8 @@ def ledger(tables: Sequence[Path], outputs: Sequence[Path]) -> None:
     """Join the papers' verdicts into the ledger (.csv .md .html)."""
     rows = [row for table in tables for row in read_rows(table)]
     text = SMOKE if is_smoke(rows) else ""
-    columns = SHOWN
-    cells = [[row[column] for column in columns] for row in rows]
-    section = Section("", "", columns, cells, ("paper", *FILTERS))
+    columns = ("paper", *COLUMNS)
+    section = Section("", "", columns, _claims(rows, columns), ("paper", *FILTERS))
     board = Section("", text, *scores(rows))
     texts = {
         ".csv": as_csv(rows),

@@ -1,16 +1,20 @@
-"""Claims that differ in a few words: written once with ``for``, one claim for each of its cells.
+"""Claims that differ in a few words, written once, and the cases that one of them speaks of.
 
 .. code-block:: yaml
 
-    ring_{agents}_sooner_to_{level}:
-      for:
+    ring_{points}_sooner:
+      for: { points: [50, 200] }
+      cases:
         agents: [5, 20]
         level: [{ level: half, threshold: 0.5 }, { level: "1", threshold: 1.0 }]
-      says: On a ring of {agents} D-ADMMS comes within W2 = {threshold} first.
+      says: On rings with {points} points each D-ADMMS comes near the posterior first.
+      check: { kind: sooner, threshold: "{threshold}", ... }
 
-The axes multiply. A value is that of the placeholder named like its axis; a mapping gives several
-placeholders, which change together. A text that is a placeholder and nothing else becomes the value
-with its type; a key whose value is null is left out, and so is a mapping of nothing else.
+``for`` gives one claim for each of its cells, each a sentence of the paper. ``cases`` are the
+sub-cases of one sentence, called by their labels (``agents=5+level=half``): a claim holds if all of
+them do. Axes multiply. A value is that of the placeholder named like its axis; a mapping gives
+several placeholders, which change together. A text that is a placeholder and nothing else becomes
+the value with its type; a key whose value is null is left out, and so is a mapping of nothing else.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ import itertools
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from concord.errors import ConcordError, nearest, short
@@ -28,21 +33,34 @@ ID = re.compile(r"[A-Za-z0-9]\w{0,99}", re.ASCII)
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
-def members(claims: Mapping[str, Any], where: str) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Return every claim by id: the key it is written under, and the claim itself.
+@dataclass(frozen=True)
+class Member:
+    """A claim: the key it is written under, what its cases share, and the cases by label."""
+
+    key: str
+    shared: dict[str, Any]
+    cases: dict[str, dict[str, Any]]
+
+
+SHARED = ("where", "says", "rule", "readings", "figure")
+
+
+def members(claims: Mapping[str, Any], where: str) -> dict[str, Member]:
+    """Return every claim by id.
 
     Raises
     ------
     ConcordError
         Naming ``where`` and the key below it.
     """
-    found: dict[str, tuple[str, dict[str, Any]]] = {}
+    found: dict[str, Member] = {}
     for key, claim in claims.items():
         place = f"{where}.{key}"
-        cells = _cells(claim["for"], f"{place}.for") if "for" in claim else [None]
-        written = {name: value for name, value in claim.items() if name != "for"}
-        for words in cells:
-            name, member = (key, written) if words is None else _fill([key, written], words, place)
+        shared = {name: claim[name] for name in SHARED if name in claim}
+        own = {n: v for n, v in claim.items() if n not in (*SHARED, "for", "cases")}
+        template = "for" in claim or "cases" in claim  # else braces are just braces
+        for _, words in _cells(claim.get("for", {}), f"{place}.for"):
+            name, filled = _fill([key, shared], words, place) if template else (key, shared)
             if not ID.fullmatch(name):
                 raise ConcordError(
                     f"{place}: {short(name)} is no id; use letters, digits and _ (1 to 100)"
@@ -51,23 +69,35 @@ def members(claims: Mapping[str, Any], where: str) -> dict[str, tuple[str, dict[
                 raise ConcordError(
                     f"{place}: two claims have the id {short(name)}; name what differs in the id"
                 )
-            check = _of_both(member["check"], f"{place}.check")
-            found[name] = key, {**member, "kind": check.pop("kind"), "check": check}
+            cases: dict[str, dict[str, Any]] = {}
+            for label, more in _cells(claim.get("cases", {}), f"{place}.cases"):
+                if label in cases:
+                    raise ConcordError(
+                        f"{place}.cases: two cases are {label}; name what differs like its axis"
+                    )
+                cases[label] = _fill(own, {**words, **more}, place) if template else dict(own)
+                cases[label]["check"] = _of_both(cases[label]["check"], f"{place}.check")
+            found[name] = Member(key, filled, cases)
     return found
 
 
-def _cells(axes: Mapping[str, Any], where: str) -> list[dict[str, Any]]:
-    """Return the placeholders and their values, cell by cell."""
+def _cells(axes: Mapping[str, Any], where: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return the label of every cell, and the placeholders with their values."""
     if math.prod(map(len, axes.values())) > MOST_RUNS:
         raise ConcordError(f"{where}: it has more than {MOST_RUNS} cells; shorten an axis")
     rows = [
         [value if isinstance(value, dict) else {axis: value} for value in values]
         for axis, values in axes.items()
     ]
-    return [
-        {name: value for part in parts for name, value in part.items()}
-        for parts in itertools.product(*rows)
-    ]
+    found = []
+    for parts in itertools.product(*rows):
+        words = {name: value for part in parts for name, value in part.items()}
+        label = "+".join(
+            f"{axis}={label_text(part.get(axis, next(iter(part.values()), '')))}"
+            for axis, part in zip(axes, parts, strict=True)
+        )
+        found.append((label, words))
+    return found
 
 
 def _fill(value: Any, words: Mapping[str, Any], where: str) -> Any:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, field
 
 from concord.claims.checks import KINDS
+from concord.claims.rules import rules
 from concord.options import Options, Some
 
 Id = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_]*$(?!\n)")]
@@ -90,16 +91,27 @@ class Output(Options):
 class Check(Options, forbid_unknown_fields=False):
     """A check's kind; its options follow, and ``both``: keys that its quantities share."""
 
-    kind: Annotated[Literal[tuple(KINDS)], "what is compared, and how"]  # type: ignore[valid-type]
+    kind: Annotated[
+        Literal[tuple(KINDS)] | None,  # type: ignore[valid-type]
+        "what is compared, and how; a rule may set it",
+    ] = None
+
+
+Axes = Annotated[dict[str, Some[bool | int | float | str | Keys | None]], Meta(min_length=1)]
 
 
 class Family(Options):
-    """A claim, or with ``for`` one for each of its cells (``concord.studies.families``)."""
+    """A claim; with ``for`` one for each of its cells (``concord.studies.families``)."""
 
     where: Annotated[str, "figure, table, theorem or section of the paper"]
     says: Annotated[str, "what it says, in our words"]
     check: Annotated[Check, "check kind and its options"]
-    reason: Annotated[str, "why this rule and tolerance"]
+    rule: Annotated[
+        Literal[tuple(rules())] | None,  # type: ignore[valid-type]
+        "how these words are judged in all papers (docs/ledger.md)",
+    ] = None
+    reason: Annotated[str, "why this rule and tolerance"] = ""
+    printed: Annotated[str, "what is printed, as it is printed"] = ""
     readings: Annotated[
         Some[str] | None, "readings it is judged in; none: those that its runs follow"
     ] = None
@@ -109,10 +121,12 @@ class Family(Options):
         "reading: with which master seeds it is judged otherwise; it is inconclusive then",
     ] = None
     cells: Annotated[
-        Annotated[dict[str, Some[bool | int | float | str | Keys | None]], Meta(min_length=1)]
-        | None,
+        Axes | None,
         "axis: values that {axis} takes in the id and all texts, or mappings of placeholders",
     ] = field(name="for", default=None)
+    cases: Annotated[
+        Axes | None, "the same for sub-cases of one sentence; a claim holds if all of them do"
+    ] = None
 
 
 class Study(Options):

@@ -38,7 +38,7 @@ from concord.studies.sweep import (
 )
 
 if TYPE_CHECKING:
-    from concord.claims.checks import Claim
+    from concord.claims.model import Case, Claim
     from concord.claims.quantities import Quantity
 
 KEY = re.compile(r"[A-Za-z0-9]{1,60}")  # of a paper: names its folder, and is a word to type
@@ -256,40 +256,26 @@ class Paper:
     @cached_property
     def claims(self) -> dict[str, Claim]:
         """Return the paper's claims by id, checked."""
-        from concord import metrics
-        from concord.claims.checks import parse, quantities
+        from concord.claims.model import Claim
 
         found = {}
         members = families.members(self.mapping.get("claims", {}), self.at("claims"))
-        for name, (key, mapping) in members.items():
-            where = self.at(f"claims.{key}")
-            claim = found[name] = parse(mapping, where)
+        for name, member in members.items():
+            where = self.at(f"claims.{member.key}")
+            claim = build(Claim, member.shared, where)
             shown = {*self.mapping.get("figures", {}), *self.mapping.get("tables", {})}
             if claim.figure is not None and claim.figure not in shown:
                 raise ConcordError(
                     f"{where}.figure: there is no figure or table {short(claim.figure)}; "
                     f"{nearest(claim.figure, shown)}"
                 )
-            read = quantities(claim.checker(where))
-            if not claim.readings:
-                claim = found[name] = replace(claim, readings=self._shared_readings(read, key))
             for reading in claim.readings:
                 self._check_reading(reading, f"{where}.readings")
-            for number, quantity in enumerate(read):
-                place = f"claims.{key}.check[{number}]"
-                for reading in claim.readings:
-                    runs = self.quantity_runs(quantity, reading, place)
-                    for run in runs:
-                        if not metrics.computed(run.mapping["metrics"], quantity.metric):
-                            raise ConcordError(
-                                f"{where}: {run.experiment}/{run.name} does not compute "
-                                f"{quantity.metric!r}; {metrics.remedy(quantity.metric)}"
-                            )
-                    if not runs:
-                        raise ConcordError(
-                            f"{where}: no run of {quantity.experiment} that it reads follows the "
-                            f"reading {(quantity.reading or reading)!r}; change readings or runs"
-                        )
+            cases = {
+                label: self._case(claim, case, f"claims.{member.key}")
+                for label, case in member.cases.items()
+            }
+            found[name] = replace(claim, cases=cases)
         for name, entry in self.mapping.get("discrepancies", {}).items():
             claim_id = entry.get("checked_by")
             if claim_id is not None and claim_id not in found:
@@ -299,10 +285,40 @@ class Paper:
                 )
         return found
 
-    def _shared_readings(self, read: Sequence[Quantity], key: str) -> tuple[str, ...]:
+    def _case(self, claim: Claim, mapping: Mapping[str, Any], place: str) -> Case:
+        """Return a case of a claim, with the readings it is judged in."""
+        from concord import metrics
+        from concord.claims import model
+        from concord.claims.checks import quantities
+
+        where = self.at(place)
+        case = model.case(mapping, claim.rule, where)
+        read = quantities(case.checker(where))
+        readings = claim.readings or self._shared_readings(read, place)
+        for reading in case.seeds or {}:
+            self._check_reading(reading, f"{where}.seeds")
+        for number, quantity in enumerate(read):
+            if quantity.reading is not None:
+                self._check_reading(quantity.reading, f"{where}.check[{number}].reading")
+            for reading in readings:
+                runs = self.quantity_runs(quantity, reading, f"{place}.check[{number}]")
+                for run in runs:
+                    if not metrics.computed(run.mapping["metrics"], quantity.metric):
+                        raise ConcordError(
+                            f"{where}: {run.experiment}/{run.name} does not compute "
+                            f"{quantity.metric!r}; {metrics.remedy(quantity.metric)}"
+                        )
+                if not runs:
+                    raise ConcordError(
+                        f"{where}: no run of {quantity.experiment} that it reads follows the "
+                        f"reading {(quantity.reading or reading)!r}; change readings or runs"
+                    )
+        return replace(case, readings=readings)
+
+    def _shared_readings(self, read: Sequence[Quantity], place: str) -> tuple[str, ...]:
         """Return the readings that runs of every quantity follow, in the order of the file."""
         found = [
-            [run.mapping["reading"] for run in self._quantity_runs(quantity, f"claims.{key}.check")]
+            [run.mapping["reading"] for run in self._quantity_runs(quantity, f"{place}.check")]
             for quantity in read
             if quantity.reading is None
         ]
@@ -310,7 +326,7 @@ class Paper:
         shared = [r for r in dict.fromkeys(first) if all(r in other for other in others)]
         if not shared:
             raise ConcordError(
-                f"{self.at(f'claims.{key}')}: runs of its quantities share no reading; "
+                f"{self.at(place)}: runs of its quantities share no reading; "
                 "choose others, or state the reading of a quantity"
             )
         return tuple(shared)
@@ -333,15 +349,23 @@ class Paper:
 
     def claim_runs(self) -> list[Run]:
         """Return every run that the claims read, in the order of the file."""
-        from concord.claims.checks import quantities
-
         chosen: dict[str, Run] = {}
         for name, claim in self.claims.items():
-            for quantity in quantities(claim.checker(self.at(f"claims.{name}"))):
-                for reading in claim.readings:
-                    for run in self.quantity_runs(quantity, reading, f"claims.{name}"):
+            for case in claim.cases.values():
+                for reading in case.readings:
+                    for run in self.case_runs(case, reading, f"claims.{name}"):
                         chosen[run.folder] = run
         return list(chosen.values())
+
+    def case_runs(self, case: Case, reading: str, where: str) -> list[Run]:
+        """Return the runs that a case of a claim reads, in a reading."""
+        from concord.claims.checks import quantities
+
+        return [
+            run
+            for quantity in quantities(case.checker(self.at(where)))
+            for run in self.quantity_runs(quantity, reading, where)
+        ]
 
     def check_outputs(self) -> None:
         """Check the kinds, options and runs of all figures, tables and claims."""

@@ -1,0 +1,61 @@
+"""Rules that the claims of all papers share: the same words are judged by the same rule.
+
+They are written in rules.yaml, and shown in docs/ledger.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+
+from concord.errors import ConcordError, nearest, short
+from concord.io import load_yaml
+from concord.options import Options, build_file
+
+PATH = Path(__file__).with_name("rules.yaml")
+
+
+class Rule(Options):
+    """How certain words of a paper are judged."""
+
+    words: Annotated[str, "words of a paper that it is for"]
+    rule: Annotated[str, "when they hold"]
+    check: Annotated[dict[str, Any], "what the checks of its claims share"]
+
+
+@cache
+def rules() -> dict[str, Rule]:
+    """Return the rules by name."""
+    found: dict[str, Rule] = build_file(dict[str, Rule], load_yaml(PATH), PATH)
+    return found
+
+
+def ruled(check: Mapping[str, Any], name: str, where: str) -> dict[str, Any]:
+    """Return a check with what its rule sets.
+
+    Raises
+    ------
+    ConcordError
+        If there is no such rule, or the check changes what it sets.
+    """
+    if name not in rules():
+        raise ConcordError(
+            f"{where}.rule: there is no rule {short(name)}; {nearest(name, rules())}"
+        )
+    return _join(rules()[name].check, check, name, f"{where}.check")
+
+
+def _join(rule: Mapping[str, Any], own: Mapping[str, Any], name: str, where: str) -> dict[str, Any]:
+    joined = {**rule, **own}
+    for key in rule.keys() & own.keys():
+        place = f"{where}.{key}"
+        if isinstance(rule[key], Mapping) and isinstance(own[key], Mapping):
+            joined[key] = _join(rule[key], own[key], name, place)
+        elif rule[key] != own[key]:
+            raise ConcordError(
+                f"{place}: the rule {name} sets it to {short(rule[key])}; leave it out, "
+                "or choose another rule"
+            )
+    return joined

@@ -1,0 +1,96 @@
+"""Verdicts: what a check's intervals decide, and why they leave a claim open.
+
+``inconclusive`` has four causes. Whether more chains would decide is tried: half-widths shrink with
+the square root of their number, so the check is judged again with narrower intervals.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from concord.claims.quantities import Diverged, Missing, Quantity, Source
+from concord.errors import ConcordError, nearest, short
+from concord.results import Measured
+
+HOLDS, FAILS, NOT_RUN = "holds", "does not hold", "not run"
+INSIDE, OUTSIDE = "inside the conditions", "outside the conditions"
+MEASURED = "measured"
+INCONCLUSIVE = "inconclusive"
+TOO_FEW, TIE, SEED, LOST = (
+    f"{INCONCLUSIVE}: {cause}"
+    for cause in ("too few chains", "a tie", "depends on data or seed", "a run diverged")
+)
+# A claim's verdict is the first of these that one of its cases has.
+VERDICTS = (FAILS, NOT_RUN, LOST, SEED, TOO_FEW, TIE, HOLDS, OUTSIDE, INSIDE, MEASURED)
+SHOWN = (HOLDS, FAILS, TOO_FEW, TIE, SEED, LOST, NOT_RUN, INSIDE, OUTSIDE, MEASURED)
+
+# Times as many chains that are tried; what a hundred times as many leave open is a tie.
+MORE = (2, 3, 5, 10, 20, 50, 100)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A verdict, and the sentence that says who, where and how much."""
+
+    verdict: str
+    ours: str
+
+
+def decide(sure: Any, refuted: Any) -> str:
+    """Return the verdict of a rule that is surely met, surely broken, or neither."""
+    return HOLDS if bool(sure) else FAILS if bool(refuted) else INCONCLUSIVE
+
+
+def judge(check: Any, runs: Callable[[Quantity], Sequence[Measured]]) -> Judgement:
+    """Return a check's judgement; what is missing makes it not run, what diverged does not hold.
+
+    ``runs`` returns the runs of a quantity.
+    """
+    source = Source(runs)
+    try:
+        found: Judgement = check.judge(source)
+        if found.verdict != INCONCLUSIVE:
+            return found
+        if any(number == 1 for number in source.trials):
+            return Judgement(TOO_FEW, f"{found.ours}; one of {source.unit} says nothing of chance")
+        for more in MORE:
+            if check.judge(Source(runs, 1 / math.sqrt(more))).verdict != INCONCLUSIVE:
+                trials = min(source.trials)
+                enough = f"about {more * trials:.0f} {source.unit} instead of {trials:.0f}"
+                return Judgement(TOO_FEW, f"{found.ours}; {enough} would decide")
+        return Judgement(TIE, found.ours)
+    except Missing as missing:
+        return Judgement(NOT_RUN, str(missing))
+    except Diverged as diverged:
+        only_worse = all(quantity is check.worse() for quantity in diverged.quantities)
+        return Judgement(LOST if only_worse else FAILS, str(diverged))
+
+
+def over_seeds(found: Judgement, others: str | None) -> Judgement:
+    """Return the judgement, inconclusive where another master seed gives another."""
+    if others is None or found.verdict == NOT_RUN:
+        return found
+    here = "" if found.verdict.startswith(INCONCLUSIVE) else f"{found.verdict} here; "
+    return Judgement(SEED, f"{found.ours} ({here}{others})")
+
+
+def of_cases(verdicts: Iterable[str]) -> str:
+    """Return a claim's verdict from its cases': it holds if all do, and fails if one does."""
+    return min(verdicts, key=VERDICTS.index)
+
+
+def counted(verdicts: Sequence[str]) -> str:
+    """Return how many of a claim's cases have its verdict, where not all do."""
+    same = Counter(verdicts)[of_cases(verdicts)]
+    return "" if same == len(verdicts) else f"{same} of {len(verdicts)} cases"
+
+
+def known(verdict: str, where: str) -> str:
+    """Return the verdict if it is one, else raise with the nearest."""
+    if verdict not in VERDICTS:
+        raise ConcordError(f"{where}: {short(verdict)} is no verdict; {nearest(verdict, VERDICTS)}")
+    return verdict
