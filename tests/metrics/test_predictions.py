@@ -142,7 +142,8 @@ def test_numbers_are_means_over_the_chains_that_have_learned(three_chains):
     assert found["confusion_near_0_1"][0] == 0.5
     np.testing.assert_allclose(found["example_probability_near_3"][0], (0.9 + 0.3) / 2)
     trials = {row.metric: row.trials for row in predictions.rows(three_chains)}
-    assert trials["accuracy_near"] == 2 and trials["learned_share"] == 3
+    assert trials["accuracy_near"] == trials["example_sd_near_3"] == 2
+    assert trials["learned_share"] == 3
 
 
 def test_share_of_the_chains_that_learn(three_chains):

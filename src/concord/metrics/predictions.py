@@ -89,7 +89,7 @@ def rows(m: Measurement) -> Iterator[Row]:
                 yield Row(last, agent, metric, value, lo, hi, trials=trials)
             examples = m.problem.examples.get(name, {})
             for row in _examples(name, examples, mine, spreads[used, column], labels):
-                yield Row(last, agent, *row)
+                yield Row(last, agent, *row, trials=None if row[2] is None else len(mine))
         if len(m.agents) > 1:
             apart = np.ptp(_accuracy(chances[used], labels), axis=1)
             count = int(used.sum())
