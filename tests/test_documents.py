@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from concord.__main__ import main
+from concord.claims.rules import rules
 
 ROOT = Path(__file__).parents[1]
 MARKDOWN = [
@@ -88,3 +89,8 @@ def test_a_job_can_be_repeated_by_hand(tmp_path, monkeypatch):
     (line,) = (t for t in code(ROOT / "README.md") if t.startswith("concord resolve"))
     assert main(shlex.split(line.replace("$run", str(tmp_path)))[1:]) == 0
     assert (tmp_path / "run.yaml").exists()
+
+
+def test_the_page_of_the_ledger_shows_every_rule():
+    rows = [f"| `{name}` | {rule.words} | {rule.rule} |" for name, rule in rules().items()]
+    assert "\n".join(rows) in (ROOT / "docs" / "ledger.md").read_text()

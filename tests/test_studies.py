@@ -481,6 +481,7 @@ def test_a_schedule_may_start_at_a_value(tmp_path):
     assert step_size(tmp_path, kind="harmonic", start=0.2, c=0.1) == {
         **{"kind": "harmonic", "a": 0.2, "c": 0.1}
     }
+    assert step_size(tmp_path, kind="power", start=0.36, a=None, b=230, exponent=0.05) == power
 
 
 @pytest.mark.parametrize(

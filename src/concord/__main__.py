@@ -183,7 +183,7 @@ def _schema(options: argparse.Namespace) -> None:
 
     from concord.studies.editor import study_schema
 
-    print(json.dumps(study_schema(), indent=1))
+    print(json.dumps(study_schema()))
 
 
 def _resolve(options: argparse.Namespace) -> None:
