@@ -127,10 +127,22 @@ class Curved(Protocol):
 
 @runtime_checkable
 class BatchNoise(Protocol):
-    """Second moments of the error of a quadratic problem's mini-batch gradients."""
+    """Moments of a quadratic problem's mini-batch gradients, by scale and pool of the batches.
+
+    The error xi_i is that from the mean, which is the full gradient unless scale or pool make the
+    estimate biased (``concord.sampling.gradients``).
+    """
+
+    def batch_mean(self, batch_size: int, scale: str, pool: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return gram and shift of the gradients' mean."""
 
     def batch_noise_covariance(
-        self, mean: np.ndarray, cov: np.ndarray, batch_size: int
+        self,
+        mean: np.ndarray,
+        cov: np.ndarray,
+        batch_size: int,
+        scale: str = "data",
+        pool: str = "all",
     ) -> np.ndarray:
         """Return E[xi_i xi_i^T], (agents, dim, dim), for x_i of mean_i and cov_i."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 
 import numpy as np
@@ -151,3 +152,27 @@ def test_a_law_that_is_too_large_is_left_to_monte_carlo():
     assert ("w2_exact", "0") not in found
     with pytest.raises(ConcordError, match="exceed"):
         measure(["stationary"], **given)
+
+
+def test_divergence_and_consensus_error_of_d_ula():
+    """The exact consensus error is that of many chains, and the divergence falls towards zero."""
+    given = {
+        "sampler": {
+            "kind": "d_ula",
+            "step_size": {"kind": "power", "a": 0.1, "b": 1, "exponent": 0.6},
+            "fusion": {"kind": "power", "a": 0.2, "b": 1, "exponent": 0.05},
+        },
+        "agents": 5,
+        "topology": {"kind": "ring"},
+        "chains": 4000,
+        "record": {"every": 15, "probes": ["consensus_error"]},
+        "problem": {"points_per_agent": 4, "noise_sd": 4.0},
+    }
+    early = measure(["kl", "consensus_error"], iterations=15, **copy.deepcopy(given))
+    expected = pytest.approx(early["consensus_error", "network"], rel=0.05)
+    assert early["consensus_exact", "network"] == expected
+    late = measure(["kl"], iterations=3000, **given)
+    assert 0 < late["kl_average", "network"] < 0.01 * early["kl_average", "network"]
+    assert late["theorem2_step.a below (26)", "network"] in (0, 1)
+    with pytest.raises(ConcordError, match="D-ULA"):
+        measure(["kl"])

@@ -9,17 +9,22 @@ import pytest
 from scipy.stats import norm
 
 from concord.errors import ConcordError
+from concord.laws.gaussian import Gaussian
 from concord.laws.quadrature import from_log_density
 from concord.laws.theory import parayil2020
 from concord.metrics import (
     accuracy_settling,
     condition1,
     consensus_rate,
+    kl,
     posterior_draws,
     posterior_modes,
     sinkhorn,
 )
+from concord.metrics import two_modes as two_modes_metric
 from concord.networks import topology
+from concord.options import build
+from concord.problems import tied_mixture
 from concord.sampling import streams
 from concord.sampling.schedules import Schedule
 from concord.sampling.trace import Trace
@@ -216,3 +221,47 @@ def test_a_plan_that_is_not_found_is_no_number():
     points = np.array([[0.0, 0.0], [1000.0, 0.0]])
     assert np.isnan(sinkhorn.sinkhorn(points, points + np.array([0.0, 500.0]), 0.1))
     assert sinkhorn.sinkhorn(points, np.full((2, 2), np.nan), 0.1) == np.inf
+
+
+def test_two_modes_are_counted():
+    """One narrow mode for points without spread; two for points of two distant groups."""
+
+    def share(**options):
+        params = build(tied_mixture.Params, {"points": 40, **options}, "problem")
+        problem = tied_mixture.mixture(params, np.zeros(40), [np.arange(40)])
+        m = SimpleNamespace(
+            problem=problem, iterations=3, stream=lambda label: streams.generator(1, label)
+        )
+        (row,) = two_modes_metric.rows(m)
+        assert row.trials == two_modes_metric.SETS and row.lo <= row.value <= row.hi
+        return row.value
+
+    # Either component may be the first of two that are far apart.
+    assert share(truth=(-3.0, 6.0), prior_variances=(40.0, 40.0)) == 1
+    assert share(truth=(0.0, 0.0), prior_variances=(10.0, 0.01)) == 0
+    with pytest.raises(ConcordError, match="tied_mixture"):
+        list(two_modes_metric.rows(SimpleNamespace(problem=None)))
+
+
+def test_condition_26_by_hand():
+    """Four agents of Hessians 2 I: rho = 8, L = 2."""
+    gram = np.stack([2 * np.eye(3)] * 4)
+    largest = (8 * (3 * 0.6 - 1) / (25 * 2**4 * 0.6)) ** (1 / 3) / 16
+    for factor, met in ((0.999, True), (1.001, False)):
+        found = parayil2020.step26(gram, factor * largest, 0.6)
+        assert found.holds == met
+        assert found.value == pytest.approx(factor, rel=1e-12)
+
+
+def test_divergence_of_gaussians():
+    """In one dimension by the textbook's formula; in two coordinates twice it."""
+    target = Gaussian(np.array([1.0]), np.array([[4.0]]))
+    mean, sd = 0.5, 3.0
+    expected = np.log(2 / sd) + (sd**2 + (mean - 1) ** 2) / (2 * 4) - 0.5
+    found = kl.kl(np.array([mean]), np.array([[sd**2]]), target)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    both = Gaussian(np.ones(2), 4 * np.eye(2))
+    found = kl.kl(np.full((5, 2), mean), np.stack([sd**2 * np.eye(2)] * 5), both)
+    np.testing.assert_allclose(found, np.full(5, 2 * expected), rtol=1e-12)
+    assert kl.kl(both.mean, both.cov, both) == pytest.approx(0, abs=1e-12)
+    assert kl.kl(both.mean, np.zeros((2, 2)), both) == np.inf

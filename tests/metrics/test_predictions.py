@@ -117,3 +117,52 @@ def test_other_test_sets_than_the_traces_are_refused(hand_made):
     hand_made.problem.tests.pop("far")
     with pytest.raises(ConcordError, match="6 test images, there are 4"):
         list(predictions.rows(hand_made))
+
+
+@pytest.fixture
+def three_chains() -> Measurement:
+    """Four images of label 0 of two, two agents; the last chain has not learned."""
+    right, wrong = [0.9, 0.1], [0.3, 0.7]
+    first = [[right, right, right, right], [right, right, right, wrong]]
+    second = [[right, right, right, wrong], [right, right, wrong, right]]
+    third = [[wrong, wrong, wrong, wrong], [wrong, wrong, wrong, right]]
+    mean = np.array([first, second, third])
+    tests = {"near": SimpleNamespace(labels=np.zeros(4, int))}
+    problem = SimpleNamespace(tests=tests, examples={"near": {"3": 3}})
+    return measurement(mean, np.full_like(mean, 0.01), problem)
+
+
+def test_numbers_are_means_over_the_chains_that_have_learned(three_chains):
+    found = table(three_chains)
+    values = np.array([1.0, 0.75])
+    half = 12.7062 * values.std(ddof=1) / np.sqrt(2)  # Student's t with one degree of freedom
+    for metric in ("accuracy_near", "recall_near_0"):
+        np.testing.assert_allclose(found[metric], [0.875, 0.875 - half, 0.875 + half], rtol=1e-5)
+    np.testing.assert_allclose(found["confidence_mean_near"][0], (0.9 + 0.85) / 2)
+    assert found["confusion_near_0_1"][0] == 0.5
+    np.testing.assert_allclose(found["example_probability_near_3"][0], (0.9 + 0.3) / 2)
+    trials = {row.metric: row.trials for row in predictions.rows(three_chains)}
+    assert trials["accuracy_near"] == trials["example_sd_near_3"] == 2
+    assert trials["learned_share"] == 3
+
+
+def test_share_of_the_chains_that_learn(three_chains):
+    share = table(three_chains, "network")["learned_share"]
+    assert share == pytest.approx((2 / 3, *predictions.wilson(2 / 3, 3)))
+    # Nothing is left out where none has learned: a tenth of ten labels is a result, too.
+    three_chains.trace["predictive_mean"][:2] = three_chains.trace["predictive_mean"][2]
+    assert table(three_chains, "network")["learned_share"][0] == 0
+    assert table(three_chains)["accuracy_near"] == (0, 0, 0)
+
+
+def test_agents_are_compared_within_a_chain(three_chains):
+    """Both chains have agents of different accuracies, in opposite order or not."""
+    value, lo, hi = table(three_chains, "network")["accuracy_apart_near"]
+    assert value == pytest.approx((0.25 + 0.0) / 2)
+    assert lo < value < hi
+
+
+def test_one_chain_learns_and_another_diverges(three_chains):
+    three_chains.trace["predictive_mean"][2] = np.nan
+    assert np.isnan(table(three_chains)["accuracy_near"][0])
+    assert np.isnan(table(three_chains, "network")["learned_share"][0])

@@ -16,9 +16,10 @@ from concord.networks import topology
 from concord.options import build
 from concord.problems import lenet
 from concord.samplers import c_ula, d_ula, de_sghmc, de_sgld, sgd
-from concord.sampling import initial, streams
+from concord.sampling import initial, loop, streams
 from concord.sampling.partition import Partition
 from concord.sampling.recorder import Record, Recorder
+from concord.sampling.trace import join_traces
 
 VERIFY = lenet.fetch.verify
 
@@ -160,6 +161,71 @@ def test_d_ula_over_torch_is_d_ula_over_numpy():
     # float64 on both sides: rounding only
     np.testing.assert_allclose(ends[0], ends[1], rtol=1e-9, atol=1e-9)
     assert np.abs(ends[0] - x0).max() > 0.1
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_pooled_convolution_is_torchs(ties):
+    """Values and gradients; images of zeros and ones make blocks with several largest members."""
+    torch = pytest.importorskip("torch", reason=REASON)
+    rng = np.random.default_rng(0)
+    pixels = rng.random((3, 2, 12, 10))
+    inputs = [rng.standard_normal((4, 2, 5, 5)), rng.standard_normal(4)]
+    inputs.append(pixels.round() if ties else pixels)
+    weight, bias, given = (torch.from_numpy(each).requires_grad_() for each in inputs)
+    plain = torch.nn.functional.max_pool2d(torch.nn.functional.conv2d(given, weight, bias), 2)
+    ours = lenet.convolved_and_pooled(weight, bias, given)
+    np.testing.assert_allclose(ours.detach(), plain.detach(), rtol=1e-12, atol=1e-12)
+    direction = torch.from_numpy(rng.standard_normal(plain.shape))
+    for mine, torchs in zip(
+        torch.autograd.grad(ours, (weight, bias, given), direction),
+        torch.autograd.grad(plain, (weight, bias, given), direction),
+        strict=True,
+    ):
+        np.testing.assert_allclose(mine, torchs, rtol=1e-12, atol=1e-12)
+
+
+class Stacked:
+    """A generator that draws each chain's numbers from that chain's own generator."""
+
+    def __init__(self, generators) -> None:
+        self.generators = generators
+
+    def standard_normal(self, out, dtype):
+        for chain, rng in zip(out, self.generators, strict=True):
+            rng.standard_normal(out=chain, dtype=dtype)
+
+    def permuted(self, order, axis, out):
+        for chain, rng in zip(out, self.generators, strict=True):
+            rng.permuted(chain, axis=axis - 1, out=chain)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "agents", "options"),
+    [(sgd, 1, {}), (c_ula, 1, {}), (d_ula, 3, {"fusion": 0.1})],
+)
+def test_chains_together_are_each_chain_alone(sampler, agents, options):
+    """With the same random numbers; also what is predicted of them, and how often they learn."""
+    pytest.importorskip("torch", reason=REASON)
+    classifier = problem(lenet.LENET5, agents=agents)
+    options = {"step_size": 1e-3, "batch_size": 4, "batch_order": "epochs", **options}
+    params = build(sampler.Params, options, "sampler")
+    ring = topology.build("ring", agents)
+    x0 = classifier.initial((3, agents, classifier.dim), np.random.default_rng(0))
+    record = Record(every=2, draws=False, average=False, averages=("predictive",), burn_in=3)
+
+    def run(start, rng):
+        state, step = sampler.init(classifier, ring, params, start, rng)
+        return loop.simulate(state, step, 6, Recorder(record, classifier, start.shape, 6), rng)
+
+    def generators():
+        return [streams.generator(1, "noise", chain) for chain in range(3)]
+
+    together = run(x0, Stacked(generators()))
+    alone = [run(x0[c : c + 1], Stacked([rng])) for c, rng in enumerate(generators())]
+    joined = join_traces(alone)
+    np.testing.assert_array_equal(together["predictive_mean"], joined["predictive_mean"])
+    np.testing.assert_array_equal(together["predictive_sd"], joined["predictive_sd"])
+    assert np.ptp(together["predictive_mean"], axis=0).max() > 1e-3  # chains do differ
 
 
 @pytest.mark.parametrize(

@@ -112,10 +112,8 @@ def _text(value: float, counts: bool) -> str:
     """Return the text of a cell; none where it would round to zero."""
     if np.isnan(value):
         return ""
-    if counts:
-        return f"{value:g}" if value else ""
-    rounded = f"{value:.2f}"
-    return "" if rounded == "0.00" else rounded.lstrip("0")
+    rounded = f"{value:.0f}" if counts else f"{value:.2f}".lstrip("0")
+    return "" if rounded in ("0", ".00") else rounded
 
 
 def _message(axes: Axes, text: str) -> None:

@@ -19,7 +19,7 @@ from concord.laws import exact
 from concord.laws.quadrature import Grid
 from concord.laws.switching import SIZE_LIMIT, Choices
 from concord.metrics import Measurement
-from concord.samplers import Batching
+from concord.samplers import Batching, Biased
 from concord.sampling.initial import OfProblem
 
 Noise = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -71,10 +71,11 @@ def batch_noise(m: Measurement) -> Noise | None:
 
     None for full gradients.
     """
-    problem, size = m.problem, batch_size(m)
+    problem, size, params = m.problem, batch_size(m), m.sampler_params
     if size is None or not isinstance(problem, BatchNoise):
         return None
-    return lambda mean, cov: problem.batch_noise_covariance(mean, cov, size)
+    how = (params.batch_scale, params.batch_pool) if isinstance(params, Biased) else ()
+    return lambda mean, cov: problem.batch_noise_covariance(mean, cov, size, *how)
 
 
 def exact_law(m: Measurement) -> exact.Law | None:

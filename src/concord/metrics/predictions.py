@@ -5,9 +5,11 @@ both of the mean over the draws after burn-in (parayil2020, S5.3). Per test set,
 ending in the set's name, and numbers of labels or of bins where they are meant:
 
 ``accuracy_<set>``
-    fraction of images classified right, with Wilson's interval;
+    fraction of images classified right;
+``recall_<set>_<true>``
+    fraction of the images of a true label that are;
 ``confidence_mean_<set>``, ``confidence_sd_<set>``
-    over images, with intervals;
+    over images;
 ``confidence_density_<set>_<bin>``
     the density of confidence in ``BINS`` equal bins of [0, 1];
 ``confusion_<set>_<true>_<predicted>``
@@ -15,11 +17,20 @@ ending in the set's name, and numbers of labels or of bins where they are meant:
 ``probability_<set>_<true>_<label>``
     mean probability of a label over the images of a true label;
 ``example_{true,predicted,probability,sd}_<set>_<image>``
-    single images, by row or as ``first_<label>``: labels, and mean and standard deviation over
-    draws of the probability of the predicted label.
+    single images, by row or as ``first_<label>``: labels (the predicted one is that of the mean
+    over chains), and mean and standard deviation over draws of that label's probability.
 
-Intervals tell how far the images decide the number; the run is one, and chains are pooled. Of a
-chain that diverged nothing is predicted, and nothing is known: the numbers are not a number.
+and of the network, whose agents see the same images,
+
+``accuracy_apart_<set>``
+    best minus worst agent of a chain.
+
+Whether a network learns may be chance: ``learned_share`` is the part of the chains whose agents
+classify, on average, more than half of the first test set right, with Wilson's interval. A network
+that has not learned predicts one label for all images, and has a tenth of ten labels right. All
+other numbers are means over the chains that have learned (over all if none has), with Student's
+intervals. Of a run of one chain, intervals tell how far the images decide the number. Of a chain
+that diverged nothing is predicted, and nothing is known: the numbers are not a number.
 """
 
 from __future__ import annotations
@@ -34,9 +45,16 @@ from concord.errors import ConcordError
 from concord.laws.intervals import mean_interval, quantile, wilson
 from concord.metrics import Measurement, Row, lacking
 
-METRICS = ("accuracy_*", "confidence_*", "confusion_*", "probability_*", "example_*")
+METRICS = (
+    *("accuracy_*", "recall_*", "confidence_*", "confusion_*", "probability_*", "example_*"),
+    "learned_share",
+)
 
 BINS = 40
+LEARNED = 0.5
+
+# A number: its metric, value, ends of its interval, and the images that decide it (None: chains).
+Number = tuple[str, float, float | None, float | None, int | None]
 
 
 def rows(m: Measurement) -> Iterator[Row]:
@@ -52,47 +70,80 @@ def rows(m: Measurement) -> Iterator[Row]:
         )
     last = int(m.trace.draw[-1])
     parts = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])
-    for column, agent in enumerate(m.agents):
-        for (name, images), part in zip(m.problem.tests.items(), parts, strict=True):
-            chances = mean[:, column, part].astype(float)
-            size = chances.shape[0] * chances.shape[1]
-            for metric, value, lo, hi in _of_set(name, chances, images.labels):
-                yield Row(last, agent, metric, value, lo, hi, trials=None if lo is None else size)
+    tests = {
+        name: (images.labels, mean[:, :, part].astype(float), sd[:, :, part])
+        for (name, images), part in zip(m.problem.tests.items(), parts, strict=True)
+    }
+    labels, chances, _ = next(iter(tests.values()))
+    learned = _accuracy(chances, labels).mean(axis=1) > LEARNED
+    unknown = ~np.isfinite(chances).all(axis=(1, 2, 3))
+    share = float(learned.mean()) + (np.nan if unknown.any() else 0)
+    ends = wilson(share, len(learned))
+    yield Row(last, "network", "learned_share", share, *ends, trials=len(learned))
+    used = learned | unknown if learned.any() else np.full(len(learned), True)
+    single = len(learned) == 1
+    for name, (labels, chances, spreads) in tests.items():
+        for column, agent in enumerate(m.agents):
+            mine = chances[used, column]
+            for metric, value, lo, hi, trials in _of_set(name, mine, labels, single):
+                yield Row(last, agent, metric, value, lo, hi, trials=trials)
             examples = m.problem.examples.get(name, {})
-            for metric, value in _examples(
-                name, examples, chances, sd[:, column, part], images.labels
-            ):
-                known = metric.startswith("example_true_")
-                yield Row(last, agent, metric, value, chance=not known)
+            for row in _examples(name, examples, mine, spreads[used, column], labels):
+                yield Row(last, agent, *row, trials=None if row[2] is None else len(mine))
+        if len(m.agents) > 1:
+            apart = np.ptp(_accuracy(chances[used], labels), axis=1)
+            count = int(used.sum())
+            yield Row(last, "network", f"accuracy_apart_{name}", *_over_chains(apart), True, count)
 
 
-def _of_set(
-    name: str, chances: np.ndarray, labels: np.ndarray
-) -> Iterator[tuple[str, float, float | None, float | None]]:
-    """Yield metrics of probabilities (chains, images, classes) for images with these labels."""
-    classes = chances.shape[-1]
+def _accuracy(chances: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return the fraction classified right, by probabilities (..., images, classes)."""
+    unknown = np.where(np.isfinite(chances).all(axis=(-2, -1)), 0.0, np.nan)
+    return (chances.argmax(axis=-1) == labels).mean(axis=-1) + unknown
+
+
+def _over_chains(values: np.ndarray) -> tuple[float, float | None, float | None]:
+    """Return the mean over chains and its ends; one chain says nothing about the spread."""
+    mean, lo, hi = (float(end) for end in mean_interval(values))
+    return (mean, lo, hi) if len(values) > 1 else (mean, None, None)
+
+
+def _of_set(name: str, chances: np.ndarray, labels: np.ndarray, single: bool) -> Iterator[Number]:
+    """Yield metrics of probabilities (chains, images, classes) for images with these labels.
+
+    Intervals are over images where the chain is a ``single`` one.
+    """
+    chains, images, classes = chances.shape
     predicted, confidence = chances.argmax(axis=-1), chances.max(axis=-1)
     unknown = 0.0 if np.isfinite(chances).all() else np.nan
-    right = (predicted == labels).mean() + unknown
-    yield f"accuracy_{name}", right, *wilson(right, predicted.size)
-    mean, lo, hi = mean_interval(confidence.ravel())
-    yield f"confidence_mean_{name}", float(mean), float(lo), float(hi)
-    yield f"confidence_sd_{name}", *_sd(confidence)
+
+    def number(metric: str, each: np.ndarray, ends: tuple[float, float], count: int) -> Number:
+        """Return the mean of every chain's number; ``ends`` and ``count`` are of its images."""
+        if single:
+            return metric, float(each[0]), *ends, count
+        return metric, *_over_chains(each), chains
+
+    right = _accuracy(chances, labels)
+    yield number(f"accuracy_{name}", right, wilson(right[0], images), images)
+    _, lo, hi = mean_interval(confidence[0])
+    mean, sd = confidence.mean(axis=1), confidence.std(axis=1)
+    yield number(f"confidence_mean_{name}", mean, (float(lo), float(hi)), images)
+    yield number(f"confidence_sd_{name}", sd, _sd(confidence[0])[1:], images)
     counts, _ = np.histogram(confidence, bins=BINS, range=(0, 1))
-    for number, share in enumerate(counts / max(counts.sum(), 1) * BINS + unknown):
-        yield f"confidence_density_{name}_{number}", share, None, None
+    for bin_, share in enumerate(counts / max(counts.sum(), 1) * BINS + unknown):
+        yield f"confidence_density_{name}_{bin_}", share, None, None, None
     for true in range(classes):
         mine = labels == true
+        count = int(mine.sum())
+        if count:
+            recall = (predicted[:, mine] == true).mean(axis=1) + unknown
+            yield number(f"recall_{name}_{true}", recall, wilson(recall[0], count), count)
         found = np.bincount(predicted[:, mine].ravel(), minlength=classes)
-        average = chances[:, mine].mean(axis=(0, 1)) if mine.any() else np.full(classes, np.nan)
+        average = chances[:, mine].mean(axis=(0, 1)) if count else np.full(classes, np.nan)
         for label in range(classes):
-            yield (
-                f"confusion_{name}_{true}_{label}",
-                found[label] / len(chances) + unknown,
-                None,
-                None,
-            )
-            yield f"probability_{name}_{true}_{label}", average[label], None, None
+            confused = found[label] / chains + unknown
+            yield f"confusion_{name}_{true}_{label}", confused, None, None, None
+            yield f"probability_{name}_{true}_{label}", average[label], None, None, None
 
 
 def _examples(
@@ -101,15 +152,15 @@ def _examples(
     chances: np.ndarray,
     sd: np.ndarray,
     labels: np.ndarray,
-) -> Iterator[tuple[str, float]]:
-    average, spread = chances.mean(axis=0), sd.mean(axis=0)
+) -> Iterator[tuple[str, float, float | None, float | None, bool]]:
+    average = chances.mean(axis=0)
     for image, row in examples.items():
         label = average[row].argmax()
-        yield f"example_true_{name}_{image}", labels[row]
-        known = np.isfinite(average[row, label])
-        yield f"example_predicted_{name}_{image}", label if known else np.nan
-        yield f"example_probability_{name}_{image}", average[row, label]
-        yield f"example_sd_{name}_{image}", spread[row, label]
+        predicted = label if np.isfinite(average[row, label]) else np.nan
+        yield f"example_true_{name}_{image}", labels[row], None, None, False
+        yield f"example_predicted_{name}_{image}", predicted, None, None, True
+        for metric, values in (("probability", chances), ("sd", sd)):
+            yield f"example_{metric}_{name}_{image}", *_over_chains(values[:, row, label]), True
 
 
 def _sd(values: np.ndarray) -> tuple[float, float, float]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -127,14 +127,54 @@ class Network(NamedTuple):
         return np.repeat(1 / np.sqrt(np.repeat(fans, 2)), self.sizes)
 
 
+@cache
+def _largest_of_four() -> Any:
+    """Return the function (n, 4 c, ...) -> (n, c, ...), the largest of the four quarters.
+
+    Where several are the largest, the first has the gradient.
+    """
+    torch = _torch()
+    function: Any = torch.autograd.Function
+
+    class LargestOfFour(function):
+        @staticmethod
+        def forward(ctx: Any, four: Any) -> Any:
+            a, b, c, d = four.chunk(4, 1)
+            upper, lower = torch.maximum(a, b), torch.maximum(c, d)
+            ctx.save_for_backward(a >= b, c >= d, upper >= lower)
+            return torch.maximum(upper, lower)
+
+        @staticmethod
+        def backward(ctx: Any, gradient: Any) -> Any:
+            first, third, above = ctx.saved_tensors
+            upper = gradient * above
+            lower = gradient - upper
+            a, c = upper * first, lower * third
+            return torch.cat([a, upper - a, c, lower - c], 1)
+
+    return LargestOfFour.apply
+
+
+def convolved_and_pooled(weight: Any, bias: Any, images: Any) -> Any:
+    """Return the largest of each 2 x 2 block of a convolution, with the bias added.
+
+    The four members of a block are a convolution of stride 2 with four shifted kernels, so that
+    pooling compares whole arrays: on images of one channel half the work of ``max_pool2d``.
+    """
+    from torch.nn import functional
+
+    shifts = [functional.pad(weight, (x, 1 - x, y, 1 - y)) for y in (0, 1) for x in (0, 1)]
+    four = functional.conv2d(images, _torch().cat(shifts), stride=2)
+    return _largest_of_four()(four) + bias[:, None, None]
+
+
 def _lenet5(weights: Sequence[Any], images: Any) -> Any:
     from torch import tanh
     from torch.nn import functional
 
-    x = images
-    for weight, bias in (weights[0:2], weights[2:4]):
-        # The largest of tanh is tanh of the largest: a quarter of the work.
-        x = tanh(functional.max_pool2d(functional.conv2d(x, weight, bias), 2))
+    # The largest of tanh is tanh of the largest: a quarter of the work.
+    x = tanh(convolved_and_pooled(weights[0], weights[1], images))
+    x = tanh(functional.max_pool2d(functional.conv2d(x, *weights[2:4]), 2))
     x = x.flatten(1)
     for weight, bias in (weights[4:6], weights[6:8]):
         x = tanh(functional.linear(x, weight, bias))

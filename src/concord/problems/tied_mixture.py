@@ -77,15 +77,11 @@ def build(
         If ``modes: two`` is required and no draw has them.
     """
     rng, divide = stream("data"), stream("partition")
-    first, second = params.truth
-    means = np.array([first, first + second if params.second_mean == MEANS[0] else second])
 
     def draw() -> TiedMixture:
-        component = rng.integers(0, 2, params.points)
-        points = means[component] + np.sqrt(params.variance) * rng.standard_normal(params.points)
+        points = draw_points(params, rng)
         parts = partition.split(params.points, agents, divide)
-        empty = np.empty((params.points, 0))
-        return TiedMixture(AgentData.from_parts(empty, points, parts), params)
+        return mixture(params, points, parts)
 
     def draw_with_modes() -> TiedMixture:
         attempts = max(ATTEMPTS, POINTS // params.points)
@@ -100,6 +96,19 @@ def build(
 
     sets = [draw_with_modes() for _ in range(params.data_sets)]
     return sets[0] if params.data_sets == 1 else TiedMixtures(sets, stream)
+
+
+def draw_points(params: Params, rng: np.random.Generator) -> np.ndarray:
+    """Return points drawn from the mixture at ``truth``, (points,)."""
+    first, second = params.truth
+    means = np.array([first, first + second if params.second_mean == MEANS[0] else second])
+    component = rng.integers(0, 2, params.points)
+    return means[component] + np.sqrt(params.variance) * rng.standard_normal(params.points)
+
+
+def mixture(params: Params, points: np.ndarray, parts: list[np.ndarray]) -> TiedMixture:
+    """Return the mixture of given points; ``parts`` are the rows of each agent."""
+    return TiedMixture(AgentData.from_parts(np.empty((len(points), 0)), points, parts), params)
 
 
 class TiedMixture(OneDataSet):

@@ -27,9 +27,11 @@ def resolved_sampler(run: Mapping[str, Any], where: str) -> dict[str, Any]:
     for key, option in sampler.items():
         if isinstance(option, Mapping) and "start" in option:
             place = f"{where}.sampler.{key}"
-            if "a" in option:
-                raise ConcordError(f"{place}: it has both start and a; leave one out")
-            rest = {name: value for name, value in option.items() if name != "start"}
+            if option.get("a") is not None:  # null takes back an ``a`` that was merged before
+                raise ConcordError(
+                    f"{place}: it has both start and a; leave one out, or write a: null"
+                )
+            rest = {name: value for name, value in option.items() if name not in ("start", "a")}
             b, exponent = rest.get("b", 1.0), rest.get("exponent", 1.0)
             a = _value(option["start"], run, f"{place}.start", where)
             try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from concord.laws.theory import Condition
 
 
@@ -36,3 +38,27 @@ def condition1(
         Condition("beta_0 sigma_max < 1", f"{first:.4g} < 1", first, first < 1),
         Condition("beta_0 sigma_max < 2", f"{first:.4g} < 2", first, first < 2),
     ]
+
+
+def step26(gram: np.ndarray, a: float, delta_2: float) -> Condition:
+    r"""Return whether Theorem 2's choice of a, (26), can be met on linear regression.
+
+    .. math::
+        a = n^{-\gamma} \left(\frac{\rho_U (3 \delta_2 - 1)}{25 L^4 \delta_2}\right)^{1/3},
+        \qquad \gamma > 2
+
+    for some gamma, that is: a is below the right side with gamma = 2. rho_U is the constant of the
+    posterior's log-Sobolev inequality, the smallest eigenvalue of its precision; L the largest
+    Lipschitz constant of an agent's gradient.
+
+    Parameters
+    ----------
+    gram
+        Each agent's Hessian, (agents, dim, dim).
+    a, delta_2
+        Numerator and exponent of alpha.
+    """
+    rho = np.linalg.eigvalsh(gram.sum(axis=0))[0]
+    lipschitz = np.linalg.eigvalsh(gram).max()
+    largest = np.cbrt(rho * (3 * delta_2 - 1) / (25 * lipschitz**4 * delta_2)) / len(gram) ** 2
+    return Condition("a below (26)", f"{a:.4g} < {largest:.4g}", float(a / largest), a < largest)

@@ -1,0 +1,35 @@
+"""How many sets of points give the mixture of tied means a posterior with two modes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from concord.laws.intervals import wilson
+from concord.metrics import Measurement, Row, lacking
+from concord.problems import tied_mixture
+
+METRICS = ("two_modes_share",)
+
+SETS = 200
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield the share of data sets with two modes, among ``SETS`` drawn as the problem's is.
+
+    Two modes are what ``modes: two`` asks for: the marginal density of theta_2 falls by a tenth, or
+    more, between them. The interval is Wilson's.
+    """
+    problem: Any = m.problem
+    if not isinstance(problem, tied_mixture.TiedMixture):
+        raise lacking("two_modes", "one data set of tied_mixture")
+    params, rng = problem.params, m.stream("two modes")
+    whole = [np.arange(params.points)]
+    found = [
+        tied_mixture.mixture(params, tied_mixture.draw_points(params, rng), whole).two_modes
+        for _ in range(SETS)
+    ]
+    share = float(np.mean(found))
+    yield Row(m.iterations, "network", "two_modes_share", share, *wilson(share, SETS), trials=SETS)

@@ -1,0 +1,156 @@
+"""No claim has a rule that the exact truth fails: truth is put in the middle and on the edge."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pandas
+import pytest
+
+from concord.claims import checks
+from concord.claims.quantities import Quantity
+from concord.claims.verdicts import FAILS, HOLDS, INSIDE, MEASURED, judge
+from concord.results import COLUMNS, Measured, lookup
+from concord.studies.config import load_papers
+from concord.studies.paper import Paper
+
+ROOT = Path(__file__).parents[1]
+LAST = 9
+
+
+@cache
+def papers() -> dict[str, Paper]:
+    return load_papers(ROOT / "config", checked=True)[1]
+
+
+CASES = [
+    (key, name, label, reading)
+    for key, paper in papers().items()
+    for name, claim in paper.claims.items()
+    for label, case in claim.cases.items()
+    for reading in case.readings
+]
+
+
+def truths(check: Any, where: str) -> dict[int, Any]:
+    """Return value(run, iteration) of each quantity, by identity, where the paper is right.
+
+    ``where`` is middle, edge (the last value at which it is still right) or wrong.
+    """
+    part = {"middle": 0.0, "edge": 1.0, "wrong": 1.1}[where]
+    if isinstance(check, checks.Value):
+        value = (check.printed + part * check.tolerance) / check.quantity.scale
+        beyond = value if check.tolerance or where != "wrong" else value + 1
+        return {id(check.quantity): lambda *_: beyond}
+    if isinstance(check, checks.Order):
+        return {
+            id(check.lower): lambda *_: check.factor * (1 + part),
+            id(check.higher): lambda *_: 2,
+        }
+    if isinstance(check, checks.Trend):
+        sign = (1 if check.direction == "rising" else -1) * {"wrong": -1, "edge": 0}.get(where, 1)
+        rise = 1 + 10 * check.slack
+        return {id(check.quantity): lambda run, _: 99 + sign * rise * rank(run, check.axis)}
+    if isinstance(check, checks.Rate):
+        low, high = check.at_least, check.at_most
+        low = high - 1 if low is None else low
+        high = low + 1 if high is None else high
+        slope = (low + high) / 2 + part * (high - low) / 2
+        if check.at_most is None and where != "middle":
+            slope = low if where == "edge" else low - 0.1
+        name = check.against
+        return {
+            id(check.quantity): lambda run, k: (
+                (k + 1 if name == "iteration" else axis(run, name)) ** slope
+            )
+        }
+    if isinstance(check, checks.Bound):
+        return {id(check.quantity): lambda *_: 1 + part, id(check.bound): lambda *_: 2}
+    if isinstance(check, checks.Identity):
+        apart = part * check.tolerance / check.left.scale
+        return {
+            id(check.left): lambda *_: 1 / check.left.scale + apart,
+            id(check.right): lambda *_: 1 / check.right.scale,
+        }
+    if isinstance(check, checks.Spread):
+        return {id(check.quantity): lambda *_: 1.0}
+    if isinstance(check, checks.Sooner):
+        soon, late = {"middle": (2, 5), "edge": (4, 5), "wrong": (5, 4)}[where]
+        return {
+            id(check.first): lambda _, k: check.threshold * (0.5 if k >= soon else 2),
+            id(check.later): lambda _, k: check.threshold * (0.5 if k >= late else 2),
+        }
+    return dict.fromkeys(map(id, checks.quantities(check)), lambda *_: 1.0)
+
+
+def axis(run: Any, name: str) -> float:
+    return float(lookup(run.mapping, name))
+
+
+def rank(run: Any, name: str) -> float:
+    return math.log(axis(run, name))
+
+
+def judged(paper: Paper, name: str, label: str, reading: str, where: str, width: float) -> str:
+    """Return the verdict on made-up numbers with intervals of a relative half-width."""
+    check = paper.claims[name].cases[label].checker("test")
+    values = truths(check, where)
+    known = {id(q): q for q in checks.quantities(check)}
+
+    def runs(quantity: Quantity) -> list[Measured]:
+        value = values[next(i for i, q in known.items() if q is quantity)]
+        agents = quantity.agents or (("0",) if isinstance(check, checks.Trend) else ("0", "1"))
+        ends = (LAST,) if quantity.at == "last" else quantity.at
+        ends = (
+            range(LAST + 1)
+            if ends == "all"
+            else ends
+            if isinstance(ends, (tuple, range))
+            else (ends,)
+        )
+        found = []
+        for run in paper.quantity_runs(quantity, reading, "claims"):
+            rows = []
+            for k in ends:
+                for agent in agents:
+                    v = float(value(run, k))
+                    half = width * abs(v)
+                    trials = 1000 if width else 0
+                    rows.append((k, str(agent), quantity.metric, v, v - half, v + half, trials))
+                    for d in range(3):
+                        jitter = v + (d - 1) * width * len(found)  # differences must have a spread
+                        rows.append((k, str(agent), f"{quantity.metric}_set_{d}", jitter, v, v, 0))
+            table = pandas.DataFrame(rows, columns=list(COLUMNS))
+            found.append(Measured(run.mapping, table))
+        return found
+
+    return judge(check, runs).verdict
+
+
+@pytest.mark.parametrize(("key", "name", "label", "reading"), CASES)
+def test_the_truth_passes_in_the_middle_and_is_not_refuted_at_the_edge(key, name, label, reading):
+    paper = papers()[key]
+    verdict = judged(paper, name, label, reading, "middle", 0.0)
+    assert verdict in (HOLDS, INSIDE, MEASURED), verdict
+    check = paper.claims[name].cases[label].checker("test")
+    if isinstance(check, (checks.Condition, checks.Measurement)):
+        return
+    assert judged(paper, name, label, reading, "edge", 1e-6) != FAILS
+    if not isinstance(check, checks.Spread):
+        assert judged(paper, name, label, reading, "wrong", 0.0) == FAILS
+
+
+def test_both_sides_of_an_order_are_different_numbers():
+    """What is compared with itself can neither be nearer nor farther."""
+    for key, name, label, reading in CASES:
+        check = papers()[key].claims[name].cases[label].checker("test")
+        if isinstance(check, (checks.Order, checks.Sooner, checks.Bound)):
+            sides = []
+            for quantity in checks.quantities(check):
+                runs = papers()[key].quantity_runs(quantity, reading, "claims")
+                agents = quantity.agents or ("all",)
+                sides.append({(r.folder, quantity.metric, str(a)) for r in runs for a in agents})
+            assert not sides[0] & sides[1], f"{key}: {name} {label}"
