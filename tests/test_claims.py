@@ -74,6 +74,7 @@ A, B = {"experiment": "a", "metric": "w2_exact"}, {"experiment": "b", "metric": 
 A_ALL, B_ALL = {**A, "at": "all"}, {**B, "at": "all"}
 
 VALUE = ("value", {"quantity": A, "printed": 1.0, "tolerance": 0.1})
+AT_MOST = ("value", {**VALUE[1], "at_most": True})
 ORDER = ("order", {"lower": A, "higher": B})
 HALF = ("order", {"lower": A, "higher": B, "factor": 0.5})
 RISING = ("trend", {"quantity": A, "axis": "eta", "direction": "rising"})
@@ -117,6 +118,10 @@ CASES = [
     (VALUE, [at_end("a", 1.5, 1.2, 1.8)], FAILS),
     (VALUE, ends((1.0,), (1.0,), (2.0,)), FAILS),
     (VALUE, [at_end("a", INF, INF, INF)], FAILS),
+    (AT_MOST, [at_end("a", 1.1)], HOLDS),
+    (AT_MOST, [at_end("a", -9.0)], HOLDS),
+    (AT_MOST, [at_end("a", 1.11)], FAILS),
+    (AT_MOST, [at_end("a", 1.0, 0.5, 1.2)], INCONCLUSIVE),
     (ORDER, [at_end("a", 1.0), at_end("b", 1.1)], HOLDS),
     (ORDER, [at_end("a", 1.0), at_end("b", 1.0)], FAILS),
     (ORDER, [at_end("a", 1.0, 1.0, 1.0), at_end("b", 1.0, 1.0, 1.0)], INCONCLUSIVE),
@@ -321,6 +326,15 @@ def test_a_mean_over_iterations_counts_as_one_number():
     runs = [curve("a", (1.0, 0.5, 2.0), (3.0, 2.5, 4.0))]
     check = ("value", {"quantity": {**A_ALL, "reduce": "mean"}, "printed": 0, "tolerance": 9})
     assert judge(*check, *runs).ours == "agent 0: 2.00 [1.50, 3.00]; print: 0"
+
+
+def test_a_mean_over_agents_says_so():
+    rows = [(10, agent, "w2_exact", 1.0 + agent) for agent in range(3)]
+    check = (
+        "measurement",
+        {"quantity": {"experiment": "a", "metric": "w2_exact", "reduce": "mean"}},
+    )
+    assert judge(*check, run("a", *rows)).ours == "mean of 3 agents: 2"
 
 
 @pytest.mark.parametrize(("how", "text"), [("max", "3.00 [2.50, 4.00]"), ("min", "1.0 [0.5, 3.9]")])

@@ -83,6 +83,15 @@ def test_the_study_that_is_spoiled_here_is_accepted(validator, tmp_path):
     assert validator.is_valid(STUDY) and concord_accepts(STUDY, tmp_path)
 
 
+def test_a_rule_may_set_the_kind_of_a_check(validator, tmp_path):
+    study = copy.deepcopy(STUDY)
+    claim = study["claims"]["c"] = {**STUDY["claims"]["c"], "rule": "about"}
+    claim["check"] = {k: v for k, v in CHECK.items() if k not in ("kind", "tolerance")}
+    assert validator.is_valid(study) and concord_accepts(study, tmp_path)
+    claim["check"]["printd"] = 1.0
+    assert not validator.is_valid(study) and not concord_accepts(study, tmp_path)
+
+
 @pytest.mark.parametrize(
     ("place", "value"),
     [

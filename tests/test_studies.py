@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from concord.claims.quantities import Quantity
 from concord.errors import ConcordError
 from concord.studies.config import load_config, load_papers
 from concord.studies.paper import Paper
@@ -80,7 +81,8 @@ def test_a_run_states_every_parameter(tmp_path):
         "partition": {"kind": "equal"},
         "sampler": {
             **{"kind": "de_sgld", "step_size": 0.005},
-            **{"batch_size": None, "update_order": "simultaneous"},
+            **{"batch_size": None, "batch_scale": "data", "batch_pool": "all"},
+            **{"weights": "metropolis", "update_order": "simultaneous"},
         },
         "initial": {"kind": "normal", "mean": 0.0, "sd": 1.0},
         "chains": 100,
@@ -463,6 +465,27 @@ def test_readings_are_declared_with_their_meaning(tmp_path):
     assert paper.readings["draft"] == "as of 2019" and "published" in paper.readings
     with pytest.raises(ConcordError, match="'draft' is not declared under readings; choose"):
         load(tmp_path, one={"reading": "draft"}).runs  # noqa: B018
+
+
+def test_a_claim_reads_the_experiment_that_its_reading_has(tmp_path):
+    one = {**PAPER["experiments"]["one"], "metrics": ["w2"]}
+    quantity = {"experiment": ["one", "code"], "metric": "w2", "agents": [0]}
+    claim = {
+        **{"where": "Fig 1", "says": "It is small.", "reason": "by eye"},
+        "check": {"kind": "value", "quantity": quantity, "printed": 0.1, "tolerance": 0.1},
+    }
+    experiments = {"one": one, "code": {**one, "reading": "released"}}
+    paper = load(tmp_path, experiments=experiments, claims={"small": claim})
+    paper.check_outputs()
+    assert [run.experiment for run in paper.claim_runs()] == ["one", "code"]
+    found = Quantity(**quantity)
+    for reading, name in (("published", "one"), ("released", "code")):
+        (run,) = paper.quantity_runs(found, reading, "claims.small")
+        assert run.experiment == name
+    quantity["experiment"] = ["one", "cod"]
+    wrong = load(tmp_path, experiments=experiments, claims={"small": claim})
+    with pytest.raises(ConcordError, match="there is no experiment 'cod'; did you mean 'code'"):
+        wrong.check_outputs()
 
 
 # Schedules that start at a value ------------------------------------------------------------------

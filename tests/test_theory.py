@@ -190,6 +190,92 @@ def test_bound_dominates_the_exact_law(kind, seed):
     assert (apart <= lemma5).all()
 
 
+def test_terms_of_theorem10_follow_print():
+    agents, dim, eta, beta, sigma, c5 = 4, 2, 0.05, 1e-5, 0.6, 37.0
+    gram, shift = problem(agents, dim, 3)
+    eigenvalues = np.array([1, 1 / 3, 1 / 3, -1 / 3])
+    mean = np.random.default_rng(0).standard_normal((agents, dim))
+    k = np.arange(30)
+    result = gurbuzbalaban2021.theorem10(
+        gram, shift, eigenvalues, eta, (1 - beta) / eta, c5, mean, 0.4, k, sigma
+    )
+    assert all(condition.holds for condition in result.conditions)
+    mu = min(np.linalg.eigvalsh(a)[0] for a in gram)
+    smooth = max(np.linalg.eigvalsh(a)[-1] for a in gram)
+    minimizer = np.linalg.solve(gram.sum(axis=0), shift.sum(axis=0))
+    start = np.sum(mean**2) + agents * dim * 0.4**2
+    centre = np.sum((mean.mean(axis=0) - minimizer) ** 2) + dim * 0.4**2 / agents
+    g, half = 1 / 3, 1 - eta**2 * smooth / 2
+    r = 1 - eta**2 * mu * half
+    front = eta**2 / (mu * half) + (1 + eta**2 * smooth) ** 2 / (mu**2 * half**2)
+    lines = [
+        (1 - mu * eta**2) ** k * (np.sqrt(centre) + np.sqrt(2 * dim / mu / agents)),
+        1.65 * smooth / mu * np.sqrt(eta**2 * dim / agents),
+        np.sqrt(2 * front)
+        * np.sqrt(
+            beta**2 * c5 / eta**2 / agents + 2 * smooth**2 * c5 * eta**2 / agents / (1 - g) ** 2
+        ),
+        np.sqrt(2 * front) * np.sqrt((np.sqrt(1 - beta) - 1) ** 2 / eta**2 * dim / agents),
+        eta * sigma / np.sqrt(mu * half * agents),
+        np.sqrt((g**k - r**k) / (g - r)) * 2 * smooth * np.sqrt(g / agents) * np.sqrt(start),
+        np.sqrt(2) * g ** (k / 2) / np.sqrt(agents) * np.sqrt(start),
+        np.sqrt(2 * c5) * eta / np.sqrt(agents) / (1 - g),
+    ]
+    np.testing.assert_allclose(result.bound, sum(lines), rtol=1e-9)
+    # Lemma 15's recursion (B.48), term by term.
+    factor = eta**2 * (eta**2 + (1 + eta**2 * smooth) ** 2 / (mu * half))
+    lost = [
+        sum(r ** (n - 1 - s) * 2 * factor * 2 * smooth**2 * g**s / agents * start for s in range(n))
+        for n in k
+    ]
+    np.testing.assert_allclose(result.rederived - result.bound, np.sqrt(lost) - lines[5], atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["complete", "ring"])
+@pytest.mark.parametrize("seed", range(3))
+def test_bound_of_theorem10_dominates_the_exact_law(kind, seed):
+    agents, dim, eta, beta = 5, 2, 0.05, 1e-5
+    gram, shift = problem(agents, dim, seed)
+    mixing, size = weights(kind, agents), agents * dim
+    friction = (1 - beta) / eta
+    one = np.eye(size)
+    # x' = W x + eta v', v' = (1 - gamma eta) v - eta grad F(x) + sqrt(2 gamma eta) w.
+    velocity = np.hstack([-eta * exact.block_diagonal(gram), beta * one])
+    matrix = np.vstack([eta * velocity, velocity])
+    matrix[:size, :size] += np.kron(mixing, np.eye(dim))
+    offset = np.concatenate([eta**2 * shift.ravel(), eta * shift.ravel()])
+    kick = np.sqrt(2 * friction * eta) * np.vstack([eta * one, one])
+    affine = exact.Affine(matrix, offset, kick @ kick.T)
+    k = np.arange(300)
+    mean, cov = exact.initial(agents, dim, (1.0, 1.0), exact.Start(0.0, 0.0))
+    law = exact.propagate(lambda step: affine, mean, cov, 299, k, agents, dim)
+    largest = 0.0
+    for _ in k:
+        squares = mean**2 + cov.diagonal()
+        largest = max(largest, squares[:size].sum(), squares[size:].sum())
+        mean, cov = matrix @ mean + offset, matrix @ cov @ matrix.T + affine.noise
+    eigenvalues = np.linalg.eigvalsh(mixing)
+    result = gurbuzbalaban2021.theorem10(
+        gram, shift, eigenvalues, eta, friction, largest, 1.0, 1.0, k
+    )
+    assert all(condition.holds for condition in result.conditions)
+    cov = np.linalg.inv(gram.sum(axis=0))
+    distance = w2(law.mean, law.cov, Gaussian(cov @ shift.sum(axis=0), cov)).mean(axis=1)
+    assert (distance <= result.bound).all()
+    assert (distance <= result.rederived).all()
+
+
+def test_theorem10_claims_nothing_where_a_condition_fails():
+    gram, shift = problem(4, 2, 3)
+    for eta, friction, low in ((0.05, 15.0, -1 / 3), (0.4, 2.5, 0.0), (0.05, 20.0, 1.0)):
+        eigenvalues = np.array([1, low, low, low])
+        result = gurbuzbalaban2021.theorem10(
+            gram, shift, eigenvalues, eta, friction, 1.0, 0.0, 1.0, [0, 9]
+        )
+        assert not all(condition.holds for condition in result.conditions)
+        assert (result.bound == np.inf).all() and (result.rederived == np.inf).all()
+
+
 def verdicts(conditions: list[theory.Condition]) -> dict[str, bool]:
     return {condition.name: condition.holds for condition in conditions}
 

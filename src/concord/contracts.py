@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from concord.laws.exact import Update
     from concord.laws.gaussian import Gaussian
     from concord.laws.quadrature import Grid
+    from concord.laws.switching import Choices
     from concord.networks.topology import Topology
 
 Gradient = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -114,11 +115,34 @@ class Quadratic(Protocol):
 
 
 @runtime_checkable
+class Curved(Protocol):
+    """Bounds on the Hessians of the f_i, wherever they are taken."""
+
+    def curvature(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the least and the most, (agents, dim, dim), in the order of symmetric matrices.
+
+        All f_i have the most at one common point. Infinite where the Hessians are not bounded.
+        """
+
+
+@runtime_checkable
 class BatchNoise(Protocol):
-    """Second moments of the error of a quadratic problem's mini-batch gradients."""
+    """Moments of a quadratic problem's mini-batch gradients, by scale and pool of the batches.
+
+    The error xi_i is that from the mean, which is the full gradient unless scale or pool make the
+    estimate biased (``concord.sampling.gradients``).
+    """
+
+    def batch_mean(self, batch_size: int, scale: str, pool: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return gram and shift of the gradients' mean."""
 
     def batch_noise_covariance(
-        self, mean: np.ndarray, cov: np.ndarray, batch_size: int
+        self,
+        mean: np.ndarray,
+        cov: np.ndarray,
+        batch_size: int,
+        scale: str = "data",
+        pool: str = "all",
     ) -> np.ndarray:
         """Return E[xi_i xi_i^T], (agents, dim, dim), for x_i of mean_i and cov_i."""
 
@@ -297,6 +321,16 @@ class AffineSampler(Protocol):
 
     def affine(self, problem: Quadratic, topology: Topology, params: Any) -> Update | None:
         """Return the law's update; None where these options have none."""
+
+
+@runtime_checkable
+class SwitchingSampler(Protocol):
+    """A sampler whose update is affine once a random choice is known (``laws.switching``)."""
+
+    def choices(
+        self, problem: Quadratic, topology: Topology, params: Any
+    ) -> Callable[[int], Choices] | None:
+        """Return what iteration k chooses from; None where these options have no such law."""
 
 
 @runtime_checkable

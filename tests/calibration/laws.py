@@ -89,7 +89,8 @@ def law_of(kind: str, prob: Any, graph: Any, params: Any) -> Law | None:
         step = update.at(k)
         matrix, offset = step.matrix, step.offset
         if getattr(params, "batch_size", None) is not None:
-            gram, shift = _batch(prob, watched.rows)
+            scaled = getattr(params, "batch_scale", "data") == "data"
+            gram, shift = _batch(prob, watched.rows, scaled)
             errors = np.array([exact.block_diagonal(one) for one in gram - prob.gram])
             matrix = np.broadcast_to(matrix, (len(gram), *matrix.shape)).copy()
             matrix[:, :, :size] += step.gradient_gain @ errors
@@ -99,11 +100,11 @@ def law_of(kind: str, prob: Any, graph: Any, params: Any) -> Law | None:
     return Law(at, update.auxiliary)
 
 
-def _batch(prob: Any, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _batch(prob: Any, rows: np.ndarray, scaled: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return gram (chains, agents, dim, dim) and shift (chains, agents, dim) of the batches."""
     own = np.arange(prob.agents)[:, None]
     features, targets = prob.data.features[own, rows], prob.data.targets[own, rows]
-    scale = (prob.counts / rows.shape[2])[:, None]
+    scale = (prob.counts / rows.shape[2] if scaled else np.ones(prob.agents))[:, None]
     gram = np.einsum("cabd,cabe->cade", features, features) * scale[..., None]
     shift = np.einsum("cabd,cab->cad", features, targets) * scale
     return gram + prob.prior_precision * np.eye(prob.dim), shift

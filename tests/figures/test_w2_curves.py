@@ -82,6 +82,22 @@ def test_estimates_of_one_floor_are_drawn_once():
     assert floors == [0.026, 0.05]
 
 
+def test_a_point_at_the_mean_is_a_line_where_a_run_has_it(by_topology):
+    for measured, value in zip(by_topology[:2], (0.31, 0.33), strict=True):
+        table = measured.metrics
+        table.loc[table["metric"] == "w2_floor", "metric"] = "w2_point"
+        table.loc[table["metric"] == "w2_point", "value"] = value
+    figure = draw(by_topology, columns="topology", agents=[0])
+    points = [
+        [line.get_ydata()[0] for line in axes.lines if line.get_label() == "_point"]
+        for axes in figure.axes
+    ]
+    assert points == [[0.31], [0.33], []]
+    assert "a point at the posterior's mean" in legend(figure)
+    plain = draw(by_topology, columns="topology", agents=[0], point=False)
+    assert "a point at the posterior's mean" not in legend(plain)
+
+
 def test_exact_and_floor_can_be_left_out(by_topology):
     figure = draw(by_topology, columns="topology", agents=[0], exact=False, floor=False)
     assert [len(axes.lines) for axes in figure.axes] == [1, 1, 1]

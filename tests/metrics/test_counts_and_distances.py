@@ -15,6 +15,7 @@ from concord.metrics import (
     marginal_distance,
     posterior_density,
     posterior_distance,
+    posterior_width,
 )
 from concord.sampling.trace import Trace
 
@@ -99,6 +100,23 @@ def test_marginal_distances(sampled) -> None:
     assert pooled[1] < pooled[2]
     windows = [v for (_, _, name), v in found.items() if name == "w1_marginal_window"]
     assert len(windows) > 10
+
+
+def test_widths(sampled) -> None:
+    """1 for exact draws, wherever they are; a chain's own mean counts as part of the width."""
+    found = table(posterior_width.rows(sampled))
+    for agent in ("0", "1"):
+        value, lo, hi = found[4000, agent, "posterior_trace"]
+        assert lo < 1 < hi and value == pytest.approx(1, abs=0.1)
+    x = sampled.trace["x"]
+    late = x[:, sampled.trace.draw >= 400].reshape(-1, 2, 2)
+    pooled = late.var(axis=0).sum(axis=-1)
+    exact = np.trace(sampled.problem.reference.moments()[1])
+    assert found[4000, "0", "posterior_trace"][0] == pytest.approx(pooled[0] / exact, rel=5e-3)
+    x[:, :, 0] += 3 * np.arange(len(x))[:, None, None]
+    apart = table(posterior_width.rows(sampled))[4000, "0", "posterior_trace"][0]
+    shift = 3 * np.arange(len(x))
+    assert apart == pytest.approx(1 + 2 * shift.var(ddof=1) / exact, rel=0.05)
 
 
 def test_two_dimensional_distances(sampled, monkeypatch) -> None:

@@ -11,7 +11,7 @@ from concord.errors import ConcordError
 from concord.laws import exact
 from concord.metrics import Measurement, stable_step, stationary
 from concord.networks import topology
-from concord.samplers import c_ula, d_ula, de_sghmc, de_sgld
+from concord.samplers import c_ula, d_ula, de_sghmc, de_sgld, gossip_ula
 from concord.sampling import streams
 from concord.sampling.initial import Normal
 from concord.sampling.schedules import Schedule
@@ -165,3 +165,30 @@ def test_exact_numbers_say_so():
     m = measurement(de_sgld, de_sgld.Params(step_size=Schedule(0.01)))
     for row in [*stationary.rows(m), *stable_step.rows(m)]:
         assert (row.lo, row.hi, row.chance) == (None, None, False), row.metric
+
+
+@pytest.mark.parametrize(("drift", "power"), [("half", 0.5), ("whole", 1.0)])
+def test_the_stationary_law_of_gossip(drift, power):
+    """Against its recursion in time; for small steps the average samples the posterior^power."""
+    params = gossip_ula.Params(step_size=Schedule(1e-4), fusion=Schedule(0.3), drift=drift)
+    m = measurement(gossip_ula, params)
+    found = table(stationary, m)
+    law = exact.initial(5, 2, m.initial.moments(2))
+    step = gossip_ula.choices(m.problem, RING, params)(0)
+    for _ in range(6000):
+        law = step.step(*law)
+    _, each, _, average = exact.marginals(*law, 5, 2)
+    for agent in range(5):
+        expected = pytest.approx(trace_ratio(each[agent], m), rel=1e-8)
+        assert found[f"stationary_trace {agent}"].value == expected
+    ratio = found["stationary_trace average"].value
+    assert ratio == pytest.approx(trace_ratio(average, m), rel=1e-8)
+    assert ratio == pytest.approx(1 / power, rel=0.1)
+    assert found["spectral_radius network"].value < 1
+
+
+def test_triggered_gossip_has_no_known_law():
+    options = {"communication": "triggered", "threshold": 1.0, "decay": 0.5}
+    m = measurement(gossip_ula, gossip_ula.Params(step_size=Schedule(1e-3), **options))
+    with pytest.raises(ConcordError, match="metric stationary needs an affine sampler"):
+        list(stationary.rows(m))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,9 +11,21 @@ import pytest
 from concord.errors import ConcordError
 from concord.laws import exact
 from concord.laws.gaussian import Gaussian, w2
-from concord.metrics import Measurement, condition1, consensus_rate, theorem2
+from concord.metrics import (
+    Measurement,
+    budget,
+    condition1,
+    consensus_rate,
+    lemma12,
+    posterior_covariance,
+    theorem2,
+    theorem3,
+    theorem3_bound,
+    theorem10,
+    w2_point,
+)
 from concord.networks import topology
-from concord.samplers import d_ula, de_sghmc, de_sgld
+from concord.samplers import admm, d_ula, de_sghmc, de_sgld
 from concord.sampling import streams
 from concord.sampling.initial import Laplace, Normal
 from concord.sampling.schedules import Schedule
@@ -47,9 +60,10 @@ def table(family, m) -> dict[tuple[str, int], float]:
         (de_sghmc, de_sghmc.Params(step_size=STEP, friction=5.0)),
         (de_sgld, de_sgld.Params(step_size=STEP, batch_size=1)),
         (de_sgld, de_sgld.Params(step_size=STEP, update_order="in_place")),
+        (de_sgld, de_sgld.Params(step_size=STEP, weights="next_two")),
         (de_sgld, de_sgld.Params(step_size=Schedule(0.002, c=1.0))),
     ],
-    ids=["d_ula", "de_sghmc", "batches", "in_place", "decaying"],
+    ids=["d_ula", "de_sghmc", "batches", "in_place", "next_two", "decaying"],
 )
 def test_theorem2_is_refused_for_all_it_says_nothing_of(sampler, params):
     with pytest.raises(ConcordError, match="metric theorem2 needs DE-SGLD"):
@@ -80,6 +94,93 @@ def test_theorem2_bounds_the_distance_to_what_the_potentials_sum_to(share):
     assert np.allclose(posterior, expected, rtol=1e-9) == (share == "split")
 
 
+# Inside the conditions of Theorem 10 (mu = 8 to 14, L = 26 to 30, a ring): beta = 1e-6.
+HEAVY = {"step_size": Schedule(0.02), "friction": (1 - 1e-6) / 0.02}
+
+
+@pytest.mark.parametrize("family", [theorem10, lemma12])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"update_order": "in_place"},
+        {"weights": "next_two"},
+        {"batch_size": 2, "batch_scale": "none"},
+        {"batch_size": 2, "batch_pool": "all_but_last"},
+    ],
+    ids=lambda changes: next(reversed(changes.values())),
+)
+def test_theorem10_and_lemma12_are_refused_for_what_released_code_computes(family, changes):
+    m = measurement(de_sghmc, de_sghmc.Params(**HEAVY, **changes))
+    with pytest.raises(ConcordError, match=r"metric \w+ needs DE-SGHMC.* symmetric W"):
+        list(family.rows(m))
+
+
+@pytest.mark.parametrize("share", ["split", "omitted", "whole"])
+def test_theorem10_bounds_the_distance_to_what_the_potentials_sum_to(share):
+    m = measurement(de_sghmc, de_sghmc.Params(**HEAVY), share)
+    found = table(theorem10, m)
+    update = de_sghmc.affine(m.problem, RING, m.sampler_params)
+    start = exact.initial(5, 2, m.initial.moments(2), *update.auxiliary)
+    law = exact.propagate(update.at, *start, 20, DUE.tolist(), 5, 2)
+    expected = w2(law.mean, law.cov, m.problem.sampled).mean(axis=1)
+    for k, value in zip(DUE, expected, strict=True):
+        assert found["w2_exact_mean", k] == pytest.approx(value, rel=1e-9)
+        assert value < found["theorem10_bound", k] < np.inf
+        assert found["theorem10_bound", k] != found["theorem10_rederived", k] or k == 0
+    # c_5 bounds both moments at every step, and one of them attains it.
+    mean, cov = start
+    largest = 0.0
+    for k in range(3000):
+        squares = (mean**2 + cov.diagonal()).reshape(2, -1).sum(axis=1)
+        largest = max(largest, *squares)
+        mean, cov = (
+            update.at(k).matrix @ mean + update.at(k).offset,
+            update.at(k).matrix @ cov @ update.at(k).matrix.T + update.at(k).noise,
+        )
+    assert found["theorem10.c_5", 20] == pytest.approx(largest, rel=1e-6)
+
+
+def test_theorem10_claims_nothing_at_the_parameters_of_fig3():
+    m = measurement(de_sghmc, de_sghmc.Params(step_size=Schedule(0.08), friction=15.0))
+    found = table(theorem10, m)
+    assert found["theorem10.1 - gamma eta", 20] == pytest.approx(-0.2)
+    assert found["theorem10.beta", 20] == 0  # the condition
+    assert all(found["theorem10_bound", k] == np.inf for k in DUE)
+
+
+@pytest.mark.parametrize("sampler", [de_sgld, de_sghmc])
+def test_the_distance_after_a_budget_is_that_of_as_many_steps(sampler):
+    """DE-SGHMC with gamma = 1/eta is DE-SGLD with the square of the step: so are the numbers."""
+    params = {de_sgld: de_sgld.Params(STEP), de_sghmc: de_sghmc.Params(STEP, friction=1.0)}
+    m = measurement(sampler, params[sampler])
+    found = {(row.iteration, row.agent): row for row in budget.rows(m) if "w2" in row.metric}
+    assert {k for k, _ in found} == set(budget.BUDGETS)
+    mu = np.linalg.eigvalsh(m.problem.gram).min()
+    eta = np.log(np.sqrt(400)) / (mu * 400)
+    update = de_sgld.affine(m.problem, RING, de_sgld.Params(Schedule(eta)))
+    law = exact.propagate(update.at, *exact.initial(5, 2, (0.0, 1.0)), 400, [400], 5, 2)
+    expected = w2(law.mean[0], law.cov[0], m.problem.posterior)
+    for agent in range(5):
+        assert found[400, str(agent)].value == pytest.approx(expected[agent], rel=1e-9)
+    ratios = {r.iteration: r.value for r in budget.rows(m) if r.metric == "budget_ratio"}
+    last = found[400, "4"].value / np.sqrt(np.log(400) / 400)
+    assert ratios[400] == pytest.approx(last, rel=1e-12)
+
+
+def test_a_budget_is_of_full_gradients():
+    m = measurement(de_sgld, de_sgld.Params(STEP, batch_size=2))
+    with pytest.raises(ConcordError, match="metric budget needs DE-SGLD or DE-SGHMC"):
+        list(budget.rows(m))
+
+
+def test_a_point_is_as_far_as_the_posterior_is_wide():
+    m = measurement(de_sgld, de_sgld.Params(STEP))
+    (row,) = w2_point.rows(m)
+    target = m.problem.posterior
+    assert row.value == pytest.approx(w2(target.mean, np.zeros((2, 2)), target), rel=1e-9)
+    assert not row.chance
+
+
 def test_a_constant_schedule_does_not_decay():
     step = Schedule(0.1, b=2.0, c=1.0, exponent=0.55)
     assert step.decay == 0.55
@@ -100,3 +201,118 @@ def test_the_consensus_bound_of_a_constant_fusion():
     found = table(consensus_rate, measurement(d_ula, params, trace=trace))
     assert found["consensus_exponent_bound", 20] == pytest.approx(0.55)
     assert found["consensus_exponent_ratio", 20] == pytest.approx(0.55)
+
+
+ADMM = admm.Params(penalty=5.0)
+
+
+def incidence(graph) -> tuple[np.ndarray, np.ndarray]:
+    """Return the unoriented and the oriented incidence matrix of the directed graph, (N, 2 E)."""
+    arcs = [*graph.edges, *((j, i) for i, j in graph.edges)]
+    first, second = (np.eye(graph.agents)[[arc[end] for arc in arcs]].T for end in (0, 1))
+    return first + second, first - second
+
+
+@pytest.mark.parametrize("kind", ["ring", "complete", "star"])
+def test_the_bound_of_theorem3_follows_from_its_recursion(kind):
+    """From the incidence matrices, by (16) and (80) step by step, with the noise's moments."""
+    graph = topology.build(kind, 5)
+    prob = problem(5, 2, points=1000)
+    m = replace(measurement(admm, ADMM), problem=prob, topology=graph)
+    found = table(theorem3_bound, m)
+    constants = theorem3.of(prob, graph)
+    assert constants.rate < 1
+    rho, strong, smooth = found["theorem3_penalty", 20], constants.strong, constants.smooth
+    plus, minus = incidence(graph)
+    values = [np.linalg.svd(matrix, compute_uv=False) for matrix in (plus, minus)]
+    most, least = values[0][0] ** 2, values[1][values[1] > 1e-9].min() ** 2
+    # The penalty and kappa of the proof give both parts of (20) the same, largest delta.
+    kappa = np.geomspace(1.001, 100, 100_000)
+    parts = (
+        (kappa - 1) * least / (kappa * most),
+        strong / (rho / 4 * most + kappa * smooth**2 / (rho * least)),
+    )
+    a = constants.rate
+    delta = (2 * strong + 1) / (2 * strong * a) - 1
+    assert delta == pytest.approx(np.minimum(*parts).max(), rel=1e-3)
+    curvature, slope = prob.gram.sum(axis=0), prob.shift.sum(axis=0)
+    target = Gaussian(np.linalg.solve(curvature, slope), np.linalg.inv(curvature))
+    beta = np.linalg.pinv(minus) @ (prob.gram @ target.mean - prob.shift)
+    # Z^(0) - Z* = M_+^T (X^(0) - X*) / 2 with X^(0) ~ N(0, I), so the mean of its square is
+    mean = plus.T @ np.tile(-target.mean, (5, 1)) / 2
+    spread = 2 * np.sum((plus / 2) ** 2)
+    distance = np.sqrt(rho * (np.sum(mean**2) + spread) + np.sum(beta**2) / rho)
+    degrees = graph.degrees.astype(float)
+    square = 2 * np.sum(degrees**2)
+    wide = (1 / (np.sqrt(2) * strong) + np.sqrt(2)) * np.sqrt(square)
+    b, c = 1 / (2 * (1 + delta)), 2 * np.sqrt(2) * delta / ((1 + delta) * least)
+    top = values[1].max() ** 2
+    d, e = rho * top / 2, 2 * delta / ((1 + delta) * rho * least)
+    y = 2 * b * wide / np.sqrt(strong) + c * np.sqrt(square) * (
+        np.sqrt(top * rho) + d / np.sqrt(strong)
+    )
+    r = np.sqrt(2) * b * wide * np.sqrt(square) / strong + b * wide**2
+    r += square * (b / (2 * strong**2) + np.sqrt(2) * c * d / strong - e)
+    last = np.sqrt(
+        sum(w2(target.mean, (n**2 / (2 * strong**2)) * np.eye(2), target) ** 2 for n in degrees)
+    )
+    for k in range(1, 21):
+        bound = distance / np.sqrt(strong) + np.sqrt(square) / (np.sqrt(2) * strong) + last
+        if k in (1, 20):
+            # The theorem adds the noise of all later steps; the recursion that of k - 1.
+            assert bound < found["theorem3_bound", k]
+            assert found["theorem3_distance", k] < bound
+        distance = np.sqrt(a) * distance + y / np.sqrt(a) + np.sqrt(abs(r))
+    still = (y / np.sqrt(a) + np.sqrt(abs(r))) / (np.sqrt(strong) * (1 - np.sqrt(a)))
+    first = found["theorem3_bound", 1]
+    at_first = np.sqrt(rho * (np.sum(mean**2) + spread) + np.sum(beta**2) / rho) / np.sqrt(strong)
+    rest = np.sqrt(square) / (np.sqrt(2) * strong) + last
+    assert first == pytest.approx(at_first + still + rest, rel=1e-9)
+    fallen = first - found["theorem3_bound", 20]
+    assert fallen == pytest.approx(at_first * (1 - np.sqrt(a) ** 19), rel=1e-9)
+
+
+def test_the_distance_of_theorem3_is_that_of_all_agents_together():
+    """Farther than the agents one by one, and of the law at the theorem's penalty."""
+    m = measurement(admm, ADMM)
+    found = table(theorem3_bound, m)
+    params = admm.Params(penalty=found["theorem3_penalty", 20])
+    update = admm.affine(m.problem, RING, params)
+    start = exact.initial(5, 2, m.initial.moments(2), *update.auxiliary)
+    law = exact.propagate(update.at, *start, 20, DUE.tolist(), 5, 2)
+    target = m.problem.posterior
+    each = np.sqrt((w2(law.mean, law.cov, target) ** 2).sum(axis=1))
+    at = [found["theorem3_distance", k] for k in DUE]
+    assert at[0] == pytest.approx(each[0], rel=1e-12)
+    assert (each[1:] < at[1:]).all()
+
+
+def test_theorem3_claims_nothing_where_its_condition_fails():
+    few = replace(measurement(admm, ADMM), problem=problem(5, 2, points=3))
+    assert theorem3.of(few.problem, RING).rate >= 1
+    found = table(theorem3_bound, few)
+    assert all(found["theorem3_bound", k] == np.inf for k in DUE)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"sampler_params": admm.Params(penalty=5.0, noise=False)},
+        {"sampler_params": admm.Params(penalty=5.0, update_order="in_place")},
+        {"sampler_params": admm.Params(penalty=5.0, primal_neighbors="first_agents")},
+        {"sampler_params": de_sgld.Params(step_size=STEP)},
+        {"topology": topology.build("no_edges", 5)},
+    ],
+    ids=["no_noise", "in_place", "first_agents", "de_sgld", "no_edges"],
+)
+def test_theorem3_is_refused_for_all_it_says_nothing_of(change):
+    with pytest.raises(ConcordError, match="metric theorem3_bound needs D-ADMMS"):
+        list(theorem3_bound.rows(replace(measurement(admm, ADMM), **change)))
+
+
+def test_the_largest_entry_of_the_posterior_covariance():
+    m = measurement(admm, ADMM)
+    (row,) = posterior_covariance.rows(m)
+    cov = np.linalg.inv(m.problem.gram.sum(axis=0))
+    assert (row.metric, row.chance) == ("posterior_covariance_max", False)
+    assert row.value == pytest.approx(np.abs(cov).max(), rel=1e-12)

@@ -56,11 +56,12 @@ def test_posterior_has_the_density_that_the_potentials_sum_to():
 
 def test_shares_of_the_prior_add_up():
     x = np.random.default_rng(0).standard_normal((5, AGENTS, 3))
-    split, omitted, whole = (build(prior_share=share) for share in SHARES)
+    split, omitted, whole, twice = (build(prior_share=share) for share in SHARES)
     prior = (x**2).sum(axis=-1) / 2
     bare = omitted.potential(x)
     np.testing.assert_allclose(split.potential(x) - bare, prior / AGENTS, atol=1e-12)
     np.testing.assert_allclose(whole.potential(x) - bare, prior, atol=1e-12)
+    np.testing.assert_allclose(twice.potential(x) - bare, 2 * prior, atol=1e-12)
     np.testing.assert_array_equal(split.data.features, whole.data.features)
 
 
@@ -81,7 +82,9 @@ def test_both_ways_to_multiply_by_gram_matrices_agree(dim):
 
 
 @pytest.mark.parametrize("batch_size", [1, 3])
-def test_covariance_of_batch_noise_is_that_of_all_batches(batch_size):
+@pytest.mark.parametrize("scale", ["data", "none"])
+@pytest.mark.parametrize("pool", ["all", "all_but_last"])
+def test_moments_of_mini_batches_are_those_of_all_batches(batch_size, scale, pool):
     """Enumerated over points; over x by sigma points, exact for what is quadratic in x."""
     problem = build(points=18, dim=2, noise_sd=0.8)
     rng = np.random.default_rng(4)
@@ -90,16 +93,25 @@ def test_covariance_of_batch_noise_is_that_of_all_batches(batch_size):
     cov = root @ root.swapaxes(1, 2)
     sigma = np.concatenate([root.swapaxes(1, 2), -root.swapaxes(1, 2)], axis=1) * np.sqrt(2)
     x = (mean[:, None] + sigma).swapaxes(0, 1)  # (4 sigma points, agents, 2)
-    estimate, exact = problem.batch_gradient(4, 1), np.empty_like(x)
-    problem.gradient(4)(x, exact)
-    expected = np.zeros((AGENTS, 2, 2))
-    for agent, count in enumerate(problem.counts):
+    gram, shift = problem.batch_mean(batch_size, scale, pool)
+    centre, prior = np.einsum("ade,cae->cad", gram, x) - shift, problem.prior_precision * x
+    estimate = problem.batch_gradient(4, 1)
+    expected, average = np.zeros((AGENTS, 2, 2)), np.zeros_like(x)
+    for agent, count in enumerate(problem.counts - (pool == "all_but_last")):
         for row in range(count):
             rows = np.full((4, AGENTS, 1), row) % problem.counts[:, None]
-            error = (estimate(x, rows, np.empty_like(x)) - exact)[:, agent]
+            found = (estimate(x, rows, np.empty_like(x)) - prior)[:, agent]
+            if scale == "none":
+                found *= batch_size / problem.counts[agent]
+            error = found + prior[:, agent] - centre[:, agent]
+            average[:, agent] += (found + prior[:, agent]) / count
             expected[agent] += error.T @ error / (4 * count)
-    found = problem.batch_noise_covariance(mean, cov, batch_size)
-    np.testing.assert_allclose(found, expected / batch_size, rtol=1e-11)
+    np.testing.assert_allclose(average, centre, rtol=1e-11)
+    found = problem.batch_noise_covariance(mean, cov, batch_size, scale, pool)
+    np.testing.assert_allclose(found, expected / batch_size, rtol=1e-10)
+    if (scale, pool) == ("data", "all"):
+        np.testing.assert_allclose(gram, problem.gram, rtol=1e-12)
+        np.testing.assert_allclose(shift, problem.shift, rtol=1e-12)
 
 
 def test_more_agents_than_points_are_refused():

@@ -76,6 +76,17 @@ def test_weights_that_are_no_numbers_classify_nothing_right():
     assert problem.accuracy(x)[1, 2] == 0
 
 
+def test_an_intercept_of_zeros_changes_that_column_alone():
+    ones, zeros = (
+        build(agents=6, dataset="breast_cancer", intercept=text).data.pooled()[0]
+        for text in ("ones", "zeros")
+    )
+    np.testing.assert_array_equal(ones[:, :-1], zeros[:, :-1])
+    assert (ones[:, -1] == 1).all() and (zeros[:, -1] == 0).all()
+    with pytest.raises(ConcordError, match=r"^intercept: zeros is for data sets"):
+        logistic_regression.check(parse(Params, {"intercept": "zeros"}, "tests"), 6)
+
+
 def test_breast_cancer_is_standardized_and_has_an_intercept():
     problem = build(agents=6, dataset="breast_cancer")
     features, labels = problem.data.pooled()

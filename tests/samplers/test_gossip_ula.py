@@ -152,7 +152,13 @@ def test_moments_follow_the_exact_recursion(graph, communication) -> None:
         ]
         mean = sum(p * m for p, m, _ in steps)
         second = sum(p * s for p, _, s in steps)
-    trace = run(problem, graph, params(step_size=alpha, communication=communication), x0, ticks)
+    options = params(step_size=alpha, communication=communication)
+    law = np.zeros(n * d), np.eye(n * d)
+    for k in range(ticks):
+        law = gossip_ula.choices(problem, graph, options)(k).step(*law)
+    assert np.allclose(law[0], mean, rtol=1e-10, atol=1e-12)
+    assert np.allclose(law[1] + np.outer(mean, mean), second, rtol=1e-10, atol=1e-12)
+    trace = run(problem, graph, options, x0, ticks)
     last = trace["x"][:, -1].reshape(chains, n * d)
     error = last.std(axis=0) / np.sqrt(chains)
     assert (np.abs(last.mean(axis=0) - mean) < 5 * error).all()
@@ -188,6 +194,12 @@ def test_stationary_law_is_the_posterior_to_that_power(drift, power) -> None:
     average = run(problem, graph, options, x0, ticks, every=ticks)["x_average"][:, -1]
     # Bias of a few times alpha N h = 0.03; chance, of 3000 numbers, 0.026. Powers differ by 2.
     assert average.var() == pytest.approx(1 / (6 * power), rel=0.2)
+
+
+def test_triggering_has_no_choices() -> None:
+    """Who communicates depends on where agents are, so the update is not affine."""
+    options = params(communication="triggered", threshold=1.0, decay=0.5)
+    assert gossip_ula.choices(Quadratic(6), GRAPHS["ring"], options) is None
 
 
 def test_zero_threshold_is_gossip_without_triggering() -> None:

@@ -1,5 +1,9 @@
 """Chains against the exact law, for every linear run of gurbuzbalaban2021, mini-batches included.
 
+Left out: runs of one chain, which are there for exact numbers, and of a hundred agents; both are of
+the same samplers. And mini-batches of five in place, whose tails leave no moment a standard error
+(test_de_released.py enumerates such mini-batches).
+
 Differences of mean and covariance are measured in standard errors, estimated from the chains
 themselves; the seed is fixed, so five of them are never exceeded by bad luck on another day.
 """
@@ -29,6 +33,9 @@ RUNS = {
     run.folder.partition("/")[2]: run.mapping
     for run in PAPER.runs.values()
     if run.mapping["problem"]["kind"] == "linear_regression"
+    and run.mapping["chains"] > 1
+    and run.mapping["agents"] == 6
+    and run.folder != "gurbuzbalaban2021/linear_batch_released/reading=released+batch_size=5"
 }
 ITERATIONS = [0, 1, 2, 5, 12, 40]
 CHAINS = 12_000
@@ -58,7 +65,8 @@ def deviation(run, factor=1.0):
     if batch_size is not None:
 
         def noise(mean, cov):
-            return problem.batch_noise_covariance(mean, cov, batch_size)
+            how = parts.sampler_params.batch_scale, parts.sampler_params.batch_pool
+            return problem.batch_noise_covariance(mean, cov, batch_size, *how)
 
     law = exact.propagate(update.at, *start, steps, due, problem.agents, problem.dim, noise)
     mean = np.concatenate([law.mean, law.average_mean[:, None]], axis=1)
@@ -82,7 +90,7 @@ def test_chains_have_the_exact_moments(name):
     assert deviation(RUNS[name]) < LIMIT
 
 
-@pytest.mark.parametrize("name", [n for n in RUNS if "topology=ring" in n])
+@pytest.mark.parametrize("name", [n for n in RUNS if "topology=ring" in n and "released" not in n])
 @pytest.mark.parametrize("factor", [0.95, 1.05])
 def test_noise_that_is_five_percent_off_is_noticed(name, factor):
     assert deviation(RUNS[name], factor) > LIMIT

@@ -95,19 +95,23 @@ class Value(_Rule):
     """The quantity is the printed value, within a tolerance.
 
     Holds if every interval lies within printed +- tolerance; does not hold if any lies outside.
+    What is printed as an upper bound is met by all that is smaller.
     """
 
     quantity: Annotated[Quantity, "our numbers"]
     printed: Annotated[float, "the value in print"]
     tolerance: Annotated[NonNegative, "how far from print still counts as the same"]
+    at_most: Annotated[bool, "print says that it is at most this much"] = False
 
     def judge(self, source: Source) -> Judgement:
         """Return the verdict."""
         (ours,) = gather(source, self.quantity)
-        low, high = self.printed - self.tolerance, self.printed + self.tolerance
+        low = -math.inf if self.at_most else self.printed - self.tolerance
+        high = self.printed + self.tolerance
         sure = ((ours.lo >= low) & (ours.hi <= high)).all()
         refuted = ((ours.hi < low) | (ours.lo > high)).any()
-        return Judgement(decide(sure, refuted), f"{_range(ours)}; print: {self.printed:.6g}")
+        printed = f"{'at most ' if self.at_most else ''}{self.printed:.6g}"
+        return Judgement(decide(sure, refuted), f"{_range(ours)}; print: {printed}")
 
 
 class Order(_Rule):

@@ -28,6 +28,8 @@ from concord.results import AVERAGE, Measured, divergence, lookup
 if TYPE_CHECKING:
     import pandas
 
+MEAN = "mean of"  # so many agents
+
 
 class Missing(Exception):
     """A number that a claim needs is not there; the text says which."""
@@ -44,7 +46,9 @@ class Diverged(Exception):
 class Quantity(Options):
     """Numbers of a claim: a metric of some runs."""
 
-    experiment: Annotated[str, "id of the experiment"]
+    experiment: Annotated[
+        str | Some[str], "id of the experiment, or ids where readings have experiments of their own"
+    ]
     metric: Annotated[str, "name of the metric"]
     runs: Annotated[dict[str, Any] | None, "axis: label or [labels]; none: all runs"] = None
     reading: Annotated[
@@ -62,6 +66,11 @@ class Quantity(Options):
         "one number per run: its mean, largest or smallest; none: all numbers",
     ] = "none"
     scale: Annotated[Positive, "factor, such as 100 for per cent"] = 1.0
+
+    @property
+    def experiments(self) -> tuple[str, ...]:
+        """Return the ids of the experiments."""
+        return (self.experiment,) if isinstance(self.experiment, str) else self.experiment
 
 
 @dataclass(frozen=True)
@@ -86,6 +95,7 @@ class Numbers:
         parts = [words.name(axis, lookup(self.run[index].run, axis)) for axis in self.axes]
         parts += [] if agent == "network" else [f"the {AVERAGE}"] if agent == AVERAGE else []
         parts += [f"agent {agent}"] if agent.isdigit() else []
+        parts += [agent] if agent.startswith(MEAN) else []
         if len(set(self.iteration)) > 1:
             parts.append(f"iteration {self.iteration[index]:g}")
         return ", ".join(parts) or "the network"
@@ -203,7 +213,7 @@ def _table(quantity: Quantity, runs: Sequence[Measured]) -> pandas.DataFrame:
     import pandas
 
     if not runs:
-        raise Missing(f"no run of {quantity.experiment} in this reading")
+        raise Missing(f"no run of {' or '.join(quantity.experiments)} in this reading")
     tables = []
     for place, run in enumerate(runs):
         rows = _rows(quantity, run)
@@ -253,7 +263,9 @@ def _mean(rows: pandas.DataFrame) -> pandas.DataFrame:
     Conservative without widening: however the numbers depend on each other, the standard deviation
     of their mean is at most the mean of their standard deviations.
     """
-    first = rows.iloc[[0]]
+    first, agents = rows.iloc[[0]], rows["agent"].nunique()
+    if agents > 1:
+        first = first.assign(agent=f"{MEAN} {agents} agents")
     means = {name: rows[name].mean(skipna=False) for name in ("value", "lo", "hi")}
     trials = rows.loc[rows["chance"], "trials"].min()
     return first.assign(**means, trials=trials, chance=bool(rows["chance"].any()))

@@ -1,10 +1,11 @@
 """Curves of the 2-Wasserstein distance to the posterior over iterations.
 
 Drawn from the metrics ``w2`` (the Gaussian fitted to the chains; its interval from lo to hi is the
-band), ``w2_exact`` (the exact law, a thin dark line over each curve) and ``w2_floor`` (what as many
-exact draws of the posterior would show, a dashed line); the last two where a run has them. A run of
-which a chain diverged is drawn up to that iteration; a cross marks it, at the top of the panel if
-the curve left it, and a note gives the iteration and the part of the chains, if not all diverged.
+band), ``w2_exact`` (the exact law, a thin dark line over each curve), ``w2_floor`` (what as many
+exact draws of the posterior would show, a dashed line) and ``w2_point`` (a point at the posterior's
+mean, a dotted line); the last three where a run has them. A run of which a chain diverged is drawn
+up to that iteration; a cross marks it, at the top of the panel if the curve left it, and a note
+gives the iteration and the part of the chains, if not all diverged.
 
 What a researcher writes in a paper's YAML
 ------------------------------------------
@@ -117,6 +118,7 @@ class Params(Options):
     share_y: Sharing = "row"
     exact: Annotated[bool, "draw w2_exact where a run has it"] = True
     floor: Annotated[bool, "draw w2_floor where a run has it"] = True
+    point: Annotated[bool, "draw w2_point where a run has it"] = True
     width: Width = "auto"
     names: Names = None
 
@@ -148,6 +150,7 @@ class _Panel:
     yscale: str
     limits: tuple[float | None, float | None]
     floors: list[tuple[float, int]]
+    points: list[float]
     handles: list[Artist]
 
 
@@ -225,6 +228,7 @@ def _panels(params: Params, runs: list[Measured]) -> list[_Panel]:
                 panel.yscale or params.yscale,
                 _common.limits(panel.ylim if panel.ylim is not None else params.ylim, where),
                 _floors(curves) if params.floor else [],
+                _points(curves) if params.point else [],
                 [_handle(curve, key) for curve in curves if curve.first],
             )
         )
@@ -360,12 +364,21 @@ def _floors(curves: Sequence[_Curve]) -> list[tuple[float, int]]:
     return list(floors.items())
 
 
+def _points(curves: Sequence[_Curve]) -> list[float]:
+    """Return how far a point at the posterior's mean is, for each posterior of a panel."""
+    tables = [curve.run.metrics for curve in curves]
+    found = [table["value"][(table["metric"] == "w2_point").to_numpy()] for table in tables]
+    return list(dict.fromkeys(float(value) for values in found for value in values))
+
+
 def _draw_curves(panel: _Panel, axes: Axes) -> None:
     low, high = axes.get_ylim()
     # PDF cannot hold a band that reaches 1e300, and a log axis has no 0: cut bands out of sight.
     reach = (low / 100, high * 100) if panel.yscale == "log" else (low, low + 100 * (high - low))
     for value, _ in panel.floors:
         axes.axhline(value, **_FLOOR, label="_floor", zorder=1.8)
+    for value in panel.points:
+        axes.axhline(value, **_POINT, label="_point", zorder=1.8)
     for order, curve in enumerate(panel.curves):
         shown = curve.series
         if np.isfinite(shown.lo).any():
@@ -505,6 +518,7 @@ _CROSS: dict[str, Any] = {
     "markeredgewidth": 1.3,
     "linestyle": "",
 }
+_POINT: dict[str, Any] = {"color": "#555555", "linewidth": 1.0, "linestyle": (0, (1, 2))}
 _FLOOR: dict[str, Any] = {"color": "#555555", "linewidth": 0.8, "linestyle": (0, (6, 3))}
 
 
@@ -543,6 +557,8 @@ def _common_handles(params: Params, panels: Sequence[_Panel]) -> list[Artist]:
     if draws:
         text = f"floor of {' or '.join(draws)} exact draws"
         handles.append(Line2D([], [], **_FLOOR, label=text))
+    if any(panel.points for panel in panels):
+        handles.append(Line2D([], [], **_POINT, label="a point at the posterior's mean"))
     if any(curve.diverged for curve in curves):
         text = "diverged (part of the chains)"
         handles.append(Line2D([], [], color=style.GRAY, label=text, **_CROSS))

@@ -6,12 +6,20 @@ from collections.abc import Callable
 
 import numpy as np
 
-from concord.contracts import AffineSampler, BatchNoise, Problem, Quadratic, WithReference
+from concord.contracts import (
+    AffineSampler,
+    BatchNoise,
+    Problem,
+    Quadratic,
+    SwitchingSampler,
+    WithReference,
+)
 from concord.errors import ConcordError
 from concord.laws import exact
 from concord.laws.quadrature import Grid
+from concord.laws.switching import SIZE_LIMIT, Choices
 from concord.metrics import Measurement
-from concord.samplers import Batching
+from concord.samplers import Batching, Biased
 from concord.sampling.initial import OfProblem
 
 Noise = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -36,6 +44,15 @@ def update_of(m: Measurement) -> exact.Update | None:
     return m.sampler.affine(m.problem, m.topology, m.sampler_params)
 
 
+def choices_of(m: Measurement) -> Callable[[int], Choices] | None:
+    """Return what each iteration chooses from; None where no law is known, or it is too large."""
+    if not isinstance(m.sampler, SwitchingSampler) or not isinstance(m.problem, Quadratic):
+        return None
+    if m.problem.agents * m.problem.dim > SIZE_LIMIT:
+        return None
+    return m.sampler.choices(m.problem, m.topology, m.sampler_params)
+
+
 def batch_size(m: Measurement) -> int | None:
     """Return the size of mini-batches; None for full gradients."""
     return m.sampler_params.batch_size if isinstance(m.sampler_params, Batching) else None
@@ -54,10 +71,11 @@ def batch_noise(m: Measurement) -> Noise | None:
 
     None for full gradients.
     """
-    problem, size = m.problem, batch_size(m)
+    problem, size, params = m.problem, batch_size(m), m.sampler_params
     if size is None or not isinstance(problem, BatchNoise):
         return None
-    return lambda mean, cov: problem.batch_noise_covariance(mean, cov, size)
+    how = (params.batch_scale, params.batch_pool) if isinstance(params, Biased) else ()
+    return lambda mean, cov: problem.batch_noise_covariance(mean, cov, size, *how)
 
 
 def exact_law(m: Measurement) -> exact.Law | None:

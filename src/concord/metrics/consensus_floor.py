@@ -24,12 +24,19 @@ def rows(m: Measurement) -> Iterator[Row]:
     """
     draw, errors = m.trace.draw, m.trace["consensus_error"]
     last = int(draw[-1])
+    yield from windows(m, "consensus_window", 0.0)
+    mean, lo, hi = mean_interval(errors[:, draw > last / 2].mean(axis=1))
+    yield Row(last, "network", "consensus_floor", float(mean), float(lo), float(hi))
+
+
+def windows(m: Measurement, name: str, less: float) -> Iterator[Row]:
+    """Yield the windows' means, less a number that is known."""
+    draw, errors = m.trace.draw, m.trace["consensus_error"]
+    last = int(draw[-1])
     edges = np.geomspace(max(last / 100, 1), last + 1, WINDOWS + 1)
     for low, high in itertools.pairwise(edges):
         inside = (draw >= low) & (draw < high)
         if inside.any():
-            mean, lo, hi = mean_interval(errors[:, inside].mean(axis=1))
+            mean, lo, hi = mean_interval(errors[:, inside].mean(axis=1) - less)
             center = round(float(np.sqrt(low * high)))
-            yield Row(center, "network", "consensus_window", float(mean), float(lo), float(hi))
-    mean, lo, hi = mean_interval(errors[:, draw > last / 2].mean(axis=1))
-    yield Row(last, "network", "consensus_floor", float(mean), float(lo), float(hi))
+            yield Row(center, "network", name, float(mean), float(lo), float(hi))

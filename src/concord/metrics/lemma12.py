@@ -15,10 +15,26 @@ METRICS = ("lemma12.*",)
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield for every condition its value and whether it holds (1) or not (0)."""
+    """Yield for every condition its value and whether it holds (1) or not (0).
+
+    Raises
+    ------
+    ConcordError
+        If the run is not what the lemma speaks of.
+    """
     params = m.sampler_params
-    if not isinstance(params, de_sghmc.Params) or not isinstance(m.problem, Quadratic):
-        raise lacking("lemma12", "DE-SGHMC on linear regression")
+    if (
+        not isinstance(params, de_sghmc.Params)
+        or not isinstance(m.problem, Quadratic)
+        or params.update_order != "simultaneous"
+        or params.weights != "metropolis"
+        or (params.batch_scale, params.batch_pool) != ("data", "all")
+    ):
+        raise lacking(
+            "lemma12",
+            "DE-SGHMC with simultaneous updates, a symmetric W and unbiased gradients on linear "
+            "regression",
+        )
     curvature = np.linalg.eigvalsh(m.problem.gram)
     found = gurbuzbalaban2021.lemma12(
         params.step_size.initial,

@@ -10,7 +10,7 @@ from concord.errors import ConcordError
 from concord.laws import exact
 from concord.laws.gaussian import Gaussian, w2
 from concord.metrics import Measurement, Row, lacking
-from concord.metrics._laws import batch_noise, start_of, update_of
+from concord.metrics._laws import batch_noise, choices_of, start_of, update_of
 
 METRICS = ("stationary_*", "spectral_radius")
 
@@ -25,9 +25,9 @@ def rows(m: Measurement) -> Iterator[Row]:
     stationary_widest: the ratio of variances in the direction where it is smallest and largest
     (generalized eigenvalues). stationary_bias: distance of the means in posterior standard
     deviations, the largest over directions. spectral_radius: of the update, conserved quantities
-    apart. Where it is 1 or more, or the noise of mini-batches makes the covariance grow without
-    end, there is no stationary distribution and the others are infinite. Schedules are held at the
-    values of the last step.
+    apart; of an update with a random choice (gossip) the root of its covariances'. Where it is 1 or
+    more, or the noise of mini-batches makes the covariance grow without end, there is no stationary
+    distribution and the others are infinite. Schedules are held at the values of the last step.
     """
     agents, dim, target = m.problem.agents, m.problem.dim, m.problem.posterior
     if agents * dim > exact.SIZE_LIMIT:
@@ -35,21 +35,12 @@ def rows(m: Measurement) -> Iterator[Row]:
             f"metric stationary: {agents} agents of dimension {dim} exceed "
             f"{exact.SIZE_LIMIT} entries; remove it from this run's metrics"
         )
-    update = update_of(m)
-    start = None if update is None else start_of(m, update)
-    if update is None or start is None or target is None:
+    found = _limit(m)
+    if found is None or target is None:
         what = "an affine sampler on a Gaussian problem, without mini-batches in epochs"
         raise lacking("stationary", what)
-    step = update.at(max(m.iterations - 1, 0))
-    radius = exact.spectral_radius(exact.restrict(step)[0].matrix)
+    radius, law = found
     yield Row(m.iterations, "network", "spectral_radius", radius, chance=False)
-    noise = batch_noise(m)
-
-    def errors(mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
-        assert noise is not None
-        return noise(*exact.marginals(mean, cov, agents, dim)[:2])
-
-    law = exact.limit(step, *start, None if noise is None else errors)
     each = None if law is None else exact.marginals(*law, agents, dim)
     for agent in (*m.trace.agent.tolist(), "average"):
         if each is None:
@@ -60,6 +51,31 @@ def rows(m: Measurement) -> Iterator[Row]:
             values = _compare(each[0][agent], each[1][agent], target)
         for name, value in zip(NAMES, values, strict=True):
             yield Row(m.iterations, str(agent), f"stationary_{name}", value, chance=False)
+
+
+Moments = tuple[np.ndarray, np.ndarray]
+
+
+def _limit(m: Measurement) -> tuple[float, Moments | None] | None:
+    """Return the spectral radius and the limit's moments; None where no law is known."""
+    last = max(m.iterations - 1, 0)
+    choices = choices_of(m)
+    if choices is not None:
+        return choices(last).radius(), choices(last).stationary()
+    update = update_of(m)
+    start = None if update is None else start_of(m, update)
+    if update is None or start is None:
+        return None
+    agents, dim = m.problem.agents, m.problem.dim
+    noise = batch_noise(m)
+
+    def errors(mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
+        assert noise is not None
+        return noise(*exact.marginals(mean, cov, agents, dim)[:2])
+
+    step = update.at(last)
+    radius = exact.spectral_radius(exact.restrict(step)[0].matrix)
+    return radius, exact.limit(step, *start, None if noise is None else errors)
 
 
 def _compare(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> list[float]:

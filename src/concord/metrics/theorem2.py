@@ -37,6 +37,7 @@ def rows(m: Measurement) -> Iterator[Row]:
         or not params.step_size.constant
         or params.batch_size is not None
         or params.update_order != "simultaneous"
+        or params.weights != "metropolis"
         or not isinstance(start, Normal)
         or not isinstance(start.sd, float)
         or not isinstance(problem, Quadratic)
@@ -45,8 +46,8 @@ def rows(m: Measurement) -> Iterator[Row]:
     ):
         raise lacking(
             "theorem2",
-            "DE-SGLD with a constant step, full gradients and simultaneous updates on linear "
-            "regression, starting from N(mean, sd^2 I)",
+            "DE-SGLD with a constant step, full gradients, simultaneous updates and a symmetric W "
+            "on linear regression, starting from N(mean, sd^2 I)",
         )
     theorem = gurbuzbalaban2021.theorem2(
         problem.gram,

@@ -9,6 +9,7 @@ import numpy as np
 from concord.contracts import Quadratic
 from concord.laws.theory import tzikas2024
 from concord.metrics import Measurement, Row, lacking
+from concord.networks.topology import Topology
 
 METRICS = ("theorem3.*",)
 
@@ -21,13 +22,10 @@ def rows(m: Measurement) -> Iterator[Row]:
     """
     if not isinstance(m.problem, Quadratic):
         raise lacking("theorem3", "linear regression")
-    spectrum = m.topology.spectral()
-    graph = spectrum["signless_max"], spectrum["algebraic_connectivity"]
-    curvature = np.linalg.eigvalsh(m.problem.gram)
-    theorem = tzikas2024.theorem3(float(curvature.min()), float(curvature.max()), *graph)
+    theorem = of(m.problem, m.topology)
     values = {
         "tau_G": theorem.tau_graph,
-        "limit_at_2": tzikas2024.theorem3(2.0, 2.0, *graph).limit,
+        "limit_at_2": tzikas2024.theorem3(2.0, 2.0, *_graph(m.topology)).limit,
         "m_f": theorem.strong,
         "M_f": theorem.smooth,
         "tau_f": theorem.tau_f,
@@ -37,3 +35,14 @@ def rows(m: Measurement) -> Iterator[Row]:
     }
     for name, value in values.items():
         yield Row(m.iterations, "network", f"theorem3.{name}", value, chance=False)
+
+
+def of(problem: Quadratic, topology: Topology) -> tzikas2024.Theorem3:
+    """Return the theorem's constants for a problem on a network."""
+    curvature = np.linalg.eigvalsh(problem.gram)
+    return tzikas2024.theorem3(float(curvature.min()), float(curvature.max()), *_graph(topology))
+
+
+def _graph(topology: Topology) -> tuple[float, float]:
+    spectrum = topology.spectral()
+    return spectrum["signless_max"], spectrum["algebraic_connectivity"]

@@ -33,6 +33,11 @@ UpdateOrder = Annotated[
     Order, "agents move all at once, or one after another seeing neighbors that have moved"
 ]
 Neighbors = Literal["together", "in_turn"]
+Weights = Annotated[
+    Literal["metropolis", "next_two"],
+    "W: Metropolis weights, or on a ring a third each for an agent itself and the next two, one "
+    "way around (not symmetric)",
+]
 ORDERS = choices(Order)
 
 # respond(agent, total, out): agent is an index, or slice(None) for all agents at once; total and
@@ -41,6 +46,34 @@ Respond = Callable[[Any, np.ndarray, np.ndarray], object]
 Sweep = Callable[[np.ndarray, Respond, np.ndarray], np.ndarray]
 Mixer = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 Diffuser = Callable[[np.ndarray, np.ndarray, np.ndarray, float], np.ndarray]
+
+
+def check_weights(topology: Topology, weights: str) -> None:
+    """Refuse weights that the network has no meaning for."""
+    if weights == "next_two" and (topology.name != "ring" or topology.agents < 3):
+        raise ConcordError(
+            f"weights: next_two goes around a ring of 3 agents or more, not {topology.name} of "
+            f"{topology.agents}; use metropolis"
+        )
+
+
+def weights_of(topology: Topology, weights: str) -> AgentMatrix:
+    r"""Return the matrix W that agents average with.
+
+    ``metropolis``
+        symmetric and doubly stochastic, on any network;
+    ``next_two``
+        :math:`W_{ij} = 1/3` for j = i, i + 1 and i + 2 modulo N: doubly stochastic, but not
+        symmetric, and i + 2 is no neighbor of i on the ring.
+
+    Source: gurbuzbalaban2021, section 2, and what its released code computes.
+    """
+    if weights == "metropolis":
+        return topology.metropolis()
+    own = np.arange(topology.agents)
+    seen = (own[:, None] + np.arange(3)) % topology.agents
+    third = np.full(seen.size, 1 / 3)
+    return AgentMatrix.from_entries(topology.agents, np.repeat(own, 3), seen.ravel(), third)
 
 
 def sweep(coupling: AgentMatrix, chains: int, dim: int, order: str) -> Sweep:

@@ -13,8 +13,9 @@ from concord.errors import ConcordError
 from concord.sampling.partition import AgentData, consecutive_counts
 
 PriorShare = Annotated[
-    Literal["split", "omitted", "whole"],
-    "prior in each agent's potential: 1/N of it (split), none (omitted), all of it (whole)",
+    Literal["split", "omitted", "whole", "twice"],
+    "prior in each agent's potential: 1/N of it (split), none (omitted), all of it (whole), or all "
+    "of it twice, where a code has 2/lambda for 1/lambda",
 ]
 LegacySeed = Annotated[
     Annotated[int, Meta(ge=0, le=2**32 - 1)] | None,
@@ -35,8 +36,8 @@ class OneDataSet:
 
 
 def prior_share(share: str, agents: int) -> float:
-    """Return the fraction of the log prior that each agent's potential holds."""
-    return {"split": 1 / agents, "omitted": 0.0, "whole": 1.0}[share]
+    """Return how many times each agent's potential holds the log prior."""
+    return {"split": 1 / agents, "omitted": 0.0, "whole": 1.0, "twice": 2.0}[share]
 
 
 def check_points(points: int, agents: int) -> None:

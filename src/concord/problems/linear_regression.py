@@ -189,34 +189,68 @@ class LinearRegression(OneDataSet):
         prior = np.empty((chains, self.agents, self.dim))
 
         def add_prior(x: np.ndarray, out: np.ndarray) -> None:
-            np.multiply(x, self.prior_precision, out=prior)
+            self.prior_gradient(x, prior)
             np.add(out, prior, out=out)
 
         return batch_gradient(self.data, chains, batch_size, None, self._precision, add_prior)
 
+    def prior_gradient(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Write the prior's part of the gradients at x; out may be x."""
+        return np.multiply(x, self.prior_precision, out=out)
+
+    def batch_mean(self, batch_size: int, scale: str, pool: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return gram (agents, dim, dim) and shift (agents, dim) of the mini-batches' mean.
+
+        With m_i points in the pool and s_i = n_i, or b where they are not scaled up, s_i/m_i times
+        the sums over the pool.
+        """
+        _, _, factor, gram, shift = self._drawn(batch_size, scale, pool)
+        gram = factor[:, None, None] * gram + self.prior_precision * np.eye(self.dim)
+        return gram, factor[:, None] * shift
+
+    def _drawn(self, batch_size: int, scale: str, pool: str) -> tuple[np.ndarray, ...]:
+        """Return features and targets of the pool, s_i/m_i, and the sums' gram and shift."""
+        features, targets, counts = self.data.features, self.data.targets, self.counts
+        gram, shift = self.gram - self.prior_precision * np.eye(self.dim), self.shift
+        if pool == "all_but_last":
+            counts = counts - 1
+            drawn = np.arange(features.shape[1]) < counts[:, None]
+            features, targets = features * drawn[..., None], targets * drawn
+            gram = self._precision * features.swapaxes(1, 2) @ features
+            shift = self._precision * (features.swapaxes(1, 2) @ targets[..., None])[..., 0]
+        factor = (self.counts if scale == "data" else np.full(self.agents, batch_size)) / counts
+        return features, targets, factor, gram, shift
+
     def batch_noise_covariance(
-        self, mean: np.ndarray, cov: np.ndarray, batch_size: int
+        self,
+        mean: np.ndarray,
+        cov: np.ndarray,
+        batch_size: int,
+        scale: str = "data",
+        pool: str = "all",
     ) -> np.ndarray:
         r"""Return E[xi_i xi_i^T] of the mini-batch gradient's error, shape (agents, dim, dim).
 
         With g_j(x) the gradient of point j and x ~ (mean_i, cov_i), b points with replacement give
 
-        .. math:: \frac{n_i^2}{b} \left( \frac{1}{n_i} \sum_j E[g_j g_j^\top]
-                  - E[\bar g \bar g^\top] \right), \qquad \bar g = \frac{1}{n_i} \sum_j g_j.
+        .. math:: \frac{s_i^2}{b} \left( \frac{1}{m_i} \sum_j E[g_j g_j^\top]
+                  - E[\bar g \bar g^\top] \right), \qquad \bar g = \frac{1}{m_i} \sum_j g_j,
+
+        for the m_i points of the pool, of which a mini-batch stands for s_i (``batch_mean``).
         """
         second = cov + mean[:, :, None] * mean[:, None, :]
-        features, targets = self.data.features, self.data.targets
+        features, targets, factor, likelihood, shift = self._drawn(batch_size, scale, pool)
+        counts = self.counts - (pool == "all_but_last")
         square = (
             np.einsum("and,ade,ane->an", features, second, features)
             - 2 * targets * np.einsum("and,ad->an", features, mean)
             + targets**2
         )
         points = np.einsum("an,and,ane->ade", square, features, features) * self._precision**2
-        likelihood = self.gram - self.prior_precision * np.eye(self.dim)
-        centre = np.einsum("ade,ae->ad", likelihood, mean) - self.shift
+        centre = np.einsum("ade,ae->ad", likelihood, mean) - shift
         total = centre[:, :, None] * centre[:, None, :] + likelihood @ cov @ likelihood
-        counts = self.counts[:, None, None]
-        return (counts * points - total) / batch_size
+        weight = (factor**2)[:, None, None]
+        return weight * (counts[:, None, None] * points - total) / batch_size
 
     def potential(self, x: np.ndarray) -> np.ndarray:
         """Return f_i(x_i), shape (chains, agents)."""

@@ -49,6 +49,11 @@ class Params(Options):
         Meta(ge=0, le=0.9),
         "fraction of a data set's rows, chosen at random, kept from the agents for testing",
     ] = 0.0
+    intercept: Annotated[
+        Literal["ones", "zeros"],
+        "a data set's column for the intercept: ones, or the zeros that standardizing it with the "
+        "features leaves, as gurbuzbalaban2021's authors do",
+    ] = "ones"
     points: Annotated[Count, "number of synthetic points, over all agents"] = 1000
     points_per_agent: Annotated[
         Count | None, "number of synthetic points of each agent, instead of points"
@@ -89,6 +94,11 @@ def check(params: Params, agents: int) -> None:
         raise ConcordError(
             f"legacy_seed draws labels without noise on the logit, but logit_noise_sd is "
             f"{params.logit_noise_sd:g}; leave one of them out"
+        )
+    if params.intercept == "zeros" and params.dataset not in ROWS:
+        raise ConcordError(
+            "intercept: zeros is for data sets, synthetic points have no such column; remove it, "
+            "or name a dataset"
         )
     if params.test_fraction and params.dataset not in ROWS:
         raise ConcordError(
@@ -154,7 +164,8 @@ def _load(
         stream("test").shuffle(rows)
     training, testing = np.sort(rows[count:]), np.sort(rows[:count])
     mean, sd = features[training].mean(axis=0), features[training].std(axis=0)
-    features = np.column_stack([(features - mean) / sd, np.ones(len(features))])
+    column = np.full(len(features), float(params.intercept == "ones"))
+    features = np.column_stack([(features - mean) / sd, column])
     test = (features[testing], labels[testing]) if count else None
     return features[training], labels[training], test
 
@@ -216,6 +227,19 @@ class LogisticRegression(OneDataSet):
 
         return gradient
 
+    def curvature(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the prior's Hessian, and that at x = 0, where points weigh a fourth, the most.
+
+        Both (agents, dim, dim); the gradient of Laplace priors jumps, and its most is infinite.
+        """
+        least = np.zeros((self.agents, self.dim, self.dim))
+        if self.prior != "gaussian":
+            return least, np.full_like(least, np.inf)
+        if self.prior_gradient_at is None:
+            least += self.share / self.prior_scale * np.eye(self.dim)
+        features = self.data.features
+        return least, least + features.swapaxes(1, 2) @ features / 4
+
     def prox(self, chains: int, curvature: np.ndarray) -> Prox:
         """Return ``solve(agent, linear, start, out)``, by Newton to 1e-10 in the gradient."""
         from concord.problems import _newton
@@ -253,6 +277,13 @@ class LogisticRegression(OneDataSet):
     def batch_gradient(self, chains: int, batch_size: int) -> BatchGradient:
         """Return ``g(x, rows, out)``; rows: (chains, agents, batch), row numbers of each agent."""
         return batch_gradient(self.data, chains, batch_size, sigmoid, 1.0, self._add_prior)
+
+    def prior_gradient(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Write the prior's part of the gradients at x; out may be x."""
+        if self.prior == "gaussian":
+            point = x if self.prior_gradient_at is None else self.prior_gradient_at
+            return np.multiply(point, self.share / self.prior_scale, out=out)
+        return np.multiply(np.sign(x), self.share / self.prior_scale, out=out)
 
     def _add_prior(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
         if self.share == 0:

@@ -257,6 +257,15 @@ class TiedMixture(OneDataSet):
         np.multiply(x, self._prior_precision / self.agents, out=moments)
         return np.add(out, moments, out=out)
 
+    def curvature(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return no bounds, (agents, 2, 2): there are none.
+
+        Where a point is halfway between the components its second derivative in theta_2 contains
+        -(theta_2 / 4 s)^2 (with tied means), however large theta_2 is: gradients are not Lipschitz.
+        """
+        everywhere = np.full((self.agents, 2, 2), np.inf)
+        return -everywhere, everywhere
+
     def potential(self, x: np.ndarray) -> np.ndarray:
         """Return f_i(x_i), shape (chains, agents), without constants of the normal densities."""
         first, second = x[..., 0, None], x[..., 1, None]

@@ -37,3 +37,11 @@ class Batching(Protocol):
     """Options of a sampler that takes mini-batches of this size; None: full gradients."""
 
     batch_size: int | None
+
+
+@runtime_checkable
+class Biased(Batching, Protocol):
+    """Options of a sampler whose mini-batches may be unscaled, or drawn from a part of the data."""
+
+    batch_scale: str
+    batch_pool: str

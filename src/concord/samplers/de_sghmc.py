@@ -6,8 +6,8 @@ r"""DE-SGHMC: decentralized stochastic gradient Hamiltonian Monte Carlo.
     x_i^{(k+1)} &= \sum_j W_{ij} x_j^{(k)} + \eta_k v_i^{(k+1)}
 
 Source: gurbuzbalaban2021, eqs. (4.1)-(4.2); tzikas2024, eqs. (23)-(24), calls it D-SGHMC.
-W is symmetric and doubly stochastic; x, v, gradients and noise: (chains, agents, dim). Positions
-are exchanged, velocities are not.
+W is doubly stochastic, and symmetric but for ``weights: next_two``; x, v, gradients and noise have
+shape (chains, agents, dim). Positions are exchanged, velocities are not.
 """
 
 from __future__ import annotations
@@ -23,7 +23,13 @@ from concord.networks import mixing
 from concord.networks.topology import Topology
 from concord.options import Count, NonNegative, Options, Positive
 from concord.samplers._common import check_connected, to_all_neighbors
-from concord.sampling.gradients import estimator
+from concord.sampling.gradients import (
+    BatchPool,
+    BatchScale,
+    check_batches,
+    estimator,
+    expected,
+)
 from concord.sampling.schedules import Schedule
 
 
@@ -35,6 +41,9 @@ class Params(Options):
     batch_size: Annotated[
         Count | None, "points per mini-batch, drawn with replacement; none: full gradients"
     ] = None
+    batch_scale: BatchScale = "data"
+    batch_pool: BatchPool = "all"
+    weights: mixing.Weights = "metropolis"
     initial_velocity_sd: Annotated[
         NonNegative, "standard deviation of the initial velocities v^(0) ~ N(0, . I)"
     ] = 0.0
@@ -49,8 +58,10 @@ class State(NamedTuple):
 
 
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
-    """Refuse a network in parts, unless it is meant: mixing would never reach consensus."""
+    """Refuse a network in parts, unless it is meant, and options that do not go together."""
     check_connected(topology)
+    mixing.check_weights(topology, params.weights)
+    check_batches(params.batch_size, params.batch_scale, params.batch_pool)
 
 
 def init(
@@ -58,8 +69,15 @@ def init(
 ) -> tuple[State, Step]:
     """Return the state at x0, with velocities drawn from rng, and the step."""
     chains, _, dim = x0.shape
-    gradient = estimator(problem, params.batch_size, chains)
-    mix = mixing.mixer(topology.metropolis(), chains, dim, params.update_order)
+    gradient = estimator(
+        problem,
+        params.batch_size,
+        chains,
+        scale=params.batch_scale,
+        pool=params.batch_pool,
+    )
+    weights = mixing.weights_of(topology, params.weights)
+    mix = mixing.mixer(weights, chains, dim, params.update_order)
     info = to_all_neighbors(topology)
     grad, noise, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
 
@@ -86,7 +104,9 @@ def init(
 def affine(problem: Quadratic, topology: Topology, params: Params) -> Update:
     """Return the law of (x, v): velocities move first, eq. (4.3), then positions, eq. (4.4)."""
     agents, dim = problem.agents, problem.dim
-    mixing_matrix = np.kron(topology.metropolis().dense(), np.eye(dim))
+    weights = mixing.weights_of(topology, params.weights)
+    mixing_matrix = np.kron(weights.dense(), np.eye(dim))
+    problem = expected(problem, params.batch_size, params.batch_scale, params.batch_pool)
     gram, shift = block_diagonal(problem.gram), problem.shift.ravel()
     identity, zero = np.eye(agents * dim), np.zeros((agents * dim, agents * dim))
 

@@ -5,7 +5,8 @@ r"""DE-SGLD: decentralized stochastic gradient Langevin dynamics.
                   + \sqrt{2 \eta_k}\, w_i^{(k+1)}, \qquad w_i \sim N(0, I)
 
 Source: gurbuzbalaban2021, eq. (1.1), in matrix form (3.3); tzikas2024, eq. (22), calls it D-SGLD.
-W is symmetric and doubly stochastic; x, gradients and noise have shape (chains, agents, dim).
+W is doubly stochastic, and symmetric but for ``weights: next_two``; x, gradients and noise have
+shape (chains, agents, dim).
 """
 
 from __future__ import annotations
@@ -21,7 +22,13 @@ from concord.networks import mixing
 from concord.networks.topology import Topology
 from concord.options import Count, Options
 from concord.samplers._common import check_connected, to_all_neighbors
-from concord.sampling.gradients import estimator
+from concord.sampling.gradients import (
+    BatchPool,
+    BatchScale,
+    check_batches,
+    estimator,
+    expected,
+)
 from concord.sampling.schedules import Schedule
 
 
@@ -32,6 +39,9 @@ class Params(Options):
     batch_size: Annotated[
         Count | None, "points per mini-batch, drawn with replacement; none: full gradients"
     ] = None
+    batch_scale: BatchScale = "data"
+    batch_pool: BatchPool = "all"
+    weights: mixing.Weights = "metropolis"
     update_order: mixing.UpdateOrder = "simultaneous"
 
 
@@ -42,8 +52,10 @@ class State(NamedTuple):
 
 
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
-    """Refuse a network in parts, unless it is meant: mixing would never reach consensus."""
+    """Refuse a network in parts, unless it is meant, and options that do not go together."""
     check_connected(topology)
+    mixing.check_weights(topology, params.weights)
+    check_batches(params.batch_size, params.batch_scale, params.batch_pool)
 
 
 def init(
@@ -51,8 +63,15 @@ def init(
 ) -> tuple[State, Step]:
     """Return the state at x0 and the step."""
     chains, _, dim = x0.shape
-    gradient = estimator(problem, params.batch_size, chains)
-    mix = mixing.mixer(topology.metropolis(), chains, dim, params.update_order)
+    gradient = estimator(
+        problem,
+        params.batch_size,
+        chains,
+        scale=params.batch_scale,
+        pool=params.batch_pool,
+    )
+    weights = mixing.weights_of(topology, params.weights)
+    mix = mixing.mixer(weights, chains, dim, params.update_order)
     info = to_all_neighbors(topology)
     grad, residual, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
 
@@ -75,7 +94,9 @@ def init(
 def affine(problem: Quadratic, topology: Topology, params: Params) -> Update:
     """Return the law: eq. (3.3) with gradient gram x - shift, W acting on whole agents."""
     agents, dim = problem.agents, problem.dim
-    mixing_matrix = np.kron(topology.metropolis().dense(), np.eye(dim))
+    weights = mixing.weights_of(topology, params.weights)
+    mixing_matrix = np.kron(weights.dense(), np.eye(dim))
+    problem = expected(problem, params.batch_size, params.batch_scale, params.batch_pool)
     gram, shift = block_diagonal(problem.gram), problem.shift.ravel()
     identity = np.eye(agents * dim)
 

@@ -34,8 +34,9 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 from msgspec import field
 
-from concord.contracts import ChosenAgents, Info, Problem, Step
+from concord.contracts import ChosenAgents, Info, Problem, Quadratic, Step
 from concord.errors import ConcordError
+from concord.laws.switching import Choices
 from concord.networks.topology import Topology
 from concord.options import NonNegative, Options
 from concord.sampling.schedules import Schedule
@@ -96,6 +97,11 @@ def activity(topology: Topology) -> np.ndarray:
     return (1 + shares) / topology.agents
 
 
+def weights(topology: Topology, params: Params) -> np.ndarray:
+    """Return the weight of an active agent's gradient over alpha, N/(2 p) or N/p, (agents,)."""
+    return topology.agents / ({"half": 2, "whole": 1}[params.drift] * activity(topology))
+
+
 def pairs(
     topology: Topology,
 ) -> Callable[[int, int, np.random.Generator], np.ndarray]:
@@ -121,7 +127,7 @@ def init(
     gradient = _gradient_at(problem, chains)
     draw_pairs = pairs(topology)
     ticks = max(1, BLOCK // (2 * chains * dim))
-    pull = agents / ({"half": 2, "whole": 1}[params.drift] * activity(topology))
+    pull = weights(topology, params)
     fusing, triggering = params.communication != "never", params.communication == "triggered"
     threshold, decay = params.threshold or 0.0, params.decay or 0.0
 
@@ -205,6 +211,44 @@ def init(
     communicated = np.full_like(x0, np.inf) if triggering else np.empty(0)
     activations = np.zeros((chains, agents)) if triggering else np.empty(0)
     return State(x0.copy(), communicated, activations), step
+
+
+def choices(
+    problem: Quadratic, topology: Topology, params: Params
+) -> Callable[[int], Choices] | None:
+    """Return the updates that iteration k chooses from: one per edge, the pairs that gossip.
+
+    None with triggering: whether an agent communicates depends on where it is.
+    """
+    if params.communication == "triggered":
+        return None
+    agents, dim = problem.agents, problem.dim
+    edges, inverse = np.array(topology.edges), 1 / topology.degrees
+    probability = inverse[edges].sum(axis=1) / agents
+    pull = weights(topology, params)
+    active = np.zeros((len(edges), agents))
+    active[np.arange(len(edges))[:, None], edges] = 1
+    apart = np.zeros_like(active)
+    apart[np.arange(len(edges)), edges[:, 0]], apart[np.arange(len(edges)), edges[:, 1]] = 1, -1
+    fusion = apart[:, :, None] * apart[:, None, :] * (params.communication != "never")
+    identity = np.eye(dim)
+
+    def at(k: int) -> Choices:
+        alpha, beta = params.step_size(k), params.fusion(k)
+        gain = alpha * pull * active  # (edges, agents)
+        matrix = np.einsum("eab,ij->eaibj", np.eye(agents) - beta * fusion, identity)
+        each = np.arange(agents)
+        matrix[:, each, :, each, :] -= (gain[:, :, None, None] * problem.gram).swapaxes(0, 1)
+        noise = np.einsum("ea,ab,ij->eaibj", active, np.eye(agents), identity)
+        size = agents * dim
+        return Choices(
+            probability,
+            matrix.reshape(-1, size, size),
+            (gain[:, :, None] * problem.shift).reshape(-1, size),
+            alpha * agents**2 * noise.reshape(-1, size, size),
+        )
+
+    return at
 
 
 def _gradient_at(

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Literal
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import numpy as np
 
-from concord.contracts import Batched, Problem
+from concord.contracts import (
+    Batched,
+    BatchGradient,
+    BatchNoise,
+    Problem,
+    Quadratic,
+    SeparatePrior,
+)
 from concord.errors import ConcordError
 from concord.options import Count, choices
-
-if TYPE_CHECKING:
-    from concord.contracts import Problem
 
 Estimator = Callable[[np.ndarray, np.random.Generator, np.ndarray], np.ndarray]
 Draw = Callable[[np.random.Generator, np.ndarray], object]
@@ -22,11 +27,65 @@ BatchOrder = Annotated[
     Literal["with_replacement", "epochs"],
     "points of a mini-batch are drawn independently, or without replacement in epochs",
 ]
+BatchScale = Annotated[
+    Literal["data", "none"],
+    "a mini-batch's gradient is scaled up to all of the agent's points, or not: then the data "
+    "count as much as the mini-batch",
+]
+BatchPool = Annotated[
+    Literal["all", "all_but_last"],
+    "points of an agent that mini-batches are drawn from: all, or all but the last",
+]
 BATCH_ORDERS = choices(BatchOrder)
 
 
+@dataclass(eq=False)
+class Expected:
+    """A quadratic problem whose gradients are those that mini-batches have in expectation."""
+
+    agents: int
+    dim: int
+    gram: np.ndarray
+    shift: np.ndarray
+
+
+def check_batches(batch_size: int | None, scale: str, pool: str) -> None:
+    """Refuse options of mini-batches without a mini-batch."""
+    if batch_size is None and (scale, pool) != ("data", "all"):
+        key, value = ("batch_scale", scale) if scale != "data" else ("batch_pool", pool)
+        raise ConcordError(
+            f"{key}: {value} is of mini-batches, but batch_size is not given; give one, or remove "
+            f"{key}"
+        )
+
+
+def expected(problem: Quadratic, batch_size: int | None, scale: str, pool: str) -> Quadratic:
+    """Return the problem that mini-batches see on average: the problem itself if unbiased.
+
+    Raises
+    ------
+    ConcordError
+        If they are biased and the problem does not say how.
+    """
+    if batch_size is None or (scale, pool) == ("data", "all"):
+        return problem
+    if not isinstance(problem, BatchNoise):
+        raise ConcordError(
+            f"{type(problem).__name__} does not know the mean of such mini-batches; use "
+            "batch_scale: data and batch_pool: all"
+        )
+    gram, shift = problem.batch_mean(batch_size, scale, pool)
+    return Expected(problem.agents, problem.dim, gram, shift)
+
+
 def estimator(
-    problem: Problem, batch_size: int | None, chains: int, order: str = "with_replacement"
+    problem: Problem,
+    batch_size: int | None,
+    chains: int,
+    order: str = "with_replacement",
+    *,
+    scale: str = "data",
+    pool: str = "all",
 ) -> Estimator:
     r"""Return ``estimate(x, rng, out)``, which writes a gradient of every agent's potential.
 
@@ -41,12 +100,16 @@ def estimator(
         so that every n_i draws use each point once; a batch may hold the last points of one epoch
         and the first of the next (parayil2020, section 5.2).
 
+    Released codes differ (gurbuzbalaban2021): with ``scale: none`` the likelihood part is the
+    mini-batch's own sum, without n_i / b; with ``pool: all_but_last`` it is drawn, with
+    replacement, from the agent's points but the last. Either makes the estimate biased.
+
     ``x`` and ``out`` have shape (chains, agents, dim). Buffers are allocated here, once.
 
     Raises
     ------
     ConcordError
-        If the problem takes no mini-batches.
+        If the problem takes no mini-batches, or cannot have them unscaled, or has nothing to draw.
     """
     if batch_size is None:
         full = problem.gradient(chains)
@@ -58,16 +121,46 @@ def estimator(
             f"{type(problem).__name__} takes no mini-batches; leave the sampler's batch_size out"
         )
     partial = problem.batch_gradient(chains, batch_size)
+    if scale == "none":
+        partial = _unscaled(problem, partial, (chains, problem.agents, problem.dim), batch_size)
     rows = np.empty(shape, dtype=np.intp)
-    draw = (
-        _epochs(problem.counts, shape) if order == "epochs" else _replacing(problem.counts, shape)
-    )
+    counts = problem.counts
+    if pool == "all_but_last":
+        counts = counts - 1
+        if counts.min() < 1:
+            raise ConcordError(
+                f"agent {counts.argmin()} has one point, so batch_pool: all_but_last leaves none; "
+                "give it more, or use batch_pool: all"
+            )
+    draw = _epochs(counts, shape) if order == "epochs" else _replacing(counts, shape)
 
     def estimate(x: np.ndarray, rng: np.random.Generator, out: np.ndarray) -> np.ndarray:
         draw(rng, rows)
         return partial(x, rows, out)
 
     return estimate
+
+
+def _unscaled(
+    problem: Problem, scaled: BatchGradient, shape: tuple[int, int, int], batch_size: int
+) -> BatchGradient:
+    """Return the estimate without the factor n_i / b of its likelihood part."""
+    if not isinstance(problem, SeparatePrior) or not isinstance(problem, Batched):
+        raise ConcordError(
+            f"{type(problem).__name__} does not give its prior's gradient apart; use batch_scale: "
+            "data"
+        )
+    prior = np.empty(shape)
+    share = (batch_size / problem.counts)[:, None]
+
+    def gradient(x: np.ndarray, rows: np.ndarray, out: np.ndarray) -> np.ndarray:
+        problem.prior_gradient(x, prior)
+        scaled(x, rows, out)
+        np.subtract(out, prior, out=out)
+        np.multiply(out, share, out=out)
+        return np.add(out, prior, out=out)
+
+    return gradient
 
 
 def _replacing(sizes: np.ndarray, shape: tuple[int, int, int]) -> Draw:

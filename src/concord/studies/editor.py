@@ -13,6 +13,7 @@ import msgspec
 
 from concord.claims.checks import Check
 from concord.claims.quantities import Quantity
+from concord.claims.rules import rules
 from concord.networks.topology import Graphs
 from concord.options import Options, kinds, members
 from concord.plugins import kinds as kinds_in
@@ -72,7 +73,14 @@ def schema_of_options() -> dict[str, Any]:
         references = {kind: REF + names[cls] for kind, cls in params[package].items()}
         definitions[package] = _by_kind(references, "options")
     checks = {kind: REF + names[cls] for kind, cls in kinds(Check).items()}
-    definitions["claims"] = {"properties": {"check": _by_kind(checks)}}
+    by_rule = {name: rule.check["kind"] for name, rule in rules().items() if "kind" in rule.check}
+    definitions["claims"] = {
+        "properties": {"check": _by_kind(checks)},
+        "allOf": [
+            {"if": _is("rule", name), "then": {"properties": {"check": {"$ref": checks[kind]}}}}
+            for name, kind in by_rule.items()
+        ],
+    }
     return definitions
 
 
@@ -124,13 +132,14 @@ def _by_kind(references: dict[str, str], key: str | None = None) -> dict[str, An
     return {
         "properties": {"kind": {"enum": [*references]}},
         "allOf": [
-            {
-                "if": {"properties": {"kind": {"const": kind}}},
-                "then": options(reference),
-            }
+            {"if": _is("kind", kind), "then": options(reference)}
             for kind, reference in references.items()
         ],
     }
+
+
+def _is(key: str, value: str) -> dict[str, Any]:
+    return {"properties": {key: {"const": value}}, "required": [key]}
 
 
 def _classes(*hints: Any) -> list[Any]:

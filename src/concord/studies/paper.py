@@ -310,8 +310,9 @@ class Paper:
                         )
                 if not runs:
                     raise ConcordError(
-                        f"{where}: no run of {quantity.experiment} that it reads follows the "
-                        f"reading {(quantity.reading or reading)!r}; change readings or runs"
+                        f"{where}: no run of {' or '.join(quantity.experiments)} that it reads "
+                        f"follows the reading {(quantity.reading or reading)!r}; change readings "
+                        "or runs"
                     )
         return replace(case, readings=readings)
 
@@ -345,7 +346,11 @@ class Paper:
         return [run for run in runs if run.mapping["reading"] == wanted]
 
     def _quantity_runs(self, quantity: Quantity, where: str) -> list[Run]:
-        return self.select({**(quantity.runs or {}), "experiment": quantity.experiment}, where)
+        return [
+            run
+            for experiment in quantity.experiments
+            for run in self.select({**(quantity.runs or {}), "experiment": experiment}, where)
+        ]
 
     def claim_runs(self) -> list[Run]:
         """Return every run that the claims read, in the order of the file."""

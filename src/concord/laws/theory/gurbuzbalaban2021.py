@@ -1,4 +1,4 @@
-"""Theorem 2 and Lemma 12 of gurbuzbalaban2021, every constant computed from the problem."""
+"""Theorems 2 and 10 and Lemma 12 of gurbuzbalaban2021, every constant computed from the problem."""
 
 from __future__ import annotations
 
@@ -129,6 +129,7 @@ def theorem2(
         "lambda_N": lambda_n,
         "gamma_bar": gap,
         "E|x0|^2": start,
+        "rate": 1 - mu * eta,
     }
     if not all(condition.holds for condition in conditions):
         nothing = np.full(k.shape, np.inf)
@@ -244,3 +245,146 @@ def lemma12(eta: float, gamma: float, mu: float, smooth: float, lambda_n: float)
             bool(beta <= second),
         ),
     ]
+
+
+@dataclass(frozen=True, eq=False)
+class Theorem10:
+    """Theorem 10 of gurbuzbalaban2021 evaluated.
+
+    Attributes
+    ----------
+    constants
+        Every constant of the bound by name.
+    conditions
+        The theorem's conditions, those of Lemmas 12 and 15 among them.
+    bound
+        Upper bound of the agents' average W2 to the posterior at each requested iteration; inf at
+        all of them if a condition fails, since nothing is then claimed.
+    rederived
+        The same bound with Lemma 15's transient as its proof's recursion gives it, in which the
+        paper's makes the slip of Lemma 7 (see the errata of its file).
+    """
+
+    constants: dict[str, float]
+    conditions: list[Condition]
+    bound: np.ndarray
+    rederived: np.ndarray
+
+
+def theorem10(
+    gram: np.ndarray,
+    shift: np.ndarray,
+    mixing_eigenvalues: np.ndarray,
+    step_size: float,
+    friction: float,
+    moment: float,
+    initial_mean: float | np.ndarray,
+    initial_sd: float,
+    iterations: np.ndarray,
+    sigma: float = 0.0,
+) -> Theorem10:
+    """Return the bound of Theorem 10 for DE-SGHMC on quadratic f_i (gurbuzbalaban2021).
+
+    With a = eta^2, beta = 1 - gamma eta, h = mu (1 - a L/2), r = 1 - a h and g = gamma_bar, the
+    bound of (1/N) sum_i W2(law of x_i^(k), posterior) is the sum of the distances of Lemmas 8, 15,
+    16 and 13::
+
+        (1 - mu a)^k (sqrt(E|xbar_0 - x_*|^2) + sqrt(2 d/(mu N))) + 1.65 (L/mu) sqrt(a d/N)
+        + sqrt(2) sqrt(a/h + (1 + a L)^2/h^2)
+          (sqrt(beta^2 c_5/(a N) + 2 L^2 c_5 a/(N (1 - g)^2))
+           + sqrt((sqrt(1 - beta) - 1)^2/a d/N))
+        + eta sigma/sqrt(h N) + sqrt((g^k - r^k)/(g - r)) 2 L sqrt(g/N) sqrt(E|x_0|^2)
+        + sqrt(2) g^(k/2) sqrt(E|x_0|^2/N) + sqrt(2 c_5) eta/(sqrt(N) (1 - g))
+
+    Parameters
+    ----------
+    gram, shift, mixing_eigenvalues, initial_mean, initial_sd, iterations, sigma
+        As for ``theorem2``.
+    step_size, friction
+        eta and gamma.
+    moment
+        c_5, of which Lemma 12 says only that it bounds E|x^(k)|^2 and E|v^(k)|^2 for every k. The
+        bound grows with c_5: if it holds for the smallest, it does for any.
+
+    Returns
+    -------
+    Theorem10
+        Constants, conditions, bound.
+    """
+    agents, dim = shift.shape
+    eta, k = step_size, np.asarray(iterations, dtype=float)
+    curvature = np.linalg.eigvalsh(gram)
+    mu, smooth = float(curvature.min()), float(curvature.max())
+    spectrum = np.sort(np.asarray(mixing_eigenvalues, dtype=float))[::-1]
+    lambda_n = float(spectrum[-1])
+    gap = max(abs(float(spectrum[1])), abs(lambda_n)) if agents > 1 else 0.0
+    square, beta = eta**2, 1 - friction * eta
+    drift = mu * (1 - square * smooth / 2)
+    conditions = [
+        Condition("strong convexity", f"mu = {mu:.4g} > 0", mu, mu > 0),
+        # gamma_bar of a disconnected graph is 1 but for rounding.
+        Condition("connected graph", f"gamma_bar = {gap:.4g} < 1", gap, gap < 1 - 1e-12),
+        *lemma12(eta, friction, mu, smooth, lambda_n),
+        Condition(
+            "Lemma 15, step size",
+            f"eta^2 = {square:.4g} < 2/L = {_ratio(2, smooth):.4g}",
+            square,
+            square < _ratio(2, smooth),
+        ),
+        Condition(
+            "Lemma 15, decay",
+            f"eta^2 mu (1 - eta^2 L/2) = {square * drift:.4g} <= 1",
+            square * drift,
+            square * drift <= 1,
+        ),
+        Condition(
+            "step size",
+            f"eta^2 = {square:.4g} <= 2 N/(mu + L) = {_ratio(2 * agents, mu + smooth):.4g}",
+            square,
+            square <= _ratio(2 * agents, mu + smooth),
+        ),
+    ]
+    mean = np.broadcast_to(np.asarray(initial_mean, dtype=float), (agents, dim))
+    start = float(np.sum(mean**2)) + agents * dim * initial_sd**2
+    constants = {
+        "mu": mu,
+        "L": smooth,
+        "1 - gamma eta": beta,
+        "gamma_bar": gap,
+        "c_5": moment,
+        "rate": 1 - mu * square,
+    }
+    if not all(condition.holds for condition in conditions):
+        nothing = np.full(k.shape, np.inf)
+        return Theorem10(constants, conditions, nothing, nothing.copy())
+
+    minimizer = np.linalg.solve(gram.sum(axis=0), shift.sum(axis=0))
+    average = float(np.sum((mean.mean(axis=0) - minimizer) ** 2)) + dim * initial_sd**2 / agents
+    rate = 1 - square * drift
+    steady = (
+        1.65 * smooth / mu * np.sqrt(square * dim / agents)
+        + np.sqrt(2 * (square / drift + (1 + square * smooth) ** 2 / drift**2))
+        * (
+            np.sqrt(
+                beta**2 * moment / (square * agents)
+                + 2 * smooth**2 * moment * square / (agents * (1 - gap) ** 2)
+            )
+            + abs(np.sqrt(1 - beta) - 1) / eta * np.sqrt(dim / agents)
+        )
+        + eta * sigma / np.sqrt(drift * agents)
+        + np.sqrt(2 * moment) * eta / (np.sqrt(agents) * (1 - gap))
+    )
+    shared = (
+        steady
+        + (1 - mu * square) ** k * (np.sqrt(average) + np.sqrt(2 * dim / (mu * agents)))
+        + np.sqrt(2) * gap ** (k / 2) * np.sqrt(start / agents)
+    )
+    transient = np.sqrt(_geometric(gap, rate, k) * start / agents) * 2 * smooth
+    # The factor of 2 E|E_k|^2 in the recursion (B.48), for the rederived transient.
+    per_step = square * (square + (1 + square * smooth) ** 2 / drift)
+    return Theorem10(
+        constants,
+        conditions,
+        shared + transient * np.sqrt(gap),
+        shared + transient * np.sqrt(per_step),
+    )

@@ -1,10 +1,12 @@
-"""Theorem 3 of tzikas2024, every constant computed from the problem."""
+"""Theorem 3 of tzikas2024, conditions and bound, every constant computed from the problem."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+
+from concord.laws.gaussian import Gaussian, w2
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,8 @@ class Theorem3:
         1 or more if the condition fails.
     holds
         Whether the condition holds.
+    penalty
+        The rho at which a is smallest, (86) at the kappa of (88); nan for a graph in parts.
     """
 
     tau_graph: float
@@ -36,6 +40,7 @@ class Theorem3:
     limit: float
     rate: float
     holds: bool
+    penalty: float
 
 
 def theorem3(
@@ -63,6 +68,11 @@ def theorem3(
     u, v = 1 / tau_f**2, 4 / tau_graph**2
     delta = (np.sqrt(u**2 + u * v) - u) / 2
     square = strong**2 * v - 2 * strong
+    ratio = tau_graph / tau_f
+    root = (ratio + np.sqrt(ratio**2 + 4)) / 2  # of kappa
+    penalty = (
+        root * smooth / np.sqrt(signless_max * algebraic_connectivity) if connected else np.nan
+    )
     return Theorem3(
         tau_graph,
         strong,
@@ -71,4 +81,76 @@ def theorem3(
         float(np.sqrt(square)) if square >= 1 else float("nan"),
         float((2 * strong + 1) / (2 * strong * (1 + delta))),
         bool(2 * strong * delta > 1),
+        float(penalty),
     )
+
+
+def theorem3_bound(
+    theorem: Theorem3,
+    gram: np.ndarray,
+    shift: np.ndarray,
+    laplacian: np.ndarray,
+    start: tuple[np.ndarray, np.ndarray],
+    iterations: np.ndarray,
+) -> np.ndarray:
+    """Return Theorem 3's bound on the distance of all agents' joint law, at its best penalty.
+
+    It is on W(law of X^(k), mu* x ... x mu*) with mu* = exp(-sum_i f_i), for quadratic f_i with
+    gradient gram_i x - shift_i, dual variables that start at zero, Y = C sqrt(E|Dw|^2) for
+    y = C |Dw|, (18), and R = |E r|, (19).
+
+    Parameters
+    ----------
+    theorem
+        The constants of ``theorem3``.
+    gram, shift
+        Shapes (N, dim, dim) and (N, dim).
+    laplacian
+        D - A, shape (N, N).
+    start
+        Mean (N dim,) and covariance (N dim, N dim) of X^(0).
+    iterations
+        k, shape (K,).
+
+    Returns
+    -------
+    ndarray
+        Shape (K,); infinite at k = 0, of which it says nothing, and throughout if a >= 1.
+    """
+    agents, dim = shift.shape
+    k = np.asarray(iterations)
+    a, m, rho = theorem.rate, theorem.strong, theorem.penalty
+    if not a < 1:
+        return np.full(k.shape, np.inf)
+    degrees = laplacian.diagonal()
+    signless = 2 * np.diag(degrees) - laplacian
+    curvature = gram.sum(axis=0)
+    target = Gaussian(np.linalg.solve(curvature, shift.sum(axis=0)), np.linalg.inv(curvature))
+    # sigma^2 of the incidence matrices is twice the Laplacians' eigenvalues.
+    spectrum = 2 * np.linalg.eigvalsh(laplacian)
+    minus, minus_max = spectrum[1], spectrum[-1]
+    delta = (2 * m + 1) / (2 * m * a) - 1
+    b = 1 / (2 * (1 + delta))
+    c = 2 * np.sqrt(2) * delta / ((1 + delta) * minus)
+    d = rho * minus_max / 2
+    e = 2 * delta / ((1 + delta) * rho * minus)
+    square = dim * float(np.sum(degrees**2))  # E|Dw|^2
+    kick = 1 / (np.sqrt(2) * m) + np.sqrt(2)  # w bar over |Dw|
+    y = 2 * b / np.sqrt(m) * kick + c * np.sqrt(minus_max * rho) + c * d / np.sqrt(m)
+    r = np.sqrt(2) * b / m * kick + b * kick**2 + b / (2 * m**2) + np.sqrt(2) * c * d / m - e
+    # Z = M_+^T X / 2, and beta* is the shortest solution of M_- beta* = -grad f(X*).
+    moved = start[0] - np.tile(target.mean, agents)
+    extended = np.kron(signless, np.eye(dim))
+    primal = (moved @ extended @ moved + np.trace(extended @ start[1])) / 2
+    gradient = gram @ target.mean - shift
+    dual = np.trace(gradient.T @ np.linalg.pinv(2 * laplacian, hermitian=True) @ gradient)
+    first = np.sqrt(rho * primal + dual / rho)
+    # mu* against the law of x* - D_ii w_i / (sqrt(2) m), agent by agent.
+    widths = degrees[:, None, None] ** 2 / (2 * m**2) * np.eye(dim)
+    noise = np.sqrt(np.sum(w2(np.broadcast_to(target.mean, shift.shape), widths, target) ** 2))
+    root = np.sqrt(a)
+    constant = (y / root + np.sqrt(abs(r))) * np.sqrt(square) / (np.sqrt(m) * (1 - root))
+    constant += np.sqrt(square) / (np.sqrt(2) * m) + noise
+    with np.errstate(over="ignore"):
+        bound = root ** (k - 1.0) * first / np.sqrt(m) + constant
+    return np.where(k > 0, bound, np.inf)

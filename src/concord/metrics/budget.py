@@ -1,0 +1,63 @@
+"""Remarks 3 and 11 of gurbuzbalaban2021: the step size chosen for a budget of K iterations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from msgspec.structs import replace
+
+from concord.contracts import Quadratic, SampledLaw
+from concord.laws import exact
+from concord.laws.gaussian import w2
+from concord.metrics import Measurement, Row, lacking
+from concord.metrics._laws import start_of
+from concord.samplers import de_sghmc, de_sgld
+from concord.sampling.initial import OfProblem
+from concord.sampling.schedules import Schedule
+
+METRICS = ("budget_w2", "budget_ratio")
+
+BUDGETS = tuple(100 * 2**n for n in range(8))
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    r"""Yield, per recorded agent and budget K, the exact W2 to exp(-sum_i f_i) after K steps.
+
+    The step size of DE-SGLD is :math:`\eta = \log\sqrt K/(\mu K)`, mu the strong convexity of the
+    f_i; for DE-SGHMC that is :math:`\eta^2`, with gamma = 1/eta (beta = 0, as Lemma 12 allows). The
+    row's iteration is K. budget_ratio is the distance over :math:`\sqrt{\log K/K}`, the printed
+    order: it stays bounded if that is right.
+
+    Raises
+    ------
+    ConcordError
+        If the run is of another sampler or problem, or has mini-batches.
+    """
+    params, problem = m.sampler_params, m.problem
+    if (
+        not isinstance(params, (de_sgld.Params, de_sghmc.Params))
+        or params.batch_size is not None
+        or not isinstance(problem, Quadratic)
+        or not isinstance(problem, SampledLaw)
+        or isinstance(m.initial, OfProblem)
+    ):
+        raise lacking("budget", "DE-SGLD or DE-SGHMC with full gradients on linear regression")
+    mu = float(np.linalg.eigvalsh(problem.gram).min())
+    for budget in BUDGETS:
+        eta = np.log(np.sqrt(budget)) / (mu * budget)
+        if isinstance(params, de_sgld.Params):
+            update = de_sgld.affine(problem, m.topology, replace(params, step_size=Schedule(eta)))
+        else:
+            root = float(np.sqrt(eta))
+            chosen = replace(params, step_size=Schedule(root), friction=1 / root)
+            update = de_sghmc.affine(problem, m.topology, chosen)
+        start = start_of(m, update)
+        assert start is not None
+        law = exact.propagate(update.at, *start, budget, [budget], problem.agents, problem.dim)
+        distances = w2(law.mean[0], law.cov[0], problem.sampled)
+        for agent in m.trace.agent.tolist():
+            distance = distances[agent]
+            ratio = distance / np.sqrt(np.log(budget) / budget)
+            yield Row(budget, str(agent), "budget_w2", distance, chance=False)
+            yield Row(budget, str(agent), "budget_ratio", ratio, chance=False)

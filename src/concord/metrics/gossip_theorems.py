@@ -1,0 +1,278 @@
+r"""Theorems 1 and 2 of bhar2023: conditions, bounds, and what they bound, exactly where known.
+
+On linear regression gossip ULA without triggering has exact moments (``laws.switching``). The law
+of the network average is a mixture of normal laws, one for every history h of pairs, whose
+covariances are at least :math:`2 \alpha I`, the noise of one tick. With P the posterior's
+precision, m and C the average's moments and q the posterior mean, this encloses its divergence:
+
+.. math::
+    2 F \ge \operatorname{tr} P C + (m - q)^\top P (m - q) - d - \log\det P - \log\det C,
+    \qquad
+    2 F \le \cdots - \mathbb{E}_h \log\det C_h \le \cdots - d \log 2\alpha
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from msgspec.structs import replace
+
+from concord.contracts import Curved, Problem, Quadratic
+from concord.laws import exact
+from concord.laws.gaussian import Gaussian
+from concord.laws.intervals import mean_interval
+from concord.laws.switching import SIZE_LIMIT, Choices
+from concord.laws.theory import bhar2023 as theory
+from concord.metrics import Measurement, Row, conditions, lacking
+from concord.metrics.consensus_floor import windows
+from concord.samplers import gossip_ula
+from concord.sampling.initial import Normal
+
+METRICS = ("gossip.*", "gossip_*")
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield what the theorems say of the run, and on linear regression what is true.
+
+    gossip.condition_1 and _2: (25) and (26), 1 where met, and .value, left over right side;
+    condition_1 is left out where the log-Sobolev constant is not known well enough.
+    gossip.drift_share: the mean share of the gradient that the average follows.
+    gossip.threshold, where triggered: the largest over agents of their thresholds at the end, mean
+    over chains, and gossip.threshold_bound and _rederived, (9)'s bound as printed and as meant.
+
+    On linear regression: gossip_consensus and gossip_floor, the exact error per agent without
+    triggering and its limit; gossip_bound and _rederived, (27) per agent, infinite at the start, of
+    which it says nothing; gossip_added, where triggered, the error of windows less gossip_floor.
+    Without triggering: gossip_kl and gossip_kl_most, which enclose the average's divergence from
+    the posterior, gossip_kl_bound, Theorem 2's as rederived; gossip_bias and gossip_bias_bound, the
+    limits of gossip_kl and of its bound; gossip_excess, gossip_kl less its limit.
+    """
+    params = m.sampler_params
+    if (
+        not isinstance(params, gossip_ula.Params)
+        or params.communication == "never"
+        or not (params.step_size.constant and params.fusion.constant)
+    ):
+        raise lacking("gossip_theorems", "gossip ULA with constant steps and communication")
+    last, gossip = m.iterations, _gossip(m, params)
+    curvature = _curvature(m.problem)
+    found = [theory.condition1(gossip.step, *curvature[1:]), theory.condition2(gossip)]
+    yield from conditions(m, "gossip", [each for each in found if each is not None])
+    yield Row(last, "network", "gossip.drift_share", gossip.power, chance=False)
+    if params.communication == "triggered" and "activations" in m.trace:
+        yield from _thresholds(m, gossip)
+    size = m.problem.agents * m.problem.dim
+    if isinstance(m.problem, Quadratic) and size <= SIZE_LIMIT and isinstance(m.initial, Normal):
+        yield from _linear(m, params, gossip, curvature)
+
+
+def _gossip(m: Measurement, params: gossip_ula.Params) -> theory.Gossip:
+    agents, active = m.topology.agents, gossip_ula.activity(m.topology)
+    laplacian = np.zeros((agents, agents))
+    for i, j in m.topology.edges:
+        share = (1 / m.topology.degrees[i] + 1 / m.topology.degrees[j]) / agents
+        laplacian[[i, j], [i, j]] += share
+        laplacian[[i, j], [j, i]] -= share
+    return theory.Gossip(
+        agents,
+        m.problem.dim,
+        params.step_size.initial,
+        params.fusion.initial,
+        float(np.linalg.eigvalsh(laplacian)[1]),
+        float(active.min()),
+        float((gossip_ula.weights(m.topology, params) * active).mean()) / agents,
+        params.threshold or 0.0,
+        params.decay or 0.5,
+    )
+
+
+def _curvature(problem: Problem) -> tuple[float, float, float, float]:
+    """Return Lipschitz constants of the f_i's and of f's gradient, and bounds of rho.
+
+    A Hessian of at least c makes the log-Sobolev constant at least c (Bakry and Emery). It is at
+    most the inverse of any variance, and no Hessian above H leaves variances below H^-1.
+    """
+    if isinstance(problem, Quadratic):
+        least = most = problem.gram
+    elif isinstance(problem, Curved):
+        least, most = problem.curvature()
+    else:
+        raise lacking("gossip_theorems", "a problem that bounds its curvature")
+    if not np.isfinite(most).all():
+        return np.inf, np.inf, 0.0, np.inf
+    low, high = (np.linalg.eigvalsh(each.sum(axis=0)) for each in (least, most))
+    smoothest = float(np.linalg.eigvalsh(most).max())
+    return smoothest, float(high[-1]), max(float(low[0]), 0.0), float(high[0])
+
+
+def _thresholds(m: Measurement, gossip: theory.Gossip) -> Iterator[Row]:
+    last = int(m.trace.draw[-1])
+    seldom = m.trace["activations"][:, -1].min(axis=1)
+    own = gossip.threshold / (seldom + 1.0) ** gossip.decay
+    mean, lo, hi = mean_interval(own)
+    yield Row(last, "network", "gossip.threshold", float(mean), float(lo), float(hi))
+    for name, printed in (("bound", True), ("rederived", False)):
+        value = gossip.common_threshold(printed) / (last + 1) ** gossip.decay
+        yield Row(last, "network", f"gossip.threshold_{name}", value, chance=False)
+
+
+def _linear(
+    m: Measurement,
+    params: gossip_ula.Params,
+    gossip: theory.Gossip,
+    curvature: tuple[float, float, float, float],
+) -> Iterator[Row]:
+    problem, last = m.problem, m.iterations
+    assert isinstance(problem, Quadratic) and isinstance(problem.posterior, Gaussian)
+    assert isinstance(m.initial, Normal)
+    agents, dim, posterior = problem.agents, problem.dim, problem.posterior
+    plain = replace(params, communication="always", threshold=None, decay=None)
+    choices = gossip_ula.choices(problem, m.topology, plain)
+    assert choices is not None
+    start = exact.initial(agents, dim, m.initial.moments(dim))
+    ticks = [int(k) for k in m.trace.draw if k > 0]
+    squares = _Squares.of(problem, m, params)
+    law = _follow(choices(0), start, squares, [0, *ticks], agents, dim)
+    limit = choices(0).stationary()
+    if limit is None:
+        raise lacking("gossip_theorems", "steps for which the second moments settle")
+    floor = _Squares.disagreement(agents, dim).at(*limit) / agents
+    yield Row(last, "network", "gossip_floor", floor, chance=False)
+    k = np.array(ticks)
+    for name, printed in (("bound", True), ("rederived", False)):
+        bound = theory.consensus_bound(gossip, k, law.apart[0], law.gradients, printed) / agents
+        if 0 in m.trace.draw:
+            yield Row(0, "network", f"gossip_{name}", np.inf, chance=False)
+        for tick, value in zip(ticks, bound, strict=True):
+            yield Row(tick, "network", f"gossip_{name}", float(value), chance=False)
+    if params.communication == "triggered":
+        yield from windows(m, "gossip_added", floor)
+        return
+    for tick, value in zip(ticks, law.apart[1:], strict=True):
+        yield Row(tick, "network", "gossip_consensus", value / agents, chance=False)
+    first = _divergence(law.mean[0], law.cov[0], posterior)[0]
+    bias = theory.Bias(curvature[1], curvature[0], curvature[2], law.gossip_noise, law.spread)
+    offset = theory.consensus_bound(
+        gossip, np.array([1e18]), law.apart[0], law.gradients, printed=False
+    )
+    bound, bias_bound = theory.divergence_bound(
+        gossip, bias, k, first, law.apart[0], float(offset[0])
+    )
+    _, _, mean, cov = exact.marginals(*limit, agents, dim)
+    settled = _divergence(mean, cov, posterior)[0]
+    for row, tick in enumerate(ticks):
+        least, most = _divergence(law.mean[row + 1], law.cov[row + 1], posterior, gossip.step)
+        yield Row(tick, "network", "gossip_kl", least, chance=False)
+        yield Row(tick, "network", "gossip_kl_most", most, chance=False)
+        yield Row(tick, "network", "gossip_kl_bound", float(bound[row]), chance=False)
+        yield Row(tick, "network", "gossip_excess", least - settled, chance=False)
+    yield Row(last, "network", "gossip_bias", settled, chance=False)
+    yield Row(last, "network", "gossip_bias_bound", bias_bound, chance=False)
+
+
+def _divergence(
+    mean: np.ndarray, cov: np.ndarray, posterior: Gaussian, step: float = 1.0
+) -> tuple[float, float]:
+    """Return what encloses the average's divergence from the posterior (see above)."""
+    precision, away = np.linalg.inv(posterior.cov), mean - posterior.mean
+    twice = np.trace(precision @ cov) + away @ precision @ away - len(mean)
+    twice -= np.linalg.slogdet(precision)[1]
+    ends = np.linalg.slogdet(cov)[1], len(mean) * np.log(2 * step)
+    return float(twice - ends[0]) / 2, float(twice - ends[1]) / 2
+
+
+@dataclass(frozen=True)
+class _Squares:
+    """The function E [s^T Q s - 2 q^T s + c] of the state's moments."""
+
+    matrix: np.ndarray
+    vector: np.ndarray
+    constant: float
+
+    def at(self, mean: np.ndarray, cov: np.ndarray) -> float:
+        inner = np.vdot(self.matrix, cov) + mean @ (self.matrix @ mean) - 2 * self.vector @ mean
+        return float(inner + self.constant)
+
+    @classmethod
+    def norm(cls, matrix: np.ndarray, offset: np.ndarray) -> _Squares:
+        """Return E |matrix s - offset|^2."""
+        return cls(matrix.T @ matrix, matrix.T @ offset, float(offset @ offset))
+
+    @classmethod
+    def disagreement(cls, agents: int, dim: int) -> _Squares:
+        """Return E sum_i |x_i - average|^2."""
+        center = np.eye(agents) - 1 / agents
+        return cls.norm(np.kron(center, np.eye(dim)), np.zeros(agents * dim))
+
+    @classmethod
+    def of(cls, problem: Quadratic, m: Measurement, params: gossip_ula.Params) -> list[_Squares]:
+        """Return disagreement, n mu_g, C_xi and C_w as functions of the moments."""
+        agents, dim = problem.agents, problem.dim
+        average = np.kron(np.full((1, agents), 1 / agents), np.eye(dim))
+        gram, shift = problem.gram.sum(axis=0), problem.shift.sum(axis=0)
+        weight = gossip_ula.weights(m.topology, params) / agents
+        xi = cls(np.zeros((agents * dim,) * 2), np.zeros(agents * dim), 0.0)
+        for i, j in m.topology.edges:
+            share = (1 / m.topology.degrees[i] + 1 / m.topology.degrees[j]) / agents
+            seen = np.tensordot(weight[[i, j]], problem.gram[[i, j]], axes=1)
+            pulled = weight[[i, j]] @ problem.shift[[i, j]]
+            one = cls.norm((gram - seen) @ average, shift - pulled)
+            xi = cls(
+                xi.matrix + share * one.matrix,
+                xi.vector + share * one.vector,
+                xi.constant + share * one.constant,
+            )
+        return [
+            cls.disagreement(agents, dim),
+            cls.norm(exact.block_diagonal(problem.gram), problem.shift.ravel()),
+            xi,
+            cls.norm(average, np.linalg.solve(gram, shift)),
+        ]
+
+
+@dataclass(frozen=True)
+class _Law:
+    """Disagreement (K,) and the average's moments (K, dim), (K, dim, dim) at recorded ticks.
+
+    gradients, gossip_noise, spread: mu_g, C_xi and C_w, the largest over all ticks.
+    """
+
+    apart: np.ndarray
+    mean: np.ndarray
+    cov: np.ndarray
+    gradients: float
+    gossip_noise: float
+    spread: float
+
+
+def _follow(
+    choices: Choices,
+    start: tuple[np.ndarray, np.ndarray],
+    squares: list[_Squares],
+    ticks: list[int],
+    agents: int,
+    dim: int,
+) -> _Law:
+    """Return the law at ``ticks``, which increase from 0."""
+    mean, cov = start
+    dim = np.linalg.matrix_rank(squares[3].matrix)
+    apart, means, covs, largest = [], [], [], np.zeros(3)
+    wanted = set(ticks)
+    for k in range(ticks[-1] + 1):
+        largest = np.maximum(largest, [each.at(mean, cov) for each in squares[1:]])
+        if k in wanted:
+            _, _, center, spread = exact.marginals(mean, cov, agents, dim)
+            apart.append(squares[0].at(mean, cov))
+            means.append(center)
+            covs.append(spread)
+        mean, cov = choices.step(mean, cov)
+    return _Law(
+        np.array(apart),
+        np.array(means),
+        np.array(covs),
+        float(largest[0]) / agents,
+        float(largest[1]),
+        float(largest[2]),
+    )

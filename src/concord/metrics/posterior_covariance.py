@@ -1,0 +1,20 @@
+"""How wide a Gaussian posterior is: the largest entry of its covariance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from concord.metrics import Measurement, Row, lacking
+
+METRICS = ("posterior_covariance_max",)
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield the largest absolute entry of the exact posterior's covariance."""
+    target = m.problem.posterior
+    if target is None:
+        raise lacking("posterior_covariance", "a problem with an exact Gaussian posterior")
+    largest = float(np.abs(target.cov).max())
+    yield Row(m.iterations, "network", "posterior_covariance_max", largest, chance=False)

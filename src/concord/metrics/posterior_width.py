@@ -1,0 +1,32 @@
+"""How wide the draws are, relative to an exact posterior of two parameters: 1 is right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from concord.laws.intervals import mean_interval
+from concord.laws.transport import kept
+from concord.metrics import Measurement, Row
+from concord.metrics._laws import reference
+
+METRICS = ("posterior_trace",)
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield posterior_trace per agent, the trace of its covariance over the posterior's.
+
+    The covariance is that of the draws of all chains together, beyond burn-in. It is the mean over
+    chains of what each adds to it, about the mean of all chains, so the interval is that of a mean.
+    """
+    exact = np.trace(reference(m.problem, "posterior_width").moments()[1])
+    x = m.trace["x"][:, kept(m.trace.draw)]  # (chain, draw, agent, dim)
+    chains, center = len(x), x.mean(axis=1)
+    within = ((x - center[:, None]) ** 2).sum(axis=-1).mean(axis=1)
+    # Over chains - 1: the mean of all chains is estimated from them.
+    between = ((center - center.mean(axis=0)) ** 2).sum(axis=-1) * chains / max(chains - 1, 1)
+    mean, lo, hi = mean_interval((within + between) / exact)
+    for column, agent in enumerate(m.agents):
+        values = float(mean[column]), float(lo[column]), float(hi[column])
+        yield Row(int(m.trace.draw[-1]), agent, "posterior_trace", *values)

@@ -1,0 +1,74 @@
+"""Theorem 3's bound of tzikas2024 at the penalty of its proof, beside the exact law it bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from msgspec import structs
+
+from concord.contracts import Quadratic, SampledLaw
+from concord.laws import exact
+from concord.laws.gaussian import Gaussian, w2
+from concord.laws.theory import tzikas2024
+from concord.metrics import Measurement, Row, lacking
+from concord.metrics._laws import start_of
+from concord.metrics.theorem3 import of
+from concord.samplers import admm
+
+METRICS = ("theorem3_bound", "theorem3_distance", "theorem3_penalty")
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield the bound and what it bounds at every recorded iteration, and the penalty of both.
+
+    The theorem says that there is a rho; theorem3_penalty is the one that its proof chooses, not
+    the run's. theorem3_distance is the exact W(law of X^(k), mu* x ... x mu*) of all agents
+    together under that penalty; theorem3_bound is infinite where the condition fails.
+
+    Raises
+    ------
+    ConcordError
+        If the run is not what the theorem speaks of.
+    """
+    params, problem = m.sampler_params, m.problem
+    if (
+        not isinstance(params, admm.Params)
+        or not params.noise
+        or params.update_order != "simultaneous"
+        or params.primal_neighbors != "neighbors"
+        or not isinstance(problem, Quadratic)
+        or not isinstance(problem, SampledLaw)
+        or not np.isfinite((theorem := of(problem, m.topology)).penalty)
+        or (start := start_of(m, update := _at(theorem.penalty, m))) is None
+    ):
+        raise lacking(
+            "theorem3_bound",
+            "D-ADMMS with simultaneous updates on a connected network and linear regression, from "
+            "a start that is stated",
+        )
+    size = problem.agents * problem.dim
+    law = exact.propagate(update.at, *start, m.iterations, m.trace.draw.tolist(), 1, size)
+    one = problem.sampled
+    all_agents = Gaussian(
+        np.tile(one.mean, problem.agents), np.kron(np.eye(problem.agents), one.cov)
+    )
+    distance = w2(law.mean[:, 0], law.cov[:, 0], all_agents)
+    bound = tzikas2024.theorem3_bound(
+        theorem,
+        problem.gram,
+        problem.shift,
+        m.topology.laplacian().dense(),
+        (start[0][:size], start[1][:size, :size]),
+        m.trace.draw,
+    )
+    for row, k in enumerate(m.trace.draw):
+        yield Row(k, "network", "theorem3_distance", distance[row], chance=False)
+        yield Row(k, "network", "theorem3_bound", bound[row], chance=False)
+    yield Row(m.iterations, "network", "theorem3_penalty", theorem.penalty, chance=False)
+
+
+def _at(penalty: float, m: Measurement) -> exact.Update:
+    """Return the run's update with another penalty."""
+    assert isinstance(m.problem, Quadratic)
+    return admm.affine(m.problem, m.topology, structs.replace(m.sampler_params, penalty=penalty))

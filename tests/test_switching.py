@@ -1,0 +1,88 @@
+"""Moments of updates with a random choice: closed forms, the affine special case, a simulation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from concord.laws import exact
+from concord.laws.switching import SIZE_LIMIT, Choices
+
+
+def scalar(probability, matrix, offset, noise) -> Choices:
+    a, b, q = (np.array(values, dtype=float) for values in (matrix, offset, noise))
+    return Choices(np.array(probability), a[:, None, None], b[:, None], q[:, None, None])
+
+
+def two_by_two(seed: int, choices: int) -> Choices:
+    rng = np.random.default_rng(seed)
+    factors = rng.standard_normal((choices, 2, 2))
+    probability = rng.dirichlet(np.ones(choices))
+    matrix = 0.5 * rng.standard_normal((choices, 2, 2))
+    return Choices(
+        probability, matrix, rng.standard_normal((choices, 2)), factors @ factors.swapaxes(1, 2)
+    )
+
+
+def test_the_limit_of_a_scalar_by_hand() -> None:
+    """m = E b/(1 - E a), and E x^2 (1 - E a^2) = E q + E b^2 + 2 m E ab."""
+    p, a, b, q = [0.25, 0.75], [0.9, -0.4], [1.0, 2.0], [0.3, 0.1]
+    mean, cov = scalar(p, a, b, q).stationary()
+
+    def average(values):
+        return float(np.dot(p, values))
+
+    expected = average(b) / (1 - average(a))
+    square = average(q) + average(np.square(b)) + 2 * expected * average(np.multiply(a, b))
+    assert mean == pytest.approx(expected)
+    assert cov == pytest.approx(square / (1 - average(np.square(a))) - expected**2)
+
+
+def test_one_choice_is_an_affine_update() -> None:
+    one = two_by_two(1, 1)
+    law = exact.stationary(exact.Affine(one.matrix[0], one.offset[0], one.noise[0]))
+    for found, expected in zip(one.stationary(), law, strict=True):
+        assert np.allclose(found, expected, rtol=1e-9)
+    assert one.radius() == pytest.approx(exact.spectral_radius(one.matrix[0]))
+
+
+def test_the_limit_is_that_of_the_recursion() -> None:
+    choices = two_by_two(2, 3)
+    law = np.array([5.0, -3.0]), 4 * np.eye(2)
+    for _ in range(300):
+        law = choices.step(*law)
+    for found, expected in zip(choices.stationary(), law, strict=True):
+        assert np.allclose(found, expected, rtol=1e-9)
+
+
+def test_moments_of_a_simulation() -> None:
+    """Within five standard errors of 100 000 trials, after some steps from a fixed start."""
+    choices = two_by_two(3, 3)
+    rng = np.random.default_rng(4)
+    trials = 100_000
+    x, law = np.tile([1.0, -2.0], (trials, 1)), (np.array([1.0, -2.0]), np.zeros((2, 2)))
+    factors = np.linalg.cholesky(choices.noise)
+    for _ in range(6):
+        law = choices.step(*law)
+        c = rng.choice(3, trials, p=choices.probability)
+        noise = (factors[c] @ rng.standard_normal((trials, 2, 1)))[..., 0]
+        x = (choices.matrix[c] @ x[..., None])[..., 0] + choices.offset[c] + noise
+    error = x.std(axis=0) / np.sqrt(trials)
+    assert (np.abs(x.mean(axis=0) - law[0]) < 5 * error).all()
+    products = (x - law[0])[:, :, None] * (x - law[0])[:, None, :]
+    error = products.std(axis=0) / np.sqrt(trials)
+    assert (np.abs(products.mean(axis=0) - law[1]) < 5 * error).all()
+
+
+def test_a_mean_that_settles_is_not_enough() -> None:
+    """E a = 0.5, but E a^2 > 1: the variance grows without end."""
+    wild = scalar([0.5, 0.5], [1.6, -0.6], [0.0, 0.0], [1.0, 1.0])
+    assert wild.radius() > 1
+    assert wild.stationary() is None
+
+
+def test_too_many_entries_are_refused() -> None:
+    size = SIZE_LIMIT + 1
+    large = Choices(np.ones(1), np.zeros((1, size, size)), np.zeros((1, size)), np.eye(size)[None])
+    with pytest.raises(ValueError, match="exceed"):
+        large.radius()
