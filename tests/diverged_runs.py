@@ -62,8 +62,8 @@ def problem(dim: int) -> Any:
     if dim == 2:
         made.log_posterior = log_posterior
         made.reference = from_log_density(log_posterior, ((-12, 12), (-12, 12)), 60)
-    made.tests = {"set": SimpleNamespace(labels=np.arange(IMAGES) % 3)}
-    made.examples = {"set": {"0": 0}}
+    made.tests = {"digits": SimpleNamespace(labels=np.arange(IMAGES) % 3)}
+    made.examples = {"digits": {"0": 0}}
     return made
 
 
