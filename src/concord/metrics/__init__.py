@@ -114,6 +114,11 @@ def lacking(family: str, what: str) -> ConcordError:
     return ConcordError(f"metric {family} needs {what}; remove it from this run's metrics")
 
 
+def with_values(*names: str) -> tuple[str, ...]:
+    """Return the metrics that ``conditions`` yields."""
+    return tuple(metric for name in names for metric in (name, f"{name}.value"))
+
+
 def conditions(m: Measurement, theorem: str, found: Iterable[Condition]) -> Iterator[Row]:
     """Yield for every condition of a theorem its value and whether it holds (1) or not (0)."""
     for condition in found:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from concord.laws.theory import parayil2020
-from concord.metrics import Measurement, Row, conditions, lacking
+from concord.metrics import Measurement, Row, conditions, lacking, with_values
 from concord.samplers import Fusing
 
-METRICS = ("condition1.*",)
+METRICS = with_values(
+    *("condition1.delta_2 - delta_1 > 1/2", "condition1.delta_2 < 1"),
+    *("condition1.b sigma_max < 1", "condition1.beta_0 sigma_max < [12]"),
+)
 
 
 def rows(m: Measurement) -> Iterator[Row]:

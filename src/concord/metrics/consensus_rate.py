@@ -16,7 +16,10 @@ from concord.laws.intervals import REPLICATES, mean_interval, percentile_interva
 from concord.metrics import Measurement, Row, lacking
 from concord.samplers import Fusing
 
-METRICS = ("consensus_binned", "consensus_exponent*")
+METRICS = (
+    "consensus_binned",
+    *("consensus_exponent", "consensus_exponent_bound", "consensus_exponent_ratio"),
+)
 
 BINS = 24
 FITTED = 0.01

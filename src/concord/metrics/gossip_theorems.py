@@ -25,12 +25,22 @@ from concord.laws.gaussian import Gaussian
 from concord.laws.intervals import mean_interval
 from concord.laws.switching import SIZE_LIMIT, Choices
 from concord.laws.theory import bhar2023 as theory
-from concord.metrics import Measurement, Row, conditions, lacking
+from concord.metrics import Measurement, Row, conditions, lacking, with_values
 from concord.metrics.consensus_floor import windows
 from concord.samplers import gossip_ula
 from concord.sampling.initial import Normal
 
-METRICS = ("gossip.*", "gossip_*")
+METRICS = (
+    *("gossip.drift_share", "gossip.threshold", "gossip.threshold_bound"),
+    *("gossip.threshold_rederived", *with_values("gossip.condition_[12]")),
+    *(
+        f"gossip_{name}"
+        for name in (
+            *("added", "bias", "bias_bound", "bound", "consensus", "excess", "floor"),
+            *("kl", "kl_bound", "kl_most", "rederived"),
+        )
+    ),
+)
 
 
 def rows(m: Measurement) -> Iterator[Row]:

@@ -8,10 +8,13 @@ import numpy as np
 
 from concord.contracts import Quadratic
 from concord.laws.theory import gurbuzbalaban2021
-from concord.metrics import Measurement, Row, conditions, lacking
+from concord.metrics import Measurement, Row, conditions, lacking, with_values
 from concord.samplers import de_sghmc
 
-METRICS = ("lemma12.*",)
+METRICS = with_values(
+    *("lemma12.beta", "lemma12.(4.9)"),
+    *("lemma12.(4.10), first bound", "lemma12.(4.10), second bound"),
+)
 
 
 def rows(m: Measurement) -> Iterator[Row]:

@@ -16,7 +16,10 @@ from concord.laws.transport import kept, marginal_w1
 from concord.metrics import Measurement, Row
 from concord.metrics._laws import reference
 
-METRICS = ("w1_marginal", "w1_marginal_*")
+METRICS = (
+    *("w1_marginal", "w1_marginal_[01]", "w1_marginal_floor", "w1_marginal_window"),
+    *("w1_marginal_min", "w1_marginal_max", "w1_marginal_spread", "w1_marginal_pooled"),
+)
 
 WINDOWS = 24
 FLOORS = 50

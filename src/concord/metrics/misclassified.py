@@ -9,7 +9,10 @@ import numpy as np
 from concord.laws.intervals import REPLICATES, percentile_interval, percentiles
 from concord.metrics import Measurement, Row
 
-METRICS = ("misclassified_*",)
+METRICS = tuple(
+    f"misclassified_{statistic}"
+    for statistic in ("mean", "median", "min", "max", "q25", "q75", "whisker_lo", "whisker_hi")
+)
 
 
 def rows(m: Measurement) -> Iterator[Row]:

@@ -12,7 +12,10 @@ from concord.laws.transport import kept
 from concord.metrics import Measurement, Row
 from concord.metrics._laws import reference
 
-METRICS = ("modes_*", "mode_*")
+METRICS = (
+    *("modes_share", "modes_share_exact", "modes_visited", "modes_crossings"),
+    *("mode_negative_[01]", "mode_positive_[01]"),
+)
 
 
 def rows(m: Measurement) -> Iterator[Row]:

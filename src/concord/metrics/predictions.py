@@ -45,8 +45,15 @@ from concord.errors import ConcordError
 from concord.laws.intervals import mean_interval, quantile, wilson
 from concord.metrics import Measurement, Row, lacking
 
+_OF_A_SET = (
+    *("accuracy_{set}", "accuracy_apart_{set}", "recall_{set}_[0-9]"),
+    *("confidence_mean_{set}", "confidence_sd_{set}", "confidence_density_{set}_[0-9]*"),
+    *("confusion_{set}_[0-9]_[0-9]", "probability_{set}_[0-9]*_[0-9]*"),
+    *("example_predicted_{set}_[0-9]*", "example_true_{set}_[0-9]*"),
+    *("example_probability_{set}_[0-9]*", "example_sd_{set}_[0-9]*"),
+)
 METRICS = (
-    *("accuracy_*", "recall_*", "confidence_*", "confusion_*", "probability_*", "example_*"),
+    *(name.format(set=test_set) for test_set in ("mnist", "svhn", "digits") for name in _OF_A_SET),
     "learned_share",
 )
 

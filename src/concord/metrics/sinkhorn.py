@@ -24,7 +24,10 @@ from concord.laws.transport import distances, kept, thinned
 from concord.metrics import Measurement, Row
 from concord.metrics._laws import reference
 
-METRICS = ("sinkhorn", "sinkhorn_*", "w1_pooled", "w1_pooled_*")
+METRICS = (
+    *("sinkhorn", "sinkhorn_floor", "sinkhorn_set_[0-9]*"),
+    *("w1_pooled", "w1_pooled_floor", "w1_pooled_set_[0-9]*"),
+)
 
 REGULARIZATION = 0.1
 DRAWS = 1500

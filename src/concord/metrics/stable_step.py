@@ -14,7 +14,7 @@ from concord.metrics._laws import update_of
 from concord.samplers import Fusing, Stepping
 from concord.sampling.schedules import Schedule
 
-METRICS = ("stable.*", "used.*")
+METRICS = ("stable.step_size", "stable.fusion", "used.step_size", "used.fusion")
 
 PRECISION = 1e-4
 

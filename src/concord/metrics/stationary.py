@@ -12,9 +12,8 @@ from concord.laws.gaussian import Gaussian, w2
 from concord.metrics import Measurement, Row, lacking
 from concord.metrics._laws import batch_noise, choices_of, start_of, update_of
 
-METRICS = ("stationary_*", "spectral_radius")
-
 NAMES = ("w2", "trace", "narrowest", "widest", "bias")
+METRICS = (*(f"stationary_{name}" for name in NAMES), "spectral_radius")
 
 
 def rows(m: Measurement) -> Iterator[Row]:

@@ -1,7 +1,8 @@
 """Samplers, one module per algorithm, always in the same order.
 
-equation and source, ``Params``, ``State``, ``check``, ``init``, ``affine`` (see
-``contracts.Sampler`` and ``contracts.AffineSampler``). Modules are found by their file name.
+equation and source, ``Params``, ``State``, ``check``, ``init``, ``affine`` or ``choices`` (see
+``contracts.Sampler``, ``AffineSampler`` and ``SwitchingSampler``). Modules are found by their file
+name.
 
 ``step(state, k, rng)`` is a closure over buffers that are allocated once; it returns the next state
 and an ``Info``. A step consumes its state: it may overwrite the arrays it is given, at once or
