@@ -31,7 +31,7 @@ MODULES = {
     "tables": contracts.TableKind,
 }
 OPTIONAL = {
-    "samplers": [contracts.AffineSampler],
+    "samplers": [contracts.SwitchingSampler, contracts.AffineSampler],
     "problems": [contracts.NeedsData, contracts.TakesData, contracts.Extra],
 }
 OF_MODULES = [*MODULES.values(), contracts.OutputKind, *OPTIONAL["samplers"], *OPTIONAL["problems"]]

@@ -19,7 +19,7 @@ from concord.options import Options, kinds, members
 from concord.plugins import kinds as kinds_in
 from concord.plugins import plugin
 from concord.runs import Keys
-from concord.sampling.schedules import Schedule
+from concord.sampling.schedules import Harmonic, Power, Schedule
 from concord.studies.model import Study
 
 REF = "#/$defs/"
@@ -55,6 +55,13 @@ def schema_of_options() -> dict[str, Any]:
             options = definition["properties"]
             options |= {name: {"anyOf": [option, PLACEHOLDER]} for name, option in options.items()}
             options["both"] = {"description": "keys that its quantities share", "type": "object"}
+    for kind in (Harmonic, Power):
+        first = definitions[kind.__name__]["properties"]
+        first["start"] = {
+            "description": "value of the first step, perhaps over a symbol: 1.01 / laplacian_max",
+            "type": ["number", "string"],
+        }
+        first["a"] = {"anyOf": [first["a"], {"type": "null"}]}
     definitions["schedule"] = schemas[-1]
     run = definitions["run"] = definitions.pop(names[Keys])
     for part, extra in (("sampler", {}), ("problem", {"name": {"type": "string"}})):
