@@ -152,5 +152,6 @@ def test_both_sides_of_an_order_are_different_numbers():
             for quantity in checks.quantities(check):
                 runs = papers()[key].quantity_runs(quantity, reading, "claims")
                 agents = quantity.agents or ("all",)
-                sides.append({(r.folder, quantity.metric, str(a)) for r in runs for a in agents})
+                what = (quantity.metric, str(quantity.at))
+                sides.append({(r.folder, *what, str(a)) for r in runs for a in agents})
             assert not sides[0] & sides[1], f"{key}: {name} {label}"
