@@ -21,6 +21,7 @@ from concord.errors import ConcordError
 from concord.laws.quadrature import from_log_density
 from concord.metrics import Measurement, Row
 from concord.networks import topology
+from concord.plugins import kinds
 from concord.problems import linear_regression
 from concord.samplers import d_ula, de_sghmc, de_sgld
 from concord.sampling import initial, streams
@@ -30,6 +31,8 @@ from concord.sampling.trace import Trace
 
 CHAINS, LAST, AGENTS, IMAGES = 6, 40, 4, 12
 DIVERGED = 20
+# Those that read no chain are tested with the theorems they are about.
+FAMILIES = sorted({*kinds("metrics")} - {"gossip_theorems", "theorem3_bound", "two_modes"})
 DIMENSIONS = {
     "x": ("chain", "draw", "agent", "dim"),
     "x_average": ("chain", "draw", "dim"),

@@ -15,7 +15,7 @@ from concord.figures import style
 from concord.options import build
 from concord.plugins import kinds, plugin
 from concord.results import Measured
-from diverged_runs import AGENTS, CHAINS, DIVERGED, LAST, measured
+from diverged_runs import AGENTS, CHAINS, DIVERGED, FAMILIES, LAST, measured
 
 KINDS = kinds("figures")
 CASES = {"sound": 0, "part": 1, "lost": CHAINS}
@@ -37,7 +37,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 def measured_run(case: str) -> Measured:
     """Return a run with the metrics of every family."""
-    rows = [row for family in kinds("metrics") for row in measured(family, lost=CASES[case])]
+    rows = [row for family in FAMILIES for row in measured(family, lost=CASES[case])]
     table = pandas.DataFrame(rows).astype({"value": float, "lo": float, "hi": float})
     lost = [(LAST, "network", "diverged", CASES[case] / CHAINS)]
     lost += [(DIVERGED, "network", "diverged_first", DIVERGED)] if CASES[case] else []

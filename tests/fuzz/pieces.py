@@ -96,8 +96,16 @@ def _experiments(entry: dict[str, Any]) -> set[str]:
     """Return the experiments that a figure, table or claim reads."""
     if "runs" in entry:
         return {s if isinstance(s, str) else s["experiment"] for s in entry["runs"]}
-    quantities = [q for q in entry["check"].values() if isinstance(q, dict)]
-    return {q["experiment"] for q in quantities if "experiment" in q}
+    return set(_under("experiment", entry))
+
+
+def _under(key: str, value: Any) -> Iterator[str]:
+    """Yield the texts under a key, wherever it is."""
+    for name, item in value.items() if isinstance(value, dict) else enumerate(value):
+        if name == key:
+            yield from item if isinstance(item, list) else [item]
+        elif isinstance(item, (dict, list)):
+            yield from _under(key, item)
 
 
 @cache

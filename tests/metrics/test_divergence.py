@@ -15,21 +15,19 @@ from concord import metrics
 from concord.laws.quadrature import from_log_density
 from concord.metrics import Measurement
 from concord.networks import topology
-from concord.plugins import kinds, plugin
+from concord.plugins import plugin
 from concord.samplers import de_sgld
 from concord.sampling import initial, streams
 from concord.sampling.loop import simulate
 from concord.sampling.recorder import Record, Recorder
 from concord.sampling.schedules import Schedule
-from diverged_runs import AGENTS, CHAINS, DIVERGED, diverged, measured, sound
+from diverged_runs import AGENTS, CHAINS, DIVERGED, FAMILIES, diverged, measured, sound
 
 # What does not depend on positions: counts, and what exact draws alone show.
 APART = re.compile("(uni|broad)cast.*|activation.*|trigger.*|(?!consensus_).*_floor")
 # Order statistics of chains, of which a diverged one is the worst.
 ORDERED = re.compile(r".*_(min|q25|median|q75|whisker_lo|whisker_hi)")
 
-# Those that read no chain are tested with the theorems they are about.
-FAMILIES = sorted({*kinds("metrics")} - {"gossip_theorems", "theorem3_bound", "two_modes"})
 # What only other samplers, data or steps have.
 ELSEWHERE = {
     "sinkhorn": r".*_set_.*",
