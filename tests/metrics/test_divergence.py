@@ -30,6 +30,7 @@ ORDERED = re.compile(r".*_(min|q25|median|q75|whisker_lo|whisker_hi)")
 
 # What only other samplers, data or steps have.
 ELSEWHERE = {
+    "gossip_theorems": r"gossip\.threshold.*|gossip_(consensus|kl|kl_most|kl_bound|excess|bias.*)",
     "sinkhorn": r".*_set_.*",
     "stable_step": r".*\.fusion",
     "theorem2": r"theorem2\.(r|D|C1|C1_bar|lemma7_factor|E\|x0 - .*|E\|xbar0 .*|\|grad .*)",
