@@ -28,7 +28,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "paired_differences": {"metric": "sinkhorn", "networks": "case"},
     "printed_values": {
         "columns": COLUMNS,
-        "rows": [{"name": "accuracy", "metric": "accuracy_set", "printed": [0.5, 0.5]}],
+        "rows": [{"name": "accuracy", "metric": "accuracy_digits", "printed": [0.5, 0.5]}],
     },
 }
 
