@@ -103,8 +103,8 @@ def _under(key: str, value: Any) -> Iterator[str]:
     """Yield the texts under a key, wherever it is."""
     for name, item in value.items() if isinstance(value, dict) else enumerate(value):
         if name == key:
-            yield from item if isinstance(item, list) else [item]
-        elif isinstance(item, (dict, list)):
+            yield from (x for x in (item if isinstance(item, list) else [item]) if type(x) is str)
+        if isinstance(item, (dict, list)):
             yield from _under(key, item)
 
 
