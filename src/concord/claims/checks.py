@@ -39,7 +39,7 @@ from concord.claims.verdicts import (
 from concord.errors import ConcordError
 from concord.laws.intervals import mean_interval
 from concord.options import Kind, NonNegative, Positive, kinds
-from concord.report.words import number
+from concord.report.words import name, number
 from concord.results import paired
 
 
@@ -168,7 +168,7 @@ class Trend(_Rule):
         order = np.argsort(x)
         if self.paired:
             return self._of_pairs(source, ours, x, order)
-        text = _list([f"{self.axis} {x[i]:g}: {ours.pick(i)}" for i in order])
+        text = _list([f"{name(self.axis, x[i])}: {ours.pick(i)}" for i in order])
         if self.direction == "falling":
             order = order[::-1]
         lo, hi = ours.lo[order], ours.hi[order]
@@ -197,7 +197,7 @@ class Trend(_Rule):
             lo, hi = ends
             source.trials.append(len(each))
             found.append((lo, hi) if self.direction == "rising" else (-hi, -lo))
-            texts.append(f"{self.axis} {x[i]:g} to {x[j]:g}: {show(mean, lo, hi)}")
+            texts.append(f"{name(self.axis, x[i])} to {x[j]:g}: {show(mean, lo, hi)}")
         lo, hi = np.array(found).T
         sure, refuted = (lo > -self.slack).all(), (hi <= -self.slack).any()
         return Judgement(decide(sure, refuted), _list(texts))
@@ -423,9 +423,9 @@ def quantities(check: Check) -> list[Quantity]:
 def require_curves(check: Check, where: str) -> None:
     """Refuse a check that needs whole curves, and is given numbers."""
     if isinstance(check, Sooner):
-        for name, quantity in (("first", check.first), ("later", check.later)):
+        for side, quantity in (("first", check.first), ("later", check.later)):
             if quantity.at != "all" or quantity.reduce != "none":
                 raise ConcordError(
-                    f"{where}.{name}: to find when it arrives the whole curve is needed; "
+                    f"{where}.{side}: to find when it arrives the whole curve is needed; "
                     "set at: all, and no reduce"
                 )
