@@ -55,8 +55,8 @@ def schema_of_options() -> dict[str, Any]:
             options = definition["properties"]
             options |= {name: {"anyOf": [option, PLACEHOLDER]} for name, option in options.items()}
             options["both"] = {"description": "keys that its quantities share", "type": "object"}
-    for kind in (Harmonic, Power):
-        first = definitions[kind.__name__]["properties"]
+    for form in (Harmonic, Power):
+        first = definitions[form.__name__]["properties"]
         first["start"] = {
             "description": "value of the first step, perhaps over a symbol: 1.01 / laplacian_max",
             "type": ["number", "string"],

@@ -35,7 +35,9 @@ def resolved_sampler(run: Mapping[str, Any], where: str) -> dict[str, Any]:
             b, exponent = rest.get("b", 1.0), rest.get("exponent", 1.0)
             a = _value(option["start"], run, f"{place}.start", where)
             try:
-                sampler[key] = {**rest, "a": a * float(b) ** float(exponent)}
+                # Beyond twelve digits eigenvalues differ between processors, as a run's identity
+                # must not.
+                sampler[key] = {**rest, "a": float(f"{a * float(b) ** float(exponent):.12g}")}
             except (TypeError, ValueError, ArithmeticError):
                 sampler[key] = {**rest, "a": a}  # the schedule says what is wrong with the others
     return sampler
