@@ -41,7 +41,21 @@ def reads(params: Params) -> list[str]:
 
 @marks_divergence
 def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
-    """Return the table; the columns before agent are the runs' labels."""
+    """Return the table; the columns before agent are the runs' labels.
+
+    A metric is shown where a run has it: the runs of a sweep may differ in what is measured.
+
+    Raises:
+        ConcordError: If none of the runs has a metric.
+
+    """
+    available = list(dict.fromkeys(name for run in runs for name in run.metrics["metric"]))
+    for pattern in params.metrics:
+        if not _matching(pattern, available):
+            raise ConcordError(
+                f"table final_values: none of the runs has a metric {pattern!r}; "
+                f"{nearest(pattern, available)}"
+            )
     labels = list(dict.fromkeys(label for run in runs for label in run.run["labels"]))
     keys = ["experiment", *labels, "agent", "iteration"]
     entries = [
@@ -72,13 +86,7 @@ def _rows(run: Measured, params: Params) -> list[dict[str, Any]]:
     available = list(dict.fromkeys(run.metrics["metric"]))
     chosen = []
     for pattern in params.metrics:
-        names = [name for name in available if name == pattern or fnmatchcase(name, pattern)]
-        if not names:
-            raise ConcordError(
-                f"table final_values: {run.name} has no metric {pattern!r}; "
-                f"{nearest(pattern, available)}"
-            )
-        for name in names:
+        for name in _matching(pattern, available):
             rows = run.metrics[run.metrics["metric"] == name]
             shown = params.iterations or [rows["iteration"].max()]
             rows = rows[rows["iteration"].isin(shown)]
@@ -86,6 +94,10 @@ def _rows(run: Measured, params: Params) -> list[dict[str, Any]]:
                 row for row in rows.to_dict("records") if wanted is None or row["agent"] in wanted
             ]
     return chosen
+
+
+def _matching(pattern: str, names: Sequence[str]) -> list[str]:
+    return [name for name in names if name == pattern or fnmatchcase(name, pattern)]
 
 
 def _end(value: float) -> float | None:
