@@ -489,7 +489,7 @@ DIVERGED = [
     (SPREAD, [PASSING, lost("a", eta=4)], FAILS),
     (PERCENT, [PASSING, lost("a", eta=4)], FAILS),
     (MET, [lost("a")], FAILS),
-    (("measurement", {"quantity": A}), [lost("a")], FAILS),
+    (("measurement", {"quantity": A}), [lost("a")], LOST),
     (SOONER, [lost("a"), curve("b", (0.0,))], FAILS),
     (SOONER, [curve("a", (0.0,)), lost("b")], LOST),
     # The mean of what is none and of a number is none.

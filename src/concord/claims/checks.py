@@ -368,6 +368,10 @@ class Measurement(_Rule):
         (ours,) = gather(source, self.quantity)
         return Judgement(MEASURED, _range(ours))
 
+    def worse(self) -> Quantity | None:
+        """Return the quantity: nothing is said that its divergence could refute."""
+        return self.quantity
+
 
 class Sooner(_Rule):
     """One quantity reaches a threshold in fewer iterations than another.
