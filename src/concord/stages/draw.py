@@ -14,7 +14,7 @@ from concord import integrity
 from concord.integrity import Made
 from concord.io import whole
 from concord.options import build
-from concord.plugins import plugin
+from concord.plugins import location, plugin
 from concord.provenance import code, describe, digest
 from concord.report import captions
 from concord.report.pages import page, template_digest
@@ -28,7 +28,7 @@ def made(paper: Paper, section: str, name: str, results: Path) -> Made:
     entry = paper.output(section, name)
     return {
         "entry": digest({**entry, "caption": paper.caption(section, name)}),
-        "code": code(__name__, f"concord.{section}.{entry['kind']}"),
+        "code": code(__name__, location(section, entry["kind"])),
         "template": template_digest("page.html") if section == "tables" else "",
         "metrics": metrics_digest(paper.output_runs(section, name), results),
     }

@@ -11,6 +11,7 @@ import numpy as np
 from concord import integrity, metrics
 from concord.integrity import Made
 from concord.io import whole
+from concord.plugins import location
 from concord.provenance import code, digest
 from concord.runs import build_problem, data_digest, load_run, modules, stream_label
 from concord.sampling import streams
@@ -18,9 +19,9 @@ from concord.sampling.trace import read_trace
 from concord.stages.sample import made as sampled_from
 
 
-def modules_of(run: Mapping[str, Any]) -> tuple[str, ...]:
+def modules_of(run: Mapping[str, Any]) -> tuple[str | Path, ...]:
     """Return the modules that measure a run, those that they import apart."""
-    return __name__, *modules(run), *(f"concord.metrics.{name}" for name in run["metrics"])
+    return __name__, *modules(run), *(location("metrics", name) for name in run["metrics"])
 
 
 def made(run: Mapping[str, Any], resources: Path, trace: Path | None = None) -> Made:

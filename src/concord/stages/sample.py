@@ -20,7 +20,7 @@ from concord.sampling.streams import CHAINS_PER_BLOCK
 from concord.sampling.trace import Trace, join_traces, read_trace, write_trace
 
 
-def modules_of(run: Mapping[str, Any]) -> tuple[str, ...]:
+def modules_of(run: Mapping[str, Any]) -> tuple[str | Path, ...]:
     """Return the modules that sample a run, those that they import apart."""
     return __name__, *modules(run)
 

@@ -495,8 +495,8 @@ class Paper:
             if named is not None:
                 mapping["problem"] = merge({"name": base, **named}, problem)
         mapping["problem"].setdefault("name", experiment)
-        if isinstance(keys.topology, str):
-            mapping["topology"] = {"kind": keys.topology}
+        if isinstance(mapping["topology"], str):
+            mapping["topology"] = {"kind": mapping["topology"]}
         mapping["sampler"] = resolved_sampler(mapping, where)
         self._check_reading(keys.reading, f"{where}.reading")
         resolved = {
