@@ -150,13 +150,18 @@ def use(*studies: Path) -> None:
     """
     _own.clear()
     for study in studies:
-        for path in sorted((study / FOLDER).glob("[!._]*.py")):
-            if not path.resolve().is_relative_to(study.resolve()):
-                raise ConcordError(
-                    f"{path}: it links to a file outside of its study, which is not executed; "
-                    "copy it"
-                )
+        for path in files(study):
             add(path)
+
+
+def own() -> dict[tuple[str, str], Path]:
+    """Return the files of the plug-ins at work, by package and kind."""
+    return dict(_own)
+
+
+def files(study: Path) -> list[Path]:
+    """Return the files in a study's ``plugins``."""
+    return sorted((study / FOLDER).glob("[!._]*.py"))
 
 
 def add(path: Path) -> tuple[str, str]:
@@ -167,6 +172,10 @@ def add(path: Path) -> tuple[str, str]:
     ConcordError
         If it is none, or has the name of another kind.
     """
+    if not path.resolve().is_relative_to(path.parents[1].resolve()):
+        raise ConcordError(
+            f"{path}: it links to a file outside of its study, which is not executed; copy it"
+        )
     package, kind = package_of(path), path.stem
     one = PACKAGES[package].one
     if not NAME.fullmatch(kind):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from msgspec import Meta, field, structs
 
+from concord import plugins
 from concord.contracts import Extra, NeedsData, Problem, ProblemKind, Sampler, TakesData
 from concord.errors import ConcordError, short
 from concord.integrity import AGAIN
@@ -35,6 +37,9 @@ def kind_and_options(mapping: Any, where: str) -> tuple[Any, dict[str, Any]]:
 
 
 MOST_NUMBERS = 10**11  # draws of a run; a terabyte at least
+
+
+STUDY = re.compile(r"[A-Za-z0-9]{1,60}")  # a study's key: names its folder, a word to type
 
 
 class Keys(Options):
@@ -269,12 +274,16 @@ def modules(run: Mapping[str, Any]) -> tuple[str | Path, ...]:
 def load_run(path: Path) -> tuple[dict[str, Any], Parts]:
     """Read a run.yaml, as ``read_run`` does, and assemble its parts.
 
+    Its plug-ins are those of the study at work, or else of ``config/papers/<key>``.
+
     Raises
     ------
     ConcordError
         If an option is not stated: a default is part of a run's identity.
     """
     run = read_run(path)
+    if not plugins.own() and STUDY.fullmatch(str(run["paper"])):
+        plugins.use(Path("config/papers", run["paper"]))
     try:
         check_resolved(run, str(path))
         for part, options in complete(run, str(path)).items():
