@@ -109,7 +109,8 @@ experiments:
         de_sgld: { sampler: { kind: de_sgld, step_size: 0.01 } },
         lazy: { sampler: { kind: lazy_de_sgld, step_size: { kind: cosine, mean: 0.01 } } } } } }
 figures:
-  fig1: { kind: w2_curves, title: Mine, runs: [compare], options: { columns: topology, rows: sampler } }
+  fig1:
+    { kind: w2_curves, title: Mine, runs: [compare], options: { columns: topology, rows: sampler } }
 """
 FILES = {"lazy_de_sgld": SAMPLER, "ladder": LADDER, "bowl": BOWL, "cosine": COSINE}
 
