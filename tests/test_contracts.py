@@ -26,6 +26,10 @@ from variants import variants
 MODULES = {
     "samplers": contracts.Sampler,
     "problems": contracts.ProblemKind,
+    "topologies": contracts.TopologyKind,
+    "partitions": contracts.PartitionKind,
+    "schedules": contracts.ScheduleKind,
+    "initial": contracts.InitialKind,
     "metrics": contracts.MetricFamily,
     "figures": contracts.FigureKind,
     "tables": contracts.TableKind,
