@@ -13,7 +13,7 @@ from concord.laws.gaussian import w2
 from concord.laws.theory.gurbuzbalaban2021 import Bound
 from concord.metrics import Measurement, Row, lacking
 from concord.metrics._laws import exact_law
-from concord.sampling.initial import Normal
+from concord.sampling.initial import normal
 
 
 def law_of(m: Measurement, theorem: str, sampler: type, name: str) -> exact.Law:
@@ -25,14 +25,14 @@ def law_of(m: Measurement, theorem: str, sampler: type, name: str) -> exact.Law:
         If it speaks of another.
     """
     params: Any = m.sampler_params
-    start, problem = m.initial, m.problem
+    start, problem = m.initial.params, m.problem
     if (
         not isinstance(m.sampler_params, sampler)
         or not params.step_size.constant
         or params.batch_size is not None
         or params.update_order != "simultaneous"
         or params.weights != "metropolis"
-        or not isinstance(start, Normal)
+        or not isinstance(start, normal.Params)
         or not isinstance(start.sd, float)
         or not isinstance(problem, Quadratic)
         or not isinstance(problem, SampledLaw)
@@ -50,7 +50,7 @@ def setting(m: Measurement) -> tuple[np.ndarray, np.ndarray, np.ndarray, Any, fl
     """Return gram, shift, the eigenvalues of W, and mean and sd of the start."""
     spectrum = np.linalg.eigvalsh(m.topology.metropolis().dense())
     problem: Any = m.problem
-    start: Any = m.initial
+    start: Any = m.initial.params
     return problem.gram, problem.shift, spectrum, start.mean, start.sd
 
 

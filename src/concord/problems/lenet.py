@@ -10,6 +10,8 @@ prior is flat. Source: parayil2020, section 5.3 and S5.3.
 
 The only module that imports torch, and only where it computes. Arrays are float32, of shape
 (chains, agents, dim); torch reads and writes them in place (on a GPU, through copies).
+
+Needs: PyTorch (the extra ``lenet``) and the data set mnist; svhn is used where it is at hand.
 """
 
 from __future__ import annotations

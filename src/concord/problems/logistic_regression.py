@@ -7,6 +7,8 @@ r"""Bayesian logistic regression.
 with a Gaussian prior N(0, v I) or independent Laplace priors of scale b, and the prior's share s of
 each agent: 1/N (split), 0 (omitted) or 1 (whole; gurbuzbalaban2021, section 5.2, prints
 ||x||^2 / lambda for every agent, that is v = lambda / 2 and s = 1).
+
+Needs: nothing for drawn data and breast_cancer; other data sets are downloaded.
 """
 
 from __future__ import annotations

@@ -11,6 +11,8 @@ code computes.
 Chain c draws its test rows, and the division of its other rows over the agents, from streams that
 do not depend on the number of agents, so that every N is tested on the same rows. A row is the list
 of its non-zero columns: an average of 15 of a9a's 124, so products cost a tenth of dense ones.
+
+Needs: the data set that it reads.
 """
 
 from __future__ import annotations

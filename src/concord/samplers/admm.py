@@ -16,6 +16,9 @@ so that with deg_i neighbors and the same w_i in all their terms
 Source: tzikas2024, Algorithm 1 by way of eqs. (40)-(41); without noise it is eqs. (4)-(5). Eq. (6)
 states the primal step as a proximal operator with the sign of p and the parameter gamma_i wrong.
 x, p and w have shape (chains, agents, dim). Without neighbors x_i is the minimizer of f_i.
+
+Price: a vector to every neighbor, and the minimum of f_i plus a quadratic form, per agent and step.
+Needs: a connected network, or no edges at all; a problem with proximal steps (``prox``).
 """
 
 from __future__ import annotations

@@ -7,6 +7,9 @@ r"""C-ULA: the centralized unadjusted Langevin algorithm, one agent that holds a
 Source: parayil2020, eq. (5); gurbuzbalaban2021, eq. (2.2). Arrays have shape (chains, 1, dim).
 Welling and Teh's convention, half the gradient and noise of variance epsilon_k, is
 alpha_k = epsilon_k / 2.
+
+Price: a gradient (or mini-batch) of all the data per step; no messages.
+Needs: a single agent.
 """
 
 from __future__ import annotations

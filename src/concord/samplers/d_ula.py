@@ -9,6 +9,9 @@ Source: parayil2020, eq. (8), with f_i its U_i; tzikas2024, eq. (25), writes zet
 is the adjacency, so the fusion term is beta_k times the graph's Laplacian; arrays have shape
 (chains, agents, dim). The options make the variants that released codes compute; without edges, or
 with one agent, it is C-ULA with step size N alpha_k on f_i.
+
+Price: a vector to every neighbor and a gradient (or mini-batch) of every agent per step.
+Needs: a connected network, or no edges at all.
 """
 
 from __future__ import annotations

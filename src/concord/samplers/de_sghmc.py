@@ -8,6 +8,9 @@ r"""DE-SGHMC: decentralized stochastic gradient Hamiltonian Monte Carlo.
 Source: gurbuzbalaban2021, eqs. (4.1)-(4.2); tzikas2024, eqs. (23)-(24), calls it D-SGHMC.
 W is doubly stochastic, and symmetric but for ``weights: next_two``; x, v, gradients and noise have
 shape (chains, agents, dim). Positions are exchanged, velocities are not.
+
+Price: a vector to every neighbor and a gradient (or mini-batch) of every agent per step.
+Needs: a connected network, or no edges at all.
 """
 
 from __future__ import annotations

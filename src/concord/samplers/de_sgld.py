@@ -7,6 +7,9 @@ r"""DE-SGLD: decentralized stochastic gradient Langevin dynamics.
 Source: gurbuzbalaban2021, eq. (1.1), in matrix form (3.3); tzikas2024, eq. (22), calls it D-SGLD.
 W is doubly stochastic, and symmetric but for ``weights: next_two``; x, gradients and noise have
 shape (chains, agents, dim).
+
+Price: a vector to every neighbor and a gradient (or mini-batch) of every agent per step.
+Needs: a connected network, or no edges at all.
 """
 
 from __future__ import annotations

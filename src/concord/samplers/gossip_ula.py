@@ -24,6 +24,10 @@ Source: bhar2023, section 3, with f_a its E_a. Before its first activation an ag
 nothing, so its first activation always triggers. Arrays have shape (chains, agents, dim); every
 chain has its own pairs. An agent sends one vector when it communicates: to its partner, or with
 triggering to all its neighbors, who all need it later (the paper says "broadcast", and counts one).
+
+Price: two gradients per tick, and a vector of either agent: to the other, or to all its neighbors
+where a trigger asks for it.
+Needs: a connected network of two agents or more.
 """
 
 from __future__ import annotations

@@ -5,6 +5,9 @@ r"""SGD: stochastic gradient descent, which is C-ULA without noise.
 
 Source: parayil2020, section 5.3, where C-ULA and D-ULA are compared with it. Arrays have shape
 (chains, 1, dim).
+
+Price: a gradient (or mini-batch) of all the data per step; no messages.
+Needs: a single agent.
 """
 
 from __future__ import annotations
