@@ -74,7 +74,8 @@ def test_conda_pins_are_those_of_the_lock() -> None:
     assert pins.pop("python")[0] in SpecifierSet(PYPROJECT["project"]["requires-python"])
     assert pins == {
         name: [LOCK[name]]
-        for name in (canonicalize_name(requirement.name) for requirement in RUN_TIME)
+        for requirement in RUN_TIME  # h5netcdf's extra is called like the package that it brings
+        for name in map(canonicalize_name, (requirement.name, *requirement.extras))
     }
 
 

@@ -35,7 +35,7 @@ from concord.provenance import code, commit, sha256
 from concord.report import captions
 from concord.report.pages import template_digest
 from concord.runs import data_sets, optional_data_sets, unavailable
-from concord.studies.config import load_papers
+from concord.studies.config import load_papers, results_folder
 
 stages = concord.stages
 
@@ -73,7 +73,7 @@ check_place(str(workflow.basedir))
 CONFIG, PAPERS = told(load_papers)(Path("config"), config, checked=not workflow.is_main_process)
 config.update(CONFIG)  # for the report's template
 
-RESULTS = Path(CONFIG["results"], *["smoke"] * (CONFIG["scale"] == "smoke")).as_posix()
+RESULTS = results_folder(CONFIG).as_posix()
 
 
 MODIFIER = workflow.modifier

@@ -45,7 +45,8 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
 
     A metric is shown where a run has it: the runs of a sweep may differ in what is measured.
 
-    Raises:
+    Raises
+    ------
         ConcordError: If none of the runs has a metric.
 
     """
