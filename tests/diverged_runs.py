@@ -130,7 +130,7 @@ def measured(family: str, seed: int = 0, lost: int = 0) -> list[Row]:
                 topology=topology.build("ring", AGENTS),
                 sampler=sampler,
                 sampler_params=params,
-                initial=initial.Normal(),
+                initial=initial.Law("normal"),
                 iterations=LAST,
                 stream=lambda label: streams.generator(1, label),
             )

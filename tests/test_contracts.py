@@ -144,8 +144,8 @@ def test_a_metric_refuses_in_one_sentence_what_it_cannot_measure(family):
     for name in ("accuracy", "misclassified"):
         del trace.variables[name]
     m = Measurement(
-        trace, Bare(), topology.build("ring", AGENTS), NoSampler, NoSampler(), initial.Normal(),
-        LAST, lambda label: streams.generator(1, label),
+        trace, Bare(), topology.build("ring", AGENTS), NoSampler, NoSampler(),
+        initial.Law("normal"), LAST, lambda label: streams.generator(1, label),
     )  # fmt: skip
     try:
         assert list(plugin("metrics", family, "tests").rows(m))
@@ -185,11 +185,11 @@ def test_no_exact_law_is_stated_of_batches_whose_noise_is_unknown():
     for prob, size, known in ((Plain(), None, 1), (Plain(), 3, 0), (problem(AGENTS, 2), 3, 1)):
         params = de_sgld.Params(Schedule(0.01), batch_size=size)
         m = Measurement(
-            sound(2, 0), prob, topology.build("ring", AGENTS), de_sgld, params, initial.Normal(),
-            LAST, lambda label: streams.generator(1, label),
+            sound(2, 0), prob, topology.build("ring", AGENTS), de_sgld, params,
+            initial.Law("normal"), LAST, lambda label: streams.generator(1, label),
         )  # fmt: skip
         assert (_laws.exact_law(m) is not None) == bool(known)
-        unknown = Measurement(**{**vars(m), "initial": initial.OfProblem()})
+        unknown = Measurement(**{**vars(m), "initial": initial.Law("problem")})
         assert _laws.exact_law(unknown) is None
 
 

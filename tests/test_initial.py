@@ -13,7 +13,7 @@ from concord.sampling import initial
 def test_laplace_draws_have_the_stated_moments():
     """10^5 draws: E|x - m| = b with sd b, Var = 2 b^2 with sd sqrt(20) b^2; 4.5 standard errors."""
     law = build(initial.Law, {"kind": "laplace", "mean": 0.5, "scale": 2.0}, "initial")
-    x = law.draw((500, 100, 2), np.random.default_rng(0))
+    x = law.module.draw(law.params, None, (500, 100, 2), np.random.default_rng(0))
     mean, cov = law.moments(2)
     assert mean == pytest.approx([0.5, 0.5]) and cov == pytest.approx(8 * np.eye(2))
     error = 4.5 / np.sqrt(x.size)
@@ -25,7 +25,7 @@ def test_random_normal_draws_have_the_stated_moments():
     """10^5 draws; means and covariances within 4.5 standard errors, and one factor per seed."""
     options = {"kind": "random_normal", "mean": [-1.0, 2.0], "high": 10.0, "seed": 3}
     law = build(initial.Law, options, "initial")
-    x = law.draw((500, 200, 2), np.random.default_rng(0)).reshape(-1, 2)
+    x = law.module.draw(law.params, None, (500, 200, 2), np.random.default_rng(0)).reshape(-1, 2)
     mean, cov = law.moments(2)
     variances = np.diag(cov)
     assert (np.abs(x.mean(axis=0) - mean) < 4.5 * np.sqrt(variances / len(x))).all()

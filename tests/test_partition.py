@@ -8,14 +8,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concord.errors import ConcordError
-from concord.sampling import partition
-from concord.sampling.partition import AgentData, Partition
+from concord.sampling.partition import AgentData, Partition, Way
 
 WHERE = "config/papers/x.yaml: experiments.a.partition"
 
 
 def stream(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
+
+
+def divided(rng, rows, agents, kind, **options):
+    """Return the rows of each agent; ``rows`` is their number, or the class of each."""
+    return Partition(Way(kind, **options), WHERE).split(rows, agents, rng)
+
+
+def equal(rows, agents, rng):
+    return divided(rng, rows, agents, "equal")
+
+
+def sizes(counts, rng):
+    return divided(rng, sum(counts), len(counts), "sizes", sizes=list(counts))
+
+
+def dirichlet(labels, agents, concentration, minimum, rng):
+    options = {"concentration": concentration, "minimum": max(minimum, 1)}
+    return divided(rng, labels, agents, "dirichlet", **options)
 
 
 def assert_every_row_once(parts, rows):
@@ -29,7 +46,7 @@ seeds = st.integers(0, 2**32 - 1)
 @given(st.integers(1, 20), st.integers(0, 60), seeds)
 def test_equal(agents, extra, seed):
     rows = agents + extra
-    parts = partition.equal(rows, agents, stream(seed))
+    parts = equal(rows, agents, stream(seed))
     assert len(parts) == agents
     assert_every_row_once(parts, rows)
     counts = [len(part) for part in parts]
@@ -39,7 +56,7 @@ def test_equal(agents, extra, seed):
 @settings(deadline=None)
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=9), seeds)
 def test_sizes(counts, seed):
-    parts = partition.sizes(counts, stream(seed))
+    parts = sizes(counts, stream(seed))
     assert [len(part) for part in parts] == counts
     assert_every_row_once(parts, sum(counts))
 
@@ -54,7 +71,7 @@ def test_sizes(counts, seed):
 )
 def test_dirichlet(agents, classes, minimum, concentration, seed):
     labels = stream(seed).integers(classes, size=400) * 2 - 1
-    parts = partition.dirichlet(labels, agents, concentration, minimum, stream(seed))
+    parts = dirichlet(labels, agents, concentration, minimum, stream(seed))
     assert len(parts) == agents
     assert_every_row_once(parts, 400)
     assert min(len(part) for part in parts) >= max(minimum, 1)
@@ -62,9 +79,9 @@ def test_dirichlet(agents, classes, minimum, concentration, seed):
 
 def test_parts_are_random_and_repeatable():
     for divide in (
-        lambda rng: partition.equal(50, 5, rng),
-        lambda rng: partition.sizes([10, 20, 20], rng),
-        lambda rng: partition.dirichlet(np.zeros(50), 5, 2.0, 1, rng),
+        lambda rng: equal(50, 5, rng),
+        lambda rng: sizes([10, 20, 20], rng),
+        lambda rng: dirichlet(np.zeros(50), 5, 2.0, 1, rng),
     ):
         first, again, other = (np.concatenate(divide(stream(seed))) for seed in (1, 1, 2))
         assert (first == again).all()
@@ -75,10 +92,7 @@ def test_parts_are_random_and_repeatable():
 def test_each_row_is_as_likely_to_go_to_each_agent():
     # Row 0 goes to one of 5 agents: 1000 draws, 200 expected, deviations within 5 sd.
     rng = stream(3)
-    hits = [
-        next(i for i, part in enumerate(partition.equal(20, 5, rng)) if 0 in part)
-        for _ in range(1000)
-    ]
+    hits = [next(i for i, part in enumerate(equal(20, 5, rng)) if 0 in part) for _ in range(1000)]
     counts = np.bincount(hits, minlength=5)
     assert abs(counts - 200).max() < 5 * np.sqrt(1000 * 0.2 * 0.8)
 
@@ -91,9 +105,7 @@ def test_dirichlet_shares_have_the_law_of_the_concentration():
     shares = np.array(
         [
             [np.count_nonzero(labels[part] == 1) / 2000 for part in parts]
-            for parts in (
-                partition.dirichlet(labels, agents, concentration, 1, rng) for _ in range(draws)
-            )
+            for parts in (dirichlet(labels, agents, concentration, 1, rng) for _ in range(draws))
         ]
     )
     variance = 0.25 * 0.75 / (agents * concentration + 1)
@@ -104,7 +116,7 @@ def test_dirichlet_shares_have_the_law_of_the_concentration():
 
 def test_dirichlet_divides_classes_independently():
     labels = np.repeat([0, 1], 1000)
-    parts = partition.dirichlet(labels, 5, 0.5, 20, stream(0))
+    parts = dirichlet(labels, 5, 0.5, 20, stream(0))
     shares = [labels[part].mean() for part in parts]
     assert max(shares) - min(shares) > 0.2
     assert min(len(part) for part in parts) >= 20
@@ -119,7 +131,7 @@ def test_dirichlet_divides_classes_independently():
 )
 def test_split(options, counts):
     for rows in (10, np.zeros(10)):
-        parts = partition.Partition.parse(options, WHERE).split(rows, 3, stream())
+        parts = Partition.parse(options, WHERE).split(rows, 3, stream())
         assert [len(part) for part in parts] == counts
         assert_every_row_once(parts, 10)
 
@@ -127,8 +139,8 @@ def test_split(options, counts):
 def test_split_dirichlet():
     labels = np.arange(100) % 3
     options = {"kind": "dirichlet", "concentration": 0.3, "minimum": 8}
-    parts = partition.Partition.parse(options, WHERE).split(labels, 4, stream())
-    expected = partition.dirichlet(labels, 4, 0.3, 8, stream())
+    parts = Partition.parse(options, WHERE).split(labels, 4, stream())
+    expected = dirichlet(labels, 4, 0.3, 8, stream())
     assert all((a == b).all() for a, b in zip(parts, expected, strict=True))
 
 
@@ -137,14 +149,14 @@ def test_split_dirichlet():
     [
         (
             "equal",
-            ": 'equal' is not a mapping with a kind: equal, consecutive, sizes, dirichlet",
+            ": 'equal' is not a mapping with a kind: consecutive, dirichlet, equal, sizes",
         ),
         (
             {},
-            ": the key 'kind' is missing; add one of equal, consecutive, sizes, dirichlet",
+            ": the key 'kind' is missing; add one of consecutive, dirichlet, equal, sizes",
         ),
-        ({"kind": "equals"}, ".kind: there is no kind 'equals'; did you mean 'equal'?"),
-        ({"kind": 3}, ".kind: there is no kind 3; choose"),
+        ({"kind": "equals"}, ".kind: there is no partition 'equals'; did you mean 'equal'?"),
+        ({"kind": 3}, ".kind: there is no partition 3; choose"),
         ({"kind": "equal", "sizes": [1]}, ".sizes: unknown key"),
         ({"kind": "sizes"}, ": the key 'sizes' is missing"),
         ({"kind": "sizes", "sizes": [4, 0, 6]}, ".sizes[1]: 0 is "),
@@ -165,7 +177,7 @@ def test_split_dirichlet():
 )
 def test_wrong_partition(options, message):
     with pytest.raises(ConcordError) as error:
-        partition.Partition.parse(options, WHERE).split(np.zeros(10, dtype=int), 3, stream())
+        Partition.parse(options, WHERE).split(np.zeros(10, dtype=int), 3, stream())
     assert str(error.value).startswith(WHERE + message)
 
 
@@ -178,20 +190,15 @@ def test_dirichlet_needs_classes():
 @pytest.mark.parametrize(
     "divide",
     [
-        lambda: partition.equal(3, 4, stream()),
-        lambda: partition.dirichlet(np.array([0, 1, 1]), 4, 1.0, 0, stream()),
+        lambda: equal(3, 4, stream()),
+        lambda: dirichlet(np.array([0, 1, 1]), 4, 1.0, 0, stream()),
     ],
 )
 def test_more_agents_than_rows(divide):
     with pytest.raises(
-        ConcordError, match=r"^3 rows cannot give each of 4 agents a row; use fewer"
+        ConcordError, match=r": 3 rows cannot give each of 4 agents a row; use fewer"
     ):
         divide()
-
-
-def test_an_agent_without_rows():
-    with pytest.raises(ConcordError, match=r"^sizes \[2, 0\] leave an agent without rows"):
-        partition.sizes([2, 0], stream())
 
 
 # AgentData
@@ -219,7 +226,7 @@ def test_agent_data_holds_every_row_once(agents, extra, seed):
     rows = agents + extra
     features = stream(seed).standard_normal((rows, 3))
     targets = np.arange(rows)
-    data = AgentData.from_parts(features, targets, partition.equal(rows, agents, stream(seed)))
+    data = AgentData.from_parts(features, targets, equal(rows, agents, stream(seed)))
     pooled_features, pooled_targets = data.pooled()
     assert sorted(pooled_targets.tolist()) == targets.tolist()
     assert (pooled_features == features[pooled_targets]).all()
@@ -227,5 +234,5 @@ def test_agent_data_holds_every_row_once(agents, extra, seed):
 
 
 def test_consecutive_keeps_the_order():
-    parts = partition.Partition.parse({"kind": "consecutive"}, WHERE).split(8, 3, stream())
+    parts = Partition.parse({"kind": "consecutive"}, WHERE).split(8, 3, stream())
     assert [part.tolist() for part in parts] == [[0, 1, 2], [3, 4, 5], [6, 7]]

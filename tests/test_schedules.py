@@ -76,8 +76,11 @@ def test_wrong_number(value, message):
     ("value", "message"),
     [
         ({"a": 1.0}, ": the key 'kind' is missing; add one of constant, harmonic, power"),
-        ({"kind": "harmonics", "a": 1.0}, ".kind: there is no kind 'harmonics'; did you mean 'har"),
-        ({"kind": ["power"]}, ".kind: there is no kind ['power']; "),
+        (
+            {"kind": "harmonics", "a": 1.0},
+            ".kind: there is no schedule 'harmonics'; did you mean 'har",
+        ),
+        ({"kind": ["power"]}, ".kind: there is no schedule ['power']; "),
         ({"kind": "harmonic", "a": 1.0}, ": the key 'c' is missing"),
         ({"kind": "harmonic", "a": 1.0, "d": 1.0}, ".d: unknown key"),
         ({"kind": "harmonic", "a": 0.0, "c": 1.0}, ".a: 0.0 is "),
@@ -85,7 +88,7 @@ def test_wrong_number(value, message):
         ({"kind": "power", "a": 1.0, "b": 0, "exponent": 0.5}, ".b: 0"),
         ({"kind": "power", "a": 1.0, "b": 1, "exponent": -0.5}, ".exponent: -0.5 is "),
         ({"kind": "constant", "value": "a"}, ".value: 'a' is "),
-        (None, ": the key 'kind' is missing; add one of constant"),
+        (None, ": None is not a finite number or a mapping with a kind: constant, "),
     ],
 )
 def test_wrong_mapping(value, message):

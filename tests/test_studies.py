@@ -234,7 +234,7 @@ def test_selections_choose_by_label_in_the_order_of_the_file(tmp_path):
             "record: 1000001 iterations of 6 agents and 1000000 chains are more than 100000000000",
         ),
         ({"record": {"probes": ["__init__"]}}, "record.probes[0]: '__init__' is not allowed"),
-        ({"initial": {"kind": ["normal"]}}, "initial.kind: there is no kind ['normal']"),
+        ({"initial": {"kind": ["normal"]}}, "initial.kind: there is no initial law ['normal']"),
         (
             {"sampler": {"kind": "de_sgld", "step_size": 10**290}},
             "sampler.step_size: ",
@@ -263,7 +263,10 @@ def test_selections_choose_by_label_in_the_order_of_the_file(tmp_path):
             {"reading": "relesed"},
             "reading: 'relesed' is not declared under readings; did you mean 'released'?",
         ),
-        ({"initial": {"kind": "norma"}}, "initial.kind: there is no kind 'norma'; did you mean"),
+        (
+            {"initial": {"kind": "norma"}},
+            "initial.kind: there is no initial law 'norma'; did you mean",
+        ),
         ({"partition": {"kind": "eqal"}}, "partition.kind: "),
         ({"topology": {"kind": "ring", "rows": 2}}, "topology"),
         ({"topology": {}}, "topology: the key 'kind' is missing"),
@@ -551,7 +554,7 @@ def test_a_start_is_the_same_number_where_eigenvalues_are_not(tmp_path, monkeypa
         ),
         (
             {"start": "1 / laplacian_max", "topology": {"kind": "rnig"}},
-            "topology.kind: there is no kind 'rnig'",
+            "topology.kind: there is no topology 'rnig'",
         ),
         (
             {"start": "1 / laplacian_max", "topology": {"kind": "ring", "agents": 2}},

@@ -97,8 +97,8 @@ def test_degrees_neighbors_and_connection(built):
 @pytest.mark.parametrize(
     ("kind", "agents", "options", "message"),
     [
-        ("rings", 4, {}, r"^topology.kind: there is no kind 'rings'; did you mean 'ring'\?$"),
-        (["ring"], 4, {}, "topology.kind: there is no kind"),
+        ("rings", 4, {}, r"^topology.kind: there is no topology 'rings'; did you mean 'ring'\?$"),
+        (["ring"], 4, {}, "topology.kind: there is no topology"),
         ("ring", 0, {}, "^topology: 0 is not a positive number of agents; give 1 or more$"),
         ("ring", True, {}, "topology: True is not a positive"),
         ("ring", 2.5, {}, "topology: 2.5 is not a positive"),

@@ -1,122 +1,26 @@
-"""Parameters, problems and random numbers with which any plug-in found by its file is tested.
-
-Nothing here names a plug-in: what a field of ``Params`` may be follows from its declaration.
-"""
+"""The samplers that are found, and with which options and problems they are tested."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from concord import plugins
-from concord.errors import ConcordError
-from concord.networks import topology
-from concord.options import choices, members
-from concord.problems import linear_regression
-from concord.sampling import partition, streams
-from concord.sampling.schedules import Schedule
+from concord.testing.variants import (
+    GRAPHS,
+    Quiet,
+    Still,
+    allowed,
+    options,
+    problem,
+    variants,
+)
+
+__all__ = ["GRAPHS", "Quiet", "Still", "allowed", "options", "problem", "variants"]
 
 SAMPLERS = {kind: plugins.plugin("samplers", kind, "tests") for kind in plugins.kinds("samplers")}
 EXACT = {kind: module for kind, module in SAMPLERS.items() if hasattr(module, "affine")}
-
-GRAPHS = [
-    topology.build("complete", 6),
-    topology.build("ring", 5),
-    topology.build("star", 4),
-    topology.build("path", 3),
-    topology.build("no_edges", 4),
-    topology.build("edge_list", 5, edges=[[0, 1], [0, 4], [1, 2], [2, 3], [1, 4]]),
-    topology.build("ring", 2),
-    topology.build("no_edges", 1),
-]
-CONSTANT, DECAYING = Schedule(0.013), Schedule(0.02, b=2.0, c=1.0, exponent=0.7)
-
-
-def problem(agents: int, dim: int, share: str = "split", points: int = 3) -> Any:
-    """Return a regression with about ``points`` per agent, not equally many."""
-    params = linear_regression.Params(points=points * agents + 1, dim=dim, prior_share=share)
-    split = partition.Partition.parse({"kind": "equal"}, "tests")
-    return linear_regression.build(
-        params, agents, split, lambda what: streams.generator(3, what, agents), Path("unused")
-    )
-
-
-def options(field: Any, n: int) -> list[Any]:
-    """Return values of one field: all its choices, or up to two that suit its declaration."""
-    if choices(field.type):
-        return list(choices(field.type))
-    kinds = dict(members(field.type))
-    if Schedule in kinds:
-        return [CONSTANT, DECAYING]
-    if field.name == "batch_size":
-        return [None, None, 2]  # both schedules with full gradients, then one with mini-batches
-    if field.name == "points":
-        return [11]
-    given = not field.required
-    if float in kinds:
-        low, high = kinds[float].get("gt", kinds[float].get("ge", 0.0)), kinds[float].get("le")
-        other = low + (0.7 + 0.1 * n if high is None else 0.4 * (high - low))
-        return [field.default, other] if given else [other]
-    return [field.default] if given else [max(1, kinds[int].get("ge", 1))]
-
-
-def variants(module: ModuleType) -> Iterator[Any]:
-    """Yield Params: every combination of choices, and the other fields varied together."""
-    fields = msgspec.structs.fields(module.Params)
-    listed = [options(field, n) for n, field in enumerate(fields)]
-    chosen = [bool(choices(field.type)) for field in fields]
-    for picks in itertools.product(
-        *(v if c else [None] for v, c in zip(listed, chosen, strict=True))
-    ):
-        for i in range(max(1 if c else len(v) for v, c in zip(listed, chosen, strict=True))):
-            yield module.Params(
-                **{
-                    f.name: pick if c else v[i % len(v)]
-                    for f, v, c, pick in zip(fields, listed, chosen, picks, strict=True)
-                }
-            )
-
-
-def allowed(module: ModuleType, prob: Any, graph: Any, params: Any) -> bool:
-    """Tell whether the sampler accepts the combination."""
-    try:
-        module.check(prob, graph, params)
-    except ConcordError:
-        return False
-    return True
-
-
-class Still:
-    """A generator whose normal numbers are chosen: zero, or for chain m the m-th unit vector.
-
-    ``sizes`` keeps how many numbers per chain each call asked for.
-    """
-
-    def __init__(self, chains: int, unit: bool = False, fill: float = 0.0) -> None:
-        self.chains, self.unit, self.fill = chains, unit, fill
-        self.sizes: list[int] = []
-
-    def standard_normal(self, size: Any = None, dtype: Any = float, out: Any = None) -> np.ndarray:
-        shape = out.shape if out is not None else tuple(np.atleast_1d(size))
-        values = np.full(shape, self.fill, dtype=dtype)
-        axis = shape.index(self.chains)
-        by_chain = np.moveaxis(values, axis, 0).reshape(self.chains, -1).copy()
-        offset, width = sum(self.sizes), by_chain.shape[1]
-        self.sizes.append(width)
-        if self.unit:
-            by_chain[np.arange(offset, offset + width), np.arange(width)] = 1.0
-        moved = np.moveaxis(values, axis, 0)
-        moved[...] = by_chain.reshape(moved.shape)
-        if out is None:
-            return values
-        out[...] = values
-        return out
 
 
 class Scaled:

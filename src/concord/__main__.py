@@ -101,6 +101,14 @@ def _parser() -> argparse.ArgumentParser:
         sub.add_argument("paper", type=Path, help="config/papers/<key>")
         with_config(sub)
 
+    def with_study(sub: argparse.ArgumentParser, default: str) -> None:
+        text = f"folder of the study whose plug-ins are used (default: {default})"
+        sub.add_argument("--study", type=Path, help=text)
+
+    def with_plugins(sub: argparse.ArgumentParser) -> None:
+        with_study(sub, "all in config/papers")
+        sub.add_argument("--json", action="store_true", help="for programs")
+
     def with_resources(sub: argparse.ArgumentParser) -> None:
         sub.add_argument("--resources", type=Path, default=Path("resources"), help="data files")
 
@@ -110,8 +118,18 @@ def _parser() -> argparse.ArgumentParser:
     with_paper(sub)
     sub = command("orphans", _orphans, "list folders of results that no study asks for")
     with_config(sub)
+    sub = command("list", _list, "list the kinds there are of samplers, problems, topologies, ...")
+    sub.add_argument("packages", nargs="*", help="samplers, problems, topologies, ...; none: all")
+    with_plugins(sub)
+    sub = command("describe", _describe, "tell a kind's equation, source, price, needs and options")
+    sub.add_argument("kind", help="de_sgld, samplers/de_sgld, or the file of a plug-in")
+    with_plugins(sub)
+    sub = command("test", _test, "test that plug-ins keep the contract of their kind")
+    sub.add_argument("kinds", nargs="+", help="files of plug-ins, or kinds by name")
+    with_plugins(sub)
     sub = command("schema", _schema, "print the JSON Schema of a study's file, for editors")
     sub.add_argument("file", choices=("study",))
+    with_study(sub, "none")
     sub = command("resolve", _resolve, "write the run.yaml of one run")
     with_paper(sub)
     sub.add_argument("experiment")
@@ -121,6 +139,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("run", type=Path)
     sub.add_argument("-o", "--output", type=Path, required=True)
     with_resources(sub)
+    with_study(sub, "config/papers/<key>")
     sub.add_argument("--progress", action="store_true", help="show a progress bar")
     sub.add_argument(
         "--chains", type=_range, metavar="FIRST:END", help="only these chains, whole blocks of 50"
@@ -130,10 +149,12 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("pieces", type=Path, nargs="+", help="traces of its chains, in order")
     sub.add_argument("-o", "--output", type=Path, required=True)
     with_resources(sub)
+    with_study(sub, "config/papers/<key>")
     sub = command("measure", _measure, "compute the metrics.csv of a trace.nc")
     sub.add_argument("run", type=Path)
     sub.add_argument("trace", type=Path)
     with_resources(sub)
+    with_study(sub, "config/papers/<key>")
     sub.add_argument("-o", "--output", type=Path, required=True)
     for name, function, what in (
         ("draw", _draw, "draw a figure from metrics (.pdf .svg .png)"),
@@ -210,11 +231,101 @@ def _check(options: argparse.Namespace) -> None:
     paper.check_outputs()
 
 
+def _find_plugins(options: argparse.Namespace) -> None:
+    """Find the plug-ins of studies; tell what is wrong with one, and go on with the others."""
+    from concord import plugins
+
+    if options.study:
+        _at_work(options)
+        return
+    for path in (
+        p for study in sorted(Path("config/papers").glob("*")) for p in plugins.files(study)
+    ):
+        try:
+            plugins.add(path)
+        except ConcordError as error:
+            _tell(str(error), 0)
+
+
+def _at_work(options: argparse.Namespace) -> None:
+    """Use the plug-ins of the study that ``--study`` names, if it does."""
+    from concord import plugins
+
+    if options.study:
+        if not options.study.is_dir():
+            raise ConcordError(f"{options.study}: there is no such folder; name that of a study")
+        plugins.use(options.study)
+
+
+def _list(options: argparse.Namespace) -> None:
+    import json
+    from itertools import groupby
+
+    from concord.catalog import listed
+
+    _find_plugins(options)
+    found = list(listed(options.packages))
+    if options.json:
+        print(json.dumps(found, indent=1))
+        return
+    width = max(len(about["kind"]) for about in found)
+    for package, of_package in groupby(found, lambda about: about["package"]):
+        print(f"{package}:")
+        for about in of_package:
+            whence = f" [{about['from']}]" if about["from"] else ""
+            print(f"  {about['kind']:{width}}  {about['is']}{whence}")
+
+
+def _kinds(word: str) -> list[tuple[str, str]]:
+    """Return package and kind of a word, which may be a plug-in's file."""
+    from concord import plugins
+    from concord.catalog import find
+
+    if not word.endswith(".py"):
+        return find(word)
+    path = Path(word)
+    known = [key for key, file in plugins.own().items() if file.resolve() == path.resolve()]
+    return known or [plugins.add(path)]
+
+
+def _describe(options: argparse.Namespace) -> None:
+    import json
+
+    from concord.catalog import as_text, described
+
+    _find_plugins(options)
+    found = [described(*kind) for kind in _kinds(options.kind)]
+    print(json.dumps(found, indent=1) if options.json else "\n\n".join(map(as_text, found)))
+
+
+def _test(options: argparse.Namespace) -> None:
+    import json
+
+    from concord import testing
+
+    _find_plugins(options)
+    failed, found = 0, []
+    for package, kind in (pair for word in options.kinds for pair in _kinds(word)):
+        if not options.json:
+            print(f"{package}/{kind}")
+        for outcome in testing.run(package, kind):
+            failed += outcome.ended == "failed"
+            found.append({"package": package, "kind": kind, **outcome._asdict()})
+            why = f": {outcome.why}" if outcome.why else ""
+            if not options.json:
+                print(f"  {outcome.ended:14}  {outcome.check}{why}", flush=True)
+    if options.json:
+        print(json.dumps(found, indent=1))
+    if failed:
+        raise ConcordError(f"{failed} of {len(found)} checks failed; mend what they name")
+
+
 def _schema(options: argparse.Namespace) -> None:
     import json
 
     from concord.studies.editor import study_schema
 
+    _at_work(options)
     print(json.dumps(study_schema()))
 
 
@@ -227,6 +338,7 @@ def _resolve(options: argparse.Namespace) -> None:
 def _sample(options: argparse.Namespace) -> None:
     from concord.stages.sample import sample
 
+    _at_work(options)
     sample(options.run, options.output, options.resources, options.progress, options.chains)
 
 
@@ -241,12 +353,14 @@ def _range(text: str) -> tuple[int, int]:
 def _join(options: argparse.Namespace) -> None:
     from concord.stages.sample import join
 
+    _at_work(options)
     join(options.run, options.pieces, options.output, options.resources)
 
 
 def _measure(options: argparse.Namespace) -> None:
     from concord.stages.measure import measure
 
+    _at_work(options)
     measure(options.run, options.trace, options.output, options.resources)
 
 

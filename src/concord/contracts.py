@@ -334,6 +334,65 @@ class SwitchingSampler(Protocol):
 
 
 @runtime_checkable
+class TopologyKind(Protocol):
+    """A module of ``concord.networks.topologies``."""
+
+    Params: type
+
+    def graph(self, params: Any, agents: int) -> Any:
+        """Return an undirected networkx graph of the agents 0, 1, ..., or refuse their number."""
+
+
+@runtime_checkable
+class PartitionKind(Protocol):
+    """A module of ``concord.sampling.partitions``."""
+
+    Params: type
+
+    def split(
+        self,
+        params: Any,
+        rows: int,
+        labels: np.ndarray | None,
+        agents: int,
+        rng: np.random.Generator,
+    ) -> list[np.ndarray]:
+        """Return the numbers of each agent's rows, every row once.
+
+        ``labels`` are the rows' classes, (rows,); None where they have none.
+        """
+
+
+@runtime_checkable
+class ScheduleKind(Protocol):
+    """A module of ``concord.sampling.schedules``."""
+
+    Params: type
+
+    def schedule(self, params: Any) -> Callable[[int], float]:
+        """Return the positive function of k; a ``Schedule`` if it is one of the papers' form."""
+
+
+@runtime_checkable
+class InitialKind(Protocol):
+    """A module of ``concord.sampling.initial``."""
+
+    Params: type
+
+    def draw(
+        self,
+        params: Any,
+        problem: Problem,
+        shape: tuple[int, int, int],
+        rng: np.random.Generator,
+    ) -> np.ndarray:
+        """Return initial positions of shape (chains, agents, dim)."""
+
+    def moments(self, params: Any, dim: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return mean and covariance of one agent; None if only draws are known."""
+
+
+@runtime_checkable
 class MetricFamily(Protocol):
     """A module of ``concord.metrics``."""
 

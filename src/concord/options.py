@@ -97,7 +97,7 @@ def build(kind: Any, value: Any, where: str = "") -> Any:
     ----------
     kind
         A class of ``Options``, a union of ``Kind``s, or any other type that msgspec knows. A class
-        with ``parse(value, where)``, ``plain()`` and ``Form`` (as schedules have) reads itself.
+        with ``parse(value, where)`` and ``plain()`` (schedules, ``plugins.Chosen``) reads itself.
     value
         What YAML holds; None is an empty mapping.
     where
@@ -196,6 +196,8 @@ _NAMES = {
 def _alike(option: Any, value: Any) -> bool:
     """Tell whether a value has the form of a type, whatever its bounds and parts."""
     shape = get_origin(option) or option
+    if isinstance(shape, _Reads):
+        return True
     if isinstance(value, bool) or value is None or shape in (bool, types.NoneType):
         return shape is type(value)
     if shape in (int, float):

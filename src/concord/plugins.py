@@ -1,24 +1,90 @@
-"""Plug-ins by file name: samplers, problems, metrics, figure and table kinds."""
+"""Kinds of samplers, problems, topologies and so on: a file each, found by its name.
+
+A kind is built in (a module of one of this package's folders, ``PACKAGES``), or a plug-in of the
+same form: an entry point of an installed distribution (group ``concord.samplers``, ...), or a file
+in the folder ``plugins`` of a study. Such a file says what it is by what it defines, so that it is
+found without being executed; it is executed when a kind of it is used, and only if it lies in the
+folder of the study at work.
+"""
 
 from __future__ import annotations
 
-import importlib
+import ast
+import hashlib
+import importlib.util
 import pkgutil
+import re
+import sys
+import traceback
 from functools import cache
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
+from concord import provenance
 from concord.errors import ConcordError, nearest, short
+from concord.options import build, plain
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 NOT_KINDS = ("style",)  # of figures: what all kinds share
+FOLDER = "plugins"  # of a study
+NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
+
+
+class Package(NamedTuple):
+    """A package of kinds: what one is called, its module, and what a kind of it defines."""
+
+    one: str
+    module: str
+    defines: tuple[str, ...]
+
+
+PACKAGES = {
+    "samplers": Package("sampler", "concord.samplers", ("Params", "State", "check", "init")),
+    "problems": Package("problem", "concord.problems", ("Params", "check", "build")),
+    "topologies": Package("topology", "concord.networks.topologies", ("Params", "graph")),
+    "partitions": Package("partition", "concord.sampling.partitions", ("Params", "split")),
+    "schedules": Package("schedule", "concord.sampling.schedules", ("Params", "schedule")),
+    "initial": Package("initial law", "concord.sampling.initial", ("Params", "draw", "moments")),
+    "metrics": Package("metric", "concord.metrics", ("METRICS", "rows")),
+    "figures": Package("figure", "concord.figures", ("Params", "reads", "draw")),
+    "tables": Package("table", "concord.tables", ("Params", "reads", "tabulate")),
+}
+
+_own: dict[tuple[str, str], Path] = {}  # files of the studies at work
+_executed: dict[Path, tuple[str, ModuleType]] = {}
 
 
 @cache
-def kinds(package: str) -> tuple[str, ...]:
-    """Return the kinds of a package of plug-ins ("samplers", ...): its modules but NOT_KINDS."""
-    folder = Path(__file__).parent / package
+def built_in(package: str) -> tuple[str, ...]:
+    """Return the kinds of a package that are built in: its modules but NOT_KINDS."""
+    folder = Path(__file__).parent.joinpath(*PACKAGES[package].module.split(".")[1:])
     names = [m.name for m in pkgutil.iter_modules([str(folder)])]
     return tuple(sorted(n for n in names if not n.startswith("_") and n not in NOT_KINDS))
+
+
+@cache
+def installed(package: str) -> dict[str, list[EntryPoint]]:
+    """Return the entry points of installed distributions by name, of which there should be one."""
+    from importlib.metadata import entry_points
+
+    found: dict[str, list[EntryPoint]] = {}
+    for entry in entry_points(group=f"concord.{package}"):
+        found.setdefault(entry.name, []).append(entry)
+    return found
+
+
+def kinds(package: str) -> tuple[str, ...]:
+    """Return the kinds of a package ("samplers", ...): built in, installed, and of the study."""
+    own = [kind for where, kind in _own if where == package]
+    return tuple(sorted({*built_in(package), *installed(package), *own}))
+
+
+def exists(package: str, kind: Any) -> bool:
+    """Whether there is such a kind; quick for those built in."""
+    return kind in built_in(package) or kind in kinds(package)
 
 
 def plugin(package: str, kind: Any, where: str) -> Any:
@@ -26,12 +92,269 @@ def plugin(package: str, kind: Any, where: str) -> Any:
 
     ``concord.contracts`` has the protocol of each package's modules.
     """
-    if kind not in kinds(package):
+    one, module, _ = PACKAGES[package]
+    if not exists(package, kind):
         raise ConcordError(
-            f"{where}.kind: there is no {package.rstrip('s')} {short(kind)}; "
-            f"{nearest(kind, kinds(package))}"
+            f"{where}.kind: there is no {one} {short(kind)}; {nearest(kind, kinds(package))}"
         )
+    if kind in built_in(package):
+        try:
+            return importlib.import_module(f"{module}.{kind}")
+        except OSError as error:  # another user's file, for example
+            raise ConcordError(f"{error.filename}: cannot be read ({error.strerror})") from error
+    if (package, kind) in _own:
+        return _execute(_own[package, kind])
+    return _load(package, installed(package)[kind])
+
+
+def location(package: str, kind: str) -> str | Path:
+    """Return the module of a kind, by name if it is built in, else its file."""
+    if kind in built_in(package):
+        return f"{PACKAGES[package].module}.{kind}"
+    if (package, kind) in _own:
+        return _own[package, kind]
+    return _source(installed(package)[kind][0])
+
+
+def origin(package: str, kind: str) -> str:
+    """Return where a kind comes from, for a reader; nothing if it is built in."""
+    if kind in built_in(package):
+        return ""
+    if (package, kind) in _own:
+        return str(_own[package, kind])
+    return _distribution(installed(package)[kind][0])
+
+
+def provided(kinds: list[tuple[str, str]]) -> dict[str, dict[str, str]]:
+    """Return which of these kinds are plug-ins, for provenance: where from, and their SHA-256."""
+    return {
+        f"{package}/{kind}": {
+            "from": origin(package, kind),
+            "sha256": provenance.sha256(Path(location(package, kind))),
+        }
+        for package, kind in kinds
+        if kind not in built_in(package)
+    }
+
+
+# Files of a study.
+
+
+def use(*studies: Path) -> None:
+    """Make the files in ``plugins`` of these studies the plug-ins at work, instead of others.
+
+    Raises
+    ------
+    ConcordError
+        If a file is no plug-in, or has the name of another kind.
+    """
+    _own.clear()
+    for study in studies:
+        for path in files(study):
+            add(path)
+
+
+def own() -> dict[tuple[str, str], Path]:
+    """Return the files of the plug-ins at work, by package and kind."""
+    return dict(_own)
+
+
+def files(study: Path) -> list[Path]:
+    """Return the files in a study's ``plugins``."""
+    return sorted((study / FOLDER).glob("[!._]*.py"))
+
+
+def add(path: Path) -> tuple[str, str]:
+    """Make a file a plug-in at work; return its package and kind.
+
+    Raises
+    ------
+    ConcordError
+        If it is none, or has the name of another kind.
+    """
+    if not path.resolve().is_relative_to(path.parents[1].resolve()):
+        raise ConcordError(
+            f"{path}: it links to a file outside of its study, which is not executed; copy it"
+        )
+    package, kind = package_of(path), path.stem
+    one = PACKAGES[package].one
+    if not NAME.fullmatch(kind):
+        raise ConcordError(
+            f"{path}: {short(kind)} cannot name a {one}; use small letters, digits and _"
+        )
+    others = [str(_own[package, kind])] if (package, kind) in _own else []
+    others += [_distribution(entry) for entry in installed(package).get(kind, [])]
+    if kind in built_in(package) or others:
+        whose = f" of {others[0]}" if others else ", which is built in"
+        raise ConcordError(f"{path}: there is a {one} {kind!r} already{whose}; rename the file")
+    provenance.watch(path)
+    _own[package, kind] = path
+    return package, kind
+
+
+def package_of(path: Path) -> str:
+    """Return the package that a file is a kind of, from the names that it defines.
+
+    Raises
+    ------
+    ConcordError
+        If it cannot be read, or is not of exactly one.
+    """
+    tree = parsed(path)
+    names: set[str] = set()
+    for node in tree.body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                names.add(name)
+            case ast.Assign(targets=targets):
+                names |= {target.id for target in targets if isinstance(target, ast.Name)}
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                names.add(name)
+            case ast.ImportFrom(names=aliases):
+                names |= {alias.asname or alias.name for alias in aliases}
+    found = [p for p, package in PACKAGES.items() if names.issuperset(package.defines)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise ConcordError(f"{path}: it is {' and '.join(found)} at once; make it a file for each")
+    raise ConcordError(f"{path}: {_lacking(names)}")
+
+
+def _lacking(names: set[str]) -> str:
+    """Say what a module lacks of the kind that it has most of."""
+
+    def share(package: Package) -> float:
+        return len(names & {*package.defines} - {"Params"}) / len(package.defines)
+
+    best = max(PACKAGES.values(), key=share)
+    if not share(best):
+        return (
+            "it defines no kind, such as a sampler (Params, State, check and init); see "
+            "docs/plugins.md"
+        )
+    missing = [name for name in best.defines if name not in names]
+    return f"it lacks {' and '.join(missing)}, which a {best.one} defines; add it"
+
+
+def parsed(path: Path) -> ast.Module:
+    """Return the syntax tree of a file."""
     try:
-        return importlib.import_module(f"concord.{package}.{kind}")
-    except OSError as error:  # another user's file, for example
-        raise ConcordError(f"{error.filename}: cannot be read ({error.strerror})") from error
+        return ast.parse(path.read_bytes(), str(path))
+    except OSError as error:
+        raise ConcordError(f"{path}: cannot be read ({error.strerror})") from error
+    except (SyntaxError, ValueError, RecursionError) as error:
+        raise ConcordError(_told(error, path)) from None
+
+
+def _execute(path: Path) -> ModuleType:
+    """Return the module that a file makes; nothing is written beside it."""
+    source = path.read_bytes()
+    digest = hashlib.sha256(str(path.absolute()).encode() + source).hexdigest()[:12]
+    if _executed.get(path, ("", None))[0] != digest:
+        module = ModuleType(f"concord_plugins.{path.stem}_{digest}")
+        module.__file__ = str(path)
+        sys.modules[module.__name__] = module  # options look up their annotations there
+        try:
+            exec(compile(source, str(path), "exec"), module.__dict__)
+        except (Exception, SystemExit) as error:
+            raise ConcordError(_told(error, path)) from error
+        _executed[path] = digest, module
+    return _executed[path][1]
+
+
+def _load(package: str, entries: list[EntryPoint]) -> Any:
+    entry, one = entries[0], PACKAGES[package].one
+    whose = f"{one} {entry.name!r} of {_distribution(entry)}"
+    if len(entries) > 1:
+        others = " and ".join(map(_distribution, entries))
+        raise ConcordError(f"{one} {entry.name!r}: {others} both have one; uninstall one of them")
+    try:
+        provenance.watch(_source(entry))
+        module = entry.load()
+    except (Exception, SystemExit) as error:
+        raise ConcordError(
+            f"{whose} cannot be imported ({_told(error)}); mend or uninstall it"
+        ) from error
+    if missing := [name for name in PACKAGES[package].defines if name not in dir(module)]:
+        raise ConcordError(f"{whose} has no {' and no '.join(missing)}; mend or uninstall it")
+    return module
+
+
+def _source(entry: EntryPoint) -> Path:
+    found = importlib.util.find_spec(entry.module)
+    if found is None or found.origin is None:
+        raise ImportError(f"there is no module {entry.module}")
+    return Path(found.origin)
+
+
+def _distribution(entry: EntryPoint) -> str:
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value
+
+
+def _told(error: BaseException, path: Path | None = None) -> str:
+    """Return what is wrong with a plug-in's code, with its line, in one sentence."""
+    text = " ".join(str(error).split()) or "no reason given"
+    line = None
+    if isinstance(error, SyntaxError):
+        text, line = error.msg, error.lineno
+        path = path or (Path(error.filename) if error.filename else None)
+    elif path is not None:
+        frames = traceback.extract_tb(error.__traceback__)
+        line = next((f.lineno for f in reversed(frames) if f.filename == str(path)), None)
+    what = text if isinstance(error, ConcordError) else f"{type(error).__name__}: {text}"
+    place = f"{path}{'' if line is None else f', line {line}'}: " if path else ""
+    return place + what
+
+
+class Chosen:
+    """One of a package's kinds with its options, which reads itself: ``{kind: ring, ...}``."""
+
+    package: ClassVar[str]
+    __slots__ = ("kind", "module", "params")
+
+    def __init__(self, kind: str, **options: Any) -> None:
+        self._choose(kind, options, "")
+
+    def _choose(self, kind: Any, options: dict[str, Any], where: str) -> None:
+        self.module = plugin(self.package, kind, where or PACKAGES[self.package].one)
+        self.kind: str = kind
+        self.params = build(self.module.Params, options, where)
+
+    @classmethod
+    def parse(cls, value: Any, where: str) -> Self:
+        """Return what a file's mapping chooses.
+
+        Raises
+        ------
+        ConcordError
+            If the kind or an option is unknown, missing or out of bounds.
+        """
+        if isinstance(value, cls):
+            return value
+        if not isinstance(value, dict) or "kind" not in value:
+            known = ", ".join(kinds(cls.package))
+            raise ConcordError(
+                f"{where}: the key 'kind' is missing; add one of {known}"
+                if isinstance(value, dict)
+                else f"{where}: {short(value)} is not a mapping with a kind: {known}"
+            )
+        made = cls.__new__(cls)
+        made._choose(value["kind"], {k: v for k, v in value.items() if k != "kind"}, where)
+        return made
+
+    def plain(self) -> dict[str, Any]:
+        """Return the mapping that ``parse`` reads, every option written out."""
+        return {"kind": self.kind, **plain(self.params)}
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether it is the same kind with the same options."""
+        return isinstance(other, type(self)) and self.plain() == other.plain()
+
+    def __hash__(self) -> int:
+        """Return what equal choices share."""
+        return hash((self.kind, self.params))
+
+    def __repr__(self) -> str:
+        """Return the call that makes it."""
+        options = "".join(f", {key}={value!r}" for key, value in plain(self.params).items())
+        return f"{type(self).__name__}({self.kind!r}{options})"

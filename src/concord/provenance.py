@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import os
@@ -16,6 +17,7 @@ from typing import Any
 from concord.errors import ConcordError
 
 SOURCE = Path(__file__).parents[1]
+PACKAGE = SOURCE / "concord"
 
 LIBRARIES = (
     "numpy",
@@ -110,8 +112,11 @@ def digest(mapping: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def code(*names: str) -> str:
-    """Return a digest of the source of the named modules and of all package modules they import.
+def code(*names: str | Path) -> str:
+    """Return a digest of the source of modules and of all package modules that they import.
+
+    Modules of this package are named; others (plug-ins) are files, which may be imported from a
+    package of their own, whose modules count as well.
 
     Raises
     ------
@@ -141,9 +146,31 @@ def _signature(path: str) -> tuple[int, ...] | None:
 _AT_START = {str(path): _signature(str(path)) for path in Path(__file__).parent.rglob("*.py")}
 
 
+def watch(path: Path) -> None:
+    """Remember how a plug-in's files are now, before they are executed."""
+    for file in _files_of(path):
+        name = str(file)
+        if _AT_START.get(name) != (signature := _signature(name)):
+            _AT_START[name] = signature
+            for remembered in (_digest_of, _content, module_files, _imports):
+                remembered.cache_clear()
+
+
+def _files_of(path: Path) -> list[Path]:
+    """Return a plug-in's file, and the others of its package that it imports."""
+    return [Path(file) for file in module_files(path) if not Path(file).is_relative_to(PACKAGE)]
+
+
 @cache
 def _digest_of(files: tuple[str, ...]) -> str:
-    return digest({os.path.relpath(path, SOURCE): _content(path) for path in files})
+    return digest({_label(path): _content(path) for path in files})
+
+
+def _label(path: str) -> str:
+    """Return what a file is called in a digest, wherever it lies."""
+    if Path(path).is_relative_to(PACKAGE):
+        return os.path.relpath(path, SOURCE)
+    return f"{Path(path).parent.name}/{Path(path).name} {_content(path)}"
 
 
 @cache
@@ -152,15 +179,15 @@ def _content(path: str) -> str:
 
 
 @cache
-def module_files(*names: str) -> tuple[str, ...]:
-    """Return the source files of the named modules and of all package modules they import.
+def module_files(*names: str | Path) -> tuple[str, ...]:
+    """Return the source files of modules and of all package modules that they import.
 
     Snakemake does not see imports; results carry a digest of these files: changing a sampler's file
     reruns that sampler's runs, and nothing else. Modules chosen by name at run time (samplers,
     problems, figure kinds) are not found through the modules that choose them: name them.
     """
-    found: set[str] = set()
-    pending = list(names)
+    found: set[str | Path] = set()
+    pending: list[str | Path] = [*names]
     while pending:
         name = pending.pop()
         if name not in found:
@@ -169,7 +196,9 @@ def module_files(*names: str) -> tuple[str, ...]:
     return tuple(sorted(str(_file(name)) for name in found))
 
 
-def _file(name: str) -> Path:
+def _file(name: str | Path) -> Path:
+    if isinstance(name, Path):
+        return name
     path = SOURCE.joinpath(*name.split("."))
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
@@ -180,15 +209,41 @@ _IMPORT = re.compile(
 
 
 @cache
-def _imports(name: str) -> tuple[str, ...]:
+def _imports(name: str | Path) -> tuple[str | Path, ...]:
     """Return the package modules that a module imports, at the top or inside functions."""
-    modules = set()
+    modules: set[str] = set()
     path = _file(name)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise ConcordError(f"{path}: cannot be read ({error.strerror})") from error
     for package, names, module in _IMPORT.findall(text):
         found = [f"{package}.{word}" for word in re.findall(r"\w+", names)]
         modules |= {name for name in [package, module, *found] if name and _file(name).exists()}
-    return tuple(sorted(modules))
+    own = _beside(path, text) if isinstance(name, Path) and path.suffix == ".py" else []
+    return (*sorted(modules), *own)
+
+
+def _beside(path: Path, text: str) -> list[Path]:
+    """Return the files of a plug-in's own package that it imports, the packages' own included."""
+    top = path.parent
+    while (top / "__init__.py").is_file():
+        top = top.parent
+    if top == path.parent:
+        return []
+    found: set[Path] = set()
+    for node in ast.walk(ast.parse(text, str(path))):
+        if isinstance(node, ast.Import):
+            dotted = [(top, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = path.parents[node.level - 1] if node.level else top
+            names = [alias.name for alias in node.names]
+            dotted = [(base, ".".join(filter(None, (node.module, n)))) for n in names]
+        else:
+            continue
+        for base, name in dotted:
+            for end in range(1 + name.count(".") + 1):
+                at = base.joinpath(*name.split(".")[:end])
+                found |= {at.with_suffix(".py"), at / "__init__.py"}
+    inside = (file for file in found if file.is_relative_to(top / path.relative_to(top).parts[0]))
+    return sorted(file for file in inside if file.is_file())

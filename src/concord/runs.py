@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from msgspec import Meta
+from msgspec import Meta, field, structs
 
+from concord import plugins
 from concord.contracts import Extra, NeedsData, Problem, ProblemKind, Sampler, TakesData
 from concord.errors import ConcordError, short
 from concord.integrity import AGAIN
 from concord.io import load_yaml
-from concord.networks.topology import Graph, Graphs, Topology
+from concord.networks.topology import Graph, Topology
 from concord.options import Index, Label, Options, build, plain
-from concord.plugins import plugin
+from concord.plugins import location, plugin
 from concord.provenance import digest
 from concord.sampling import streams
-from concord.sampling.initial import Law, Normal
-from concord.sampling.partition import Equal, Partition, Way
+from concord.sampling.initial import Law
+from concord.sampling.partition import Partition, Way
 from concord.sampling.recorder import Record
+from concord.sampling.schedules import Schedule
 
 
 def kind_and_options(mapping: Any, where: str) -> tuple[Any, dict[str, Any]]:
@@ -36,6 +39,9 @@ def kind_and_options(mapping: Any, where: str) -> tuple[Any, dict[str, Any]]:
 MOST_NUMBERS = 10**11  # draws of a run; a terabyte at least
 
 
+STUDY = re.compile(r"[A-Za-z0-9]{1,60}")  # a study's key: names its folder, a word to type
+
+
 class Keys(Options):
     """The keys of a run; the options of a problem and a sampler belong to their kinds.
 
@@ -44,13 +50,15 @@ class Keys(Options):
 
     problem: Annotated[dict[str, Any] | str, "name of an entry of problems, or a problem's mapping"]
     agents: Annotated[int, Meta(ge=1, le=100_000), "number N of agents"]
-    topology: Annotated[Graphs | str, "kind of graph, or a mapping with its kind and options"]
+    topology: Annotated[Graph, "kind of graph, or a mapping with its kind and options"]
     sampler: Annotated[dict[str, Any], "the sampler's kind and options"]
     chains: Annotated[int, Meta(ge=1, le=10**6), "independent trials of the whole network"]
     iterations: Annotated[int, Meta(ge=1, le=10**9), "steps of every chain"]
     reading: Annotated[Label, "which text the run follows"] = "published"
-    partition: Annotated[Way, "how points go to agents"] = Equal()
-    initial: Annotated[Law, "law of x^(0)"] = Normal()
+    partition: Annotated[Way, "how points go to agents"] = field(
+        default_factory=lambda: Way("equal")
+    )
+    initial: Annotated[Law, "law of x^(0)"] = field(default_factory=lambda: Law("normal"))
     record: Annotated[Record, "what to record, and when"] = Record()
     metrics: Annotated[tuple[str, ...], "metrics computed from the trace"] = ()
 
@@ -59,7 +67,6 @@ class Resolved(Keys, kw_only=True):
     """What run.yaml holds: the keys, and whose run it is."""
 
     problem: Annotated[dict[str, Any], "the problem's name, kind and options"]
-    topology: Annotated[Graphs, "the topology's kind and options"]
     paper: Annotated[str, "key of the paper"]
     experiment: Annotated[str, "id of the experiment"]
     run: Annotated[str, "name of the run"]
@@ -151,7 +158,7 @@ def assemble(run: Mapping[str, Any], where: str) -> Parts:
     keys = _keys(run, where)
     problem, problem_params = _plugged(run, "problem", where)
     sampler, sampler_params = _plugged(run, "sampler", where)
-    graph = cast(Graph, keys.topology).topology(run["agents"], f"{where}.topology")
+    graph = keys.topology.topology(run["agents"], f"{where}.topology")
     _at(f"{where}.agents", problem.check, problem_params, run["agents"])
     _at(f"{where}.topology", sampler.check, None, graph, sampler_params)
     _check_record(keys.record, run, f"{where}.record")
@@ -249,13 +256,25 @@ def stream_label(run: Mapping[str, Any]) -> str:
     return ",".join(f"{axis}={label}" for axis, label in run["labels"].items()) or "run"
 
 
-def modules(run: Mapping[str, Any]) -> tuple[str, ...]:
+def kinds_of(run: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return package and kind of all that samples a run."""
+    parts = [("samplers", "sampler"), ("problems", "problem"), ("topologies", "topology")]
+    parts += [("partitions", "partition"), ("initial", "initial")]
+    sampler = _plugged(run, "sampler", "run")[1]
+    schedules = {o.kind for o in structs.astuple(sampler) if isinstance(o, Schedule)}
+    found = [(package, run[part]["kind"]) for package, part in parts]
+    return [*found, *(("schedules", kind) for kind in sorted(schedules))]
+
+
+def modules(run: Mapping[str, Any]) -> tuple[str | Path, ...]:
     """Return the modules of the kinds that a run names, which no import names."""
-    return tuple(f"concord.{part}s.{run[part]['kind']}" for part in ("sampler", "problem"))
+    return tuple(location(package, kind) for package, kind in kinds_of(run))
 
 
 def load_run(path: Path) -> tuple[dict[str, Any], Parts]:
     """Read a run.yaml, as ``read_run`` does, and assemble its parts.
+
+    Its plug-ins are those of the study at work, or else of ``config/papers/<key>``.
 
     Raises
     ------
@@ -263,6 +282,8 @@ def load_run(path: Path) -> tuple[dict[str, Any], Parts]:
         If an option is not stated: a default is part of a run's identity.
     """
     run = read_run(path)
+    if not plugins.own() and STUDY.fullmatch(str(run["paper"])):
+        plugins.use(Path("config/papers", run["paper"]))
     try:
         check_resolved(run, str(path))
         for part, options in complete(run, str(path)).items():

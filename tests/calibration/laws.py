@@ -13,24 +13,21 @@ from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
-from scipy import special, stats
 
 from concord.laws import exact
 from concord.samplers import c_ula
-from concord.sampling import streams
 from concord.sampling.schedules import Schedule
-from variants import EXACT, GRAPHS, SAMPLERS, allowed, problem, variants
+from concord.testing.calibration import (
+    ITERATIONS,
+    NETWORKS,
+    START,
+    START_SD,
+    positions,
+    within,
+)
+from variants import EXACT, SAMPLERS, allowed, problem, variants
 
-# Ring, star, an irregular graph, one agent: agents have one to four neighbors.
-NETWORKS = [GRAPHS[i] for i in (1, 2, 5, 7)]
-ITERATIONS = 10
-# Agents start far apart, so that it shows who averages with whom, and each close to one place, so
-# that what the steps add is most of the variance.
-START = 10 * streams.generator(1, "calibration", "start").standard_normal((6, 2))
-START_SD = 0.01
 FUSION = Schedule(0.3)
-# Variance below which a law is a point up to rounding, and there is nothing to rank.
-POINT = 1e-12
 
 
 class Watched:
@@ -179,9 +176,7 @@ def ranks(
 ) -> dict[str, np.ndarray]:
     """Run a sampler and return the ranks of its last positions in their law, shape (chains,) each.
 
-    Of every coordinate of every agent and of their average; of the network's distance from its
-    mean, measured by its covariance; of all its principal directions, which are independent and
-    stand in one array; and of what the last step chose. Empty where the law is a point.
+    As ``within`` has them, and of what the last step chose.
 
     ``network`` is what the sampler sees, if not the graph of the law.
     """
@@ -191,8 +186,7 @@ def ranks(
     start = START[:agents]
     mean, cov = exact.initial(agents, dim, (start, START_SD), *law.auxiliary)
     mean = mean[None]
-    # From a generator of its own: what is wrong with the other is not to be seen here.
-    x0 = start + START_SD * rng.spawn(1)[0].standard_normal((chains, agents, dim))
+    x0 = positions(chains, agents, rng)
     state, step = SAMPLERS[kind].init(watched, network or graph, params, x0, rng)
     for k in range(ITERATIONS):
         state, info = step(state, k, rng)
@@ -204,32 +198,4 @@ def ranks(
     if law.chosen:
         low, high = law.chosen(info)
         found["choice"] = low + (high - low) * rng.random(chains)
-    return found
-
-
-def within(x: np.ndarray, mean: np.ndarray, cov: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the ranks of positions x, (chains, agents, dim), in N(mean, cov) of the network.
-
-    ``mean`` is (chains or 1, S), ``cov`` (S, S) or (chains, S, S).
-    """
-    chains, agents, dim = x.shape
-    centered = x.reshape(chains, -1) - mean
-    averaging = np.kron(np.full((1, agents), 1 / agents), np.eye(dim))
-    found = {}
-    for place, rows in (("agent", np.eye(agents * dim)), ("average", averaging)):
-        variances = np.einsum("rs,...st,rt->...r", rows, cov, rows)
-        deviations = centered @ rows.T
-        for r in range(len(rows)):
-            if variances[..., r].min() > POINT:
-                label = f"agent {r // dim}" if place == "agent" else place
-                z = deviations[:, r] / np.sqrt(variances[..., r])
-                found[f"{label}, coordinate {r % dim}"] = special.ndtr(z)
-    values, vectors = np.linalg.eigh(cov)
-    along = (centered[:, None, :] @ vectors)[:, 0]
-    kept = np.broadcast_to(values > POINT, along.shape)
-    assert np.abs(along[~kept]).max(initial=0.0) < 10 * np.sqrt(POINT), "not where the law is"
-    if kept.any():
-        z = along / np.sqrt(np.where(kept, values, 1.0))
-        found["distance"] = stats.chi2.cdf((z**2 * kept).sum(axis=1), kept.sum(axis=1))
-        found["directions"] = special.ndtr(z[kept])
     return found

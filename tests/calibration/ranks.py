@@ -12,34 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from scipy import stats
 
-# The chance that right samplers turn any test of one method red. Seeds are fixed, so what is green
-# stays green until code changes.
-LEVEL = 1e-3
+from concord.testing.calibration import LEVEL, distance, least, p_value
+
+__all__ = ["LEVEL", "NARROW", "WIDE", "distance", "least", "p_value", "width"]
 
 WIDE, NARROW = "too wide", "too narrow"
-
-
-def distance(u: np.ndarray) -> float:
-    """Return Kolmogorov's distance of ranks from the uniform law."""
-    return float(stats.ks_1samp(u, stats.uniform.cdf, mode="asymp").statistic)
-
-
-def p_value(u: np.ndarray, slack: float = 0.0) -> float:
-    """Return the probability of a distance as large as that of ``u``, or larger.
-
-    That is Kolmogorov and Smirnov's test. With a slack the law of the ranks may be that far from
-    uniform, and the p-value is the largest of all such laws, or more: whatever F,
-    |F_n - id| <= |F_n - F| + |F - id|, and the law of the first term does not depend on F.
-    """
-    return float(stats.kstwo.sf(max(distance(u) - slack, 0.0), len(u)))
-
-
-def least(ranks: Mapping[str, np.ndarray], slack: float = 0.0) -> tuple[float, str]:
-    """Return the least p-value of several quantities times their number (Bonferroni), and which."""
-    p, name = min((p_value(u, slack), name) for name, u in ranks.items())
-    return min(1.0, p * len(ranks)), name
 
 
 def width(ranks: Mapping[str, np.ndarray], of: str) -> str:

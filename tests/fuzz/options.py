@@ -11,11 +11,8 @@ import msgspec
 from hypothesis import strategies as st
 from pieces import tokens
 
-from concord import options
-from concord.networks import topology
 from concord.options import Options, choices, members
 from concord.plugins import kinds, plugin
-from concord.sampling import initial, partition
 from concord.sampling.recorder import Record
 from concord.sampling.schedules import Schedule
 
@@ -75,12 +72,6 @@ def part(draw: Any, package: str) -> dict[str, Any]:
     return {"kind": kind, **options_of(draw, plugin(package, kind, "test").Params)}
 
 
-def law(draw: Any, union: Any) -> dict[str, Any]:
-    found = options.kinds(union)
-    kind = draw(st.sampled_from(sorted(found)))
-    return {"kind": kind, **options_of(draw, found[kind])}
-
-
 @st.composite
 def configured(draw: Any, source: Callable[[], dict[str, Any]]) -> Any:
     """Return a paper in which some parts are others, or have other options."""
@@ -102,11 +93,11 @@ def configured(draw: Any, source: Callable[[], dict[str, Any]]) -> Any:
                 small = {"grid": 10} if new["kind"] == "tied_mixture" else {}
                 experiment["problem"] = {**new, **small}
         elif what == "topology":
-            experiment["topology"] = law(draw, topology.Graphs)
+            experiment["topology"] = part(draw, "topologies")
         elif what == "partition":
-            experiment["partition"] = law(draw, partition.Way)
+            experiment["partition"] = part(draw, "partitions")
         elif what == "initial":
-            experiment["initial"] = law(draw, initial.Law)
+            experiment["initial"] = part(draw, "initial")
         elif what == "record":
             experiment["record"] = options_of(draw, Record)
         elif what == "metrics":

@@ -128,7 +128,7 @@ def test_a_step_that_is_too_large_leaves_no_distance(step, far):
     recorder = Recorder(Record(), mixture, x0.shape, 60)
     trace = simulate(state, advance, 60, recorder, rng)
     m = Measurement(
-        trace, mixture, network, de_sgld, params, initial.Normal(), 60,
+        trace, mixture, network, de_sgld, params, initial.Law("normal"), 60,
         lambda label: streams.generator(1, label),
     )  # fmt: skip
     rows = metrics.measure(["posterior_distance", "sinkhorn", "posterior_modes"], m)

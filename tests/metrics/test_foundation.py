@@ -35,7 +35,7 @@ def measurement(variables, draw=(0, 5), agent=(0, 2), **more):
         "topology": topology.build("ring", 4),
         "sampler": SimpleNamespace(),
         "sampler_params": None,
-        "initial": initial.Normal(),
+        "initial": initial.Law("normal"),
         "iterations": 5,
         "stream": lambda label: streams.generator(1, label),
     }
@@ -89,7 +89,7 @@ def test_w2_exact_is_the_law_of_the_sampler():
         topology=graph,
         sampler=de_sgld,
         sampler_params=params,
-        initial=initial.Normal(mean=1.0, sd=2.0),
+        initial=initial.Law("normal", mean=1.0, sd=2.0),
     )
     found = only(table(w2_metric.rows(m)), metric="w2_exact")
     mean, cov = np.ones(4), 4.0 * np.eye(4)

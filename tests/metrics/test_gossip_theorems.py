@@ -16,7 +16,7 @@ from concord.options import build
 from concord.problems import logistic_regression, tied_mixture
 from concord.samplers import d_ula, gossip_ula
 from concord.sampling import partition, streams
-from concord.sampling.initial import Normal
+from concord.sampling.initial import Law, positions
 from concord.sampling.loop import simulate
 from concord.sampling.recorder import Record, Recorder
 from concord.sampling.schedules import Schedule
@@ -33,7 +33,7 @@ def sampled(graph=RING, ticks=300, chains=400, prob=None, **options) -> Measurem
     params = build(gossip_ula.Params, options, "sampler")
     prob = prob or problem(graph.agents, 2, points=100)
     rng = np.random.default_rng(1)
-    x0 = Normal().draw((chains, graph.agents, prob.dim), rng)
+    x0 = positions(Law("normal"), prob, (chains, graph.agents, prob.dim), rng)
     state, step = gossip_ula.init(prob, graph, params, x0, rng)
     record = Record(every=1, probes=("consensus_error",))
     trace = simulate(state, step, ticks, Recorder(record, prob, x0.shape, ticks), rng)
@@ -43,7 +43,7 @@ def sampled(graph=RING, ticks=300, chains=400, prob=None, **options) -> Measurem
         topology=graph,
         sampler=gossip_ula,
         sampler_params=params,
-        initial=Normal(),
+        initial=Law("normal"),
         iterations=ticks,
         stream=lambda what: streams.generator(1, what),
     )
@@ -152,7 +152,7 @@ def test_where_everyone_is_active_the_law_is_normal() -> None:
     found = table(m)
     choices = gossip_ula.choices(m.problem, pair, m.sampler_params)(0)
     step = exact.Affine(choices.matrix[0], choices.offset[0], choices.noise[0])
-    start = exact.initial(2, 2, Normal().moments(2))
+    start = exact.initial(2, 2, Law("normal").moments(2))
     law = exact.propagate(lambda k: step, *start, 50, [50], 2, 2)
     target = m.problem.posterior
     precision, away = np.linalg.inv(target.cov), law.average_mean[0] - target.mean
@@ -181,7 +181,7 @@ def test_triggering_adds_to_the_floor() -> None:
 
 
 def built(module, options, agents=5):
-    split = partition.Partition(partition.Equal(), "partition")
+    split = partition.Partition(partition.Way("equal"), "partition")
     params = build(module.Params, options, "problem")
     return module.build(params, agents, split, lambda what: streams.generator(1, what), None)
 

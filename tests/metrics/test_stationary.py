@@ -13,7 +13,7 @@ from concord.metrics import Measurement, stable_step, stationary
 from concord.networks import topology
 from concord.samplers import c_ula, d_ula, de_sghmc, de_sgld, gossip_ula
 from concord.sampling import streams
-from concord.sampling.initial import Normal
+from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
 from tracking import Params as Tracking
 from tracking import affine as tracking
@@ -29,7 +29,7 @@ def measurement(sampler, params, graph=RING, prob=None, iterations=10, initial=N
         topology=graph,
         sampler=sampler,
         sampler_params=params,
-        initial=initial or Normal(),
+        initial=initial or Law("normal"),
         iterations=iterations,
         stream=lambda what: streams.generator(1, what),
     )
@@ -73,7 +73,9 @@ def test_the_stable_step_of_an_update_that_conserves_something():
 @pytest.mark.parametrize("mean", [0.0, 3.0])
 def test_the_stationary_law_of_an_update_that_conserves_something(mean):
     """Gradient tracking has no bias, and whatever it conserves stays as it started."""
-    m = measurement(GRADIENT_TRACKING, Tracking(Schedule(1e-3)), initial=Normal(mean=mean, sd=2.0))
+    m = measurement(
+        GRADIENT_TRACKING, Tracking(Schedule(1e-3)), initial=Law("normal", mean=mean, sd=2.0)
+    )
     found, law = table(stationary, m), limit_of(m, 6000)
     assert found["spectral_radius network"].value < 1
     for agent in range(5):
@@ -93,7 +95,7 @@ def test_rounding_in_what_is_conserved_hides_no_slow_limit():
 def test_a_start_off_the_conserved_value_stays_off():
     """If y starts at zero, its sum keeps the gradients' sum of the start, and x does not forget."""
     params = Tracking(Schedule(1e-3), start="zero")
-    m = measurement(GRADIENT_TRACKING, params, initial=Normal(mean=1.0, sd=2.0))
+    m = measurement(GRADIENT_TRACKING, params, initial=Law("normal", mean=1.0, sd=2.0))
     found, law = table(stationary, m), limit_of(m, 6000)
     assert found["stationary_bias 0"].value > 0.1
     for agent in range(5):

@@ -27,7 +27,7 @@ from concord.metrics import (
 from concord.networks import topology
 from concord.samplers import admm, d_ula, de_sghmc, de_sgld
 from concord.sampling import streams
-from concord.sampling.initial import Laplace, Normal
+from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
 from concord.sampling.trace import Trace
 from variants import problem
@@ -43,7 +43,7 @@ def measurement(sampler, params, share="split", initial=None, trace=None) -> Mea
         topology=RING,
         sampler=sampler,
         sampler_params=params,
-        initial=initial or Normal(),
+        initial=initial or Law("normal"),
         iterations=20,
         stream=lambda what: streams.generator(1, what),
     )
@@ -71,7 +71,7 @@ def test_theorem2_is_refused_for_all_it_says_nothing_of(sampler, params):
 
 
 def test_theorem2_needs_a_normal_start():
-    m = measurement(de_sgld, de_sgld.Params(step_size=STEP), initial=Laplace())
+    m = measurement(de_sgld, de_sgld.Params(step_size=STEP), initial=Law("laplace"))
     with pytest.raises(ConcordError, match="metric theorem2 needs DE-SGLD"):
         list(theorem2.rows(m))
 

@@ -246,7 +246,7 @@ def test_samplers_keep_float32(sampler, agents, options):
     params = build(sampler.Params, {"step_size": 1e-4, "batch_size": 2, **options}, "sampler")
     graph = topology.build("ring", agents)
     rng = streams.generator(1, "noise")
-    law = initial.OfProblem()
+    law = initial.Law("problem")
     x0 = initial.positions(law, classifier, (1, agents, classifier.dim), rng)
     state, step = sampler.init(classifier, graph, params, x0, rng)
     for k in range(2):
@@ -258,13 +258,13 @@ def test_samplers_keep_float32(sampler, agents, options):
 
 def test_initial_positions_have_the_problems_dtype():
     classifier = problem(lenet.LENET5)
-    normal = initial.Normal()
+    normal = initial.Law("normal")
     rng = np.random.default_rng(0)
     assert initial.positions(normal, classifier, (1, 2, 5), rng).dtype == np.float32
     plain = SimpleNamespace()
     assert initial.positions(normal, plain, (1, 2, 5), rng).dtype == np.float64
     with pytest.raises(ConcordError, match="states no law of initial positions"):
-        initial.positions(initial.OfProblem(), plain, (1, 2, 5), rng)
+        initial.positions(initial.Law("problem"), plain, (1, 2, 5), rng)
 
 
 def test_averages_are_mean_and_sd_of_the_recorded_draws():

@@ -5,7 +5,6 @@ Problems that read downloaded data are tested beside this file.
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ from concord import plugins
 from concord.errors import ConcordError
 from concord.sampling import partition, streams
 from concord.sampling.gradients import estimator
+from concord.testing import CHECKS
 from variants import variants
 
 AGENTS, CHAINS = 3, 2
@@ -60,34 +60,11 @@ def somewhere(problem, seed=0):
     return rng.choice([-1, 1], shape) * rng.uniform(0.2, 1.2, shape)
 
 
-def gradient(problem, x):
-    out = np.full_like(x, np.nan)
-    assert problem.gradient(len(x))(x, out) is out
-    return out
-
-
-@pytest.mark.parametrize("kind", plugins.kinds("problems"))
-def test_every_problem_says_where_a_block_of_chains_begins(kind):
-    """A problem that forgot it would give the chains of every block the data of the first."""
-    module = plugins.plugin("problems", kind, "tests")
-    classes = [one for one in vars(module).values() if inspect.isclass(one)]
-    made = [c for c in classes if hasattr(c, "gradient") and c.__module__ == module.__name__]
-    assert made
-    for one in made:
-        assert list(inspect.signature(one.from_chain).parameters) == ["self", "first"]
-
-
-@every_problem
-def test_chains_from_one_on_are_those_of_the_whole(name):
-    problem = build(name)
-    x = somewhere(problem)
-    later = problem.from_chain(1)
-    expected = gradient(problem, x)[1:]
-    # Fewer chains may be added up in another order.
-    rounding = 1e-12 * np.abs(expected).max()
-    np.testing.assert_allclose(gradient(later, x[1:]), expected, rtol=0, atol=rounding)
-    np.testing.assert_allclose(later.potential(x[1:]), problem.potential(x)[1:], rtol=1e-12)
-    assert (later.agents, later.dim) == (problem.agents, problem.dim)
+# What reads downloaded data is tested beside this file.
+@pytest.mark.parametrize("check", CHECKS["problems"], ids=lambda check: check.__name__)
+@pytest.mark.parametrize("kind", sorted({name.partition("-")[0] for name in PROBLEMS}))
+def test_contract(kind, check):
+    check(plugins.plugin("problems", kind, "tests"))
 
 
 @every_problem
@@ -96,55 +73,6 @@ def test_agents_share_the_points_as_evenly_as_can_be(name):
     assert problem.agents == AGENTS and problem.counts.shape == (AGENTS,)
     assert problem.counts.max() - problem.counts.min() <= 1
     assert problem.counts.sum() > 20 or sorted(problem.counts) == [3, 4, 4]
-
-
-@every_problem
-def test_gradient_is_the_slope_of_the_potential(name):
-    """Central differences: their error is of order h^2, times third derivatives, and 1e-16 / h."""
-    if getattr(PROBLEMS[name][1], "prior_gradient_at", "iterate") != "iterate":
-        pytest.skip("a reading whose prior has, as released, another gradient than its slope")
-    problem = build(name)
-    x, h = somewhere(problem), 1e-5
-    found = gradient(problem, x)
-    assert problem.potential(x).shape == (CHAINS, AGENTS)
-    slopes = np.empty_like(x)
-    for coordinate in range(problem.dim):
-        change = np.zeros(problem.dim)
-        change[coordinate] = h  # every agent at once: f_i depends on x_i alone
-        rise = problem.potential(x + change) - problem.potential(x - change)
-        slopes[..., coordinate] = rise / (2 * h)
-    np.testing.assert_allclose(slopes, found, rtol=1e-6, atol=1e-7 * np.abs(found).max())
-
-
-@every_problem
-def test_mini_batches_of_every_point_average_to_the_gradient(name):
-    """All batches of one point, enumerated: the estimate is unbiased, exactly."""
-    problem = build(name)
-    x = somewhere(problem)
-    most = problem.counts.max()
-    estimate = problem.batch_gradient(CHAINS, 1)
-    total = np.zeros_like(x)
-    for row in range(most):
-        inside = row < problem.counts
-        rows = np.where(inside, row, 0)[None, :, None].repeat(CHAINS, axis=0)
-        out = np.empty_like(x)
-        estimate(x, rows, out)
-        total += out * inside[:, None]
-    mean = total / problem.counts[:, None]
-    expected = gradient(problem, x)
-    np.testing.assert_allclose(mean, expected, rtol=0, atol=1e-12 * np.abs(total).max())
-
-
-@every_problem
-def test_a_batch_is_the_mean_of_its_points(name):
-    """So a batch of b has the expectation of one point, and the prior's part counts once."""
-    problem = build(name)
-    x = somewhere(problem)
-    rows = np.random.default_rng(3).integers(0, problem.counts[:, None], (CHAINS, AGENTS, 4))
-    together = problem.batch_gradient(CHAINS, 4)(x, rows, np.empty_like(x))
-    alone = problem.batch_gradient(CHAINS, 1)
-    mean = np.mean([alone(x, rows[..., [j]], np.empty_like(x)) for j in range(4)], axis=0)
-    np.testing.assert_allclose(together, mean, rtol=0, atol=1e-12 * np.abs(mean).max())
 
 
 @every_problem
@@ -181,13 +109,3 @@ def test_estimator_draws_every_point_of_every_agent_and_no_padding(name):
         expected = drawn.sum() / count
         spread = np.sqrt(expected * (1 - 1 / count))
         assert np.abs(drawn - expected).max() < 5 * spread
-
-
-@every_problem
-def test_potential_and_gradient_leave_their_arguments_alone(name):
-    problem = build(name)
-    x = somewhere(problem)
-    kept = x.copy()
-    problem.potential(x)
-    gradient(problem, x)
-    np.testing.assert_array_equal(x, kept)

@@ -73,7 +73,7 @@ MISTAKES = {
     "misspelled topology": (
         SWEEP,
         SWEEP.replace("ring", "rnig"),
-        f"{SGLD}.sweep.topology[1]: there is no kind 'rnig'; did you mean 'ring'?",
+        f"{SGLD}.sweep.topology[1]: there is no topology 'rnig'; did you mean 'ring'?",
     ),
     "misspelled problem": (
         "problem: linear\n",

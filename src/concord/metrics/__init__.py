@@ -22,7 +22,7 @@ from concord.contracts import NeedsRecord, Problem, Sampler, Stream
 from concord.errors import ConcordError, nearest, short
 from concord.laws.theory import Condition
 from concord.networks.topology import Topology
-from concord.plugins import kinds, plugin
+from concord.plugins import exists, kinds, plugin
 from concord.sampling import initial
 from concord.sampling.trace import Trace
 
@@ -76,7 +76,7 @@ class Measurement:
 def check(families: Sequence[str], where: str, record: Mapping[str, Any] | None = None) -> None:
     """Refuse a family that does not exist, or that reads what a run's ``record`` leaves out."""
     for number, family in enumerate(families):
-        if family not in kinds("metrics"):
+        if not exists("metrics", family):
             raise ConcordError(
                 f"{where}[{number}]: there is no metric {short(family)}; "
                 f"{nearest(family, kinds('metrics'))}"

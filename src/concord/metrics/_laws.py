@@ -20,7 +20,6 @@ from concord.laws.quadrature import Grid
 from concord.laws.switching import SIZE_LIMIT, Choices
 from concord.metrics import Measurement
 from concord.samplers import Batching, Biased
-from concord.sampling.initial import OfProblem
 
 Noise = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -60,10 +59,9 @@ def batch_size(m: Measurement) -> int | None:
 
 def start_of(m: Measurement, update: exact.Update) -> tuple[np.ndarray, np.ndarray] | None:
     """Return mean and covariance of the state at iteration 0; None if only draws are known."""
-    if isinstance(m.initial, OfProblem):
-        return None
     agents, dim = m.problem.agents, m.problem.dim
-    return exact.initial(agents, dim, m.initial.moments(dim), *update.auxiliary)
+    moments = m.initial.moments(dim)
+    return None if moments is None else exact.initial(agents, dim, moments, *update.auxiliary)
 
 
 def batch_noise(m: Measurement) -> Noise | None:

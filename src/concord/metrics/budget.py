@@ -13,7 +13,6 @@ from concord.laws.gaussian import w2
 from concord.metrics import Measurement, Row, lacking
 from concord.metrics._laws import start_of
 from concord.samplers import de_sghmc, de_sgld
-from concord.sampling.initial import OfProblem
 from concord.sampling.schedules import Schedule
 
 METRICS = ("budget_w2", "budget_ratio")
@@ -40,7 +39,7 @@ def rows(m: Measurement) -> Iterator[Row]:
         or params.batch_size is not None
         or not isinstance(problem, Quadratic)
         or not isinstance(problem, SampledLaw)
-        or isinstance(m.initial, OfProblem)
+        or m.initial.moments(problem.dim) is None
     ):
         raise lacking("budget", "DE-SGLD or DE-SGHMC with full gradients on linear regression")
     mu = float(np.linalg.eigvalsh(problem.gram).min())

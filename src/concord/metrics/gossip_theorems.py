@@ -28,7 +28,7 @@ from concord.laws.theory import bhar2023 as theory
 from concord.metrics import Measurement, Row, conditions, lacking, with_values
 from concord.metrics.consensus_floor import windows
 from concord.samplers import gossip_ula
-from concord.sampling.initial import Normal
+from concord.sampling.initial import normal
 
 METRICS = (
     *("gossip.drift_share", "gossip.threshold", "gossip.threshold_bound"),
@@ -74,7 +74,8 @@ def rows(m: Measurement) -> Iterator[Row]:
     if params.communication == "triggered" and "activations" in m.trace:
         yield from _thresholds(m, gossip)
     size = m.problem.agents * m.problem.dim
-    if isinstance(m.problem, Quadratic) and size <= SIZE_LIMIT and isinstance(m.initial, Normal):
+    normally = isinstance(m.initial.params, normal.Params)
+    if isinstance(m.problem, Quadratic) and size <= SIZE_LIMIT and normally:
         yield from _linear(m, params, gossip, curvature)
 
 
@@ -136,12 +137,13 @@ def _linear(
 ) -> Iterator[Row]:
     problem, last = m.problem, m.iterations
     assert isinstance(problem, Quadratic) and isinstance(problem.posterior, Gaussian)
-    assert isinstance(m.initial, Normal)
+    moments = m.initial.moments(m.problem.dim)
+    assert moments is not None  # of a normal law
     agents, dim, posterior = problem.agents, problem.dim, problem.posterior
     plain = replace(params, communication="always", threshold=None, decay=None)
     choices = gossip_ula.choices(problem, m.topology, plain)
     assert choices is not None
-    start = exact.initial(agents, dim, m.initial.moments(dim))
+    start = exact.initial(agents, dim, moments)
     ticks = [int(k) for k in m.trace.draw if k > 0]
     squares = _Squares.of(problem, m, params)
     law = _follow(choices(0), start, squares, [0, *ticks], agents, dim)

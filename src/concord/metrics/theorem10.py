@@ -13,7 +13,7 @@ from concord.laws.theory import gurbuzbalaban2021
 from concord.metrics import Measurement, Row, lacking
 from concord.metrics._laws import exact_law, start_of, update_of
 from concord.samplers import de_sghmc
-from concord.sampling.initial import Normal
+from concord.sampling.initial import normal
 
 METRICS = (
     *("theorem10_bound", "theorem10_rederived", "w2_exact_mean"),
@@ -44,14 +44,14 @@ def rows(m: Measurement) -> Iterator[Row]:
     ConcordError
         If the run is not what the theorem, with the constants known here, speaks of.
     """
-    params, start, problem = m.sampler_params, m.initial, m.problem
+    params, start, problem = m.sampler_params, m.initial.params, m.problem
     if (
         not isinstance(params, de_sghmc.Params)
         or not params.step_size.constant
         or params.batch_size is not None
         or params.update_order != "simultaneous"
         or params.weights != "metropolis"
-        or not isinstance(start, Normal)
+        or not isinstance(start, normal.Params)
         or not isinstance(start.sd, float)
         or not isinstance(problem, Quadratic)
         or not isinstance(problem, SampledLaw)

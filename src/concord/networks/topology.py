@@ -12,17 +12,15 @@ L is the Laplacian and W the Metropolis weights, symmetric and doubly stochastic
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Any, Self
 
 import numpy as np
 
 from concord.errors import ConcordError, short
 from concord.networks.matrix import AgentMatrix
-from concord.options import Count, Index, Kind, Share
-from concord.options import build as options_of
+from concord.plugins import Chosen
 
 # The most agents whose spectrum is computed, by dense solvers.
 SPECTRUM_LIMIT = 2000
@@ -141,12 +139,24 @@ class Topology:
         )
 
 
-class Graph(Kind):
-    """A kind of topology: its options, and the graph they make."""
+def check_pairs(agents: int, kind: str) -> None:
+    """Refuse more agents than a kind can take that looks at all pairs."""
+    if agents > MOST_PAIRED:
+        raise ConcordError(
+            f"{agents} agents are too many for kind {kind}, which looks at all pairs; use at most "
+            f"{MOST_PAIRED}"
+        )
 
-    def _graph(self, nx: Any, agents: int, where: str) -> Any:
-        """Return the graph; networkx is passed in, as it is slow to import."""
-        raise NotImplementedError
+
+class Graph(Chosen):
+    """A kind of topology and its options: ``ring``, or ``{kind: grid, rows: 2}``."""
+
+    package = "topologies"
+
+    @classmethod
+    def parse(cls, value: Any, where: str) -> Self:
+        """Return what a file's word or mapping chooses."""
+        return super().parse({"kind": value} if isinstance(value, str) else value, where)
 
     def topology(self, agents: int, where: str = "topology") -> Topology:
         """Return the topology on so many agents.
@@ -154,111 +164,30 @@ class Graph(Kind):
         Raises
         ------
         ConcordError
-            If an option does not suit the number of agents; it names ``where``, file and key.
+            If an option does not suit the number of agents, or the graph is none of so many
+            agents; it names ``where``, file and key.
         """
         if isinstance(agents, bool) or not isinstance(agents, (int, np.integer)) or agents < 1:
             raise ConcordError(
                 f"{where}: {short(agents)} is not a positive number of agents; give 1 or more"
             )
-        kind = self.__struct_config__.tag
-        if isinstance(self, (Complete, ErdosRenyi)) and agents > MOST_PAIRED:
+        try:
+            graph = self.module.graph(self.params, int(agents))
+        except ConcordError as error:
+            key = "." if str(error).startswith(tuple(self.params.__struct_fields__)) else ": "
+            raise ConcordError(f"{where}{key}{error}") from None
+        if graph.is_directed() or graph.is_multigraph() or any(i == j for i, j in graph.edges):
             raise ConcordError(
-                f"{where}: {agents} agents are too many for kind {kind}, which looks at all "
-                f"pairs; use at most {MOST_PAIRED}"
+                f"{where}: kind {self.kind} gives a graph with directions, double edges or edges "
+                "from an agent to itself; give an undirected one"
             )
-        import networkx as nx
-
-        graph = self._graph(nx, int(agents), where)
+        if len(graph) != agents or any(node not in graph for node in range(agents)):
+            raise ConcordError(
+                f"{where}: kind {self.kind} gives a graph whose nodes are not 0 to {agents - 1}; "
+                "number its agents so"
+            )
         edges = sorted((min(edge), max(edge)) for edge in graph.edges)
-        return Topology(str(kind), int(agents), tuple(edges))
-
-
-class Complete(Graph):
-    """Every two agents are neighbors."""
-
-    def _graph(self, nx: Any, agents: int, where: str) -> Any:
-        return nx.complete_graph(agents)
-
-
-class Ring(Graph):
-    """A cycle; one or two agents close none: no edge, or a single one."""
-
-    def _graph(self, nx: Any, agents: int, where: str) -> Any:
-        return nx.cycle_graph(agents) if agents > 2 else nx.path_graph(agents)
-
-
-class NoEdges(Graph):
-    """Agents that are alone."""
-
-    def _graph(self, nx: Any, agents: int, where: str) -> Any:
-        return nx.empty_graph(agents)
-
-
-class Star(Graph):
-    """Agent 0 is the center."""
-
-    def _graph(self, nx: Any, agents: int, where: str) -> Any:
-        return nx.star_graph(agents - 1)
-
-
-class Path(Graph):
-    """A line of agents."""
-
-    def _graph(self, nx: Any, agents: int, where: str) -> Any:
-        return nx.path_graph(agents)
-
-
-class Grid(Graph):
-    """A rectangle of rows * columns agents."""
-
-    rows: Annotated[Count | None, "number of rows; none: the most square grid"] = None
-
-    def _graph(self, nx: Any, agents: int, where: str) -> Any:
-        rows = self.rows
-        if rows is None:
-            rows = max(r for r in range(1, math.isqrt(agents) + 1) if agents % r == 0)
-        if agents % rows:
-            raise ConcordError(
-                f"{where}.rows: {rows} rows do not divide {agents} agents; "
-                "give a divisor of the number of agents"
-            )
-        columns = agents // rows
-        grid = nx.grid_2d_graph(rows, columns)
-        return nx.relabel_nodes(grid, {(r, c): r * columns + c for r, c in grid})
-
-
-class ErdosRenyi(Graph):
-    """Every two agents are neighbors with the same probability, independently."""
-
-    probability: Annotated[Share, "probability of each edge"]
-    seed: Annotated[Index, "seed of the graph"] = 0
-
-    def _graph(self, nx: Any, agents: int, where: str) -> Any:
-        return nx.gnp_random_graph(agents, self.probability, seed=self.seed)
-
-
-class EdgeList(Graph):
-    """The edges, one by one."""
-
-    edges: Annotated[tuple[tuple[Index, Index], ...], "pairs [i, j] of agents, from 0"]
-
-    def _graph(self, nx: Any, agents: int, where: str) -> Any:
-        graph = nx.empty_graph(agents)
-        for index, edge in enumerate(self.edges):
-            if max(edge) >= agents:
-                problem = f"names an agent that does not exist; agents are 0 to {agents - 1}"
-            elif edge[0] == edge[1]:
-                problem = "joins an agent to itself; remove it"
-            elif graph.has_edge(*edge):
-                problem = "is given twice; remove one"
-            else:
-                graph.add_edge(*edge)
-                continue
-            raise ConcordError(f"{where}.edges[{index}]: {list(edge)} {problem}")
-        return graph
-
-
-Graphs = Complete | Ring | NoEdges | Star | Path | Grid | ErdosRenyi | EdgeList
+        return Topology(self.kind, int(agents), tuple(edges))
 
 
 def build(kind: str, agents: int, *, where: str = "topology", **options: Any) -> Topology:
@@ -270,5 +199,4 @@ def build(kind: str, agents: int, *, where: str = "topology", **options: Any) ->
         If the kind or an option is unknown or does not suit the number of agents; it names
         ``where``, file and key.
     """
-    graph: Graph = options_of(Graphs, {"kind": kind, **options}, where)
-    return graph.topology(agents, where)
+    return Graph.parse({"kind": kind, **options}, where).topology(agents, where)

@@ -14,7 +14,7 @@ from concord import integrity
 from concord.integrity import Made
 from concord.io import whole
 from concord.options import build
-from concord.plugins import plugin
+from concord.plugins import location, plugin, provided
 from concord.provenance import code, describe, digest
 from concord.report import captions
 from concord.report.pages import page, template_digest
@@ -28,7 +28,7 @@ def made(paper: Paper, section: str, name: str, results: Path) -> Made:
     entry = paper.output(section, name)
     return {
         "entry": digest({**entry, "caption": paper.caption(section, name)}),
-        "code": code(__name__, f"concord.{section}.{entry['kind']}"),
+        "code": code(__name__, location(section, entry["kind"])),
         "template": template_digest("page.html") if section == "tables" else "",
         "metrics": metrics_digest(paper.output_runs(section, name), results),
     }
@@ -95,7 +95,9 @@ def _finish(paper: Paper, section: str, name: str, results: Path, outputs: Seque
         path.write_text(captions.markdown(caption), encoding="utf-8")
     runs = paper.output_runs(section, name)
     inputs = [results / run.folder / "metrics.csv" for run in runs]
-    about = {"paper": paper.key, "section": section, "name": name, "seed": paper.config["seed"]}
+    shown = provided([(section, paper.output(section, name)["kind"])])
+    about: dict[str, Any] = {"plugins": shown} if shown else {}
+    about |= {"paper": paper.key, "section": section, "name": name, "seed": paper.config["seed"]}
     integrity.seal(
         [*outputs, text],
         made(paper, section, name, results),

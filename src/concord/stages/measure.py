@@ -11,16 +11,17 @@ import numpy as np
 from concord import integrity, metrics
 from concord.integrity import Made
 from concord.io import whole
+from concord.plugins import location, provided
 from concord.provenance import code, digest
-from concord.runs import build_problem, data_digest, load_run, modules, stream_label
+from concord.runs import build_problem, data_digest, kinds_of, load_run, modules, stream_label
 from concord.sampling import streams
 from concord.sampling.trace import read_trace
 from concord.stages.sample import made as sampled_from
 
 
-def modules_of(run: Mapping[str, Any]) -> tuple[str, ...]:
+def modules_of(run: Mapping[str, Any]) -> tuple[str | Path, ...]:
     """Return the modules that measure a run, those that they import apart."""
-    return __name__, *modules(run), *(f"concord.metrics.{name}" for name in run["metrics"])
+    return __name__, *modules(run), *(location("metrics", name) for name in run["metrics"])
 
 
 def made(run: Mapping[str, Any], resources: Path, trace: Path | None = None) -> Made:
@@ -61,4 +62,7 @@ def measure(run_path: Path, trace_path: Path, output: Path, resources: Path) -> 
     text = metrics.to_csv(metrics.measure(run["metrics"], measurement))
     with whole(output) as path:
         path.write_text(text, encoding="utf-8")
-    integrity.seal([output], made(run, resources, trace_path))
+    used = provided([*kinds_of(run), *(("metrics", name) for name in run["metrics"])])
+    integrity.seal(
+        [output], made(run, resources, trace_path), **({"plugins": used} if used else {})
+    )

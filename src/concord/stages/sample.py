@@ -12,15 +12,24 @@ from concord.contracts import Problem
 from concord.errors import ConcordError
 from concord.integrity import Made
 from concord.io import whole
+from concord.plugins import provided
 from concord.provenance import code, describe, digest
-from concord.runs import Parts, build_problem, data_digest, load_run, modules, stream_label
+from concord.runs import (
+    Parts,
+    build_problem,
+    data_digest,
+    kinds_of,
+    load_run,
+    modules,
+    stream_label,
+)
 from concord.sampling import initial, loop, streams
 from concord.sampling.recorder import Recorder
 from concord.sampling.streams import CHAINS_PER_BLOCK
 from concord.sampling.trace import Trace, join_traces, read_trace, write_trace
 
 
-def modules_of(run: Mapping[str, Any]) -> tuple[str, ...]:
+def modules_of(run: Mapping[str, Any]) -> tuple[str | Path, ...]:
     """Return the modules that sample a run, those that they import apart."""
     return __name__, *modules(run)
 
@@ -133,9 +142,11 @@ def _write(
 ) -> None:
     # Looked at in the end: code that was imported meanwhile must not have changed before.
     source = made(run, resources, chains)
+    used = provided(kinds_of(run))
+    about = describe([run_path], run=run, chains=chains, made=source)
+    about |= {"plugins": used} if used else {}
     trace.attributes = {
-        key: value if isinstance(value, str) else json.dumps(value)
-        for key, value in describe([run_path], run=run, chains=chains, made=source).items()
+        key: value if isinstance(value, str) else json.dumps(value) for key, value in about.items()
     }
     with whole(output) as path:
         write_trace(trace, path)

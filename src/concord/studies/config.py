@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
+from concord import plugins
 from concord.errors import ConcordError
 from concord.io import load_yaml
 from concord.options import Count, Index, Options, build_file, plain
@@ -93,6 +94,7 @@ def load_papers(
         if not checked:
             paper.runs  # noqa: B018 (expands and so checks every run)
             paper.check_outputs()
+    plugins.use(*(paper.path for paper in papers.values()))  # each was checked with its own
     if not papers:
         raise ConcordError(f"{folder / 'papers'} holds no paper's folder; add one")
     return config, papers

@@ -14,40 +14,46 @@ import msgspec
 from concord.claims.checks import Check
 from concord.claims.quantities import Quantity
 from concord.claims.rules import rules
-from concord.networks.topology import Graphs
 from concord.options import Options, kinds, members
+from concord.plugins import Chosen, plugin
 from concord.plugins import kinds as kinds_in
-from concord.plugins import plugin
 from concord.runs import Keys
-from concord.sampling.schedules import Harmonic, Power, Schedule
 from concord.studies.model import Study
 
 REF = "#/$defs/"
 OUTPUTS = ("figures", "tables")
+PARTS = {  # what a run holds one kind of, with its options
+    "samplers": "sampler",
+    "problems": "problem",
+    "topologies": "topology",
+    "partitions": "partition",
+    "schedules": "schedule",
+    "initial": "initial",
+}
 PLACEHOLDER = {"anyOf": [{"type": "string", "pattern": r"^\{\w+\}$"}, {"type": "null"}]}
 
 
 def schema_of_options() -> dict[str, Any]:
     """Return the definitions (``$defs``) of all options.
 
-    ``run``, ``sampler``, ``problem`` and ``schedule``, of which nothing is required; ``figures``,
+    ``run`` and the ``PARTS`` of one, of which nothing is required; ``figures``,
     ``tables`` and ``claims``, which say what an entry's ``options`` or ``check`` are by its
     ``kind``; and what they refer to.
     """
-    params = {package: _params(package) for package in ("samplers", "problems", *OUTPUTS)}
-    runs = _classes(Keys, Schedule.Form, *params["samplers"].values(), *params["problems"].values())
+    params = {package: _params(package) for package in (*PARTS, *OUTPUTS)}
+    runs = _classes(Keys, *(cls for package in PARTS for cls in params[package].values()))
     outputs = (cls for package in OUTPUTS for cls in params[package].values())
     types = [*dict.fromkeys([*runs, *_classes(Check, *outputs)])]
     schemas, definitions = msgspec.json.schema_components(
-        [*types, Schedule.Form],
-        schema_hook=lambda _: {"$ref": f"{REF}schedule"},
+        types,
+        schema_hook=lambda own: {"$ref": f"{REF}{_part(own)}"},
         ref_template=f"{REF}{{name}}",
     )
     names = {c: s["$ref"].removeprefix(REF) for c, s in zip(types, schemas, strict=False)}
     for cls, name in names.items():
         definition = definitions[name]
         if cls in runs:
-            del definition["required"]
+            definition.pop("required", None)
         _describe(definitions, {name: cls})
         if cls is Quantity or issubclass(cls, get_args(Check)):
             # ``both`` may hold what is required, and ``for`` fills in placeholders.
@@ -55,27 +61,31 @@ def schema_of_options() -> dict[str, Any]:
             options = definition["properties"]
             options |= {name: {"anyOf": [option, PLACEHOLDER]} for name, option in options.items()}
             options["both"] = {"description": "keys that its quantities share", "type": "object"}
-    for form in (Harmonic, Power):
-        first = definitions[form.__name__]["properties"]
-        first["start"] = {
-            "description": "value of the first step, perhaps over a symbol: 1.01 / laplacian_max",
-            "type": ["number", "string"],
-        }
-        first["a"] = {"anyOf": [first["a"], {"type": "null"}]}
-    definitions["schedule"] = schemas[-1]
     run = definitions["run"] = definitions.pop(names[Keys])
-    for part, extra in (("sampler", {}), ("problem", {"name": {"type": "string"}})):
-        for kind, cls in params[f"{part}s"].items():
-            definitions[names[cls]]["properties"] |= {"kind": {"const": kind}, **extra}
-        definitions[part] = {
-            "anyOf": [{"$ref": REF + names[c]} for c in params[f"{part}s"].values()]
-        }
-        described = {"description": run["properties"][part]["description"]}
-        run["properties"][part] = {"$ref": f"{REF}{part}", **described}
-    run["properties"]["problem"] = {"anyOf": [run["properties"]["problem"], {"type": "string"}]}
-    named = {"enum": [*kinds(Graphs)]}
-    graphs = run["properties"]["topology"]["anyOf"]
-    graphs[:] = [named if graph == {"type": "string"} else graph for graph in graphs]
+    for package, part in PARTS.items():
+        for kind, cls in params[package].items():
+            definitions[names[cls]].setdefault("properties", {})["kind"] = {"const": kind}
+        definitions[part] = {"anyOf": [{"$ref": REF + names[c]} for c in params[package].values()]}
+        if part in run["properties"]:
+            described = {"description": run["properties"][part]["description"]}
+            run["properties"][part] = {"$ref": f"{REF}{part}", **described}
+    for cls in params["problems"].values():
+        definitions[names[cls]]["properties"]["name"] = {"type": "string"}
+    for cls in params["schedules"].values():
+        first = definitions[names[cls]]["properties"]
+        if "a" in first:
+            first["start"] = {
+                "description": "value of the first step, perhaps over a symbol: 1.01 / "
+                "laplacian_max",
+                "type": ["number", "string"],
+            }
+            first["a"] = {"anyOf": [first["a"], {"type": "null"}]}
+    definitions["schedule"]["anyOf"].append({"type": "number", "exclusiveMinimum": 0})
+    for part, word in (
+        ("problem", {"type": "string"}),
+        ("topology", {"enum": [*params["topologies"]]}),
+    ):
+        run["properties"][part] = {"anyOf": [run["properties"][part], word]}
     for package in OUTPUTS:
         references = {kind: REF + names[cls] for kind, cls in params[package].items()}
         definitions[package] = _by_kind(references, "options")
@@ -93,6 +103,11 @@ def schema_of_options() -> dict[str, Any]:
 
 def _params(package: str) -> dict[str, Any]:
     return {kind: plugin(package, kind, package).Params for kind in kinds_in(package)}
+
+
+def _part(own: type) -> str:
+    """Return what the definition of a type that reads itself is called."""
+    return PARTS[own.package] if issubclass(own, Chosen) else "schedule"
 
 
 def study_schema() -> dict[str, Any]:

@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from concord import plugins
 from concord.errors import ConcordError, nearest, short
 from concord.io import load_yaml
 from concord.options import build, build_file
 from concord.plugins import plugin
 from concord.report import captions
-from concord.runs import Keys
+from concord.runs import STUDY, Keys
 from concord.studies import assumptions, families
 from concord.studies.starts import resolved_sampler
 from concord.studies.sweep import (
@@ -41,9 +42,6 @@ if TYPE_CHECKING:
     from concord.claims.model import Case, Claim
     from concord.claims.quantities import Quantity
     from concord.contracts import Read
-
-KEY = re.compile(r"[A-Za-z0-9]{1,60}")  # of a paper: names its folder, and is a word to type
-
 
 # Words that a paper's key cannot be: rules, which are targets as keys are, folders and files beside
 # the papers' among the results, and the report's own targets.
@@ -93,7 +91,8 @@ class Paper:
     Parameters
     ----------
     path
-        The folder; its name is the paper's key. Each section is in one of its YAML files.
+        The folder; its name is the paper's key. Each section is in one of its YAML files. Its
+        plug-ins are then those at work.
     config
         The validated ``config/config.yaml``.
     checked
@@ -106,7 +105,7 @@ class Paper:
         self.key = path.name
         if path.is_file():
             raise ConcordError(f"{path}: it is a file; a paper is a folder of them, name that")
-        if not KEY.fullmatch(self.key):
+        if not STUDY.fullmatch(self.key):
             raise ConcordError(
                 f"{path}: a paper's key has letters and digits only (at most 60); rename the folder"
             )
@@ -117,6 +116,7 @@ class Paper:
             )
         self.mapping: dict[str, Any] = {}
         self.files: dict[str, Path] = {}  # of each section
+        plugins.use(path)
         self._read()
 
     def _read(self) -> None:
@@ -505,8 +505,8 @@ class Paper:
             if named is not None:
                 mapping["problem"] = merge({"name": base, **named}, problem)
         mapping["problem"].setdefault("name", experiment)
-        if isinstance(keys.topology, str):
-            mapping["topology"] = {"kind": keys.topology}
+        if isinstance(mapping["topology"], str):
+            mapping["topology"] = {"kind": mapping["topology"]}
         mapping["sampler"] = resolved_sampler(mapping, where)
         self._check_reading(keys.reading, f"{where}.reading")
         resolved = {

@@ -2,62 +2,27 @@ r"""Schedules: positive step sizes and coefficients as functions of the iteratio
 
 .. math:: s_k = \frac{a}{(b + c k)^p}, \qquad k = 0, 1, \dots
 
-covers every schedule of the papers. In YAML:
-
-- constant, :math:`a`: a number, or ``{kind: constant, value: 0.005}``;
-- harmonic, :math:`a / (1 + c k)`: ``{kind: harmonic, a: 0.01, c: 0.1}``;
-- power, :math:`a / (b + k)^p`: ``{kind: power, a: 0.48, b: 230, exponent: 0.05}``.
-
-Sources: gurbuzbalaban2021, Figures 7 and 8 (harmonic); parayil2020, supplement S5, and
-tzikas2024, section 6 (power).
+covers every schedule of the papers. A number is a constant one; other kinds are modules of this
+folder (``contracts.ScheduleKind``), which may return any function of k instead.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from concord.errors import ConcordError
-from concord.options import HUGEST, TINIEST, Kind, NonNegative, Positive, build
+from concord.errors import ConcordError, short
+from concord.options import HUGEST, TINIEST, Positive, build
+from concord.plugins import Chosen, kinds
 
 LAST = 10**9  # no run has more iterations
-
-
-class Constant(Kind):
-    """The same value at every step."""
-
-    value: Annotated[Positive, "the value of every step"]
-
-    def _schedule(self) -> Schedule:
-        return Schedule(self.value)
-
-
-class Harmonic(Kind):
-    """A value that falls as one over the iteration."""
-
-    a: Annotated[Positive, "the value of the first step"]
-    c: Annotated[NonNegative, "rate of decay per iteration"]
-
-    def _schedule(self) -> Schedule:
-        return Schedule(self.a, c=self.c)
-
-
-class Power(Kind):
-    """A value that falls as a power of the iteration."""
-
-    a: Annotated[Positive, "numerator"]
-    b: Annotated[Positive, "offset added to the iteration"]
-    exponent: Annotated[NonNegative, "exponent of the decay"]
-
-    def _schedule(self) -> Schedule:
-        return Schedule(self.a, b=self.b, c=1.0, exponent=self.exponent)
 
 
 class Schedule:
     """The schedule a / (b + c k)^exponent; by default the constant a."""
 
     __slots__ = ("a", "b", "c", "exponent")
-    Form = Positive | Constant | Harmonic | Power  # what a file holds
 
     def __init__(self, a: float, b: float = 1.0, c: float = 0.0, exponent: float = 1.0) -> None:
         self.a, self.b, self.c, self.exponent = map(float, (a, b, c, exponent))
@@ -83,9 +48,20 @@ class Schedule:
         ConcordError
             If the form or kind is unknown, or a number is not positive.
         """
-        form = build(cls.Form, value, where)
-        schedule = cls(form) if isinstance(form, float) else form._schedule()
-        for k in (0, LAST):  # it never rises
+        schedule: Schedule
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            schedule = cls(build(Positive, value, where))
+        elif isinstance(value, Mapping):
+            form = _Form.parse(dict(value), where)
+            made = form.module.schedule(form.params)
+            schedule = made if isinstance(made, Schedule) else Other(form, made)
+        else:
+            mistake = (
+                f"{short(value)} is not a finite number or a mapping with a kind: "
+                f"{', '.join(kinds(_Form.package))}"
+            )
+            raise ConcordError(f"{where}: {mistake}" if where else mistake)
+        for k in (0, LAST):  # those of the papers never rise
             try:
                 value = schedule(k)
             except (OverflowError, ZeroDivisionError):
@@ -117,6 +93,12 @@ class Schedule:
         """The value of the first step."""
         return self(0)
 
+    @property
+    def kind(self) -> str:
+        """The kind that ``plain`` states."""
+        form = self.plain()
+        return str(form["kind"]) if isinstance(form, dict) else "constant"
+
     def plain(self) -> float | dict[str, Any]:
         """Return the YAML form that ``parse`` reads, the same for the same schedule."""
         if self.c == 0:
@@ -132,6 +114,38 @@ class Schedule:
         slope = "k" if self.c == 1 else f"{_short(self.c)}k"
         power = "" if self.exponent == 1 else f"^{_short(self.exponent)}"
         return f"{_short(self.a)}/({_short(self.b)}+{slope}){power}"
+
+
+class _Form(Chosen):
+    package = "schedules"
+
+
+class Other(Schedule):
+    """A schedule of another form: any function of k that a plug-in returns."""
+
+    __slots__ = ("form", "function")
+    constant, decay = False, math.nan  # nobody knows
+
+    def __init__(self, form: Chosen, function: Callable[[int], float]) -> None:
+        super().__init__(math.nan)
+        self.form, self.function = form, function
+
+    def __call__(self, k: int) -> float:
+        """Return the value used by step k."""
+        return float(self.function(k))
+
+    def __repr__(self) -> str:
+        """Return what equal schedules share."""
+        return f"Other({self.form!r})"
+
+    def plain(self) -> dict[str, Any]:
+        """Return the YAML form that ``parse`` reads."""
+        return self.form.plain()
+
+    def __str__(self) -> str:
+        """Return kind and options, for captions."""
+        options = ", ".join(f"{k}={v}" for k, v in self.plain().items() if k != "kind")
+        return f"{self.form.kind}({options})"
 
 
 def _short(number: float) -> str:

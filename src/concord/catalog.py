@@ -1,0 +1,186 @@
+"""What kinds there are, and what each is and takes, from their docstrings and types."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import types
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+import msgspec
+
+from concord.contracts import Extra
+from concord.errors import ConcordError, nearest, short
+from concord.options import Options, members, plain
+from concord.plugins import PACKAGES, Chosen, kinds, location, origin, parsed, plugin
+from concord.provenance import module_files
+
+FIELDS = ("source", "price", "needs")  # paragraphs of a docstring that begin with these words
+
+
+def listed(packages: Sequence[str] = ()) -> Iterator[dict[str, str]]:
+    """Yield package, kind, summary and origin of every kind; a plug-in's file is not executed.
+
+    Raises
+    ------
+    ConcordError
+        If there is no such package.
+    """
+    for package in packages or PACKAGES:
+        if package not in PACKAGES:
+            raise ConcordError(
+                f"there is no package of kinds {short(package)}; {nearest(package, PACKAGES)}"
+            )
+        for kind in kinds(package):
+            try:
+                about = summary(_docstring(package, kind))
+            except ConcordError as error:
+                about = f"cannot be read: {error}"
+            yield {"package": package, "kind": kind, "is": about, "from": origin(package, kind)}
+
+
+def _docstring(package: str, kind: str) -> str:
+    """Return the docstring of a kind's file; an installed one is found without being imported."""
+    try:
+        where = location(package, kind)
+    except Exception as error:  # an entry point whose package is missing or broken
+        raise ConcordError(" ".join(str(error).split())) from error
+    path = where if isinstance(where, Path) else _file(where)
+    return ast.get_docstring(parsed(path)) or ""
+
+
+def _file(name: str) -> Path:
+    return next(Path(file) for file in module_files(name) if _is(file, name))
+
+
+def _is(file: str, name: str) -> bool:
+    path = Path(file).with_suffix("")
+    return ".".join(path.parts[-len(name.split(".")) :]) == name
+
+
+def summary(text: str) -> str:
+    """Return the first sentence of a docstring, on one line."""
+    return " ".join(text.strip().partition("\n\n")[0].split())
+
+
+def find(word: str) -> list[tuple[str, str]]:
+    """Return package and kind of a word: ``de_sgld``, or ``samplers/de_sgld``.
+
+    Raises
+    ------
+    ConcordError
+        With the nearest kind, if there is none.
+    """
+    within, slash, kind = word.rpartition("/")
+    packages = [package for package in PACKAGES if not slash or package == within]
+    found = [(package, kind) for package in packages if kind in kinds(package)]
+    if not found:
+        known = {k for package in packages or PACKAGES for k in kinds(package)}
+        raise ConcordError(f"there is no kind {short(word)}; {nearest(kind, known)}")
+    return found
+
+
+def described(package: str, kind: str) -> dict[str, Any]:
+    """Return what a kind is and takes.
+
+    Returns
+    -------
+    dict
+        package, kind, ``from`` (nothing if built in), ``text`` (its docstring), ``is`` (the first
+        sentence), equation, source, price and needs where the docstring states them, options (name,
+        type, ``default`` unless it must be given, meaning), and the metrics of a family.
+    """
+    module = plugin(package, kind, package)
+    text = inspect.cleandoc(module.__doc__ or "")
+    found: dict[str, Any] = {
+        **{"package": package, "kind": kind, "from": origin(package, kind)},
+        **{"is": summary(text), "text": text, "equation": _equation(text)},
+        **{field: _paragraph(text, field) for field in FIELDS},
+    }
+    if isinstance(module, Extra) and (lacking := module.unavailable()):
+        found["needs"] = f"{found['needs'] or ''} {lacking}".strip()
+    if package == "metrics":
+        found["metrics"] = list(module.METRICS)
+    else:
+        found["options"] = [_option(field) for field in msgspec.structs.fields(module.Params)]
+    return found
+
+
+def _equation(text: str) -> str | None:
+    """Return the formulas of a docstring, in LaTeX."""
+    blocks = re.findall(r"^\.\. math::(.*(?:\n(?:[ \t].*|(?=\n)))*)", text, re.M)
+    return "\n".join(inspect.cleandoc(block) for block in blocks) or None
+
+
+def _paragraph(text: str, field: str) -> str | None:
+    """Return the paragraph, or sentence of one, that begins with a word and a colon."""
+    found = re.search(rf"^{field}s?: +(.+(?:\n(?!\w+: )\S.*)*)", text, re.M | re.I)
+    return " ".join(found[1].split()) if found else None
+
+
+def _option(field: Any) -> dict[str, Any]:
+    """Return the description of a field of options."""
+    option = {
+        "name": field.encode_name,
+        "type": _type(field.type),
+        "means": members(field.type)[0][1].get("description", ""),
+    }
+    if not field.required:
+        made = field.default_factory
+        default = field.default if made is msgspec.NODEFAULT else made()
+        option["default"] = plain(default)
+    return option
+
+
+NAMES = {float: "number", int: "integer", str: "text", bool: "true or false", dict: "mapping"}
+
+
+def _type(hint: Any) -> str:
+    """Return a type and its bounds in words."""
+    words = []
+    for option, rules in members(hint):
+        shape = get_origin(option) or option
+        if option is types.NoneType:
+            word = "none"
+        elif shape is Literal:
+            word = " | ".join(map(str, get_args(option)))
+        elif shape is tuple:
+            inner = [part for part in get_args(option) if part is not Ellipsis]
+            many = Ellipsis in get_args(option)
+            word = f"list of {_type(inner[0])}" if many else f"[{', '.join(map(_type, inner))}]"
+        elif isinstance(shape, type) and issubclass(shape, Options):
+            word = "mapping of " + ", ".join(f.encode_name for f in msgspec.structs.fields(shape))
+        elif isinstance(shape, type) and issubclass(shape, Chosen):
+            word = f"a kind of {shape.package}"
+        else:
+            word = NAMES.get(shape, getattr(shape, "__name__", str(shape)).lower())
+        for bound, sign in (("gt", ">"), ("ge", ">="), ("lt", "<"), ("le", "<=")):
+            word += f" {sign} {rules[bound]:g}" if bound in rules else ""
+        words.append(word)
+    return " or ".join(dict.fromkeys(words))
+
+
+def as_text(about: dict[str, Any]) -> str:
+    """Return a description for a reader."""
+    whence = f", {about['from']}" if about["from"] else ""
+    lines = [f"{PACKAGES[about['package']].one} {about['kind']}{whence}", "", about["text"]]
+    for field in ("price", "needs"):
+        if about["package"] == "samplers" and not about[field]:
+            lines += ["", f"{field.capitalize()}: not stated."]
+    options = about.get("options", [])
+    if options:
+        lines += ["", "Options:"]
+    for option in options:
+        given = f" (default {_default(option['default'])})" if "default" in option else ""
+        lines.append(f"  {option['name']}: {option['type']}{given}")
+        lines.append(f"      {option['means']}")
+    if about.get("metrics"):
+        lines += ["", "Metrics: " + ", ".join(about["metrics"])]
+    return "\n".join(lines)
+
+
+def _default(value: Any) -> str:
+    return "none" if value is None else str(value)

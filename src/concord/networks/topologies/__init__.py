@@ -1,0 +1,1 @@
+"""Topologies: kinds of graphs, one module each (see ``contracts.TopologyKind``)."""

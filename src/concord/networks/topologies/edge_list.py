@@ -1,0 +1,33 @@
+"""The edges, one by one."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from concord.errors import ConcordError
+from concord.options import Index, Options
+
+
+class Params(Options):
+    """The edges."""
+
+    edges: Annotated[tuple[tuple[Index, Index], ...], "pairs [i, j] of agents, from 0"]
+
+
+def graph(params: Params, agents: int) -> Any:
+    """Return the graph, or refuse an edge that is none, or is given twice."""
+    import networkx as nx
+
+    graph = nx.empty_graph(agents)
+    for index, edge in enumerate(params.edges):
+        if max(edge) >= agents:
+            problem = f"names an agent that does not exist; agents are 0 to {agents - 1}"
+        elif edge[0] == edge[1]:
+            problem = "joins an agent to itself; remove it"
+        elif graph.has_edge(*edge):
+            problem = "is given twice; remove one"
+        else:
+            graph.add_edge(*edge)
+            continue
+        raise ConcordError(f"edges[{index}]: {list(edge)} {problem}")
+    return graph

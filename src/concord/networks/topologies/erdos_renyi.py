@@ -1,0 +1,23 @@
+"""Every two agents are neighbors with the same probability, independently."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from concord.networks.topology import check_pairs
+from concord.options import Index, Options, Share
+
+
+class Params(Options):
+    """The distribution of the graph, and its seed."""
+
+    probability: Annotated[Share, "probability of each edge"]
+    seed: Annotated[Index, "seed of the graph"] = 0
+
+
+def graph(params: Params, agents: int) -> Any:
+    """Return the graph."""
+    import networkx as nx
+
+    check_pairs(agents, "erdos_renyi")
+    return nx.gnp_random_graph(agents, params.probability, seed=params.seed)

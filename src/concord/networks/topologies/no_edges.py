@@ -1,0 +1,18 @@
+"""Agents that are alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from concord.options import Options
+
+
+class Params(Options):
+    """It has no options."""
+
+
+def graph(params: Params, agents: int) -> Any:
+    """Return the graph."""
+    import networkx as nx
+
+    return nx.empty_graph(agents)

@@ -1,0 +1,40 @@
+"""Laws of the initial positions x^(0), the same draws for every sampler and topology.
+
+One module each (``contracts.InitialKind``).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from concord.contracts import Problem, dtype_of
+from concord.errors import ConcordError
+from concord.plugins import Chosen
+
+Moments = tuple[np.ndarray, np.ndarray]
+Shape = tuple[int, int, int]
+
+
+class Law(Chosen):
+    """A kind of initial law and its options: ``{kind: normal, sd: 2.0}``."""
+
+    package = "initial"
+
+    def moments(self, dim: int) -> Moments | None:
+        """Return mean (dim,) and covariance (dim, dim) of one agent; None if only draws are known.
+
+        Agents are independent.
+        """
+        moments: Moments | None = self.module.moments(self.params, dim)
+        return moments
+
+
+def positions(law: Law, problem: Problem, shape: Shape, rng: np.random.Generator) -> np.ndarray:
+    """Return x^(0), (chains, agents, dim), float64 unless the problem declares another dtype."""
+    x0 = np.asarray(law.module.draw(law.params, problem, shape, rng))
+    if x0.shape != shape:
+        raise ConcordError(
+            f"initial.kind: {law.kind} gives positions of shape {x0.shape}, not {shape} (chains, "
+            "agents, dim); mend it"
+        )
+    return x0.astype(dtype_of(problem), copy=False)

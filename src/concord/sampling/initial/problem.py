@@ -1,0 +1,28 @@
+"""The law that the problem states, ``initial(shape, rng)``."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from concord.contracts import Problem, WithInitial
+from concord.errors import ConcordError
+from concord.options import Options
+from concord.sampling.initial import Shape
+
+
+class Params(Options):
+    """It has no options."""
+
+
+def draw(params: Params, problem: Problem, shape: Shape, rng: np.random.Generator) -> np.ndarray:
+    """Return initial positions of shape (chains, agents, dim), or refuse a problem without."""
+    if not isinstance(problem, WithInitial):
+        raise ConcordError(
+            f"initial.kind: {type(problem).__name__} states no law of initial positions; "
+            "choose kind normal"
+        )
+    return problem.initial(shape, rng)
+
+
+def moments(params: Params, dim: int) -> None:
+    """Return nothing: only draws are known."""

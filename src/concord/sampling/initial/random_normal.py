@@ -1,0 +1,45 @@
+"""x_i^(0) ~ N(mean, A A^T), with entries of A drawn once from U(0, high).
+
+Source: tzikas2024, section 6.2.4.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+
+from concord.contracts import Problem
+from concord.errors import ConcordError
+from concord.options import Index, Options, Positive
+from concord.sampling import streams
+from concord.sampling.initial import Moments, Shape
+
+
+class Params(Options):
+    """Mean, and the law of A."""
+
+    mean: Annotated[tuple[float, ...], "mean, one number per coordinate"]
+    high: Annotated[Positive, "upper end of the law of A's entries"] = 10.0
+    seed: Annotated[Index, "seed of A"] = 0
+
+
+def draw(params: Params, problem: Problem, shape: Shape, rng: np.random.Generator) -> np.ndarray:
+    """Return initial positions of shape (chains, agents, dim)."""
+    factor = _factor(params, shape[-1])
+    return np.array(params.mean) + rng.standard_normal(shape) @ factor.T
+
+
+def moments(params: Params, dim: int) -> Moments:
+    """Return mean (dim,) and covariance (dim, dim) of one agent."""
+    factor = _factor(params, dim)
+    return np.array(params.mean), factor @ factor.T
+
+
+def _factor(params: Params, dim: int) -> np.ndarray:
+    if len(params.mean) != dim:
+        raise ConcordError(
+            f"initial.mean: {list(params.mean)} has {len(params.mean)} entries for {dim} "
+            "coordinates; give one for each coordinate"
+        )
+    return streams.generator(params.seed, "factor").uniform(0, params.high, (dim, dim))

@@ -1,0 +1,20 @@
+"""Rows in their order, in parts of nearly equal size."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from concord.options import Options
+from concord.sampling.partition import Parts, consecutive_counts
+
+
+class Params(Options):
+    """It has no options."""
+
+
+def split(
+    params: Params, rows: int, labels: np.ndarray | None, agents: int, rng: np.random.Generator
+) -> Parts:
+    """Return the rows of each agent; sizes differ by at most one."""
+    ends = np.cumsum(consecutive_counts(rows, agents))
+    return np.split(np.arange(rows), ends[:-1])

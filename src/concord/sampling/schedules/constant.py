@@ -1,0 +1,19 @@
+"""The same value at every step; a number stands for it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from concord.options import Options, Positive
+from concord.sampling.schedules import Schedule
+
+
+class Params(Options):
+    """The value."""
+
+    value: Annotated[Positive, "the value of every step"]
+
+
+def schedule(params: Params) -> Schedule:
+    """Return the function of k."""
+    return Schedule(params.value)

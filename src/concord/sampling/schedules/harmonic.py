@@ -1,0 +1,23 @@
+"""A value that falls as one over the iteration: a / (1 + c k).
+
+Source: gurbuzbalaban2021, Figures 7 and 8.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from concord.options import NonNegative, Options, Positive
+from concord.sampling.schedules import Schedule
+
+
+class Params(Options):
+    """First value and decay."""
+
+    a: Annotated[Positive, "the value of the first step"]
+    c: Annotated[NonNegative, "rate of decay per iteration"]
+
+
+def schedule(params: Params) -> Schedule:
+    """Return the function of k."""
+    return Schedule(params.a, c=params.c)

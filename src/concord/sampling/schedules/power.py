@@ -1,0 +1,24 @@
+"""A value that falls as a power of the iteration: a / (b + k)^exponent.
+
+Source: parayil2020, supplement S5; tzikas2024, section 6.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from concord.options import NonNegative, Options, Positive
+from concord.sampling.schedules import Schedule
+
+
+class Params(Options):
+    """Numerator, offset and exponent."""
+
+    a: Annotated[Positive, "numerator"]
+    b: Annotated[Positive, "offset added to the iteration"]
+    exponent: Annotated[NonNegative, "exponent of the decay"]
+
+
+def schedule(params: Params) -> Schedule:
+    """Return the function of k."""
+    return Schedule(params.a, b=params.b, c=1.0, exponent=params.exponent)

@@ -1,0 +1,129 @@
+"""Tests of kinds: of what is built in by the test suite, of a plug-in by ``concord test``.
+
+``CHECKS`` of a package are functions of a kind's module. Each returns nothing if the promise in its
+name is kept, and raises ``Broken``, ``Prototype`` (a warning) or ``Inapplicable`` otherwise.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from concord import contracts
+from concord.errors import ConcordError
+from concord.options import Options, members
+from concord.plugins import PACKAGES, plugin
+from concord.testing import parts, problems, samplers
+from concord.testing._outcome import Broken, Inapplicable, Prototype, expect
+
+__all__ = ["CHECKS", "Broken", "Inapplicable", "Outcome", "Prototype", "run"]
+
+PROTOCOLS = {
+    "samplers": contracts.Sampler,
+    "problems": contracts.ProblemKind,
+    "topologies": contracts.TopologyKind,
+    "partitions": contracts.PartitionKind,
+    "schedules": contracts.ScheduleKind,
+    "initial": contracts.InitialKind,
+    "metrics": contracts.MetricFamily,
+    "figures": contracts.FigureKind,
+    "tables": contracts.TableKind,
+}
+
+
+def is_documented(module: Any) -> None:
+    """Its docstring says what it is."""
+    expect(bool((module.__doc__ or "").strip()), "it has no docstring")
+
+
+def options_are_typed_and_described(module: Any) -> None:
+    """``Params`` is a class of ``Options`` whose fields have a description."""
+    if "Params" not in dir(module):
+        raise Inapplicable("metrics have no options")
+    params = module.Params
+    expect(
+        isinstance(params, type) and issubclass(params, Options),
+        "Params is no class of concord.options.Options",
+    )
+    for field in msgspec.structs.fields(params):
+        described = members(field.type)[0][1].get("description")
+        expect(bool(described), f"option {field.name} is not described: Annotated[type, 'text']")
+
+
+def methods(protocol: Any) -> dict[str, list[str]]:
+    """Return the parameters of a protocol's methods, by name."""
+    return {
+        name: list(inspect.signature(member).parameters)[1:]
+        for cls in protocol.__mro__
+        for name, member in vars(cls).items()
+        if inspect.isfunction(member) and not name.startswith("_")
+    }
+
+
+def takes_what_the_contract_says(package: str) -> Callable[[Any], None]:
+    """Return the check of a package's functions."""
+
+    def takes_what_the_contract_says(module: Any) -> None:
+        """Its functions have the parameters of ``concord.contracts``."""
+        for name, wanted in methods(PROTOCOLS[package]).items():
+            expect(name in dir(module), f"it has no {name}")
+            found = list(inspect.signature(getattr(module, name)).parameters)
+            expect(found == wanted, f"{name} takes {found}, not {wanted}")
+
+    return takes_what_the_contract_says
+
+
+CHECKS: dict[str, tuple[Callable[[Any], None], ...]] = {
+    package: (is_documented, options_are_typed_and_described, takes_what_the_contract_says(package))
+    for package in PACKAGES
+}
+CHECKS["samplers"] += samplers.CHECKS
+CHECKS["problems"] += problems.CHECKS
+for _package, _own in parts.CHECKS.items():
+    CHECKS[_package] += _own
+
+
+class Outcome(NamedTuple):
+    """How a check of a kind ended: ok, warning, failed or not applicable; and why."""
+
+    check: str
+    ended: str
+    why: str = ""
+
+
+def run(package: str, kind: str) -> Iterator[Outcome]:
+    """Yield the outcome of each check of a kind.
+
+    Raises
+    ------
+    ConcordError
+        If there is no such kind, or it cannot be imported.
+    """
+    module = plugin(package, kind, package)
+    for check in CHECKS[package]:
+        name = check.__name__.replace("_", " ")
+        try:
+            check(module)
+        except Broken as error:
+            yield Outcome(name, "failed", str(error))
+        except Prototype as error:
+            yield Outcome(name, "warning", str(error))
+        except Inapplicable as error:
+            yield Outcome(name, "not applicable", str(error))
+        except ConcordError as error:
+            yield Outcome(name, "failed", f"it refuses what it should take: {error}")
+        except Exception as error:
+            yield Outcome(name, "failed", f"{_place(error)}{type(error).__name__}: {error}")
+        else:
+            yield Outcome(name, "ok")
+
+
+def _place(error: Exception) -> str:
+    """Return the file and line of a plug-in's error."""
+    import traceback
+
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{frame.filename}, line {frame.lineno}: "

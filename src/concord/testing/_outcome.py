@@ -1,0 +1,33 @@
+"""How a check ends: it passes, fails, warns, or has nothing to check."""
+
+from __future__ import annotations
+
+import numpy as np
+
+ROUNDING = 1e-12
+
+
+class Broken(AssertionError):
+    """A promise that is not kept, in one sentence."""
+
+
+class Prototype(Exception):
+    """What a prototype may do, but what is built in may not."""
+
+
+class Inapplicable(Exception):
+    """Nothing to check, and why."""
+
+
+def expect(kept: bool, otherwise: str) -> None:
+    """Go on if a promise is kept, or say how it is not."""
+    if not kept:
+        raise Broken(otherwise)
+
+
+def same(found: np.ndarray, expected: np.ndarray, otherwise: str) -> None:
+    """Go on if arrays are the same up to rounding, or say by how much they differ."""
+    expect(np.shape(found) == np.shape(expected), f"{otherwise}: shapes differ")
+    scale = max(1.0, np.abs(expected).max(initial=0.0))
+    off = np.abs(np.subtract(found, expected)).max(initial=0.0)
+    expect(bool(off <= ROUNDING * scale), f"{otherwise}: they differ by {off:.3g}")

@@ -1,0 +1,133 @@
+"""Calibration: positions of a sampler in their exact law have uniform ranks.
+
+A sampler's draws, put into the distribution function of the law that they should have, are uniform
+on (0, 1); Kolmogorov and Smirnov's test says how probable what is seen is if they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from concord.laws import exact
+from concord.samplers import Batching
+from concord.sampling import streams
+from concord.testing.variants import GRAPHS, allowed, problem, variants
+
+# The chance that a right sampler turns a test of one method red. Seeds are fixed, so what is green
+# stays green until code changes.
+LEVEL = 1e-3
+
+# Ring, star, an irregular graph, one agent: agents have one to four neighbors.
+NETWORKS = [GRAPHS[i] for i in (1, 2, 5, 7)]
+ITERATIONS = 10
+# Agents start far apart, so that it shows who averages with whom, and each close to one place, so
+# that what the steps add is most of the variance.
+START = 10 * streams.generator(1, "calibration", "start").standard_normal((6, 2))
+START_SD = 0.01
+# Variance below which a law is a point up to rounding, and there is nothing to rank.
+POINT = 1e-12
+
+
+def distance(u: np.ndarray) -> float:
+    """Return Kolmogorov's distance of ranks from the uniform law."""
+    from scipy import stats
+
+    return float(stats.ks_1samp(u, stats.uniform.cdf, mode="asymp").statistic)
+
+
+def p_value(u: np.ndarray, slack: float = 0.0) -> float:
+    """Return the probability of a distance as large as that of ``u``, or larger.
+
+    That is Kolmogorov and Smirnov's test. With a slack the law of the ranks may be that far from
+    uniform, and the p-value is the largest of all such laws, or more: whatever F,
+    |F_n - id| <= |F_n - F| + |F - id|, and the law of the first term does not depend on F.
+    """
+    from scipy import stats
+
+    return float(stats.kstwo.sf(max(distance(u) - slack, 0.0), len(u)))
+
+
+def least(ranks: Mapping[str, np.ndarray], slack: float = 0.0) -> tuple[float, str]:
+    """Return the least p-value of several quantities times their number (Bonferroni), and which."""
+    p, name = min((p_value(u, slack), name) for name, u in ranks.items())
+    return min(1.0, p * len(ranks)), name
+
+
+def within(x: np.ndarray, mean: np.ndarray, cov: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the ranks of positions x, (chains, agents, dim), in N(mean, cov) of the network.
+
+    ``mean`` is (chains or 1, S), ``cov`` (S, S) or (chains, S, S). Of every coordinate of every
+    agent and of their average; of the network's distance from its mean, measured by its covariance;
+    of all its principal directions, which are independent and stand in one array. Empty where the
+    law is a point.
+    """
+    from scipy import special, stats
+
+    chains, agents, dim = x.shape
+    centered = x.reshape(chains, -1) - mean
+    averaging = np.kron(np.full((1, agents), 1 / agents), np.eye(dim))
+    found = {}
+    for place, rows in (("agent", np.eye(agents * dim)), ("average", averaging)):
+        variances = np.einsum("rs,...st,rt->...r", rows, cov, rows)
+        deviations = centered @ rows.T
+        for r in range(len(rows)):
+            if variances[..., r].min() > POINT:
+                label = f"agent {r // dim}" if place == "agent" else place
+                z = deviations[:, r] / np.sqrt(variances[..., r])
+                found[f"{label}, coordinate {r % dim}"] = special.ndtr(z)
+    values, vectors = np.linalg.eigh(cov)
+    along = (centered[:, None, :] @ vectors)[:, 0]
+    kept = np.broadcast_to(values > POINT, along.shape)
+    if np.abs(along[~kept]).max(initial=0.0) > 10 * np.sqrt(POINT):
+        raise AssertionError("positions are not where the law is a point")
+    if kept.any():
+        z = along / np.sqrt(np.where(kept, values, 1.0))
+        found["distance"] = stats.chi2.cdf((z**2 * kept).sum(axis=1), kept.sum(axis=1))
+        found["directions"] = special.ndtr(z[kept])
+    return found
+
+
+def positions(chains: int, agents: int, rng: np.random.Generator) -> np.ndarray:
+    """Return x^(0) ~ N(START, START_SD^2 I), from a generator of its own.
+
+    What is wrong with the other is not to be seen there.
+    """
+    return START[:agents] + START_SD * rng.spawn(1)[0].standard_normal((chains, agents, 2))
+
+
+def wrong(module: Any, chains: int = 400) -> tuple[int, list[str]]:
+    """Return how many networks and options of a sampler with ``affine`` were tried, and which fail.
+
+    Full gradients on linear regression; each fails by chance with LEVEL over their number.
+    """
+    seen: list[tuple[float, str]] = []
+    for number, (graph, prob, params) in enumerate(_combinations(module)):
+        update = module.affine(prob, graph, params)
+        if update is None:
+            continue
+        agents, dim = prob.agents, prob.dim
+        mean, cov = exact.initial(agents, dim, (START[:agents], START_SD), *update.auxiliary)
+        rng = streams.generator(1, "calibration", module.__name__.rpartition(".")[2], number)
+        state, step = module.init(prob, graph, params, positions(chains, agents, rng), rng)
+        for k in range(ITERATIONS):
+            state, _ = step(state, k, rng)
+            at = update.at(k)
+            mean, cov = at.matrix @ mean + at.offset, at.matrix @ cov @ at.matrix.T + at.noise
+        size = agents * dim
+        ranks = within(state.x, mean[None, :size], cov[:size, :size])
+        if ranks:
+            p, what = least(ranks)
+            seen.append((p, f"{what} on {graph.name} with {params} (p = {p:.0e})"))
+    return len(seen), [text for p, text in seen if p < LEVEL / len(seen)]
+
+
+def _combinations(module: Any) -> Iterator[tuple[Any, Any, Any]]:
+    for graph in NETWORKS:
+        prob = problem(graph.agents, 2)
+        for params in variants(module):
+            batched = isinstance(params, Batching) and params.batch_size is not None
+            if not batched and allowed(module, prob, graph, params):
+                yield graph, prob, params

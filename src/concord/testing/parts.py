@@ -1,0 +1,143 @@
+"""What topologies, partitions, schedules, initial laws and metrics promise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from concord.errors import ConcordError
+from concord.metrics import Measurement, Row
+from concord.networks import topology
+from concord.options import plain
+from concord.plugins import plugin
+from concord.samplers import de_sgld
+from concord.sampling import initial, loop, partition, streams
+from concord.sampling.recorder import Record, Recorder
+from concord.sampling.schedules import Schedule
+from concord.testing._outcome import Inapplicable, expect
+from concord.testing.variants import Bare, problem, variants
+
+AGENTS = (1, 2, 3, 5, 6, 12)
+
+
+def _kind(module: Any) -> str:
+    """Return the kind of a module: the name of its file."""
+    from pathlib import Path
+
+    return Path(module.__file__).stem
+
+
+def _tried(done: int, refused: str) -> None:
+    if not done:
+        raise Inapplicable(f"it refuses all options tried: {refused}")
+
+
+def graphs_are_undirected_and_the_same_again(module: Any) -> None:
+    """A graph has the agents 0, 1, ..., no loops, and no chance but its seed's."""
+    done, refused = 0, ""
+    for params in variants(module):
+        for agents in AGENTS:
+            kind = topology.Graph(_kind(module), **plain(params))
+            try:
+                twice = [kind.topology(agents) for _ in range(2)]
+            except ConcordError as error:
+                expect(";" in str(error), f"it refuses {agents} agents without a remedy: {error}")
+                expect(": kind " not in str(error), str(error))
+                refused = str(error)
+                continue
+            done += 1
+            expect(twice[0] == twice[1], f"{agents} agents have another graph again; use a seed")
+    _tried(done, refused)
+
+
+def every_row_has_one_agent(module: Any) -> None:
+    """Parts hold every row once, none is empty, and the generator alone decides."""
+    labels, done, refused = np.arange(40) % 3, 0, ""
+    for params in variants(module):
+        way = partition.Partition(partition.Way(_kind(module), **plain(params)))
+        for rows in (40, labels):
+            try:
+                first, again = (way.split(rows, 5, streams.generator(1, "p")) for _ in range(2))
+            except ConcordError as error:
+                refused = str(error)
+                continue
+            done += 1
+            expect(len(first) == 5, f"it gives {len(first)} parts to 5 agents")
+            expect(min(map(len, first)) > 0, "it leaves an agent without rows")
+            every = sorted(int(row) for part in first for row in part)
+            expect(every == list(range(40)), "its parts do not hold every row once")
+            equal = all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
+            expect(equal, "the same generator gives other parts")
+    _tried(done, refused)
+
+
+def values_are_positive_numbers(module: Any) -> None:
+    """Steps 0 to 1000 have a positive value, and the YAML form gives the same again."""
+    for params in variants(module):
+        form = {"kind": _kind(module), **plain(params)}
+        schedule = Schedule.parse(form, "schedule")
+        values = np.array([schedule(k) for k in range(1001)])
+        expect(bool((np.isfinite(values) & (values > 0)).all()), f"{form} has values not above 0")
+        again = Schedule.parse(schedule.plain(), "schedule")
+        expect([again(k) for k in range(20)] == values[:20].tolist(), f"{form} is another again")
+
+
+def draws_have_the_stated_moments(module: Any) -> None:
+    """Means and covariances of 10^5 draws are within five standard errors."""
+    done, refused, shape = 0, "", (500, 200, 2)
+    for params in variants(module):
+        law = initial.Law(_kind(module), **plain(params))
+        try:
+            x = initial.positions(law, Bare(200), shape, streams.generator(1, "x0"))
+            moments = law.moments(2)
+        except ConcordError as error:
+            refused = str(error)
+            continue
+        done += 1
+        if moments is None:
+            continue
+        mean, cov = moments
+        draws = x.reshape(-1, 2) - mean
+        chance = np.sqrt(np.diag(cov) / len(draws))
+        expect(bool((np.abs(draws.mean(axis=0)) <= 5 * chance).all()), "draws have another mean")
+        products = draws[:, :, None] * draws[:, None, :]
+        chance = products.std(axis=0) / np.sqrt(len(draws))
+        off = np.abs(products.mean(axis=0) - cov)
+        expect(bool((off <= 5 * chance + 1e-12).all()), "draws have another covariance")
+    _tried(done, refused)
+
+
+def a_run_is_measured_or_refused(module: Any) -> None:
+    """A short run of DE-SGLD gives rows of the metrics it names, or one sentence."""
+    from fnmatch import fnmatchcase
+
+    for prob in (problem(5, 2), Bare(5)):
+        graph, rng = topology.build("ring", 5), streams.generator(1, "metric")
+        params = de_sgld.Params(step_size=Schedule(0.01))
+        x0 = rng.standard_normal((4, 5, 2))
+        state, step = de_sgld.init(prob, graph, params, x0, rng)
+        trace = loop.simulate(state, step, 6, Recorder(Record(), prob, x0.shape, 6), rng)
+        sampler, start = plugin("samplers", "de_sgld", "test"), initial.Law("normal")
+        m = Measurement(
+            trace, prob, graph, sampler, params, start, 6, lambda what: streams.generator(1, what)
+        )
+        try:
+            rows = list(module.rows(m))
+        except ConcordError as error:
+            remedy = ";" in str(error)
+            expect(remedy, f"it refuses a run without a remedy: {error}")
+            continue
+        for row in rows:
+            expect(isinstance(row, Row), "rows yields something else than metrics.Row")
+            named = any(fnmatchcase(row.metric, name) for name in module.METRICS)
+            expect(named, f"it yields {row.metric!r}, which METRICS does not name")
+
+
+CHECKS: dict[str, tuple[Any, ...]] = {
+    "topologies": (graphs_are_undirected_and_the_same_again,),
+    "partitions": (every_row_has_one_agent,),
+    "schedules": (values_are_positive_numbers,),
+    "initial": (draws_have_the_stated_moments,),
+    "metrics": (a_run_is_measured_or_refused,),
+}

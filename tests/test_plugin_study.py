@@ -1,0 +1,320 @@
+"""A study with plug-ins of its own, and installed ones: found, described, tested, run and drawn."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from concord import plugins
+from concord.__main__ import main
+from concord.errors import ConcordError
+from concord.provenance import code
+from concord.runs import modules
+from concord.sampling.schedules import Schedule
+from concord.studies.config import load_papers
+
+DOC = Path(__file__).parents[1] / "docs" / "plugins.md"
+SAMPLER = re.search(r"```python\n(.*?)```", DOC.read_text(), re.S)[1]
+LADDER = '''"""Two lines of agents, side by side, with rungs between them."""
+
+from concord.errors import ConcordError
+from concord.options import Options
+
+
+class Params(Options):
+    """It has no options."""
+
+
+def graph(params, agents):
+    import networkx as nx
+
+    if agents % 2:
+        raise ConcordError(f"{agents} agents make no ladder; use an even number")
+    return nx.convert_node_labels_to_integers(nx.ladder_graph(agents // 2))
+'''
+BOWL = '''"""Agents with Gaussian potentials of different widths: f_i(x) = (i + 1) |x - 1|^2 / 2."""
+
+from typing import Annotated
+
+import numpy as np
+
+from concord.laws.gaussian import Gaussian
+from concord.options import Count, Options
+
+
+class Params(Options):
+    """Its size."""
+
+    dim: Annotated[Count, "dimension d"] = 2
+
+
+class Bowl:
+    def __init__(self, agents, dim):
+        self.agents, self.dim = agents, dim
+        self.curvature = (1.0 + np.arange(agents))[:, None]
+        self.gram = self.curvature[..., None] * np.eye(dim)
+        self.shift = self.curvature * np.ones(dim)
+        self.posterior = Gaussian(np.ones(dim), np.eye(dim) / self.curvature.sum())
+
+    def from_chain(self, first):
+        return self
+
+    def gradient(self, chains):
+        def gradient(x, out):
+            np.subtract(x, 1.0, out=out)
+            return np.multiply(out, self.curvature, out=out)
+
+        return gradient
+
+    def potential(self, x):
+        return self.curvature[:, 0] / 2 * ((x - 1) ** 2).sum(axis=-1)
+
+
+def check(params, agents):
+    """Any number of agents."""
+
+
+def build(params, agents, partition, stream, resources):
+    return Bowl(agents, params.dim)
+'''
+COSINE = '''"""A value that swings."""
+
+from math import cos
+from typing import Annotated
+
+from concord.options import Options, Positive
+
+
+class Params(Options):
+    """Its mean."""
+
+    mean: Annotated[Positive, "the mean value"]
+
+
+def schedule(params):
+    return lambda k: params.mean * (1 + cos(k) / 2)
+'''
+STUDY = """
+paper: { title: Mine, authors: Me, year: 2026 }
+problems: { bowl: { kind: bowl } }
+experiments:
+  compare:
+    { problem: bowl, agents: 4, chains: 4, iterations: 5, metrics: [w2], sweep: {
+      topology: [ring, ladder],
+      sampler: {
+        de_sgld: { sampler: { kind: de_sgld, step_size: 0.01 } },
+        lazy: { sampler: { kind: lazy_de_sgld, step_size: { kind: cosine, mean: 0.01 } } } } } }
+figures:
+  fig1: { kind: w2_curves, title: Mine, runs: [compare], options: { columns: topology } }
+"""
+FILES = {"lazy_de_sgld": SAMPLER, "ladder": LADDER, "bowl": BOWL, "cosine": COSINE}
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    """Return the folder of a study; it is in the project where commands now work."""
+    monkeypatch.chdir(tmp_path)
+    folder = Path("config/papers/mine")
+    (folder / "plugins").mkdir(parents=True)
+    for name, text in FILES.items():
+        (folder / "plugins" / f"{name}.py").write_text(text)
+    (folder / "study.yaml").write_text(STUDY)
+    Path("config/config.yaml").write_text("{}")
+    yield folder
+    plugins.use()
+
+
+def refused(capsys, *command):
+    assert main([str(part) for part in command]) == 2
+    return capsys.readouterr().err.strip()
+
+
+def test_it_is_sampled_measured_and_drawn_with_its_exact_law(study, capsys):
+    assert main(["check", str(study)]) == 0
+    for folder in capsys.readouterr().out.split():
+        run = Path("results", folder)
+        experiment, name = run.parts[-2:]
+        plugins.use()  # every command finds them for itself
+        assert main(["resolve", str(study), experiment, name, "-o", f"{run}/run.yaml"]) == 0
+        plugins.use()
+        assert main(["sample", f"{run}/run.yaml", "-o", f"{run}/trace.nc"]) == 0
+        plugins.use()
+        out = ["-o", f"{run}/metrics.csv"]
+        assert main(["measure", f"{run}/run.yaml", f"{run}/trace.nc", *out]) == 0
+        assert ",w2_exact," in (run / "metrics.csv").read_text()
+    assert main(["draw", str(study), "fig1", "-o", "fig1.svg"]) == 0
+    used = json.loads((run / "metrics.json").read_text())["plugins"]  # of the last run
+    assert set(used) == {
+        *("samplers/lazy_de_sgld", "topologies/ladder", "problems/bowl", "schedules/cosine"),
+    }
+    assert used["topologies/ladder"]["from"] == str(study / "plugins" / "ladder.py")
+
+
+def test_a_changed_plug_in_outdates_its_runs_and_no_others(study):
+    def digests():
+        _, papers = load_papers(Path("config"))
+        return {run.name: code(*modules(run.mapping)) for run in papers["mine"].runs.values()}
+
+    before = digests()
+    path = study / "plugins" / "ladder.py"
+    path.write_text(path.read_text() + "\n\nOTHER = 1\n")
+    after = digests()
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {name for name in before if "ladder" in name} and len(changed) == 2
+
+
+def test_a_new_file_outdates_nothing(study):
+    """Code of a run is that of the kinds it names, not of their neighbors."""
+    _, papers = load_papers(Path("config"))
+    run = papers["mine"].runs["compare", "topology=ring+sampler=de_sgld"].mapping
+    from concord.provenance import module_files
+
+    files = [Path(file) for file in module_files("concord.stages.sample", *modules(run))]
+    for folder in ("topologies", "partitions", "schedules", "initial"):
+        kinds = [f.stem for f in files if f.parent.name == folder and f.stem != "__init__"]
+        assert len(kinds) == 1, folder
+
+
+def test_it_is_listed_and_described_and_none_is_executed_for_a_list(study, capsys):
+    (study / "plugins" / "ladder.py").write_text(LADDER + "\nraise SystemExit('executed')\n")
+    assert main(["list", "topologies", "--json"]) == 0
+    found = {each["kind"]: each for each in json.loads(capsys.readouterr().out)}
+    assert found["ladder"]["is"].startswith("Two lines") and not found["ring"]["from"]
+    plugins.use()
+    assert main(["describe", "lazy_de_sgld", "--json"]) == 0
+    (about,) = json.loads(capsys.readouterr().out)
+    assert about["equation"].startswith(r"x_i' = \tfrac12") and about["source"].startswith("none")
+    assert "full gradient" in about["price"] and about["needs"].startswith("nothing")
+    (option,) = about["options"]
+    assert option == {"name": "step_size", "type": "schedule", "means": "step size eta_k"}
+    plugins.use()
+    assert "did you mean 'lazy_de_sgld'?" in refused(capsys, "describe", "lazy_de_sgdl")
+    plugins.use()
+    assert "did you mean 'samplers'?" in refused(capsys, "list", "sampler")
+
+
+@pytest.mark.parametrize("kind", ["ladder", "bowl", "cosine"])
+def test_it_is_tested(study, kind, capsys):
+    assert main(["test", str(study / "plugins" / f"{kind}.py")]) == 0
+    assert "failed" not in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_prototype_that_allocates_is_warned_and_one_with_a_wrong_law_fails(study, capsys):
+    path = study / "plugins" / "lazy_de_sgld.py"
+    assert main(["test", str(path), "--json"]) == 0
+    ended = {each["check"]: each["ended"] for each in json.loads(capsys.readouterr().out)}
+    assert [c for c, e in ended.items() if e != "ok"] == [
+        "a step allocates nothing the size of its state"
+    ]
+    path.write_text(SAMPLER.replace("np.sqrt(2 * eta) *", "np.sqrt(2.2 * eta) *"))
+    plugins.use()
+    assert main(["test", str(path), "--json"]) == 2
+    ended = {each["check"]: each["ended"] for each in json.loads(capsys.readouterr().out)}
+    assert {c for c, e in ended.items() if e == "failed"} == {
+        "step with unit noise is the covariance of the law",
+        "positions have uniform ranks in their exact law",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("mine.py", "def init(:\n", ", line 1: SyntaxError: "),
+        ("mine.py", "x = 1\n", ": it defines no kind, such as a sampler"),
+        ("mine.py", SAMPLER.replace("def init", "def start"), ": it lacks init, which a sampler"),
+        ("mine.py", SAMPLER + LADDER, ": it is samplers and topologies at once"),
+        ("de_sgld.py", SAMPLER, ": there is a sampler 'de_sgld' already, which is built in; rena"),
+        ("my-own.py", SAMPLER, ": 'my-own' cannot name a sampler; use small letters"),
+    ],
+)
+def test_what_is_no_plug_in_is_refused_with_file_and_line(study, name, text, sentence, capsys):
+    (study / "plugins" / name).write_text(text)
+    said = refused(capsys, "check", study)
+    assert said.startswith(f"concord: {study / 'plugins' / name}{sentence}") and "\n" not in said
+
+
+def test_an_error_in_a_plug_in_that_is_used_has_file_and_line(study, capsys):
+    path = study / "plugins" / "ladder.py"
+    path.write_text(LADDER + "\n1 / 0\n")
+    line = len(path.read_text().splitlines())
+    assert f"{path}, line {line}: ZeroDivisionError: " in refused(capsys, "check", study)
+
+
+def test_a_file_elsewhere_is_not_executed(study, tmp_path, capsys):
+    (tmp_path / "elsewhere.py").write_text(LADDER)
+    (study / "plugins" / "linked.py").symlink_to(tmp_path / "elsewhere.py")
+    assert "it links to a file outside of its study" in refused(capsys, "check", study)
+
+
+def test_plug_ins_are_those_of_the_study_alone(study, capsys):
+    other = study.parent / "other"
+    other.mkdir()
+    (other / "study.yaml").write_text(STUDY)
+    assert "there is no problem 'bowl'" in refused(capsys, "check", other)
+    with pytest.raises(ConcordError, match="there is no problem 'bowl'"):
+        load_papers(Path("config"))
+
+
+def test_another_form_of_schedule_is_its_own_yaml(study):
+    plugins.use(study)
+    schedule = Schedule.parse({"kind": "cosine", "mean": 2}, "x")
+    assert schedule(0) == 3.0 and schedule.plain() == {"kind": "cosine", "mean": 2.0}
+    assert str(schedule) == "cosine(mean=2.0)" and not schedule.constant
+    assert schedule == Schedule.parse(schedule.plain(), "x") != Schedule(2.0)
+
+
+@pytest.fixture
+def distribution(tmp_path, monkeypatch):
+    """Return the folder of an installed package of plug-ins, one of which is broken."""
+    site = tmp_path / "site"
+    (site / "ladders").mkdir(parents=True)
+    (site / "ladders" / "__init__.py").write_text("")
+    (site / "ladders" / "words.py").write_text("ODD = 'make no ladder; use an even number'\n")
+    text = LADDER.replace('make no ladder; use an even number"', '{ODD}"')
+    text = text.replace("from concord.errors", "from .words import ODD\nfrom concord.errors")
+    (site / "ladders" / "ladder.py").write_text(text)
+    (site / "ladders" / "broken.py").write_text("import nothing_of_that_name\n")
+    info = site / "of_ladders-1.2.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: of-ladders\nVersion: 1.2\n")
+    (info / "entry_points.txt").write_text(
+        "[concord.topologies]\nrungs = ladders.ladder\n[concord.samplers]\nbad = ladders.broken\n"
+        "gone = ladders.gone\n"
+    )
+    monkeypatch.syspath_prepend(site)
+    plugins.installed.cache_clear()
+    yield site
+    plugins.installed.cache_clear()
+    for name in [name for name in sys.modules if name.startswith("ladders")]:
+        del sys.modules[name]
+
+
+def test_an_entry_point_is_a_kind_and_its_package_is_its_code(distribution):
+    assert "rungs" in plugins.kinds("topologies")
+    from concord.networks import topology
+
+    assert len(topology.build("rungs", 6).edges) == 7
+    assert plugins.origin("topologies", "rungs") == "of-ladders 1.2"
+    from concord.provenance import module_files
+
+    files = {Path(f).name for f in module_files(plugins.location("topologies", "rungs"))}
+    assert {"ladder.py", "words.py"} <= files
+
+
+def test_an_entry_point_that_cannot_be_imported_is_told_and_the_rest_works(distribution, capsys):
+    with pytest.raises(ConcordError) as caught:
+        plugins.plugin("samplers", "bad", "x")
+    assert str(caught.value) == (
+        "sampler 'bad' of of-ladders 1.2 cannot be imported (ModuleNotFoundError: No module named "
+        "'nothing_of_that_name'); mend or uninstall it"
+    )
+    assert main(["list", "samplers"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    (gone,) = [line for line in lines if line.strip().startswith("gone")]
+    assert "cannot be read" in gone and "[of-ladders 1.2]" in gone
+    assert any(line.strip().startswith("de_sgld") for line in lines)
