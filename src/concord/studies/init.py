@@ -9,7 +9,8 @@ from pathlib import Path
 from concord.errors import ConcordError, short
 from concord.home import HOME
 from concord.io import whole
-from concord.studies.paper import KEY, RESERVED
+from concord.runs import STUDY
+from concord.studies.paper import RESERVED
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 TEMPLATE = Path(__file__).parent / "template"
@@ -27,7 +28,7 @@ def init(folder: Path) -> list[Path]:
     """
     name = folder.resolve().name
     key = re.sub("[^a-z0-9]", "", name.lower())
-    if not NAME.fullmatch(name) or not KEY.fullmatch(key) or key in RESERVED:
+    if not NAME.fullmatch(name) or not STUDY.fullmatch(key) or key in RESERVED:
         raise ConcordError(
             f"{folder}: no study can be called {short(name)}; choose another name, of letters, "
             "digits and . _ - (at most 60), such as my-study"

@@ -4,7 +4,10 @@ r"""DE-SGLD that averages last: every agent moves, then mixes what all have reac
     x_i^{(k+1)} = \sum_j W_{ij} \bigl(x_j^{(k)} - \eta_k \nabla f_j(x_j^{(k)})
                   + \sqrt{2 \eta_k}\, w_j^{(k+1)}\bigr), \qquad w_j \sim N(0, I)
 
-The order of "adapt then combine"; x, gradients and noise have shape (chains, agents, dim).
+Source: "adapt then combine" of decentralized optimization. x has shape (chains, agents, dim).
+
+Price: a vector to every neighbor and a full gradient of every agent per step.
+Needs: gradients, and a connected network.
 """
 
 from typing import Annotated, NamedTuple
@@ -12,10 +15,10 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from concord.contracts import Info
+from concord.errors import ConcordError
 from concord.laws.exact import Affine, Update, block_diagonal, compose, linear
 from concord.networks import mixing
 from concord.options import Options
-from concord.samplers._common import check_connected, to_all_neighbors
 from concord.sampling.schedules import Schedule
 
 
@@ -33,7 +36,8 @@ class State(NamedTuple):
 
 def check(problem, topology, params):
     """Refuse a network in parts."""
-    check_connected(topology)
+    if not topology.connected:
+        raise ConcordError(f"topology {topology.name!r} is not connected; add edges")
 
 
 def init(problem, topology, params, x0, rng):
@@ -41,7 +45,7 @@ def init(problem, topology, params, x0, rng):
     chains, _, dim = x0.shape
     gradient = problem.gradient(chains)
     mix = mixing.mixer(topology.metropolis(), chains, dim, "simultaneous")
-    info = to_all_neighbors(topology)
+    info = Info(topology.degrees, np.minimum(topology.degrees, 1))  # unicasts, broadcasts
     grad, moved, spare, nothing = (np.zeros_like(x0) for _ in range(4))
 
     def step(state, k, rng):
