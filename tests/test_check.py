@@ -131,7 +131,7 @@ def test_a_claim_about_an_agent_that_is_not_recorded_is_refused(tmp_path, capsys
         (
             ["draws"],
             {"draws": False},
-            "draws reads draws, which the run does not record; add draws",
+            "draws reads draws, which the run does not record; add",
         ),
         (["predictions"], {}, "; add averages: [predictive] to its record"),
         (["consensus_error", "w2"], {"probes": ["consensus_error"]}, None),
