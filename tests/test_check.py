@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 import yaml
 
 from concord.__main__ import main
+from concord.plugins import kinds, plugin
 
 ROOT = Path(__file__).parents[1]
 PAPER = {
@@ -58,6 +60,13 @@ def claim(metric):
             figure("metric_curves", metric="w2", x="unicast_bytes"),
             "'unicast_bytes'; add messages to",
         ),
+        (figure("metric_curves", metric="w2", agents=[6]), "one/run has no 'w2' of agent 6, which"),
+        (
+            figure("w2_curves", agents=[0, 7]),
+            "figures.f: one/run has no 'w2' of agent 7, which it does not record; choose one of "
+            "[0, 1, 2, 3, 4, 5], or add it to record.agents",
+        ),
+        (figure("w2_curves", agents=[7], select={"experiment": "one"}), "of agent 7"),
         (table("final_values", metrics=["w2*"]), None),
         (
             table("final_values", metrics=["theorem2.*"]),
@@ -74,3 +83,75 @@ def test_metrics_that_no_run_computes_are_refused(section, said, tmp_path, capsy
     error = capsys.readouterr().err
     assert (code, bool(error)) == ((0, False) if said is None else (2, True)), error
     assert said is None or (said in error and error.count("\n") == 1)
+
+
+OTHER = {**PAPER["experiments"]["one"], "metrics": ["consensus_error"]}
+
+
+def checked(paper, folder, capsys):
+    path = folder / "papers" / "x"
+    path.mkdir(parents=True)
+    (path / "study.yaml").write_text(yaml.safe_dump(paper, sort_keys=False))
+    shutil.copy(ROOT / "config" / "config.yaml", folder)
+    code = main(["check", str(path), "--config", str(folder / "config.yaml")])
+    return code, capsys.readouterr().err
+
+
+def of_two(**options):
+    """A figure of two runs, of which the second computes no w2."""
+    other = {**OTHER, "record": {"probes": ["consensus_error"]}}
+    shown = figure("w2_curves", **options)
+    shown["figures"]["f"]["runs"] = ["one", "other"]
+    return {**PAPER, "experiments": {**PAPER["experiments"], "other": other}, **shown}
+
+
+def test_the_one_run_of_a_figure_that_lacks_its_metric_is_named(tmp_path, capsys):
+    said = "figures.f: other/run does not compute 'w2'; add w2 to the metrics of the experiment"
+    code, error = checked(of_two(lines="experiment"), tmp_path, capsys)
+    assert code == 2 and said in error
+
+
+def test_runs_that_a_figure_does_not_select_may_lack_it(tmp_path, capsys):
+    assert checked(of_two(select={"experiment": "one"}), tmp_path, capsys) == (0, "")
+
+
+def test_a_claim_about_an_agent_that_is_not_recorded_is_refused(tmp_path, capsys):
+    one = {**PAPER["experiments"]["one"], "record": {"agents": [0]}}
+    asked = claim("w2_exact")
+    asked["claims"]["c"]["check"]["quantity"]["agents"] = [3]
+    code, error = checked({**PAPER, "experiments": {"one": one}, **asked}, tmp_path, capsys)
+    assert code == 2 and "claims.c: one/run has no 'w2_exact' of agent 3" in error
+
+
+@pytest.mark.parametrize(
+    ("families", "record", "said"),
+    [
+        (["consensus_error"], {}, "consensus_error reads consensus_error, which the run does not"),
+        (["consensus_error"], {}, "; add probes: [consensus_error] to its record"),
+        (
+            ["draws"],
+            {"draws": False},
+            "draws reads draws, which the run does not record; add",
+        ),
+        (["predictions"], {}, "; add averages: [predictive] to its record"),
+        (["consensus_error", "w2"], {"probes": ["consensus_error"]}, None),
+    ],
+)
+def test_a_metric_whose_probe_is_not_recorded_is_refused(families, record, said, tmp_path, capsys):
+    one = {**PAPER["experiments"]["one"], "metrics": families, "record": record}
+    code, error = checked({**PAPER, "experiments": {"one": one}}, tmp_path, capsys)
+    assert (code, said is None or said in error) == (0 if said is None else 2, True), error
+
+
+READS = {"x": "draws", "predictive_mean": "predictive", "predictive_sd": "predictive"}
+
+
+@pytest.mark.parametrize("family", kinds("metrics"))
+def test_families_say_what_they_read(family):
+    """w2 takes what there is of draws and average; counts are always recorded."""
+    module = plugin("metrics", family, "")
+    text = Path(module.__file__).read_text()
+    read = {READS.get(name, name) for name in re.findall(r'm\.trace\["(\w+)"\]', text)}
+    read -= {"diverged_at", "broadcasts", "activations"} | ({"draws"} if family == "w2" else set())
+    read -= {"x_average"}
+    assert set(getattr(module, "RECORDS", ())) == read

@@ -9,8 +9,11 @@ of 1 says nothing of its stability, and y starts from the positions.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from concord.contracts import Info
 from concord.laws.exact import Affine, Start, Update, block_diagonal
 from concord.options import Options
 from concord.sampling.schedules import Schedule
@@ -19,6 +22,31 @@ from concord.sampling.schedules import Schedule
 class Params(Options):
     step_size: Schedule
     start: str = "gradient"
+
+
+class State(NamedTuple):
+    x: np.ndarray
+    y: np.ndarray
+
+
+def init(problem, graph, params, x0, rng):
+    chains, agents, _ = x0.shape
+    mixing, gradient = graph.metropolis().dense(), problem.gradient(chains)
+    before = gradient(x0, np.empty_like(x0)).copy()  # y starts from the positions
+    y0 = before.copy() if params.start == "gradient" else np.zeros_like(x0)
+    info = Info(np.full(agents, 2), np.ones(agents, int))
+
+    def step(state, k, rng):
+        nonlocal before
+        eta = params.step_size(k)
+        noise = rng.standard_normal(state.x.shape)
+        x = mixing @ state.x - eta * state.y + np.sqrt(2 * eta) * noise
+        after = gradient(x, np.empty_like(x)).copy()
+        y = mixing @ state.y + after - before
+        before = after
+        return State(x, y), info
+
+    return State(x0.copy(), y0), step
 
 
 def affine(problem, graph, params) -> Update:

@@ -1,3 +1,3 @@
 """Concord: reproduce and compare decentralized Bayesian samplers."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

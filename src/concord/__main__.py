@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from concord import __version__
 from concord.errors import ConcordError
 
 if TYPE_CHECKING:
     from concord.studies.paper import Paper
+
+CONFIG = Path("config/config.yaml")
 
 Command = Callable[[argparse.Namespace], None]
 
@@ -80,6 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="concord", description="Reproduce and compare decentralized Bayesian samplers."
     )
+    parser.add_argument("--version", action="version", version=f"concord {__version__}")
     commands = parser.add_subparsers(title="commands", required=True)
 
     def command(name: str, function: Command, text: str) -> argparse.ArgumentParser:
@@ -87,11 +92,14 @@ def _parser() -> argparse.ArgumentParser:
         sub.set_defaults(command=function)
         return sub
 
-    def with_paper(sub: argparse.ArgumentParser) -> None:
-        sub.add_argument("paper", type=Path, help="config/papers/<key>")
-        sub.add_argument("--config", type=Path, default=Path("config/config.yaml"))
+    def with_config(sub: argparse.ArgumentParser) -> None:
+        sub.add_argument("--config", type=Path, default=CONFIG, help="default: %(default)s")
         sub.add_argument("--scale", choices=("paper", "smoke"), help="overrides the config")
         sub.add_argument("--seed", type=int, help="overrides the config")
+
+    def with_paper(sub: argparse.ArgumentParser) -> None:
+        sub.add_argument("paper", type=Path, help="config/papers/<key>")
+        with_config(sub)
 
     def with_study(sub: argparse.ArgumentParser, default: str) -> None:
         text = f"folder of the study whose plug-ins are used (default: {default})"
@@ -104,8 +112,12 @@ def _parser() -> argparse.ArgumentParser:
     def with_resources(sub: argparse.ArgumentParser) -> None:
         sub.add_argument("--resources", type=Path, default=Path("resources"), help="data files")
 
+    sub = command("init", _init, "make a folder with a study of your own")
+    sub.add_argument("folder", type=Path, help="a new one; the study is called like it")
     sub = command("check", _check, "check a paper's files and list its runs")
     with_paper(sub)
+    sub = command("orphans", _orphans, "list folders of results that no study asks for")
+    with_config(sub)
     sub = command("list", _list, "list the kinds there are of samplers, problems, topologies, ...")
     sub.add_argument("packages", nargs="*", help="samplers, problems, topologies, ...; none: all")
     with_plugins(sub)
@@ -183,13 +195,33 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _changes(options: argparse.Namespace) -> dict[str, Any]:
+    changes = {key: getattr(options, key) for key in ("scale", "seed")}
+    return {key: value for key, value in changes.items() if value is not None}
+
+
 def _paper(options: argparse.Namespace) -> Paper:
     from concord.studies.config import load_config
     from concord.studies.paper import Paper
 
-    changes = {key: getattr(options, key) for key in ("scale", "seed")}
-    changes = {key: value for key, value in changes.items() if value is not None}
-    return Paper(options.paper, load_config(options.config, changes))
+    return Paper(options.paper, load_config(options.config, _changes(options)))
+
+
+def _init(options: argparse.Namespace) -> None:
+    from concord.studies.init import init
+
+    for path in init(options.folder):
+        print(path)
+    print(f"Next: cd {shlex.quote(str(options.folder))}; snakemake -n; README.md says more")
+
+
+def _orphans(options: argparse.Namespace) -> None:
+    from concord.studies.config import load_papers, results_folder
+    from concord.studies.orphans import orphans
+
+    config, papers = load_papers(options.config.parent, _changes(options))
+    for folder in orphans(results_folder(config), papers.values()):
+        print(folder)
 
 
 def _check(options: argparse.Namespace) -> None:

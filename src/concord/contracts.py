@@ -403,13 +403,28 @@ class MetricFamily(Protocol):
 
 
 @runtime_checkable
+class NeedsRecord(Protocol):
+    """A metric family that reads what a run records only if its ``record`` says so."""
+
+    RECORDS: tuple[str, ...]  # ``draws``, probes and averages
+
+
+class Read(NamedTuple):
+    """A metric that every run shown must have; a name alone is one that some run must have."""
+
+    metric: str
+    select: Mapping[str, Any] | None = None  # of the runs shown only those that match
+    agents: Sequence[int | str] = ()  # of these agents
+
+
+@runtime_checkable
 class OutputKind(Protocol):
     """A module of ``concord.figures`` or ``concord.tables``."""
 
     Params: type
 
-    def reads(self, params: Any) -> list[str]:
-        """Return the metrics that some of the runs must have."""
+    def reads(self, params: Any) -> Sequence[Read | str]:
+        """Return the metrics that the runs must have."""
 
 
 @runtime_checkable

@@ -283,7 +283,7 @@ def diverged(params: Any, runs: Sequence[Measured]) -> str | None:
     columns do.
     """
     selects = _selections(params)
-    chosen = [m for m in runs if any(_matches(m.run, select or {}) for select in selects)]
+    chosen = [m for m in runs if any(matches(m.run, select or {}) for select in selects)]
     axes = [key for key in _axes(chosen) if len(distinct(chosen, key)) > 1]
     found = []
     for measured in chosen:
@@ -327,7 +327,8 @@ def _selections(params: Any) -> list[Mapping[str, Any] | None]:
     return [params.select if isinstance(params, _Selecting) else None]
 
 
-def _matches(run: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+def matches(run: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Whether a run is among those that ``select`` would choose."""
     for key, value in wanted.items():
         options = value if isinstance(value, (list, tuple)) else [value]
         if not any(same(lookup(run, key), option) for option in options):

@@ -8,12 +8,21 @@ from tempfile import NamedTemporaryFile, TemporaryFile
 
 from snakemake.settings.types import DeploymentMethod
 
-SOURCE = Path(workflow.basedir, "src")
-if str(SOURCE) not in sys.path:
+# A checkout runs the code beside these files; what else they come from (a wheel, a repository named
+# in a `module`), the package that is installed.
+HERE = workflow.current_basedir.get_path_or_uri(secret_free=True)
+SOURCE = Path(os.path.normpath(f"{HERE}/../../src"))
+if not SOURCE.is_dir():
+    SOURCE = None
+elif str(SOURCE) not in sys.path:
     sys.path.insert(0, str(SOURCE))
 
 os.environ.update(MPLBACKEND="agg")  # as in concord.__main__
 
+try:
+    import concord
+except ModuleNotFoundError:
+    sys.exit("concord: the package is not installed beside Snakemake; pip install concord")
 import concord.stages.judge
 import concord.stages.measure
 import concord.stages.sample
@@ -26,7 +35,7 @@ from concord.provenance import code, commit, sha256
 from concord.report import captions
 from concord.report.pages import template_digest
 from concord.runs import data_sets, optional_data_sets, unavailable
-from concord.studies.config import load_papers
+from concord.studies.config import load_papers, results_folder
 
 stages = concord.stages
 
@@ -50,7 +59,7 @@ def check_place(folder):
         raise ConcordError(
             f"{folder}: Snakemake takes braces in a folder's name for its own; rename it"
         )
-    if os.pathsep in folder:
+    if SOURCE and os.pathsep in folder:
         raise ConcordError(
             f"{folder}: Python's path cannot hold a folder with {os.pathsep!r}; rename it"
         )
@@ -64,7 +73,18 @@ check_place(str(workflow.basedir))
 CONFIG, PAPERS = told(load_papers)(Path("config"), config, checked=not workflow.is_main_process)
 config.update(CONFIG)  # for the report's template
 
-RESULTS = Path(CONFIG["results"], *["smoke"] * (CONFIG["scale"] == "smoke")).as_posix()
+RESULTS = results_folder(CONFIG).as_posix()
+
+
+MODIFIER = workflow.modifier
+
+
+def placed(path):
+    """Where a path of the rules is: below the prefix that a `module` may give them."""
+    return Path(str(MODIFIER.modify_path(path)))
+
+
+PLACE = placed(RESULTS)
 LOGS, BENCHMARKS = f"{RESULTS}/logs", f"{RESULTS}/benchmarks"
 RUN = "{paper}/{experiment}/{run}"
 ENTRY = "{paper}/{section}/{name}"
@@ -74,7 +94,7 @@ ENVIRONMENT = "../../envs/concord.yaml"
 # Every command needs the package's source; a conda environment and a node of a cluster do not
 # inherit it. Without conda, jobs use the Python that runs Snakemake, whatever the shell's path says.
 CONDA = DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
-EXPORTS = {"PYTHONPATH": str(SOURCE)}
+EXPORTS = {"PYTHONPATH": str(SOURCE)} if SOURCE else {}
 MIRROR = os.environ.get("CONCORD_DATA_MIRROR") or CONFIG["data_mirror"]
 if MIRROR:
     EXPORTS["CONCORD_DATA_MIRROR"] = MIRROR
@@ -91,7 +111,7 @@ wildcard_constraints:
     name="[^/.]+",
 
 
-told(check_folder)(Path(RESULTS))
+told(check_folder)(PLACE)
 if workflow.is_main_process:
     told(check_writable)(Path(".snakemake"), *Path(".snakemake").glob("*"))
 
@@ -99,19 +119,19 @@ if workflow.is_main_process:
 # In place of Snakemake's locks (`nolock` in the profiles), which stay when it is killed and know
 # nothing of another checkout with the same results. Neither a dry run nor a cluster's job comes here.
 onstart:
-    told(check_writable)(Path(RESULTS))
+    told(check_writable)(PLACE)
     told(hold)(Path(".snakemake"))
-    told(hold)(Path(CONFIG["results"]))
+    told(hold)(placed(CONFIG["results"]))
 
 
 # Jobs on a full disk cannot say so: their logs are on it.
 onerror:
     try:
-        with TemporaryFile(dir=RESULTS) as probe:
+        with TemporaryFile(dir=PLACE) as probe:
             probe.write(bytes(2**20))
     except OSError as error:
         sentence = (
-            f"concord: {RESULTS}: {error.strerror}; mend that, and type the same command again"
+            f"concord: {PLACE}: {error.strerror}; mend that, and type the same command again"
         )
         print(sentence, file=sys.stderr)
 
@@ -150,17 +170,17 @@ def sampled_from(wildcards):
 
 def measured_from(wildcards):
     run = run_of(wildcards)
-    trace = Path(RESULTS, run.folder, "trace.nc")
+    trace = PLACE / run.folder / "trace.nc"
     return stages.measure.made(run.mapping, Path("resources"), trace)
 
 
 def drawn_from(wildcards):
     entry = wildcards.section, wildcards.name
-    return stages.draw.made(paper_of(wildcards), *entry, Path(RESULTS))
+    return stages.draw.made(paper_of(wildcards), *entry, PLACE)
 
 
 def judged_from(wildcards):
-    return stages.judge.made(paper_of(wildcards), Path(RESULTS))
+    return stages.judge.made(paper_of(wildcards), PLACE)
 
 
 def trace_made(path):
@@ -182,7 +202,7 @@ def outdated(path, wanted, made=integrity.intact):
 
     @told
     def inputs(wildcards):
-        file = Path(path.format(**wildcards))
+        file = placed(path.format(**wildcards))
         # A cluster's job does what it was submitted for.
         if not workflow.is_main_process or not file.exists():
             return []
@@ -190,7 +210,7 @@ def outdated(path, wanted, made=integrity.intact):
             return []
         time = max(os.stat(newer().name).st_mtime, file.stat().st_mtime + 1)
         os.utime(newer().name, (time, time))
-        return [os.path.relpath(newer().name)]
+        return [local(os.path.relpath(newer().name))]
 
     return inputs
 
@@ -204,7 +224,7 @@ def data_files(wildcards):
     """The downloaded files that a run's problem reads: what it needs, and what else is at hand."""
     run = run_of(wildcards).mapping
     names = [*data_sets(run), *filter(fetched_or_mirrored, optional_data_sets(run))]
-    files = [file for name in names for file in DATA_FILES[name]]
+    files = [local(file) for name in names for file in DATA_FILES[name]]
     for file in map(Path, files):  # Snakemake would wait for ever for what a pipe holds
         if file.exists() and not file.is_file():
             sys.exit(f"concord: {file}: it is not a file; remove it")
@@ -327,7 +347,7 @@ def at_hand(run):
 
     Claims about other runs get the verdict "not run" instead of stopping the ledger.
     """
-    if stages.judge.at_hand(run, Path(RESULTS)):
+    if stages.judge.at_hand(run, PLACE):
         return True
     if not CONDA and unavailable(run.mapping):
         return False

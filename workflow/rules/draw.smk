@@ -32,7 +32,7 @@ rule figure:
     params:
         command="draw",
         settings=SETTINGS,
-        results=lambda wildcards: RESULTS,
+        results=lambda wildcards: str(PLACE),
         paper=lambda wildcards: str(paper_of(wildcards).path),
         caption=caption,
     shell:

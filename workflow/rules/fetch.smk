@@ -3,7 +3,7 @@ import re
 
 from concord.datasets.registry import load_registry
 
-DATASETS = told(load_registry)(Path("config", "datasets.yaml"))
+DATASETS = told(load_registry)()
 
 # What a rule that reads a data set has as input: DATA_FILES["mnist"].
 DATA_FILES = {
@@ -21,7 +21,7 @@ DATA_SHA256 = {
 # input. It needs the network, which compute nodes often lack, so it runs where Snakemake runs.
 rule fetch:
     output:
-        "resources/{data_file}",
+        local("resources/{data_file}"),  # of all modules, whatever their prefix
     log:
         "results/logs/fetch/{data_file}.log",
     benchmark:

@@ -11,10 +11,9 @@ from msgspec.structs import replace
 
 from concord import options
 from concord.errors import ConcordError, nearest, short
+from concord.home import REGISTRY
 from concord.io import load_yaml
 from concord.options import Count, Options, Some
-
-REGISTRY = Path(__file__).resolve().parents[3] / "config" / "datasets.yaml"
 
 
 class DataFile(Options):

@@ -24,6 +24,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from concord import results
+from concord.contracts import Read
 from concord.figures import _common, style
 from concord.figures._options import Columns, Limits, Names, Rows, Select, Width
 from concord.options import Options, Some
@@ -47,9 +48,10 @@ class Params(Options):
     names: Names = None
 
 
-def reads(params: Params) -> list[str]:
-    """Return the metrics that some of the runs must have."""
-    return ["accuracy_mean", "accuracy_sd"]
+def reads(params: Params) -> list[Read]:
+    """Return the metrics that the runs must have."""
+    names = "accuracy_mean", "accuracy_sd"
+    return [Read(name, params.select, params.agents) for name in names]
 
 
 @style.marks_divergence

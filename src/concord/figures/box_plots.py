@@ -29,6 +29,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from concord import results
+from concord.contracts import Read
 from concord.errors import ConcordError
 from concord.figures import _common, style
 from concord.figures._options import Columns, Limits, Rows, Scale, Select, Sharing, Width
@@ -57,9 +58,9 @@ class Params(Options):
     names: Annotated[dict | None, "other texts for values, {no_edges: Isolated}"] = None
 
 
-def reads(params: Params) -> list[str]:
-    """Return the metrics that some of the runs must have."""
-    return [f"{FAMILY}_median"]
+def reads(params: Params) -> list[Read]:
+    """Return the metrics that the runs must have."""
+    return [Read(f"{FAMILY}_median", params.select, (params.agent,))]
 
 
 @style.marks_divergence

@@ -23,6 +23,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from concord import results
+from concord.contracts import Read
 from concord.figures import style
 from concord.figures._options import Names, Rows, Select
 from concord.options import Index, Options, Some
@@ -44,9 +45,13 @@ class Params(Options):
     names: Names = None
 
 
-def reads(params: Params) -> list[str]:
-    """Return the metrics that some of the runs must have."""
-    return ["draw", "posterior_mean", "posterior_sd"]
+def reads(params: Params) -> list[Read]:
+    """Return the metrics that the runs must have."""
+    names = "posterior_mean", "posterior_sd"
+    return [
+        Read("draw", params.select, params.agents),
+        *(Read(name, params.select) for name in names),
+    ]
 
 
 @style.marks_divergence

@@ -23,6 +23,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 
+from concord.contracts import Read
 from concord.errors import ConcordError
 from concord.figures import _common, style
 from concord.figures._predictions import Panel, cells, numbers
@@ -44,11 +45,13 @@ class Params(Options):
     ] = None
 
 
-def reads(params: Params) -> list[str]:
-    """Return the metrics that some of the runs must have."""
-    metrics = [panel.metric or params.metric for panel in params.panels]
+def reads(params: Params) -> list[Read]:
+    """Return the metrics that the runs must have."""
+    named = [(panel.metric or params.metric, panel) for panel in params.panels]
     return [
-        f"{metric}_0_0" for metric in metrics if metric and metric not in (params.missing or {})
+        Read(f"{metric}_0_0", panel.select, (panel.agent,))
+        for metric, panel in named
+        if metric and metric not in (params.missing or {})
     ]
 
 

@@ -42,6 +42,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import EngFormatter
 
 from concord import results
+from concord.contracts import Read
 from concord.errors import ConcordError
 from concord.figures import _common, style
 from concord.figures._options import Columns, Limits, Lines, Names, Scale, Select, Width
@@ -89,11 +90,12 @@ class _Line:
     label: str
 
 
-def reads(params: Params) -> list[str]:
-    """Return the metrics that some of the runs must have."""
-    sent = None if params.x == "iteration" else params.x
-    band = None if params.band in ("interval", "none") else params.band
-    return [name for name in (params.metric, params.floor, band, sent) if name]
+def reads(params: Params) -> list[Read | str]:
+    """Return the metrics that the runs must have."""
+    band = [] if params.band in ("interval", "none") else [params.band]
+    sent = [] if params.x == "iteration" else [Read(params.x, params.select)]
+    curves = [Read(name, params.select, params.agents) for name in (params.metric, *band)]
+    return [*curves, *sent, *([params.floor] if params.floor else [])]
 
 
 @style.marks_divergence

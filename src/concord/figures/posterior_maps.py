@@ -21,6 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from concord import results
+from concord.contracts import Read
 from concord.figures import _common, style
 from concord.figures._options import AxisNames, Mass
 from concord.options import Options, Some
@@ -41,9 +42,10 @@ class Params(Options):
     axes: AxisNames = (r"$\theta_1$", r"$\theta_2$")
 
 
-def reads(params: Params) -> list[str]:
-    """Return the metrics that some of the runs must have."""
-    return ["density", *([params.distance] if params.distance else [])]
+def reads(params: Params) -> list[Read]:
+    """Return the metrics that the runs must have."""
+    names = ["density", *([params.distance] if params.distance else [])]
+    return [Read(name, params.select, params.agents or ()) for name in names]
 
 
 @style.marks_divergence

@@ -22,6 +22,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from concord import results
+from concord.contracts import Read
 from concord.errors import ConcordError
 from concord.figures import _common, posterior_maps, style
 from concord.figures._options import AxisNames, Mass, Select
@@ -43,9 +44,9 @@ class Params(Options):
     columns: Annotated[Count, "panels side by side"] = 4
 
 
-def reads(params: Params) -> list[str]:
-    """Return the metrics that some of the runs must have."""
-    return ["draw_0", "density"]
+def reads(params: Params) -> list[Read]:
+    """Return the metrics that the runs must have."""
+    return [Read(name, params.select) for name in ("draw_0", "density")]
 
 
 @style.marks_divergence

@@ -21,6 +21,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from concord.contracts import Read
 from concord.figures import _common, style
 from concord.figures._options import Limits
 from concord.figures._predictions import Panel, cells, numbers
@@ -42,10 +43,14 @@ class Params(Options):
     ylim: Annotated[Limits, "[low, high] of the density; null leaves a side to the data"] = None
 
 
-def reads(params: Params) -> list[str]:
-    """Return the metrics that some of the runs must have."""
+def reads(params: Params) -> list[Read]:
+    """Return the metrics that the runs must have."""
     names = [name for name in params.sets if name not in (params.missing or {})]
-    return [f"confidence_density_{name}_0" for name in names]
+    return [
+        Read(f"confidence_density_{name}_0", panel.select, (panel.agent,))
+        for panel in params.panels
+        for name in names
+    ]
 
 
 @style.marks_divergence

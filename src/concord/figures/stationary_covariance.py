@@ -24,6 +24,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from concord import results
+from concord.contracts import Read
 from concord.figures import _common, style
 from concord.figures._options import Columns, Names, Rows, Select, Width
 from concord.options import Index, Options, Positive
@@ -45,9 +46,9 @@ class Params(Options):
     names: Names = None
 
 
-def reads(params: Params) -> list[str]:
-    """Return the metrics that some of the runs must have."""
-    return ["stationary_trace"]
+def reads(params: Params) -> list[Read]:
+    """Return the metrics that the runs must have."""
+    return [Read("stationary_trace", params.select, (params.agent, AVERAGE))]
 
 
 @style.marks_divergence

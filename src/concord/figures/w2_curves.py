@@ -70,6 +70,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from concord import results
+from concord.contracts import Read
 from concord.errors import ConcordError
 from concord.figures import _common, style
 from concord.figures._common import Cell
@@ -154,9 +155,14 @@ class _Panel:
     handles: list[Artist]
 
 
-def reads(params: Params) -> list[str]:
-    """Return the metrics that some of the runs must have."""
-    return ["w2"]
+def reads(params: Params) -> list[Read]:
+    """Return the metrics that the runs must have."""
+    panels = params.panels or (Panel(),)
+    select = params.select or {}
+    return [
+        Read("w2", {**select, **(panel.select or {})}, panel.agents or params.agents)
+        for panel in panels
+    ]
 
 
 @style.styled

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from concord.contracts import Problem, Sampler, Stream
+from concord.contracts import NeedsRecord, Problem, Sampler, Stream
 from concord.errors import ConcordError, nearest, short
 from concord.laws.theory import Condition
 from concord.networks.topology import Topology
@@ -73,14 +73,25 @@ class Measurement:
         return [str(agent) for agent in self.trace.agent]
 
 
-def check(families: Sequence[str], where: str) -> None:
-    """Refuse a family that does not exist."""
+def check(families: Sequence[str], where: str, record: Mapping[str, Any] | None = None) -> None:
+    """Refuse a family that does not exist, or that reads what a run's ``record`` leaves out."""
     for number, family in enumerate(families):
         if not exists("metrics", family):
             raise ConcordError(
                 f"{where}[{number}]: there is no metric {short(family)}; "
                 f"{nearest(family, kinds('metrics'))}"
             )
+        module = plugin("metrics", family, where)
+        if record is None or not isinstance(module, NeedsRecord):
+            continue
+        kept = {*record["probes"], *record["averages"], *(["draws"] if record["draws"] else [])}
+        for name in module.RECORDS:
+            if name not in kept:
+                key = {"draws": "draws: true", "predictive": "averages: [predictive]"}
+                raise ConcordError(
+                    f"{where}[{number}]: {family} reads {name}, which the run does not record; "
+                    f"add {key.get(name, f'probes: [{name}]')} to its record"
+                )
 
 
 ALWAYS = ("diverged", "diverged_first")
@@ -98,6 +109,24 @@ def computes(family: str, metric: str) -> bool:
 def computed(families: Sequence[str], metric: str) -> bool:
     """Whether a run with these families has a metric."""
     return metric in ALWAYS or any(computes(family, metric) for family in families)
+
+
+def absent(run: Mapping[str, Any], metric: str, agents: Sequence[int | str] = ()) -> str | None:
+    """Say why a resolved run will not have a metric of some agents, and what to do; None: it will.
+
+    Which of ``average`` and ``network`` a metric is of, only its table tells.
+    """
+    if not computed(run["metrics"], metric):
+        return f"does not compute {metric!r}; {remedy(metric)}"
+    recorded = run["record"]["agents"]
+    recorded = range(run["agents"]) if recorded is None else recorded
+    for agent in agents:
+        if isinstance(agent, int) and agent not in recorded:
+            return (
+                f"has no {metric!r} of agent {agent}, which it does not record; "
+                f"choose one of {short([*recorded])}, or add it to record.agents"
+            )
+    return None
 
 
 def remedy(metric: str) -> str:

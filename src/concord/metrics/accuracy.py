@@ -8,6 +8,7 @@ from concord.laws.intervals import mean_interval, spread_interval
 from concord.metrics import Measurement, Row
 
 METRICS = ("accuracy_mean", "accuracy_sd")
+RECORDS = ("accuracy",)
 
 
 def rows(m: Measurement) -> Iterator[Row]:

@@ -10,6 +10,7 @@ from concord.laws.intervals import mean_interval, spread_interval
 from concord.metrics import Measurement, Row
 
 METRICS = ("accuracy_after_mean", "accuracy_after_sd")
+RECORDS = ("accuracy",)
 
 
 def rows(m: Measurement) -> Iterator[Row]:

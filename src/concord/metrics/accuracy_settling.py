@@ -10,6 +10,7 @@ from concord.laws.intervals import REPLICATES, excess_interval, mean_interval
 from concord.metrics import Measurement, Row
 
 METRICS = ("accuracy_network", "accuracy_settled", "accuracy_apart")
+RECORDS = ("accuracy",)
 
 WITHIN = 0.005
 

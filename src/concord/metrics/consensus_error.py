@@ -8,6 +8,7 @@ from concord.laws.intervals import mean_interval
 from concord.metrics import Measurement, Row
 
 METRICS = ("consensus_error",)
+RECORDS = ("consensus_error",)
 
 
 def rows(m: Measurement) -> Iterator[Row]:

@@ -11,6 +11,7 @@ from concord.laws.intervals import mean_interval
 from concord.metrics import Measurement, Row
 
 METRICS = ("consensus_window", "consensus_floor")
+RECORDS = ("consensus_error",)
 
 WINDOWS = 20
 

@@ -20,6 +20,7 @@ METRICS = (
     "consensus_binned",
     *("consensus_exponent", "consensus_exponent_bound", "consensus_exponent_ratio"),
 )
+RECORDS = ("consensus_error",)
 
 BINS = 24
 FITTED = 0.01

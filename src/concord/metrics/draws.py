@@ -11,6 +11,7 @@ from concord.metrics import Measurement, Row
 from concord.metrics._laws import exact_law
 
 METRICS = ("draw", "law_mean", "law_sd", "posterior_mean", "posterior_sd")
+RECORDS = ("draws",)
 
 
 def rows(m: Measurement) -> Iterator[Row]:

@@ -20,6 +20,7 @@ METRICS = (
     *("w1_marginal", "w1_marginal_[01]", "w1_marginal_floor", "w1_marginal_window"),
     *("w1_marginal_min", "w1_marginal_max", "w1_marginal_spread", "w1_marginal_pooled"),
 )
+RECORDS = ("draws",)
 
 WINDOWS = 24
 FLOORS = 50

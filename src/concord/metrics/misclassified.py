@@ -13,6 +13,7 @@ METRICS = tuple(
     f"misclassified_{statistic}"
     for statistic in ("mean", "median", "min", "max", "q25", "q75", "whisker_lo", "whisker_hi")
 )
+RECORDS = ("misclassified",)
 
 
 def rows(m: Measurement) -> Iterator[Row]:

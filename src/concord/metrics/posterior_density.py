@@ -15,6 +15,7 @@ from concord.metrics import Measurement, Row
 from concord.metrics._laws import reference
 
 METRICS = ("density", "cell_[01]")
+RECORDS = ("draws",)
 
 CELLS = 44
 EXACT = "posterior"

@@ -12,6 +12,7 @@ from concord.metrics import Measurement, Row
 from concord.metrics._laws import reference
 
 METRICS = ("posterior_w[12]", "posterior_w[12]_floor")
+RECORDS = ("draws",)
 
 DRAWS = 1500
 ORDERS = (1, 2)

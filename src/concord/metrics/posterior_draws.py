@@ -9,6 +9,7 @@ from concord.laws.transport import kept, thinned
 from concord.metrics import Measurement, Row
 
 METRICS = ("draw_[01]",)
+RECORDS = ("draws",)
 
 CHAIN = 0
 DRAWS = 1500

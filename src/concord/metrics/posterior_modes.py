@@ -16,6 +16,7 @@ METRICS = (
     *("modes_share", "modes_share_exact", "modes_visited", "modes_crossings"),
     *("mode_negative_[01]", "mode_positive_[01]"),
 )
+RECORDS = ("draws",)
 
 
 def rows(m: Measurement) -> Iterator[Row]:

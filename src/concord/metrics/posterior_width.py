@@ -12,6 +12,7 @@ from concord.metrics import Measurement, Row
 from concord.metrics._laws import reference
 
 METRICS = ("posterior_trace",)
+RECORDS = ("draws",)
 
 
 def rows(m: Measurement) -> Iterator[Row]:

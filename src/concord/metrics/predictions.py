@@ -56,6 +56,7 @@ METRICS = (
     *(name.format(set=test_set) for test_set in ("mnist", "svhn", "digits") for name in _OF_A_SET),
     "learned_share",
 )
+RECORDS = ("predictive",)
 
 BINS = 40
 LEARNED = 0.5

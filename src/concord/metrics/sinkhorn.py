@@ -28,6 +28,7 @@ METRICS = (
     *("sinkhorn", "sinkhorn_floor", "sinkhorn_set_[0-9]*"),
     *("w1_pooled", "w1_pooled_floor", "w1_pooled_set_[0-9]*"),
 )
+RECORDS = ("draws",)
 
 REGULARIZATION = 0.1
 DRAWS = 1500

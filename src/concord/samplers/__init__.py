@@ -4,6 +4,9 @@ equation and source, ``Params``, ``State``, ``check``, ``init``, ``affine`` or `
 ``contracts.Sampler``, ``AffineSampler`` and ``SwitchingSampler``). Modules are found by their file
 name.
 
+``init`` is given the positions x^(0), from which the rest of the state may start (tracked gradients
+do, y^(0) = grad f(x^(0))); ``affine`` says so by the matrix of an ``exact.Start``.
+
 ``step(state, k, rng)`` is a closure over buffers that are allocated once; it returns the next state
 and an ``Info``. A step consumes its state: it may overwrite the arrays it is given, at once or
 later, so copy what you keep. Random numbers that are prepared for many steps at once (gossip's

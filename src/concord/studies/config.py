@@ -48,16 +48,24 @@ class Config(Options):
     ] = False
 
 
-def load_config(path: Path, changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
+CONFIG = Path("config", "config.yaml")
+
+
+def load_config(path: Path = CONFIG, changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Read ``config/config.yaml``, apply changes (Snakemake's ``--config``), and check it.
 
-    What neither sets has its default.
+    What neither sets has its default, and all of it where there is no such file.
     """
-    config = load_yaml(path) or {}
+    config = (load_yaml(path) if path != CONFIG or path.exists() else None) or {}
     if not isinstance(config, dict):
         raise ConcordError(f"{path}: it is not a mapping of keys to values")
     checked: dict[str, Any] = plain(build_file(Config, {**config, **(changes or {})}, path))
     return checked
+
+
+def results_folder(config: Mapping[str, Any]) -> Path:
+    """Return the folder of the results at the scale of a configuration."""
+    return Path(config["results"], *["smoke"] * (config["scale"] == "smoke"))
 
 
 def load_papers(

@@ -41,6 +41,7 @@ from concord.studies.sweep import (
 if TYPE_CHECKING:
     from concord.claims.model import Case, Claim
     from concord.claims.quantities import Quantity
+    from concord.contracts import Read
 
 # Words that a paper's key cannot be: rules, which are targets as keys are, folders and files beside
 # the papers' among the results, and the report's own targets.
@@ -303,11 +304,9 @@ class Paper:
             for reading in readings:
                 runs = self.quantity_runs(quantity, reading, f"{place}.check[{number}]")
                 for run in runs:
-                    if not metrics.computed(run.mapping["metrics"], quantity.metric):
-                        raise ConcordError(
-                            f"{where}: {run.experiment}/{run.name} does not compute "
-                            f"{quantity.metric!r}; {metrics.remedy(quantity.metric)}"
-                        )
+                    lacking = metrics.absent(run.mapping, quantity.metric, quantity.agents or ())
+                    if lacking:
+                        raise ConcordError(f"{where}: {run.experiment}/{run.name} {lacking}")
                 if not runs:
                     raise ConcordError(
                         f"{where}: no run of {' or '.join(quantity.experiments)} that it reads "
@@ -374,8 +373,6 @@ class Paper:
 
     def check_outputs(self) -> None:
         """Check the kinds, options and runs of all figures, tables and claims."""
-        from concord import metrics
-
         self.claims  # noqa: B018 (reading them checks them)
         runs = [run.mapping for run in self.runs.values()]
         for name, entry in self.assumptions.items():
@@ -388,16 +385,29 @@ class Paper:
                 kind = plugin(section, entry["kind"], where)
                 params = build(kind.Params, entry.get("options"), f"{where}.options")
                 runs = [run.mapping for run in self.output_runs(section, name)]
-                for metric in kind.reads(params):
-                    if not any(metrics.computed(run["metrics"], metric) for run in runs):
-                        raise ConcordError(
-                            f"{where}: no run that it shows computes {metric!r}; "
-                            f"{metrics.remedy(metric)}"
-                        )
+                for read in kind.reads(params):
+                    self._check_read(read, runs, where)
                 if section == "figures":
                     from concord.figures import style  # the kind has imported it
 
                     style.check_formulas(entry.get("options"), f"{where}.options")
+
+    @staticmethod
+    def _check_read(read: Read | str, runs: Sequence[Mapping[str, Any]], where: str) -> None:
+        """Refuse a metric that the runs of a figure or table will not have."""
+        from concord import metrics
+        from concord.results import matches
+
+        if isinstance(read, str):
+            if not any(metrics.computed(run["metrics"], read) for run in runs):
+                raise ConcordError(
+                    f"{where}: no run that it shows computes {read!r}; {metrics.remedy(read)}"
+                )
+            return
+        for run in runs:
+            lacking = metrics.absent(run, read.metric, read.agents)
+            if lacking and matches(run, read.select or {}):
+                raise ConcordError(f"{where}: {run['experiment']}/{run['run']} {lacking}")
 
     def _expand(self, experiment: str, only: str | None = None) -> Iterator[Run]:
         """Yield the runs of an experiment, or just the one of that name."""
@@ -536,5 +546,5 @@ class Paper:
             from concord import metrics
 
             assemble(resolved, where)
-            metrics.check(resolved["metrics"], f"{where}.metrics")
+            metrics.check(resolved["metrics"], f"{where}.metrics", resolved["record"])
         return Run(self.key, experiment, name, resolved)

@@ -19,6 +19,7 @@ from typing import Annotated
 import numpy as np
 
 from concord import results
+from concord.contracts import Read
 from concord.errors import ConcordError
 from concord.laws.intervals import quantile
 from concord.options import Options
@@ -38,9 +39,9 @@ class Params(Options):
     over: Annotated[str, "label or parameter of the step size"] = "step_size"
 
 
-def reads(params: Params) -> list[str]:
-    """Return the metrics that some of the runs must have."""
-    return ["consensus_floor", "consensus_window"]
+def reads(params: Params) -> list[Read]:
+    """Return the metrics that the runs must have."""
+    return [Read(name) for name in ("consensus_floor", "consensus_window")]
 
 
 @marks_divergence

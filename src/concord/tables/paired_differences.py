@@ -20,6 +20,7 @@ from typing import Annotated
 import numpy as np
 
 from concord import results
+from concord.contracts import Read
 from concord.options import Options
 from concord.results import Measured
 from concord.tables import Table, marks_divergence
@@ -36,9 +37,9 @@ class Params(Options):
     agent: Annotated[int | str, "agent: an index, average or network"] = 0
 
 
-def reads(params: Params) -> list[str]:
-    """Return the metrics that some of the runs must have."""
-    return [f"{params.metric}_set_0"]
+def reads(params: Params) -> list[Read]:
+    """Return the metrics that the runs must have."""
+    return [Read(f"{params.metric}_set_0", agents=(params.agent,))]
 
 
 @marks_divergence

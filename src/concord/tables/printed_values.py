@@ -24,6 +24,7 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 from concord import results
+from concord.contracts import Read
 from concord.errors import ConcordError
 from concord.options import Options, Some
 from concord.results import Measured
@@ -61,9 +62,14 @@ class Params(Options):
     by: Annotated[str | None, "label of which the table shows every value, such as reading"] = None
 
 
-def reads(params: Params) -> list[str]:
-    """Return the metrics that some of the runs must have."""
-    return [row.metric for row in params.rows if row.missing is None]
+def reads(params: Params) -> list[Read]:
+    """Return the metrics that the runs must have."""
+    return [
+        Read(row.metric, column.select, (column.agent,))
+        for row in params.rows
+        if row.missing is None
+        for column in params.columns
+    ]
 
 
 @marks_divergence

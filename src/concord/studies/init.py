@@ -1,0 +1,48 @@
+"""A study of one's own: a folder with what ``snakemake`` needs beside the installed package."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from concord.errors import ConcordError, short
+from concord.home import HOME
+from concord.io import whole
+from concord.runs import STUDY
+from concord.studies.paper import RESERVED
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+TEMPLATE = Path(__file__).parent / "template"
+
+
+def init(folder: Path) -> list[Path]:
+    """Make the folder of a study, and return its files.
+
+    The study is called like the folder, its key is made of the letters and digits of the name.
+
+    Raises
+    ------
+    ConcordError
+        If the folder is there and not empty, or its name makes no key.
+    """
+    name = folder.resolve().name
+    key = re.sub("[^a-z0-9]", "", name.lower())
+    if not NAME.fullmatch(name) or not STUDY.fullmatch(key) or key in RESERVED:
+        raise ConcordError(
+            f"{folder}: no study can be called {short(name)}; choose another name, of letters, "
+            "digits and . _ - (at most 60), such as my-study"
+        )
+    if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
+        raise ConcordError(f"{folder}: it is there already; name a new folder")
+    written = []
+    for source in sorted(path for path in TEMPLATE.rglob("*") if path.is_file()):
+        if "__pycache__" in source.parts:
+            continue
+        place = folder / str(source.relative_to(TEMPLATE)).replace("KEY", key)
+        text = source.read_text(encoding="utf-8").replace("KEY", key).replace("NAME", name)
+        with whole(place) as path:
+            path.write_text(text, encoding="utf-8")
+        written.append(place)
+    shutil.copytree(HOME / "profiles", folder / "profiles")
+    return written

@@ -1,0 +1,59 @@
+"""Auxiliaries that start from the positions: chains against the exact law."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import tracking
+from concord.laws import exact
+from concord.networks import topology
+from concord.sampling.loop import simulate
+from concord.sampling.recorder import Record, Recorder
+from concord.sampling.schedules import Schedule
+
+AGENTS, DIM, CHAINS, STEPS = 4, 2, 4000, 12
+POSITIONS = 0.5, 2.0
+
+
+def problem():
+    rng = np.random.default_rng(2)
+    features = rng.standard_normal((AGENTS, 8, DIM))
+    gram, shift = features.swapaxes(1, 2) @ features, 3 * rng.standard_normal((AGENTS, DIM))
+
+    def gradient(chains):
+        return lambda x, out: np.subtract(np.einsum("ade,cae->cad", gram, x), shift, out=out)
+
+    return SimpleNamespace(agents=AGENTS, dim=DIM, gram=gram, shift=shift, gradient=gradient)
+
+
+def errors(sampled: str, stated: str) -> float:
+    """Return the largest difference of a mean or variance from the law, in standard errors."""
+    target, graph = problem(), topology.build("ring", AGENTS)
+    params = tracking.Params(Schedule(0.01), sampled)
+    rng = np.random.default_rng(7)
+    x0 = POSITIONS[0] + POSITIONS[1] * rng.standard_normal((CHAINS, AGENTS, DIM))
+    state, step = tracking.init(target, graph, params, x0, rng)
+    recorder = Recorder(Record(at=(1, 2, STEPS)), target, x0.shape, STEPS)
+    draws = simulate(state, step, STEPS, recorder, rng)["x"]
+
+    update = tracking.affine(target, graph, tracking.Params(Schedule(0.01), stated))
+    start = exact.initial(AGENTS, DIM, POSITIONS, *update.auxiliary)
+    law = exact.propagate(update.at, *start, STEPS, [1, 2, STEPS], AGENTS, DIM)
+    centered = draws - law.mean
+    squares = centered**2 - np.diagonal(law.cov, axis1=-2, axis2=-1)
+    return max(
+        float(np.abs(v.mean(axis=0) / (v.std(axis=0) / np.sqrt(CHAINS))).max())
+        for v in (centered, squares)
+    )
+
+
+@pytest.mark.parametrize("start", ["gradient", "zero"])
+def test_chains_have_the_law_of_their_start(start):
+    assert errors(start, start) < 5
+
+
+def test_a_law_with_another_start_is_seen():
+    assert errors("gradient", "zero") > 20

@@ -1,0 +1,148 @@
+"""The wheel in an empty environment: its commands, `concord init`, and the workflow taken from it.
+
+The environment has the wheel alone; what it needs besides is lent by the environment of the tests.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from email.parser import Parser
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+from smoke_project import ROOT
+
+pytestmark = [pytest.mark.workflow, pytest.mark.slow]
+
+RUN = "topology=ring+sampler=mine"
+MODULE = "    config:"
+
+
+class Installed:
+    """An environment with the wheel in it, and a folder with a study of one's own."""
+
+    def __init__(self, folder: Path, wheel: Path) -> None:
+        self.wheel, self.python = wheel, folder / "env" / "bin" / "python"
+        venv.create(folder / "env", with_pip=False, symlinks=True)
+        (packages,) = (folder / "env").glob("lib/python*/site-packages")
+        with ZipFile(wheel) as archive:
+            archive.extractall(packages)
+        lent = [path for path in sys.path if path.endswith("site-packages")]
+        (packages / "lent.pth").write_text("\n".join(lent) + "\n")
+        self.folder = folder
+        self.concord("init", "my-study")
+        self.folder = folder / "my-study"
+
+    def run(self, *command: str) -> str:
+        dropped = ("PYTHONPATH", "CONCORD_DATA_MIRROR")
+        environment = {k: v for k, v in os.environ.items() if k not in dropped}
+        done = subprocess.run(
+            [self.python, *command],
+            cwd=self.folder,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=600,
+        )
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+
+    def concord(self, *arguments: str) -> str:
+        return self.run("-m", "concord", *arguments)
+
+    def snakemake(self, *arguments: str) -> str:
+        cores = ("--cores", "2", *arguments)
+        return self.run("-m", "snakemake", *cores, "--config", "scale=smoke")
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory) -> Installed:
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "-o", folder, ROOT]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (wheel,) = folder.glob("*.whl")
+    return Installed(folder, wheel)
+
+
+def test_the_package_alone_needs_no_snakemake(installed):
+    with ZipFile(installed.wheel) as archive:
+        (name,) = (n for n in archive.namelist() if n.endswith("/METADATA"))
+        needs = Parser().parsestr(archive.read(name).decode()).get_all("Requires-Dist")
+    snakemake = [need for need in needs if need.startswith("snakemake") and "cluster" not in need]
+    assert snakemake and all("extra == 'workflow'" in need.replace('"', "'") for need in snakemake)
+
+
+def test_its_commands_work_in_any_folder(installed):
+    import concord
+
+    assert installed.concord("--version").split()[-1] == concord.__version__
+    where = installed.run("-c", "import concord.home; print(concord.home.HOME)").strip()
+    assert Path(where).is_relative_to(installed.python.parents[1])
+    study = "config/papers/mystudy"
+    assert f"mystudy/networks/{RUN}" in installed.concord("check", study).splitlines()
+    installed.concord("resolve", study, "networks", RUN, "--scale", "smoke", "-o", "run.yaml")
+    installed.concord("sample", "run.yaml", "-o", "trace.nc")
+    installed.concord("measure", "run.yaml", "trace.nc", "-o", "metrics.csv")
+    assert "w2_exact" in (installed.folder / "metrics.csv").read_text()
+    assert installed.concord("orphans") == ""
+
+
+def test_a_study_of_ones_own_runs_with_its_plugin(installed):
+    installed.snakemake("reproduce", "ledger")
+    results = installed.folder / "results" / "smoke"
+    for name in ("mystudy/figures/distances.pdf", f"mystudy/networks/{RUN}/trace.nc", "claims.md"):
+        assert (results / name).is_file()
+    assert "Nothing to be done" in installed.snakemake("reproduce", "ledger")
+    study = installed.folder / "config" / "papers" / "mystudy" / "study.yaml"
+    text = study.read_text()
+    study.write_text(text.replace("topology: [complete, ring]", "topology: [complete, star]"))
+    try:  # the claim reads the ring
+        study.write_text(study.read_text().partition("claims:")[0])
+        listed = installed.concord("orphans", "--scale", "smoke").splitlines()
+    finally:
+        study.write_text(text)
+    kinds = ("de_sgld", "mine")
+    folders = [f"results/smoke/mystudy/networks/topology=ring+sampler={kind}" for kind in kinds]
+    assert listed == folders
+
+
+def test_a_module_may_have_a_prefix(installed):
+    file = installed.folder / "Snakefile"
+    text = file.read_text()
+    file.write_text(text.replace(MODULE, f'    prefix:\n        "sub"\n{MODULE}'))
+    try:
+        installed.snakemake("reproduce", "ledger")
+        assert "Nothing to be done" in installed.snakemake("reproduce", "ledger")
+    finally:
+        file.write_text(text)
+    results = [installed.folder / part / "results" / "smoke" for part in ("", "sub")]
+    for name in (f"mystudy/networks/{RUN}/metrics.csv", "mystudy/claims.csv"):
+        assert len({(folder / name).read_bytes() for folder in results}) == 1
+
+
+def test_the_workflow_of_a_checkout_runs_in_another_folder(installed):
+    there = "--snakefile", str(ROOT / "Snakefile"), "--directory", str(installed.folder)
+    assert "distances" in installed.snakemake(*there, "--forceall", "--dry-run")
+
+
+def test_the_workflow_of_a_repository_runs_with_the_installed_package(installed, tmp_path):
+    for part in ("Snakefile", "workflow", "envs"):
+        copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy2
+        copy(ROOT / part, tmp_path / part)
+    own = ("-c", "user.name=a", "-c", "user.email=a@b")
+    for command in (("init", "-q"), ("add", "."), (*own, "commit", "-qm", "a")):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True)
+    file = installed.folder / "Snakefile"
+    text = file.read_text()
+    file.write_text(text.replace("  SNAKEFILE\n", f'  "git+file://{tmp_path}/Snakefile@HEAD"\n'))
+    try:
+        assert "distances" in installed.snakemake("--forceall", "--dry-run")
+    finally:
+        file.write_text(text)
