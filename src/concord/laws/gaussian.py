@@ -53,6 +53,24 @@ def w2(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> np.ndarray:
         return np.where(np.isfinite(total), np.sqrt(np.maximum(total, 0.0)), np.inf)
 
 
+def monomials(mean: np.ndarray, cov: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and variance of x_j, then of x_j^2, of normal x, both (..., 2 dim)."""
+    variance = np.diagonal(cov, axis1=-2, axis2=-1)
+    means = np.concatenate([mean, variance + mean**2], axis=-1)
+    return means, np.concatenate([variance, 2 * variance**2 + 4 * mean**2 * variance], axis=-1)
+
+
+def bias2(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> np.ndarray:
+    """Return max over f in x_j, x_j^2 of (E f - E_target f)^2 / Var_target f.
+
+    Parameters and shapes are those of ``w2``; E is that of any law with these moments.
+    """
+    wanted, variances = monomials(target.mean, target.cov)
+    with np.errstate(all="ignore"):
+        squares = (monomials(mean, cov)[0] - wanted) ** 2 / variances
+    return np.nan_to_num(squares, nan=np.inf, posinf=np.inf).max(axis=-1)
+
+
 def fit(samples: np.ndarray, axis: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Return the maximum-likelihood mean and covariance (division by n) of ``samples``.
 
