@@ -20,7 +20,14 @@ FLOORS = 1000
 
 @dataclass(frozen=True)
 class Gaussian:
-    """The law N(mean, cov) with mean (dim,) and cov (dim, dim)."""
+    """The law N(mean, cov) with mean (dim,) and cov (dim, dim).
+
+    Examples
+    --------
+    >>> import concord, numpy as np
+    >>> target = concord.Gaussian(mean=np.zeros(2), cov=np.eye(2))
+    >>> problem = concord.Problem(lambda x: x / 4, agents=4, dim=2, posterior=target)
+    """
 
     mean: np.ndarray
     cov: np.ndarray

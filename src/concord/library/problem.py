@@ -118,7 +118,7 @@ def _values(
     if values.shape != wanted:
         axes = "(chains, agents, dim)" if len(wanted) == 3 else "(chains, agents)"
         raise ConcordError(
-            f"{name}: it returned an array of shape {values.shape} for x of shape {x.shape}; return "
-            f"shape {wanted}, that is {axes}"
+            f"{name}: it returned an array of shape {values.shape} for x of shape {x.shape}; "
+            f"return shape {wanted}, that is {axes}"
         )
     return values

@@ -159,8 +159,9 @@ def law(
     array([[0.34],
            [0.32],
            [0.33]])
-    >>> concord.w2(law, problem.posterior).value.sel(draw=200).values.round(2)
-    array([0.27, 0.27, 0.26, 0.26])
+    >>> distance = concord.w2(law, problem.posterior).value
+    >>> distance.sel(agent="average", draw=[0, 200]).values.round(2)
+    array([0.37, 0.01])
     """
     own = _prepared(sampler, problem, network, iterations, 1, initial, record, options)
     due = own.keys.record.iterations(iterations)
@@ -187,8 +188,8 @@ def _why_not(name: str, sampler: Any, problem: contracts.Problem) -> str:
         return f"sampler {name} states no exact law; sample it instead"
     if not isinstance(problem, contracts.Quadratic):
         return (
-            f"{type(problem).__name__} is not quadratic, so no exact law is known; use quadratic or "
-            "linear_regression, or sample it"
+            f"{type(problem).__name__} is not quadratic, so no exact law is known; use quadratic "
+            "or linear_regression, or sample it"
         )
     if problem.agents * problem.dim > exact.SIZE_LIMIT:
         return (
@@ -210,6 +211,15 @@ def load(path: str | Path) -> Trace:
     ------
     ConcordError
         If it is no trace.
+
+    Examples
+    --------
+    >>> import concord
+    >>> problem = concord.Problem(gradient=lambda x: x, agents=4, dim=2)
+    >>> trace = concord.sample("de_sgld", problem, "ring", step_size=0.1, iterations=10)
+    >>> trace.save("trace.nc")
+    >>> concord.load("trace.nc").chains
+    100
     """
     return read_trace(Path(path))
 
@@ -234,6 +244,14 @@ def load_run(path: str | Path, resources: str | Path = "resources") -> dict[str,
     ------
     ConcordError
         If the file is no whole run.
+
+    Examples
+    --------
+    >>> import concord
+    >>> arguments = concord.load_run("run.yaml")
+    >>> trace = concord.sample(**arguments | {"chains": 50})
+    >>> trace.chains
+    50
     """
     run, parts = runs.load_run(Path(path))
     return {
@@ -291,10 +309,11 @@ def _prepared(
         for key, value in options.items()
     }
     params = build(module.Params, plain_options, "sampler")
+    name = module.__name__.rpartition(".")[2]
     if topology.weights is not None and not isinstance(params, Mixing):
         raise ConcordError(
-            f"sampler {module.__name__.rpartition('.')[2]} does not mix by weights, so those of the "
-            "network would say nothing; give the graph or its adjacency matrix"
+            f"sampler {name} does not mix by weights, so those of the network would say nothing; "
+            "give the graph or its adjacency matrix"
         )
     run = {
         "problem": "own",
@@ -308,4 +327,4 @@ def _prepared(
     }
     keys = runs.keys_of(run, "")
     runs.check_record(keys.record, run, "record")
-    return _Prepared(module.__name__.rpartition(".")[2], module, params, topology, keys)
+    return _Prepared(name, module, params, topology, keys)

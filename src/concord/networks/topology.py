@@ -97,7 +97,7 @@ class Topology:
         Returns
         -------
         dict
-            Of the Metropolis weights, or its own: ``lambda_2``, the second largest eigenvalue; ``lambda_N``,
+            Of the weights W: ``lambda_2``, the second largest eigenvalue; ``lambda_N``,
             the smallest; ``gamma_bar = max(|lambda_2|, |lambda_N|)``; ``spectral_gap =
             1 - gamma_bar``. Of the Laplacian: ``laplacian_max``, the largest, and
             ``algebraic_connectivity``, the second smallest. Of the signless Laplacian D + A:

@@ -1,7 +1,7 @@
 r"""Quadratic potentials, of which affine samplers have exact laws.
 
 .. math:: f_i(x) = \tfrac12 x^\top H_i x - b_i^\top x, \qquad
-          \pi \propto e^{-\sum_i f_i} = N(\Sigma \sum_i b_i, \Sigma), \quad \Sigma = (\sum_i H_i)^{-1}
+          e^{-\sum_i f_i} \propto N(\Sigma \sum_i b_i, \Sigma), \quad \Sigma = (\sum_i H_i)^{-1}
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class QuadraticProblem(OneDataSet):
         flat = np.flatnonzero(values[:, 0] <= 1e-14 * values[:, -1])
         if flat.size:
             raise ConcordError(
-                f"agent {flat[0]} has no unique minimizer: too few points or too little curvature, no "
-                "prior and no neighbors; give it a share of the prior"
+                f"agent {flat[0]} has no unique minimizer: too few points or too little curvature, "
+                "no prior and no neighbors; give it a share of the prior"
             )
         inverse = np.linalg.inv(matrices)
         product = _product(inverse, chains)

@@ -126,9 +126,9 @@ def sample(
 
 def _bar(progress: bool | None, steps: int) -> tuple[Callable[[], object], Callable[[], object]]:
     """Return what moves a progress bar by one step, and what closes it."""
-    if progress is False:
+    if not (sys.stderr.isatty() if progress is None else progress):
         return (lambda: None), (lambda: None)
-    from tqdm.auto import tqdm
+    from tqdm import tqdm
 
-    bar = tqdm(total=steps, disable=None if progress is None else False)
+    bar = tqdm(total=steps)
     return bar.update, bar.close

@@ -115,6 +115,10 @@ class Trace:
         groups = {group: data[names] for group, names in self.groups().items()}
         return arviz.InferenceData(attrs=self.attributes, **groups)
 
+    def save(self, path: str | Path) -> None:
+        """Write the trace as netCDF, which ``concord.load`` and ``arviz.from_netcdf`` read."""
+        write_trace(self, Path(path))
+
     def marked(self) -> Trace:
         """Return the trace with what its diverged chains recorded taken out.
 
