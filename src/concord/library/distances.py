@@ -105,7 +105,9 @@ def bias2(result: Trace | Law, posterior: Gaussian) -> xarray.Dataset:
         near = np.where(ends[0] * ends[1] < 0, 0.0, np.minimum(*np.square(ends)))
     value, *ends = ((e / variances).max(axis=-1) for e in (np.square(mean), near, far))
     value = np.nan_to_num(value, nan=np.inf, posinf=np.inf)
-    return _dataset(result.draw, names, [np.where(np.isinf(value), value, e) for e in (value, *ends)])
+    return _dataset(
+        result.draw, names, [np.where(np.isinf(value), value, e) for e in (value, *ends)]
+    )
 
 
 def compare(
@@ -185,7 +187,7 @@ def _row(result: Trace | Law, posterior: Gaussian | None) -> dict[str, Any]:
         average = found.where(found.agent == "average", drop=True)
         for part, suffix in ((agents, ""), (average, "_average")):
             if part.agent.size:
-                worst = part.isel(agent=int(part.value.argmax()))
+                worst = part.isel(agent=int(np.argmax(part.value.data)))
                 for end_name, name in (("value", ""), ("lo", "_lo"), ("hi", "_hi")):
                     if end_name in worst:
                         row[f"{distance.__name__}{suffix}{name}"] = float(worst[end_name])

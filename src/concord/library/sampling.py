@@ -309,7 +309,7 @@ def _prepared(
         for key, value in options.items()
     }
     params = build(module.Params, plain_options, "sampler")
-    name = module.__name__.rpartition(".")[2]
+    name = getattr(module, "__name__", type(module).__name__).rpartition(".")[2]
     if topology.weights is not None and not isinstance(params, Mixing):
         raise ConcordError(
             f"sampler {name} does not mix by weights, so those of the network would say nothing; "
