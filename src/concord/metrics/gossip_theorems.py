@@ -267,7 +267,6 @@ def _follow(
 ) -> _Law:
     """Return the law at ``ticks``, which increase from 0."""
     mean, cov = start
-    dim = np.linalg.matrix_rank(squares[3].matrix)
     apart, means, covs, largest = [], [], [], np.zeros(3)
     wanted = set(ticks)
     for k in range(ticks[-1] + 1):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from concord.contracts import Info
+from concord.contracts import Info, Problem
 from concord.errors import ConcordError
+from concord.networks import mixing
 from concord.networks.topology import Topology
+from concord.sampling.gradients import check_batches
 
 
 def to_all_neighbors(topology: Topology) -> Info:
@@ -21,6 +25,13 @@ def check_connected(topology: Topology) -> None:
             f"topology {topology.name!r} is not connected, so its agents cannot agree; "
             "add edges, or use no_edges if isolated agents are meant"
         )
+
+
+def check_averaging(problem: Problem | None, topology: Topology, params: Any) -> None:
+    """Refuse a network in parts, unless it is meant, and options that do not go together."""
+    check_connected(topology)
+    mixing.check_weights(topology, params.weights)
+    check_batches(params.batch_size, params.batch_scale, params.batch_pool)
 
 
 def check_centralized(topology: Topology, sampler: str) -> None:

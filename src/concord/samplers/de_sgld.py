@@ -21,14 +21,8 @@ from concord.laws.exact import Affine, Update, block_diagonal, in_place
 from concord.networks import mixing
 from concord.networks.topology import Topology
 from concord.options import Count, Options
-from concord.samplers._common import check_connected, to_all_neighbors
-from concord.sampling.gradients import (
-    BatchPool,
-    BatchScale,
-    check_batches,
-    estimator,
-    expected,
-)
+from concord.samplers._common import check_averaging, to_all_neighbors
+from concord.sampling.gradients import BatchPool, BatchScale, estimator, expected
 from concord.sampling.schedules import Schedule
 
 
@@ -51,11 +45,7 @@ class State(NamedTuple):
     x: np.ndarray
 
 
-def check(problem: Problem | None, topology: Topology, params: Params) -> None:
-    """Refuse a network in parts, unless it is meant, and options that do not go together."""
-    check_connected(topology)
-    mixing.check_weights(topology, params.weights)
-    check_batches(params.batch_size, params.batch_scale, params.batch_pool)
+check = check_averaging
 
 
 def init(
@@ -63,13 +53,8 @@ def init(
 ) -> tuple[State, Step]:
     """Return the state at x0 and the step."""
     chains, _, dim = x0.shape
-    gradient = estimator(
-        problem,
-        params.batch_size,
-        chains,
-        scale=params.batch_scale,
-        pool=params.batch_pool,
-    )
+    batches = {"scale": params.batch_scale, "pool": params.batch_pool}
+    gradient = estimator(problem, params.batch_size, chains, **batches)
     weights = mixing.weights_of(topology, params.weights)
     mix = mixing.mixer(weights, chains, dim, params.update_order)
     info = to_all_neighbors(topology)

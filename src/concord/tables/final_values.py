@@ -45,9 +45,10 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
 
     A metric is shown where a run has it: the runs of a sweep may differ in what is measured.
 
-    Raises:
-        ConcordError: If none of the runs has a metric.
-
+    Raises
+    ------
+    ConcordError
+        If none of the runs has a metric.
     """
     available = list(dict.fromkeys(name for run in runs for name in run.metrics["metric"]))
     for pattern in params.metrics:
@@ -84,7 +85,7 @@ def _rows(run: Measured, params: Params) -> list[dict[str, Any]]:
     """Return the rows of a run that the table shows, metric by metric."""
     wanted = None if params.agents is None else {str(agent) for agent in params.agents}
     available = list(dict.fromkeys(run.metrics["metric"]))
-    chosen = []
+    chosen: list[dict[Any, Any]] = []
     for pattern in params.metrics:
         for name in _matching(pattern, available):
             rows = run.metrics[run.metrics["metric"] == name]

@@ -10,21 +10,21 @@ from concord.laws.theory import Condition, _geometric, _ratio
 
 
 @dataclass(frozen=True, eq=False)
-class Theorem2:
-    """Theorem 2 of gurbuzbalaban2021 evaluated.
+class Bound:
+    """A theorem's bound of the agents' average W2 to the posterior, evaluated.
 
     Attributes
     ----------
     constants
         Every constant of the bound by name.
     conditions
-        The theorem's conditions.
+        The theorem's conditions, those of its lemmas among them.
     bound
-        Upper bound of the agents' average W2 to the posterior at each requested iteration; inf at
-        all of them if a condition fails, since nothing is then claimed.
+        The bound at each requested iteration; inf at all of them if a condition fails, since
+        nothing is then claimed.
     rederived
-        The same bound with Lemma 7's transient as its proof's recursion gives it (the paper's file
-        lists the slip under errata).
+        The same bound with the transient of Lemma 7, or 15, as its proof's recursion gives it (the
+        paper's notes list the slip under errata).
     limit
         The bound as k grows.
     """
@@ -41,16 +41,63 @@ class Theorem2:
         return all(condition.holds for condition in self.conditions)
 
 
+class _Setting:
+    """What both theorems speak of: quadratic f_i, the spectrum of W, and N(mean, sd^2 I)."""
+
+    def __init__(
+        self,
+        gram: np.ndarray,
+        shift: np.ndarray,
+        mixing_eigenvalues: np.ndarray,
+        initial_mean: float | np.ndarray,
+        initial_sd: float,
+    ) -> None:
+        self.agents, self.dim = shift.shape
+        curvature = np.linalg.eigvalsh(gram)
+        self.mu, self.smooth = float(curvature.min()), float(curvature.max())
+        spectrum = np.sort(np.asarray(mixing_eigenvalues, dtype=float))[::-1]
+        self.lambda_2 = float(spectrum[1]) if self.agents > 1 else 0.0
+        self.lambda_n = float(spectrum[-1])
+        self.gap = max(abs(self.lambda_2), abs(self.lambda_n)) if self.agents > 1 else 0.0
+        self.gram, self.shift, self.sd = gram, shift, initial_sd
+        self.mean = np.broadcast_to(np.asarray(initial_mean, dtype=float), (self.agents, self.dim))
+        # E|x_0|^2
+        self.start = float(np.sum(self.mean**2)) + self.agents * self.dim * initial_sd**2
+
+    def conditions(self) -> list[Condition]:
+        return [
+            Condition("strong convexity", f"mu = {self.mu:.4g} > 0", self.mu, self.mu > 0),
+            # gamma_bar of a disconnected graph is 1 but for rounding.
+            Condition(
+                "connected graph", f"gamma_bar = {self.gap:.4g} < 1", self.gap, self.gap < 1 - 1e-12
+            ),
+        ]
+
+    def minimizer(self) -> np.ndarray:
+        """Return x_*."""
+        return np.linalg.solve(self.gram.sum(axis=0), self.shift.sum(axis=0))
+
+    def average(self, minimizer: np.ndarray) -> float:
+        """Return E|xbar_0 - x_*|^2."""
+        spread = float(np.sum((self.mean.mean(axis=0) - minimizer) ** 2))
+        return spread + self.dim * self.sd**2 / self.agents
+
+
+def _nothing(constants: dict[str, float], conditions: list[Condition], k: np.ndarray) -> Bound:
+    bound = np.full(k.shape, np.inf)
+    return Bound(constants, conditions, bound, bound.copy(), float("inf"))
+
+
 def theorem2(
     gram: np.ndarray,
     shift: np.ndarray,
     mixing_eigenvalues: np.ndarray,
-    step_size: float,
     initial_mean: float | np.ndarray,
     initial_sd: float,
+    step_size: float,
     iterations: np.ndarray,
     sigma: float = 0.0,
-) -> Theorem2:
+) -> Bound:
     """Return the bound of Theorem 2 for DE-SGLD on quadratic f_i (gurbuzbalaban2021).
 
     With r = 1 - eta mu (1 - eta L/2), the bound of (1/N) sum_i W2(law of x_i^(k), posterior) is
@@ -74,10 +121,10 @@ def theorem2(
         grad f_i(x) = gram_i x - shift_i, shapes (N, d, d) and (N, d).
     mixing_eigenvalues
         Eigenvalues of W, in any order, shape (N,).
-    step_size
-        eta.
     initial_mean, initial_sd
         x_i^(0) ~ N(mean, sd^2 I), independent; the mean a number, (d,) or (N, d).
+    step_size
+        eta.
     iterations
         The k to evaluate at.
     sigma
@@ -85,23 +132,17 @@ def theorem2(
 
     Returns
     -------
-    Theorem2
+    Bound
         Constants, conditions, bound.
     """
-    agents, dim = shift.shape
+    setting = _Setting(gram, shift, mixing_eigenvalues, initial_mean, initial_sd)
+    agents, dim, mu, smooth = setting.agents, setting.dim, setting.mu, setting.smooth
+    lambda_n, gap, start = setting.lambda_n, setting.gap, setting.start
     eta, k = step_size, np.asarray(iterations, dtype=float)
-    curvature = np.linalg.eigvalsh(gram)
-    mu, smooth = float(curvature.min()), float(curvature.max())
-    spectrum = np.sort(np.asarray(mixing_eigenvalues, dtype=float))[::-1]
-    lambda_2 = float(spectrum[1]) if agents > 1 else 0.0
-    lambda_n = float(spectrum[-1])
-    gap = max(abs(lambda_2), abs(lambda_n)) if agents > 1 else 0.0
     contraction = mu * eta * (1 + lambda_n - eta * smooth)
     decay = eta * mu * (1 - eta * smooth / 2)
     conditions = [
-        Condition("strong convexity", f"mu = {mu:.4g} > 0", mu, mu > 0),
-        # gamma_bar of a disconnected graph is 1 but for rounding.
-        Condition("connected graph", f"gamma_bar = {gap:.4g} < 1", gap, gap < 1 - 1e-12),
+        *setting.conditions(),
         Condition(
             "step size",
             f"eta = {eta:.4g} < 1/(mu + L) = {_ratio(1, mu + smooth):.4g}",
@@ -116,8 +157,6 @@ def theorem2(
         ),
         Condition("decay", f"eta mu (1 - eta L/2) = {decay:.4g} <= 1", decay, decay <= 1),
     ]
-    mean = np.broadcast_to(np.asarray(initial_mean, dtype=float), (agents, dim))
-    start = float(np.sum(mean**2)) + agents * dim * initial_sd**2
     constants = {
         "N": float(agents),
         "d": float(dim),
@@ -125,24 +164,23 @@ def theorem2(
         "mu": mu,
         "L": smooth,
         "sigma": sigma,
-        "lambda_2": lambda_2,
+        "lambda_2": setting.lambda_2,
         "lambda_N": lambda_n,
         "gamma_bar": gap,
         "E|x0|^2": start,
         "rate": 1 - mu * eta,
     }
     if not all(condition.holds for condition in conditions):
-        nothing = np.full(k.shape, np.inf)
-        return Theorem2(constants, conditions, nothing, nothing.copy(), float("inf"))
+        return _nothing(constants, conditions, k)
 
-    minimizer = np.linalg.solve(gram.sum(axis=0), shift.sum(axis=0))
+    minimizer = setting.minimizer()
     gradient = float(np.sum((gram @ minimizer - shift) ** 2))
     # f_i(0) - f_i^* of a quadratic; constants of f_i drop out.
     heights = 0.5 * np.sum(shift * np.linalg.solve(gram, shift[..., None])[..., 0], axis=-1)
     c1_bar = float(np.sqrt(2 * smooth * heights.sum()))
     c1 = c1_bar * (1 + 2 * (smooth + mu) / mu)
-    spread = float(np.sum((mean - minimizer) ** 2)) + agents * dim * initial_sd**2
-    average = float(np.sum((mean.mean(axis=0) - minimizer) ** 2)) + dim * initial_sd**2 / agents
+    spread = float(np.sum((setting.mean - minimizer) ** 2)) + agents * dim * initial_sd**2
+    average = setting.average(minimizer)
     d_square = (
         8 * smooth**2 * spread
         + 12 * smooth**2 * c1**2 * eta**2 * agents / (1 - gap) ** 2
@@ -187,7 +225,7 @@ def theorem2(
         + 2 * gap ** (k / 2) * np.sqrt(start / agents)
     )
     transient = np.sqrt(_geometric(gap, rate, k) * start / agents) * 2 * smooth
-    return Theorem2(
+    return Bound(
         constants,
         conditions,
         shared + transient * np.sqrt(gap),
@@ -247,42 +285,18 @@ def lemma12(eta: float, gamma: float, mu: float, smooth: float, lambda_n: float)
     ]
 
 
-@dataclass(frozen=True, eq=False)
-class Theorem10:
-    """Theorem 10 of gurbuzbalaban2021 evaluated.
-
-    Attributes
-    ----------
-    constants
-        Every constant of the bound by name.
-    conditions
-        The theorem's conditions, those of Lemmas 12 and 15 among them.
-    bound
-        Upper bound of the agents' average W2 to the posterior at each requested iteration; inf at
-        all of them if a condition fails, since nothing is then claimed.
-    rederived
-        The same bound with Lemma 15's transient as its proof's recursion gives it, in which the
-        paper's makes the slip of Lemma 7 (see the errata of its file).
-    """
-
-    constants: dict[str, float]
-    conditions: list[Condition]
-    bound: np.ndarray
-    rederived: np.ndarray
-
-
 def theorem10(
     gram: np.ndarray,
     shift: np.ndarray,
     mixing_eigenvalues: np.ndarray,
+    initial_mean: float | np.ndarray,
+    initial_sd: float,
     step_size: float,
     friction: float,
     moment: float,
-    initial_mean: float | np.ndarray,
-    initial_sd: float,
     iterations: np.ndarray,
     sigma: float = 0.0,
-) -> Theorem10:
+) -> Bound:
     """Return the bound of Theorem 10 for DE-SGHMC on quadratic f_i (gurbuzbalaban2021).
 
     With a = eta^2, beta = 1 - gamma eta, h = mu (1 - a L/2), r = 1 - a h and g = gamma_bar, the
@@ -308,22 +322,17 @@ def theorem10(
 
     Returns
     -------
-    Theorem10
+    Bound
         Constants, conditions, bound.
     """
-    agents, dim = shift.shape
+    setting = _Setting(gram, shift, mixing_eigenvalues, initial_mean, initial_sd)
+    agents, dim, mu, smooth = setting.agents, setting.dim, setting.mu, setting.smooth
+    lambda_n, gap, start = setting.lambda_n, setting.gap, setting.start
     eta, k = step_size, np.asarray(iterations, dtype=float)
-    curvature = np.linalg.eigvalsh(gram)
-    mu, smooth = float(curvature.min()), float(curvature.max())
-    spectrum = np.sort(np.asarray(mixing_eigenvalues, dtype=float))[::-1]
-    lambda_n = float(spectrum[-1])
-    gap = max(abs(float(spectrum[1])), abs(lambda_n)) if agents > 1 else 0.0
     square, beta = eta**2, 1 - friction * eta
     drift = mu * (1 - square * smooth / 2)
     conditions = [
-        Condition("strong convexity", f"mu = {mu:.4g} > 0", mu, mu > 0),
-        # gamma_bar of a disconnected graph is 1 but for rounding.
-        Condition("connected graph", f"gamma_bar = {gap:.4g} < 1", gap, gap < 1 - 1e-12),
+        *setting.conditions(),
         *lemma12(eta, friction, mu, smooth, lambda_n),
         Condition(
             "Lemma 15, step size",
@@ -344,8 +353,6 @@ def theorem10(
             square <= _ratio(2 * agents, mu + smooth),
         ),
     ]
-    mean = np.broadcast_to(np.asarray(initial_mean, dtype=float), (agents, dim))
-    start = float(np.sum(mean**2)) + agents * dim * initial_sd**2
     constants = {
         "mu": mu,
         "L": smooth,
@@ -355,11 +362,10 @@ def theorem10(
         "rate": 1 - mu * square,
     }
     if not all(condition.holds for condition in conditions):
-        nothing = np.full(k.shape, np.inf)
-        return Theorem10(constants, conditions, nothing, nothing.copy())
+        return _nothing(constants, conditions, k)
 
-    minimizer = np.linalg.solve(gram.sum(axis=0), shift.sum(axis=0))
-    average = float(np.sum((mean.mean(axis=0) - minimizer) ** 2)) + dim * initial_sd**2 / agents
+    minimizer = setting.minimizer()
+    average = setting.average(minimizer)
     rate = 1 - square * drift
     steady = (
         1.65 * smooth / mu * np.sqrt(square * dim / agents)
@@ -382,9 +388,10 @@ def theorem10(
     transient = np.sqrt(_geometric(gap, rate, k) * start / agents) * 2 * smooth
     # The factor of 2 E|E_k|^2 in the recursion (B.48), for the rederived transient.
     per_step = square * (square + (1 + square * smooth) ** 2 / drift)
-    return Theorem10(
+    return Bound(
         constants,
         conditions,
         shared + transient * np.sqrt(gap),
         shared + transient * np.sqrt(per_step),
+        float(steady),
     )

@@ -1,0 +1,76 @@
+"""What Theorems 2 and 10 of gurbuzbalaban2021 share: whom they are about, and how they are told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from concord.contracts import Quadratic, SampledLaw
+from concord.laws import exact
+from concord.laws.gaussian import w2
+from concord.laws.theory.gurbuzbalaban2021 import Bound
+from concord.metrics import Measurement, Row, lacking
+from concord.metrics._laws import exact_law
+from concord.sampling.initial import Normal
+
+
+def law_of(m: Measurement, theorem: str, sampler: type, name: str) -> exact.Law:
+    """Return the exact law of a run that a theorem, with the constants known here, speaks of.
+
+    Raises
+    ------
+    ConcordError
+        If it speaks of another.
+    """
+    params: Any = m.sampler_params
+    start, problem = m.initial, m.problem
+    if (
+        not isinstance(m.sampler_params, sampler)
+        or not params.step_size.constant
+        or params.batch_size is not None
+        or params.update_order != "simultaneous"
+        or params.weights != "metropolis"
+        or not isinstance(start, Normal)
+        or not isinstance(start.sd, float)
+        or not isinstance(problem, Quadratic)
+        or not isinstance(problem, SampledLaw)
+        or (law := exact_law(m)) is None
+    ):
+        raise lacking(
+            theorem,
+            f"{name} with a constant step, full gradients, simultaneous updates and a symmetric W "
+            "on linear regression, starting from N(mean, sd^2 I)",
+        )
+    return law
+
+
+def setting(m: Measurement) -> tuple[np.ndarray, np.ndarray, np.ndarray, Any, float]:
+    """Return gram, shift, the eigenvalues of W, and mean and sd of the start."""
+    spectrum = np.linalg.eigvalsh(m.topology.metropolis().dense())
+    problem: Any = m.problem
+    start: Any = m.initial
+    return problem.gram, problem.shift, spectrum, start.mean, start.sd
+
+
+def tell(m: Measurement, theorem: str, law: exact.Law, found: Bound) -> Iterator[Row]:
+    """Yield bound and exact average W2 at every recorded iteration, constants and conditions.
+
+    <theorem>_bound is the printed bound on (1/N) sum_i W2(law of x_i, exp(-sum_i f_i)), infinite
+    where a condition fails; <theorem>_rederived the bound with the transient as its proof gives it;
+    w2_exact_mean what both bound. The target is that of the potentials as sampled, which is the
+    posterior if they have the prior once. <theorem>.<name> are the constants, and
+    <theorem>.<condition> is 1 where a condition holds, 0 where it does not.
+    """
+    problem: Any = m.problem
+    mean = w2(law.mean, law.cov, problem.sampled).mean(axis=1)
+    for row, k in enumerate(m.trace.draw):
+        yield Row(k, "network", "w2_exact_mean", mean[row], chance=False)
+        yield Row(k, "network", f"{theorem}_bound", found.bound[row], chance=False)
+        yield Row(k, "network", f"{theorem}_rederived", found.rederived[row], chance=False)
+    for name, value in found.constants.items():
+        yield Row(m.iterations, "network", f"{theorem}.{name}", value, chance=False)
+    for condition in found.conditions:
+        name = f"{theorem}.{condition.name}"
+        yield Row(m.iterations, "network", name, float(condition.holds), chance=False)
