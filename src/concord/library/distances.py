@@ -181,7 +181,9 @@ def _row(result: Trace | Law, posterior: Gaussian | None) -> dict[str, Any]:
             "unicasts": _last(result, "unicasts"),
             "broadcasts": _last(result, "broadcasts"),
         }
-    for distance in () if posterior is None else (w2, bias2):
+    if posterior is None:
+        return row
+    for distance in (w2, bias2):
         found = distance(result, posterior).isel(draw=-1)
         agents = found.where(found.agent != "average", drop=True)
         average = found.where(found.agent == "average", drop=True)

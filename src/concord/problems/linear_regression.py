@@ -104,7 +104,7 @@ def from_arrays(
     *,
     noise_sd: float = 1.0,
     prior_variance: float = 1.0,
-    prior_share: str = "split",
+    prior_share: PriorShare = "split",
     partition: Any = "equal",
     seed: int = 1,
 ) -> LinearRegression:

@@ -193,9 +193,9 @@ def from_arrays(
     y: Any,
     agents: int | None = None,
     *,
-    prior: str = "gaussian",
+    prior: Literal["gaussian", "laplace"] = "gaussian",
     prior_scale: float = 1.0,
-    prior_share: str = "split",
+    prior_share: PriorShare = "split",
     partition: Any = "equal",
     seed: int = 1,
 ) -> LogisticRegression:

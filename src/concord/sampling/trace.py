@@ -11,7 +11,7 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -112,7 +112,7 @@ class Trace:
         import arviz
 
         data = replace(self, attributes={}).to_xarray()
-        groups = {group: data[names] for group, names in self.groups().items()}
+        groups: dict[str, Any] = {group: data[names] for group, names in self.groups().items()}
         return arviz.InferenceData(attrs=self.attributes, **groups)
 
     def save(self, path: str | Path) -> None:
