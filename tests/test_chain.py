@@ -174,7 +174,8 @@ def test_a_trace_reads_back_as_it_was_written(tmp_path):
 def test_xarray_reads_a_trace_with_arviz_names(tmp_path):
     xarray = pytest.importorskip("xarray")
     write_trace(run(3, every=3, agents=[1, 2]), tmp_path / "trace.nc")
-    with xarray.open_dataset(tmp_path / "trace.nc", engine="h5netcdf") as data:
+    path = tmp_path / "trace.nc"
+    with xarray.open_dataset(path, group="posterior", engine="h5netcdf") as data:
         assert data["x"].dims == ("chain", "draw", "agent", "dim")
         assert data["draw"].values.tolist() == [0, 3] and data["agent"].values.tolist() == [1, 2]
         np.testing.assert_array_equal(data["x"].sel(draw=3, agent=2), start()[:, 2] + 6)
@@ -189,10 +190,3 @@ def test_a_broken_trace_is_named(content, tmp_path):
     path.write_bytes(content)
     with pytest.raises(ConcordError, match=r"trace\.nc is not a trace; delete it"):
         read_trace(path)
-
-
-def test_progress_changes_nothing(capsys):
-    recorder = Recorder(build(Record, {}, "tests"), None, SHAPE, 3)
-    shown = simulate(State(start()), adding(), 3, recorder, np.random.default_rng(0), progress=True)
-    np.testing.assert_array_equal(shown["x"], run(3)["x"])
-    assert "3/3" in capsys.readouterr().err

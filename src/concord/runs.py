@@ -22,6 +22,7 @@ from concord.plugins import location, plugin
 from concord.provenance import digest
 from concord.sampling import streams
 from concord.sampling.initial import Law
+from concord.sampling.loop import Labels
 from concord.sampling.partition import Partition, Way
 from concord.sampling.recorder import Record
 from concord.sampling.schedules import Schedule
@@ -104,7 +105,14 @@ def check_resolved(run: Mapping[str, Any], where: str) -> None:
         raise ConcordError(f"{where}.problem.name: {short(name)} is not a text")
 
 
-def _keys(run: Mapping[str, Any], where: str) -> Keys:
+def keys_of(run: Mapping[str, Any], where: str) -> Keys:
+    """Return the typed keys of a run.
+
+    Raises
+    ------
+    ConcordError
+        Naming ``where`` and the key below it.
+    """
     return build(Keys, {key: run[key] for key in Keys.__struct_fields__ if key in run}, where)
 
 
@@ -125,7 +133,7 @@ def parse(run: Mapping[str, Any], where: str) -> dict[str, Any]:
     ConcordError
         Naming ``where`` and the key below it.
     """
-    keys = _keys(run, where)
+    keys = keys_of(run, where)
     plugged = {part: _plugged(run, part, where)[1] for part in ("problem", "sampler")}
     return {
         part: plugged.get(part) or getattr(keys, part)
@@ -155,19 +163,19 @@ def assemble(run: Mapping[str, Any], where: str) -> Parts:
     ConcordError
         Naming ``where`` and the key below it.
     """
-    keys = _keys(run, where)
+    keys = keys_of(run, where)
     problem, problem_params = _plugged(run, "problem", where)
     sampler, sampler_params = _plugged(run, "sampler", where)
     graph = keys.topology.topology(run["agents"], f"{where}.topology")
     _at(f"{where}.agents", problem.check, problem_params, run["agents"])
     _at(f"{where}.topology", sampler.check, None, graph, sampler_params)
-    _check_record(keys.record, run, f"{where}.record")
+    check_record(keys.record, run, f"{where}.record")
     split = Partition(keys.partition, f"{where}.partition")
     parts = problem, problem_params, sampler, sampler_params, graph, split
     return Parts(*parts, keys.initial, keys.record)
 
 
-def _check_record(record: Record, run: Mapping[str, Any], where: str) -> None:
+def check_record(record: Record, run: Mapping[str, Any], where: str) -> None:
     """Refuse to record nothing, agents that do not exist, or too much."""
     agents = range(run["agents"]) if record.agents is None else record.agents
     for number, agent in enumerate(record.agents or ()):
@@ -264,6 +272,11 @@ def kinds_of(run: Mapping[str, Any]) -> list[tuple[str, str]]:
     schedules = {o.kind for o in structs.astuple(sampler) if isinstance(o, Schedule)}
     found = [(package, run[part]["kind"]) for package, part in parts]
     return [*found, *(("schedules", kind) for kind in sorted(schedules))]
+
+
+def labels(run: Mapping[str, Any]) -> Labels:
+    """Return what the random streams of a run are called by."""
+    return Labels(run["paper"], run["problem"]["name"], run["experiment"], stream_label(run))
 
 
 def modules(run: Mapping[str, Any]) -> tuple[str | Path, ...]:

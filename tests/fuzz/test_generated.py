@@ -302,14 +302,23 @@ def netcdf(*coordinates: str) -> bytes:
     """Return a file with some of a trace's coordinates."""
     image = io.BytesIO()
     with h5netcdf.File(image, "w") as file:
+        group = file.create_group("sample_stats")
         for name in coordinates:
-            file.dimensions[name] = 3
-            file.create_variable(name, (name,), data=np.arange(3))
+            group.dimensions[name] = 3
+            group.create_variable(name, (name,), data=np.arange(3))
     return image.getvalue()
 
 
 def hdf5() -> bytes:
     """Return a file with a trace's coordinates, but without their dimensions."""
+    image = io.BytesIO()
+    with h5py.File(image, "w") as file:
+        file["sample_stats/draw"] = file["sample_stats/agent"] = np.arange(3)
+    return image.getvalue()
+
+
+def elsewhere() -> bytes:
+    """Return a file with a trace's coordinates outside its groups."""
     image = io.BytesIO()
     with h5py.File(image, "w") as file:
         file["draw"] = file["agent"] = np.arange(3)
@@ -324,6 +333,7 @@ NO_TRACES = {
     "no agents": lambda: netcdf("draw"),
     "no draws": lambda: netcdf("agent"),
     "no dimensions": hdf5,
+    "no groups": elsewhere,
 }
 
 

@@ -127,12 +127,13 @@ def netcdf(bomb: Bomb) -> bytes:
     """Return a trace of nothing, with pickled bytes wherever a file can hold bytes."""
     image, content = io.BytesIO(), np.void(pickle.dumps(bomb))
     with h5netcdf.File(image, "w") as file:
+        group = file.create_group("sample_stats")
         for name in ("draw", "agent"):
-            file.dimensions[name] = 1
-            file.create_variable(name, (name,), data=np.arange(1))
+            group.dimensions[name] = 1
+            group.create_variable(name, (name,), data=np.arange(1))
         file.attrs["run"] = content
     with h5py.File(image, "a") as file:
-        file["draw"].attrs["values"] = content
+        file["sample_stats/draw"].attrs["values"] = content
     return image.getvalue()
 
 

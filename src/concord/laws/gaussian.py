@@ -20,7 +20,14 @@ FLOORS = 1000
 
 @dataclass(frozen=True)
 class Gaussian:
-    """The law N(mean, cov) with mean (dim,) and cov (dim, dim)."""
+    """The law N(mean, cov) with mean (dim,) and cov (dim, dim).
+
+    Examples
+    --------
+    >>> import concord, numpy as np
+    >>> target = concord.Gaussian(mean=np.zeros(2), cov=np.eye(2))
+    >>> problem = concord.Problem(lambda x: x / 4, agents=4, dim=2, posterior=target)
+    """
 
     mean: np.ndarray
     cov: np.ndarray
@@ -51,6 +58,24 @@ def w2(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> np.ndarray:
         total = total - 2 * _trace_root(cov, target.cov)
         # Rounding may leave a tiny negative square; inf - inf is nan.
         return np.where(np.isfinite(total), np.sqrt(np.maximum(total, 0.0)), np.inf)
+
+
+def monomials(mean: np.ndarray, cov: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and variance of x_j, then of x_j^2, of normal x, both (..., 2 dim)."""
+    variance = np.diagonal(cov, axis1=-2, axis2=-1)
+    means = np.concatenate([mean, variance + mean**2], axis=-1)
+    return means, np.concatenate([variance, 2 * variance**2 + 4 * mean**2 * variance], axis=-1)
+
+
+def bias2(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> np.ndarray:
+    """Return max over f in x_j, x_j^2 of (E f - E_target f)^2 / Var_target f.
+
+    Parameters and shapes are those of ``w2``; E is that of any law with these moments.
+    """
+    wanted, variances = monomials(target.mean, target.cov)
+    with np.errstate(all="ignore"):
+        squares = (monomials(mean, cov)[0] - wanted) ** 2 / variances
+    return np.nan_to_num(squares, nan=np.inf, posinf=np.inf).max(axis=-1)
 
 
 def fit(samples: np.ndarray, axis: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -10,6 +10,7 @@ from concord.laws.gaussian import FLOORS, bootstrap_w2, w2, w2_floor
 from concord.laws.intervals import LEVEL, REPLICATES
 from concord.metrics import Measurement, Row, lacking
 from concord.metrics._laws import exact_law
+from concord.sampling.trace import Trace
 
 METRICS = ("w2", "w2_exact", "w2_floor")
 
@@ -23,7 +24,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     target = m.problem.posterior
     if target is None:
         raise lacking("w2", "a problem with an exact Gaussian posterior")
-    names, draws = positions(m)
+    names, draws = positions(m.trace)
     value, lo, hi = bootstrap_w2(draws, target, REPLICATES, m.stream("bootstrap"), LEVEL)
     for column, name in enumerate(names):
         for row, k in enumerate(m.trace.draw):
@@ -43,15 +44,15 @@ def rows(m: Measurement) -> Iterator[Row]:
     yield Row(m.iterations, "network", "w2_floor", *floor, trials=FLOORS)
 
 
-def positions(m: Measurement) -> tuple[list[str], np.ndarray]:
+def positions(trace: Trace) -> tuple[list[str], np.ndarray]:
     """Return names and draws (chain, draw, name, dim) of recorded agents and average."""
-    if "x" not in m.trace and "x_average" not in m.trace:
+    if "x" not in trace and "x_average" not in trace:
         raise lacking("w2", "record.draws or record.average")
     names, draws = [], []
-    if "x" in m.trace:
-        names += m.agents
-        draws.append(m.trace["x"])
-    if "x_average" in m.trace:
+    if "x" in trace:
+        names += [str(agent) for agent in trace.agent]
+        draws.append(trace["x"])
+    if "x_average" in trace:
         names.append("average")
-        draws.append(m.trace["x_average"][:, :, None])
+        draws.append(trace["x_average"][:, :, None])
     return names, np.concatenate(draws, axis=2)

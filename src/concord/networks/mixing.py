@@ -61,7 +61,8 @@ def weights_of(topology: Topology, weights: str) -> AgentMatrix:
     r"""Return the matrix W that agents average with.
 
     ``metropolis``
-        symmetric and doubly stochastic, on any network;
+        symmetric and doubly stochastic, on any network; where a network has weights of its own,
+        these;
     ``next_two``
         :math:`W_{ij} = 1/3` for j = i, i + 1 and i + 2 modulo N: doubly stochastic, but not
         symmetric, and i + 2 is no neighbor of i on the ring.
@@ -69,7 +70,7 @@ def weights_of(topology: Topology, weights: str) -> AgentMatrix:
     Source: gurbuzbalaban2021, section 2, and what its released code computes.
     """
     if weights == "metropolis":
-        return topology.metropolis()
+        return topology.weights or topology.metropolis()
     own = np.arange(topology.agents)
     seen = (own[:, None] + np.arange(3)) % topology.agents
     third = np.full(seen.size, 1 / 3)

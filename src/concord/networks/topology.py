@@ -43,11 +43,14 @@ class Topology:
         Number of agents N, which are numbered from 0.
     edges
         Sorted pairs (i, j) with i < j.
+    weights
+        A matrix W of its own, to mix with in place of Metropolis weights.
     """
 
     name: str
     agents: int
     edges: tuple[tuple[int, int], ...]
+    weights: AgentMatrix | None = None
 
     @cached_property
     def degrees(self) -> np.ndarray:
@@ -92,7 +95,7 @@ class Topology:
         Returns
         -------
         dict
-            Of the Metropolis weights: ``lambda_2``, the second largest eigenvalue; ``lambda_N``,
+            Of the weights W: ``lambda_2``, the second largest eigenvalue; ``lambda_N``,
             the smallest; ``gamma_bar = max(|lambda_2|, |lambda_N|)``; ``spectral_gap =
             1 - gamma_bar``. Of the Laplacian: ``laplacian_max``, the largest, and
             ``algebraic_connectivity``, the second smallest. Of the signless Laplacian D + A:
@@ -110,7 +113,7 @@ class Topology:
                 f"compute; use at most {SPECTRUM_LIMIT} agents, or leave the spectrum out"
             )
         adjacency = self.adjacency().dense()
-        weights = np.linalg.eigvalsh(self.metropolis().dense())[:-1]
+        weights = np.linalg.eigvalsh((self.weights or self.metropolis()).dense())[:-1]
         laplacian = np.linalg.eigvalsh(np.diag(self.degrees) - adjacency)
         lambda_2, lambda_n = (weights[-1], weights[0]) if self.agents > 1 else (0.0, 0.0)
         gamma_bar = max(abs(lambda_2), abs(lambda_n))

@@ -3,4 +3,31 @@
 Modules are found by their file name; there is no other list of them. What a module has says
 ``contracts.ProblemKind`` (and, for data that are downloaded, ``NeedsData`` and ``TakesData``); what
 its problem has, ``contracts.Problem``, and what more a problem may offer, the protocols after it.
+
+A kind that takes one's own arrays can be called with them:
+``concord.problems.linear_regression(X, y, agents=20)``.
 """
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    """Import a kind, or ``quadratic``, when it is asked for."""
+    from importlib import import_module
+
+    from concord.plugins import kinds
+
+    if name == "quadratic":
+        return import_module("concord.problems._quadratic").quadratic
+    if name in kinds("problems"):
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return what ``__getattr__`` knows."""
+    from concord.plugins import kinds
+
+    return [*kinds("problems"), "quadratic"]

@@ -1,16 +1,21 @@
-"""What problems have in common: the prior's share, points and mini-batches of regressions."""
+"""What problems have in common: the prior's share, own data, mini-batches of regressions."""
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Callable
-from typing import Annotated, Literal, Self
+from types import ModuleType
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from msgspec import Meta
 
 from concord.contracts import BatchGradient
-from concord.errors import ConcordError
-from concord.sampling.partition import AgentData, consecutive_counts
+from concord.errors import ConcordError, short
+from concord.options import Count, Index, build
+from concord.sampling import streams
+from concord.sampling.partition import AgentData, Partition, consecutive_counts
 
 PriorShare = Annotated[
     Literal["split", "omitted", "whole", "twice"],
@@ -46,6 +51,77 @@ def check_points(points: int, agents: int) -> None:
         raise ConcordError(
             f"{agents} agents cannot share {points} points; give each agent at least one point"
         )
+
+
+def numbers(values: Any, name: str) -> np.ndarray:
+    """Return what a caller gives as an array of finite numbers."""
+    try:
+        array = np.array(values, dtype=float)
+    except (TypeError, ValueError):
+        raise ConcordError(f"{name}: {short(values)} is no array of numbers; give one") from None
+    if not np.isfinite(array).all():
+        raise ConcordError(f"{name}: some of its numbers are not finite; remove them")
+    return array
+
+
+def own_data(
+    X: Any, y: Any, agents: int | None, partition: Any, seed: int, classes: bool = False
+) -> AgentData:
+    """Return the rows of features X and targets y, split over the agents.
+
+    ``concord.problems.linear_regression`` explains the parameters; ``classes``: y are labels, by
+    which rows may be split.
+
+    Raises
+    ------
+    ConcordError
+        If arrays are not numbers, or do not fit each other or the number of agents.
+    """
+    together = agents is not None
+    if not together and not (isinstance(X, (list, tuple)) and isinstance(y, (list, tuple))):
+        raise ConcordError(
+            "agents is missing; give their number, or X and y as lists with an array of each agent"
+        )
+    if not together and not len(X) == len(y) > 0:
+        raise ConcordError(f"X of {len(X)} agents and y of {len(y)} do not fit; give one of each")
+    pieces: list[tuple[np.ndarray, np.ndarray]] = []
+    for i, (rows, aims) in enumerate([(X, y)] if together else zip(X, y, strict=True)):
+        place = "" if together else f"[{i}]"
+        features, targets = numbers(rows, f"X{place}"), numbers(aims, f"y{place}")
+        wanted = pieces[0][0].shape[1:] if pieces else features.shape[1:]
+        if features.ndim != 2 or targets.shape != features.shape[:1] or not features.size:
+            raise ConcordError(
+                f"X{place} of shape {features.shape} and y{place} of shape {targets.shape} do not "
+                "fit; give (rows, dim) and (rows,)"
+            )
+        if features.shape[1:] != wanted:
+            raise ConcordError(
+                f"X{place} has {features.shape[1]} columns and X[0] {wanted[0]}; give all agents "
+                "the same features"
+            )
+        pieces.append((features, targets))
+    features, targets = (np.concatenate(column) for column in zip(*pieces, strict=True))
+    if together:
+        way = {"kind": partition} if isinstance(partition, str) else partition
+        rng = streams.generator(build(Index, seed, "seed"), "partition")
+        parts = Partition.parse(way, "partition").split(
+            targets if classes else len(targets), build(Count, agents, "agents"), rng
+        )
+    else:
+        counts = [len(aims) for _, aims in pieces]
+        parts = np.split(np.arange(len(targets)), np.cumsum(counts)[:-1])
+    return AgentData.from_parts(features, targets, parts)
+
+
+def takes_arrays(name: str, function: Callable[..., Any]) -> None:
+    """Make the module of a kind callable: ``concord.problems.<kind>(X, y, ...)``."""
+
+    class Kind(ModuleType):
+        __call__ = staticmethod(function)
+
+    module = sys.modules[name]
+    module.__class__ = Kind
+    module.__dict__["__signature__"] = inspect.signature(function)
 
 
 def legacy_data(

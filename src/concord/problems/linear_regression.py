@@ -19,19 +19,21 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from concord.contracts import BatchGradient, Gradient, GradientAt, Prox, Stream
+from concord.contracts import BatchGradient, Stream
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.options import Count, Options, Positive
 from concord.problems._common import (
     LegacySeed,
-    OneDataSet,
     PriorShare,
     batch_gradient,
     check_points,
     legacy_data,
+    own_data,
     prior_share,
+    takes_arrays,
 )
+from concord.problems._quadratic import QuadraticProblem
 from concord.sampling.partition import AgentData, Partition
 
 
@@ -95,7 +97,68 @@ def build(
     return LinearRegression(AgentData.from_parts(features, targets, parts), params)
 
 
-class LinearRegression(OneDataSet):
+def from_arrays(
+    X: Any,
+    y: Any,
+    agents: int | None = None,
+    *,
+    noise_sd: float = 1.0,
+    prior_variance: float = 1.0,
+    prior_share: PriorShare = "split",
+    partition: Any = "equal",
+    seed: int = 1,
+) -> LinearRegression:
+    """Return linear regression on one's own data; ``concord.problems.linear_regression``.
+
+    Parameters
+    ----------
+    X, y
+        Features (rows, dim), with a column of ones for an intercept, and targets (rows,); or lists
+        of such arrays, one of each agent, without ``agents``.
+    agents
+        Number of agents that the rows are split over.
+    noise_sd, prior_variance
+        Standard deviation of y given X, and v of the prior N(0, v I).
+    prior_share
+        Of each agent's potential: ``split`` (a share of 1/N, so that all agents together hold the
+        prior once), ``omitted``, ``whole`` or ``twice``.
+    partition
+        How rows are split: ``"equal"`` (at random), ``"consecutive"``, or a mapping with a kind and
+        options, as in a study's files; ``seed`` is that of the random split.
+
+    Returns
+    -------
+    LinearRegression
+        With ``agents``, ``dim`` and ``posterior``.
+
+    Raises
+    ------
+    ConcordError
+        If the arrays do not fit each other or the number of agents.
+
+    Examples
+    --------
+    >>> import concord, numpy as np
+    >>> X = np.random.default_rng(0).standard_normal((100, 2))
+    >>> problem = concord.problems.linear_regression(X, X @ [1, -2], agents=5, noise_sd=0.1)
+    >>> problem.posterior.mean.round(2)
+    array([ 1., -2.])
+    """
+    data = own_data(X, y, agents, partition, seed)
+    params = Params(
+        points=int(data.counts.sum()),
+        dim=data.features.shape[2],
+        noise_sd=noise_sd,
+        prior_variance=prior_variance,
+        prior_share=prior_share,
+    )
+    return LinearRegression(data, params)
+
+
+takes_arrays(__name__, from_arrays)
+
+
+class LinearRegression(QuadraticProblem):
     """Linear regression split over agents; costs per step do not grow with the number of points.
 
     Attributes
@@ -144,45 +207,6 @@ class LinearRegression(OneDataSet):
     def _law(self, prior_precision: float) -> Gaussian:
         cov = np.linalg.inv(self._information + prior_precision * np.eye(self.dim))
         return Gaussian(cov @ self.shift.sum(axis=0), cov)
-
-    def gradient(self, chains: int) -> Gradient:
-        """Return ``g(x, out)`` writing gram_i x_i - shift_i; x, out: (chains, agents, dim)."""
-        product = _product(self.gram, chains)
-        return lambda x, out: np.subtract(product(x, out), self.shift, out=out)
-
-    def prox(self, chains: int, curvature: np.ndarray) -> Prox:
-        """Return ``solve(agent, linear, start, out)``, in closed form, inverted once."""
-        matrices = self.gram + np.asarray(curvature, dtype=float)[:, None, None] * np.eye(self.dim)
-        values = np.linalg.eigvalsh(matrices)
-        flat = np.flatnonzero(values[:, 0] <= 1e-14 * values[:, -1])
-        if flat.size:
-            raise ConcordError(
-                f"agent {flat[0]} has no unique minimizer: too few points, no prior and no "
-                "neighbors; give it a share of the prior"
-            )
-        inverse = np.linalg.inv(matrices)
-        product = _product(inverse, chains)
-
-        def solve(agent: Any, linear: np.ndarray, start: np.ndarray, out: np.ndarray) -> np.ndarray:
-            np.add(linear, self.shift[agent], out=linear)
-            if not isinstance(agent, slice):
-                return np.matmul(linear, inverse[agent], out=out)
-            return product(linear, out)
-
-        return solve
-
-    def gradient_at(self, chains: int, width: int) -> GradientAt:
-        """Return ``g(x, agents, out)``: the gradients of ``width`` chosen agents of each chain."""
-        gram = np.empty((chains, width, self.dim, self.dim))
-        shift = np.empty((chains, width, self.dim))
-
-        def gradient(x: np.ndarray, agents: np.ndarray, out: np.ndarray) -> np.ndarray:
-            np.take(self.gram, agents, axis=0, out=gram, mode="clip")
-            np.take(self.shift, agents, axis=0, out=shift, mode="clip")
-            np.matmul(gram, x[..., None], out=out[..., None])
-            return np.subtract(out, shift, out=out)
-
-        return gradient
 
     def batch_gradient(self, chains: int, batch_size: int) -> BatchGradient:
         """Return ``g(x, rows, out)``; rows: (chains, agents, batch), row numbers of each agent."""
@@ -254,26 +278,4 @@ class LinearRegression(OneDataSet):
 
     def potential(self, x: np.ndarray) -> np.ndarray:
         """Return f_i(x_i), shape (chains, agents)."""
-        quadratic = 0.5 * np.einsum("cad,ade,cae->ca", x, self.gram, x)
-        return quadratic - np.einsum("cad,ad->ca", x, self.shift) + self._half_sum_y2
-
-
-def _product(matrices: np.ndarray, chains: int) -> Gradient:
-    """Return ``multiply(x, out)``: symmetric ``matrices`` (agents, dim, dim) times x."""
-    agents, dim, _ = matrices.shape
-    # For the few dimensions of regression problems, one multiplication per column of the matrices
-    # over all chains and agents beats as many tiny matrix products.
-    columns = [np.ascontiguousarray(matrices[:, :, j]) for j in range(dim)]
-    product = np.empty((chains, agents, dim))
-
-    def multiply(x: np.ndarray, out: np.ndarray) -> np.ndarray:
-        if dim > 8:
-            np.matmul(x.swapaxes(0, 1), matrices, out=out.swapaxes(0, 1))
-            return out
-        np.multiply(x[..., :1], columns[0], out=out)
-        for j in range(1, dim):
-            np.multiply(x[..., j : j + 1], columns[j], out=product)
-            np.add(out, product, out=out)
-        return out
-
-    return multiply
+        return super().potential(x) + self._half_sum_y2

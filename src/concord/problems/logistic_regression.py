@@ -14,7 +14,7 @@ Needs: nothing for drawn data and breast_cancer; other data sets are downloaded.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec import Meta
@@ -29,8 +29,10 @@ from concord.problems._common import (
     batch_gradient,
     check_points,
     legacy_data,
+    own_data,
     prior_share,
     sigmoid,
+    takes_arrays,
 )
 from concord.sampling.partition import AgentData, Partition
 
@@ -186,6 +188,61 @@ def _synthetic(
     logit = features @ truth + params.logit_noise_sd * rng.standard_normal(points)
     labels = rng.random(points) < sigmoid(logit)
     return features, labels.astype(float), truth
+
+
+def from_arrays(
+    X: Any,
+    y: Any,
+    agents: int | None = None,
+    *,
+    prior: Literal["gaussian", "laplace"] = "gaussian",
+    prior_scale: float = 1.0,
+    prior_share: PriorShare = "split",
+    partition: Any = "equal",
+    seed: int = 1,
+) -> LogisticRegression:
+    """Return logistic regression on one's own data; ``concord.problems.logistic_regression``.
+
+    Parameters
+    ----------
+    X, y
+        Features (rows, dim), with a column of ones for an intercept, and labels 0 or 1 (rows,); or
+        lists of such arrays, one of each agent, without ``agents``.
+    agents
+        Number of agents that the rows are split over.
+    prior, prior_scale
+        ``gaussian`` with this variance, or ``laplace`` with this scale.
+    prior_share, partition, seed
+        As of ``concord.problems.linear_regression``; labels may be split by
+        ``{"kind": "dirichlet", "concentration": 0.3}``.
+
+    Returns
+    -------
+    LogisticRegression
+        With ``agents``, ``dim`` and ``accuracy``; no exact posterior is known.
+
+    Raises
+    ------
+    ConcordError
+        If the arrays do not fit each other or the number of agents, or labels are not 0 and 1.
+
+    Examples
+    --------
+    >>> import concord, numpy as np
+    >>> X = np.random.default_rng(0).standard_normal((100, 2))
+    >>> problem = concord.problems.logistic_regression(X, X[:, 0] > 0, agents=5)
+    >>> problem.counts
+    array([20, 20, 20, 20, 20])
+    """
+    data = own_data(X, y, agents, partition, seed, classes=True)
+    odd = data.targets[(data.targets != 0) & (data.targets != 1)]
+    if odd.size:
+        raise ConcordError(f"y: {odd[0]:g} is no label; give 0 and 1")
+    params = Params(prior=prior, prior_scale=prior_scale, prior_share=prior_share)
+    return LogisticRegression(data, params)
+
+
+takes_arrays(__name__, from_arrays)
 
 
 class LogisticRegression(OneDataSet):

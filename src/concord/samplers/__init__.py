@@ -49,3 +49,10 @@ class Biased(Batching, Protocol):
 
     batch_scale: str
     batch_pool: str
+
+
+@runtime_checkable
+class Mixing(Protocol):
+    """Options of a sampler that averages by the network's weights."""
+
+    weights: str

@@ -2,18 +2,23 @@
 
 A sampler gives ``init`` and ``step`` (see ``concord.samplers``); ``simulate`` advances all chains
 and agents together and hands each iterate to a ``Recorder``, which keeps only what was requested.
+``sample`` does so for the chains of a run, block by block.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from concord.contracts import Step
-from concord.sampling.recorder import Recorder
-from concord.sampling.trace import Trace
+from concord.contracts import Problem, Sampler, Step
+from concord.networks.topology import Topology
+from concord.sampling import initial, streams
+from concord.sampling.recorder import Record, Recorder
+from concord.sampling.streams import CHAINS_PER_BLOCK
+from concord.sampling.trace import Trace, join_traces
 
 
 def simulate(
@@ -22,21 +27,108 @@ def simulate(
     iterations: int,
     recorder: Recorder,
     rng: np.random.Generator,
-    progress: bool = False,
+    advance: Callable[[], object] = lambda: None,
 ) -> Trace:
     """Run the chain of states and return what the recorder kept.
 
-    ``state.x`` has shape (chains, agents, dim). Step k = 0, 1, ... produces iteration k + 1. A
-    chain that diverges is noted, not stopped: the run's result is that it diverged.
+    ``state.x`` has shape (chains, agents, dim). Step k = 0, 1, ... produces iteration k + 1;
+    ``advance`` is called after each. A chain that diverges is noted, not stopped: the run's result
+    is that it diverged.
     """
-    steps: Iterable[int] = range(iterations)
-    if progress:
-        from tqdm import tqdm
-
-        steps = tqdm(steps)
     with np.errstate(over="ignore", invalid="ignore"):
         recorder.observe(0, state.x, None)
-        for k in steps:
+        for k in range(iterations):
             state, info = step(state, k, rng)
             recorder.observe(k + 1, state.x, info)
+            advance()
     return recorder.trace()
+
+
+class Labels(NamedTuple):
+    """What the random streams of a run are called by.
+
+    Runs that share paper and problem share initial positions, whatever their samplers and
+    topologies (common random numbers); the noise is the run's own.
+    """
+
+    paper: str = ""
+    problem: str = ""
+    experiment: str = ""
+    run: str = ""
+
+
+def sample(
+    sampler: Sampler,
+    params: Any,
+    problem: Problem,
+    topology: Topology,
+    *,
+    law: initial.Law,
+    record: Record,
+    chains: int,
+    iterations: int,
+    seed: int,
+    labels: Labels,
+    span: tuple[int, int] | None = None,
+    progress: bool | None = False,
+    keep: bool = False,
+) -> Trace:
+    """Return the trace of a run, or of its chains from ``span[0]`` to before ``span[1]``.
+
+    Chains advance in blocks of ``CHAINS_PER_BLOCK``, each with its own stream, so that a chain is
+    the same, number for number, whichever others are sampled with it.
+
+    Parameters
+    ----------
+    law
+        Of x^(0).
+    span
+        Whole blocks of chains; none: all chains.
+    progress
+        Show a bar; None: if the error stream is a terminal.
+    keep
+        Whether an interrupt (Ctrl-C) ends the run with what is there, and a line that says so: the
+        blocks that are done, or what is recorded of the first.
+    """
+    sampler.check(problem, topology, params)
+    begin, end = span or (0, chains)
+    common = streams.generator(seed, "initial", labels.paper, labels.problem)
+    x0 = initial.positions(law, problem, (chains, problem.agents, problem.dim), common)
+    noise = ["noise", labels.paper, labels.experiment, labels.run]
+    firsts = range(begin, end, CHAINS_PER_BLOCK)
+    advance, done = _bar(progress, len(firsts) * iterations)
+    traces: list[Trace] = []
+    recorder = None
+    try:
+        for first in firsts:
+            block = x0[first : min(first + CHAINS_PER_BLOCK, end)]
+            rng = streams.generator(seed, *noise, *[first][: first > 0])
+            own = problem.from_chain(first)
+            recorder = Recorder(record, own, block.shape, iterations)
+            state, step = sampler.init(own, topology, params, block, rng)
+            traces.append(simulate(state, step, iterations, recorder, rng, advance))
+    except KeyboardInterrupt:
+        if not traces and recorder is not None:
+            traces = [recorder.trace()]
+        if not keep or not traces or not traces[0].draw.size:
+            raise
+    finally:
+        done()
+    trace = join_traces(traces)
+    if trace.chains < end - begin or trace.draw[-1] < record.iterations(iterations)[-1]:
+        print(
+            f"concord: interrupted; here are {trace.chains} of {end - begin} chains, to iteration "
+            f"{trace.draw[-1]} of {iterations}",
+            file=sys.stderr,
+        )
+    return trace
+
+
+def _bar(progress: bool | None, steps: int) -> tuple[Callable[[], object], Callable[[], object]]:
+    """Return what moves a progress bar by one step, and what closes it."""
+    if not (sys.stderr.isatty() if progress is None else progress):
+        return (lambda: None), (lambda: None)
+    from tqdm import tqdm
+
+    bar = tqdm(total=steps)
+    return bar.update, bar.close

@@ -198,25 +198,29 @@ class Recorder:
             self._counts[name][row] = total
 
     def trace(self) -> Trace:
-        """Return what was recorded, chain first as ArviZ expects it."""
+        """Return what has been recorded so far, chain first as ArviZ expects it."""
+        due = self.due[: self._next]
+        rows = slice(len(due))
         variables: dict[str, tuple[tuple[str, ...], np.ndarray]] = {}
         if self._x is not None:
-            variables["x"] = ("chain", "draw", "agent", "dim"), self._x.swapaxes(0, 1)
+            variables["x"] = ("chain", "draw", "agent", "dim"), self._x[rows].swapaxes(0, 1)
         if self._average is not None:
-            variables["x_average"] = ("chain", "draw", "dim"), self._average.swapaxes(0, 1)
+            variables["x_average"] = ("chain", "draw", "dim"), self._average[rows].swapaxes(0, 1)
         if self._consensus is not None:
-            variables["consensus_error"] = ("chain", "draw"), self._consensus.T
+            variables["consensus_error"] = ("chain", "draw"), self._consensus[rows].T
         for name, (_, values) in self._probes.items():
-            variables[name] = ("chain", "draw", "agent"), values.swapaxes(0, 1)
+            variables[name] = ("chain", "draw", "agent"), values[rows].swapaxes(0, 1)
         for name, accumulated in self._averages.items():
+            if not accumulated.count:
+                continue  # interrupted before the first
             for suffix, array in zip(("mean", "sd"), accumulated.moments(), strict=True):
                 extra = [f"{name}_dim_{axis}" for axis in range(array.ndim - 2)]
                 variables[f"{name}_{suffix}"] = ("chain", "agent", *extra), array
         for name, counts in self._counts.items():
-            kept = counts[..., self.agents]
+            kept = counts[rows][..., self.agents]
             if kept.ndim == 3:
                 variables[name] = ("chain", "draw", "agent"), kept.swapaxes(0, 1)
             else:
                 variables[name] = ("draw", "agent"), kept
         variables["diverged_at"] = ("chain",), self.diverged_at
-        return Trace(variables, self.due, self.agents)
+        return Trace(variables, due, self.agents)

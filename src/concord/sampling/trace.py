@@ -1,4 +1,9 @@
-"""The trace: a run's recorded arrays, as a netCDF file with ArviZ's dimension names."""
+"""The trace: a run's recorded arrays, as a netCDF file that ArviZ opens.
+
+The file has ArviZ's groups and dimension names: ``posterior`` holds the positions, of which
+effective sample sizes and the like are computed, ``sample_stats`` all else. Each group has the
+coordinates of its own; the provenance is the file's.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +11,19 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from concord.errors import ConcordError, nearest, short
+
+if TYPE_CHECKING:
+    import arviz
+    import xarray
+
+GROUPS = ("posterior", "sample_stats")
+POSITIONS = ("x", "x_average")
+COORDINATES = ("chain", "draw", "agent")
 
 # What is infinite, and not unknown, of a chain that diverged.
 ERRORS = ("consensus_error", "misclassified")
@@ -42,6 +56,68 @@ class Trace:
     def __contains__(self, name: str) -> bool:
         """Tell whether the trace has a variable of this name."""
         return name in self.variables
+
+    def coordinates(self) -> dict[str, np.ndarray]:
+        """Return what the axes chain, draw and agent are numbered by."""
+        return dict(zip(COORDINATES, (np.arange(self.chains), self.draw, self.agent), strict=True))
+
+    @property
+    def chains(self) -> int:
+        """The number of chains."""
+        return len(self["diverged_at"])
+
+    def groups(self) -> dict[str, list[str]]:
+        """Return the names of the variables of each of ``GROUPS``, but for groups of none."""
+        inside = [name for name in self.variables if name in POSITIONS]
+        outside = [name for name in self.variables if name not in POSITIONS]
+        return {g: n for g, n in zip(GROUPS, (inside, outside), strict=True) if n}
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Return all variables as one ``xarray.Dataset``, which shares their memory.
+
+        Returns
+        -------
+        xarray.Dataset
+            With x (chain, draw, agent, dim), x_average (chain, draw, dim), diverged_at (chain), and
+            whatever else was recorded; draw counts iterations.
+
+        Examples
+        --------
+        >>> import concord
+        >>> problem = concord.Problem(gradient=lambda x: x, agents=4, dim=2)
+        >>> trace = concord.sample("de_sgld", problem, "ring", step_size=0.1, iterations=100)
+        >>> trace.to_xarray().x.mean(["chain", "draw"]).shape
+        (4, 2)
+        """
+        import xarray
+
+        return xarray.Dataset(self.variables, self.coordinates(), self.attributes)
+
+    def to_arviz(self) -> arviz.InferenceData:
+        """Return what ArviZ takes: the groups posterior and sample_stats.
+
+        Returns
+        -------
+        arviz.InferenceData
+            The same as ``arviz.from_netcdf`` of a trace.nc; agents are a dimension.
+
+        Examples
+        --------
+        >>> import arviz, concord
+        >>> problem = concord.Problem(gradient=lambda x: x, agents=4, dim=2)
+        >>> trace = concord.sample("de_sgld", problem, "ring", step_size=0.1, iterations=100)
+        >>> arviz.rhat(trace.to_arviz()).x.dims
+        ('agent', 'dim')
+        """
+        import arviz
+
+        data = replace(self, attributes={}).to_xarray()
+        groups: dict[str, Any] = {group: data[names] for group, names in self.groups().items()}
+        return arviz.InferenceData(attrs=self.attributes, **groups)
+
+    def save(self, path: str | Path) -> None:
+        """Write the trace as netCDF, which ``concord.load`` and ``arviz.from_netcdf`` read."""
+        write_trace(self, Path(path))
 
     def marked(self) -> Trace:
         """Return the trace with what its diverged chains recorded taken out.
@@ -82,22 +158,24 @@ def join_traces(traces: Sequence[Trace]) -> Trace:
 
 
 def write_trace(trace: Trace, path: Path) -> None:
-    """Write a trace as netCDF 4 with ArviZ's dimension names."""
+    """Write a trace as netCDF 4 with ArviZ's groups and dimension names."""
     import h5netcdf
 
+    coordinates = {
+        name: ((name,), np.asarray(values, dtype=np.int64))
+        for name, values in trace.coordinates().items()
+    }
     # Into memory, since HDF5 may crash on a full disk.
     image = io.BytesIO()
     with h5netcdf.File(image, "w") as file:
-        file.dimensions["draw"] = len(trace.draw)
-        file.dimensions["agent"] = len(trace.agent)
-        for names, values in trace.variables.values():
-            for name, size in zip(names, values.shape, strict=True):
-                if name not in file.dimensions:
-                    file.dimensions[name] = size
-        for name, values in (("draw", trace.draw), ("agent", trace.agent)):
-            file.create_variable(name, (name,), data=np.asarray(values, dtype=np.int64))
-        for name, (names, values) in trace.variables.items():
-            file.create_variable(name, names, data=np.ascontiguousarray(values))
+        for group_name, inside in trace.groups().items():
+            group = file.create_group(group_name)
+            variables = coordinates | {name: trace.variables[name] for name in inside}
+            for name, (names, values) in variables.items():
+                for dimension, size in zip(names, values.shape, strict=True):
+                    if dimension not in group.dimensions:
+                        group.dimensions[dimension] = size
+                group.create_variable(name, names, data=np.ascontiguousarray(values))
         for name, text in trace.attributes.items():
             file.attrs[name] = text
     path.write_bytes(image.getbuffer())
@@ -107,7 +185,7 @@ def read_trace(path: Path) -> Trace:
     """Read a trace back.
 
     Stages check its seal first: HDF5 does not notice all changed numbers, and may loop for ever
-    over changed structure.
+    over a file whose structure was damaged.
 
     Raises
     ------
@@ -119,13 +197,16 @@ def read_trace(path: Path) -> Trace:
     content = path.read_bytes()
     try:
         with h5netcdf.File(io.BytesIO(content), "r") as file:
+            groups = [file.groups[name] for name in GROUPS if name in file.groups]
             variables = {
                 name: (variable.dimensions, variable[...])
-                for name, variable in file.variables.items()
-                if name not in ("draw", "agent")
+                for group in groups
+                for name, variable in group.variables.items()
+                if name not in COORDINATES
             }
             attributes = {name: str(value) for name, value in file.attrs.items()}
-            draw, agent = file.variables["draw"][...], file.variables["agent"][...]
+            last = file.groups[GROUPS[-1]].variables  # which every trace has
+            draw, agent = last["draw"][...], last["agent"][...]
     except (OSError, KeyError, ValueError):  # no netCDF, or not with a trace's dimensions
         raise ConcordError(f"{path} is not a trace; delete it to have it made again") from None
     return Trace(variables, draw, agent, attributes)

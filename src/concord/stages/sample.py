@@ -14,17 +14,8 @@ from concord.integrity import Made
 from concord.io import whole
 from concord.plugins import provided
 from concord.provenance import code, describe, digest
-from concord.runs import (
-    Parts,
-    build_problem,
-    data_digest,
-    kinds_of,
-    load_run,
-    modules,
-    stream_label,
-)
-from concord.sampling import initial, loop, streams
-from concord.sampling.recorder import Recorder
+from concord.runs import Parts, build_problem, data_digest, kinds_of, labels, load_run, modules
+from concord.sampling import loop
 from concord.sampling.streams import CHAINS_PER_BLOCK
 from concord.sampling.trace import Trace, join_traces, read_trace, write_trace
 
@@ -75,7 +66,7 @@ def join(run_path: Path, pieces: Sequence[Path], output: Path, resources: Path) 
     for path in pieces:
         integrity.check(path)
         traces.append(read_trace(path))
-        end = begin + len(traces[-1]["diverged_at"])
+        end = begin + traces[-1].chains
         integrity.check(path, made(run, resources, (begin, end)))
         begin = end
     if begin != run["chains"]:
@@ -95,11 +86,6 @@ def simulate(
 ) -> Trace:
     """Return the trace of a run, or of its chains from ``chains[0]`` to before ``chains[1]``.
 
-    Initial positions share a stream across the samplers and topologies of a problem (common random
-    numbers); the noise is the run's own. Chains advance in blocks of ``CHAINS_PER_BLOCK``, each
-    with its own stream, so that a chain is the same, number for number, whichever others are
-    sampled with it.
-
     Raises
     ------
     ConcordError
@@ -115,21 +101,20 @@ def simulate(
             f"chains {begin}:{end} of {run['chains']}: only blocks of {CHAINS_PER_BLOCK} can be "
             f"sampled by themselves; name two multiples of {CHAINS_PER_BLOCK}, or the last chain"
         )
-    seed, paper = run["seed"], run["paper"]
-    common = streams.generator(seed, "initial", paper, run["problem"]["name"])
-    shape = (run["chains"], run["agents"], problem.dim)
-    x0 = initial.positions(parts.initial, problem, shape, common)
-    parts.sampler.check(problem, parts.topology, parts.sampler_params)
-    noise = ["noise", paper, run["experiment"], stream_label(run)]
-    traces = []
-    for first in range(begin, end, CHAINS_PER_BLOCK):
-        block = x0[first : min(first + CHAINS_PER_BLOCK, end)]
-        rng = streams.generator(seed, *noise, *[first][: first > 0])
-        own = problem.from_chain(first)
-        state, step = parts.sampler.init(own, parts.topology, parts.sampler_params, block, rng)
-        recorder = Recorder(parts.record, own, block.shape, run["iterations"])
-        traces.append(loop.simulate(state, step, run["iterations"], recorder, rng, progress))
-    return join_traces(traces)
+    return loop.sample(
+        parts.sampler,
+        parts.sampler_params,
+        problem,
+        parts.topology,
+        law=parts.initial,
+        record=parts.record,
+        chains=run["chains"],
+        iterations=run["iterations"],
+        seed=run["seed"],
+        labels=labels(run),
+        span=(begin, end),
+        progress=progress,
+    )
 
 
 def _write(

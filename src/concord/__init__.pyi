@@ -1,0 +1,15 @@
+# For editors and type checkers, which do not see names that are imported when they are asked for.
+from concord import problems as problems
+from concord.errors import ConcordError as ConcordError
+from concord.laws.gaussian import Gaussian as Gaussian
+from concord.library.distances import bias2 as bias2
+from concord.library.distances import compare as compare
+from concord.library.distances import w2 as w2
+from concord.library.problem import Problem as Problem
+from concord.library.sampling import law as law
+from concord.library.sampling import load as load
+from concord.library.sampling import load_run as load_run
+from concord.library.sampling import sample as sample
+from concord.networks.own import network as network
+
+__version__: str

@@ -1,0 +1,124 @@
+"""A problem from any gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from concord import contracts
+from concord.errors import ConcordError, short
+from concord.laws.gaussian import Gaussian
+from concord.options import Count, build
+from concord.problems._common import OneDataSet
+
+Function = Callable[..., Any]
+
+
+class Problem(OneDataSet):
+    r"""A target split over agents, by the gradients of their potentials.
+
+    .. math:: \pi \propto \exp\Bigl(-\sum_i f_i\Bigr)
+
+    Functions are called with all chains and agents at once, and with an x that they must not
+    change. Whatever they return is taken as a numpy array: docs/python.md has recipes for JAX,
+    PyTorch and autograd.
+
+    Parameters
+    ----------
+    gradient
+        x (chains, agents, dim) -> the gradients of f_i at x_i, of the same shape.
+    agents, dim
+        Numbers of agents and of coordinates.
+    potential
+        x -> f_i(x_i) up to a constant, (chains, agents); for ``record={"probes": ["potential"]}``.
+    prox
+        (v, step) -> the x_i that minimize f_i(x) + |x - v_i|^2 / (2 step_i), for ADMM; v has the
+        shape of x, step (agents,) does not change during a run.
+    posterior
+        The exact posterior, where it is a ``concord.Gaussian(mean, cov)``.
+
+    Raises
+    ------
+    ConcordError
+        At the first step, if a function returns another shape.
+
+    Examples
+    --------
+    >>> import concord
+    >>> problem = concord.Problem(gradient=lambda x: x, agents=4, dim=2)
+    >>> trace = concord.sample("de_sgld", problem, "ring", step_size=0.1, iterations=100)
+    >>> trace["x"].shape
+    (100, 101, 4, 2)
+    """
+
+    def __init__(
+        self,
+        gradient: Function,
+        *,
+        agents: int,
+        dim: int,
+        potential: Function | None = None,
+        prox: Function | None = None,
+        posterior: Gaussian | None = None,
+    ) -> None:
+        self.agents, self.dim = build(Count, agents, "agents"), build(Count, dim, "dim")
+        self.posterior = posterior
+        self._gradient = gradient
+        # Only those that are given: a problem offers what it has.
+        if potential is not None:
+            self.potential = lambda x: _values("potential", potential, x.shape[:2], x)
+        if prox is not None:
+            self.prox = lambda chains, curvature: self._solver(prox, chains, curvature)
+
+    def gradient(self, chains: int) -> contracts.Gradient:
+        """Return ``g(x, out)``, for samplers: the gradient of f_i at x_i."""
+
+        def gradient(x: np.ndarray, out: np.ndarray) -> np.ndarray:
+            np.copyto(out, _values("gradient", self._gradient, x.shape, x))
+            return out
+
+        return gradient
+
+    def _solver(self, prox: Function, chains: int, curvature: np.ndarray) -> contracts.Prox:
+        """Return ``contracts.Proximal``'s solve: grad f_i(x) + c_i x = b is prox of b/c, 1/c."""
+        if not (curvature > 0).all():
+            raise ConcordError(
+                f"agent {int(np.argmin(curvature))} has no neighbors, and a proximal step needs "
+                "one; add edges"
+            )
+        everyone = np.zeros((chains, self.agents, self.dim))
+        scale, step = curvature[:, None], 1 / curvature
+
+        def solve(agent: Any, linear: np.ndarray, start: np.ndarray, out: np.ndarray) -> np.ndarray:
+            np.divide(linear, scale[agent], out=everyone[:, agent])
+            np.copyto(out, _values("prox", prox, everyone.shape, everyone, step)[:, agent])
+            return out
+
+        return solve
+
+
+def _values(
+    name: str, function: Function, wanted: tuple[int, ...], x: np.ndarray, *more: np.ndarray
+) -> np.ndarray:
+    """Return what a function makes of x, which it cannot change, as an array.
+
+    Raises
+    ------
+    ConcordError
+        If it has another shape than is wanted, or holds no numbers.
+    """
+    held = x.view()
+    held.flags.writeable = False
+    made = function(held, *more)
+    values = np.asarray(made)
+    if values.dtype.kind not in "fiub":
+        raise ConcordError(f"{name}: it returned {short(made)}; return an array of numbers")
+    if values.shape != wanted:
+        axes = "(chains, agents, dim)" if len(wanted) == 3 else "(chains, agents)"
+        raise ConcordError(
+            f"{name}: it returned an array of shape {values.shape} for x of shape {x.shape}; "
+            f"return shape {wanted}, that is {axes}"
+        )
+    return values

@@ -1,0 +1,330 @@
+"""``sample``, ``law`` and ``load_run``: runs from Python, with the numbers of the pipeline."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import concord
+from concord import contracts, runs
+from concord.errors import ConcordError, nearest, short
+from concord.laws import exact
+from concord.metrics import Measurement, _laws
+from concord.networks.own import network as network_of
+from concord.networks.topology import Topology
+from concord.options import Index, build, plain
+from concord.plugins import plugin
+from concord.samplers import Mixing
+from concord.sampling import loop, streams
+from concord.sampling.loop import Labels
+from concord.sampling.trace import Trace, read_trace
+
+
+def sample(
+    sampler: str | contracts.Sampler,
+    problem: contracts.Problem,
+    network: Any = None,
+    *,
+    iterations: int,
+    chains: int = 100,
+    seed: int = 1,
+    initial: Mapping[str, Any] | None = None,
+    record: Mapping[str, Any] | None = None,
+    labels: tuple[str, str, str, str] | None = None,
+    progress: bool | None = None,
+    **options: Any,
+) -> Trace:
+    """Run a sampler on independent chains of the whole network.
+
+    The pipeline calls the same function: the same arguments give the same numbers. An interrupt
+    (Ctrl-C) ends it with the chains that are done, or the iterations of the first ones, and says
+    so in a line.
+
+    Parameters
+    ----------
+    sampler
+        Its name (``concord list samplers``), or a module of one's own that has what
+        ``concord.contracts.Sampler`` asks for.
+    problem
+        From ``concord.problems``, or a ``concord.Problem``.
+    network
+        What ``concord.network`` takes; none: one agent alone.
+    iterations, chains
+        Steps of every chain, and independent chains.
+    seed
+        Of all random numbers. All samplers of a seed start from the same positions; the noise is
+        each sampler's own.
+    initial
+        Distribution of x^(0): ``{"kind": "normal", "mean": 0.0, "sd": 1.0}``, and the others of
+        config/README.md.
+    record
+        What to keep, and when: ``{"every": 10}``, ``{"at": [100, 200], "agents": [0]}``, ...
+    labels
+        What the random streams are called by: paper, problem, experiment and run of a run of a
+        study (``load_run``).
+    progress
+        Show a progress bar; none: on a terminal.
+    **options
+        Of the sampler, such as ``step_size``: a number, or a schedule as in a study's files.
+
+    Returns
+    -------
+    Trace
+        ``trace["x"]`` has shape (chains, draws, agents, dim), the first draw the start; see
+        ``to_xarray`` and ``to_arviz``. A chain that diverges is not stopped: ``diverged_at`` says
+        when.
+
+    Raises
+    ------
+    ConcordError
+        If an argument does not fit, or the sampler refuses problem or network.
+
+    Examples
+    --------
+    >>> import concord
+    >>> problem = concord.problems.quadratic(H=[[[1.0]], [[2.0]], [[3.0]]], b=[[1.0], [0.0], [1.0]])
+    >>> trace = concord.sample("de_sgld", problem, "ring", step_size=0.01, iterations=200)
+    >>> trace["x"].shape
+    (100, 201, 3, 1)
+    """
+    own = _prepared(sampler, problem, network, iterations, chains, initial, record, options)
+    trace = loop.sample(
+        own.sampler,
+        own.params,
+        problem,
+        own.topology,
+        law=own.keys.initial,
+        record=own.keys.record,
+        chains=own.keys.chains,
+        iterations=own.keys.iterations,
+        seed=build(Index, seed, "seed"),
+        labels=Labels(run=own.name) if labels is None else Labels(*labels),
+        progress=progress,
+        keep=True,
+    )
+    trace.attributes = {
+        "concord": concord.__version__,
+        "sampler": own.name,
+        "options": json.dumps(plain(own.params)),
+        "network": own.topology.name,
+        "iterations": str(own.keys.iterations),
+        "seed": str(seed),
+    }
+    return trace
+
+
+def law(
+    sampler: str | contracts.Sampler,
+    problem: contracts.Problem,
+    network: Any = None,
+    *,
+    iterations: int,
+    initial: Mapping[str, Any] | None = None,
+    record: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> exact.Law:
+    """Return the exact mean and covariance of every agent, without sampling.
+
+    For affine samplers on quadratic problems (``concord.problems.quadratic``,
+    ``linear_regression``). From a normal start with full gradients the distribution is Gaussian,
+    and this is all of it.
+
+    Parameters
+    ----------
+    sampler, problem, network, iterations, initial, record, **options
+        As of ``concord.sample``.
+
+    Returns
+    -------
+    Law
+        ``iterations`` (K,), ``mean`` (K, agents, dim) and ``cov`` (K, agents, dim, dim) of every
+        agent, ``average_mean`` and ``average_cov`` of their average.
+
+    Raises
+    ------
+    ConcordError
+        If an argument does not fit, or no exact law is known.
+
+    Examples
+    --------
+    >>> import concord
+    >>> problem = concord.problems.quadratic(H=[[[1.0]], [[2.0]], [[3.0]]], b=[[1.0], [0.0], [1.0]])
+    >>> law = concord.law("de_sgld", problem, "ring", step_size=0.01, iterations=200)
+    >>> law.mean[-1].round(2)
+    array([[0.34],
+           [0.32],
+           [0.33]])
+    >>> distance = concord.w2(law, problem.posterior).value
+    >>> distance.sel(agent="average", draw=[0, 200]).values.round(2)
+    array([0.37, 0.01])
+    """
+    own = _prepared(sampler, problem, network, iterations, 1, initial, record, options)
+    due = own.keys.record.iterations(iterations)
+    measurement = Measurement(
+        trace=Trace({}, due, np.arange(problem.agents)),
+        problem=problem,
+        topology=own.topology,
+        sampler=own.sampler,
+        sampler_params=own.params,
+        initial=own.keys.initial,
+        iterations=iterations,
+        stream=lambda what: streams.generator(0, what),
+    )
+    own.sampler.check(problem, own.topology, own.params)
+    found = _laws.exact_law(measurement)
+    if found is None:
+        raise ConcordError(_why_not(own.name, own.sampler, problem))
+    return found
+
+
+def _why_not(name: str, sampler: Any, problem: contracts.Problem) -> str:
+    """Return why there is no exact law, and what to do."""
+    if not isinstance(sampler, contracts.AffineSampler):
+        return f"sampler {name} states no exact law; sample it instead"
+    if not isinstance(problem, contracts.Quadratic):
+        return (
+            f"{type(problem).__name__} is not quadratic, so no exact law is known; use quadratic "
+            "or linear_regression, or sample it"
+        )
+    if problem.agents * problem.dim > exact.SIZE_LIMIT:
+        return (
+            f"{problem.agents} agents of dimension {problem.dim} exceed the {exact.SIZE_LIMIT} "
+            "entries that laws are computed for; sample it"
+        )
+    return f"sampler {name} has no exact law with these options or this start; sample it"
+
+
+def load(path: str | Path) -> Trace:
+    """Return the trace of a run, as ``concord.sample`` returns it.
+
+    Parameters
+    ----------
+    path
+        results/<study>/<experiment>/<run>/trace.nc. (ArviZ opens it, too.)
+
+    Raises
+    ------
+    ConcordError
+        If it is no trace.
+
+    Examples
+    --------
+    >>> import concord
+    >>> problem = concord.Problem(gradient=lambda x: x, agents=4, dim=2)
+    >>> trace = concord.sample("de_sgld", problem, "ring", step_size=0.1, iterations=10)
+    >>> trace.save("trace.nc")
+    >>> concord.load("trace.nc").chains
+    100
+    """
+    return read_trace(Path(path))
+
+
+def load_run(path: str | Path, resources: str | Path = "resources") -> dict[str, Any]:
+    """Return the arguments with which ``concord.sample`` repeats a run of a study.
+
+    Parameters
+    ----------
+    path
+        The run's run.yaml, from ``concord resolve`` or in results/<study>/<experiment>/<run>.
+    resources
+        Folder of downloaded data.
+
+    Returns
+    -------
+    dict
+        sampler, problem, network and all the rest: change any before you sample, as in
+        ``concord.sample(**concord.load_run(path) | {"step_size": 0.01})``.
+
+    Raises
+    ------
+    ConcordError
+        If the file is no whole run.
+
+    Examples
+    --------
+    >>> import concord
+    >>> arguments = concord.load_run("run.yaml")
+    >>> trace = concord.sample(**arguments | {"chains": 50})
+    >>> trace.chains
+    50
+    """
+    run, parts = runs.load_run(Path(path))
+    return {
+        "sampler": run["sampler"]["kind"],
+        "problem": runs.build_problem(run, parts, Path(resources)),
+        "network": parts.topology,
+        **{key: run[key] for key in ("iterations", "chains", "seed", "initial", "record")},
+        "labels": tuple(runs.labels(run)),
+        **{key: value for key, value in run["sampler"].items() if key != "kind"},
+    }
+
+
+class _Prepared(NamedTuple):
+    name: str
+    sampler: Any
+    params: Any
+    topology: Topology
+    keys: runs.Keys
+
+
+def _prepared(
+    sampler: Any,
+    problem: Any,
+    network: Any,
+    iterations: Any,
+    chains: Any,
+    initial: Any,
+    record: Any,
+    options: Mapping[str, Any],
+) -> _Prepared:
+    """Check all arguments as those of a study's files, with the same sentences."""
+    if not isinstance(problem, contracts.Problem):
+        raise ConcordError(
+            f"problem: {short(problem)} is no problem; make one with concord.Problem or "
+            "concord.problems"
+        )
+    module = sampler
+    if not isinstance(sampler, contracts.Sampler):
+        module = plugin("samplers", sampler, "sampler")
+    if network is None:
+        if problem.agents > 1:
+            raise ConcordError(
+                f"network: it is missing, and there are {problem.agents} agents; give one, such "
+                "as 'ring'"
+            )
+        network = "no_edges"
+    topology = network_of(network, problem.agents)
+    fields = module.Params.__struct_fields__
+    for key in options:
+        if key not in fields:
+            known = [*fields, *inspect.signature(sample).parameters]
+            raise ConcordError(f"sampler.{key}: unknown key; {nearest(key, known[:-1])}")
+    plain_options = {
+        key: value.tolist() if isinstance(value, (np.generic, np.ndarray)) else value
+        for key, value in options.items()
+    }
+    params = build(module.Params, plain_options, "sampler")
+    name = getattr(module, "__name__", type(module).__name__).rpartition(".")[2]
+    if topology.weights is not None and not isinstance(params, Mixing):
+        raise ConcordError(
+            f"sampler {name} does not mix by weights, so those of the network would say nothing; "
+            "give the graph or its adjacency matrix"
+        )
+    run = {
+        "problem": "own",
+        "agents": problem.agents,
+        "topology": topology.name,
+        "sampler": {},
+        "chains": chains,
+        "iterations": iterations,
+        "initial": {"kind": "normal"} if initial is None else initial,
+        "record": {} if record is None else record,
+    }
+    keys = runs.keys_of(run, "")
+    runs.check_record(keys.record, run, "record")
+    return _Prepared(name, module, params, topology, keys)

@@ -1,0 +1,122 @@
+"""Networks of one's own: from a name, a graph of networkx, an adjacency or a weight matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from concord.errors import ConcordError, short
+from concord.networks.matrix import AgentMatrix
+from concord.networks.topology import Topology, build
+
+# Rows and columns of weights may miss 1 by this much, and W and its transpose differ.
+ROUNDING = 1e-10
+
+
+def network(graph: Any, agents: int | None = None, **options: Any) -> Topology:
+    """Return the network that agents exchange samples on.
+
+    Parameters
+    ----------
+    graph
+        One of
+
+        - the name of a kind (``"ring"``, ``"complete"``, ``"erdos_renyi"``, ...), or a mapping with
+          its ``kind`` and options, as in a study's files;
+        - an undirected graph of networkx: agent i is its i-th node, attributes of edges are not
+          looked at;
+        - an adjacency matrix, (agents, agents): symmetric, of zeros and ones, zeros on its
+          diagonal;
+        - a weight matrix W, (agents, agents): symmetric, doubly stochastic. Samplers that mix by
+          weights (those with an option ``weights``) take it for their Metropolis weights.
+    agents
+        Number of agents; a graph or a matrix has its own.
+    **options
+        Of the kind, such as ``probability`` of an Erdős-Rényi graph.
+
+    Raises
+    ------
+    ConcordError
+        If it is none of these, or directed, or has another number of agents.
+
+    Examples
+    --------
+    >>> import concord, networkx as nx
+    >>> concord.network("ring", 20).degrees.max()
+    np.int64(2)
+    >>> concord.network(nx.path_graph(["a", "b", "c"])).edges
+    ((0, 1), (1, 2))
+    >>> concord.network([[0.5, 0.5, 0], [0.5, 0.25, 0.25], [0, 0.25, 0.75]]).edges
+    ((0, 1), (1, 2))
+    """
+    if isinstance(graph, str):
+        graph = {"kind": graph}
+    if isinstance(graph, Mapping):
+        if agents is None:
+            raise ConcordError(f"network {short(dict(graph))} has no size; give agents")
+        return build(**{"kind": None, **graph, **options}, agents=agents, where="network")
+    if options:
+        raise ConcordError(f"network: {next(iter(options))} is an option of a kind; remove it")
+    if not isinstance(graph, Topology):
+        graph = _of_networkx(graph) if _is_networkx(graph) else _of_matrix(graph)
+    if agents not in (None, graph.agents):
+        raise ConcordError(
+            f"network: it has {graph.agents} agents, and the problem {agents}; make them equal"
+        )
+    return graph
+
+
+def _is_networkx(graph: Any) -> bool:
+    import networkx as nx
+
+    return isinstance(graph, nx.Graph)
+
+
+def _of_networkx(graph: Any) -> Topology:
+    if graph.is_directed():
+        raise ConcordError(
+            "network: it is directed, and samplers need neighbors that hear each other; give "
+            "graph.to_undirected()"
+        )
+    place = {node: i for i, node in enumerate(graph.nodes)}
+    return _joined(len(place), [(place[one], place[other]) for one, other in graph.edges()])
+
+
+def _of_matrix(matrix: Any) -> Topology:
+    try:
+        values = np.asarray(matrix, dtype=float)
+    except (TypeError, ValueError):
+        values = np.empty(0)
+    if values.ndim != 2 or values.shape[0] != values.shape[1] or not values.size:
+        raise ConcordError(
+            f"network: {short(matrix)} is no network; give the name of a kind, a graph of "
+            "networkx, or a square matrix"
+        )
+    if not np.isfinite(values).all() or np.abs(values - values.T).max() > ROUNDING:
+        raise ConcordError(
+            "network: the matrix is not symmetric, and samplers need neighbors that hear each "
+            "other; give a symmetric one"
+        )
+    edges = [(int(i), int(j)) for i, j in np.argwhere(np.triu(values, 1))]
+    if np.isin(values, (0, 1)).all() and not values.diagonal().any():
+        return _joined(len(values), edges)
+    if values.min() < 0 or np.abs(values.sum(axis=1) - 1).max() > ROUNDING:
+        raise ConcordError(
+            "network: the matrix is neither an adjacency (zeros and ones, zeros on the diagonal) "
+            "nor doubly stochastic (not negative, rows that add up to 1); give one of these"
+        )
+    rows, columns = np.nonzero(values)
+    weights = AgentMatrix.from_entries(len(values), rows, columns, values[rows, columns])
+    return _joined(len(values), edges, weights)
+
+
+def _joined(agents: int, pairs: Any, weights: AgentMatrix | None = None) -> Topology:
+    edges = sorted({(min(pair), max(pair)) for pair in pairs})
+    loops = [i for i, j in edges if i == j]
+    if loops:
+        raise ConcordError(f"network: an edge joins agent {loops[0]} to itself; remove it")
+    if not agents:
+        raise ConcordError("network: it has no agents; give a graph with nodes")
+    return Topology("own", agents, tuple(edges), weights)

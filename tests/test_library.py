@@ -1,0 +1,546 @@
+"""The Python API: the pipeline's numbers, the exact laws', and the sentences of wrong input."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import concord
+from concord.__main__ import main
+from concord.errors import ConcordError
+from concord.sampling.trace import Trace
+
+ROOT = Path(__file__).parents[1]
+SOURCE = Path(concord.__file__).parent
+DOCUMENTED = [
+    ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts)
+    for path in sorted(SOURCE.rglob("*.py"))
+    if ">>> " in path.read_text()
+]
+AGENTS, DIM = 5, 2
+RUN = ("linear_step", "step_size=0.003")
+
+
+def blocks(path: str) -> list[str]:
+    """Return the blocks of Python in a Markdown file."""
+    return re.findall(r"^```python\n(.*?)^```$", (ROOT / path).read_text(), re.M | re.S)
+
+
+def quadratic(seed: int = 0) -> concord.Problem:
+    rng = np.random.default_rng(seed)
+    roots = rng.standard_normal((AGENTS, DIM, DIM))
+    gram = roots @ roots.swapaxes(1, 2) / 2 + 0.3 * np.eye(DIM)
+    return concord.problems.quadratic(gram, rng.standard_normal((AGENTS, DIM)))
+
+
+def mine(problem=None, **more) -> concord.Problem:
+    """The same problem, as somebody else's functions."""
+    problem = problem or quadratic()
+    gram, shift = problem.gram, problem.shift
+
+    def gradient(x):
+        return np.einsum("ade,cae->cad", gram, x) - shift
+
+    def prox(v, step):
+        matrices = gram + np.eye(DIM) / step[:, None, None]
+        return np.linalg.solve(matrices, (shift + v / step[:, None])[..., None])[..., 0]
+
+    given = {"gradient": gradient, "prox": prox, "agents": AGENTS, "dim": DIM, **more}
+    return concord.Problem(posterior=problem.posterior, **given)
+
+
+@pytest.fixture(scope="module")
+def resolved(tmp_path_factory):
+    """A run.yaml of a paper, and the trace.nc that the stage made of it."""
+    folder = tmp_path_factory.mktemp("run")
+    run, trace = folder / "run.yaml", folder / "trace.nc"
+    paper, config = ROOT / "config/papers/gurbuzbalaban2021", ROOT / "config/config.yaml"
+    command = ["resolve", str(paper), *RUN, "--config", str(config), "-o", str(run)]
+    assert main(command) == 0
+    text = re.sub(r"^chains: \d+$", "chains: 70", run.read_text(), flags=re.M)
+    run.write_text(re.sub(r"^iterations: \d+$", "iterations: 30", text, flags=re.M))
+    assert main(["sample", str(run), "-o", str(trace)]) == 0
+    return run, trace
+
+
+def test_import_is_fast_and_knows_its_names():
+    code = "import concord, sys; print(dir(concord), *sys.modules, sep='\\n')"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=SOURCE.parent
+    )
+    names, *loaded = done.stdout.split("\n")
+    assert {"sample", "law", "problems", "Problem", "network"} <= set(eval(names))
+    assert not {"numpy", "xarray", "concord.runs"} & set(loaded)
+    stub = (SOURCE / "__init__.pyi").read_text()
+    assert set(re.findall(r" as (\w+)$", stub, re.M)) == set(concord._PUBLIC)
+    with pytest.raises(AttributeError, match="no attribute 'smaple'"):
+        concord.smaple  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in concord._PUBLIC if n not in ("problems", "ConcordError")]
+)
+def test_what_is_public_is_documented(name):
+    member = getattr(concord, name)
+    assert "\n    Examples\n    --------\n    >>> " in (member.__doc__ or "")
+    for parameter in inspect.signature(member).parameters:
+        assert re.search(rf"\b{parameter}\b", member.__doc__), parameter
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_examples_of_docstrings_run(name, tmp_path, monkeypatch, resolved):
+    (tmp_path / "run.yaml").write_text(resolved[0].read_text())
+    monkeypatch.chdir(tmp_path)
+    found = doctest.testmod(importlib.import_module(name))
+    assert found.attempted and not found.failed
+
+
+def test_the_five_lines_of_the_readme_run():
+    (code,) = blocks("README.md")
+    assert len(code.split("\n")) - code.count("\n\n") - 1 == 5
+    names = {}
+    exec(code, names)
+    assert names["trace"]["x"].shape[1:] == (501, 8, 2) and names["law"].mean.shape == (501, 8, 2)
+
+
+def test_the_page_runs():
+    """All but the recipes, one after the other."""
+    names = {}
+    for code in blocks("docs/python.md"):
+        if "gradient =" not in code and "def gradient" not in code:
+            exec(code, names)
+    for network in names["networks"]:
+        options = {"step_size": 0.005, "iterations": 2, "chains": 2}
+        for problem in ("linear", "labels", "gaussian", "mine"):
+            assert np.isfinite(
+                concord.sample("de_sgld", names[problem], network, **options)["x"]
+            ).all()
+
+
+@pytest.mark.parametrize("library", ["jax", "torch", "autograd"])
+def test_gradients_of_other_libraries(library):
+    pytest.importorskip(library)
+    (code,) = (code for code in blocks("docs/python.md") if f"import {library}\n" in code)
+    names = {"concord": concord}
+    exec(code, names)
+    options = {"step_size": 0.02, "iterations": 20, "chains": 3}
+    found = concord.sample("de_sgld", names["problem"], "ring", **options)
+    wanted = concord.Problem(np.sinh, agents=6, dim=2)
+    expected = concord.sample("de_sgld", wanted, "ring", **options)
+    np.testing.assert_allclose(found["x"], expected["x"], rtol=1e-9, atol=1e-12)
+
+
+def test_a_notebook_has_the_bytes_of_the_pipeline(resolved, tmp_path):
+    run, path = resolved
+    whole, again = concord.load(path), concord.sample(**concord.load_run(run))
+    assert whole.chains == 70
+    assert list(again.variables) == list(whole.variables)
+    for name, (dimensions, values) in whole.variables.items():
+        assert again.variables[name][0] == dimensions
+        np.testing.assert_array_equal(again[name], values, err_msg=name)
+    again.attributes = whole.attributes
+    again.save(tmp_path / "trace.nc")
+    assert (tmp_path / "trace.nc").read_bytes() == path.read_bytes()
+    other = concord.sample(**concord.load_run(run) | {"seed": 2})
+    assert not np.array_equal(other["x"], whole["x"])
+
+
+def test_the_trace_of_the_pipeline_opens_in_arviz(resolved):
+    arviz = pytest.importorskip("arviz")
+    found, made = arviz.from_netcdf(resolved[1]), concord.load(resolved[1]).to_arviz()
+    assert found.posterior.x.dims == ("chain", "draw", "agent", "dim")
+    assert found.groups() == made.groups() == ["posterior", "sample_stats"]
+    for group in found.groups():
+        assert found[group].identical(made[group].assign_attrs(found[group].attrs))
+    assert found.attrs["concord"] == made.attrs["concord"]
+    for diagnostic in (arviz.ess, arviz.rhat):
+        values = diagnostic(found)
+        assert values.x.dims == ("agent", "dim") and (values.x > 0).all()
+
+
+SAMPLERS = {
+    "de_sgld": {"step_size": 0.05},
+    "de_sghmc": {"step_size": 0.1, "friction": 2.0},
+    "d_ula": {"step_size": 0.01, "fusion": 0.2},
+    "admm": {"penalty": 1.0},
+}
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("given", [quadratic, mine])
+def test_chains_have_the_exact_moments(sampler, given):
+    """z-scores of every mean and covariance: 5 standard errors are not exceeded by bad luck."""
+    arguments = {"iterations": 24, "record": {"at": [1, 2, 8, 24]}, **SAMPLERS[sampler]}
+    network = nx.path_graph(AGENTS)
+    law = concord.law(sampler, quadratic(), network, **arguments)
+    trace = concord.sample(sampler, given(), network, chains=2000, **arguments)
+    for mean, cov, draws in (
+        (law.mean, law.cov, trace["x"]),
+        (law.average_mean, law.average_cov, trace["x_average"]),
+    ):
+        centered = draws - mean
+        products = centered[..., :, None] * centered[..., None, :] - cov
+        for values in (centered, products):
+            errors = values.std(axis=0, ddof=1) / np.sqrt(len(values))
+            assert np.abs(values.mean(axis=0) / errors).max() < 5
+
+
+@pytest.mark.parametrize("order", ["simultaneous", "in_place"])
+def test_a_proximal_step_of_ones_own(order):
+    arguments = {"penalty": 1.0, "update_order": order, "iterations": 10, "chains": 4}
+    expected, found = (
+        concord.sample("admm", problem, "ring", **arguments)["x"]
+        for problem in (quadratic(), mine())
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-10)
+    with pytest.raises(ConcordError, match=r"agent 0 has no neighbors, and a proximal step"):
+        concord.sample("admm", mine(), "no_edges", **arguments)
+
+
+def test_weights_of_ones_own_are_those_that_agents_mix_with():
+    """One step of DE-SGLD by hand: E x' = W E x - eta (H E x - b), from E x = 0.7."""
+    problem, weights = quadratic(), np.full((AGENTS, AGENTS), 0.02)
+    weights[0, 1] = weights[1, 0] = 0.5
+    np.fill_diagonal(weights, 0)
+    np.fill_diagonal(weights, 1 - weights.sum(axis=1))
+    start = {"kind": "normal", "mean": 0.7}
+    law = concord.law("de_sgld", problem, weights, step_size=0.05, iterations=1, initial=start)
+    x = np.full((AGENTS, DIM), 0.7)
+    gradient = np.einsum("ade,ae->ad", problem.gram, x) - problem.shift
+    np.testing.assert_allclose(law.mean[1], weights @ x - 0.05 * gradient)
+    assert law.cov[1, 0, 0, 0] < (law.cov[1, 4, 0, 0] - 0.1) * 5  # not those of equal neighbors
+    metropolis = concord.network("ring", AGENTS).metropolis().dense()
+    named, given = (
+        concord.law("de_sgld", problem, network, step_size=0.05, iterations=3)
+        for network in ("ring", metropolis)
+    )
+    np.testing.assert_allclose(given.cov, named.cov, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        nx.relabel_nodes(nx.path_graph(4), dict(enumerate("dcba"))),
+        nx.to_numpy_array(nx.path_graph(4)),
+        {"kind": "path"},
+    ],
+    ids=["networkx", "adjacency", "mapping"],
+)
+def test_a_network_is_what_it_is_given_as(graph):
+    assert concord.network(graph, 4).edges == ((0, 1), (1, 2), (2, 3))
+
+
+def test_rows_go_to_agents_as_asked():
+    X = np.arange(12.0).reshape(6, 2)
+    y = X[:, 0]
+    kept = concord.problems.linear_regression(X, y, agents=3, partition="consecutive")
+    lists = concord.problems.linear_regression(np.split(X, 3)[:], y.reshape(3, 2).tolist())
+    np.testing.assert_array_equal(kept.gram, lists.gram)
+    np.testing.assert_array_equal(kept.shift, lists.shift)
+    spread = concord.problems.linear_regression(X, y, agents=3)
+    np.testing.assert_allclose(spread.posterior.mean, kept.posterior.mean)
+    labels = concord.problems.logistic_regression(
+        np.eye(40), np.arange(40) % 2, 2, partition={"kind": "dirichlet", "concentration": 0.2}
+    )
+    assert labels.counts.sum() == 40 and labels.counts[0] != 20
+
+
+class Interrupted:
+    """A gradient that the user interrupts at a call."""
+
+    def __init__(self, call: int) -> None:
+        self.left = call
+
+    def __call__(self, x):
+        self.left -= 1
+        if self.left < 0:
+            raise KeyboardInterrupt
+        return x
+
+
+@pytest.mark.parametrize(
+    ("call", "chains", "last", "said"),
+    [
+        (13, 50, 10, "50 of 120 chains, to iteration 10 of 10"),
+        (4, 50, 4, "50 of 120 chains, to iteration 4 of 10"),
+        (0, 50, 0, "50 of 120 chains, to iteration 0 of 10"),
+    ],
+)
+def test_an_interrupt_returns_what_is_there(call, chains, last, said, capsys):
+    arguments = {"step_size": 0.1, "iterations": 10, "chains": 120}
+    problem = concord.Problem(Interrupted(call), agents=AGENTS, dim=DIM)
+    trace = concord.sample("de_sgld", problem, "ring", **arguments)
+    whole = concord.sample(
+        "de_sgld", concord.Problem(lambda x: x, agents=5, dim=2), "ring", **arguments
+    )
+    assert trace.chains == chains and trace.draw.tolist() == list(range(last + 1))
+    np.testing.assert_array_equal(trace["x"], whole["x"][:chains, : last + 1])
+    assert last == 0 or trace["broadcasts"].shape == (last + 1, AGENTS)
+    assert capsys.readouterr().err == f"concord: interrupted; here are {said}\n"
+
+
+def test_progress_changes_nothing(capsys):
+    arguments = {"step_size": 0.1, "iterations": 3, "chains": 60}
+    quiet = concord.sample("de_sgld", quadratic(), "ring", **arguments)
+    assert capsys.readouterr().err == ""  # this is no terminal
+    shown = concord.sample("de_sgld", quadratic(), "ring", progress=True, **arguments)
+    np.testing.assert_array_equal(shown["x"], quiet["x"])
+    assert "6/6" in capsys.readouterr().err
+
+
+def test_samplers_start_alike_and_have_noise_of_their_own():
+    options = {"iterations": 1, "chains": 3, "step_size": 0.1}
+    one = concord.sample("de_sgld", quadratic(), "ring", **options)["x"]
+    other = concord.sample("de_sghmc", quadratic(), "star", friction=1.0, **options)["x"]
+    np.testing.assert_array_equal(one[:, 0], other[:, 0])
+    module = importlib.import_module("concord.samplers.de_sgld")
+    np.testing.assert_array_equal(concord.sample(module, quadratic(), "ring", **options)["x"], one)
+
+
+def exact_draws(target, count=4000):
+    rng = np.random.default_rng(3)
+    x = rng.multivariate_normal(target.mean, target.cov, (count, 1, 1))
+    gone = np.full(count, -1)
+    variables = {"x": (("chain", "draw", "agent", "dim"), x), "diverged_at": (("chain",), gone)}
+    return Trace(variables, np.array([7]), np.array([0]))
+
+
+def test_distances_of_exact_draws_and_of_a_shift():
+    problem = quadratic()
+    target = problem.posterior
+    for distance in (concord.w2, concord.bias2):
+        found = distance(exact_draws(target), target).isel(draw=0, agent=0)
+        assert found.lo == 0 and 0 < found.value < 0.1 and found.value < found.hi
+    shift = 3 * np.sqrt(target.cov[0, 0]) * np.array([1, 0])
+    shifted = concord.Gaussian(target.mean + shift, target.cov)
+    found = concord.bias2(exact_draws(shifted), target).isel(draw=0, agent=0)
+    second = ((shifted.mean[0] ** 2 - target.mean[0] ** 2) ** 2) / (
+        2 * target.cov[0, 0] ** 2 + 4 * target.mean[0] ** 2 * target.cov[0, 0]
+    )
+    assert found.lo < max(9, second) < found.hi
+    trace = exact_draws(target)
+    trace.variables["diverged_at"] = ("chain",), np.r_[5, np.full(3999, -1)]
+    for distance in (concord.w2, concord.bias2):
+        assert np.isinf(distance(trace, target).value).all()
+
+
+def test_bias2_of_a_law_is_that_of_its_draws():
+    problem = quadratic()
+    law = concord.law("de_sgld", problem, "ring", step_size=0.2, iterations=5)
+    trace = concord.sample("de_sgld", problem, "ring", step_size=0.2, iterations=5, chains=3000)
+    exact, drawn = (concord.bias2(result, problem.posterior) for result in (law, trace))
+    inside = (drawn.lo <= exact.value) & (exact.value <= drawn.hi)
+    assert inside.mean() > 0.9 and exact.value.dims == ("draw", "agent")
+    assert exact.agent.values.tolist() == [0, 1, 2, 3, 4, "average"]
+
+
+def test_a_comparison_has_a_row_for_each():
+    problem, options = quadratic(), {"step_size": 0.02, "iterations": 20, "chains": 60}
+    traces = [
+        concord.sample("de_sgld", problem, "ring", **options),
+        concord.sample("de_sgld", problem, "ring", seed=2, **options),
+        concord.sample("gossip_ula", problem, "ring", **options),
+    ]
+    table = concord.compare(traces, problem.posterior)
+    assert table.index.tolist() == ["de_sgld", "de_sgld (2)", "gossip_ula"]
+    assert table.unicasts.iloc[0] == 40 and table.broadcasts.iloc[0] == 20
+    assert table.updates.tolist() == [20, 20, 20 * 2 / AGENTS]
+    worst = concord.w2(traces[0], problem.posterior).value.sel(draw=20)[:AGENTS].max()
+    assert table.w2.iloc[0] == worst and (table.w2_lo <= table.w2).all()
+    law = concord.law("de_sgld", problem, "ring", step_size=0.02, iterations=20)
+    exact = concord.compare({"exact": law, "drawn": traces[0]}, problem.posterior)
+    assert exact.chains.tolist() == [0, 60] and np.isnan(exact.w2_lo["exact"])
+    assert "w2" not in concord.compare(traces)
+
+
+def call(sampler="de_sgld", problem=None, network="ring", **options):
+    given = {"step_size": 0.01, "iterations": 3, "chains": 2} | options
+    given = {key: value for key, value in given.items() if value is not ...}
+    return concord.sample(sampler, quadratic() if problem is None else problem, network, **given)
+
+
+def shaped(function):
+    return concord.Problem(function, agents=AGENTS, dim=DIM)
+
+
+WRONG = {
+    "no such sampler": (
+        lambda: call("de_sgdl"),
+        "sampler.kind: there is no sampler 'de_sgdl'; did you mean 'de_sgld'?",
+    ),
+    "step size": (
+        lambda: call(step_size=-1),
+        "sampler.step_size: -1 is not positive; give a positive number",
+    ),
+    "step size of numpy": (
+        lambda: call(step_size=np.float64(-1)),
+        "sampler.step_size: -1.0 is not positive; give a positive number",
+    ),
+    "no step size": (
+        lambda: call(step_size=...),
+        "sampler: the key 'step_size' is missing; add it (step size eta_k)",
+    ),
+    "option": (
+        lambda: call(step_sise=1),
+        "sampler.step_sise: unknown key; did you mean 'step_size'?",
+    ),
+    "argument": (lambda: call(chain=1), "sampler.chain: unknown key; did you mean 'chains'?"),
+    "chains": (lambda: call(chains=0), "chains: 0 is not a positive integer; give 1 or more"),
+    "iterations": (lambda: call(iterations=2.5), "iterations: 2.5 is not an integer"),
+    "seed": (lambda: call(seed=-1), "seed: -1 is below 0; give 0 or more"),
+    "record": (
+        lambda: call(record={"agents": [9]}),
+        "record.agents[0]: there is no agent 9; name agents 0 to 4",
+    ),
+    "initial": (
+        lambda: call(initial={"kind": "norml"}),
+        "initial.kind: there is no kind 'norml'; did you mean 'normal'?",
+    ),
+    "problem": (
+        lambda: call(problem=concord.problems.linear_regression),
+        "is no problem; make one with",
+    ),
+    "disconnected": (
+        lambda: call(network=nx.empty_graph(5)),
+        "topology 'own' is not connected, so its agents cannot agree",
+    ),
+    "directed": (
+        lambda: call(network=nx.DiGraph([(0, 1), (1, 2)])),
+        "network: it is directed, and samplers need neighbors that hear each other; give",
+    ),
+    "directed matrix": (
+        lambda: call(network=np.eye(5, k=1)),
+        "network: the matrix is not symmetric",
+    ),
+    "not stochastic": (
+        lambda: call(network=np.full((5, 5), 0.3)),
+        "network: the matrix is neither an adjacency",
+    ),
+    "weights": (
+        lambda: call("d_ula", network=np.full((5, 5), 0.2), fusion=0.1),
+        "sampler d_ula does not mix by weights",
+    ),
+    "loop": (
+        lambda: call(network=nx.Graph([(0, 0), (0, 1)])),
+        "network: an edge joins agent 0 to itself; remove it",
+    ),
+    "size": (
+        lambda: call(network=nx.path_graph(4)),
+        "network: it has 4 agents, and the problem 5; make them equal",
+    ),
+    "no network": (
+        lambda: call(network=None),
+        "network: it is missing, and there are 5 agents; give one",
+    ),
+    "kind of network": (
+        lambda: call(network="rnig"),
+        "network.kind: there is no kind 'rnig'; did you mean 'ring'?",
+    ),
+    "not a network": (lambda: call(network=3), "network: 3 is no network; give the name of a kind"),
+    "no size": (
+        lambda: concord.network("ring"),
+        "network {'kind': 'ring'} has no size; give agents",
+    ),
+    "shape": (
+        lambda: call(problem=shaped(lambda x: x[0])),
+        "gradient: it returned an array of shape (5, 2) for x of shape (2, 5, 2); return",
+    ),
+    "nothing": (
+        lambda: call(problem=shaped(lambda x: None)),
+        "gradient: it returned None; return an array of numbers",
+    ),
+    "no proximal step": (
+        lambda: call("admm", shaped(np.sinh), penalty=1.0, step_size=...),
+        "and Problem has no proximal step",
+    ),
+    "mini-batches": (
+        lambda: call(problem=shaped(np.sinh), batch_size=2),
+        "Problem takes no mini-batches; leave",
+    ),
+    "potential": (
+        lambda: call(problem=shaped(np.sinh), record={"probes": ["potential"]}),
+        "Problem has no 'potential' to probe",
+    ),
+    "no law": (
+        lambda: concord.law("gossip_ula", quadratic(), "ring", step_size=0.1, iterations=2),
+        "sampler gossip_ula states no exact law; sample it instead",
+    ),
+    "no quadratic": (
+        lambda: concord.law("de_sgld", mine(), "ring", step_size=0.1, iterations=2),
+        "Problem is not quadratic, so no exact law is known",
+    ),
+    "no posterior": (
+        lambda: concord.w2(call(), None),
+        "posterior: None is no concord.Gaussian; give one",
+    ),
+    "no result": (
+        lambda: concord.w2(3, quadratic().posterior),
+        "3 is no result; give a trace or a law",
+    ),
+    "rows": (
+        lambda: concord.problems.linear_regression(np.eye(3), [1, 2], 2),
+        "X of shape (3, 3) and y of shape (2,) do not fit; give (rows, dim) and (rows,)",
+    ),
+    "text": (
+        lambda: concord.problems.linear_regression([["a"]], [1], 1),
+        "X: [['a']] is no array of numbers; give one",
+    ),
+    "infinite": (
+        lambda: concord.problems.linear_regression([[np.inf]], [1], 1),
+        "X: some of its numbers are not finite; remove them",
+    ),
+    "agents": (
+        lambda: concord.problems.linear_regression(np.eye(3), [1, 2, 3]),
+        "agents is missing; give their number",
+    ),
+    "too many agents": (
+        lambda: concord.problems.linear_regression(np.eye(3), [1, 2, 3], 4),
+        "partition: 3 rows cannot give each of 4 agents a row",
+    ),
+    "labels": (
+        lambda: concord.problems.logistic_regression(np.eye(2), [1, -1], 1),
+        "y: -1 is no label; give 0 and 1",
+    ),
+    "options of data": (
+        lambda: concord.problems.linear_regression(np.eye(2), [1, 1], 1, noise_sd=0),
+        "noise_sd: 0 is not positive; give a positive number",
+    ),
+    "shapes": (
+        lambda: concord.problems.quadratic(np.eye(2), [1, 1]),
+        "H of shape (2, 2) and b of shape (2,) do not fit",
+    ),
+    "skew": (
+        lambda: concord.problems.quadratic([[[1, 1], [0, 1]]], [[1, 1]]),
+        "H[0] is not symmetric",
+    ),
+    "flat": (
+        lambda: concord.problems.quadratic([[[1, 0], [0, 0]]], [[1, 1]]),
+        "the sum of H is not positive definite",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_mistake_ends_in_a_sentence(name):
+    function, said = WRONG[name]
+    with pytest.raises(ConcordError) as caught:
+        function()
+    assert said in str(caught.value)
+
+
+def test_a_gradient_cannot_move_the_chains():
+    def gradient(x):
+        x -= 1
+        return x
+
+    with pytest.raises(ValueError, match="read-only"):
+        call(problem=shaped(gradient))
