@@ -37,8 +37,13 @@ MODULES = {
 OPTIONAL = {
     "samplers": [contracts.SwitchingSampler, contracts.AffineSampler],
     "problems": [contracts.NeedsData, contracts.TakesData, contracts.Extra],
+    "metrics": [contracts.NeedsRecord],
 }
-OF_MODULES = [*MODULES.values(), contracts.OutputKind, *OPTIONAL["samplers"], *OPTIONAL["problems"]]
+OF_MODULES = [
+    *MODULES.values(),
+    contracts.OutputKind,
+    *(one for of in OPTIONAL.values() for one in of),
+]
 OF_PROBLEMS = [
     one
     for one in vars(contracts).values()

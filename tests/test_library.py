@@ -403,7 +403,7 @@ WRONG = {
     ),
     "initial": (
         lambda: call(initial={"kind": "norml"}),
-        "initial.kind: there is no kind 'norml'; did you mean 'normal'?",
+        "initial.kind: there is no initial law 'norml'; did you mean 'normal'?",
     ),
     "problem": (
         lambda: call(problem=concord.problems.linear_regression),
@@ -443,7 +443,7 @@ WRONG = {
     ),
     "kind of network": (
         lambda: call(network="rnig"),
-        "network.kind: there is no kind 'rnig'; did you mean 'ring'?",
+        "network.kind: there is no topology 'rnig'; did you mean 'ring'?",
     ),
     "not a network": (lambda: call(network=3), "network: 3 is no network; give the name of a kind"),
     "no size": (

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from concord.errors import ConcordError
-from concord.studies.paper import KEY, RESERVED, Paper
+from concord.studies.paper import RESERVED, STUDY, Paper
 
 ROOT = Path(__file__).parents[1]
 WORKFLOW = [ROOT / "Snakefile", *sorted(ROOT.glob("workflow/rules/*.smk"))]
@@ -26,7 +26,7 @@ def words():
 
 
 def test_all_words_of_the_workflow_are_reserved():
-    found = {word for word in words() if KEY.fullmatch(word)}
+    found = {word for word in words() if STUDY.fullmatch(word)}
     assert {"sample", "reproduce", "logs", "seeds", "claims"} <= found  # they are found
     assert found <= RESERVED
 

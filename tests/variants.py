@@ -8,6 +8,8 @@ import numpy as np
 
 from concord import plugins
 from concord.testing.variants import (
+    CONSTANT,
+    DECAYING,
     GRAPHS,
     Quiet,
     Still,
@@ -17,7 +19,17 @@ from concord.testing.variants import (
     variants,
 )
 
-__all__ = ["GRAPHS", "Quiet", "Still", "allowed", "options", "problem", "variants"]
+__all__ = [
+    "CONSTANT",
+    "DECAYING",
+    "GRAPHS",
+    "Quiet",
+    "Still",
+    "allowed",
+    "options",
+    "problem",
+    "variants",
+]
 
 SAMPLERS = {kind: plugins.plugin("samplers", kind, "tests") for kind in plugins.kinds("samplers")}
 EXACT = {kind: module for kind, module in SAMPLERS.items() if hasattr(module, "affine")}

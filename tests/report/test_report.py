@@ -8,12 +8,17 @@ import pytest
 from hostile import SECRET, SHOWN
 from smoke_project import RESULTS
 
+from concord.claims import ledger
+
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 
 # What a reader does with a table: choose a verdict, search, click a column's head.
 USE_TABLE = """
   const rows = () => [...page.querySelectorAll("tbody tr")].filter((row) => !row.hidden);
-  const cells = (n) => rows().map((row) => row.cells[n].textContent);
+  // Without the lines that are folded.
+  const open = (cell) => [...cell.querySelector("div").childNodes]
+    .filter((node) => node.nodeName !== "DETAILS").map((node) => node.textContent).join("");
+  const cells = (n) => rows().map((row) => open(row.cells[n]).trim());
   const heads = [...page.querySelectorAll("th")].map((head) => head.textContent);
   const column = (name) => heads.indexOf(name);
   const change = (element, value) => {
@@ -26,19 +31,19 @@ USE_TABLE = """
 USE_LEDGER = (
     USE_TABLE
     + """
-  const all = cells(column("claim"));
+  const all = cells(column("says"));
   change(select("reading"), "published");
   const published = [cells(column("reading")), page.querySelector(".shown").textContent];
   change(search, "BETA");
-  const beta = cells(column("claim"));
+  const beta = cells(column("says"));
   change(search, "");
   change(select("reading"), "");
   const menu = [...select("verdict").options].map((option) => option.textContent);
-  const head = page.querySelectorAll("th")[column("claim")];
+  const head = page.querySelectorAll("th")[column("says")];
   head.click();
-  const up = [cells(column("claim")), head.getAttribute("aria-sort")];
+  const up = [cells(column("says")), head.getAttribute("aria-sort")];
   head.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter" }));
-  const down = [cells(column("claim")), head.getAttribute("aria-sort")];
+  const down = [cells(column("says")), head.getAttribute("aria-sort")];
   return { all, published, beta, menu, up, down };
 """
 )
@@ -51,18 +56,20 @@ def rows(reported) -> list[dict[str, str]]:
 
 
 def check_ledger(found, rows):
-    names = [row["claim"] for row in rows]
-    published = [row for row in rows if row["reading"] == "published"]
-    assert len(rows) > len(published) > 1
-    assert found["all"] == names
+    folded = ledger.entries(rows)
+    entries = [entry.rows[0] for entry in folded]
+    said = [row["says"] for row in entries]
+    published = [row for row in entries if row["reading"] == "published"]
+    assert len(entries) > len(published) > 1
+    assert found["all"] == said
     assert found["published"] == [
         ["published"] * len(published),
-        f"{len(published)} of {len(rows)} shown",
+        f"{len(published)} of {len(entries)} shown",
     ]
-    assert found["beta"] == ["lemma12_beta"]
-    assert found["menu"] == ["all", *sorted({row["verdict"] for row in rows})]
-    assert found["up"] == [sorted(names), "ascending"]
-    assert found["down"] == [sorted(names, reverse=True), "descending"]
+    assert found["beta"] == [row["says"] for row in published if "beta" in str(row).lower()]
+    assert found["menu"] == ["all", *sorted({entry.verdict for entry in folded})]
+    assert sorted(found["up"][0]) == sorted(said) and found["up"][1] == "ascending"
+    assert found["down"] == [found["up"][0][::-1], "descending"]
 
 
 def test_the_ledger_sorts_filters_and_searches(reported, browse, rows):
@@ -111,7 +118,7 @@ def test_every_figure_and_table_shows(reported, browse):
     assert set(found["categories"]) == {"gurbuzbalaban2021", "ledger"}
     names = {path.removeprefix(f"{RESULTS}/") for path in found["shown"]}
     assert names == {
-        *("claims.html", "figures/fig3.svg", "tables/lemma12.html"),
+        *("claims.html", "figures/fig3.svg", "figures/fig3_released.svg", "tables/lemma12.html"),
         "results/smoke/ledger.html",
     }
     for path, result in found["shown"].items():
@@ -145,7 +152,7 @@ def test_what_a_paper_says_is_shown_as_typed_and_does_nothing(reported, browse):
     found = browse(reported.folder / "report.html", script)
     assert (found["pwned"], found["elements"]) == (0, 0)
     hostile = [caption for caption in found["captions"] if SHOWN in caption]
-    assert len(hostile) == 2  # of the figure and of the table; the other two pages' are Concord's
+    assert len(hostile) == 3  # of figures and the table; the other two pages' are Concord's
     for caption in hostile:
         assert caption.startswith(f"{SHOWN}. {SHOWN}")
         assert f"({SHOWN})" in caption

@@ -17,7 +17,7 @@ import pytest
 
 from concord.laws import exact
 from concord.runs import assemble, build_problem
-from concord.sampling import streams
+from concord.sampling import initial, streams
 from concord.sampling.loop import simulate
 from concord.sampling.recorder import Record, Recorder
 from concord.studies.config import load_config
@@ -52,7 +52,7 @@ def deviation(run, factor=1.0):
     due = [k for k in ITERATIONS if k <= steps]
     shape = (chains, problem.agents, problem.dim)
     rng = Scaled(streams.generator(1, "law", run["experiment"], run["run"]), factor)
-    x0 = parts.initial.draw(shape, streams.generator(1, "law", "start"))
+    x0 = initial.positions(parts.initial, problem, shape, streams.generator(1, "law", "start"))
     state, step = parts.sampler.init(problem, parts.topology, parts.sampler_params, x0, rng)
     recorder = Recorder(Record(at=tuple(due)), problem, shape, steps)
     trace = simulate(state, step, steps, recorder, rng)
