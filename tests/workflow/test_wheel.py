@@ -6,7 +6,6 @@ The environment has the wheel alone; what it needs besides is lent by the enviro
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import venv
@@ -130,19 +129,3 @@ def test_a_module_may_have_a_prefix(installed):
 def test_the_workflow_of_a_checkout_runs_in_another_folder(installed):
     there = "--snakefile", str(ROOT / "Snakefile"), "--directory", str(installed.folder)
     assert "distances" in installed.snakemake(*there, "--forceall", "--dry-run")
-
-
-def test_the_workflow_of_a_repository_runs_with_the_installed_package(installed, tmp_path):
-    for part in ("Snakefile", "workflow", "envs"):
-        copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy2
-        copy(ROOT / part, tmp_path / part)
-    own = ("-c", "user.name=a", "-c", "user.email=a@b")
-    for command in (("init", "-q"), ("add", "."), (*own, "commit", "-qm", "a")):
-        subprocess.run(["git", *command], cwd=tmp_path, check=True)
-    file = installed.folder / "Snakefile"
-    text = file.read_text()
-    file.write_text(text.replace("  SNAKEFILE\n", f'  "git+file://{tmp_path}/Snakefile@HEAD"\n'))
-    try:
-        assert "distances" in installed.snakemake("--forceall", "--dry-run")
-    finally:
-        file.write_text(text)

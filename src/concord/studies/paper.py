@@ -431,19 +431,6 @@ class Paper:
                 "shorten an axis, or divide the experiment"
             )
         labels_of = {cells[0][0]: [cell[1] for cell in cells] for cells in axes}
-        for number, override in enumerate(overrides):
-            place = f"{file}: {where}.overrides[{number}].when"
-            for axis, value in override["when"].items():
-                if axis not in labels_of:
-                    raise ConcordError(
-                        f"{place}: {short(axis)} is not an axis; {nearest(axis, labels_of)}"
-                    )
-                for label in label_texts(value):
-                    if label not in labels_of[axis]:
-                        raise ConcordError(
-                            f"{place}.{axis}: no run has {short(label)}; "
-                            f"{nearest(label, labels_of[axis])}"
-                        )
         for combination in itertools.product(*axes):
             name = "+".join(f"{axis}={label}" for axis, label, *_ in combination) or "run"
             if only is not None and name != only:
@@ -460,7 +447,7 @@ class Paper:
                 mapping = merge(mapping, change)
                 origins.update(places)
             for number, override in enumerate(overrides):
-                if all(labels[axis] in label_texts(v) for axis, v in override["when"].items()):
+                if all(labels.get(axis) in label_texts(v) for axis, v in override["when"].items()):
                     mapping = merge(mapping, override["set"])
                     place = f"{where}.overrides[{number}].set"
                     origins.update({key: f"{place}.{key}" for key in leaves(override["set"])})
@@ -470,6 +457,20 @@ class Paper:
                 yield self._resolve(experiment, name, labels, mapping)
             except ConcordError as error:
                 raise ConcordError(relocate(str(error), f"{file}: {where}", origins)) from None
+        # After the runs: what is wrong with a label itself is told first.
+        for number, override in enumerate(overrides):
+            place = f"{file}: {where}.overrides[{number}].when"
+            for axis, value in override["when"].items():
+                if axis not in labels_of:
+                    raise ConcordError(
+                        f"{place}: {short(axis)} is not an axis; {nearest(axis, labels_of)}"
+                    )
+                for label in label_texts(value):
+                    if label not in labels_of[axis]:
+                        raise ConcordError(
+                            f"{place}.{axis}: no run has {short(label)}; "
+                            f"{nearest(label, labels_of[axis])}"
+                        )
 
     def _shrink(self, mapping: dict[str, Any], smoke: Mapping[str, Any]) -> dict[str, Any]:
         limits = self.config["smoke"]
