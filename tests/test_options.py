@@ -119,7 +119,7 @@ def test_values_are_converted_to_what_is_declared():
         ({"step_size": -1}, ".step_size: -1 is not positive; give a positive number"),
         (
             {"step_size": {"kind": "harmonics"}},
-            ".step_size.kind: there is no kind 'harmonics'; did ",
+            ".step_size.kind: there is no schedule 'harmonics'; did ",
         ),
         ({"way": {"kind": "plian"}}, ".way.kind: there is no kind 'plian'; did you mean 'plain'?"),
         ({"way": {"kind": 3}}, ".way.kind: there is no kind 3; choose one of plain, with_size"),

@@ -103,7 +103,8 @@ def test_run_yaml_states_everything_and_the_trace_carries_it(project):
     run = yaml.safe_load((place(project, CALM) / "run.yaml").read_text())
     assert run["sampler"] == {
         **{"kind": "de_sgld", "step_size": 0.02},
-        **{"batch_size": None, "update_order": "simultaneous"},
+        **{"batch_size": None, "batch_scale": "data", "batch_pool": "all"},
+        **{"weights": "metropolis", "update_order": "simultaneous"},
     }
     assert run["problem"]["noise_sd"] == 1.0 and run["record"]["burn_in"] == -1
     assert run["seed"] == 1 and run["labels"] == {"step": "0.02"}
