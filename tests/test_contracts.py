@@ -20,20 +20,10 @@ from concord.sampling import initial, streams
 from concord.sampling.gradients import estimator
 from concord.sampling.recorder import Averaged, Probed, Record, Recorder
 from concord.sampling.schedules import Schedule
+from concord.testing import PROTOCOLS as MODULES
 from diverged_runs import AGENTS, LAST, sound
 from variants import variants
 
-MODULES = {
-    "samplers": contracts.Sampler,
-    "problems": contracts.ProblemKind,
-    "topologies": contracts.TopologyKind,
-    "partitions": contracts.PartitionKind,
-    "schedules": contracts.ScheduleKind,
-    "initial": contracts.InitialKind,
-    "metrics": contracts.MetricFamily,
-    "figures": contracts.FigureKind,
-    "tables": contracts.TableKind,
-}
 OPTIONAL = {
     "samplers": [contracts.SwitchingSampler, contracts.AffineSampler],
     "problems": [contracts.NeedsData, contracts.TakesData, contracts.Extra],
