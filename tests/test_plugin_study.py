@@ -212,7 +212,7 @@ def test_a_prototype_that_allocates_is_warned_and_one_with_a_wrong_law_fails(stu
     assert [c for c, e in ended.items() if e != "ok"] == [
         "a step allocates nothing the size of its state"
     ]
-    path.write_text(SAMPLER.replace("np.sqrt(2 * eta) *", "np.sqrt(2.2 * eta) *"))
+    path.write_text(SAMPLER.replace("np.sqrt(2 * eta) *", "np.sqrt(2.5 * eta) *"))
     plugins.use()
     assert main(["test", str(path), "--json"]) == 2
     ended = {each["check"]: each["ended"] for each in json.loads(capsys.readouterr().out)}
