@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from concord.contracts import Info, Problem
 from concord.errors import ConcordError
 from concord.networks import mixing
+from concord.networks.channel import Channel
 from concord.networks.topology import Topology
 from concord.sampling.gradients import check_batches
 
 
-def to_all_neighbors(topology: Topology) -> Info:
+def to_all_neighbors(channel: Channel) -> Info:
     """Return the diagnostics of a step in which every agent sends one vector to each neighbor."""
-    return Info(topology.degrees, np.minimum(topology.degrees, 1))
+    return Info(channel.unicasts, channel.broadcasts)
 
 
 def check_connected(topology: Topology) -> None:

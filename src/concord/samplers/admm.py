@@ -28,6 +28,7 @@ from concord.contracts import Info, Problem, Proximal, Quadratic, Step
 from concord.errors import ConcordError
 from concord.laws.exact import Affine, Start, Update, block_diagonal, compose, in_place, linear
 from concord.networks import mixing
+from concord.networks.channel import connect
 from concord.networks.matrix import AgentMatrix
 from concord.networks.topology import Topology
 from concord.options import Options, Positive
@@ -99,11 +100,11 @@ def init(
     problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
 ) -> tuple[State, Step]:
     """Return the state at x0 with dual variables zero, and the step."""
-    chains, _, dim = x0.shape
-    move = mixing.sweep(_pull(topology, params), chains, dim, params.update_order)
-    disagree = topology.laplacian().operator(chains, dim)
-    minimize = _proximal(problem).prox(chains, 2 * params.penalty * topology.degrees)
-    info = to_all_neighbors(topology)
+    channel = connect(topology, x0)
+    move = channel.sweep(_pull(topology, params), params.update_order)
+    disagree = channel.disagreement()
+    minimize = _proximal(problem).prox(len(x0), 2 * params.penalty * topology.degrees)
+    info = to_all_neighbors(channel)
     spread = np.sqrt(2) * topology.degrees[:, None]
     residual, noise, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
 
@@ -127,7 +128,7 @@ def init(
         spare = old
         return State(x, u), info
 
-    return State(x0.copy(), np.zeros_like(x0)), step
+    return State(x0.copy(), np.zeros_like(x0)), channel.through(step)
 
 
 def affine(problem: Quadratic, topology: Topology, params: Params) -> Update:

@@ -22,6 +22,7 @@ from concord.contracts import Gradient, Info, Problem, Quadratic, SeparatePrior,
 from concord.errors import ConcordError
 from concord.laws.exact import Affine, Update, block_diagonal, in_place
 from concord.networks import mixing
+from concord.networks.channel import connect
 from concord.networks.topology import Topology
 from concord.options import Options
 from concord.samplers._common import check_connected, to_all_neighbors
@@ -91,13 +92,11 @@ def init(
     problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
 ) -> tuple[State, Step]:
     """Return the state at x0 and the step."""
-    chains, agents, dim = x0.shape
+    chains, agents, _ = x0.shape
     gradient = estimator(problem, params.batch_size, chains, params.batch_order)
-    if params.neighbors == "in_turn":
-        diffuse = mixing.diffuser_in_turn(topology, chains, dim)
-    else:
-        diffuse = mixing.diffuser(topology.laplacian(), chains, dim, params.update_order)
-    info = to_all_neighbors(topology)
+    channel = connect(topology, x0)
+    diffuse = channel.diffuser(params.update_order, params.neighbors)
+    info = to_all_neighbors(channel)
     scale, variance = _factors(params, agents)
     grad, residual, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
     prior_gradient = _late_prior(problem, params)
@@ -124,7 +123,7 @@ def init(
         spare = state.x
         return State(x), info
 
-    return State(x0.copy()), step
+    return State(x0.copy()), channel.through(step)
 
 
 def affine(problem: Quadratic, topology: Topology, params: Params) -> Update | None:
