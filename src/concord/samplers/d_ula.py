@@ -20,12 +20,12 @@ import numpy as np
 
 from concord.contracts import Gradient, Info, Problem, Quadratic, SeparatePrior, Step
 from concord.errors import ConcordError
-from concord.laws.exact import Affine, Update, block_diagonal, in_place
+from concord.laws.exact import Affine, Arrivals, Update, block_diagonal, in_place
 from concord.networks import mixing
 from concord.networks.channel import connect
 from concord.networks.topology import Topology
 from concord.options import Options
-from concord.samplers._common import check_connected, to_all_neighbors
+from concord.samplers._common import check_arrivals, check_connected, to_all_neighbors
 from concord.sampling.gradients import BatchOrder, BatchSize, estimator
 from concord.sampling.schedules import Schedule
 
@@ -66,6 +66,7 @@ def _factors(params: Params, agents: int) -> tuple[int, int]:
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse a network in parts, and options that do not go together."""
     check_connected(topology)
+    check_arrivals(topology, params, update_order="simultaneous", neighbors="together")
     sequential = params.neighbors == "in_turn" or params.prior_gradient == "after_mixing"
     if sequential and params.update_order != "simultaneous":
         raise ConcordError(
@@ -157,4 +158,8 @@ def affine(problem: Quadratic, topology: Topology, params: Params) -> Update | N
         )
         return in_place(stage, agents, dim) if params.update_order == "in_place" else stage
 
-    return Update(lambda k: update(params.step_size(k), params.fusion(k)))
+    heard = np.kron(topology.adjacency().inbox(), np.eye(dim))
+    return Update(
+        lambda k: update(params.step_size(k), params.fusion(k)),
+        arrivals=lambda k: Arrivals(params.fusion(k) * heard),
+    )

@@ -18,7 +18,16 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from concord.contracts import Info, Problem, Quadratic, Step
-from concord.laws.exact import Affine, Start, Update, block_diagonal, compose, in_place, linear
+from concord.laws.exact import (
+    Affine,
+    Arrivals,
+    Start,
+    Update,
+    block_diagonal,
+    compose,
+    in_place,
+    linear,
+)
 from concord.networks import mixing
 from concord.networks.channel import connect
 from concord.networks.topology import Topology
@@ -111,4 +120,6 @@ def affine(problem: Quadratic, topology: Topology, params: Params) -> Update:
         return compose(velocities, positions)
 
     start = Start(0.0, params.initial_velocity_sd)
-    return Update(lambda k: update(params.step_size(k)), (start,))
+    heard = np.kron(weights.inbox(), np.eye(dim))
+    arrivals = Arrivals(np.concatenate([heard, np.zeros_like(heard)]))
+    return Update(lambda k: update(params.step_size(k)), (start,), lambda k: arrivals)

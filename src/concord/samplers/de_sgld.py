@@ -17,7 +17,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from concord.contracts import Info, Problem, Quadratic, Step
-from concord.laws.exact import Affine, Update, block_diagonal, in_place
+from concord.laws.exact import Affine, Arrivals, Update, block_diagonal, in_place
 from concord.networks import mixing
 from concord.networks.channel import connect
 from concord.networks.topology import Topology
@@ -91,4 +91,5 @@ def affine(problem: Quadratic, topology: Topology, params: Params) -> Update:
         stage = Affine(mixing_matrix - eta * gram, eta * shift, 2 * eta * identity, -eta * identity)
         return in_place(stage, agents, dim) if params.update_order == "in_place" else stage
 
-    return Update(lambda k: update(params.step_size(k)))
+    arrivals = Arrivals(np.kron(weights.inbox(), np.eye(dim)))
+    return Update(lambda k: update(params.step_size(k)), arrivals=lambda k: arrivals)

@@ -12,6 +12,7 @@ from concord.contracts import Problem
 from concord.errors import ConcordError
 from concord.integrity import Made
 from concord.io import whole
+from concord.networks.faults import drawing
 from concord.provenance import code, describe, digest
 from concord.runs import Parts, build_problem, data_digest, load_run, modules, stream_label
 from concord.sampling import initial, loop, streams
@@ -87,9 +88,9 @@ def simulate(
     """Return the trace of a run, or of its chains from ``chains[0]`` to before ``chains[1]``.
 
     Initial positions share a stream across the samplers and topologies of a problem (common random
-    numbers); the noise is the run's own. Chains advance in blocks of ``CHAINS_PER_BLOCK``, each
-    with its own stream, so that a chain is the same, number for number, whichever others are
-    sampled with it.
+    numbers), and so does what arrives on their networks; the noise is the run's own. Chains advance
+    in blocks of ``CHAINS_PER_BLOCK``, each with its own streams, so that a chain is the same,
+    number for number, whichever others are sampled with it.
 
     Raises
     ------
@@ -107,7 +108,8 @@ def simulate(
             f"sampled by themselves; name two multiples of {CHAINS_PER_BLOCK}, or the last chain"
         )
     seed, paper = run["seed"], run["paper"]
-    common = streams.generator(seed, "initial", paper, run["problem"]["name"])
+    name = run["problem"]["name"]
+    common = streams.generator(seed, "initial", paper, name)
     shape = (run["chains"], run["agents"], problem.dim)
     x0 = initial.positions(parts.initial, problem, shape, common)
     parts.sampler.check(problem, parts.topology, parts.sampler_params)
@@ -117,7 +119,9 @@ def simulate(
         block = x0[first : min(first + CHAINS_PER_BLOCK, end)]
         rng = streams.generator(seed, *noise, *[first][: first > 0])
         own = problem.from_chain(first)
-        state, step = parts.sampler.init(own, parts.topology, parts.sampler_params, block, rng)
+        masks = streams.generator(seed, "network", paper, name, *[first][: first > 0])
+        network = drawing(parts.topology, masks)
+        state, step = parts.sampler.init(own, network, parts.sampler_params, block, rng)
         recorder = Recorder(parts.record, own, block.shape, run["iterations"])
         traces.append(loop.simulate(state, step, run["iterations"], recorder, rng, progress))
     return join_traces(traces)

@@ -520,6 +520,7 @@ class Paper:
                     "iterations",
                     "record",
                     "metrics",
+                    *["network"][: mapping.get("network") is not None],
                 )
             },
             "assumptions": [],
