@@ -72,7 +72,8 @@ def propagate(
     mean0, cov0, iterations, record, agents, dim
         As of ``exact.propagate``.
     """
-    assert update.arrivals is not None
+    arrivals_at = update.arrivals
+    assert arrivals_at is not None
     positions, size = agents * dim, len(mean0)
     heard = np.kron(np.eye(agents)[ways[1]], np.eye(dim))  # what is sent over each way, of x
     taken = np.kron(np.eye(agents)[ways[0]], np.eye(dim))
@@ -87,7 +88,7 @@ def propagate(
     )
 
     def advance(k: int, mean: np.ndarray, cov: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        step, (fresh, stale) = update.at(k), update.arrivals(k)
+        step, (fresh, stale) = update.at(k), arrivals_at(k)
         moved, kick = step.matrix @ state, np.eye(size)
         late = stale is not None  # it sends where it has moved to
         if stale is not None and memory is not None:
