@@ -230,16 +230,20 @@ def test_a_claim_has_the_verdict_of_its_worst_case():
 def test_a_sentence_says_who_where_and_how_much():
     runs = [at_end("a", 1.0, topology="ring"), at_end("a", 3.0, topology="complete")]
     found = judge(*ORDER, *runs, at_end("b", 2.0, topology="no_edges"))
-    assert found.ours == "A, Complete, agent 0: 3 is not below B, No edges, agent 0: 2"
+    assert found.ours == (
+        "exact W2: 3 (A, Complete, agent 0) is not below 2 (B, No edges, agent 0)"
+    )
     early = [curve("a", (3,), (1,), (0,)), curve("b", (3,), (2,), (1,))]
     assert judge(*SOONER, *early).ours == (
-        "within 1 at iteration: A, agent 0 at 1, B, agent 0 at 2"
+        "exact W2: within 1 at iteration: A, agent 0 at 1, B, agent 0 at 2"
     )
 
 
 def test_a_measurement_is_reported_without_a_verdict():
     found = judge("measurement", {"quantity": A}, *ends((1.0,), (3.0,)))
-    assert found == verdicts.Judgement("measured", "eta 1, agent 0: 1; eta 4, agent 0: 3")
+    assert found == verdicts.Judgement(
+        "measured", "exact W2: 1 (eta 1, agent 0); 3 (eta 4, agent 0)"
+    )
 
 
 def test_pairs_hold_together_and_say_their_differences():
@@ -249,7 +253,7 @@ def test_pairs_hold_together_and_say_their_differences():
     half = t.ppf(1 - 0.025 / 2, 2) / math.sqrt(3)
     one = f"eta 1 to 4: -1.00 [{-1 - 0.1 * half:.2f}, {-1 + 0.1 * half:.2f}]"
     two = f"eta 4 to 16: 2.00 [{2 - 0.2 * half:.2f}, {2 + 0.2 * half:.2f}]"
-    assert ours == f"{one}; {two}"
+    assert ours == f"exact W2: {one}; {two}"
 
 
 def test_pairs_out_of_order_within_the_slack_are_in_order():
@@ -299,7 +303,7 @@ def test_intervals_of_a_single_chain_may_be_over_something_else():
 
 def test_only_numbers_with_chance_count():
     a, b = at_end("a", 1.0, 0.0, 3.0), [at_end("b", 5.0, eta=k) for k in range(9)]
-    assert "agent 0: 1.0 [0.0, 3.0] is below" in judge(*ORDER, a, *b).ours
+    assert "1.0 [0.0, 3.0] (A, agent 0) is below" in judge(*ORDER, a, *b).ours
     wide = quantities.widening(2, 1000)
     two = judge(*ORDER, a, at_end("b", 5.0, 4.0, 6.0)).ours
     assert f"1.0 [{1 - wide:.1f}, {1 + 2 * wide:.1f}]" in two
@@ -325,7 +329,7 @@ def test_looking_at_many_numbers_does_not_refute_a_true_claim(check, wrong):
 def test_a_mean_over_iterations_counts_as_one_number():
     runs = [curve("a", (1.0, 0.5, 2.0), (3.0, 2.5, 4.0))]
     check = ("value", {"quantity": {**A_ALL, "reduce": "mean"}, "printed": 0, "tolerance": 9})
-    assert judge(*check, *runs).ours == "agent 0: 2.00 [1.50, 3.00]; print: 0"
+    assert judge(*check, *runs).ours == "exact W2: 2.00 [1.50, 3.00] (agent 0), against 0 ± 9"
 
 
 def test_a_mean_over_agents_says_so():
@@ -334,7 +338,7 @@ def test_a_mean_over_agents_says_so():
         "measurement",
         {"quantity": {"experiment": "a", "metric": "w2_exact", "reduce": "mean"}},
     )
-    assert judge(*check, run("a", *rows)).ours == "mean of 3 agents: 2"
+    assert judge(*check, run("a", *rows)).ours == "exact W2: 2 (mean of 3 agents)"
 
 
 @pytest.mark.parametrize(("how", "text"), [("max", "3.00 [2.50, 4.00]"), ("min", "1.0 [0.5, 3.9]")])
@@ -524,7 +528,7 @@ def test_pairs_of_infinite_distances_are_out_of_order():
 def test_scale():
     check = {"quantity": {**A, "scale": 100}, "printed": 95.0, "tolerance": 1.0}
     assert judge("value", check, at_end("a", 0.95, 0.945, 0.955)) == verdicts.Judgement(
-        HOLDS, "agent 0: 95.00 [94.50, 95.50]; print: 95"
+        HOLDS, "exact W2, in per cent: 95.00 [94.50, 95.50] (agent 0), against 95 ± 1"
     )
 
 

@@ -64,7 +64,9 @@ class Project:
     @staticmethod
     def command(*arguments: str, cores: int = 2, config: Sequence[str] = ()) -> list[str]:
         settings = ("--config", "scale=smoke", *config)
-        return [sys.executable, "-m", "snakemake", "--cores", str(cores), *arguments, *settings]
+        end_soon = ("--max-jobs-per-timespan", "100/1s")  # not up to ten seconds later
+        options = ("--cores", str(cores), *end_soon, *arguments, *settings)
+        return [sys.executable, "-m", "snakemake", *options]
 
     def snakemake(self, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

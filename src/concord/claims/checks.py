@@ -66,7 +66,7 @@ def _range(ours: Numbers) -> str:
     order = np.argsort(ours.value, kind="stable")
     if len(order) <= 3:
         return "; ".join(ours.told(i) for i in range(len(order)))
-    return f"from {ours.told(order[0])} to {ours.told(order[-1])} ({len(order)} numbers)"
+    return f"{len(order)} numbers from {ours.told(order[0])} to {ours.told(order[-1])}"
 
 
 def _joined(first: Numbers, second: Numbers) -> np.ndarray:
@@ -110,8 +110,10 @@ class Value(_Rule):
         high = self.printed + self.tolerance
         sure = ((ours.lo >= low) & (ours.hi <= high)).all()
         refuted = ((ours.hi < low) | (ours.lo > high)).any()
-        printed = f"{'at most ' if self.at_most else ''}{self.printed:.6g}"
-        return Judgement(decide(sure, refuted), f"{_range(ours)}; print: {printed}")
+        asked = "at most " if self.at_most else ""
+        asked += f"{self.printed:.6g}"
+        asked += f" ± {self.tolerance:g}" if self.tolerance and not self.at_most else ""
+        return Judgement(decide(sure, refuted), f"{_range(ours)}, against {asked}")
 
 
 class Order(_Rule):
@@ -352,6 +354,7 @@ class Condition(_Rule):
     def judge(self, source: Source) -> Judgement:
         """Return the verdict."""
         (ours,) = gather(source, self.quantity)
+        source.what = ""
         unmet = [ours.who(i) for i in range(len(ours.value)) if ours.value[i] < 1]
         text = f"met in {len(ours.value) - len(unmet)} of {len(ours.value)} cases"
         text += f"; not met: {_list(unmet)}" if unmet else ""

@@ -64,6 +64,6 @@ def case(mapping: Mapping[str, Any], rule: str | None, where: str) -> Case:
     found: Case = build(Case, {**mapping, "kind": kind, "check": check, "reason": reason}, where)
     checker = found.checker(where)
     checks.require_curves(checker, f"{where}.check")
-    if isinstance(checker, checks.Value) and not found.printed:
+    if "printed" in mapping["check"] and not found.printed:
         found = replace(found, printed=f"{checker.printed:.6g}")
     return found

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -84,6 +84,7 @@ class Numbers:
     agent: list[str]
     iteration: np.ndarray
     axes: tuple[str, ...] = ()  # what differs between the runs of the check
+    what: str = ""  # what it is, where quantities of the check differ in it
 
     def pick(self, index: int) -> str:
         """Return one number as text, with its interval where it has one."""
@@ -101,8 +102,9 @@ class Numbers:
         return ", ".join(parts) or "the network"
 
     def told(self, index: int) -> str:
-        """Return whose number it is, and the number."""
-        return f"{self.who(index)}: {self.pick(index)}"
+        """Return the number, what it is and whose."""
+        told = "; ".join(filter(None, [self.what, self.who(index)]))
+        return f"{self.pick(index)} ({told})"
 
     def varying(self) -> list[str]:
         """Return the axes of the sweep that differ between runs, and what does within a run."""
@@ -157,12 +159,15 @@ class Source:
         How many independent trials are behind the random numbers read so far.
     unit
         What these trials are.
+    what
+        What the numbers are, in words; empty where they are of several kinds.
     """
 
     runs: Callable[[Quantity], Sequence[Measured]]
     narrow: float = 1.0
     trials: list[float] = field(default_factory=list)
     unit: str = "chains"
+    what: str = ""
 
 
 def gather(source: Source, *quantities: Quantity) -> list[Numbers]:
@@ -185,9 +190,14 @@ def gather(source: Source, *quantities: Quantity) -> list[Numbers]:
     count = sum(int(table["chance"].sum()) for _, _, table in tables)
     source.trials += [n for _, _, table in tables for n in table["trials"][table["chance"]]]
     axes = _axes([run for _, runs in drawn for run in runs])
+    names = [words.metric(quantity.metric, quantity.scale) for quantity in quantities]
+    source.what = names[0] if len(set(names)) == 1 else ""
     return [
-        _numbers(quantity, runs, table, count, source.narrow, axes)
-        for quantity, runs, table in tables
+        replace(
+            _numbers(quantity, runs, table, count, source.narrow, axes),
+            what="" if source.what else what,
+        )
+        for (quantity, runs, table), what in zip(tables, names, strict=True)
     ]
 
 

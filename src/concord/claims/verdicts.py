@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from concord.claims.quantities import Diverged, Missing, Quantity, Source
@@ -53,6 +53,8 @@ def judge(check: Any, runs: Callable[[Quantity], Sequence[Measured]]) -> Judgeme
     source = Source(runs)
     try:
         found: Judgement = check.judge(source)
+        what = f"{source.what}: " if source.what else ""
+        found = replace(found, ours=f"{what}{found.ours}")
         if found.verdict != INCONCLUSIVE:
             return found
         if any(number == 1 for number in source.trials):
