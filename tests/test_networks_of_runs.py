@@ -132,6 +132,8 @@ def test_the_exact_distance_is_that_of_the_law_under_faults(plain):
     ]
     assert exact[0].keys() == exact[1].keys() and exact[0][5] != exact[1][5]
     assert not exact[2]  # matchings have no law
+    complete = lossy(plain, topology={"kind": "complete"}, agents=20, chains=2)
+    assert not [row for row in measured(complete, ["w2"]) if row.metric == "w2_exact"]  # too large
 
 
 def test_theorems_are_of_networks_where_all_arrives(plain):

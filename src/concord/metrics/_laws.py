@@ -83,7 +83,7 @@ def exact_law(m: Measurement) -> exact.Law | None:
     """Return the exact law at the recorded iterations.
 
     On a network where vectors may not arrive, its moments averaged over what does. None where there
-    is none, and beyond ``exact.SIZE_LIMIT``.
+    is none, and beyond ``exact.SIZE_LIMIT`` entries of positions, or of vectors on their way.
     """
     agents, dim = m.problem.agents, m.problem.dim
     update = update_of(m) if agents * dim <= exact.SIZE_LIMIT else None
@@ -91,8 +91,11 @@ def exact_law(m: Measurement) -> exact.Law | None:
         return None
     recorded = m.trace.draw.tolist()
     if isinstance(m.topology, Network):
-        drawn, ways = chances(m.topology), Edges(m.topology)
-        if drawn is None or update.arrivals is None or batch_size(m) is not None:
+        ways = Edges(m.topology)
+        large = len(ways.links) * dim > exact.SIZE_LIMIT
+        if large or update.arrivals is None or batch_size(m) is not None:
+            return None
+        if (drawn := chances(m.topology)) is None:
             return None
         remembers = m.topology.conditions.on_loss == "reuse_last"
         ends, each = (ways.receivers, ways.senders), arrivals.each(*drawn)
