@@ -7,7 +7,7 @@ import pytest
 
 from concord.errors import ConcordError
 from concord.networks.matrix import AgentMatrix
-from concord.networks.mixing import ORDERS, diffuser, mixer, sweep
+from concord.networks.mixing import ORDERS, check_weights, diffuser, mixer, sweep, weights_of
 from concord.networks.topology import build
 
 EXACT = 1e-12  # rounding only
@@ -157,6 +157,35 @@ def test_consensus_is_a_fixed_point(chains, dim, order):
     matrix = build("star", 8).metropolis()
     out = mixer(matrix, chains, dim, order)(x, np.zeros_like(x), np.empty_like(x))
     assert abs(out - x).max() < EXACT
+
+
+@pytest.mark.parametrize("graph", GRAPHS, ids=lambda g: f"{g.name} of {g.agents}")
+def test_weights_are_what_they_say(graph):
+    laplacian, identity = graph.laplacian().dense(), np.eye(graph.agents)
+    made = {
+        name: weights_of(graph, name).dense()
+        for name in ("metropolis", "lazy_metropolis", "max_degree", "best_constant")
+    }
+    for matrix in made.values():
+        assert abs(matrix - matrix.T).max() < EXACT and abs(matrix.sum(axis=1) - 1).max() < EXACT
+    assert abs(2 * made["lazy_metropolis"] - identity - made["metropolis"]).max() < EXACT
+    degree = graph.degrees.max()
+    assert abs((1 + degree) * (identity - made["max_degree"]) - laplacian).max() < 1e-9
+    if not graph.connected:
+        return
+    slowest = [
+        np.abs(np.linalg.eigvalsh(matrix)[:-1]).max(initial=0)
+        for share in np.linspace(0.01, 1, 80)
+        for matrix in [identity - share * laplacian]
+    ]
+    best = np.abs(np.linalg.eigvalsh(made["best_constant"])[:-1]).max(initial=0)
+    assert best <= min(slowest) + EXACT
+
+
+def test_weights_that_are_negative_are_refused():
+    with pytest.raises(ConcordError, match=r"^weights: best_constant gives an agent the weight -0"):
+        check_weights(build("star", 7), "best_constant")
+    check_weights(build("ring", 5), "best_constant")
 
 
 @pytest.mark.parametrize("make", [sweep, mixer, diffuser])

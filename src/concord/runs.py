@@ -16,6 +16,7 @@ from concord.contracts import Extra, NeedsData, Problem, ProblemKind, Sampler, T
 from concord.errors import ConcordError, short
 from concord.integrity import AGAIN
 from concord.io import load_yaml
+from concord.networks.faults import Conditions, Network
 from concord.networks.topology import Graph, Topology
 from concord.options import Index, Label, Options, build, plain
 from concord.plugins import location, plugin
@@ -62,6 +63,9 @@ class Keys(Options):
     initial: Annotated[Law, "law of x^(0)"] = field(default_factory=lambda: Law("normal"))
     record: Annotated[Record, "what to record, and when"] = Record()
     metrics: Annotated[tuple[str, ...], "metrics computed from the trace"] = ()
+    network: Annotated[
+        Conditions | None, "what happens on the topology; none: all vectors arrive at once"
+    ] = None
 
 
 class Resolved(Keys, kw_only=True):
@@ -99,7 +103,8 @@ def check_resolved(run: Mapping[str, Any], where: str) -> None:
     ConcordError
         Naming ``where`` and the key.
     """
-    resolved: Resolved = build(Resolved, {k: run[k] for k in Resolved.__struct_fields__}, where)
+    stated = {k: run[k] for k in Resolved.__struct_fields__ if k in run}
+    resolved: Resolved = build(Resolved, stated, where)
     name = resolved.problem.get("name")
     if not isinstance(name, str):
         raise ConcordError(f"{where}.problem.name: {short(name)} is not a text")
@@ -137,7 +142,8 @@ def parse(run: Mapping[str, Any], where: str) -> dict[str, Any]:
     plugged = {part: _plugged(run, part, where)[1] for part in ("problem", "sampler")}
     return {
         part: plugged.get(part) or getattr(keys, part)
-        for part in ("topology", "problem", "partition", "sampler", "initial", "record")
+        for part in ("topology", "problem", "partition", "sampler", "initial", "record", "network")
+        if part != "network" or keys.network is not None
     }
 
 
@@ -167,6 +173,7 @@ def assemble(run: Mapping[str, Any], where: str) -> Parts:
     problem, problem_params = _plugged(run, "problem", where)
     sampler, sampler_params = _plugged(run, "sampler", where)
     graph = keys.topology.topology(run["agents"], f"{where}.topology")
+    graph = Network.of(graph, keys.network, f"{where}.network")
     _at(f"{where}.agents", problem.check, problem_params, run["agents"])
     _at(f"{where}.topology", sampler.check, None, graph, sampler_params)
     check_record(keys.record, run, f"{where}.record")
@@ -322,7 +329,7 @@ def read_run(path: Path) -> dict[str, Any]:
         if not path.exists():
             raise
         raise ConcordError(f"{str(error).partition(';')[0]}; {AGAIN}") from None
-    keys = Resolved.__struct_fields__
+    keys = [key for key in Resolved.__struct_fields__ if key != "network"]
     missing = [key for key in keys if not isinstance(run, dict) or key not in run]
     if missing:
         raise ConcordError(f"{path}: the key {missing[0]!r} is missing; {AGAIN}")

@@ -30,6 +30,7 @@ from msgspec.structs import fields
 from concord.errors import ConcordError
 from concord.io import whole
 from concord.networks import topology
+from concord.networks.faults import Conditions, Network, drawing
 from concord.options import build, members
 from concord.plugins import kinds, plugin
 from concord.problems import linear_regression, logistic_regression
@@ -423,6 +424,26 @@ def growth(tiny: bool) -> Iterator[Case]:
 
 # What ten times the size may cost, per unit: memory beyond the caches is slower, and no more.
 GROWTH = 2.0
+
+
+@entry
+def networks_that_lose(tiny: bool) -> Iterator[Case]:
+    """Time a step where a fifth of the vectors gets lost against one where all arrive."""
+    for agents in (6,) if tiny else (100, 10_000):
+        graph = topology.build("ring", agents)
+        loss = {"kind": "bernoulli", "rate": 0.2, "direction": "one_way"}
+        masks = streams.generator(1, "bench", "network")
+        lossy = drawing(Network.of(graph, Conditions(loss=loss), "bench"), masks)
+        yield Case(
+            f"de_sgld step, a fifth lost / nothing, ring of {agents}, 100 chains",
+            stepper("de_sgld", lossy, 100),
+            stepper("de_sgld", graph, 100),
+            aim=LOSSY,
+        )
+
+
+# What a step may take where vectors get lost.
+LOSSY = 3.0
 
 
 # What jobs spend their time on, in a process of its own: numpy chooses its kernels at its start.

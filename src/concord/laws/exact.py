@@ -82,6 +82,18 @@ class Start(NamedTuple):
     matrix: np.ndarray | None = None
 
 
+class Arrivals(NamedTuple):
+    """What a step makes of vectors that differ from those sent, matrices (S, edges * dim).
+
+    The edges are those of the adjacency, by receiver and then by sender. fresh: of those of this
+    step. stale: of those of the step before, by samplers that send where they have moved to; None
+    by those that send what they are at.
+    """
+
+    fresh: np.ndarray
+    stale: np.ndarray | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Update:
     """A sampler's law: the update of each iteration, and how its auxiliaries start.
@@ -92,10 +104,14 @@ class Update:
         The update of iteration k -> k + 1 as a function of k.
     auxiliary
         One per block of the state beside the positions.
+    arrivals
+        What the step of iteration k makes of vectors that do not arrive as sent; None where the
+        sampler has no law then.
     """
 
     at: Callable[[int], Affine]
     auxiliary: tuple[Start, ...] = ()
+    arrivals: Callable[[int], Arrivals] | None = None
 
 
 def linear(matrix: np.ndarray) -> Affine:
@@ -260,11 +276,43 @@ def propagate(
         If an iteration to record is not within 0 ... ``iterations``, or the gradients are noisy
         and the update has no gradient gain.
     """
+    buffer = np.empty_like(cov0, dtype=float)
+
+    def advance(k: int, mean: np.ndarray, cov: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        step = affine_at(k)
+        added = step.noise
+        if gradient_noise is not None:
+            if step.gradient_gain is None:
+                raise ValueError("noisy gradients need an update with a gradient gain")
+            errors = gradient_noise(*marginals(mean, cov, agents, dim)[:2])
+            spread = step.gradient_gain @ block_diagonal(errors) @ step.gradient_gain.T
+            added = added + spread
+        mean = step.matrix @ mean + step.offset
+        np.matmul(step.matrix, cov, out=buffer)
+        np.matmul(buffer, step.matrix.T, out=cov)
+        cov += added
+        return mean, cov
+
+    return follow(advance, mean0, cov0, iterations, record, agents, dim)
+
+
+def follow(
+    advance: Callable[[int, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]],
+    mean0: np.ndarray,
+    cov0: np.ndarray,
+    iterations: int,
+    record: Sequence[int],
+    agents: int,
+    dim: int,
+) -> Law:
+    """Return the recorded moments of states whose first block are the positions.
+
+    ``advance(k, mean, cov)`` returns the moments of iteration k + 1, and may overwrite those of k.
+    """
     wanted = sorted(set(record))
     if wanted and (wanted[0] < 0 or wanted[-1] > iterations):
         raise ValueError(f"iterations to record, {wanted[0]} to {wanted[-1]}, exceed {iterations}")
     mean, cov = np.array(mean0, dtype=float), np.array(cov0, dtype=float)
-    buffer = np.empty_like(cov)
     moments = []
     with np.errstate(all="ignore"):
         for k in range(wanted[-1] + 1 if wanted else 0):
@@ -272,18 +320,7 @@ def propagate(
                 moments.append([part.copy() for part in marginals(mean, cov, agents, dim)])
             if k == wanted[-1]:
                 break
-            step = affine_at(k)
-            added = step.noise
-            if gradient_noise is not None:
-                if step.gradient_gain is None:
-                    raise ValueError("noisy gradients need an update with a gradient gain")
-                errors = gradient_noise(*marginals(mean, cov, agents, dim)[:2])
-                spread = step.gradient_gain @ block_diagonal(errors) @ step.gradient_gain.T
-                added = added + spread
-            mean = step.matrix @ mean + step.offset
-            np.matmul(step.matrix, cov, out=buffer)
-            np.matmul(buffer, step.matrix.T, out=cov)
-            cov += added
+            mean, cov = advance(k, mean, cov)
     shapes = ((agents, dim), (agents, dim, dim), (dim,), (dim, dim))
     stacked = [
         np.array([row[i] for row in moments]).reshape(len(wanted), *shape)

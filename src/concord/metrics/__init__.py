@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from concord.contracts import NeedsRecord, Problem, Sampler, Stream
 from concord.errors import ConcordError, nearest, short
 from concord.laws.theory import Condition
+from concord.networks.faults import Network
 from concord.networks.topology import Topology
 from concord.plugins import exists, kinds, plugin
 from concord.sampling import initial
@@ -162,7 +163,10 @@ def measure(families: Sequence[str], measurement: Measurement) -> list[Row]:
     rows = list(_diverged(measurement))
     marked = replace(measurement, trace=measurement.trace.marked())
     for family in families:
-        for row in plugin("metrics", family, "metrics").rows(marked):
+        module = plugin("metrics", family, "metrics")
+        if getattr(module, "ALL_ARRIVES", False) and isinstance(marked.topology, Network):
+            raise lacking(family, "a network on which everything arrives")
+        for row in module.rows(marked):
             over_chains = row.lo is not None and row.trials is None
             rows.append(row._replace(trials=chains) if over_chains else row)
     return rows

@@ -15,10 +15,11 @@ from concord.contracts import (
     WithReference,
 )
 from concord.errors import ConcordError
-from concord.laws import exact
+from concord.laws import arrivals, exact
 from concord.laws.quadrature import Grid
 from concord.laws.switching import SIZE_LIMIT, Choices
 from concord.metrics import Measurement
+from concord.networks.faults import Edges, Network, chances
 from concord.samplers import Batching, Biased
 
 Noise = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -47,7 +48,7 @@ def choices_of(m: Measurement) -> Callable[[int], Choices] | None:
     """Return what each iteration chooses from; None where no law is known, or it is too large."""
     if not isinstance(m.sampler, SwitchingSampler) or not isinstance(m.problem, Quadratic):
         return None
-    if m.problem.agents * m.problem.dim > SIZE_LIMIT:
+    if m.problem.agents * m.problem.dim > SIZE_LIMIT or isinstance(m.topology, Network):
         return None
     return m.sampler.choices(m.problem, m.topology, m.sampler_params)
 
@@ -79,11 +80,24 @@ def batch_noise(m: Measurement) -> Noise | None:
 def exact_law(m: Measurement) -> exact.Law | None:
     """Return the exact law at the recorded iterations.
 
-    None where there is none, and beyond ``exact.SIZE_LIMIT``.
+    On a network where vectors may not arrive, its moments averaged over what does. None where there
+    is none, and beyond ``exact.SIZE_LIMIT`` entries of positions, or of vectors on their way.
     """
     agents, dim = m.problem.agents, m.problem.dim
     update = update_of(m) if agents * dim <= exact.SIZE_LIMIT else None
     if update is None or (start := start_of(m, update)) is None:
         return None
     recorded = m.trace.draw.tolist()
+    if isinstance(m.topology, Network):
+        ways = Edges(m.topology)
+        large = len(ways.links) * dim > exact.SIZE_LIMIT
+        if large or update.arrivals is None or batch_size(m) is not None:
+            return None
+        if (drawn := chances(m.topology)) is None:
+            return None
+        remembers = m.topology.conditions.on_loss == "reuse_last"
+        ends, each = (ways.receivers, ways.senders), arrivals.each(*drawn)
+        return arrivals.propagate(
+            update, each, ends, remembers, *start, m.iterations, recorded, agents, dim
+        )
     return exact.propagate(update.at, *start, m.iterations, recorded, agents, dim, batch_noise(m))

@@ -58,6 +58,16 @@ class AgentMatrix:
         own = self.rows == self.columns
         return np.bincount(self.rows[own], weights=self.values[own], minlength=self.agents)
 
+    def inbox(self) -> np.ndarray:
+        """Return what acts on the vectors that arrive, (agents, entries off the diagonal).
+
+        Its columns are in the order of the entries: by receiver, then by sender.
+        """
+        off = self.rows != self.columns
+        matrix = np.zeros((self.agents, int(off.sum())))
+        matrix[self.rows[off], np.arange(off.sum())] = self.values[off]
+        return matrix
+
     def row(self, agent: int) -> tuple[np.ndarray, np.ndarray]:
         """Return columns and values of the nonzero entries in the row of an agent."""
         start, end = np.searchsorted(self.rows, (agent, agent + 1))

@@ -34,9 +34,10 @@ UpdateOrder = Annotated[
 ]
 Neighbors = Literal["together", "in_turn"]
 Weights = Annotated[
-    Literal["metropolis", "next_two"],
-    "W: Metropolis weights, or on a ring a third each for an agent itself and the next two, one "
-    "way around (not symmetric)",
+    Literal["metropolis", "lazy_metropolis", "max_degree", "best_constant", "next_two"],
+    "W: Metropolis weights; half of these, and half for the agent itself; one weight for all "
+    "edges, 1/(1 + the largest degree) or the one that agrees fastest; or on a ring a third each "
+    "for an agent itself and the next two, one way around (not symmetric)",
 ]
 ORDERS = choices(Order)
 
@@ -55,6 +56,13 @@ def check_weights(topology: Topology, weights: str) -> None:
             f"weights: next_two goes around a ring of 3 agents or more, not {topology.name} of "
             f"{topology.agents}; use metropolis"
         )
+    own = weights_of(topology, weights).diagonal.min() if weights == "best_constant" else 0.0
+    if own < -1e-12:  # rounding apart
+        raise ConcordError(
+            f"weights: best_constant gives an agent the weight {own:.3g} on itself, on "
+            f"{topology.name} of {topology.agents}, but averages need weights that are not "
+            "negative; use metropolis"
+        )
 
 
 def weights_of(topology: Topology, weights: str) -> AgentMatrix:
@@ -63,18 +71,45 @@ def weights_of(topology: Topology, weights: str) -> AgentMatrix:
     ``metropolis``
         symmetric and doubly stochastic, on any network; where a network has weights of its own,
         these;
+    ``lazy_metropolis``
+        (I + W)/2 with these, whose eigenvalues are not negative;
+    ``max_degree``, ``best_constant``
+        :math:`I - \alpha L` with :math:`\alpha = 1 / (1 + \max_i \deg_i)`, or :math:`2 /
+        (\lambda_{\max}(L) + \lambda_2(L))`, which makes the second largest modulus of an
+        eigenvalue smallest (Xiao and Boyd, "Fast linear iterations for distributed averaging",
+        2004);
     ``next_two``
         :math:`W_{ij} = 1/3` for j = i, i + 1 and i + 2 modulo N: doubly stochastic, but not
         symmetric, and i + 2 is no neighbor of i on the ring.
 
     Source: gurbuzbalaban2021, section 2, and what its released code computes.
     """
+    own = np.arange(topology.agents)
     if weights == "metropolis":
         return topology.weights or topology.metropolis()
-    own = np.arange(topology.agents)
+    if weights == "lazy_metropolis":
+        return _and_identity(topology.weights or topology.metropolis(), 0.5, 0.5)
+    if weights == "max_degree":
+        return _and_identity(topology.laplacian(), -1 / (1 + topology.degrees.max()), 1.0)
+    if weights == "best_constant":
+        found = topology.spectral()
+        most = found["laplacian_max"] + found["algebraic_connectivity"]
+        return _and_identity(topology.laplacian(), -2 / most if most else 0.0, 1.0)
     seen = (own[:, None] + np.arange(3)) % topology.agents
     third = np.full(seen.size, 1 / 3)
     return AgentMatrix.from_entries(topology.agents, np.repeat(own, 3), seen.ravel(), third)
+
+
+def _and_identity(matrix: AgentMatrix, share: float, own: float) -> AgentMatrix:
+    """Return ``share`` of a matrix and ``own`` of the identity."""
+    agents = np.arange(matrix.agents)
+    kept = np.full(matrix.agents, own)
+    return AgentMatrix.from_entries(
+        matrix.agents,
+        np.concatenate([matrix.rows, agents]),
+        np.concatenate([matrix.columns, agents]),
+        np.concatenate([share * matrix.values, kept]),
+    )
 
 
 def sweep(coupling: AgentMatrix, chains: int, dim: int, order: str) -> Sweep:

@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 
 from concord.errors import ConcordError, short
+from concord.networks import topology
+from concord.networks.faults import Conditions, Network
 from concord.networks.matrix import AgentMatrix
-from concord.networks.topology import Topology, build
+from concord.networks.topology import Topology
+from concord.options import build
 
 # Rows and columns of weights may miss 1 by this much, and W and its transpose differ.
 ROUNDING = 1e-10
@@ -34,7 +37,9 @@ def network(graph: Any, agents: int | None = None, **options: Any) -> Topology:
     agents
         Number of agents; a graph or a matrix has its own.
     **options
-        Of the kind, such as ``probability`` of an Erdős-Rényi graph.
+        Of the kind, such as ``probability`` of an Erdős-Rényi graph; and what happens on any
+        network, as ``network`` says in a study's files: ``schedule``, ``loss``, ``on_loss``,
+        ``awake``. Without these every vector arrives.
 
     Raises
     ------
@@ -50,13 +55,22 @@ def network(graph: Any, agents: int | None = None, **options: Any) -> Topology:
     ((0, 1), (1, 2))
     >>> concord.network([[0.5, 0.5, 0], [0.5, 0.25, 0.25], [0, 0.25, 0.75]]).edges
     ((0, 1), (1, 2))
+    >>> loss = {"kind": "bernoulli", "rate": 0.2, "direction": "one_way"}
+    >>> concord.network("ring", 6, loss=loss).conditions.loss.rate
+    0.2
     """
+    happens = {key: options.pop(key) for key in Conditions.__struct_fields__ if key in options}
+    found = _topology(graph, agents, options)
+    return Network.of(found, build(Conditions, happens, "network"), "network") if happens else found
+
+
+def _topology(graph: Any, agents: int | None, options: Mapping[str, Any]) -> Topology:
     if isinstance(graph, str):
         graph = {"kind": graph}
     if isinstance(graph, Mapping):
         if agents is None:
             raise ConcordError(f"network {short(dict(graph))} has no size; give agents")
-        return build(**{"kind": None, **graph, **options}, agents=agents, where="network")
+        return topology.build(**{"kind": None, **graph, **options}, agents=agents, where="network")
     if options:
         raise ConcordError(f"network: {next(iter(options))} is an option of a kind; remove it")
     if not isinstance(graph, Topology):

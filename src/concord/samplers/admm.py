@@ -29,12 +29,23 @@ import numpy as np
 
 from concord.contracts import Info, Problem, Proximal, Quadratic, Step
 from concord.errors import ConcordError
-from concord.laws.exact import Affine, Start, Update, block_diagonal, compose, in_place, linear
+from concord.laws.exact import (
+    Affine,
+    Arrivals,
+    Start,
+    Update,
+    block_diagonal,
+    compose,
+    in_place,
+    linear,
+)
 from concord.networks import mixing
+from concord.networks.channel import connect
+from concord.networks.faults import Network
 from concord.networks.matrix import AgentMatrix
 from concord.networks.topology import Topology
 from concord.options import Options, Positive
-from concord.samplers._common import check_connected, to_all_neighbors
+from concord.samplers._common import check_arrivals, check_connected, to_all_neighbors
 
 
 class Params(Options):
@@ -67,6 +78,12 @@ class State(NamedTuple):
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse a problem without a proximal step, and a network in parts unless it is meant."""
     check_connected(topology)
+    check_arrivals(topology, params, update_order="simultaneous", primal_neighbors="neighbors")
+    if isinstance(topology, Network) and topology.conditions.on_loss != "reuse_last":
+        raise ConcordError(
+            f"network.on_loss: {topology.conditions.on_loss} gives ADMM no differences to add up; "
+            "use reuse_last"
+        )
     if problem is not None:
         _proximal(problem)
 
@@ -102,11 +119,11 @@ def init(
     problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
 ) -> tuple[State, Step]:
     """Return the state at x0 with dual variables zero, and the step."""
-    chains, _, dim = x0.shape
-    move = mixing.sweep(_pull(topology, params), chains, dim, params.update_order)
-    disagree = topology.laplacian().operator(chains, dim)
-    minimize = _proximal(problem).prox(chains, 2 * params.penalty * topology.degrees)
-    info = to_all_neighbors(topology)
+    channel = connect(topology, x0)
+    move = channel.sweep(_pull(topology, params), params.update_order)
+    disagree = channel.disagreement()
+    minimize = _proximal(problem).prox(len(x0), 2 * params.penalty * topology.degrees)
+    info = to_all_neighbors(channel)
     spread = np.sqrt(2) * topology.degrees[:, None]
     residual, noise, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
 
@@ -130,7 +147,7 @@ def init(
         spare = old
         return State(x, u), info
 
-    return State(x0.copy(), np.zeros_like(x0)), step
+    return State(x0.copy(), np.zeros_like(x0)), channel.through(step)
 
 
 def affine(problem: Quadratic, topology: Topology, params: Params) -> Update:
@@ -158,4 +175,7 @@ def affine(problem: Quadratic, topology: Topology, params: Params) -> Update:
     laplacian = np.kron(topology.laplacian().dense(), np.eye(dim))
     dual = linear(np.block([[identity, zero], [laplacian, identity]]))
     step = compose(primal, dual)
-    return Update(lambda k: step, (Start(0.0, 0.0),))
+    heard = np.kron(topology.adjacency().inbox(), np.eye(dim))
+    pulled = np.concatenate([params.penalty * solve @ heard, np.zeros_like(heard)])
+    arrivals = Arrivals(np.concatenate([np.zeros_like(heard), -heard]), dual.matrix @ pulled)
+    return Update(lambda k: step, (Start(0.0, 0.0),), lambda k: arrivals)

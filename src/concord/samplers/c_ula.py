@@ -20,6 +20,7 @@ import numpy as np
 
 from concord.contracts import Info, Problem, Quadratic, Step
 from concord.laws.exact import Affine, Update
+from concord.networks.channel import connect
 from concord.networks.topology import Topology
 from concord.options import Options
 from concord.samplers._common import check_centralized, to_all_neighbors
@@ -51,7 +52,8 @@ def init(
 ) -> tuple[State, Step]:
     """Return the state at x0 and the step."""
     gradient = estimator(problem, params.batch_size, x0.shape[0], params.batch_order)
-    info = to_all_neighbors(topology)
+    channel = connect(topology, x0)
+    info = to_all_neighbors(channel)
     grad, noise = np.empty_like(x0), np.empty_like(x0)
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
@@ -64,7 +66,7 @@ def init(
         x += noise
         return State(x), info
 
-    return State(x0.copy()), step
+    return State(x0.copy()), channel.through(step)
 
 
 def affine(problem: Quadratic, topology: Topology, params: Params) -> Update | None:

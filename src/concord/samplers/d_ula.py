@@ -23,11 +23,12 @@ import numpy as np
 
 from concord.contracts import Gradient, Info, Problem, Quadratic, SeparatePrior, Step
 from concord.errors import ConcordError
-from concord.laws.exact import Affine, Update, block_diagonal, in_place
+from concord.laws.exact import Affine, Arrivals, Update, block_diagonal, in_place
 from concord.networks import mixing
+from concord.networks.channel import connect
 from concord.networks.topology import Topology
 from concord.options import Options
-from concord.samplers._common import check_connected, to_all_neighbors
+from concord.samplers._common import check_arrivals, check_connected, to_all_neighbors
 from concord.sampling.gradients import BatchOrder, BatchSize, estimator
 from concord.sampling.schedules import Schedule
 
@@ -68,6 +69,7 @@ def _factors(params: Params, agents: int) -> tuple[int, int]:
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse a network in parts, and options that do not go together."""
     check_connected(topology)
+    check_arrivals(topology, params, update_order="simultaneous", neighbors="together")
     sequential = params.neighbors == "in_turn" or params.prior_gradient == "after_mixing"
     if sequential and params.update_order != "simultaneous":
         raise ConcordError(
@@ -94,13 +96,11 @@ def init(
     problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
 ) -> tuple[State, Step]:
     """Return the state at x0 and the step."""
-    chains, agents, dim = x0.shape
+    chains, agents, _ = x0.shape
     gradient = estimator(problem, params.batch_size, chains, params.batch_order)
-    if params.neighbors == "in_turn":
-        diffuse = mixing.diffuser_in_turn(topology, chains, dim)
-    else:
-        diffuse = mixing.diffuser(topology.laplacian(), chains, dim, params.update_order)
-    info = to_all_neighbors(topology)
+    channel = connect(topology, x0)
+    diffuse = channel.diffuser(params.update_order, params.neighbors)
+    info = to_all_neighbors(channel)
     scale, variance = _factors(params, agents)
     grad, residual, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
     prior_gradient = _late_prior(problem, params)
@@ -127,7 +127,7 @@ def init(
         spare = state.x
         return State(x), info
 
-    return State(x0.copy()), step
+    return State(x0.copy()), channel.through(step)
 
 
 def affine(problem: Quadratic, topology: Topology, params: Params) -> Update | None:
@@ -161,4 +161,8 @@ def affine(problem: Quadratic, topology: Topology, params: Params) -> Update | N
         )
         return in_place(stage, agents, dim) if params.update_order == "in_place" else stage
 
-    return Update(lambda k: update(params.step_size(k), params.fusion(k)))
+    heard = np.kron(topology.adjacency().inbox(), np.eye(dim))
+    return Update(
+        lambda k: update(params.step_size(k), params.fusion(k)),
+        arrivals=lambda k: Arrivals(params.fusion(k) * heard),
+    )

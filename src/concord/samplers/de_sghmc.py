@@ -21,8 +21,18 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from concord.contracts import Info, Problem, Quadratic, Step
-from concord.laws.exact import Affine, Start, Update, block_diagonal, compose, in_place, linear
+from concord.laws.exact import (
+    Affine,
+    Arrivals,
+    Start,
+    Update,
+    block_diagonal,
+    compose,
+    in_place,
+    linear,
+)
 from concord.networks import mixing
+from concord.networks.channel import connect
 from concord.networks.topology import Topology
 from concord.options import Count, NonNegative, Options, Positive
 from concord.samplers._common import check_averaging, to_all_neighbors
@@ -61,12 +71,12 @@ def init(
     problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
 ) -> tuple[State, Step]:
     """Return the state at x0, with velocities drawn from rng, and the step."""
-    chains, _, dim = x0.shape
     batches = {"scale": params.batch_scale, "pool": params.batch_pool}
-    gradient = estimator(problem, params.batch_size, chains, **batches)
+    gradient = estimator(problem, params.batch_size, len(x0), **batches)
+    channel = connect(topology, x0)
     weights = mixing.weights_of(topology, params.weights)
-    mix = mixing.mixer(weights, chains, dim, params.update_order)
-    info = to_all_neighbors(topology)
+    mix = channel.mixer(weights, params.update_order)
+    info = to_all_neighbors(channel)
     grad, noise, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
@@ -86,7 +96,7 @@ def init(
         return State(x, v), info
 
     v0 = params.initial_velocity_sd * rng.standard_normal(x0.shape)
-    return State(x0.copy(), v0), step
+    return State(x0.copy(), v0), channel.through(step)
 
 
 def affine(problem: Quadratic, topology: Topology, params: Params) -> Update:
@@ -113,4 +123,6 @@ def affine(problem: Quadratic, topology: Topology, params: Params) -> Update:
         return compose(velocities, positions)
 
     start = Start(0.0, params.initial_velocity_sd)
-    return Update(lambda k: update(params.step_size(k)), (start,))
+    heard = np.kron(weights.inbox(), np.eye(dim))
+    arrivals = Arrivals(np.concatenate([heard, np.zeros_like(heard)]))
+    return Update(lambda k: update(params.step_size(k)), (start,), lambda k: arrivals)

@@ -20,8 +20,9 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from concord.contracts import Info, Problem, Quadratic, Step
-from concord.laws.exact import Affine, Update, block_diagonal, in_place
+from concord.laws.exact import Affine, Arrivals, Update, block_diagonal, in_place
 from concord.networks import mixing
+from concord.networks.channel import connect
 from concord.networks.topology import Topology
 from concord.options import Count, Options
 from concord.samplers._common import check_averaging, to_all_neighbors
@@ -55,12 +56,12 @@ def init(
     problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
 ) -> tuple[State, Step]:
     """Return the state at x0 and the step."""
-    chains, _, dim = x0.shape
     batches = {"scale": params.batch_scale, "pool": params.batch_pool}
-    gradient = estimator(problem, params.batch_size, chains, **batches)
+    gradient = estimator(problem, params.batch_size, len(x0), **batches)
+    channel = connect(topology, x0)
     weights = mixing.weights_of(topology, params.weights)
-    mix = mixing.mixer(weights, chains, dim, params.update_order)
-    info = to_all_neighbors(topology)
+    mix = channel.mixer(weights, params.update_order)
+    info = to_all_neighbors(channel)
     grad, residual, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
@@ -76,7 +77,7 @@ def init(
         spare = state.x
         return State(x), info
 
-    return State(x0.copy()), step
+    return State(x0.copy()), channel.through(step)
 
 
 def affine(problem: Quadratic, topology: Topology, params: Params) -> Update:
@@ -93,4 +94,5 @@ def affine(problem: Quadratic, topology: Topology, params: Params) -> Update:
         stage = Affine(mixing_matrix - eta * gram, eta * shift, 2 * eta * identity, -eta * identity)
         return in_place(stage, agents, dim) if params.update_order == "in_place" else stage
 
-    return Update(lambda k: update(params.step_size(k)))
+    arrivals = Arrivals(np.kron(weights.inbox(), np.eye(dim)))
+    return Update(lambda k: update(params.step_size(k)), arrivals=lambda k: arrivals)

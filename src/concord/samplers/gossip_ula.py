@@ -41,6 +41,8 @@ from msgspec import field
 from concord.contracts import ChosenAgents, Info, Problem, Quadratic, Step
 from concord.errors import ConcordError
 from concord.laws.switching import Choices
+from concord.networks.channel import connect
+from concord.networks.faults import Conditions, Network
 from concord.networks.topology import Topology
 from concord.options import NonNegative, Options
 from concord.sampling.schedules import Schedule
@@ -81,6 +83,18 @@ def check(problem: Problem | None, topology: Topology, params: Params) -> None:
             f"topology {topology.name!r} with {topology.agents} agents has no pair to gossip or is "
             "not connected; add edges (communication: never trains agents in isolation)"
         )
+    if isinstance(topology, Network):
+        conditions = topology.conditions
+        if conditions != Conditions(loss=conditions.loss):
+            raise ConcordError(
+                "network: gossip ULA wakes pairs of its own, which keep their own weight; give "
+                "loss alone"
+            )
+        if params.communication == "triggered":
+            raise ConcordError(
+                "communication: triggered relies on what all neighbors have heard; use always, or "
+                "remove network"
+            )
     given = [name for name in ("threshold", "decay") if getattr(params, name) is not None]
     if params.communication == "triggered" and len(given) < 2:
         raise ConcordError(
@@ -129,7 +143,8 @@ def init(
     """Return the state at x0 and the step."""
     chains, agents, dim = x0.shape
     gradient = _gradient_at(problem, chains)
-    draw_pairs = pairs(topology)
+    channel = connect(topology, x0)
+    differ, draw_pairs = channel.pair(), pairs(topology)
     ticks = max(1, BLOCK // (2 * chains * dim))
     pull = weights(topology, params)
     fusing, triggering = params.communication != "never", params.communication == "triggered"
@@ -152,10 +167,9 @@ def init(
         np.multiply(noise, agents * np.sqrt(alpha), out=noise)
 
     spare = np.empty_like(x0)
-    moved, grad, hats, error = (np.empty((chains, 2, dim)) for _ in range(4))
+    moved, grad, hats, error, apart = (np.empty((chains, 2, dim)) for _ in range(5))
     rows, hat_rows = moved.reshape(-1, dim), hats.reshape(-1, dim)
     error_rows = error.reshape(-1, dim)
-    pull_together = np.empty((chains, dim))
     squared, level, counts = (np.empty(2 * chains) for _ in range(3))
     triggered = np.empty(2 * chains, dtype=bool)
     sent = np.zeros((chains, agents), dtype=np.int64)
@@ -199,10 +213,9 @@ def init(
             if fusing:
                 np.copyto(sent, active)
         if fusing:
-            np.subtract(fused[:, 0], fused[:, 1], out=pull_together)
-            np.multiply(pull_together, params.fusion(k), out=pull_together)
-            np.subtract(moved[:, 0], pull_together, out=moved[:, 0])
-            np.add(moved[:, 1], pull_together, out=moved[:, 1])
+            differ(active_agents[tick], fused, apart)
+            np.multiply(apart, params.fusion(k), out=apart)
+            np.subtract(moved, apart, out=moved)
         np.multiply(grad, gains[tick], out=grad)
         np.subtract(moved, grad, out=moved)
         np.add(moved, noise[tick], out=moved)
@@ -214,7 +227,7 @@ def init(
     # Nothing is communicated yet: no threshold is above an infinite difference.
     communicated = np.full_like(x0, np.inf) if triggering else np.empty(0)
     activations = np.zeros((chains, agents)) if triggering else np.empty(0)
-    return State(x0.copy(), communicated, activations), step
+    return State(x0.copy(), communicated, activations), channel.through(step)
 
 
 def choices(

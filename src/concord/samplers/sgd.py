@@ -17,6 +17,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from concord.contracts import Info, Problem, Step
+from concord.networks.channel import connect
 from concord.networks.topology import Topology
 from concord.options import Options
 from concord.samplers._common import check_centralized, to_all_neighbors
@@ -48,7 +49,8 @@ def init(
 ) -> tuple[State, Step]:
     """Return the state at x0 and the step."""
     gradient = estimator(problem, params.batch_size, x0.shape[0], params.batch_order)
-    info = to_all_neighbors(topology)
+    channel = connect(topology, x0)
+    info = to_all_neighbors(channel)
     grad = np.empty_like(x0)
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
@@ -58,4 +60,4 @@ def init(
         x -= grad
         return State(x), info
 
-    return State(x0.copy()), step
+    return State(x0.copy()), channel.through(step)

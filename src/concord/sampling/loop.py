@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from concord.contracts import Problem, Sampler, Step
+from concord.networks.faults import drawing
 from concord.networks.topology import Topology
 from concord.sampling import initial, streams
 from concord.sampling.recorder import Record, Recorder
@@ -48,7 +49,8 @@ class Labels(NamedTuple):
     """What the random streams of a run are called by.
 
     Runs that share paper and problem share initial positions, whatever their samplers and
-    topologies (common random numbers); the noise is the run's own.
+    topologies (common random numbers), and what arrives on their networks; the noise is the run's
+    own.
     """
 
     paper: str = ""
@@ -75,7 +77,7 @@ def sample(
 ) -> Trace:
     """Return the trace of a run, or of its chains from ``span[0]`` to before ``span[1]``.
 
-    Chains advance in blocks of ``CHAINS_PER_BLOCK``, each with its own stream, so that a chain is
+    Chains advance in blocks of ``CHAINS_PER_BLOCK``, each with its own streams, so that a chain is
     the same, number for number, whichever others are sampled with it.
 
     Parameters
@@ -95,6 +97,7 @@ def sample(
     common = streams.generator(seed, "initial", labels.paper, labels.problem)
     x0 = initial.positions(law, problem, (chains, problem.agents, problem.dim), common)
     noise = ["noise", labels.paper, labels.experiment, labels.run]
+    masks = ["network", labels.paper, labels.problem]
     firsts = range(begin, end, CHAINS_PER_BLOCK)
     advance, done = _bar(progress, len(firsts) * iterations)
     traces: list[Trace] = []
@@ -105,7 +108,8 @@ def sample(
             rng = streams.generator(seed, *noise, *[first][: first > 0])
             own = problem.from_chain(first)
             recorder = Recorder(record, own, block.shape, iterations)
-            state, step = sampler.init(own, topology, params, block, rng)
+            network = drawing(topology, streams.generator(seed, *masks, *[first][: first > 0]))
+            state, step = sampler.init(own, network, params, block, rng)
             traces.append(simulate(state, step, iterations, recorder, rng, advance))
     except KeyboardInterrupt:
         if not traces and recorder is not None:

@@ -531,6 +531,7 @@ class Paper:
                     "iterations",
                     "record",
                     "metrics",
+                    *["network"][: mapping.get("network") is not None],
                 )
             },
             "assumptions": [],

@@ -1,0 +1,351 @@
+"""Networks where not everything arrives: the channel by loops, its chances, its exact laws."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+import pytest
+
+from concord.errors import ConcordError
+from concord.laws import arrivals, exact
+from concord.networks import topology
+from concord.networks.channel import connect
+from concord.networks.faults import Conditions, Edges, Network, Weather, chances, drawing
+from concord.samplers import admm, d_ula, de_sghmc, de_sgld, gossip_ula
+from concord.sampling.schedules import Schedule
+
+EXACT = 1e-12
+LIMIT = 5.0  # standard errors
+RING = topology.build("ring", 4)
+WHEEL = topology.build("edge_list", 5, edges=[[0, 1], [0, 2], [0, 3], [1, 2], [3, 4]])
+POLICIES = ("keep_own_weight", "reuse_last", "skip")
+DIRECTIONS = ("one_way", "link")
+STEP = Schedule(0.05, b=2.0, c=1.0, exponent=0.3)
+SAMPLERS = {
+    "de_sgld": (de_sgld, de_sgld.Params(step_size=STEP)),
+    "de_sghmc": (de_sghmc, de_sghmc.Params(step_size=0.2, friction=1.5, initial_velocity_sd=0.5)),
+    "d_ula": (d_ula, d_ula.Params(step_size=STEP, fusion=Schedule(0.3, b=1.0, exponent=0.1))),
+    "admm": (admm, admm.Params(penalty=0.7)),
+}
+
+
+def bernoulli(rate=0.3, direction="one_way"):
+    return {"kind": "bernoulli", "rate": rate, "direction": direction}
+
+
+def network(graph=RING, seed=1, **conditions):
+    made = Network.of(graph, Conditions(**conditions), "tests")
+    return drawing(made, np.random.default_rng(seed))
+
+
+class Same:
+    """A generator that draws the same for all chains."""
+
+    def __init__(self, seed):
+        self._rng = np.random.default_rng(seed)
+
+    def random(self, out):
+        out[:] = self._rng.random((len(out), 1))
+
+
+class Tilted:
+    """A quadratic problem with unequal agents."""
+
+    def __init__(self, agents, dim):
+        rng = np.random.default_rng(8)
+        root = rng.standard_normal((agents, dim, dim)) / 2
+        self.agents, self.dim = agents, dim
+        self.gram = root @ root.swapaxes(1, 2) + 0.3 * np.eye(dim)
+        self.shift = rng.standard_normal((agents, dim))
+
+    def gradient(self, chains):
+        def gradient(x, out):
+            return np.subtract(np.einsum("aij,caj->cai", self.gram, x), self.shift, out=out)
+
+        return gradient
+
+    def prox(self, chains, curvature):
+        inverse = np.linalg.inv(self.gram + curvature[:, None, None] * np.eye(self.dim))
+
+        def solve(agent, linear, start, out):
+            out[:] = np.einsum("aij,caj->cai", inverse, linear + self.shift)
+
+        return solve
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("graph", [RING, WHEEL], ids=lambda g: g.name)
+def test_mixing_is_the_loop_over_agents_with_what_arrived(graph, policy):
+    net = network(graph, loss=bernoulli(), on_loss=policy, awake=0.8)
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((7, graph.agents, 2))
+    channel, weather = connect(net, x), Weather(network(graph, 1, **plain(net)), 7)
+    weights = graph.metropolis()
+    dense = weights.dense()
+    mix = channel.mixer(weights, "simultaneous")
+    last = {(i, j): x[:, j].copy() for i in range(graph.agents) for j in graph.neighbors[i]}
+    ways = list(zip(*(e.tolist() for e in (Edges(net).receivers, Edges(net).senders)), strict=True))
+    assert ways == list(last)
+
+    def step(state, k, rng):
+        return (mix(state[0], np.ones_like(x), np.empty_like(x)),), None
+
+    step = channel.through(step)
+    for k in range(6):
+        weather.draw(k)
+        expected = x.copy()
+        for c, i in itertools.product(range(len(x)), range(graph.agents)):
+            own = [e for e in ways if e[0] == i]
+            came = {e: weather.arrived[ways.index(e), c] for e in own}
+            for e in own:
+                if came[e] or policy != "reuse_last":
+                    last[e][c] = x[c, e[1]] if came[e] else x[c, i]
+            if weather.awake[i, c]:
+                heard = sum(dense[e] * last[e][c] for e in own)
+                expected[c, i] = dense[i, i] * x[c, i] + heard + 1
+        (x,), _ = step((x,), k, None)
+        assert abs(x - expected).max() < EXACT
+
+
+def plain(net):
+    return msgspec.structs.asdict(net.conditions)
+
+
+def test_skipping_is_of_all_neighbors_or_none():
+    weather = Weather(network(WHEEL, loss=bernoulli(), on_loss="skip"), 200)
+    weather.draw(0)
+    for agent in range(5):
+        own = weather.arrived[Edges(WHEEL).receivers == agent]
+        assert (own.all(axis=0) == own.any(axis=0)).all()
+        share = 0.7 ** len(own)
+        assert abs(own[0].mean() - share) < LIMIT * np.sqrt(share * (1 - share) / 200)
+
+
+def test_links_lose_both_directions_or_each_by_itself():
+    both = {}
+    for direction in DIRECTIONS:
+        net = network(loss=bernoulli(0.5, direction))
+        weather = Weather(net, 400)
+        weather.draw(0)
+        both[direction] = (weather.arrived == weather.arrived[weather.edges.back]).mean()
+    assert both["link"] == 1 and abs(both["one_way"] - 0.5) < 0.1
+
+
+def test_bursts_have_their_rate_and_length():
+    loss = {"kind": "gilbert_elliott", "rate": 0.9, "to_bad": 0.1, "to_good": 0.3}
+    weather = Weather(network(loss=loss | {"direction": "link"}), 2000)
+    lost = []
+    for k in range(12):
+        weather.draw(k)
+        lost.append(~weather.arrived[weather.edges.receivers < weather.edges.senders])
+    lost = np.array(lost)
+    assert abs(lost.mean(axis=(1, 2)) - 0.9 / 4).max() < 0.02
+    again = (lost[1:] & lost[:-1]).mean() / lost.mean()
+    assert abs(again - 0.9 * 0.7) < 0.02
+
+
+def test_schedules_bring_up_what_they_say():
+    turns = {"kind": "in_turn", "graphs": [[[0, 1], [2, 3]], [[2, 1]]]}
+    weather = Weather(network(schedule=turns), 3)
+    for k, up in enumerate([{(0, 1), (2, 3)}, {(1, 2)}, {(0, 1), (2, 3)}]):
+        weather.draw(k)
+        assert set(ways_of(weather)) == up | {(j, i) for i, j in up}
+    weather = Weather(network(WHEEL, schedule={"kind": "matchings"}), 2000)
+    weather.draw(0)
+    received = np.array([weather.up[Edges(WHEEL).receivers == i].sum(axis=0) for i in range(5)])
+    assert received.max() == 1 and (weather.up == weather.up[weather.edges.back]).all()
+    assert abs(weather.up[-1].mean() - 1 / 2) < 0.05  # 3-4, which has one rival, 0-3
+
+
+def ways_of(weather):
+    ends = weather.edges.receivers, weather.edges.senders
+    return [(int(i), int(j)) for i, j, up in zip(*ends, weather.up[:, 0], strict=True) if up]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_chances_are_those_of_the_masks(direction, policy):
+    net = network(
+        WHEEL,
+        loss=bernoulli(0.2, direction),
+        schedule={"kind": "kept", "probability": 0.8},
+        awake=0.9,
+        on_loss=policy,
+    )
+    first, second = chances(net)
+    weather = Weather(net, 40_000)
+    weather.draw(0)
+    drawn = np.concatenate([weather.awake, weather.arrived]).astype(float)
+    error = np.sqrt(second * (1 - second) / drawn.shape[1])
+    assert (abs(drawn @ drawn.T / drawn.shape[1] - second) <= LIMIT * error).all()
+    assert abs(second.diagonal() - first).max() < EXACT
+
+
+def test_chances_are_none_where_draws_depend_on_each_other():
+    burst = {"kind": "gilbert_elliott", "rate": 1, "to_bad": 0.1, "to_good": 0.1}
+    assert chances(network(loss=burst | {"direction": "link"})) is None
+    assert chances(network(schedule={"kind": "matchings"})) is None
+
+
+def deviation(name, net, same, steps=4, chains=6000, dim=2, factor=1.0):
+    """Return the largest difference of sampled moments from the exact ones, in standard errors."""
+    module, params = SAMPLERS[name]
+    prob = Tilted(net.agents, dim)
+    rng = np.random.default_rng(12)
+    x0 = 1 + rng.standard_normal((chains, net.agents, dim))
+    if same:
+        net = replace(net, masks=Same(4))
+    module.check(prob, net, params)
+    state, step = module.init(prob, net, params, x0, rng)
+    for k in range(steps):
+        state, _ = step(state, k, rng)
+    update, ways = module.affine(prob, net, params), Edges(net)
+    chance = arrivals.each(*chances(net))
+    if same:
+        weather, masks = Weather(replace(net, masks=Same(4)), 1), []
+        for k in range(steps):
+            weather.draw(k)
+            masks.append([part[:, 0].copy() for part in (weather.awake, weather.arrived)])
+        chance = arrivals.given(*(np.array(part) for part in zip(*masks, strict=True)))
+    start = exact.initial(net.agents, dim, (1.0, factor), *update.auxiliary)
+    ends, remembers = (ways.receivers, ways.senders), net.conditions.on_loss == "reuse_last"
+    law = arrivals.propagate(
+        update, chance, ends, remembers, *start, steps, [steps], net.agents, dim
+    )
+    draws = np.concatenate([state.x, state.x.mean(axis=1, keepdims=True)], axis=1)
+    centered = draws - np.concatenate([law.mean[0], law.average_mean])
+    cov = np.concatenate([law.cov[0], law.average_cov])
+    products = centered[..., :, None] * centered[..., None, :] - cov
+    return max(
+        abs(part.mean(axis=0) / (part.std(axis=0) / np.sqrt(chains))).max()
+        for part in (centered, products)
+    )
+
+
+def cases():
+    for name, direction, policy in itertools.product(SAMPLERS, DIRECTIONS, POLICIES):
+        if name != "admm" or policy == "reuse_last":
+            yield name, direction, policy
+
+
+@pytest.mark.parametrize("same", [True, False], ids=["given", "averaged"])
+@pytest.mark.parametrize(("name", "direction", "policy"), list(cases()))
+def test_chains_have_the_exact_moments(name, direction, policy, same):
+    net = network(loss=bernoulli(0.4, direction), on_loss=policy, awake=0.8)
+    assert deviation(name, net, same) < LIMIT
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_a_start_that_is_twenty_percent_off_is_noticed(name):
+    net = network(loss=bernoulli(0.4), on_loss="reuse_last")
+    assert deviation(name, net, True, steps=2, factor=1.2) > LIMIT
+
+
+def test_links_that_come_and_go_have_the_exact_moments():
+    net = network(schedule={"kind": "kept", "probability": 0.5}, loss=bernoulli())
+    assert deviation("de_sgld", net, False) < LIMIT
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_where_all_arrives_it_is_the_faultless_sampler(name):
+    module, params = SAMPLERS[name]
+    prob, ends = Tilted(5, 2), []
+    net = network(WHEEL, schedule={"kind": "kept", "probability": 1}, on_loss="reuse_last")
+    for graph in (WHEEL, net):
+        rng = np.random.default_rng(2)
+        state, step = module.init(prob, graph, params, np.ones((3, 5, 2)), rng)
+        for k in range(5):
+            state, info = step(state, k, rng)
+        ends.append(state)
+    for faultless, faulty in zip(*ends, strict=True):
+        assert abs(faultless - faulty).max() < EXACT
+    assert (info.unicasts == WHEEL.degrees).all() and (info.broadcasts == 1).all()
+    update = module.affine(prob, WHEEL, params)
+    start = exact.initial(5, 2, (0.3, 1.0), *update.auxiliary)
+    plainly = exact.propagate(update.at, *start, 6, [6], 5, 2)
+    ways = Edges(WHEEL).receivers, Edges(WHEEL).senders
+    for remembers in (True, False) if name != "admm" else (True,):
+        chance = arrivals.each(*chances(net))
+        law = arrivals.propagate(update, chance, ways, remembers, *start, 6, [6], 5, 2)
+        for one, other in zip(plainly.__dict__.values(), law.__dict__.values(), strict=True):
+            assert abs(one - other).max() < EXACT * 10
+
+
+@pytest.mark.parametrize(
+    ("direction", "variance"), [("link", 1.00323), ("one_way", 1.09882)], ids=DIRECTIONS[::-1]
+)
+def test_the_average_of_six_agents_that_lose_a_fifth(direction, variance):
+    prob = Tilted(6, 1)
+    prob.gram = np.array([0.1, 0.2, 0.1, 0.25, 0.15, 0.2])[:, None, None]
+    prob.shift = np.array([1, -0.5, 0.3, -0.8, 0.6, -0.6])[:, None]
+    net = network(topology.build("ring", 6), loss=bernoulli(0.2, direction))
+    update, ways = de_sgld.affine(prob, net, de_sgld.Params(step_size=0.03)), Edges(net)
+    start, ends = (np.zeros(6), np.zeros((6, 6))), (ways.receivers, ways.senders)
+    chance = arrivals.each(*chances(net))
+    law = arrivals.propagate(update, chance, ends, False, *start, 2000, [2000], 6, 1)
+    assert abs(law.average_cov[0, 0, 0] - variance) < 5e-6
+
+
+def test_a_pair_of_gossips_where_each_may_miss_the_other():
+    net = network(loss=bernoulli(0.5))
+    prob = Tilted(4, 2)
+    params = gossip_ula.Params(step_size=1e-30, fusion=0.25)
+    x0 = np.random.default_rng(5).standard_normal((300, 4, 2))
+    state, step = gossip_ula.init(prob, net, params, x0, np.random.default_rng(1))
+    state, info = step(state, 0, np.random.default_rng(1))
+    moved = (abs(state.x - x0) > 1e-9).any(axis=2)
+    assert (info.active.sum(axis=1) == 2).all() and not (moved & (info.active == 0)).any()
+    assert set(moved.sum(axis=1)) == {0, 1, 2}
+    chain, agent = np.argwhere(moved)[0]
+    other = next(i for i in np.flatnonzero(info.active[chain]) if i != agent)
+    expected = 0.75 * x0[chain, agent] + 0.25 * x0[chain, other]
+    assert abs(state.x[chain, agent] - expected).max() < EXACT
+
+
+def test_who_sleeps_neither_moves_nor_sends():
+    net, prob = network(WHEEL, awake=0.5), Tilted(5, 2)
+    x0 = np.ones((50, 5, 2))
+    state, step = de_sgld.init(prob, net, SAMPLERS["de_sgld"][1], x0, np.random.default_rng(1))
+    state, info = step(state, 0, np.random.default_rng(1))
+    assert ((state.x != x0).all(axis=2) == info.active).all()
+    assert (info.unicasts == info.active * WHEEL.degrees).all() and 0.3 < info.active.mean() < 0.7
+
+
+@pytest.mark.parametrize(
+    ("module", "options", "conditions", "sentence"),
+    [
+        (de_sgld, {"update_order": "in_place"}, {}, "^update_order: in_place has no meaning on"),
+        (de_sgld, {"weights": "next_two"}, {}, "^weights: next_two has no meaning .* metropolis"),
+        (d_ula, {"fusion": 0.1, "neighbors": "in_turn"}, {}, "^neighbors: in_turn .* together"),
+        (admm, {}, {}, "^network.on_loss: keep_own_weight gives ADMM .* use reuse_last"),
+        (gossip_ula, {}, {"awake": 0.5}, "^network: gossip ULA wakes pairs of its own"),
+        (
+            gossip_ula,
+            {"communication": "triggered", "threshold": 1.0, "decay": 1.0},
+            {},
+            "^communication: triggered relies on what all neighbors have heard",
+        ),
+    ],
+)
+def test_samplers_refuse_what_has_no_meaning(module, options, conditions, sentence):
+    net = network(loss=bernoulli(), **conditions)
+    needed = {"penalty": 1.0} if module is admm else {"step_size": 0.1}
+    params = module.Params(**needed | options)
+    with pytest.raises(ConcordError, match=sentence):
+        module.check(None, net, params)
+
+
+def test_faults_that_cannot_be_are_refused():
+    lost = {"loss": bernoulli()}
+    with pytest.raises(ConcordError, match=r"^x.network: no_edges of 3 has no edges, so nothing"):
+        Network.of(topology.build("no_edges", 3), Conditions(**lost), "x.network")
+    turns = Conditions(schedule={"kind": "in_turn", "graphs": [[[0, 1], [0, 2]]]})
+    with pytest.raises(ConcordError, match=r"^x.schedule.graphs\[0\]\[1\]: \[0, 2\] is no edge of"):
+        Network.of(RING, turns, "x")
+    with pytest.raises(ConcordError, match=r"^loss.rate: 1.2 is above 1; give 1 or less"):
+        Conditions(loss=bernoulli(1.2))
+    assert Network.of(RING, Conditions(), "x") is RING
+    assert Network.of(RING, None, "x") is RING

@@ -1,0 +1,141 @@
+"""A run's ``network``: its identity, its masks, its law."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from concord import metrics
+from concord.errors import ConcordError
+from concord.io import dump_yaml
+from concord.networks.faults import Network, Weather
+from concord.runs import assemble, build_problem, complete, load_run
+from concord.sampling import streams
+from concord.stages.sample import simulate
+from concord.studies.config import load_config
+from concord.studies.paper import Paper
+
+ROOT = Path(__file__).parents[1]
+LOSS = {"loss": {"kind": "bernoulli", "rate": 0.2, "direction": "one_way"}}
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """A short run of a paper, without network."""
+    config = load_config(ROOT / "config" / "config.yaml", {"scale": "smoke"})
+    paper = Paper(ROOT / "config" / "papers" / "gurbuzbalaban2021", config, True)
+    run = next(
+        run.mapping
+        for run in paper.runs.values()
+        if run.mapping["sampler"]["kind"] == "de_sgld"
+        and run.mapping["sampler"]["update_order"] == "simultaneous"
+        and run.mapping["sampler"]["batch_size"] is None
+        and run.mapping["topology"]["kind"] == "ring"
+    )
+    return {**run, "chains": 120, "iterations": 5, "metrics": ["w2"], "record": {"every": 1}}
+
+
+def lossy(run, network=LOSS, **changes):
+    return complete({**copy.deepcopy(run), "network": network, **changes}, "tests")
+
+
+def sampled(run, chains=None):
+    parts = assemble(run, "tests")
+    return simulate(run, parts, build_problem(run, parts, Path("unused")), chains=chains)
+
+
+def test_only_runs_with_a_network_state_it(plain, tmp_path):
+    assert "network" not in complete(plain, "tests")
+    path = tmp_path / "run.yaml"
+    run = lossy(plain)
+    assert run["network"] == {
+        "schedule": {"kind": "static"},
+        **LOSS,
+        "on_loss": "keep_own_weight",
+        "awake": 1.0,
+    }
+    path.write_text(dump_yaml(run))
+    read, parts = load_run(path)
+    assert read == run and isinstance(parts.topology, Network)
+    del run["network"]["awake"]
+    path.write_text(dump_yaml(run))
+    with pytest.raises(ConcordError, match=r"network.awake is not stated"):
+        load_run(path)
+
+
+def test_a_mistake_names_its_key(plain):
+    bad = {"loss": {"kind": "bernoulli", "rate": 1.5, "direction": "link"}}
+    with pytest.raises(ConcordError, match=r"^tests.network.loss.rate: 1.5 is above 1; give 1 or"):
+        lossy(plain, bad)
+    with pytest.raises(ConcordError, match=r"^tests.network.los: unknown key; did you mean 'loss'"):
+        lossy(plain, {"los": None})
+    with pytest.raises(ConcordError, match=r"^tests.network: no_edges of \d+ has no edges"):
+        assemble(lossy(plain, topology={"kind": "no_edges"}), "tests")
+
+
+def test_blocks_of_chains_do_not_depend_on_each_other(plain):
+    run = lossy(plain)
+    whole, part = sampled(run), sampled(run, (50, 100))
+    np.testing.assert_array_equal(whole["x"][50:100], part["x"])
+    assert not np.array_equal(whole["x"][:50], sampled(plain)["x"][:50])
+    assert np.array_equal(whole["unicasts"], sampled(plain)["unicasts"])  # what is lost is paid
+
+
+def test_samplers_of_a_problem_meet_the_same_faults(plain, monkeypatch):
+    met = []
+    draw = Weather.draw
+
+    def noting(self, k):
+        draw(self, k)
+        met[-1].append(self.arrived.copy())
+
+    monkeypatch.setattr(Weather, "draw", noting)
+    for sampler in (
+        plain["sampler"],
+        {"kind": "d_ula", "step_size": 0.001, "fusion": 0.1},
+        {"kind": "admm", "penalty": 1.0},
+    ):
+        met.append([])
+        sampled(lossy(plain, {**LOSS, "on_loss": "reuse_last"}, sampler=sampler))
+    assert len(met[0]) == 3 * 5  # blocks, iterations
+    for masks in met[1:]:
+        for one, other in zip(met[0], masks, strict=True):
+            np.testing.assert_array_equal(one, other)
+    assert not np.array_equal(met[0][0], met[0][5])  # a stream for each block
+
+
+def measured(run, families):
+    parts = assemble(run, "tests")
+    problem = build_problem(run, parts, Path("unused"))
+    return metrics.measure(
+        families,
+        metrics.Measurement(
+            trace=simulate(run, parts, problem),
+            problem=problem,
+            topology=parts.topology,
+            sampler=parts.sampler,
+            sampler_params=parts.sampler_params,
+            initial=parts.initial,
+            iterations=run["iterations"],
+            stream=lambda what: streams.generator(1, what),
+        ),
+    )
+
+
+def test_the_exact_distance_is_that_of_the_law_under_faults(plain):
+    exact = [
+        {row.iteration: row.value for row in measured(run, ["w2"]) if row.metric == "w2_exact"}
+        for run in (plain, lossy(plain), lossy(plain, {"schedule": {"kind": "matchings"}}))
+    ]
+    assert exact[0].keys() == exact[1].keys() and exact[0][5] != exact[1][5]
+    assert not exact[2]  # matchings have no law
+    complete = lossy(plain, topology={"kind": "complete"}, agents=20, chains=2)
+    assert not [row for row in measured(complete, ["w2"]) if row.metric == "w2_exact"]  # too large
+
+
+def test_theorems_are_of_networks_where_all_arrives(plain):
+    with pytest.raises(ConcordError, match=r"stationary needs a network on which everything arr"):
+        measured(lossy(plain), ["stationary"])
