@@ -1,49 +1,9 @@
-# Concord: every figure and table of every paper in config/papers is a target of this workflow.
-from snakemake.utils import min_version
-
-min_version("9.27.1")
+# The workflow lies in workflow/, where `snakedeploy` and Snakemake's `module` look for it.
+include: "workflow/Snakefile"
 
 
-include: "workflow/rules/common.smk"
-include: "workflow/rules/fetch.smk"
-include: "workflow/rules/resolve.smk"
-include: "workflow/rules/sample.smk"
-include: "workflow/rules/measure.smk"
-include: "workflow/rules/draw.smk"
-include: "workflow/rules/judge.smk"
-
-
-rule reproduce:
+# What `snakemake` alone makes: of a file that is included Snakemake takes the rules alone.
+rule default:
     default_target: True
     input:
-        without_downloads(PAPERS),
-
-
-rule everything:
-    input:
-        makeable(PAPERS),
-
-
-rule ledger:
-    input:
-        f"{RESULTS}/claims.csv",
-        f"{RESULTS}/changed_verdicts.txt" if EXPECTED else [],
-
-
-for key in PAPERS:
-
-    rule:
-        name:
-            key
-        input:
-            makeable([key]),
-
-
-# Snakemake itself would not say which targets there are.
-rule unknown:
-    input:
-        no_such_target,
-    output:
-        "{target}",
-    wildcard_constraints:
-        target="[^/.]+",
+        rules.reproduce.input,

@@ -7,5 +7,5 @@ from pathlib import Path
 
 _SHARE = Path(__file__).parent / "share"
 HOME = _SHARE if _SHARE.is_dir() else Path(__file__).resolve().parents[2]
-SNAKEFILE = HOME / "Snakefile"
+SNAKEFILE = HOME / "workflow" / "Snakefile"
 REGISTRY = HOME / "config" / "datasets.yaml"

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 # Words that a paper's key cannot be: rules, which are targets as keys are, folders and files beside
 # the papers' among the results, and the report's own targets.
 RESERVED = {
-    *("reproduce", "everything", "ledger", "unknown", "made"),
+    *("default", "reproduce", "everything", "ledger", "unknown", "made"),
     *("fetch", "resolve", "sample", "measure", "figure", "table", "judge", "join", "compare"),
     *("front", "smoke", "seeds", "logs", "benchmarks", "claims", "workflow", "statistics"),
 }
