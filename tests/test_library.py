@@ -139,6 +139,41 @@ def test_gradients_of_other_libraries(library):
     np.testing.assert_allclose(found["x"], expected["x"], rtol=1e-9, atol=1e-12)
 
 
+def test_own_points_have_the_posterior_of_the_model():
+    """At theta the posterior is the product of likelihoods and priors, up to one constant."""
+    points = np.array([-1.0, 0.5, 1.0, 2.5, 3.0])
+    problem = concord.problems.tied_mixture([points[:2], points[2:]], variance=1.5, grid=64)
+    assert problem.counts.tolist() == [2, 3]
+    theta = np.random.default_rng(0).standard_normal((20, 2))
+    means = np.stack([theta[:, 0], theta.sum(axis=1)])
+    parts = np.exp(-((points[:, None, None] - means) ** 2) / 3).sum(axis=1)
+    priors = theta[:, 0] ** 2 / 20 + theta[:, 1] ** 2 / 2
+    difference = problem.log_posterior(*theta.T) - (np.log(parts).sum(axis=0) - priors)
+    np.testing.assert_allclose(difference, difference[0], rtol=1e-12, atol=1e-12)
+    one = concord.problems.tied_mixture(points, agents=2, partition="consecutive")
+    assert one.counts.tolist() == [3, 2]
+    for wrong, said in (([[points]], "shape"), ("text", "no array"), (points, "agents is missing")):
+        with pytest.raises(concord.ConcordError, match=said):
+            concord.problems.tied_mixture(wrong)
+
+
+def test_what_happens_on_a_network_is_sampled_and_has_its_law():
+    loss = {"kind": "bernoulli", "rate": 0.2, "direction": "one_way"}
+    network = concord.network("ring", AGENTS, loss=loss)
+    options = {"step_size": 0.05, "iterations": 30}
+    trace = concord.sample("de_sgld", quadratic(), network, chains=4000, **options)
+    law = concord.law("de_sgld", quadratic(), network, **options)
+    end = trace["x"][:, -1]
+    z = (end.mean(axis=0) - law.mean[-1]) / np.sqrt(
+        np.diagonal(law.cov[-1], axis1=1, axis2=2) / 4000
+    )
+    assert np.abs(z).max() < 4.5  # one of AGENTS * DIM standard normals: less than one in 1e4
+    perfect = concord.law("de_sgld", quadratic(), "ring", **options)
+    assert np.abs(law.cov[-1] - perfect.cov[-1]).max() > 1e-4
+    with pytest.raises(concord.ConcordError, match=r"network\.loss\.rate: .* 0 to 1|network.loss"):
+        concord.network("ring", 6, loss={**loss, "rate": 2})
+
+
 def test_a_notebook_has_the_bytes_of_the_pipeline(resolved, tmp_path):
     run, path = resolved
     whole, again = concord.load(path), concord.sample(**concord.load_run(run))

@@ -11,7 +11,11 @@ from concord.errors import ConcordError
 from concord.studies.paper import RESERVED, STUDY, Paper
 
 ROOT = Path(__file__).parents[1]
-WORKFLOW = [ROOT / "Snakefile", *sorted(ROOT.glob("workflow/rules/*.smk"))]
+WORKFLOW = [
+    ROOT / "Snakefile",
+    ROOT / "workflow" / "Snakefile",
+    *sorted(ROOT.glob("workflow/rules/*.smk")),
+]
 
 
 def words():

@@ -6,6 +6,7 @@ The environment has the wheel alone; what it needs besides is lent by the enviro
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import venv
@@ -129,3 +130,21 @@ def test_a_module_may_have_a_prefix(installed):
 def test_the_workflow_of_a_checkout_runs_in_another_folder(installed):
     there = "--snakefile", str(ROOT / "Snakefile"), "--directory", str(installed.folder)
     assert "distances" in installed.snakemake(*there, "--forceall", "--dry-run")
+
+
+def test_the_workflow_of_a_repository_is_a_module(installed, tmp_path):
+    """As ``snakedeploy`` declares it, of a commit."""
+    shutil.copytree(ROOT / "workflow", tmp_path / "workflow")
+    identity = ("-c", "user.name=Concord", "-c", "user.email=concord@example.org")
+    for command in (("init", "-q"), ("add", "."), (*identity, "commit", "-qm", "1"), ("tag", "v1")):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True)
+    file = installed.folder / "Snakefile"
+    text = file.read_text()
+    named = f'"git+file://{tmp_path}/workflow/Snakefile@v1"'
+    assert text.count("        SNAKEFILE\n") == 1
+    file.write_text(text.replace("        SNAKEFILE\n", f"        {named}\n"))
+    try:
+        installed.snakemake("reproduce", "ledger")
+        assert "Nothing to be done" in installed.snakemake("reproduce", "ledger")
+    finally:
+        file.write_text(text)

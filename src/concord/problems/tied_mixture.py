@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec import Meta
@@ -26,7 +26,7 @@ from concord.contracts import BatchGradient, Gradient, GradientAt, Stream
 from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Count, Options, Positive, choices
-from concord.problems._common import OneDataSet, check_points
+from concord.problems._common import OneDataSet, check_points, numbers, own_data, takes_arrays
 from concord.sampling.partition import AgentData, Partition
 
 # Two modes are declared out of reach after so many sets of points; of small sets, after so many
@@ -109,6 +109,68 @@ def draw_points(params: Params, rng: np.random.Generator) -> np.ndarray:
 def mixture(params: Params, points: np.ndarray, parts: list[np.ndarray]) -> TiedMixture:
     """Return the mixture of given points; ``parts`` are the rows of each agent."""
     return TiedMixture(AgentData.from_parts(np.empty((len(points), 0)), points, parts), params)
+
+
+def from_arrays(
+    points: Any,
+    agents: int | None = None,
+    *,
+    variance: float = 2.0,
+    prior_variances: tuple[float, float] = (10.0, 1.0),
+    second_mean: SecondMean = "theta_1 + theta_2",
+    grid: int = 640,
+    partition: Any = "equal",
+    seed: int = 1,
+) -> TiedMixture:
+    """Return the mixture of one's own points; ``concord.problems.tied_mixture``.
+
+    Parameters
+    ----------
+    points
+        Numbers (rows,); or a list of such arrays, one of each agent, without ``agents``.
+    agents
+        Number of agents that the points are split over.
+    variance, prior_variances
+        s of each component, and those of the priors of theta_1 and theta_2.
+    second_mean
+        ``theta_1 + theta_2`` or ``theta_2``.
+    grid
+        Cells along each axis of the reference posterior.
+    partition, seed
+        As of ``concord.problems.linear_regression``.
+
+    Returns
+    -------
+    TiedMixture
+        With ``agents``, ``dim`` and ``reference``, the exact posterior on a grid.
+
+    Raises
+    ------
+    ConcordError
+        If the points are not numbers, or do not fit the number of agents.
+
+    Examples
+    --------
+    >>> import concord
+    >>> problem = concord.problems.tied_mixture([-1.0, 0.5, 1.0, 2.5], agents=2)
+    >>> problem.counts
+    array([2, 2])
+    """
+    together = agents is not None or not isinstance(points, (list, tuple))
+    parts = [numbers(part, "points") for part in ([points] if together else points)]
+    for part in parts:
+        if part.ndim != 1:
+            raise ConcordError(f"points: they have the shape {part.shape}; give numbers (rows,)")
+    ones = [np.ones((len(part), 1)) for part in parts]
+    X, y = (ones[0], parts[0]) if together else (ones, parts)
+    data = own_data(X, y, agents, partition, seed)
+    params = Params(
+        second_mean=second_mean, prior_variances=prior_variances, variance=variance, grid=grid
+    )
+    return TiedMixture(data, params)
+
+
+takes_arrays(__name__, from_arrays)
 
 
 class TiedMixture(OneDataSet):
