@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import networkx as nx
 import numpy as np
@@ -16,7 +17,9 @@ import pytest
 
 import concord
 from concord.__main__ import main
+from concord.contracts import Info
 from concord.errors import ConcordError
+from concord.samplers import de_sgld
 from concord.sampling.trace import Trace
 
 ROOT = Path(__file__).parents[1]
@@ -172,6 +175,19 @@ def test_what_happens_on_a_network_is_sampled_and_has_its_law():
     assert np.abs(law.cov[-1] - perfect.cov[-1]).max() > 1e-4
     with pytest.raises(concord.ConcordError, match=r"network\.loss\.rate: .* 0 to 1|network.loss"):
         concord.network("ring", 6, loss={**loss, "rate": 2})
+
+
+def test_a_sampler_without_a_channel_is_refused_where_vectors_get_lost():
+    def init(problem, topology, params, x0, rng):
+        return de_sgld.State(x0.copy()), lambda state, k, rng: (state, Info(0, 0))
+
+    sampler = ModuleType("deaf")
+    for name in ("Params", "State", "check"):
+        setattr(sampler, name, getattr(de_sgld, name))
+    sampler.init = init
+    network = concord.network("ring", AGENTS, awake=0.5)
+    with pytest.raises(concord.ConcordError, match="opens no channel"):
+        concord.sample(sampler, quadratic(), network, step_size=0.1, iterations=2)
 
 
 def test_a_notebook_has_the_bytes_of_the_pipeline(resolved, tmp_path):

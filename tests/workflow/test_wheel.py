@@ -6,6 +6,7 @@ The environment has the wheel alone; what it needs besides is lent by the enviro
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -92,6 +93,12 @@ def test_its_commands_work_in_any_folder(installed):
     installed.concord("measure", "run.yaml", "trace.nc", "-o", "metrics.csv")
     assert "w2_exact" in (installed.folder / "metrics.csv").read_text()
     assert installed.concord("orphans") == ""
+
+
+def test_the_lines_of_the_readme_run(installed):
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    shape = installed.run("-c", code + "\nprint(trace['x'].shape[1:], law.mean.shape)")
+    assert shape.split("\n")[-2] == "(501, 8, 2) (501, 8, 2)"
 
 
 def test_a_study_of_ones_own_runs_with_its_plugin(installed):

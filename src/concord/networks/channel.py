@@ -83,6 +83,7 @@ class Faulty(Channel):
 
     def __init__(self, network: Network, x0: np.ndarray) -> None:
         super().__init__(network, x0)
+        network.channels.append(self)
         self._conditions = network.conditions
         self._weather = Weather(network, self.chains)
         self._edges = self._weather.edges

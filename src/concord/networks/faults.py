@@ -104,10 +104,13 @@ class Network(Topology):
         What happens.
     masks
         The stream of what arrives: a generator of its own, in the end for one block of chains.
+    channels
+        Those that a sampler has opened on it.
     """
 
     conditions: Conditions = field(default_factory=Conditions)
     masks: np.random.Generator | None = None
+    channels: list[Any] = field(default_factory=list, compare=False)
 
     @classmethod
     def of(cls, topology: Topology, conditions: Conditions | None, where: str) -> Topology:
@@ -140,7 +143,24 @@ class Network(Topology):
 
 def drawing(topology: Topology, masks: np.random.Generator) -> Topology:
     """Return a network that draws what arrives from a generator; a topology as it is."""
-    return replace(topology, masks=masks) if isinstance(topology, Network) else topology
+    if not isinstance(topology, Network):
+        return topology
+    return replace(topology, masks=masks, channels=[])
+
+
+def check_channels(topology: Topology) -> None:
+    """Refuse a sampler that has opened none: nothing would ever get lost on its way.
+
+    Raises
+    ------
+    ConcordError
+        If something can happen on the network.
+    """
+    if isinstance(topology, Network) and not topology.channels:
+        raise ConcordError(
+            "network: the sampler opens no channel (concord.networks.channel.connect), so nothing "
+            "it sends would get lost; remove network, or open one"
+        )
 
 
 class Edges:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from concord.contracts import Problem, Sampler, Step
-from concord.networks.faults import drawing
+from concord.networks.faults import check_channels, drawing
 from concord.networks.topology import Topology
 from concord.sampling import initial, streams
 from concord.sampling.recorder import Record, Recorder
@@ -110,6 +110,7 @@ def sample(
             recorder = Recorder(record, own, block.shape, iterations)
             network = drawing(topology, streams.generator(seed, *masks, *[first][: first > 0]))
             state, step = sampler.init(own, network, params, block, rng)
+            check_channels(network)
             traces.append(simulate(state, step, iterations, recorder, rng, advance))
     except KeyboardInterrupt:
         if not traces and recorder is not None:

@@ -16,7 +16,8 @@ import numpy as np
 from concord.contracts import AffineSampler, Info
 from concord.errors import ConcordError
 from concord.networks import topology
-from concord.options import choices
+from concord.networks.faults import Conditions, Network, check_channels, drawing
+from concord.options import build, choices
 from concord.samplers import Batching
 from concord.sampling import streams
 from concord.sampling.gradients import BATCH_ORDERS, BatchOrder
@@ -214,6 +215,40 @@ def chains_do_not_see_each_other(module: Any) -> None:
         )
 
 
+def nothing_is_heard_where_all_is_lost(module: Any) -> None:
+    """What a sampler sends goes through the channel: it knows nothing else of its neighbors."""
+    heard, tried = "", 0
+    for graph, prob, params in combinations(module, dims=(2,)):
+        loss = {"kind": "bernoulli", "rate": 1.0, "direction": "one_way"}
+        if not graph.edges or batched(params):
+            continue
+        try:
+            lossy = Network.of(graph, build(Conditions, {"loss": loss}), "")
+            module.check(prob, lossy, params)
+        except ConcordError:
+            continue
+        ends = []
+        for start in (0.0, 1.0):  # of agent 0, whom nobody hears
+            x0 = np.zeros((2, prob.agents, 2))
+            x0[:, 0] = start
+            rng: Any = Quiet(streams.generator(3, "noise"))
+            network = drawing(lossy, streams.generator(3, "masks"))
+            state, step = module.init(prob, network, params, x0, rng)
+            try:
+                check_channels(network)
+            except ConcordError as error:
+                raise Inapplicable("it opens no channel, so runs with faults refuse it") from error
+            for k in range(3):
+                state, _ = step(state, k, rng)
+            ends.append(state.x[:, 1:].copy())
+        tried += 1
+        if not np.array_equal(*ends):
+            heard = f"agents hear agent 0 where nothing arrives, on {graph.name} with {params}"
+    if not tried:
+        raise Inapplicable("it takes no network on which agents keep their own for what is lost")
+    expect(not heard, heard)
+
+
 def refuses_in_one_sentence_what_it_cannot_sample(module: Any) -> None:
     """A problem that offers gradients only is sampled, or refused with a remedy."""
     prob, graph, x0 = Bare(5), topology.build("ring", 5), np.ones((2, 5, 2))
@@ -341,6 +376,7 @@ CHECKS = (
     steps_depend_on_their_arguments_alone,
     a_step_needs_nothing_of_the_states_before,
     chains_do_not_see_each_other,
+    nothing_is_heard_where_all_is_lost,
     refuses_in_one_sentence_what_it_cannot_sample,
     step_without_noise_is_the_matrix_of_the_law,
     step_with_unit_noise_is_the_covariance_of_the_law,

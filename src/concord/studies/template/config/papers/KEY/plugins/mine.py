@@ -17,7 +17,7 @@ import numpy as np
 from concord.contracts import Info
 from concord.errors import ConcordError
 from concord.laws.exact import Affine, Update, block_diagonal, compose, linear
-from concord.networks import mixing
+from concord.networks.channel import connect
 from concord.options import Options
 from concord.sampling.schedules import Schedule
 
@@ -42,10 +42,10 @@ def check(problem, topology, params):
 
 def init(problem, topology, params, x0, rng):
     """Return the state at x0 and the step; what a step needs is allocated here, once."""
-    chains, _, dim = x0.shape
-    gradient = problem.gradient(chains)
-    mix = mixing.mixer(topology.metropolis(), chains, dim, "simultaneous")
-    info = Info(topology.degrees, np.minimum(topology.degrees, 1))  # unicasts, broadcasts
+    gradient = problem.gradient(len(x0))
+    channel = connect(topology, x0)  # what agents send goes through it, and may get lost there
+    mix = channel.mixer(topology.metropolis(), "simultaneous")
+    info = Info(channel.unicasts, channel.broadcasts, channel.active)
     grad, moved, spare, nothing = (np.zeros_like(x0) for _ in range(4))
 
     def step(state, k, rng):
@@ -61,7 +61,7 @@ def init(problem, topology, params, x0, rng):
         mix(moved, nothing, x)
         return State(x), info
 
-    return State(x0.copy()), step
+    return State(x0.copy()), channel.through(step)
 
 
 def affine(problem, topology, params):
