@@ -58,6 +58,15 @@ def weights_of_a_random_digraph(agents: int, seed: int = 0) -> AgentMatrix:
         ("grid", 6, {}, [(0, 1), (0, 3), (1, 2), (1, 4), (2, 5), (3, 4), (4, 5)]),
         ("grid", 6, {"rows": 3}, [(0, 1), (0, 2), (1, 3), (2, 3), (2, 4), (3, 5), (4, 5)]),
         ("grid", 5, {}, [(0, 1), (1, 2), (2, 3), (3, 4)]),
+        ("torus", 6, {}, [(0, 1), (0, 2), (0, 3), (1, 2), (1, 4), (2, 5), (3, 4), (3, 5), (4, 5)]),
+        ("torus", 4, {"rows": 1}, [(0, 1), (0, 3), (1, 2), (2, 3)]),
+        ("hypercube", 1, {}, []),
+        ("hypercube", 4, {}, [(0, 1), (0, 2), (1, 3), (2, 3)]),
+        ("exponential", 1, {}, []),
+        ("exponential", 2, {}, [(0, 1)]),
+        ("exponential", 6, {}, [(i, j) for i in range(6) for j in range(i + 1, 6) if j - i != 3]),
+        ("watts_strogatz", 4, {"neighbors": 2, "probability": 0}, [(0, 1), (0, 3), (1, 2), (2, 3)]),
+        ("random_geometric", 3, {"radius": 1.5}, [(0, 1), (0, 2), (1, 2)]),
         ("erdos_renyi", 4, {"probability": 0}, []),
         ("edge_list", 4, {"edges": [[2, 0], [3, 1]]}, [(0, 2), (1, 3)]),
     ],
@@ -76,6 +85,37 @@ def test_random_graph_depends_on_its_seed_alone():
     sizes = [len(random(seed)) for seed in range(40)]
     error = np.sqrt(pairs * 0.3 * 0.7 / 40)
     assert abs(np.mean(sizes) - 0.3 * pairs) < 5 * error
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("random_geometric", {"radius": 0.3}),
+        ("watts_strogatz", {"neighbors": 4, "probability": 0.5}),
+        ("barabasi_albert", {"edges": 3}),
+    ],
+)
+def test_a_random_kind_depends_on_its_seed_alone(kind, options):
+    first, again, other = (build(kind, 30, seed=seed, **options).edges for seed in (1, 1, 2))
+    assert first == again != other
+
+
+def test_a_small_world_keeps_its_edges_and_a_growing_network_gets_as_many_each_time():
+    assert len(build("watts_strogatz", 30, neighbors=4, probability=0.7).edges) == 60
+    grown = build("barabasi_albert", 30, edges=3)
+    assert len(grown.edges) == 3 * 27 and grown.connected and grown.degrees.min() >= 1
+
+
+def test_neighbors_are_those_within_reach():
+    """Of points of a square the mean share is pi r^2 - 8 r^3 / 3 + r^4 / 2."""
+    radius, agents, graphs = 0.3, 60, 40
+    sizes = [
+        len(build("random_geometric", agents, radius=radius, seed=seed).edges)
+        for seed in range(graphs)
+    ]
+    share = np.array(sizes) / (agents * (agents - 1) / 2)
+    expected = np.pi * radius**2 - 8 * radius**3 / 3 + radius**4 / 2
+    assert abs(share.mean() - expected) < 4 * share.std(ddof=1) / np.sqrt(graphs)
 
 
 def test_random_graph_with_probability_one_is_complete():
@@ -105,6 +145,17 @@ def test_degrees_neighbors_and_connection(built):
         ("ring", 4, {"rows": 2}, "topology.rows: unknown key"),
         ("grid", 6, {"rows": 4}, "topology.rows: 4 rows do not divide 6 agents; give a divisor"),
         ("grid", 6, {"rows": 0}, "topology.rows: 0 is "),
+        ("torus", 6, {"rows": 4}, "topology.rows: 4 rows do not divide 6 agents; give a divisor"),
+        (
+            "hypercube",
+            6,
+            {},
+            "^topology: 6 agents make no hypercube; use a power of two, such as 4",
+        ),
+        ("watts_strogatz", 6, {"neighbors": 3, "probability": 0}, "topology.neighbors: no ring of"),
+        ("watts_strogatz", 4, {"neighbors": 4, "probability": 0}, "topology.neighbors: no ring of"),
+        ("barabasi_albert", 3, {"edges": 3}, "topology.edges: a new agent cannot bring 3 edges"),
+        ("random_geometric", 3, {"radius": 0.0}, "topology.radius: 0"),
         ("erdos_renyi", 6, {}, "'probability' is missing"),
         ("erdos_renyi", 6, {"probability": 1.5}, "topology.probability: 1.5 is "),
         ("edge_list", 3, {"edges": [[0, 1], [1, 3]]}, r"topology.edges\[1\]: \[1, 3\] names an ag"),
@@ -222,6 +273,20 @@ def test_spectrum_of_the_grid():
     found = build("grid", 20, rows=4).spectral()
     assert found["laplacian_max"] == pytest.approx(4 + 2 * cosine(4, 1) + 2 * cosine(5, 1))
     assert found["algebraic_connectivity"] == pytest.approx(2 - 2 * cosine(5, 1))
+
+
+def test_spectra_of_the_torus_the_hypercube_and_the_exponential_graph():
+    # Modes of a torus are sums of those of two rings, of a hypercube of those of its digits.
+    torus = build("torus", 20, rows=4).spectral()
+    assert torus["algebraic_connectivity"] == pytest.approx(2 - 2 * np.cos(2 * np.pi / 5))
+    assert torus["laplacian_max"] == pytest.approx(4 + 2 - 2 * np.cos(4 * np.pi / 5))
+    cube = np.linalg.eigvalsh(build("hypercube", 16).laplacian().dense())
+    assert cube == pytest.approx(2 * np.repeat(range(5), [1, 4, 6, 4, 1]), abs=EXACT)
+    # Circulant: sums of 2 - 2 cos(2 pi k d / N) over the distances d = 1, 2, 4, 8 (8 is N/2: once).
+    around = 2 - 2 * np.cos(2 * np.pi * np.outer(range(16), [1, 2, 4, 8]) / 16)
+    expected = np.sort(around @ [1, 1, 1, 0.5])
+    found = np.linalg.eigvalsh(build("exponential", 16).laplacian().dense())
+    assert found == pytest.approx(expected, abs=EXACT)
 
 
 def test_spectrum_without_edges_and_of_a_single_agent():

@@ -120,9 +120,12 @@ def _graph(axes: Axes, graph: Topology, side: float) -> bool:
     return numbered
 
 
+ROUND = ("complete", "ring", "no_edges", "exponential", "watts_strogatz")
+
+
 def positions(graph: Topology) -> np.ndarray:
     """Return the position of each agent, shape (agents, 2), centered, within [-1, 1]."""
-    if graph.name in ("complete", "ring", "no_edges") or graph.agents < 3:
+    if graph.name in ROUND or graph.agents < 3:
         return _circle(graph.agents)
     if graph.name == "star":
         center = int(np.argmax(graph.degrees))

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 NAMES = {
+    "barabasi_albert": "Barabási-Albert",
     "erdos_renyi": "Erdős-Rényi",
     "gossip_ula": "Gossip ULA",
     "sgld": "SGLD",
+    "watts_strogatz": "Watts-Strogatz",
 }
 
 # What a metric is, where its own name does not say it; parts in order, for the rest of its name.

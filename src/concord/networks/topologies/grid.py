@@ -17,9 +17,13 @@ class Params(Options):
 
 def graph(params: Params, agents: int) -> Any:
     """Return the graph, or refuse rows that are not equally long."""
+    return rectangle(params.rows, agents, periodic=False)
+
+
+def rectangle(rows: int | None, agents: int, periodic: bool) -> Any:
+    """Return a grid whose agents are numbered row by row; periodic: its ends meet."""
     import networkx as nx
 
-    rows = params.rows
     if rows is None:
         rows = max(r for r in range(1, math.isqrt(agents) + 1) if agents % r == 0)
     if agents % rows:
@@ -28,5 +32,5 @@ def graph(params: Params, agents: int) -> Any:
             "agents"
         )
     columns = agents // rows
-    grid = nx.grid_2d_graph(rows, columns)
+    grid = nx.grid_2d_graph(rows, columns, periodic=periodic)
     return nx.relabel_nodes(grid, {(r, c): r * columns + c for r, c in grid})

@@ -1,0 +1,16 @@
+"""A grid whose ends meet: each agent has four neighbors, where there are enough agents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from concord.networks.topologies import grid
+
+
+class Params(grid.Params):
+    """The shape of the grid."""
+
+
+def graph(params: Params, agents: int) -> Any:
+    """Return the graph, or refuse rows that are not equally long."""
+    return grid.rectangle(params.rows, agents, periodic=True)
