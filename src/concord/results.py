@@ -250,9 +250,10 @@ def series(
     mine = rows[(rows["agent"] == str(agent)).to_numpy()]
     if mine.empty:
         recorded = ", ".join(dict.fromkeys(rows["agent"]))
+        add = "record all agents" if agent == "network" else "add it to record.agents"
         raise ConcordError(
             f"figure {kind}: run {measured.name} has {metric!r} for agents {recorded}, not for "
-            f"{agent!r}; add it to record.agents of the experiment or choose one of those"
+            f"{agent!r}; {add} of the experiment or choose one of those"
         )
     columns = (mine[name].to_numpy(float) for name in ("iteration", "value", "lo", "hi"))
     return Series(*columns)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas
 import pytest
 from made_up_runs import run, w2
 from matplotlib.figure import Figure
@@ -239,6 +240,36 @@ def test_selection_sets_order(by_topology):
         by_topology, columns="topology", agents=[0], select={"topology": ["ring", "complete"]}
     )
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["(a) Ring", "(b) Complete"]
+
+
+def sending(measured: Measured, each: int) -> Measured:
+    """The run, whose network sends so many bytes per iteration."""
+    k = np.arange(151)
+    sent = pandas.DataFrame({"iteration": k, "agent": "network", "value": each * k})
+    sent["metric"] = "unicast_bytes"
+    return Measured(measured.run, pandas.concat([measured.metrics, sent]))
+
+
+@pytest.mark.parametrize("xscale", ["linear", "log"])
+def test_x_may_count_what_is_sent(xscale):
+    """All of it moves: curve, band, exact curve and cross."""
+    cheap = sending(w2(run(sampler="d_ula"), [0]), 100)
+    dear = sending(w2(run(sampler="de_sgld"), [0], diverged_at=100), 400)
+    options = {"lines": "sampler", "agents": [0], "x": "unicast_bytes", "xscale": xscale}
+    figure = draw([cheap, dear], **options)
+    (axes,) = figure.axes
+    lines = {line.get_label().removesuffix(", agent 0"): line for line in axes.lines}
+    free = xscale == "linear"
+    np.testing.assert_array_equal(lines["D-ULA"].get_xdata(), 100 * np.arange(not free, 151))
+    np.testing.assert_array_equal(lines["_exact D-ULA"].get_xdata(), 100 * np.arange(not free, 151))
+    assert lines["_diverged DE-SGLD"].get_xdata()[0] == 40_000
+    assert axes.get_xlim()[1] > 60_000 and axes.get_xscale() == xscale
+    assert axes.get_xlabel() == "sent, a copy per neighbor"
+    figure.canvas.draw()
+    ticks = [text.get_text() for text in axes.get_xticklabels() if text.get_text()]
+    assert all(text.endswith("B") for text in ticks) and len(set(ticks)) == len(ticks)
+    band = axes.collections[0].get_paths()[0].vertices[:, 0]
+    assert band.min() == 100 * (not free)
 
 
 def test_missing_metric_names_figure_run_metric_and_remedy():

@@ -1,4 +1,4 @@
-"""Panels: which runs each shows, where it is, and which axes it shares."""
+"""Panels: which runs each shows, where it is, which axes it shares, and what x counts."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
 
 from concord import results
+from concord.contracts import Read
 from concord.errors import ConcordError
 from concord.figures import style
 from concord.results import Measured
@@ -99,6 +102,39 @@ def label(cells: Sequence[Cell], panels: Sequence[Axes], share: str, x: str, y: 
         if not left:
             axes.set_ylabel(y)
         axes.tick_params(labelleft=share == "none" or not left)
+
+
+SENT = {
+    "unicasts": "vectors sent, one per neighbor",
+    "unicast_bytes": "sent, a copy per neighbor",
+    "broadcasts": "vectors sent, one for all neighbors",
+    "broadcast_bytes": "sent, one copy for all neighbors",
+}
+
+
+def price_reads(price: str, select: Mapping[str, Any] | None) -> list[Read]:
+    """Return what runs must have for an x axis of ``_options.Price``."""
+    return [Read(price, dict(select or {}), ("network",))] if price in SENT else []
+
+
+def priced(run: Measured, iterations: np.ndarray, price: str, kind: str) -> np.ndarray:
+    """Return where iterations are on the x axis."""
+    if price not in SENT:
+        return iterations
+    sent = results.series(run, price, "network", kind, "messages")
+    return np.interp(iterations, sent.iteration, sent.value)
+
+
+def price_axis(panels: Sequence[Axes], price: str, scale: str) -> str:
+    """Scale and number the x axes, whose limits are set, and return their label."""
+    for axes in panels:
+        axes.set_xscale(scale)
+        if price in SENT:
+            unit = "B" if price.endswith("bytes") else ""
+            axes.xaxis.set_major_formatter(EngFormatter(unit=unit, sep=" "))
+        if scale == "log":
+            style.sparse_log_axis(axes.xaxis)
+    return SENT.get(price, "iteration $k$")
 
 
 def limits(values: Sequence[float | None] | None, where: str) -> tuple[float | None, float | None]:

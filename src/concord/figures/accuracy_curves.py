@@ -1,7 +1,8 @@
-"""Curves of the accuracy of agents' predictions over iterations, mean and spread over chains.
+"""Curves of the accuracy of agents' predictions, mean and spread over chains.
 
-Drawn from ``accuracy_mean`` and ``accuracy_sd``: the chosen agents with a band of one standard
-deviation over chains, every other recorded agent's mean as a hairline.
+Over iterations, or what the network has sent: ``accuracy_mean`` of the chosen agents with a band of
+one standard deviation over chains (``accuracy_sd``), that of every other recorded agent as a
+hairline.
 
 What a researcher writes in a paper's YAML (Tzikas et al., Fig 6)::
 
@@ -26,7 +27,7 @@ from matplotlib.patches import Patch
 from concord import results
 from concord.contracts import Read
 from concord.figures import _common, style
-from concord.figures._options import Columns, Limits, Names, Rows, Select, Width
+from concord.figures._options import Columns, Limits, Names, Price, Rows, Scale, Select, Width
 from concord.options import Options, Some
 from concord.results import Measured
 
@@ -42,7 +43,9 @@ class Params(Options):
     lines: Annotated[str, "label that colors tell apart"] = "sampler"
     agents: Annotated[Some[int], "agents drawn with a band"] = (0,)
     others: Annotated[bool, "draw the means of all other recorded agents as hairlines"] = True
-    xlim: Annotated[Limits, "[low, high] of the iteration"] = None
+    x: Price = "iteration"
+    xscale: Annotated[Scale, "scale of x"] = "linear"
+    xlim: Annotated[Limits, "[low, high] of x"] = None
     ylim: Annotated[Limits, "[low, high] of the accuracy"] = None
     width: Width = "auto"
     names: Names = None
@@ -51,7 +54,8 @@ class Params(Options):
 def reads(params: Params) -> list[Read]:
     """Return the metrics that the runs must have."""
     names = "accuracy_mean", "accuracy_sd"
-    return [Read(name, params.select, params.agents) for name in names]
+    sent = _common.price_reads(params.x, params.select)
+    return [*(Read(name, params.select, params.agents) for name in names), *sent]
 
 
 @style.marks_divergence
@@ -81,7 +85,8 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         panel.set_ylim(low, high)
         panel.margins(x=0.02)
         panel.set_xlim(first, last)
-    _common.label(cells, axes, "all", "iteration $k$", "accuracy")
+    xlabel = _common.price_axis(axes, params.x, params.xscale)
+    _common.label(cells, axes, "all", xlabel, "accuracy")
     style.legend_of(figure, _handles(params, values, looks, chosen))
     return figure
 
@@ -94,7 +99,7 @@ def _draw_run(
         for agent, rows in table.groupby("agent", sort=False):
             if str(agent) not in map(str, params.agents):
                 axes.plot(
-                    rows["iteration"],
+                    _common.priced(run, rows["iteration"].to_numpy(float), params.x, KIND),
                     rows["value"],
                     color=look.color,
                     linewidth=_HAIR,
@@ -106,10 +111,11 @@ def _draw_run(
         mean = results.series(run, "accuracy_mean", agent, KIND, "accuracy")
         sd = results.series(run, "accuracy_sd", agent, KIND, "accuracy").value
         lo, hi = mean.value - sd, np.minimum(mean.value + sd, 1.0)
-        axes.fill_between(mean.iteration, lo, hi, color=look.color, **_BAND, zorder=1.5)
+        x = _common.priced(run, mean.iteration, params.x, KIND)
+        axes.fill_between(x, lo, hi, color=look.color, **_BAND, zorder=1.5)
         step = max(1, len(mean.iteration) // 6)
         axes.plot(
-            mean.iteration,
+            x,
             mean.value,
             **look.line,
             markevery=(step * order // lines, step),

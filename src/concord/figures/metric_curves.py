@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -39,15 +39,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import EngFormatter
 
 from concord import results
 from concord.contracts import Read
 from concord.errors import ConcordError
 from concord.figures import _common, style
-from concord.figures._options import Columns, Limits, Lines, Names, Scale, Select, Width
+from concord.figures._options import Columns, Limits, Lines, Names, Price, Scale, Select, Width
 from concord.options import Options, Some
-from concord.results import Measured, Series
+from concord.results import Measured
 
 KIND = "metric_curves"
 
@@ -63,10 +62,7 @@ class Params(Options):
     ] = ("network",)
     columns: Columns = None
     select: Select = None
-    x: Annotated[
-        Literal["iteration", "unicast_bytes", "broadcast_bytes"],
-        "the metric's iteration (or what it counts instead), or bytes sent by the whole network",
-    ] = "iteration"
+    x: Price = "iteration"
     band: Annotated[
         str,
         "interval (lo to hi), none, or the metric that holds the standard deviation over chains",
@@ -93,7 +89,7 @@ class _Line:
 def reads(params: Params) -> list[Read | str]:
     """Return the metrics that the runs must have."""
     band = [] if params.band in ("interval", "none") else [params.band]
-    sent = [] if params.x == "iteration" else [Read(params.x, params.select)]
+    sent = _common.price_reads(params.x, params.select)
     curves = [Read(name, params.select, params.agents) for name in (params.metric, *band)]
     return [*curves, *sent, *([params.floor] if params.floor else [])]
 
@@ -117,7 +113,6 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     figure, axes = _common.axes_of(cells, "all", params.width, 2.1)
     lines = [_lines(cell, chosen, params) for cell in cells]
     for panel, own in zip(axes, lines, strict=True):
-        panel.set_xscale(params.xscale)
         panel.set_yscale(params.yscale)
         for order, line in enumerate(own):
             _draw_line(panel, line, params, order, len(own))
@@ -127,14 +122,12 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         panel.margins(x=0.02)
         if params.xlim is not None:
             panel.set_xlim(*_common.limits(params.xlim, f"figure {KIND}: xlim"))
-        if params.x != "iteration":
-            panel.xaxis.set_major_formatter(EngFormatter(unit="B", sep=" "))
     for panel in axes:  # after all have drawn into the axis they share
         if params.ylim is not None:
             panel.set_ylim(*_common.limits(params.ylim, f"figure {KIND}: ylim"))
         if params.yscale == "log":
             style.plain_log_axis(panel)
-    default = "iteration $k$" if params.x == "iteration" else "sent by the whole network"
+    default = _common.price_axis(axes, params.x, params.xscale)
     ylabel = params.ylabel or params.metric.replace("_", " ")
     _common.label(cells, axes, "all", params.xlabel or default, ylabel)
     style.legend_of(figure, _handles(params, [line for own in lines for line in own]))
@@ -163,7 +156,7 @@ def _lines(cell: _common.Cell, scope: Sequence[Measured], params: Params) -> lis
 
 def _draw_line(axes: Axes, line: _Line, params: Params, order: int, lines: int) -> None:
     series = results.series(line.run, params.metric, line.agent, KIND)
-    x = _abscissa(line.run, series, params)
+    x = _common.priced(line.run, series.iteration, params.x, KIND)
     shown = np.isfinite(series.value) & ((x > 0) | (params.xscale == "linear"))
     if not shown.any():
         return
@@ -185,13 +178,6 @@ def _draw_line(axes: Axes, line: _Line, params: Params, order: int, lines: int) 
         label=line.label,
         zorder=2,
     )
-
-
-def _abscissa(run: Measured, series: Series, params: Params) -> np.ndarray:
-    if params.x == "iteration":
-        return series.iteration
-    sent = results.series(run, params.x, "network", KIND, "messages")
-    return np.interp(series.iteration, sent.iteration, sent.value)
 
 
 _BAND: dict[str, Any] = {"alpha": 0.2, "linewidth": 0}

@@ -12,6 +12,7 @@ and the experiment, or the order of the panels::
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -73,6 +74,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     places = _common.wrap(len(graphs))
     for (graph, measured), place in zip(graphs.items(), places, strict=True):
         title = style.name("topology", graph.name, params.names)
+        title = textwrap.fill(title, 15, break_on_hyphens=False, break_long_words=False)
         if len(sizes) > 1:
             title += f"\n$N$ = {graph.agents}"
         cells.append(Cell(title, [measured], *place))

@@ -20,6 +20,7 @@ from typing import Any
 import matplotlib.style
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
@@ -284,6 +285,13 @@ def plain_log_axis(axes: Axes) -> None:
         axes.yaxis.set_minor_formatter(NullFormatter())
         if high / low < 100:
             axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+
+
+def sparse_log_axis(axis: Axis) -> None:
+    """Number a log axis at decades alone, and at 1, 2 and 5 of each if there are few."""
+    low, high = sorted(axis.get_view_interval())
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 100 * max(low, 1e-300) else (1,)))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def legend_of(figure: Figure, handles: Sequence[Artist]) -> None:

@@ -1,4 +1,4 @@
-"""Curves of the 2-Wasserstein distance to the posterior over iterations.
+"""Curves of the 2-Wasserstein distance to the posterior, over iterations or what is sent.
 
 Drawn from the metrics ``w2`` (the Gaussian fitted to the chains; its interval from lo to hi is the
 band), ``w2_exact`` (the exact law, a thin dark line over each curve), ``w2_floor`` (what as many
@@ -79,6 +79,7 @@ from concord.figures._options import (
     Limits,
     Lines,
     Names,
+    Price,
     Rows,
     Scale,
     Select,
@@ -114,6 +115,8 @@ class Params(Options):
         str | None, "label that line patterns tell apart, of one agent, where lines is a label"
     ] = None
     agents: Annotated[Some[int | str], "agents drawn: indices, 'average'"] = (0, AVERAGE)
+    x: Price = "iteration"
+    xscale: Annotated[Scale, "scale of x"] = "linear"
     yscale: Annotated[Scale, "scale of W2"] = "linear"
     ylim: Annotated[Limits, "[low, high] of W2; null leaves a side to the data"] = None
     share_y: Sharing = "row"
@@ -126,7 +129,10 @@ class Params(Options):
 
 @dataclass(frozen=True)
 class _Curve:
-    """One line of a panel, ready to draw; ``series`` and ``exact`` end where the run diverged."""
+    """One line of a panel, ready to draw; ``series`` and ``exact`` end where the run diverged.
+
+    What x counts is in their ``iteration``, in ``span`` and in ``diverged_at``.
+    """
 
     run: Measured
     agent: int | str
@@ -138,7 +144,8 @@ class _Curve:
     linestyle: Any
     first: bool  # carries the markers and the legend entry of its color
     diverged: results.Divergence | None
-    span: tuple[float, float]  # iterations of the whole run, beyond where it diverged
+    diverged_at: float
+    span: tuple[float, float]  # of the whole run, beyond where it diverged
 
 
 @dataclass(frozen=True)
@@ -157,12 +164,12 @@ class _Panel:
 
 def reads(params: Params) -> list[Read]:
     """Return the metrics that the runs must have."""
-    panels = params.panels or (Panel(),)
-    select = params.select or {}
-    return [
-        Read("w2", {**select, **(panel.select or {})}, panel.agents or params.agents)
-        for panel in panels
-    ]
+    found = []
+    for panel in params.panels or (Panel(),):
+        select = {**(params.select or {}), **(panel.select or {})}
+        found.append(Read("w2", select, panel.agents or params.agents))
+        found += _common.price_reads(params.x, select)
+    return found
 
 
 @style.styled
@@ -182,9 +189,10 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     _scale(panels, axes, params.share_y)
     for panel, ax in zip(panels, axes, strict=True):
         if panel.curves:
-            _draw_curves(panel, ax)
+            _draw_curves(panel, ax, params.xscale == "log")
             _note_divergence(panel, ax)
-    _common.label(cells, axes, params.share_y, "iteration $k$", "$W_2$ to the posterior")
+    xlabel = _common.price_axis(axes, params.x, params.xscale)
+    _common.label(cells, axes, params.share_y, xlabel, "$W_2$ to the posterior")
 
     common = _common_handles(params, panels)
     if one_legend:
@@ -325,13 +333,23 @@ def _curve(
     diverged = results.divergence(run)
     end = diverged.iteration if diverged else math.inf
     whole = results.series(run, "w2", agent, KIND)
+
+    def along(series: Series) -> Series:
+        x = _common.priced(run, series.iteration, params.x, KIND)
+        shown = (x > 0) | (params.xscale == "linear")  # a log axis has no place for what is free
+        columns = (column[shown] for column in (x, series.value, series.lo, series.hi))
+        return Series(*columns)
+
     exact = None
     if params.exact and results.has(run, "w2_exact"):
-        exact = results.series(run, "w2_exact", agent, KIND).before(end)
+        exact = along(results.series(run, "w2_exact", agent, KIND).before(end))
+    last = diverged.iteration if diverged else math.nan
+    known = np.array([whole.iteration[0], whole.iteration[-1], last])
+    first_x, last_x, diverged_at = _common.priced(run, known, params.x, KIND)
     return _Curve(
         run=run,
         agent=agent,
-        series=whole.before(end),
+        series=along(whole.before(end)),
         exact=exact,
         look=look,
         label=label,
@@ -339,7 +357,8 @@ def _curve(
         linestyle=_linestyle(agent, agents),
         first=first,
         diverged=diverged,
-        span=(float(whole.iteration[0]), float(whole.iteration[-1])),
+        diverged_at=float(diverged_at),
+        span=(float(first_x), float(last_x)),
     )
 
 
@@ -377,7 +396,7 @@ def _points(curves: Sequence[_Curve]) -> list[float]:
     return list(dict.fromkeys(float(value) for values in found for value in values))
 
 
-def _draw_curves(panel: _Panel, axes: Axes) -> None:
+def _draw_curves(panel: _Panel, axes: Axes, log_x: bool) -> None:
     low, high = axes.get_ylim()
     # PDF cannot hold a band that reaches 1e300, and a log axis has no 0: cut bands out of sight.
     reach = (low / 100, high * 100) if panel.yscale == "log" else (low, low + 100 * (high - low))
@@ -414,6 +433,12 @@ def _draw_curves(panel: _Panel, axes: Axes) -> None:
             )
     start = min(curve.span[0] for curve in panel.curves)
     end = max(curve.span[1] for curve in panel.curves)
+    if log_x:
+        start = min(
+            np.concatenate([c.series.iteration[:1] for c in panel.curves]), default=end / 10
+        )
+        axes.set_xlim(start / 1.1, end * 1.1)
+        return
     margin = 0.02 * max(end - start, 1)
     axes.set_xlim(start - margin, end + margin)
 
@@ -477,7 +502,7 @@ def _note_divergence(panel: _Panel, axes: Axes) -> None:
         last = curve.series.value[-1] if curve.series.value.size else math.inf
         inside = last < top
         axes.plot(
-            [k],
+            [curve.diverged_at],
             [last if inside else 0.97],
             transform=axes.transData if inside else axes.get_xaxis_transform(),
             **_CROSS,
