@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from concord.laws.gaussian import Gaussian
     from concord.laws.quadrature import Grid
     from concord.laws.switching import Choices
+    from concord.networks.compressions import Compress
     from concord.networks.topology import Topology
 
 Gradient = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -361,6 +362,19 @@ class PartitionKind(Protocol):
 
         ``labels`` are the rows' classes, (rows,); None where they have none.
         """
+
+
+@runtime_checkable
+class CompressionKind(Protocol):
+    """A module of ``concord.networks.compressions``."""
+
+    Params: type
+
+    def compressor(self, params: Any, shape: tuple[int, ...], dtype: Any) -> Compress:
+        """Return ``compress(x, rng, out)``: what stands for vectors x, (..., dim), of a shape."""
+
+    def bits(self, params: Any, dim: int, itemsize: int) -> int:
+        """Return the bits that stand for a vector of dim numbers of itemsize bytes."""
 
 
 @runtime_checkable

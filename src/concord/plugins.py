@@ -48,6 +48,9 @@ PACKAGES = {
     "partitions": Package("partition", "concord.sampling.partitions", ("Params", "split")),
     "schedules": Package("schedule", "concord.sampling.schedules", ("Params", "schedule")),
     "initial": Package("initial law", "concord.sampling.initial", ("Params", "draw", "moments")),
+    "compressions": Package(
+        "compression", "concord.networks.compressions", ("Params", "compressor", "bits")
+    ),
     "metrics": Package("metric", "concord.metrics", ("METRICS", "rows")),
     "figures": Package("figure", "concord.figures", ("Params", "reads", "draw")),
     "tables": Package("table", "concord.tables", ("Params", "reads", "tabulate")),

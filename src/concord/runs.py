@@ -276,8 +276,11 @@ def kinds_of(run: Mapping[str, Any]) -> list[tuple[str, str]]:
     parts = [("samplers", "sampler"), ("problems", "problem"), ("topologies", "topology")]
     parts += [("partitions", "partition"), ("initial", "initial")]
     sampler = _plugged(run, "sampler", "run")[1]
+    compression = (run.get("network") or {}).get("compression")
     schedules = {o.kind for o in structs.astuple(sampler) if isinstance(o, Schedule)}
     found = [(package, run[part]["kind"]) for package, part in parts]
+    if compression:
+        found.append(("compressions", compression["kind"]))
     return [*found, *(("schedules", kind) for kind in sorted(schedules))]
 
 

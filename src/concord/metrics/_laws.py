@@ -91,7 +91,8 @@ def exact_law(m: Measurement) -> exact.Law | None:
     if isinstance(m.topology, Network):
         ways = Edges(m.topology)
         large = len(ways.links) * dim > exact.SIZE_LIMIT
-        if large or update.arrivals is None or batch_size(m) is not None:
+        compressed = m.topology.conditions.compression is not None
+        if large or compressed or update.arrivals is None or batch_size(m) is not None:
             return None
         if (drawn := chances(m.topology)) is None:
             return None

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concord.contracts import dtype_of
 from concord.laws.intervals import mean_interval
 from concord.metrics import Measurement, Row
+from concord.networks.faults import Network
 
 METRICS = ("unicasts", "unicast_bytes", "broadcasts", "broadcast_bytes")
 
@@ -18,7 +19,9 @@ def rows(m: Measurement) -> Iterator[Row]:
     broadcast_bytes: one for all neighbors that hear it. Samplers are to be compared in one of them,
     which the network decides. Where chains differ: mean over chains with an interval.
     """
-    width = m.problem.dim * dtype_of(m.problem).itemsize
+    size = m.problem.dim, dtype_of(m.problem).itemsize
+    compression = m.topology.conditions.compression if isinstance(m.topology, Network) else None
+    width = compression.size(*size) if compression else size[0] * size[1]
     for kind in ("unicast", "broadcast"):
         sent = m.trace[f"{kind}s"]
         chance = sent.ndim == 3

@@ -91,6 +91,7 @@ class Faulty(Channel):
         self._held = np.empty((agents + size, self.chains, self.dim), x0.dtype)
         self._own, self._inbox = self._held[:agents], self._held[agents:]
         self._sent = np.empty_like(self._inbox)
+        self._encode = self._encoder(x0.dtype)
         np.copyto(self._own, x0.transpose(1, 0, 2))
         np.take(self._own, self._edges.senders, axis=0, out=self._inbox, mode="clip")
         varies = self._conditions.awake < 1 or self._conditions.schedule != Static()
@@ -185,8 +186,37 @@ class Faulty(Channel):
         np.copyto(self._own, x.transpose(1, 0, 2))
         if self._conditions.on_loss != "reuse_last":
             np.take(self._own, self._edges.receivers, axis=0, out=self._inbox, mode="clip")
-        np.take(self._own, self._edges.senders, axis=0, out=self._sent, mode="clip")
+        np.take(self._encode(), self._edges.senders, axis=0, out=self._sent, mode="clip")
         np.copyto(self._inbox, self._sent, where=self._weather.arrived[:, :, None])
+
+    def _encoder(self, dtype: Any) -> Callable[[], np.ndarray]:
+        """Return ``encode()``: what agents send for their own vectors, (agents, chains, dim)."""
+        compression, own = self._conditions.compression, self._own
+        if compression is None:
+            return lambda: own
+        network = self.topology
+        assert isinstance(network, Network)
+        assert network.masks is not None
+        (rng,) = network.masks.spawn(1)  # so that masks do not depend on what is sent
+        compress = compression.module.compressor(compression.params, own.shape, dtype)
+        code = np.empty_like(own)
+        if not self._conditions.error_feedback:
+
+            def encode() -> np.ndarray:
+                compress(own, rng, code)
+                return code
+
+            return encode
+        left, whole, awake = np.zeros_like(own), np.empty_like(own), self._weather.awake
+
+        def encode_with_feedback() -> np.ndarray:
+            np.add(own, left, out=whole)
+            compress(whole, rng, code)
+            np.subtract(whole, code, out=whole)
+            np.copyto(left, whole, where=awake[..., None])
+            return code
+
+        return encode_with_feedback
 
     def _gather(self, matrix: AgentMatrix) -> Callable[[np.ndarray], np.ndarray]:
         """Return ``gather(out)``, the matrix times what agents have and what they took."""

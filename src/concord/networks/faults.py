@@ -15,6 +15,7 @@ import numpy as np
 from msgspec import Meta
 
 from concord.errors import ConcordError
+from concord.networks.compressions import Compression
 from concord.networks.topology import Topology
 from concord.options import Index, Kind, Options, Share, Some
 
@@ -82,6 +83,12 @@ class Conditions(Options):
         "that the weight stays its own; the last that has (at first the neighbor's start); or its "
         "own for all of them: it averages if it hears from every neighbor, or not at all",
     ] = "keep_own_weight"
+    compression: Annotated[
+        Compression | None, "what agents send in place of a vector; none: the vector"
+    ] = None
+    error_feedback: Annotated[
+        bool, "an agent adds to what it compresses what compression has left out so far"
+    ] = False
     awake: Annotated[
         Annotated[float, Meta(gt=0, le=1)],
         "probability that an agent is awake in an iteration; one that sleeps neither moves, sends "
@@ -91,7 +98,7 @@ class Conditions(Options):
     @property
     def perfect(self) -> bool:
         """Whether all vectors always arrive."""
-        return self == Conditions(on_loss=self.on_loss)
+        return self == Conditions(on_loss=self.on_loss, error_feedback=self.error_feedback)
 
 
 @dataclass(frozen=True)
@@ -121,6 +128,11 @@ class Network(Topology):
         ConcordError
             If nothing can happen since there are no edges, or a graph of the schedule has others.
         """
+        if conditions is not None and conditions.error_feedback and not conditions.compression:
+            raise ConcordError(
+                f"{where}.error_feedback: nothing is left out where nothing is compressed; remove "
+                "it, or add compression"
+            )
         if conditions is None or conditions.perfect:
             return topology
         if not topology.edges:

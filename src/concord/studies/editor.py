@@ -29,6 +29,7 @@ PARTS = {  # what a run holds one kind of, with its options
     "partitions": "partition",
     "schedules": "schedule",
     "initial": "initial",
+    "compressions": "compression",
 }
 PLACEHOLDER = {"anyOf": [{"type": "string", "pattern": r"^\{\w+\}$"}, {"type": "null"}]}
 

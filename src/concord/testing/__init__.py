@@ -28,6 +28,7 @@ PROTOCOLS = {
     "partitions": contracts.PartitionKind,
     "schedules": contracts.ScheduleKind,
     "initial": contracts.InitialKind,
+    "compressions": contracts.CompressionKind,
     "metrics": contracts.MetricFamily,
     "figures": contracts.FigureKind,
     "tables": contracts.TableKind,

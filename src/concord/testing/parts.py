@@ -108,6 +108,24 @@ def draws_have_the_stated_moments(module: Any) -> None:
     _tried(done, refused)
 
 
+def what_stands_for_a_vector_is_finite_and_the_same_again(module: Any) -> None:
+    """Of x and of zeros, which it leaves alone; the generator alone decides."""
+    for params in variants(module):
+        bits = module.bits(params, 7, 8)
+        expect(
+            isinstance(bits, int) and bits > 0, f"bits of a vector are {bits!r}, no number above 0"
+        )
+        for x in (streams.generator(1, "x").standard_normal((3, 4, 7)), np.zeros((3, 4, 7))):
+            kept, ends = x.copy(), []
+            for _ in range(2):
+                compress = module.compressor(params, x.shape, x.dtype)
+                ends.append(np.full_like(x, np.nan))
+                compress(x, streams.generator(1, "compress"), ends[-1])
+            expect(bool(np.isfinite(ends[0]).all()), "it does not write finite numbers everywhere")
+            expect(np.array_equal(x, kept), "it writes into x")
+            expect(np.array_equal(ends[0], ends[1]), "the same generator gives something else")
+
+
 def a_run_is_measured_or_refused(module: Any) -> None:
     """A short run of DE-SGLD gives rows of the metrics it names, or one sentence."""
     from fnmatch import fnmatchcase
@@ -139,5 +157,6 @@ CHECKS: dict[str, tuple[Any, ...]] = {
     "partitions": (every_row_has_one_agent,),
     "schedules": (values_are_positive_numbers,),
     "initial": (draws_have_the_stated_moments,),
+    "compressions": (what_stands_for_a_vector_is_finite_and_the_same_again,),
     "metrics": (a_run_is_measured_or_refused,),
 }

@@ -1,0 +1,26 @@
+"""Compressions: what agents send in place of a vector, and how many bits that takes.
+
+One module each (``contracts.CompressionKind``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from concord.plugins import Chosen
+
+# compress(x, rng, out) writes what stands for vectors x, (..., dim).
+Compress = Callable[[np.ndarray, np.random.Generator, np.ndarray], object]
+
+
+class Compression(Chosen):
+    """A kind of compression and its options: ``{kind: qsgd, bits: 4}``."""
+
+    package = "compressions"
+
+    def size(self, dim: int, itemsize: int) -> int:
+        """Return the bytes of what stands for a vector of dim numbers of itemsize bytes."""
+        return math.ceil(self.module.bits(self.params, dim, itemsize) / 8)

@@ -1,0 +1,51 @@
+r"""Coordinates are rounded at random to a few levels of the vector's length (QSGD); unbiased.
+
+.. math::
+    C(v)_j = \lVert v \rVert \, \mathrm{sign}(v_j) \, \frac{\lfloor s r_j + u_j \rfloor}{s},
+    \qquad r_j = \frac{|v_j|}{\lVert v \rVert}, \quad u_j \sim U(0, 1), \quad s = 2^{b - 1} - 1
+
+so that E C(v) = v and :math:`E \lVert C(v) - v \rVert^2 \le \min(d / s^2, \sqrt d / s) \lVert v
+\rVert^2`. It sends the length, and b bits for each coordinate: its sign and its level.
+
+Source: Alistarh, Grubic, Li, Tomioka and Vojnovic, "QSGD: communication-efficient SGD via gradient
+quantization and encoding" (2017, arXiv:1610.02132), section 3.1, without its coding of the levels.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+from msgspec import Meta
+
+from concord.networks.compressions import Compress
+from concord.options import Options
+
+
+class Params(Options):
+    """How fine it is."""
+
+    bits: Annotated[int, Meta(ge=2, le=16), "bits b of each coordinate, one of them its sign"]
+
+
+def compressor(params: Params, shape: tuple[int, ...], dtype: Any) -> Compress:
+    """Return ``compress(x, rng, out)``, which writes what stands for vectors x (..., dim)."""
+    levels = 2 ** (params.bits - 1) - 1
+    uniform, unit = np.empty(shape, dtype), np.empty((*shape[:-1], 1), dtype)
+
+    def compress(x: np.ndarray, rng: np.random.Generator, out: np.ndarray) -> None:
+        np.multiply(x, x, out=out)
+        np.sqrt(out.sum(axis=-1, keepdims=True, out=unit), out=unit)
+        np.divide(unit, levels, out=unit)
+        np.maximum(unit, np.finfo(unit.dtype).tiny, out=unit)  # of a vector of zeros
+        np.divide(np.abs(x, out=out), unit, out=out)
+        rng.random(out=uniform, dtype=uniform.dtype)
+        np.floor(np.add(out, uniform, out=out), out=out)
+        np.copysign(np.multiply(out, unit, out=out), x, out=out)
+
+    return compress
+
+
+def bits(params: Params, dim: int, itemsize: int) -> int:
+    """Return the bits of a vector."""
+    return 8 * itemsize + params.bits * dim
