@@ -110,6 +110,67 @@ def test_mixing_is_the_loop_over_agents_with_what_arrived(graph, policy):
         assert abs(x - expected).max() < EXACT
 
 
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize(
+    "delay", [{"kind": "fixed", "iterations": 2}, {"kind": "uniform", "most": 3}], ids=str
+)
+def test_mixing_is_the_loop_over_agents_with_what_was_under_way(delay, policy):
+    net = network(WHEEL, loss=bernoulli(), on_loss=policy, awake=0.8, delay=delay)
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((7, WHEEL.agents, 2))
+    channel, weather = connect(net, x), Weather(network(WHEEL, 1, **plain(net)), 7)
+    weights = WHEEL.metropolis()
+    dense, edges = weights.dense(), Edges(net)
+    mix = channel.mixer(weights, "simultaneous")
+    last, past, seen = x[:, edges.senders].copy(), [], set()
+
+    def step(state, k, rng):
+        return (mix(state[0], np.ones_like(x), np.empty_like(x)),), None
+
+    step = channel.through(step)
+    for k in range(9):
+        weather.draw(k)
+        past.append(x.copy())
+        expected = x.copy()
+        for c, e in itertools.product(range(len(x)), range(len(edges.senders))):
+            if weather.arrived[e, c]:
+                age = weather.age[e, c]
+                seen.add(int(age))
+                last[c, e] = past[k - age][c, edges.senders[e]]
+            elif policy != "reuse_last":
+                last[c, e] = x[c, edges.receivers[e]]
+        for c, i in itertools.product(range(len(x)), range(WHEEL.agents)):
+            if weather.awake[i, c]:
+                own = edges.receivers == i
+                heard = dense[i, edges.senders[own]] @ last[c, own]
+                expected[c, i] = dense[i, i] * x[c, i] + heard + 1
+        (x,), _ = step((x,), k, None)
+        assert abs(x - expected).max() < EXACT
+    assert seen <= ({2} if delay["kind"] == "fixed" else {0, 1, 2, 3}) and len(seen) in (1, 3, 4)
+
+
+def test_delays_have_their_law():
+    """Each is of 0 to 3, equally likely; what arrives at an age was sent then, and is the last."""
+    weather = Weather(network(RING, delay={"kind": "uniform", "most": 3}), 4000)
+    for k in range(8):
+        weather.draw(k)
+    # The last one sent counts: age a arrives where it takes a, and none sent later arrives now.
+    share = [(weather.arrived[0] & (weather.age[0] == age)).mean() for age in range(4)]
+    expected = [0.25 * 0.75**age for age in range(4)]
+    error = np.sqrt(np.multiply(expected, np.subtract(1, expected)) / 4000)
+    assert (np.abs(np.subtract(share, expected)) < LIMIT * error).all()
+
+
+def test_nothing_arrives_before_it_can_and_all_does_after_a_fixed_time():
+    weather = Weather(network(RING, delay={"kind": "fixed", "iterations": 3}), 2)
+    arrived = []
+    for k in range(6):
+        weather.draw(k)
+        arrived.append(bool(weather.arrived.all()))
+        assert weather.arrived.all() == weather.arrived.any()
+    assert arrived == [False, False, False, True, True, True] and (weather.age == 3).all()
+
+
 def plain(net):
     return msgspec.structs.asdict(net.conditions)
 
@@ -322,6 +383,13 @@ def test_who_sleeps_neither_moves_nor_sends():
         (d_ula, {"fusion": 0.1, "neighbors": "in_turn"}, {}, "^neighbors: in_turn .* together"),
         (admm, {}, {}, "^network.on_loss: keep_own_weight gives ADMM .* use reuse_last"),
         (gossip_ula, {}, {"awake": 0.5}, "^network: gossip ULA wakes pairs of its own"),
+        (
+            admm,
+            {},
+            {"on_loss": "reuse_last", "delay": {"kind": "fixed", "iterations": 1}},
+            "^network.delay: ADMM adds up differences of what neighbors have at the same time",
+        ),
+        (gossip_ula, {}, {"delay": {"kind": "uniform", "most": 1}}, "give loss alone"),
         (
             gossip_ula,
             {"communication": "triggered", "threshold": 1.0, "decay": 1.0},

@@ -55,6 +55,9 @@ def test_only_runs_with_a_network_state_it(plain, tmp_path):
         "schedule": {"kind": "static"},
         **LOSS,
         "on_loss": "keep_own_weight",
+        "delay": None,
+        "compression": None,
+        "error_feedback": False,
         "awake": 1.0,
     }
     path.write_text(dump_yaml(run))

@@ -92,6 +92,7 @@ class Faulty(Channel):
         self._own, self._inbox = self._held[:agents], self._held[agents:]
         self._sent = np.empty_like(self._inbox)
         self._encode = self._encoder(x0.dtype)
+        self._past = np.empty((self._weather.reach + 1, *self._own.shape), x0.dtype)
         np.copyto(self._own, x0.transpose(1, 0, 2))
         np.take(self._own, self._edges.senders, axis=0, out=self._inbox, mode="clip")
         varies = self._conditions.awake < 1 or self._conditions.schedule != Static()
@@ -186,8 +187,19 @@ class Faulty(Channel):
         np.copyto(self._own, x.transpose(1, 0, 2))
         if self._conditions.on_loss != "reuse_last":
             np.take(self._own, self._edges.receivers, axis=0, out=self._inbox, mode="clip")
-        np.take(self._encode(), self._edges.senders, axis=0, out=self._sent, mode="clip")
-        np.copyto(self._inbox, self._sent, where=self._weather.arrived[:, :, None])
+        code, weather = self._encode(), self._weather
+        if weather.age is None:
+            self._take(code, weather.arrived)
+            return
+        np.copyto(self._past[weather.iteration % len(self._past)], code)
+        for age in range(min(weather.iteration + 1, len(self._past))):
+            sent = self._past[(weather.iteration - age) % len(self._past)]
+            self._take(sent, weather.arrived & (weather.age == age))
+
+    def _take(self, sent: np.ndarray, arrived: np.ndarray) -> None:
+        """Put what agents sent, (agents, chains, dim), where it arrives, (edges, chains)."""
+        np.take(sent, self._edges.senders, axis=0, out=self._sent, mode="clip")
+        np.copyto(self._inbox, self._sent, where=arrived[:, :, None])
 
     def _encoder(self, dtype: Any) -> Callable[[], np.ndarray]:
         """Return ``encode()``: what agents send for their own vectors, (agents, chains, dim)."""

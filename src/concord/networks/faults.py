@@ -17,7 +17,7 @@ from msgspec import Meta
 from concord.errors import ConcordError
 from concord.networks.compressions import Compression
 from concord.networks.topology import Topology
-from concord.options import Index, Kind, Options, Share, Some
+from concord.options import Count, Index, Kind, Options, Share, Some
 
 Draw = Callable[[int], np.ndarray]  # k -> which of some rows, (rows, chains), are fine; kept by it
 
@@ -68,6 +68,18 @@ class GilbertElliott(Kind):
     direction: Direction
 
 
+class Fixed(Kind):
+    """Every vector takes the same time."""
+
+    iterations: Annotated[Count, "iterations from sender to receiver"]
+
+
+class Uniform(Kind):
+    """Every vector takes 0, 1, ... or at most so many iterations, all equally likely, by itself."""
+
+    most: Annotated[Count, "most iterations from sender to receiver"]
+
+
 class Conditions(Options):
     """What happens on a network."""
 
@@ -76,6 +88,11 @@ class Conditions(Options):
     )
     loss: Annotated[
         Bernoulli | GilbertElliott | None, "how vectors are lost on links that are up; none: never"
+    ] = None
+    delay: Annotated[
+        Fixed | Uniform | None,
+        "iterations that vectors take, of which the last one sent counts where several arrive at "
+        "once; none: they arrive in the iteration in which they are sent",
     ] = None
     on_loss: Annotated[
         Literal["keep_own_weight", "reuse_last", "skip"],
@@ -217,6 +234,12 @@ class Weather:
         The ways that vectors take.
     up, arrived
         Which links are up and over which ways a vector arrives, (edges, chains).
+    age
+        How many iterations ago that was sent, (edges, chains); None: in this one.
+    iteration
+        Which iteration it is.
+    reach
+        How many iterations a vector takes at most.
     awake
         Which agents are awake, (agents, chains).
     """
@@ -233,13 +256,16 @@ class Weather:
             together = options.loss.direction == "link"
             self._delivered = _loss(options.loss, links if together else size, chains, rng)
             self._of_links: Any = self.edges.links if together else slice(None)
+        self._post = _Post(options.delay, (size, chains), rng) if options.delay else None
+        self.age = self._post.age if self._post else None
+        self.iteration, self.reach = 0, self._post.most if self._post else 0
         self._awake = _with_probability(options.awake, network.agents, chains, rng)
         self.up = np.ones((size, chains), dtype=bool)
         self.arrived, self.awake = self.up.copy(), np.ones((network.agents, chains), dtype=bool)
 
     def draw(self, k: int) -> None:
         """Draw what arrives in iteration k."""
-        edges = self.edges
+        edges, self.iteration = self.edges, k
         if self._up is not None:
             self.up[:] = self._up(k)
         np.copyto(self.arrived, self.up)
@@ -247,10 +273,44 @@ class Weather:
             self.arrived &= self._delivered(k)[self._of_links]
         if self._conditions.awake < 1:
             self.awake[:] = self._awake(k)
-            self.arrived &= self.awake[edges.receivers]
             self.arrived &= self.awake[edges.senders]
+        if self._post is not None:
+            self.arrived[:] = self._post.deliver(k, self.arrived)
+        if self._conditions.awake < 1:
+            self.arrived &= self.awake[edges.receivers]
         if self._conditions.on_loss == "skip":
             self.arrived[:] = edges.of_receiver(np.logical_and, self.arrived)
+
+
+class _Post:
+    """Vectors on their way: which were sent, and how long each takes."""
+
+    def __init__(
+        self, delay: Fixed | Uniform, shape: tuple[int, int], rng: np.random.Generator
+    ) -> None:
+        self._rng = rng if isinstance(delay, Uniform) else None
+        self.most = delay.most if isinstance(delay, Uniform) else delay.iterations
+        self._sent = np.zeros((self.most + 1, *shape), dtype=bool)
+        self._takes = np.full(self._sent.shape, float(self.most))
+        self.age = np.zeros(shape, dtype=np.intp)
+
+    def deliver(self, k: int, sent: np.ndarray) -> np.ndarray:
+        """Take what is sent in iteration k, and return over which ways something arrives."""
+        slots = self.most + 1
+        here = k % slots
+        np.copyto(self._sent[here], sent)
+        if self._rng is not None:
+            self._rng.random(out=self._takes[here])
+            np.floor(
+                np.multiply(self._takes[here], slots, out=self._takes[here]), self._takes[here]
+            )
+        arrived = np.zeros(sent.shape, dtype=bool)
+        for age in range(min(k, self.most), -1, -1):  # of several the one sent last
+            slot = (k - age) % slots
+            due = self._sent[slot] & (self._takes[slot] == age)
+            np.copyto(self.age, age, where=due)
+            arrived |= due
+        return arrived
 
 
 def _with_probability(share: float, rows: int, chains: int, rng: np.random.Generator) -> Draw:
@@ -317,6 +377,8 @@ def chances(network: Network) -> tuple[np.ndarray, np.ndarray] | None:
     """
     options, edges = network.conditions, Edges(network)
     if not isinstance(options.schedule, (Static, Kept)) or isinstance(options.loss, GilbertElliott):
+        return None
+    if options.delay is not None:
         return None
     own = np.eye(network.agents)
     of_link = np.eye(len(network.edges))[edges.links]

@@ -84,6 +84,11 @@ def check(problem: Problem | None, topology: Topology, params: Params) -> None:
             f"network.on_loss: {topology.conditions.on_loss} gives ADMM no differences to add up; "
             "use reuse_last"
         )
+    if isinstance(topology, Network) and topology.conditions.delay is not None:
+        raise ConcordError(
+            "network.delay: ADMM adds up differences of what neighbors have at the same time; "
+            "remove it"
+        )
     if problem is not None:
         _proximal(problem)
 
