@@ -42,4 +42,4 @@ def test_a_reserved_name_is_refused(tmp_path, key):
 
 
 def test_no_paper_has_one():
-    assert RESERVED.isdisjoint(path.name for path in ROOT.glob("config/papers/*"))
+    assert RESERVED.isdisjoint(path.name for path in ROOT.glob("config/*/*/"))

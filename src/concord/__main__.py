@@ -238,9 +238,7 @@ def _find_plugins(options: argparse.Namespace) -> None:
     if options.study:
         _at_work(options)
         return
-    for path in (
-        p for study in sorted(Path("config/papers").glob("*")) for p in plugins.files(study)
-    ):
+    for path in (p for study in sorted(Path("config").glob("*/*/")) for p in plugins.files(study)):
         try:
             plugins.add(path)
         except ConcordError as error:

@@ -297,7 +297,7 @@ def modules(run: Mapping[str, Any]) -> tuple[str | Path, ...]:
 def load_run(path: Path) -> tuple[dict[str, Any], Parts]:
     """Read a run.yaml, as ``read_run`` does, and assemble its parts.
 
-    Its plug-ins are those of the study at work, or else of ``config/papers/<key>``.
+    Its plug-ins are those of the study at work, or else of ``config/<papers or studies>/<key>``.
 
     Raises
     ------
@@ -306,7 +306,7 @@ def load_run(path: Path) -> tuple[dict[str, Any], Parts]:
     """
     run = read_run(path)
     if not plugins.own() and STUDY.fullmatch(str(run["paper"])):
-        plugins.use(Path("config/papers", run["paper"]))
+        plugins.use(*(Path("config", folder, run["paper"]) for folder in ("papers", "studies")))
     try:
         check_resolved(run, str(path))
         for part, options in complete(run, str(path)).items():

@@ -37,7 +37,7 @@ class Project:
             else:
                 folder.mkdir(exist_ok=True)
                 shutil.copy2(source, folder / part)
-        for paper in folder.glob("config/papers/*"):  # reading the others only takes time
+        for paper in folder.glob("config/[ps]*s/*"):  # reading the others only takes time
             if paper.name != PAPER:
                 shutil.rmtree(paper)
         text = (self.folder / STUDY).read_text()

@@ -70,7 +70,8 @@ check_place(str(workflow.basedir))
 # `config` holds what --config sets. The file is not a configfile of Snakemake's, which would read
 # it first: it crashes on some files, and does not say where another is wrong.
 # What a cluster's job reads has been checked where it was submitted.
-CONFIG, PAPERS = told(load_papers)(Path("config"), config, checked=not workflow.is_main_process)
+CONFIG, STUDIES = told(load_papers)(Path("config"), config, checked=not workflow.is_main_process)
+PAPERS = [key for key, study in STUDIES.items() if study.printed]
 config.update(CONFIG)  # for the report's template
 
 RESULTS = results_folder(CONFIG).as_posix()
@@ -138,12 +139,12 @@ onerror:
 
 @told
 def paper_of(wildcards):
-    """The paper a target belongs to."""
-    if wildcards.paper not in PAPERS:
+    """The paper or study a target belongs to."""
+    if wildcards.paper not in STUDIES:
         raise ConcordError(
-            f"config/papers: there is no {wildcards.paper!r}; {nearest(wildcards.paper, PAPERS)}"
+            f"config/papers: there is no {wildcards.paper!r}; {nearest(wildcards.paper, STUDIES)}"
         )
-    return PAPERS[wildcards.paper]
+    return STUDIES[wildcards.paper]
 
 
 @told
@@ -156,7 +157,7 @@ def run_of(wildcards):
 @told
 def no_such_target(wildcards):
     """Refuse a word that is neither a paper nor another rule."""
-    known = [*PAPERS, "reproduce", "everything"]
+    known = [*STUDIES, "reproduce", "everything"]
     raise ConcordError(
         f"there is no target {wildcards.target!r}; {nearest(wildcards.target, known)}"
     )
@@ -308,7 +309,7 @@ def outputs(keys):
         f"{RESULTS}/{paper.key}/{section}/{name}.{suffix}": [
             run.mapping for run in paper.output_runs(section, name)
         ]
-        for paper in map(PAPERS.get, keys)
+        for paper in map(STUDIES.get, keys)
         for section, suffix in (("figures", "pdf"), ("tables", "csv"))
         for name in paper.mapping.get(section, {})
     }

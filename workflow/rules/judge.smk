@@ -115,7 +115,7 @@ rule front:
 # The report shows what has been made, whatever was asked for: `make report` asks for this.
 rule made:
     input:
-        lambda wildcards: [file for file in outputs(PAPERS) if placed(file).exists()],
+        lambda wildcards: [file for file in outputs(STUDIES) if placed(file).exists()],
         f"{RESULTS}/front.html",
         expand(f"{RESULTS}/{{paper}}/claims.html", paper=PAPERS),
 

@@ -68,10 +68,14 @@ def results_folder(config: Mapping[str, Any]) -> Path:
     return Path(config["results"], *["smoke"] * (config["scale"] == "smoke"))
 
 
+# Where they are, below the folder of the configuration.
+FOLDERS = ("papers", "studies")
+
+
 def load_papers(
     folder: Path, changes: Mapping[str, Any] | None = None, checked: bool = False
 ) -> tuple[dict[str, Any], dict[str, Paper]]:
-    """Load and check the whole configuration: ``config.yaml`` and every paper's folder.
+    """Load and check the whole configuration: ``config.yaml``, the papers and the studies.
 
     Parameters
     ----------
@@ -83,13 +87,16 @@ def load_papers(
     Returns
     -------
     tuple
-        The configuration, and the papers by key.
+        The configuration, and by key the papers, then the studies that are no papers
+        (``Paper.printed``).
     """
     config = load_config(folder / "config.yaml", changes)
-    papers = {}
-    for path in sorted((folder / "papers").glob("[!.]*")):
+    papers: dict[str, Paper] = {}
+    for path in (p for f in FOLDERS for p in sorted((folder / f).glob("[!.]*"))):
         if not path.is_dir() and path.suffix != ".yaml":  # a note of somebody's
             continue
+        if path.name in papers:
+            raise ConcordError(f"{path}: {papers[path.name].path} has this key too; rename one")
         paper = papers[path.name] = Paper(path, config, checked)
         if not checked:
             paper.runs  # noqa: B018 (expands and so checks every run)

@@ -119,6 +119,11 @@ class Paper:
         plugins.use(path)
         self._read()
 
+    @property
+    def printed(self) -> bool:
+        """Whether it is a paper, not a study of one's own beside them (``config/studies``)."""
+        return self.path.parent.name != "studies"
+
     def _read(self) -> None:
         """Join the sections of all files, checked one by one."""
         files = sorted(self.path.glob("[!.]*.yaml"))
