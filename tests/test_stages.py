@@ -140,7 +140,7 @@ def test_data_and_start_are_shared_but_noise_is_not(project, tmp_path, monkeypat
         asked.clear()
         command("sample", place(project, run) / "run.yaml", "-o", tmp_path / "trace.nc")
         labels.append({key[1]: key for key in asked})
-    assert set(labels[0]) == {"data", "partition", "initial", "noise"}
+    assert set(labels[0]) == {"data", "partition", "initial", "network", "noise"}
     assert {what for what in labels[0] if labels[0][what] != labels[1][what]} == {"noise"}
 
 
