@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.style
+import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
@@ -288,9 +289,11 @@ def plain_log_axis(axes: Axes) -> None:
 
 
 def sparse_log_axis(axis: Axis) -> None:
-    """Number a log axis at decades alone, and at 1, 2 and 5 of each if there are few."""
+    """Number a log axis at decades alone; between them too, if there are few."""
     low, high = sorted(axis.get_view_interval())
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 100 * max(low, 1e-300) else (1,)))
+    decades = np.log10(high / max(low, 1e-300))
+    subs = (1, 2, 5) if decades < 1 else (1, 3) if decades < 2 else (1,)
+    axis.set_major_locator(LogLocator(subs=subs))
     axis.set_minor_formatter(NullFormatter())
 
 
