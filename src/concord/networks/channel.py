@@ -75,7 +75,7 @@ class Channel:
 
 
 class Faulty(Channel):
-    """A channel on which vectors get lost, over ways that come and go between agents that sleep.
+    """A channel on which vectors get lost, late or compressed, between agents that may sleep.
 
     ``held`` has the agents' own vectors, then what each receiver takes for what each way should
     have brought, (agents + edges, chains, dim).
@@ -92,7 +92,8 @@ class Faulty(Channel):
         self._own, self._inbox = self._held[:agents], self._held[agents:]
         self._sent = np.empty_like(self._inbox)
         self._encode = self._encoder(x0.dtype)
-        self._past = np.empty((self._weather.reach + 1, *self._own.shape), x0.dtype)
+        slots = self._weather.reach + 1 if self._weather.reach else 0
+        self._past = np.empty((slots, *self._own.shape), x0.dtype)  # what was sent, by iteration
         np.copyto(self._own, x0.transpose(1, 0, 2))
         np.take(self._own, self._edges.senders, axis=0, out=self._inbox, mode="clip")
         varies = self._conditions.awake < 1 or self._conditions.schedule != Static()

@@ -1,7 +1,7 @@
-r"""What happens on a network: links that come and go, vectors that are lost, agents that sleep.
+r"""What happens on a network: links come and go, vectors get lost or are late, agents sleep.
 
-In every iteration and chain a vector arrives from agent j at its neighbor i if their link is up,
-both are awake and it is not lost. The masks of which arrive are drawn from a stream of their own,
+A vector from agent j arrives at its neighbor i if their link is up and j awake when it is sent, it
+is not lost, and i is awake when it comes, in the same iteration or after a delay. The masks of which arrive are drawn from a stream of their own,
 so that all samplers meet the same faults.
 """
 

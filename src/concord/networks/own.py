@@ -38,8 +38,9 @@ def network(graph: Any, agents: int | None = None, **options: Any) -> Topology:
         Number of agents; a graph or a matrix has its own.
     **options
         Of the kind, such as ``probability`` of an Erdős-Rényi graph; and what happens on any
-        network, as ``network`` says in a study's files: ``schedule``, ``loss``, ``on_loss``,
-        ``awake``. Without these every vector arrives.
+        network, as ``network`` says in a study's files: ``schedule``, ``loss``, ``delay``,
+        ``on_loss``, ``compression``, ``error_feedback``, ``awake``. Without these every vector
+        arrives at once, as it is.
 
     Raises
     ------
