@@ -1,8 +1,8 @@
 r"""What happens on a network: links come and go, vectors get lost or are late, agents sleep.
 
 A vector from agent j arrives at its neighbor i if their link is up and j awake when it is sent, it
-is not lost, and i is awake when it comes, in the same iteration or after a delay. The masks of which
-arrive are drawn from a stream of their own, so that all samplers meet the same faults.
+is not lost, and i is awake when it comes, in the same iteration or after a delay. The masks of
+which arrive are drawn from a stream of their own, so that all samplers meet the same faults.
 """
 
 from __future__ import annotations
