@@ -7,12 +7,16 @@ the network in a step.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from copy import copy
+from functools import partial
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 
 from concord.networks import mixing
-from concord.networks.faults import Network, Static, Weather
+from concord.networks.clock import Clock
+from concord.networks.compressions import Compression
+from concord.networks.faults import Edges, Network, Static, Timed, Weather
 from concord.networks.matrix import AgentMatrix, Apply
 from concord.networks.topology import Topology
 
@@ -20,9 +24,17 @@ Pair = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 Step = TypeVar("Step", bound=Callable[..., Any])
 
 
-def connect(topology: Topology, x0: np.ndarray) -> Channel:
-    """Return the channel for arrays like x0, (chains, agents, dim), which neighbors know."""
-    return Faulty(topology, x0) if isinstance(topology, Network) else Channel(topology, x0)
+def connect(
+    topology: Topology, x0: np.ndarray, vectors: int = 1, size: float | None = None
+) -> Channel:
+    """Return the channel for arrays like x0, (chains, agents, dim), which neighbors know.
+
+    ``vectors``: of each agent that are sent in an iteration, the others over ``lane``. ``size``:
+    bytes of what is sent for one, by samplers that compress by themselves.
+    """
+    if isinstance(topology, Network):
+        return Faulty(topology, x0, vectors, size)
+    return Channel(topology, x0, vectors, size)
 
 
 class Channel:
@@ -32,16 +44,35 @@ class Channel:
     ----------
     unicasts, broadcasts
         Vectors that each agent sends in an iteration, (agents,), of a sampler in which every agent
-        sends one to all its neighbors: counted for each of them, or once.
+        sends its vectors to all its neighbors: counted for each of them, or once.
     active
         Which agents are awake, (chains, agents); None: all.
+    clock
+        The network's; None: it has none.
     """
 
     active: np.ndarray | None = None
+    clock: Clock | None = None
 
-    def __init__(self, topology: Topology, x0: np.ndarray) -> None:
-        self.topology, (self.chains, _, self.dim) = topology, x0.shape
-        self.unicasts, self.broadcasts = topology.degrees, np.minimum(topology.degrees, 1)
+    def __init__(
+        self, topology: Topology, x0: np.ndarray, vectors: int, size: float | None
+    ) -> None:
+        self.topology, (self.chains, _, self.dim), self._vectors = topology, x0.shape, vectors
+        sent = topology.degrees, np.minimum(topology.degrees, 1)
+        if topology.messages is not None:
+            sent = np.array(topology.messages), np.array(topology.messages)
+        self.unicasts, self.broadcasts = vectors * sent[0], vectors * sent[1]
+        if isinstance(topology, Timed):
+            topology.channels.append(self)
+            size = size or topology.conditions.size(self.dim, x0.itemsize)
+            self.clock = topology.clock(Edges(topology), self.chains, size, vectors)
+
+    def lane(self, first: np.ndarray) -> Self:
+        """Return a lane for a second vector of every agent, of which neighbors know the first.
+
+        What arrives on the channel arrives on its lanes: both vectors of an agent, or neither.
+        """
+        return self
 
     def mixer(self, weights: AgentMatrix, order: str) -> mixing.Mixer:
         """Return ``mixing.mixer``: every agent sends its x and averages what arrives."""
@@ -71,38 +102,67 @@ class Channel:
 
     def through(self, step: Step) -> Step:
         """Return the step as it goes on this channel, iteration by iteration."""
-        return step
+        return self._timed(step) if self.clock is not None else step
+
+    def _timed(self, step: Step, up: np.ndarray | None = None) -> Step:
+        """Return the step that tells what the clock shows, with links that are up; None: all."""
+        clock, network = self.clock, self.topology
+        assert clock is not None
+        assert isinstance(network, Timed)
+        barrier = network.conditions.barrier
+
+        def timed(state: Any, k: int, rng: np.random.Generator) -> Any:
+            state, info = step(state, k, rng)
+            if barrier:
+                clock.wait(info, up, state[0].shape[-1] / self.dim)
+            else:
+                clock.begin(info, k)
+            return state, info._replace(clock=clock)
+
+        return cast(Step, timed)
 
 
 class Faulty(Channel):
     """A channel on which vectors get lost, late or compressed, between agents that may sleep.
 
     ``held`` has the agents' own vectors, then what each receiver takes for what each way should
-    have brought, (agents + edges, chains, dim).
+    have brought, (agents + edges, chains, dim). Without a barrier vectors arrive in ``mail``, which
+    agents take when they begin with a step.
     """
 
-    def __init__(self, network: Network, x0: np.ndarray) -> None:
-        super().__init__(network, x0)
-        network.channels.append(self)
+    def __init__(self, network: Network, x0: np.ndarray, vectors: int, size: float | None) -> None:
+        super().__init__(network, x0, vectors, size)
         self._conditions = network.conditions
-        self._weather = Weather(network, self.chains)
+        self._weather = Weather(network, self.chains, self.clock)
         self._edges = self._weather.edges
-        agents, size = network.agents, len(self._edges.links)
+        self._open(x0)
+        varies = self._weather.varies or self._conditions.schedule != Static()
+        if varies:
+            self.unicasts = np.zeros((self.chains, network.agents), dtype=np.int64)
+            self.broadcasts = np.zeros_like(self.unicasts)
+        self._count = self._count_sent if varies else lambda: None
+        if self._weather.varies:
+            self.active = self._weather.awake.T
+
+    def _open(self, x0: np.ndarray) -> None:
+        """Allocate what is held of vectors like x0, which neighbors know."""
+        agents, size = self.topology.agents, len(self._edges.links)
         self._held = np.empty((agents + size, self.chains, self.dim), x0.dtype)
         self._own, self._inbox = self._held[:agents], self._held[agents:]
         self._sent = np.empty_like(self._inbox)
+        self._due = np.empty_like(self._weather.arrived)
         self._encode = self._encoder(x0.dtype)
         slots = self._weather.reach + 1 if self._weather.reach else 0
         self._past = np.empty((slots, *self._own.shape), x0.dtype)  # what was sent, by iteration
         np.copyto(self._own, x0.transpose(1, 0, 2))
         np.take(self._own, self._edges.senders, axis=0, out=self._inbox, mode="clip")
-        varies = self._conditions.awake < 1 or self._conditions.schedule != Static()
-        if varies:
-            self.unicasts = np.zeros((self.chains, agents), dtype=np.int64)
-            self.broadcasts = np.zeros_like(self.unicasts)
-        self._count = self._count_sent if varies else lambda: None
-        if self._conditions.awake < 1:
-            self.active = self._weather.awake.T
+        self._mail = self._inbox if self._conditions.barrier else self._inbox.copy()
+
+    def lane(self, first: np.ndarray) -> Self:
+        """Return a lane with what it holds of its own, under the same weather."""
+        other = copy(self)
+        other._open(first)
+        return other
 
     def mixer(self, weights: AgentMatrix, order: str) -> mixing.Mixer:
         """Return the mixer of what arrives; everybody at once."""
@@ -164,8 +224,11 @@ class Faulty(Channel):
 
     def through(self, step: Step) -> Step:
         """Return the step that first draws what arrives; who sleeps is where it was."""
-        awake = self._weather.awake.T[:, :, None]
+        asleep = np.empty_like(self._weather.awake)
         kept: list[np.ndarray] = []
+        if self.clock is not None:
+            always = self._conditions.schedule == Static()
+            step = self._timed(step, None if always else self._weather.up)
 
         def taken(state: Any, k: int, rng: np.random.Generator) -> Any:
             self._weather.draw(k)
@@ -174,11 +237,14 @@ class Faulty(Channel):
                 return step(state, k, rng)
             if not kept:
                 kept.extend(np.empty_like(part) for part in state)
-            for copy, part in zip(kept, state, strict=True):
-                np.copyto(copy, part)
+            for before, part in zip(kept, state, strict=True):
+                np.copyto(before, part)
             state, info = step(state, k, rng)
-            for copy, part in zip(kept, state, strict=True):
-                np.copyto(part, copy, where=~awake)
+            np.logical_not(self._weather.awake, out=asleep)
+            for before, part in zip(kept, state, strict=True):
+                if part.size:
+                    where = asleep.T if part.ndim == 2 else asleep.T[:, :, None]
+                    np.copyto(part, before, where=where)
             return state, info
 
         return cast(Step, taken)
@@ -186,50 +252,77 @@ class Faulty(Channel):
     def _send(self, x: np.ndarray) -> None:
         """Let every agent send its x; what does not arrive is replaced as the policy says."""
         np.copyto(self._own, x.transpose(1, 0, 2))
-        if self._conditions.on_loss != "reuse_last":
+        if self._conditions.on_loss == "sender_keeps":
+            self._inbox.fill(0)
+        elif self._conditions.on_loss != "reuse_last":
             np.take(self._own, self._edges.receivers, axis=0, out=self._inbox, mode="clip")
-        code, weather = self._encode(), self._weather
+        if self._noise is not None:
+            self._noises.standard_normal(out=self._noise, dtype=self._noise.dtype)
+            np.multiply(self._noise, self._conditions.noise, out=self._noise)
+        code, weather, due = self._encode(), self._weather, self._due
         if weather.age is None:
             self._take(code, weather.arrived)
-            return
-        np.copyto(self._past[weather.iteration % len(self._past)], code)
-        for age in range(min(weather.iteration + 1, len(self._past))):
-            sent = self._past[(weather.iteration - age) % len(self._past)]
-            self._take(sent, weather.arrived & (weather.age == age))
+        else:
+            np.copyto(self._past[weather.iteration % len(self._past)], code)
+            for age in range(min(weather.iteration + 1, len(self._past))):
+                sent = self._past[(weather.iteration - age) % len(self._past)]
+                np.logical_and(np.equal(weather.age, age, out=due), weather.arrived, out=due)
+                self._take(sent, due)
+        if self._mail is not self._inbox:
+            begin = weather.of(weather.sends, self._edges.receivers)
+            np.copyto(self._inbox, self._mail, where=begin[:, :, None])
 
     def _take(self, sent: np.ndarray, arrived: np.ndarray) -> None:
         """Put what agents sent, (agents, chains, dim), where it arrives, (edges, chains)."""
         np.take(sent, self._edges.senders, axis=0, out=self._sent, mode="clip")
-        np.copyto(self._inbox, self._sent, where=arrived[:, :, None])
+        if self._noise is not None:
+            np.add(self._sent, self._noise, out=self._sent)
+        np.copyto(self._mail, self._sent, where=arrived[:, :, None])
 
     def _encoder(self, dtype: Any) -> Callable[[], np.ndarray]:
         """Return ``encode()``: what agents send for their own vectors, (agents, chains, dim)."""
-        compression, own = self._conditions.compression, self._own
-        if compression is None:
+        options, own = self._conditions, self._own
+        self._noise = np.empty_like(self._inbox) if options.noise else None
+        if not (options.compression or options.privacy or options.noise):
             return lambda: own
         network = self.topology
         assert isinstance(network, Network)
         assert network.masks is not None
-        (rng,) = network.masks.spawn(1)  # so that masks do not depend on what is sent
-        compress = compression.module.compressor(compression.params, own.shape, dtype)
-        code = np.empty_like(own)
+        # Streams of their own, so that masks do not depend on what is sent.
+        rounding, hiding, self._noises = network.masks.spawn(3)
+        shown = own
+        encoders: list[Callable[[], object]] = []
+        if options.privacy is not None:
+            hide, shown = options.privacy.hider(own.shape, dtype), np.empty_like(own)
+            encoders.append(partial(hide, own, hiding, shown))
+        if options.compression is not None:
+            code = np.empty_like(own)
+            encoders.append(self._compressor(options.compression, shown, rounding, code))
+            shown = code
+
+        def encode() -> np.ndarray:
+            for encoder in encoders:
+                encoder()
+            return shown
+
+        return encode
+
+    def _compressor(
+        self, compression: Compression, x: np.ndarray, rng: np.random.Generator, code: np.ndarray
+    ) -> Callable[[], object]:
+        """Return what writes ``code`` for x, and remembers what that leaves out if it should."""
+        compress = compression.module.compressor(compression.params, x.shape, x.dtype)
         if not self._conditions.error_feedback:
+            return partial(compress, x, rng, code)
+        left, whole, sends = np.zeros_like(x), np.empty_like(x), self._weather.sends
 
-            def encode() -> np.ndarray:
-                compress(own, rng, code)
-                return code
-
-            return encode
-        left, whole, awake = np.zeros_like(own), np.empty_like(own), self._weather.awake
-
-        def encode_with_feedback() -> np.ndarray:
-            np.add(own, left, out=whole)
+        def with_feedback() -> None:
+            np.add(x, left, out=whole)
             compress(whole, rng, code)
             np.subtract(whole, code, out=whole)
-            np.copyto(left, whole, where=awake[..., None])
-            return code
+            np.copyto(left, whole, where=sends[..., None])
 
-        return encode_with_feedback
+        return with_feedback
 
     def _gather(self, matrix: AgentMatrix) -> Callable[[np.ndarray], np.ndarray]:
         """Return ``gather(out)``, the matrix times what agents have and what they took."""
@@ -253,10 +346,27 @@ class Faulty(Channel):
             np.copyto(out, totals.transpose(1, 0, 2))
             return out
 
-        return gather
+        if self._conditions.on_loss != "sender_keeps":
+            return gather
+        of_way = np.zeros((len(ways), 1))
+        of_way[columns[agents:] - agents, 0] = matrix.values[off]
+        lost, kept = np.empty((len(ways), self.chains)), np.zeros((agents, self.chains))
+        back = np.empty_like(self._own)
+
+        def gather_and_keep(out: np.ndarray) -> np.ndarray:
+            np.subtract(1.0, self._weather.arrived, out=lost)
+            np.multiply(lost, of_way, out=lost)
+            self._edges.add_sent(lost, kept)
+            np.multiply(self._own, kept[:, :, None], out=back)
+            return np.add(gather(out), back.transpose(1, 0, 2), out=out)
+
+        return gather_and_keep
 
     def _count_sent(self) -> None:
-        """Count what agents that are awake send over ways that are up; these are as many back."""
-        self._edges.add(self._weather.up, self.unicasts.T)
-        self.unicasts *= self._weather.awake.T
+        """Count what agents send over ways that are up."""
+        self._edges.add_sent(self._weather.up, self.unicasts.T)
+        self.unicasts *= self._weather.sends.T
         np.minimum(self.unicasts, 1, out=self.broadcasts)
+        if self._vectors > 1:
+            self.unicasts *= self._vectors
+            self.broadcasts *= self._vectors

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 Apply = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+# Numbers in a block of a product: half a megabyte, which second-level caches hold.
+BLOCK = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +62,21 @@ class AgentMatrix:
         own = self.rows == self.columns
         return np.bincount(self.rows[own], weights=self.values[own], minlength=self.agents)
 
+    def sums(self) -> np.ndarray:
+        """Return the sums of the columns and then of the rows, shape (2 agents,)."""
+        columns = np.bincount(self.columns, self.values, self.agents)
+        return np.concatenate([columns, np.bincount(self.rows, self.values, self.agents)])
+
+    def and_identity(self, share: float, own: float) -> AgentMatrix:
+        """Return ``share`` of the matrix and ``own`` of the identity."""
+        agents = np.arange(self.agents)
+        return self.from_entries(
+            self.agents,
+            np.concatenate([self.rows, agents]),
+            np.concatenate([self.columns, agents]),
+            np.concatenate([share * self.values, np.full(self.agents, own)]),
+        )
+
     def inbox(self) -> np.ndarray:
         """Return what acts on the vectors that arrive, (agents, entries off the diagonal).
 
@@ -89,6 +108,42 @@ class AgentMatrix:
             return 0.0
         full = values.size == self.agents * (self.agents - 1)
         return float(values[0]) if full and (values == values[0]).all() else None
+
+
+class Uniform(AgentMatrix):
+    """A matrix with one value on the diagonal and one beside it; its entries are made on demand."""
+
+    own: float
+    common: float
+
+    def __init__(self, agents: int, own: float, common: float) -> None:
+        vars(self).update(agents=agents, own=own, common=common if agents > 1 else 0.0)
+
+    rows = cached_property(lambda self: np.nonzero(self.dense())[0])
+    columns = cached_property(lambda self: np.nonzero(self.dense())[1])
+    values = cached_property(lambda self: self.dense()[self.rows, self.columns])
+
+    def dense(self) -> np.ndarray:
+        """Return the matrix as an array of shape (agents, agents)."""
+        matrix = np.full((self.agents, self.agents), self.common)
+        np.fill_diagonal(matrix, self.own)
+        return matrix
+
+    @property
+    def diagonal(self) -> np.ndarray:
+        """The diagonal, shape (agents,)."""
+        return np.full(self.agents, self.own)
+
+    def sums(self) -> np.ndarray:
+        """Return the sums of the columns and then of the rows, shape (2 agents,)."""
+        return np.full(2 * self.agents, self.own + (self.agents - 1) * self.common)
+
+    def and_identity(self, share: float, own: float) -> AgentMatrix:
+        """Return ``share`` of the matrix and ``own`` of the identity."""
+        return Uniform(self.agents, share * self.own + own, share * self.common)
+
+    def _common_value(self) -> float | None:
+        return self.common
 
 
 @dataclass(frozen=True)
@@ -162,13 +217,28 @@ def _dense(matrix: AgentMatrix, chains: int, dim: int) -> Apply:
 
 
 def _sparse(matrix: AgentMatrix, chains: int, dim: int) -> Apply:
-    """Multiply by a sparse matrix, agents first: the cost grows with the edges."""
+    """Multiply by a sparse matrix: the cost grows with the edges.
+
+    Few agents come first, all chains together. Many are taken chain by chain, where nothing is
+    transposed, in blocks of rows whose product stays in the cache.
+    """
     from scipy.sparse import csr_array
 
-    entries = (matrix.values, (matrix.rows, matrix.columns))
-    weights = csr_array(entries, shape=(matrix.agents, matrix.agents))
-    buffer = np.empty((matrix.agents, chains, dim))
-    flat = buffer.reshape(matrix.agents, chains * dim)
+    agents = matrix.agents
+    weights = csr_array((matrix.values, (matrix.rows, matrix.columns)), shape=(agents, agents))
+    if agents * dim >= 2 * BLOCK:
+        size = BLOCK // dim
+        blocks = [(slice(i, i + size), weights[i : i + size]) for i in range(0, agents, size)]
+
+        def by_chain(x: np.ndarray, out: np.ndarray) -> np.ndarray:
+            for old, new in zip(x, out, strict=True):
+                for rows, block in blocks:
+                    new[rows] = block @ old
+            return out
+
+        return by_chain
+    buffer = np.empty((agents, chains, dim))
+    flat = buffer.reshape(agents, chains * dim)
 
     def apply(x: np.ndarray, out: np.ndarray) -> np.ndarray:
         np.copyto(buffer, x.transpose(1, 0, 2))

@@ -24,6 +24,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from concord.errors import ConcordError, nearest
+from concord.networks.faults import Network
 from concord.networks.matrix import AgentMatrix
 from concord.networks.topology import Topology
 from concord.options import choices
@@ -34,12 +35,24 @@ UpdateOrder = Annotated[
 ]
 Neighbors = Literal["together", "in_turn"]
 Weights = Annotated[
-    Literal["metropolis", "lazy_metropolis", "max_degree", "best_constant", "next_two"],
+    Literal[
+        "metropolis",
+        "lazy_metropolis",
+        "max_degree",
+        "best_constant",
+        "row_stochastic",
+        "column_stochastic",
+        "pairwise",
+        "next_two",
+    ],
     "W: Metropolis weights; half of these, and half for the agent itself; one weight for all "
-    "edges, 1/(1 + the largest degree) or the one that agrees fastest; or on a ring a third each "
-    "for an agent itself and the next two, one way around (not symmetric)",
+    "edges, 1/(1 + the largest degree) or the one that agrees fastest; equal weights for all that "
+    "an agent hears and itself; or for all that hear an agent and itself; half for the one "
+    "neighbor that an agent hears in an iteration; or on a ring a third each for an agent itself "
+    "and the next two, one way around (not symmetric)",
 ]
 ORDERS = choices(Order)
+ROUNDING = 1e-9  # by which sums of weights may miss one
 
 # respond(agent, total, out): agent is an index, or slice(None) for all agents at once; total and
 # out have shape (chains, dim), or (chains, agents, dim). It writes out, and may overwrite total.
@@ -56,7 +69,25 @@ def check_weights(topology: Topology, weights: str) -> None:
             f"weights: next_two goes around a ring of 3 agents or more, not {topology.name} of "
             f"{topology.agents}; use metropolis"
         )
-    own = weights_of(topology, weights).diagonal.min() if weights == "best_constant" else 0.0
+    if topology.directed and weights not in ("row_stochastic", "column_stochastic", "pairwise"):
+        raise ConcordError(
+            f"weights: {weights} needs neighbors that hear each other, and {topology.name} is "
+            "directed; use a sampler for directed networks (push_sum_sgld), or row_stochastic if "
+            "all agents hear as many as they send to"
+        )
+    if weights == "pairwise" and not (isinstance(topology, Network) and topology.one_by_one):
+        raise ConcordError(
+            "weights: pairwise is for networks on which an agent hears at most one neighbor in an "
+            "iteration; use another one, or a schedule such as matchings or one_peer"
+        )
+    matrix = weights_of(topology, weights)
+    if np.abs(matrix.sums() - 1).max() > ROUNDING:
+        raise ConcordError(
+            f"weights: {weights} are not doubly stochastic on {topology.name} of "
+            f"{topology.agents}, so averaging would not keep the average; use metropolis on an "
+            "undirected topology, or a sampler for directed networks (push_sum_sgld)"
+        )
+    own = matrix.diagonal.min() if weights == "best_constant" else 0.0
     if own < -1e-12:  # rounding apart
         raise ConcordError(
             f"weights: best_constant gives an agent the weight {own:.3g} on itself, on "
@@ -78,6 +109,12 @@ def weights_of(topology: Topology, weights: str) -> AgentMatrix:
         (\lambda_{\max}(L) + \lambda_2(L))`, which makes the second largest modulus of an
         eigenvalue smallest (Xiao and Boyd, "Fast linear iterations for distributed averaging",
         2004);
+    ``row_stochastic``, ``column_stochastic``
+        :math:`W_{ij} = 1 / (1 + r_i)` or :math:`1 / (1 + s_j)` where i hears j, with r_i the
+        number of neighbors that i hears, and s_j of those that j sends to; the other sums are one
+        only where these numbers are equal;
+    ``pairwise``
+        :math:`W_{ij} = 1/2` where i hears j, of which one arrives in an iteration (or none);
     ``next_two``
         :math:`W_{ij} = 1/3` for j = i, i + 1 and i + 2 modulo N: doubly stochastic, but not
         symmetric, and i + 2 is no neighbor of i on the ring.
@@ -88,28 +125,32 @@ def weights_of(topology: Topology, weights: str) -> AgentMatrix:
     if weights == "metropolis":
         return topology.weights or topology.metropolis()
     if weights == "lazy_metropolis":
-        return _and_identity(topology.weights or topology.metropolis(), 0.5, 0.5)
+        return (topology.weights or topology.metropolis()).and_identity(0.5, 0.5)
     if weights == "max_degree":
-        return _and_identity(topology.laplacian(), -1 / (1 + topology.degrees.max()), 1.0)
+        return topology.laplacian().and_identity(-1 / (1 + topology.degrees.max()), 1.0)
     if weights == "best_constant":
         found = topology.spectral()
         most = found["laplacian_max"] + found["algebraic_connectivity"]
-        return _and_identity(topology.laplacian(), -2 / most if most else 0.0, 1.0)
+        return topology.laplacian().and_identity(-2 / most if most else 0.0, 1.0)
+    if weights != "next_two":
+        adjacency = topology.adjacency()
+        hears = np.bincount(adjacency.rows, minlength=topology.agents)
+        values = {
+            "row_stochastic": 1 / (1 + hears[adjacency.rows]),
+            "column_stochastic": 1 / (1 + topology.degrees[adjacency.columns]),
+            "pairwise": np.full(len(adjacency.rows), 0.5),
+        }[weights]
+        sums = adjacency.columns if weights == "column_stochastic" else adjacency.rows
+        kept = 1 - np.bincount(sums, values, topology.agents)
+        return AgentMatrix.from_entries(
+            topology.agents,
+            np.concatenate([adjacency.rows, own]),
+            np.concatenate([adjacency.columns, own]),
+            np.concatenate([values, kept]),
+        )
     seen = (own[:, None] + np.arange(3)) % topology.agents
     third = np.full(seen.size, 1 / 3)
     return AgentMatrix.from_entries(topology.agents, np.repeat(own, 3), seen.ravel(), third)
-
-
-def _and_identity(matrix: AgentMatrix, share: float, own: float) -> AgentMatrix:
-    """Return ``share`` of a matrix and ``own`` of the identity."""
-    agents = np.arange(matrix.agents)
-    kept = np.full(matrix.agents, own)
-    return AgentMatrix.from_entries(
-        matrix.agents,
-        np.concatenate([matrix.rows, agents]),
-        np.concatenate([matrix.columns, agents]),
-        np.concatenate([share * matrix.values, kept]),
-    )
 
 
 def sweep(coupling: AgentMatrix, chains: int, dim: int, order: str) -> Sweep:
@@ -184,6 +225,13 @@ def mixer(matrix: AgentMatrix, chains: int, dim: int, order: str) -> Mixer:
     In place, the sum runs over new values for j < i; the residual r is given beforehand.
     Source: gurbuzbalaban2021, eqs. (1.1) and (4.2).
     """
+    if order == "simultaneous":
+        couple = matrix.operator(chains, dim)
+
+        def mix_at_once(x: np.ndarray, residual: np.ndarray, out: np.ndarray) -> np.ndarray:
+            return np.add(couple(x, out), residual, out=out)
+
+        return mix_at_once
     move = sweep(matrix, chains, dim, order)
 
     def mix(x: np.ndarray, residual: np.ndarray, out: np.ndarray) -> np.ndarray:
@@ -202,6 +250,17 @@ def diffuser(laplacian: AgentMatrix, chains: int, dim: int, order: str) -> Diffu
     :math:`W = I - c L`, with the same order of updates.
     Source: parayil2020, eq. (8); tzikas2024, eq. (25).
     """
+    if order == "simultaneous":
+        couple = laplacian.operator(chains, dim)
+
+        def diffuse_at_once(
+            x: np.ndarray, residual: np.ndarray, out: np.ndarray, coefficient: float
+        ) -> np.ndarray:
+            np.multiply(couple(x, out), coefficient, out=out)
+            np.subtract(x, out, out=out)
+            return np.add(out, residual, out=out)
+
+        return diffuse_at_once
     move = sweep(laplacian, chains, dim, order)
 
     def diffuse(

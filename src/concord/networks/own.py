@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,10 +30,10 @@ def network(graph: Any, agents: int | None = None, **options: Any) -> Topology:
 
         - the name of a kind (``"ring"``, ``"complete"``, ``"erdos_renyi"``, ...), or a mapping with
           its ``kind`` and options, as in a study's files;
-        - an undirected graph of networkx: agent i is its i-th node, attributes of edges are not
-          looked at;
-        - an adjacency matrix, (agents, agents): symmetric, of zeros and ones, zeros on its
-          diagonal;
+        - a graph of networkx, directed or not: agent i is its i-th node, attributes of edges are
+          not looked at;
+        - an adjacency matrix, (agents, agents), of zeros and ones, zeros on its diagonal: row i has
+          ones where agent i sends to, so that one that is not symmetric is a directed graph;
         - a weight matrix W, (agents, agents): symmetric, doubly stochastic. Samplers that mix by
           weights (those with an option ``weights``) take it for their Metropolis weights.
     agents
@@ -39,13 +41,14 @@ def network(graph: Any, agents: int | None = None, **options: Any) -> Topology:
     **options
         Of the kind, such as ``probability`` of an Erdős-Rényi graph; and what happens on any
         network, as ``network`` says in a study's files: ``schedule``, ``loss``, ``delay``,
-        ``on_loss``, ``compression``, ``error_feedback``, ``awake``. Without these every vector
-        arrives at once, as it is.
+        ``on_loss``, ``compression``, ``error_feedback``, ``awake``, ``noise``, ``privacy``, and the
+        clock's ``compute``, ``link`` and ``barrier``. Without these every vector arrives at once,
+        as it is.
 
     Raises
     ------
     ConcordError
-        If it is none of these, or directed, or has another number of agents.
+        If it is none of these, or has another number of agents.
 
     Examples
     --------
@@ -84,19 +87,14 @@ def _topology(graph: Any, agents: int | None, options: Mapping[str, Any]) -> Top
 
 
 def _is_networkx(graph: Any) -> bool:
-    import networkx as nx
-
-    return isinstance(graph, nx.Graph)
+    networkx = sys.modules.get("networkx")  # whoever has such a graph has imported it
+    return networkx is not None and isinstance(graph, networkx.Graph)
 
 
 def _of_networkx(graph: Any) -> Topology:
-    if graph.is_directed():
-        raise ConcordError(
-            "network: it is directed, and samplers need neighbors that hear each other; give "
-            "graph.to_undirected()"
-        )
     place = {node: i for i, node in enumerate(graph.nodes)}
-    return _joined(len(place), [(place[one], place[other]) for one, other in graph.edges()])
+    pairs = [(place[one], place[other]) for one, other in graph.edges()]
+    return _joined(len(place), pairs, directed=graph.is_directed())
 
 
 def _of_matrix(matrix: Any) -> Topology:
@@ -109,14 +107,16 @@ def _of_matrix(matrix: Any) -> Topology:
             f"network: {short(matrix)} is no network; give the name of a kind, a graph of "
             "networkx, or a square matrix"
         )
-    if not np.isfinite(values).all() or np.abs(values - values.T).max() > ROUNDING:
+    symmetric = np.isfinite(values).all() and np.abs(values - values.T).max() <= ROUNDING
+    if np.isin(values, (0, 1)).all() and not values.diagonal().any():
+        pairs = [(int(i), int(j)) for i, j in np.argwhere(values)]
+        return _joined(len(values), pairs, directed=not symmetric)
+    if not symmetric:
         raise ConcordError(
-            "network: the matrix is not symmetric, and samplers need neighbors that hear each "
-            "other; give a symmetric one"
+            "network: the matrix is no adjacency, and as weights it is not symmetric; give a "
+            "symmetric one, or a directed graph, of which samplers take the weights they need"
         )
     edges = [(int(i), int(j)) for i, j in np.argwhere(np.triu(values, 1))]
-    if np.isin(values, (0, 1)).all() and not values.diagonal().any():
-        return _joined(len(values), edges)
     if values.min() < 0 or np.abs(values.sum(axis=1) - 1).max() > ROUNDING:
         raise ConcordError(
             "network: the matrix is neither an adjacency (zeros and ones, zeros on the diagonal) "
@@ -124,14 +124,13 @@ def _of_matrix(matrix: Any) -> Topology:
         )
     rows, columns = np.nonzero(values)
     weights = AgentMatrix.from_entries(len(values), rows, columns, values[rows, columns])
-    return _joined(len(values), edges, weights)
+    return replace(_joined(len(values), edges), weights=weights)
 
 
-def _joined(agents: int, pairs: Any, weights: AgentMatrix | None = None) -> Topology:
-    edges = sorted({(min(pair), max(pair)) for pair in pairs})
-    loops = [i for i, j in edges if i == j]
+def _joined(agents: int, pairs: list[tuple[int, int]], directed: bool = False) -> Topology:
+    loops = [i for i, j in pairs if i == j]
     if loops:
         raise ConcordError(f"network: an edge joins agent {loops[0]} to itself; remove it")
     if not agents:
         raise ConcordError("network: it has no agents; give a graph with nodes")
-    return Topology("own", agents, tuple(edges), weights)
+    return topology.of_graph("own", agents, pairs, directed)

@@ -1,25 +1,28 @@
-r"""Topologies: undirected graphs over agents, and their matrices.
+r"""Topologies: graphs over agents, and their matrices.
 
-For a graph with adjacency A and degrees D = diag(deg_i):
+For an undirected graph with adjacency A and degrees D = diag(deg_i):
 
 .. math::
     L = D - A, \qquad
     W_{ij} = \frac{1}{1 + \max(\deg_i, \deg_j)} \text{ on edges}, \qquad
     W_{ii} = 1 - \sum_{j \ne i} W_{ij}
 
-L is the Laplacian and W the Metropolis weights, symmetric and doubly stochastic.
+L is the Laplacian and W the Metropolis weights, symmetric and doubly stochastic. Rows are receivers
+and columns senders, of graphs with directions too: A_ij = 1 if agent i hears agent j.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from typing import Any, Self
 
 import numpy as np
 
 from concord.errors import ConcordError, short
-from concord.networks.matrix import AgentMatrix
+from concord.networks.matrix import AgentMatrix, Uniform
 from concord.plugins import Chosen
 
 # The most agents whose spectrum is computed, by dense solvers.
@@ -32,8 +35,39 @@ MOST_PAIRED = 2000
 
 
 @dataclass(frozen=True)
+class AllPairs(Sequence[tuple[int, int]]):
+    """The edges of a complete graph, which are made only where somebody asks for them."""
+
+    agents: int
+
+    def __len__(self) -> int:
+        """Return how many they are."""
+        return self.agents * (self.agents - 1) // 2
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        """Yield them in order."""
+        return combinations(range(self.agents), 2)
+
+    def __getitem__(self, place: Any) -> Any:
+        """Return one, or some."""
+        return tuple(self)[place]
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether others are the same."""
+        return other.agents == self.agents if isinstance(other, AllPairs) else tuple(self) == other
+
+    def __hash__(self) -> int:
+        """Return the hash of the same pairs in a tuple."""
+        return hash(tuple(self))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """Return them as an array, (edges, 2)."""
+        return np.column_stack(np.triu_indices(self.agents, 1)).astype(dtype or np.intp)
+
+
+@dataclass(frozen=True)
 class Topology:
-    """An undirected graph without self loops.
+    """A graph without self loops.
 
     Attributes
     ----------
@@ -42,46 +76,70 @@ class Topology:
     agents
         Number of agents N, which are numbered from 0.
     edges
-        Sorted pairs (i, j) with i < j.
+        Sorted pairs (i, j) with i < j, over which both hear each other; in a directed graph any
+        pairs, over which j hears i.
     weights
         A matrix W of its own, to mix with in place of Metropolis weights.
+    directed
+        Whether edges have a direction.
+    messages
+        Vectors that each agent sends for an average of all, (agents,), which a server makes; None:
+        one to each neighbor, and agents average.
     """
 
     name: str
     agents: int
-    edges: tuple[tuple[int, int], ...]
+    edges: Sequence[tuple[int, int]]
     weights: AgentMatrix | None = None
+    directed: bool = False
+    messages: tuple[int, ...] | None = None
 
     @cached_property
     def degrees(self) -> np.ndarray:
-        """Number of neighbors of each agent, shape (agents,)."""
-        return np.bincount(self._ends.ravel(), minlength=self.agents)
+        """Number of neighbors that each agent sends to (its out-degree), shape (agents,)."""
+        if self._complete:
+            return np.full(self.agents, self.agents - 1)
+        ends = self._ends[:, 0] if self.directed else self._ends
+        return np.bincount(ends.ravel(), minlength=self.agents)
 
     @cached_property
     def neighbors(self) -> tuple[np.ndarray, ...]:
-        """For each agent, the sorted indices of its neighbors."""
+        """For each agent, the sorted indices of the neighbors that it hears."""
         adjacency = self.adjacency()
         return tuple(adjacency.row(agent)[0] for agent in range(self.agents))
 
     @cached_property
     def connected(self) -> bool:
-        """Whether a path joins every two agents."""
-        import networkx as nx
-
-        graph = nx.empty_graph(self.agents)
-        graph.add_edges_from(self.edges)
-        return bool(nx.is_connected(graph))
+        """Whether a path leads from every agent to every other."""
+        if self._complete:
+            return True
+        back = [(j, i) for i, j in self.edges]
+        if not self.directed:
+            return _all_reached(self.agents, [*self.edges, *back])
+        return _all_reached(self.agents, self.edges) and _all_reached(self.agents, back)
 
     def adjacency(self) -> AgentMatrix:
-        """Return A, one for each pair of neighbors."""
+        """Return A, one where a row's agent hears a column's."""
+        if self._complete:
+            return Uniform(self.agents, 0.0, 1.0)
         return self._matrix(np.ones(len(self.edges)), np.zeros(self.agents))
 
     def laplacian(self) -> AgentMatrix:
-        """Return L = D - A."""
+        """Return L = D - A; a ConcordError if the graph is directed."""
+        self._check_undirected("a Laplacian")
+        if self._complete:
+            return Uniform(self.agents, self.agents - 1.0, -1.0)
         return self._matrix(-np.ones(len(self.edges)), self.degrees.astype(float))
 
     def metropolis(self) -> AgentMatrix:
-        """Return the Metropolis weights W (gurbuzbalaban2021 and tzikas2024 mix with these)."""
+        """Return the Metropolis weights W (gurbuzbalaban2021 and tzikas2024 mix with these).
+
+        A ConcordError if the graph is directed.
+        """
+        self._check_undirected("Metropolis weights")
+        if self._complete:  # adds up as bincount does
+            leaving = np.full(self.agents - 1, 1 / self.agents).cumsum()[-1:].sum()
+            return Uniform(self.agents, float(1 - leaving), 1 / self.agents)
         weights = 1 / (1 + self.degrees[self._ends].max(axis=1, initial=0))
         # Summed edge by edge in agent order: the same floats on every machine.
         leaving = np.bincount(
@@ -105,8 +163,9 @@ class Topology:
         Raises
         ------
         ConcordError
-            If there are more than ``SPECTRUM_LIMIT`` agents.
+            If there are more than ``SPECTRUM_LIMIT`` agents, or the graph is directed.
         """
+        self._check_undirected("this spectrum")
         if self.agents > SPECTRUM_LIMIT:
             raise ConcordError(
                 f"topology {self.name}: the spectrum of {self.agents} agents is too large to "
@@ -127,19 +186,50 @@ class Topology:
             "signless_max": float(np.linalg.eigvalsh(np.diag(self.degrees) + adjacency)[-1]),
         }
 
+    @property
+    def _complete(self) -> bool:
+        return isinstance(self.edges, AllPairs)
+
     @cached_property
     def _ends(self) -> np.ndarray:
         return np.array(self.edges, dtype=np.intp).reshape(-1, 2)
 
+    def _check_undirected(self, what: str) -> None:
+        if self.directed:
+            raise ConcordError(
+                f"topology {self.name}: {what} need neighbors that hear each other, and its edges "
+                "have a direction; choose an undirected one"
+            )
+
     def _matrix(self, edge_values: np.ndarray, diagonal: np.ndarray) -> AgentMatrix:
         i, j = self._ends.T
         own = np.arange(self.agents)
+        if self.directed:
+            rows, columns = np.concatenate([j, own]), np.concatenate([i, own])
+            values = np.concatenate([edge_values, diagonal])
+            return AgentMatrix.from_entries(self.agents, rows, columns, values)
         return AgentMatrix.from_entries(
             self.agents,
             np.concatenate([i, j, own]),
             np.concatenate([j, i, own]),
             np.concatenate([edge_values, edge_values, diagonal]),
         )
+
+
+def _all_reached(agents: int, pairs: Iterable[tuple[int, int]]) -> bool:
+    """Return whether agent 0 reaches everybody over these pairs.
+
+    By hand, since a job would need longer to import a library of graphs than for its work.
+    """
+    following: list[list[int]] = [[] for _ in range(agents)]
+    for i, j in pairs:
+        following[i].append(j)
+    reached, waiting = {0}, [0]
+    while waiting:
+        new = set(following[waiting.pop()]) - reached
+        reached |= new
+        waiting += new
+    return len(reached) == agents
 
 
 def check_pairs(agents: int, kind: str) -> None:
@@ -179,18 +269,35 @@ class Graph(Chosen):
         except ConcordError as error:
             key = "." if str(error).startswith(tuple(self.params.__struct_fields__)) else ": "
             raise ConcordError(f"{where}{key}{error}") from None
-        if graph.is_directed() or graph.is_multigraph() or any(i == j for i, j in graph.edges):
+        if (directed := getattr(graph, "is_directed", None)) is not None:
+            graph, directed = graph.edges, directed()
+        if isinstance(graph, AllPairs):
+            return self._priced(Topology(self.kind, int(agents), graph))
+        pairs = [tuple(edge[:2]) for edge in graph]
+        if any(i == j for i, j in pairs):
             raise ConcordError(
-                f"{where}: kind {self.kind} gives a graph with directions, double edges or edges "
-                "from an agent to itself; give an undirected one"
+                f"{where}: kind {self.kind} gives an edge from an agent to itself; leave it out"
             )
-        if len(graph) != agents or any(node not in graph for node in range(agents)):
+        if not set().union(*pairs) <= set(range(agents)):
             raise ConcordError(
                 f"{where}: kind {self.kind} gives a graph whose nodes are not 0 to {agents - 1}; "
                 "number its agents so"
             )
-        edges = sorted((min(edge), max(edge)) for edge in graph.edges)
-        return Topology(self.kind, int(agents), tuple(edges))
+        return self._priced(of_graph(self.kind, int(agents), pairs, bool(directed)))
+
+    def _priced(self, found: Topology) -> Topology:
+        messages = getattr(self.module, "messages", None)  # contracts.AveragingKind
+        if messages is None:
+            return found
+        return replace(found, messages=tuple(messages(self.params, found.agents)))
+
+
+def of_graph(
+    name: str, agents: int, pairs: Iterable[tuple[int, int]], directed: bool = False
+) -> Topology:
+    """Return the topology with an edge for each pair of agents."""
+    edges = sorted(set(pairs) if directed else {(min(pair), max(pair)) for pair in pairs})
+    return Topology(name, agents, tuple(edges), directed=directed)
 
 
 def build(kind: str, agents: int, *, where: str = "topology", **options: Any) -> Topology:

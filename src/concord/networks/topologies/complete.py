@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from concord.networks.topology import check_pairs
+from concord.networks.topology import AllPairs, check_pairs
 from concord.options import Options
 
 
@@ -12,9 +10,7 @@ class Params(Options):
     """It has no options."""
 
 
-def graph(params: Params, agents: int) -> Any:
-    """Return the graph."""
-    import networkx as nx
-
+def graph(params: Params, agents: int) -> AllPairs:
+    """Return the edges."""
     check_pairs(agents, "complete")
-    return nx.complete_graph(agents)
+    return AllPairs(agents)

@@ -12,13 +12,14 @@ class Params(Options):
     """The edges."""
 
     edges: Annotated[tuple[tuple[Index, Index], ...], "pairs [i, j] of agents, from 0"]
+    directed: Annotated[bool, "over an edge [i, j] only j hears i; otherwise both do"] = False
 
 
 def graph(params: Params, agents: int) -> Any:
     """Return the graph, or refuse an edge that is none, or is given twice."""
     import networkx as nx
 
-    graph = nx.empty_graph(agents)
+    graph = nx.empty_graph(agents, create_using=nx.DiGraph if params.directed else None)
     for index, edge in enumerate(params.edges):
         if max(edge) >= agents:
             problem = f"names an agent that does not exist; agents are 0 to {agents - 1}"

@@ -6,8 +6,6 @@ decentralized deep training" (2021, arXiv:2110.13363), where edges have a direct
 
 from __future__ import annotations
 
-from typing import Any
-
 from concord.options import Options
 
 
@@ -15,9 +13,7 @@ class Params(Options):
     """It has no options."""
 
 
-def graph(params: Params, agents: int) -> Any:
-    """Return the graph."""
-    import networkx as nx
-
+def graph(params: Params, agents: int) -> list[tuple[int, int]]:
+    """Return the edges."""
     apart = [2**j for j in range((agents - 1).bit_length())]
-    return nx.circulant_graph(agents, apart) if apart else nx.empty_graph(agents)
+    return [(i, (i + hop) % agents) for i in range(agents) for hop in apart]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any
+from typing import Annotated
 
 from concord.errors import ConcordError
 from concord.options import Count, Options
@@ -15,15 +15,13 @@ class Params(Options):
     rows: Annotated[Count | None, "number of rows; none: the most square grid"] = None
 
 
-def graph(params: Params, agents: int) -> Any:
-    """Return the graph, or refuse rows that are not equally long."""
+def graph(params: Params, agents: int) -> list[tuple[int, int]]:
+    """Return the edges, or refuse rows that are not equally long."""
     return rectangle(params.rows, agents, periodic=False)
 
 
-def rectangle(rows: int | None, agents: int, periodic: bool) -> Any:
-    """Return a grid whose agents are numbered row by row; periodic: its ends meet."""
-    import networkx as nx
-
+def rectangle(rows: int | None, agents: int, periodic: bool) -> list[tuple[int, int]]:
+    """Return the edges of a grid, numbered row by row; periodic: ends three or more apart meet."""
     if rows is None:
         rows = max(r for r in range(1, math.isqrt(agents) + 1) if agents % r == 0)
     if agents % rows:
@@ -32,5 +30,15 @@ def rectangle(rows: int | None, agents: int, periodic: bool) -> Any:
             "agents"
         )
     columns = agents // rows
-    grid = nx.grid_2d_graph(rows, columns, periodic=periodic)
-    return nx.relabel_nodes(grid, {(r, c): r * columns + c for r, c in grid})
+    pairs = []
+    for agent in range(agents):
+        row, column = divmod(agent, columns)
+        if column + 1 < columns:
+            pairs.append((agent, agent + 1))
+        elif periodic and columns > 2:
+            pairs.append((row * columns, agent))
+        if row + 1 < rows:
+            pairs.append((agent, agent + columns))
+        elif periodic and rows > 2:
+            pairs.append((column, agent))
+    return pairs

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from concord.errors import ConcordError
 from concord.options import Options
 
@@ -12,15 +10,11 @@ class Params(Options):
     """It has no options."""
 
 
-def graph(params: Params, agents: int) -> Any:
-    """Return the graph, or refuse a number that is no power of two."""
-    import networkx as nx
-
+def graph(params: Params, agents: int) -> list[tuple[int, int]]:
+    """Return the edges, or refuse a number that is no power of two."""
     digits = agents.bit_length() - 1
     if agents != 2**digits:
         raise ConcordError(
             f"{agents} agents make no hypercube; use a power of two, such as {2**digits}"
         )
-    found = nx.empty_graph(agents)
-    found.add_edges_from((i, i ^ 2**j) for i in range(agents) for j in range(digits))
-    return found
+    return [(i, i ^ 2**j) for i in range(agents) for j in range(digits)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from concord.options import Options
 
 
@@ -11,8 +9,6 @@ class Params(Options):
     """It has no options."""
 
 
-def graph(params: Params, agents: int) -> Any:
-    """Return the graph."""
-    import networkx as nx
-
-    return nx.path_graph(agents)
+def graph(params: Params, agents: int) -> list[tuple[int, int]]:
+    """Return the edges."""
+    return [(i, i + 1) for i in range(agents - 1)]

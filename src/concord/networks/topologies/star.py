@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from concord.options import Options
 
 
@@ -11,8 +9,6 @@ class Params(Options):
     """It has no options."""
 
 
-def graph(params: Params, agents: int) -> Any:
-    """Return the graph."""
-    import networkx as nx
-
-    return nx.star_graph(agents - 1)
+def graph(params: Params, agents: int) -> list[tuple[int, int]]:
+    """Return the edges."""
+    return [(0, i) for i in range(1, agents)]

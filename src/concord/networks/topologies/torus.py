@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from concord.networks.topologies import grid
 
 
@@ -11,6 +9,6 @@ class Params(grid.Params):
     """The shape of the grid."""
 
 
-def graph(params: Params, agents: int) -> Any:
-    """Return the graph, or refuse rows that are not equally long."""
+def graph(params: Params, agents: int) -> list[tuple[int, int]]:
+    """Return the edges, or refuse rows that are not equally long."""
     return grid.rectangle(params.rows, agents, periodic=True)

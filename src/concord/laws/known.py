@@ -1,0 +1,76 @@
+"""Posteriors in any dimension that are known by formulas or draws (``contracts.Reference``)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from concord.laws.gaussian import fit
+
+
+@dataclass(frozen=True)
+class Known:
+    """A law whose moments have formulas, and of which independent draws can be made.
+
+    Attributes
+    ----------
+    mean, cov
+        Shapes (dim,) and (dim, dim).
+    third, fourth
+        Central moments of each coordinate, (dim,).
+    draw
+        ``draw(count, rng)`` returns independent draws, (count, dim).
+    """
+
+    mean: np.ndarray
+    cov: np.ndarray
+    third: np.ndarray
+    fourth: np.ndarray
+    draw: Callable[[int, np.random.Generator], np.ndarray]
+    draws: ClassVar[float] = math.inf
+
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean (dim,) and covariance (dim, dim)."""
+        return self.mean, self.cov
+
+    def monomials(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and variance of x_j, then of x_j^2, both (2 dim,)."""
+        m, variance = self.mean, np.diag(self.cov)
+        squares = 4 * m**2 * variance + 4 * m * self.third + self.fourth - variance**2
+        means = np.concatenate([m, m**2 + variance])
+        return means, np.concatenate([variance, squares])
+
+    def sample(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        """Return independent draws, (count, dim)."""
+        return self.draw(count, rng)
+
+
+@dataclass(frozen=True)
+class Draws:
+    """A law known by draws of a run that may be taken as independent, (draws, dim)."""
+
+    values: np.ndarray
+
+    @property
+    def draws(self) -> float:
+        """Their number: means have errors of a standard deviation over its square root."""
+        return len(self.values)
+
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean (dim,) and covariance (dim, dim)."""
+        return fit(self.values)
+
+    def monomials(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and variance of x_j, then of x_j^2, both (2 dim,)."""
+        values = np.concatenate([self.values, self.values**2], axis=1)
+        return values.mean(axis=0), values.var(axis=0)
+
+    def sample(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        """Return as many of them, in random order: each at most once more often than another."""
+        rounds = -(-count // len(self.values))
+        order = [rng.permutation(len(self.values)) for _ in range(rounds)]
+        return self.values[np.concatenate(order)[:count]]

@@ -1,0 +1,172 @@
+r"""The simulated clock: how long gradients and vectors take, and who waits for whom.
+
+In an iteration an agent sends its vectors, waits for those of its neighbors, and computes its
+gradients, in this order. With C_i what the gradients take and s_j what the vectors of agent j are
+on their way, agent i ends iteration k + 1 at
+
+.. math:: T_i^{(k+1)} = \max \Bigl( T_i^{(k)}, \max_{j \in N_i} (T_j^{(k)} + s_j^{(k)}) \Bigr)
+          + C_i^{(k)}, \qquad T_i^{(0)} = 0, \qquad
+          s_j = \text{latency} + \frac{\text{bytes}}{\text{bandwidth}}.
+
+So each waits for its neighbors alone (``barrier: true``), and nobody for agents that send nothing
+or sleep, nor over links that are down. Links carry their vectors side by side. A lost vector is
+waited for until it should have come. C_i is a shifted exponential number for each agent and
+iteration, times the gradients that the step takes.
+
+Without a barrier time goes in ticks, an iteration each: the least that a gradient takes of an agent
+that is not slow. An agent moves in the tick in which its gradients are ready, by the last vectors
+that had arrived when it began with them, sends in the next what it has moved to, and begins again;
+a step takes as long as the gradients of the one before (the first: one gradient). Its own time goes
+on exactly, and vectors take whole ticks, rounded up.
+
+Sources: the recursion, Marfoq, Xu, Neglia and Vidal, "Throughput-optimal topology design for
+cross-silo federated learning" (2020, arXiv:2010.12229), section 2; shifted exponential times, Lee,
+Lam, Pedarsani, Papailiopoulos and Ramchandran, "Speeding up distributed machine learning using
+codes" (2018, arXiv:1512.02673), section 4.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from msgspec import Meta
+
+from concord.options import Index, NonNegative, Options, Positive
+
+if TYPE_CHECKING:
+    from concord.contracts import Info
+    from concord.networks.faults import Edges
+
+
+class Link(Options):
+    """How long vectors are on their way; links carry theirs side by side."""
+
+    latency: Annotated[NonNegative, "seconds from sender to receiver, whatever is sent"] = 0.0
+    bandwidth: Annotated[Positive | None, "bytes per second of every link; none: unlimited"] = None
+
+    def seconds(self, size: float) -> float:
+        """Return how long vectors of so many bytes together are on their way."""
+        return self.latency + (size / self.bandwidth if self.bandwidth else 0.0)
+
+
+class Compute(Options):
+    """How long gradients take: a shifted exponential time, of which some agents need more."""
+
+    seconds: Annotated[Positive, "mean time of a gradient, of agents that are not slow"]
+    spread: Annotated[
+        Annotated[float, Meta(ge=0, lt=1)],
+        "standard deviation of the time as a share of its mean: the part that is exponential; the "
+        "rest is always needed",
+    ] = 0.0
+    slowest: Annotated[
+        Annotated[float, Meta(ge=1)], "how many times longer slow agents need for a gradient"
+    ] = 1.0
+    slow_agents: Annotated[tuple[Index, ...], "agents that are slow"] = (0,)
+
+
+class Clock:
+    """When agents end their steps.
+
+    Parameters
+    ----------
+    compute, link
+        How long gradients and vectors take; None: no time.
+    edges
+        The ways that vectors take.
+    shape
+        Agents and chains.
+    size
+        Bytes of a vector.
+    rng
+        Generator of the computing times, which depend on nothing that samplers do.
+    vectors
+        Of an agent that are on their way together; with a barrier a step's ``Info`` counts them.
+
+    Attributes
+    ----------
+    seconds, waited
+        When each agent has ended its last step, and how long it has waited until then, (chains,
+        agents).
+    ticks
+        Ticks that a vector is on its way.
+    """
+
+    def __init__(
+        self,
+        compute: Compute | None,
+        link: Link | None,
+        edges: Edges,
+        shape: tuple[int, int],
+        size: float,
+        rng: np.random.Generator,
+        vectors: int = 1,
+    ) -> None:
+        self._edges, self._rng = edges, rng
+        link = link or Link()
+        self._latency, self._sending = link.latency, link.seconds(size) - link.latency
+        self._tick, self._varies, self._slow = 0.0, 0.0, np.ones((shape[0], 1))
+        self.ticks = 0
+        if compute is not None:
+            self._tick = compute.seconds * (1 - compute.spread)
+            self._varies = compute.spread / (1 - compute.spread)
+            self._slow[list(compute.slow_agents)] = compute.slowest
+            self.ticks = math.ceil(link.seconds(vectors * size) / self._tick - 1e-9)
+        self._time, self._waited, self._comes = np.zeros((3, *shape))
+        self.seconds, self.waited = self._time.T, self._waited.T
+        self._way = np.empty((len(edges.senders), shape[1]))
+        # Counted in ticks, so that agents that are alike, and do not vary, stay together.
+        self._takes = np.broadcast_to(self._slow, shape).copy()
+        self._left = self._draw().copy()
+
+    def _draw(self) -> np.ndarray:
+        """Return how many ticks a gradient takes this time, (agents, chains)."""
+        if self._varies:
+            self._rng.standard_exponential(out=self._takes)
+            np.multiply(self._takes, self._varies, out=self._takes)
+            np.add(self._takes, 1.0, out=self._takes)
+            np.multiply(self._takes, self._slow, out=self._takes)
+        return self._takes
+
+    def wait(self, info: Info, up: np.ndarray | None, share: float = 1.0) -> None:
+        """Pass an iteration with barrier, in which vectors go over ways that are up; None: all.
+
+        ``share``: what the vectors that are counted are of those whose bytes are known.
+        """
+        vectors, moves = share * np.atleast_2d(info.broadcasts).T, _moves(info)
+        time, begins = self._time, self._comes
+        np.add(time, self._latency + vectors * self._sending, out=self._comes)
+        if moves is not True or not vectors.all():  # nobody waits for who sends nothing
+            np.copyto(self._comes, -np.inf, where=(vectors == 0) | np.logical_not(moves))
+        np.take(self._comes, self._edges.senders, axis=0, out=self._way, mode="clip")
+        if up is not None:
+            np.copyto(self._way, -np.inf, where=~up)
+        self._edges.last(self._way, begins)
+        np.maximum(begins, time, out=begins)
+        np.subtract(begins, time, out=time, where=moves)
+        np.add(self._waited, time, out=self._waited, where=moves)
+        np.multiply(self._draw(), self._tick * _gradients(info), out=time, where=moves)
+        np.add(begins, time, out=time, where=moves)
+
+    def pass_tick(self, out: np.ndarray) -> None:
+        """Pass a tick, and write whose gradients are ready at its end, (agents, chains)."""
+        np.subtract(self._left, 1.0, out=self._left)
+        np.less_equal(self._left, 0.0, out=out)
+
+    def begin(self, info: Info, k: int) -> None:
+        """Let agents that have moved in tick k begin again."""
+        moves = _moves(info)
+        np.multiply(self._left + (k + 1), self._tick, out=self._time, where=moves)
+        np.add(self._left, self._draw() * _gradients(info), out=self._left, where=moves)
+        np.maximum(self._left, 0.0, out=self._left)  # of steps without a gradient
+
+
+def _moves(info: Info) -> Any:
+    """Return who moved, (agents, chains), or True."""
+    return True if info.active is None else info.active.T.astype(bool)
+
+
+def _gradients(info: Info) -> Any:
+    """Return what steps took, (agents, chains) or alike."""
+    return 1 if info.gradients is None else np.atleast_2d(info.gradients).T

@@ -1,0 +1,97 @@
+r"""What agents send, hidden by the Gaussian mechanism; and how well that hides their data.
+
+An agent sends, in place of x and to all its neighbors alike,
+
+.. math:: x \min\bigl(1, C / \lVert x \rVert\bigr) + \sigma z, \qquad z \sim N(0, I).
+
+Everybody may see all that it sends. Two data sets are neighbors if all points of one agent are
+replaced by any others: what it would have sent is then at most 2 C apart, whatever it has sent
+before, so each vector is a Gaussian mechanism of sensitivity 2 C. T of them, each of which may
+depend on those before, hide as well as one with mu = 2 C sqrt(T) / sigma does (Dong, Roth and Su,
+"Gaussian differential privacy", 2019, arXiv:1905.02383, theorem 2.7 and corollary 3.3), which is
+(epsilon, delta)-differentially private if and only if
+
+.. math::
+    \Phi\Bigl( \frac{\mu}{2} - \frac{\epsilon}{\mu} \Bigr)
+    - e^\epsilon\, \Phi\Bigl( -\frac{\mu}{2} - \frac{\epsilon}{\mu} \Bigr) \le \delta
+
+(Balle and Wang, "Improving the Gaussian mechanism for differential privacy", 2018,
+arXiv:1805.06530, theorem 8). Only what is sent is hidden: draws of the agents' own that are shown
+to others are not, and what a step sends besides the vectors (of two kinds, say) counts again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import numpy as np
+from msgspec import Meta
+
+from concord.options import Options, Positive
+
+
+class Privacy(Options):
+    """How what is sent is hidden."""
+
+    clip: Annotated[Positive, "longest vector C that is sent; longer ones are shortened to it"]
+    sigma: Annotated[Positive, "standard deviation of the normal noise on each coordinate"]
+    delta: Annotated[
+        Annotated[float, Meta(gt=0, lt=1)], "delta for which the metric privacy states epsilon"
+    ] = 1e-5
+
+    def hider(
+        self, shape: tuple[int, ...], dtype: Any
+    ) -> Callable[[np.ndarray, np.random.Generator, np.ndarray], None]:
+        """Return ``hide(x, rng, out)``, which writes what is sent for vectors x, (..., dim)."""
+        length, noise = np.empty((*shape[:-1], 1), dtype), np.empty(shape, dtype)
+
+        def hide(x: np.ndarray, rng: np.random.Generator, out: np.ndarray) -> None:
+            np.einsum("...d,...d->...", x, x, out=length[..., 0])
+            np.maximum(np.sqrt(length, out=length), self.clip, out=length)
+            np.multiply(x, np.divide(self.clip, length, out=length), out=out)
+            rng.standard_normal(out=noise, dtype=noise.dtype)
+            np.add(out, np.multiply(noise, self.sigma, out=noise), out=out)
+
+        return hide
+
+
+def epsilon(mu: float, delta: float) -> float:
+    """Return the least epsilon of what hides as a Gaussian mechanism with this mu does."""
+    if not mu or _delta(0.0, mu) <= delta:
+        return 0.0
+    most = mu**2 / 2 + mu * np.sqrt(2 * np.log(1 / delta))  # the bound by concentrated privacy
+    return _root(lambda value: _delta(value, mu) - delta, 0.0, most)
+
+
+def sigma(epsilon: float, delta: float, clip: float, releases: int) -> float:
+    """Return the noise with which so many vectors are (epsilon, delta)-private, the least.
+
+    Parameters
+    ----------
+    epsilon, delta
+        Both positive.
+    clip, releases
+        C, and the number of vectors that an agent sends.
+    """
+    log = np.log(1 / delta)
+    # Below the least mu that concentrated privacy allows, and above what any allows.
+    least = np.sqrt(2) * (np.sqrt(log + epsilon) - np.sqrt(log))
+    most = 2 * least
+    while _delta(epsilon, most) < delta:
+        most *= 2
+    mu = _root(lambda value: _delta(epsilon, value) - delta, least, most)
+    return float(2 * clip * np.sqrt(releases) / mu)
+
+
+def _delta(epsilon: float, mu: float) -> float:
+    from scipy.special import log_ndtr, ndtr
+
+    far = np.exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu))
+    return float(ndtr(mu / 2 - epsilon / mu) - far)
+
+
+def _root(function: Callable[[float], float], low: float, high: float) -> float:
+    from scipy.optimize import brentq
+
+    return float(brentq(function, low, high, xtol=1e-12, rtol=1e-12))

@@ -1,0 +1,107 @@
+"""A server averages over all agents, and what it is sent and sends has another price."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import concord
+from concord.errors import ConcordError
+from concord.networks import mixing, topology
+from concord.samplers import admm, d_ula, de_sgld, gossip_ula
+from concord.sampling.schedules import Schedule
+from variants import problem
+
+STEP = Schedule(0.01)
+
+
+@pytest.mark.parametrize("agents", [1, 2, 7])
+@pytest.mark.parametrize("by", ["server", "ring_all_reduce"])
+def test_everybody_gets_the_average(agents, by):
+    net = concord.network("server", agents, average_by=by)
+    weights = mixing.weights_of(net, "metropolis").dense()
+    np.testing.assert_allclose(weights, np.full((agents, agents), 1 / agents), atol=1e-15)
+    np.testing.assert_array_equal(
+        mixing.weights_of(net, "metropolis").dense(),
+        mixing.weights_of(concord.network("complete", agents), "metropolis").dense(),
+    )
+
+
+def test_samples_are_those_of_the_complete_graph_and_the_price_is_not():
+    prob, sent = problem(5, 2), {}
+    for name, options in (
+        ("complete", {}),
+        ("server", {}),
+        ("server", {"average_by": "ring_all_reduce"}),
+    ):
+        network = concord.network(name, 5, **options)
+        trace = concord.sample("de_sgld", prob, network, iterations=10, chains=3, step_size=0.01)
+        sent[network.messages] = trace["x"], trace["unicasts"][-1], trace["broadcasts"][-1]
+    draws = [x for x, _, _ in sent.values()]
+    assert all(np.array_equal(draws[0], x) for x in draws)
+    prices = [(unicasts.sum(), broadcasts.sum()) for _, unicasts, broadcasts in sent.values()]
+    # To each neighbor, or on the air; N up and N down; along a ring 2 (N - 1).
+    assert prices == [(10 * 20, 10 * 5), (10 * 10, 10 * 10), (10 * 8, 10 * 8)]
+
+
+def test_a_server_has_no_matrix_of_all_pairs():
+    agents, dim = 20_000, 1
+    prob = concord.problems.quadratic(np.ones((agents, dim, dim)), np.zeros((agents, dim)))
+    tracemalloc.start()
+    network = concord.network("server", agents)
+    trace = concord.sample("de_sgld", prob, network, iterations=3, chains=2, step_size=1e-5)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 50e6  # all pairs would be 3.2 GB
+    assert len(network.edges) == agents * (agents - 1) // 2 and network.connected
+    assert np.ptp(trace["x"][:, -1], axis=1).max() < 0.1  # all have averaged: noise is left
+
+
+@pytest.mark.parametrize("agents", [1, 2, 5, 33])
+def test_matrices_of_complete_graphs_are_those_of_their_edges(agents):
+    whole = concord.network("complete", agents)
+    edges = topology.of_graph("complete", agents, whole.edges)
+    assert edges.edges == tuple(whole.edges) == tuple(map(tuple, np.array(whole.edges)))
+    assert np.array_equal(whole.degrees, edges.degrees)
+    for weights in ("metropolis", "lazy_metropolis", "max_degree", "row_stochastic"):
+        same(mixing.weights_of(whole, weights), mixing.weights_of(edges, weights))
+    same(whole.laplacian(), edges.laplacian())
+    same(whole.adjacency(), edges.adjacency())
+
+
+def same(one, other):
+    for name in ("rows", "columns", "values", "diagonal"):
+        assert np.array_equal(getattr(one, name), getattr(other, name)), name
+    np.testing.assert_allclose(one.sums(), other.sums(), atol=1e-12)
+
+
+def test_a_server_hears_all():
+    loss = {"kind": "bernoulli", "rate": 0.1, "direction": "link"}
+    told = "server averages over all agents at once, and what happens .*; remove it, or use topol"
+    for happens in ({"loss": loss}, {"awake": 0.5}, {"on_loss": "skip"}):
+        with pytest.raises(ConcordError, match=told):
+            concord.network("server", 5, **happens)
+    assert concord.network("server", 5, awake=1.0).messages
+
+
+@pytest.mark.parametrize(
+    ("module", "params", "told"),
+    [
+        (gossip_ula, gossip_ula.Params(STEP), "gossip_ula sends vectors from agent to agent"),
+        (de_sgld, de_sgld.Params(STEP, update_order="in_place"), "update_order: in_place has no"),
+        (admm, admm.Params(1.0, update_order="in_place"), "update_order: in_place has no"),
+        (d_ula, d_ula.Params(STEP, STEP, neighbors="in_turn"), "neighbors: in_turn has no meaning"),
+    ],
+    ids=["gossip", "de_sgld", "admm", "d_ula"],
+)
+def test_samplers_that_need_neighbors_one_by_one_refuse_it(module, params, told):
+    with pytest.raises(ConcordError, match=f"{told}.*server.*use topology complete"):
+        module.check(None, concord.network("server", 5), params)
+    module.check(None, concord.network("complete", 5), params)
+
+
+def test_a_server_refuses_what_it_does_not_know():
+    with pytest.raises(ConcordError, match="average_by: 'ring' is not allowed; choose one of"):
+        concord.network("server", 5, average_by="ring")
