@@ -22,6 +22,7 @@ from concord.sampling.recorder import Record, Recorder
 from concord.sampling.trace import join_traces
 
 VERIFY = lenet.fetch.verify
+LENET5 = lenet.lenet5()
 
 REASON = "PyTorch is not installed; install the extra: python -m pip install -e '.[lenet]'"
 EQUAL = Partition.parse({"kind": "equal"}, "partition")
@@ -41,22 +42,23 @@ def problem(network: lenet.Network, agents: int = 2, rows: int = 6, **options) -
 
 
 def test_size_and_box_are_those_of_lenet5():
-    assert sum(lenet.LENET5.sizes) == 61706
-    assert lenet.LENET5.bounds.shape == (61706,)
+    assert sum(LENET5.sizes) == 61706
+    assert LENET5.bounds.shape == (61706,)
     # fan-in: 25, 150, 400, 120, 84
     np.testing.assert_allclose(
-        np.unique(lenet.LENET5.bounds), 1 / np.sqrt([400, 150, 120, 84, 25]), rtol=1e-12
+        np.unique(LENET5.bounds), 1 / np.sqrt([400, 150, 120, 84, 25]), rtol=1e-12
     )
+    np.testing.assert_allclose(lenet.lenet5(box=6**0.5).bounds, 6**0.5 * LENET5.bounds, rtol=1e-12)
 
 
 def test_gradient_is_that_of_the_potential():
     pytest.importorskip("torch", reason=REASON)
-    classifier = problem(lenet.LENET5, rows=2, dtype=np.float64)
+    classifier = problem(LENET5, rows=2, dtype=np.float64)
     rng = np.random.default_rng(0)
     x = classifier.initial((1, 2, classifier.dim), rng)
     gradient = classifier.gradient(1)(x, np.empty_like(x))
     # Entries of every layer, weights and biases; and a random direction for all the others.
-    starts = np.cumsum([0, *lenet.LENET5.sizes[:-1]])
+    starts = np.cumsum([0, *LENET5.sizes[:-1]])
     for entry in (*starts, classifier.dim - 1):
         step = np.zeros_like(x)
         step[..., entry] = 1e-5
@@ -69,7 +71,7 @@ def test_gradient_is_that_of_the_potential():
 
 def test_gradient_is_that_of_each_agent_alone():
     torch = pytest.importorskip("torch", reason=REASON)
-    classifier = problem(lenet.LENET5, agents=3)
+    classifier = problem(LENET5, agents=3)
     rng = np.random.default_rng(0)
     x = classifier.initial((2, 3, classifier.dim), rng)
     out = np.full_like(x, np.nan)
@@ -206,7 +208,7 @@ class Stacked:
 def test_chains_together_are_each_chain_alone(sampler, agents, options):
     """With the same random numbers; also what is predicted of them, and how often they learn."""
     pytest.importorskip("torch", reason=REASON)
-    classifier = problem(lenet.LENET5, agents=agents)
+    classifier = problem(LENET5, agents=agents)
     options = {"step_size": 1e-3, "batch_size": 4, "batch_order": "epochs", **options}
     params = build(sampler.Params, options, "sampler")
     ring = topology.build("ring", agents)
@@ -242,7 +244,7 @@ def test_chains_together_are_each_chain_alone(sampler, agents, options):
 )
 def test_samplers_keep_float32(sampler, agents, options):
     pytest.importorskip("torch", reason=REASON)
-    classifier = problem(lenet.LENET5, agents=agents)
+    classifier = problem(LENET5, agents=agents)
     params = build(sampler.Params, {"step_size": 1e-4, "batch_size": 2, **options}, "sampler")
     graph = topology.build("ring", agents)
     rng = streams.generator(1, "noise")
@@ -257,7 +259,7 @@ def test_samplers_keep_float32(sampler, agents, options):
 
 
 def test_initial_positions_have_the_problems_dtype():
-    classifier = problem(lenet.LENET5)
+    classifier = problem(LENET5)
     normal = initial.Law("normal")
     rng = np.random.default_rng(0)
     assert initial.positions(normal, classifier, (1, 2, 5), rng).dtype == np.float32
@@ -269,7 +271,7 @@ def test_initial_positions_have_the_problems_dtype():
 
 def test_averages_are_mean_and_sd_of_the_recorded_draws():
     pytest.importorskip("torch", reason=REASON)
-    classifier = problem(lenet.LENET5)
+    classifier = problem(LENET5)
     rng = np.random.default_rng(0)
     draws = [classifier.initial((2, 2, classifier.dim), rng) for _ in range(5)]
     record = Record(
@@ -291,7 +293,7 @@ def test_averages_are_mean_and_sd_of_the_recorded_draws():
 
 def test_averages_need_a_draw_after_burn_in():
     record = Record(every=2, averages=("predictive",), burn_in=4)
-    classifier = problem(lenet.LENET5)
+    classifier = problem(LENET5)
     with pytest.raises(ConcordError, match=r"record\.burn_in: no iteration"):
         Recorder(record, classifier, (1, 2, classifier.dim), 5)
 
@@ -311,9 +313,34 @@ def test_images_are_resized_and_scaled():
     np.testing.assert_array_equal(kept[0, 0], same[0])
 
 
+def test_padded_images_have_a_border_of_zeros():
+    pytest.importorskip("torch", reason=REASON)
+    small = np.random.default_rng(0).integers(0, 256, (3, 28, 28), dtype=np.uint8)
+    tensor = lenet.Images(np.zeros(3, int), lambda: small, padded=True).tensor(32, "float64").cpu()
+    np.testing.assert_array_equal(tensor[:, 0], np.pad(small, ((0, 0), (2, 2), (2, 2))) / 255)
+
+
+@pytest.mark.parametrize("pooling", ["max", "average"])
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
+def test_scores_are_those_of_torchs_layers(activation, pooling):
+    torch = pytest.importorskip("torch", reason=REASON)
+    kind = {"max": torch.nn.MaxPool2d, "average": torch.nn.AvgPool2d}[pooling]
+    act = {"tanh": torch.nn.Tanh, "relu": torch.nn.ReLU}[activation]
+    layers = torch.nn.Sequential(
+        *(torch.nn.Conv2d(1, 6, 5), act(), kind(2), torch.nn.Conv2d(6, 16, 5), act(), kind(2)),
+        *(torch.nn.Flatten(), torch.nn.Linear(400, 120), act(), torch.nn.Linear(120, 84), act()),
+        torch.nn.Linear(84, 10),
+    ).double()
+    pictures = torch.from_numpy(np.random.default_rng(0).random((3, 1, 32, 32)))
+    network = lenet.lenet5(activation, pooling)
+    scores = network.forward(list(layers.parameters()), pictures)
+    # float64, sums in another order
+    np.testing.assert_allclose(scores.detach(), layers(pictures).detach(), rtol=1e-10, atol=1e-12)
+
+
 def test_results_do_not_depend_on_the_number_of_threads():
     torch = pytest.importorskip("torch", reason=REASON)
-    classifier = problem(lenet.LENET5, agents=1, rows=200)
+    classifier = problem(LENET5, agents=1, rows=200)
     x = classifier.initial((1, 1, classifier.dim), np.random.default_rng(0))
     found = []
     for threads in (1, 2):
@@ -330,7 +357,7 @@ def test_gradient_on_a_gpu_is_that_on_the_cpu(monkeypatch):
     found = []
     for device in ("cuda", "cpu"):
         monkeypatch.setattr(lenet, "_device", lambda device=device: device)
-        classifier = problem(lenet.LENET5, agents=5, rows=256)
+        classifier = problem(LENET5, agents=5, rows=256)
         x = classifier.initial((1, 5, classifier.dim), np.random.default_rng(1))
         rows = np.random.default_rng(2).integers(0, 256, (1, 5, 256))
         found.append(classifier.batch_gradient(1, 256)(x, rows, np.empty_like(x)))
@@ -346,7 +373,7 @@ def test_without_torch_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setattr(lenet, "find_spec", lambda name: None)
     assert "pip install -e '.[lenet]'" in str(lenet.unavailable())
     with pytest.raises(ConcordError, match="PyTorch"):
-        problem(lenet.LENET5).batch_gradient(1, 2)
+        problem(LENET5).batch_gradient(1, 2)
 
 
 def test_importing_the_problem_does_not_import_torch():
@@ -424,6 +451,17 @@ def test_sets_and_parts_come_from_the_files(resources):
     assert sorted(np.concatenate(classifier.parts)) == list(range(12))
     assert classifier.counts.tolist() == [4, 4, 4]
     assert built(resources, training_images=7).counts.tolist() == [3, 2, 2]
+
+
+def test_options_of_the_network_reach_it(resources):
+    pytest.importorskip("torch", reason=REASON)
+    plain = built(resources)
+    x = plain.initial((1, 3, plain.dim), np.random.default_rng(0))
+    for options in ({"activation": "relu"}, {"pooling": "average"}, {"images": "padded"}):
+        other = built(resources, **options)
+        assert not np.allclose(other.predictive(x)[:, :, :5], plain.predictive(x)[:, :, :5])
+    wide = built(resources, box=2.0).initial((1, 3, plain.dim), np.random.default_rng(0))
+    np.testing.assert_array_equal(wide, 2 * x)
 
 
 def test_svhn_is_used_only_as_it_is_registered(resources, monkeypatch):

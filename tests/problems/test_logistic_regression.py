@@ -83,8 +83,26 @@ def test_an_intercept_of_zeros_changes_that_column_alone():
     )
     np.testing.assert_array_equal(ones[:, :-1], zeros[:, :-1])
     assert (ones[:, -1] == 1).all() and (zeros[:, -1] == 0).all()
-    with pytest.raises(ConcordError, match=r"^intercept: zeros is for data sets"):
-        logistic_regression.check(parse(Params, {"intercept": "zeros"}, "tests"), 6)
+    none = build(agents=6, dataset="breast_cancer", intercept="none").data.pooled()[0]
+    np.testing.assert_array_equal(none, ones[:, :-1])
+
+
+@pytest.mark.parametrize(("key", "value"), [("intercept", "zeros"), ("features", "raw")])
+def test_columns_of_data_sets_are_not_for_synthetic_points(key, value):
+    with pytest.raises(ConcordError, match=f"^{key}: {value} is for data sets"):
+        logistic_regression.check(parse(Params, {key: value}, "tests"), 6)
+
+
+def test_features_of_a_data_set_are_scaled_as_asked():
+    """The agents' rows are in the same order, so that each is a line of the raw ones."""
+    raw, unit, centered, standardized = (
+        build(agents=6, dataset="breast_cancer", features=text).data.pooled()[0][:, :-1]
+        for text in ("raw", "unit", "centered", "standardized")
+    )
+    assert raw.min() >= 0 and raw.max() > 4000  # areas in square micrometers
+    np.testing.assert_allclose(unit, (raw - raw.min(axis=0)) / np.ptp(raw, axis=0), atol=1e-12)
+    np.testing.assert_allclose(centered, raw - raw.mean(axis=0), atol=1e-9)
+    np.testing.assert_allclose(standardized, centered / raw.std(axis=0), atol=1e-12)
 
 
 def test_breast_cancer_is_standardized_and_has_an_intercept():

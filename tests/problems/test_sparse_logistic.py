@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from concord.datasets import readers
 from concord.errors import ConcordError
-from concord.problems.sparse_logistic import Params, SparseLogistic, check
+from concord.problems.sparse_logistic import Params, SparseLogistic, build, check
 from concord.sampling import streams
 from concord.sampling.partition import Partition
 
@@ -32,8 +33,12 @@ def problem(agents=3, kind=None, **options):
         params,
         agents,
         partition,
-        lambda what: streams.generator(5, what),
+        streams_of,
     )
+
+
+def streams_of(what):
+    return streams.generator(5, what)
 
 
 def dense_gradient(p, x, rows, scale):
@@ -125,8 +130,28 @@ def test_a_block_of_chains_has_the_splits_of_its_own_numbers():
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
 
 
-def test_accuracy_counts_the_chains_own_test_rows():
-    p = problem()
+def test_tied_chains_have_the_split_of_the_first_one():
+    own, tied = problem(), problem(splits="tied")
+    for found in (tied.splits(3), tied.from_chain(2).splits(3)):
+        np.testing.assert_array_equal(found.tests, own.splits(1).tests[[0, 0, 0]])
+        np.testing.assert_array_equal(found.parts, own.splits(1).parts[[0, 0, 0]])
+
+
+def test_without_intercept_the_column_of_ones_is_missing(tmp_path, monkeypatch):
+    dense = csr_array(table()[0])
+    monkeypatch.setattr(readers, "a9a", lambda path: (dense, table()[1]))
+    partition = Partition.parse({"kind": "equal"}, "partition")
+    ones, none = (
+        build(Params(train_rows=44, intercept=text), 3, partition, streams_of, tmp_path).features
+        for text in ("ones", "none")
+    )
+    assert ones.shape == (ROWS, DIM + 1) and (ones.toarray()[:, -1] == 1).all()
+    np.testing.assert_array_equal(none.toarray(), dense.toarray())
+
+
+@pytest.mark.parametrize("splits", ["own", "tied"])
+def test_accuracy_counts_the_chains_own_test_rows(splits):
+    p = problem(splits=splits)
     dense, labels = table()
     x = np.random.default_rng(5).standard_normal((2, 2, DIM))
     for chain, tests in enumerate(p.splits(2).tests):

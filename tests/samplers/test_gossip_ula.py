@@ -238,13 +238,14 @@ def test_isolated_agents_send_nothing_and_ignore_others() -> None:
     assert np.array_equal(trace["x"][:, :, same], other["x"][:, :, same])
 
 
-def test_triggering_by_plain_loops() -> None:
+@pytest.mark.parametrize("known", ["nothing", "start"])
+def test_triggering_by_plain_loops(known) -> None:
     """Eqs. (7)-(9) for one chain, agent by agent, from the sampler's own pairs and noise."""
     graph = GRAPHS["erdos_renyi"]
     problem = Quadratic(graph.agents)
     n, alpha, beta, mu, delta, ticks = graph.agents, 0.01, 0.3, 0.9, 0.4, 300
     x0 = np.random.default_rng(9).standard_normal((1, n, 2))
-    options = params(communication="triggered", threshold=mu, decay=delta)
+    options = params(communication="triggered", threshold=mu, decay=delta, known=known)
     trace = run(problem, graph, options, x0, ticks, seed=10)
 
     rng = np.random.default_rng(10)
@@ -252,7 +253,8 @@ def test_triggering_by_plain_loops() -> None:
     who = gossip_ula.pairs(graph)(block, 1, rng)[:, 0]
     noise = n / np.sqrt(2) * rng.standard_normal((block, 2, 2))
     p = gossip_ula.activity(graph)
-    w, hat, tau, sent = x0[0].copy(), [None] * n, [0] * n, [0] * n
+    w, tau, sent = x0[0].copy(), [0] * n, [0] * n
+    hat = list(w.copy()) if known == "start" else [None] * n
     for k in range(ticks):
         active = who[k]
         for a in active:
@@ -318,6 +320,7 @@ def test_blocks_do_not_repeat(monkeypatch) -> None:
         ("ring", {"communication": "triggered"}, "needs threshold and decay, but has neither"),
         ("ring", {"communication": "triggered", "decay": 1.0}, "but has .*decay"),
         ("ring", {"threshold": 1.0}, "always does not use threshold"),
+        ("ring", {"known": "start"}, "always does not use known"),
     ],
 )
 def test_unsuited_options_are_refused(graph, options, message) -> None:
@@ -343,3 +346,56 @@ def test_problems_without_gradient_at_give_the_same_draws() -> None:
     x0 = np.random.default_rng(14).standard_normal((3, 5, 2))
     first, second = (run(p, graph, params(), x0, 60)["x"] for p in (plain, at))
     assert np.allclose(first, second, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("communication", ["always", "never"])
+def test_with_local_steps_a_pair_fuses_first_and_moves_then(communication) -> None:
+    """Without noise, chain by chain, from who was active: three steps from where each has led."""
+    graph, alpha = GRAPHS["star"], 2e-3
+    problem, quiet = Quadratic(graph.agents), np.random.default_rng(7)
+    options = params(step_size=alpha, communication=communication, local_steps=3)
+    x0 = quiet.standard_normal((40, graph.agents, 2))
+    law = gossip_ula.choices(problem, graph, options)(0)
+
+    class Silent:
+        integers, random = quiet.integers, quiet.random
+
+        def standard_normal(self, out, dtype):
+            out.fill(0.0)
+
+    state, step = gossip_ula.init(problem, graph, options, x0.copy(), Silent())
+    state, info = step(state, 0, Silent())
+    assert (info.gradients == 3 * info.active).all() and (info.gradients.sum(axis=1) == 6).all()
+    assert (info.broadcasts == info.active * (communication == "always")).all()
+    gain = graph.agents * alpha / (2 * gossip_ula.activity(graph))
+    for x, moved, active in zip(x0, state.x, info.active, strict=True):
+        pair, expected = np.flatnonzero(active), x.copy()
+        if communication == "always":
+            expected[pair] -= 0.3 * (x[pair] - x[pair[::-1]])
+        for _ in range(3):
+            for a in pair:
+                expected[a] -= gain[a] * (problem.gram[a] @ expected[a] - problem.shift[a])
+        assert np.allclose(moved, expected, rtol=0, atol=1e-12)
+        place = graph.edges.index(tuple(pair.tolist()))
+        assert np.allclose(law.matrix[place] @ x.ravel() + law.offset[place], expected.ravel())
+
+
+def test_chains_with_local_steps_have_the_moments_over_who_gossips() -> None:
+    graph, chains = GRAPHS["path"], 20_000
+    problem, rng = Quadratic(graph.agents), np.random.default_rng(8)
+    options = params(step_size=2e-3, local_steps=3)
+    x0 = rng.standard_normal((chains, graph.agents, 2))
+    choices, law = gossip_ula.choices(problem, graph, options), (np.zeros(8), np.eye(8))
+    for k in range(10):
+        law = choices(k).step(*law)
+    last = run(problem, graph, options, x0, 10)["x"][:, -1].reshape(chains, 8)
+    centered = last - law[0]
+    products = centered[:, :, None] * centered[:, None, :] - law[1]
+    for part in (centered, products):
+        error = part.std(axis=0) / np.sqrt(chains)
+        assert (np.abs(part.mean(axis=0)) < 5 * error).all()
+
+
+def test_no_local_steps_are_refused() -> None:
+    with pytest.raises(ConcordError, match=r"^sampler.local_steps: 0 is not a positive integer;"):
+        params(local_steps=0)

@@ -5,7 +5,8 @@ Modules are found by their file name; there is no other list of them. What a mod
 its problem has, ``contracts.Problem``, and what more a problem may offer, the protocols after it.
 
 A kind that takes one's own arrays can be called with them:
-``concord.problems.linear_regression(X, y, agents=20)``.
+``concord.problems.linear_regression(X, y, agents=20)``; one that takes none, with its options:
+``concord.problems.gaussian(agents=20, condition=100.0)``.
 """
 
 from __future__ import annotations

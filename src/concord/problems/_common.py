@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from msgspec import Meta
 
-from concord.contracts import BatchGradient
+from concord.contracts import BatchGradient, Gradient, GradientAt
 from concord.errors import ConcordError, short
 from concord.options import Count, Index, build
 from concord.sampling import streams
@@ -124,6 +125,31 @@ def takes_arrays(name: str, function: Callable[..., Any]) -> None:
     module.__dict__["__signature__"] = inspect.signature(function)
 
 
+def takes_options(name: str) -> None:
+    """Make the module of a kind without own data callable with its options and ``agents``."""
+
+    def made(agents: int, *, partition: Any = "equal", seed: int = 1, **options: Any) -> Any:
+        """Return the problem of so many agents; options are those of a study's files.
+
+        ``partition`` and ``seed`` are as of ``concord.problems.linear_regression``; all that is
+        random follows from the seed.
+        """
+        kind, way = (
+            sys.modules[name],
+            {"kind": partition} if isinstance(partition, str) else partition,
+        )
+        params, count = build(kind.Params, options), build(Count, agents, "agents")
+        kind.check(params, count)
+        split = Partition.parse(way, "partition")
+
+        def stream(what: str) -> np.random.Generator:
+            return streams.generator(build(Index, seed, "seed"), what)
+
+        return kind.build(params, count, split, stream, Path("resources"))
+
+    takes_arrays(name, made)
+
+
 def legacy_data(
     seed: int, points: int, agents: int, variances: tuple[float, float], dim: int, draw: Draw
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -191,3 +217,31 @@ def sigmoid(z: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     out += 1.0
     out *= 0.5
     return out
+
+
+class Tabled(OneDataSet):
+    """Potentials whose gradients need a few numbers of each agent, not its points.
+
+    ``tables`` are these numbers, each (agents, ...). A problem has ``slope(x, out, *tables)``,
+    which writes gradients at x (..., dim) of the agents that the tables' leading axes name, and
+    ``values(x, *tables)``, which returns their potentials (...).
+    """
+
+    agents: int
+    dim: int
+    posterior = None
+    tables: tuple[np.ndarray, ...]
+    slope: Callable[..., np.ndarray]
+    values: Callable[..., np.ndarray]
+
+    def gradient(self, chains: int) -> Gradient:
+        """Return ``g(x, out)``, the gradient of every f_i at x_i."""
+        return lambda x, out: self.slope(x, out, *self.tables)
+
+    def gradient_at(self, chains: int, width: int) -> GradientAt:
+        """Return ``g(x, agents, out)``: the gradients of ``width`` chosen agents of each chain."""
+        return lambda x, agents, out: self.slope(x, out, *(table[agents] for table in self.tables))
+
+    def potential(self, x: np.ndarray) -> np.ndarray:
+        """Return f_i(x_i), shape (chains, agents)."""
+        return self.values(x, *self.tables)

@@ -9,11 +9,13 @@ almost all problems converge in a few full steps taken together. Those left over
 on alone, from 0 if they are many: where every point is far from the boundary there is no curvature
 to follow, at 0 there is. Where features are so large that rounding keeps the gradient above the
 tolerance, the smallest one that can be reached is taken.
+
+Price: a gradient for every point that a problem tries, and 2 dim for every direction, whose Hessian
+could be read off as many products with it, of two gradients each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,12 +26,9 @@ TOLERANCE = 1e-10
 ROUNDING = 32 * np.finfo(float).eps
 HALVINGS = 60
 
-# solve(agent, linear, start, out): see ``solver``.
-Solve = Callable[[Any, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
-
-def solver(features: np.ndarray, targets: np.ndarray, curvature: np.ndarray) -> Solve:
-    r"""Return ``solve(agent, linear, start, out)``, which minimizes each agent's objective.
+class Solver:
+    """Minimizes each agent's objective.
 
     Parameters
     ----------
@@ -37,35 +36,49 @@ def solver(features: np.ndarray, targets: np.ndarray, curvature: np.ndarray) -> 
         X, shape (agents, points, dim), and y in {0, 1}, shape (agents, points), padded with zeros.
     curvature
         c of each agent, positive, shape (agents,).
+    chains
+        How many it solves for at once.
 
-    Returns
-    -------
-    callable
+    Attributes
+    ----------
+    gradients
+        What each agent has paid for its last solution, (chains, agents).
+    """
+
+    def __init__(
+        self, features: np.ndarray, targets: np.ndarray, curvature: np.ndarray, chains: int
+    ) -> None:
+        # With labels folded into the features the objective is sum log(1 + exp(signed^T x)).
+        self._data = _Data.of(features * (1 - 2 * targets)[..., None])
+        self._curvature = curvature
+        self._spent = np.zeros((len(curvature), chains), dtype=np.int64)
+        self.gradients = self._spent.T
+
+    def __call__(
+        self, agent: Any, linear: np.ndarray, start: np.ndarray, out: np.ndarray
+    ) -> np.ndarray:
+        """Write the minimizers into ``out``.
+
         ``agent`` is an index, with linear (b), start and out of shape (chains, dim), or
         ``slice(None)``, with shape (chains, agents, dim). The gradient's norm at ``out`` is at most
         ``TOLERANCE``, or what rounding leaves of it where the terms of the gradient are so large
         that rounding leaves more. Where ``linear`` is not finite, ``out`` is nan (the chain has
         diverged).
 
-    Raises
-    ------
-    ConcordError
-        From ``solve``, if a gradient stays larger.
-    """
-    # With labels folded into the features the objective is sum log(1 + exp(signed^T x)).
-    data = _Data.of(features * (1 - 2 * targets)[..., None])
-
-    def solve(agent: Any, linear: np.ndarray, start: np.ndarray, out: np.ndarray) -> np.ndarray:
+        Raises
+        ------
+        ConcordError
+            If a gradient stays larger.
+        """
         one = not isinstance(agent, slice)
         block = slice(agent, agent + 1) if one else agent
         b = linear[None] if one else np.ascontiguousarray(linear.swapaxes(0, 1))
         x = start[None].copy() if one else np.ascontiguousarray(start.swapaxes(0, 1))
+        spent = self._spent[block]
         with np.errstate(over="ignore"):
-            _minimize(data.part(block), curvature[block], b, x)
+            _minimize(self._data.part(block), self._curvature[block], b, x, spent)
         np.copyto(out, x[0] if one else x.swapaxes(0, 1))
         return out
-
-    return solve
 
 
 class _Data(NamedTuple):
@@ -92,15 +105,17 @@ def _lower(dim: int) -> list[tuple[int, int]]:
     return [(i, j) for i in range(dim) for j in range(i + 1)]
 
 
-def _minimize(data: _Data, curvature: np.ndarray, b: np.ndarray, x: np.ndarray) -> None:
-    """Minimize in place; curvature (A,), b and x (A, chains, dim)."""
+def _minimize(
+    data: _Data, curvature: np.ndarray, b: np.ndarray, x: np.ndarray, spent: np.ndarray
+) -> None:
+    """Minimize in place; curvature (A,), b and x (A, chains, dim); write spent (A, chains)."""
     lost = ~np.isfinite(b).all(axis=-1)
     if lost.any():
         b = np.where(lost[..., None], 0.0, b)
         x[lost] = 0.0
     x[~np.isfinite(x).all(axis=-1)] = 0.0
     few = x.shape[0] * x.shape[1] // 16
-    left = _newton(data, curvature, b, x, 12, few)
+    left = _newton(data, curvature, b, x, spent, 12, few)
     far = np.count_nonzero(left) > few
     for last in (False, True):
         if not left.any():
@@ -109,8 +124,10 @@ def _minimize(data: _Data, curvature: np.ndarray, b: np.ndarray, x: np.ndarray) 
         agent, chain = np.nonzero(left)
         own = data.part(agent), curvature[agent], b[agent, chain][:, None]
         alone = np.zeros((len(agent), 1, x.shape[2])) if last or far else x[agent, chain][:, None]
-        still = _newton(*own, alone, 300 if last else 25, to_rounding=last)
+        more = np.empty((len(agent), 1), dtype=spent.dtype)
+        still = _newton(*own, alone, more, 300 if last else 25, to_rounding=last)
         x[agent, chain] = alone[:, 0]
+        spent[agent, chain] += more[:, 0]
         left[agent, chain] = still[:, 0]
     if left.any():
         raise ConcordError(
@@ -125,6 +142,7 @@ def _newton(
     curvature: np.ndarray,
     b: np.ndarray,
     x: np.ndarray,
+    spent: np.ndarray,
     steps: int,
     few: int = 0,
     to_rounding: bool = False,
@@ -153,6 +171,8 @@ def _newton(
 
     gradient = np.empty_like(x)
     norm = evaluate(x, gradient)
+    price, again = 1, np.zeros_like(spent)  # of all that went on so far; of what was halved
+    spent.fill(price)
     active = norm > TOLERANCE
     stuck = np.zeros_like(active)
     for _ in range(steps):
@@ -160,6 +180,8 @@ def _newton(
             break
         move = _direction(data, shares, curvature, gradient)
         length = active.astype(float)
+        price += 2 * x.shape[2] + 1  # a direction, and the first point tried along it
+        np.copyto(spent, price, where=active)
         for _ in range(HALVINGS):
             np.multiply(move, length[..., None], out=trial)
             np.subtract(x, trial, out=trial)
@@ -168,6 +190,7 @@ def _newton(
             if not worse.any():
                 break
             length[worse] /= 2
+            again += worse
         if worse.any():
             stuck |= worse
             trial[worse] = x[worse]
@@ -176,6 +199,7 @@ def _newton(
         gradient, trial_gradient = trial_gradient, gradient
         norm = trial_norm
         active = (norm > TOLERANCE) & ~stuck
+    spent += again
     if to_rounding:
         return active & (norm > _rounding(signed, shares, c, b, x))
     return norm > TOLERANCE

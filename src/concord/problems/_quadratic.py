@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from concord.contracts import Gradient, GradientAt, Prox
+from concord.contracts import Gradient, GradientAt, HessianProduct, Prox
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.problems._common import OneDataSet, numbers
@@ -48,6 +48,11 @@ class QuadraticProblem(OneDataSet):
         """Return ``g(x, out)`` writing gram_i x_i - shift_i; x, out: (chains, agents, dim)."""
         product = _product(self.gram, chains)
         return lambda x, out: np.subtract(product(x, out), self.shift, out=out)
+
+    def hessian_product(self, chains: int) -> HessianProduct:
+        """Return ``h(x, v, out)`` writing gram_i v_i, whatever x."""
+        product = _product(self.gram, chains)
+        return lambda x, v, out: product(v, out)
 
     def prox(self, chains: int, curvature: np.ndarray) -> Prox:
         """Return ``solve(agent, linear, start, out)``, in closed form, inverted once."""

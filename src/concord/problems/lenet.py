@@ -29,7 +29,7 @@ import numpy as np
 from concord.contracts import BatchGradient, Gradient, Stream
 from concord.datasets import fetch, readers
 from concord.errors import ConcordError
-from concord.options import Count, Options
+from concord.options import Count, Options, Positive
 from concord.problems._common import OneDataSet
 from concord.sampling.partition import Partition
 
@@ -43,8 +43,26 @@ TRAIN, TEST = 60000, 10000
 CHUNK = 1000  # images per forward pass where all images are needed
 
 
+Activation = Annotated[Literal["tanh", "relu"], "what follows all layers but the last"]
+Pooling = Annotated[
+    Literal["max", "average"], "the largest, or the mean, of the outputs in each 2 x 2 block"
+]
+
+
 class Params(Options):
-    """The test sets, and what is shown of them."""
+    """The network, the box of its first weights, the test sets, and what is shown of them."""
+
+    activation: Activation = "tanh"
+    pooling: Pooling = "max"
+    box: Annotated[
+        Positive,
+        "half width of the box of the first weights, times the square root of their fan-in: 1, or "
+        "sqrt(6) where a layer's outputs go through relu",
+    ] = 1.0
+    images: Annotated[
+        Literal["resized", "padded"],
+        "MNIST's 28 x 28 images are brought to 32 x 32 bilinearly, or by a border of zeros",
+    ] = "resized"
 
     out_of_distribution: Annotated[
         tuple[Literal["svhn", "digits"], ...],
@@ -109,10 +127,13 @@ class Network(NamedTuple):
         Of the weights, each followed by that of its bias, in the order of the flat vector.
     forward
         ``forward(weights, images)`` with images (n, 1, side, side) returns scores (n, classes).
+    box
+        Half width of the box of the first draw, times the square root of the fan-in.
     """
 
     shapes: tuple[tuple[int, ...], ...]
     forward: Callable[[Sequence[Any], Any], Any]
+    box: float = 1.0
 
     @property
     def sizes(self) -> list[int]:
@@ -123,10 +144,10 @@ class Network(NamedTuple):
     def bounds(self) -> np.ndarray:
         r"""Return each entry's half width of the box of the first draw, (dim,).
 
-        1 / sqrt(fan-in) for a weight and its bias: Kaiming-uniform with gain 1/sqrt(3).
+        box / sqrt(fan-in) for a weight and its bias: Kaiming-uniform with gain box/sqrt(3).
         """
         fans = [int(np.prod(s[1:])) for s in self.shapes[::2]]
-        return np.repeat(1 / np.sqrt(np.repeat(fans, 2)), self.sizes)
+        return np.repeat(self.box / np.sqrt(np.repeat(fans, 2)), self.sizes)
 
 
 @cache
@@ -170,42 +191,48 @@ def convolved_and_pooled(weight: Any, bias: Any, images: Any) -> Any:
     return _largest_of_four()(four) + bias[:, None, None]
 
 
-def _lenet5(weights: Sequence[Any], images: Any) -> Any:
-    from torch import tanh
-    from torch.nn import functional
+def lenet5(activation: Activation = "tanh", pooling: Pooling = "max", box: float = 1.0) -> Network:
+    """Return LeNet-5, with 6 and 16 maps of 5 x 5 and layers of 120, 84 and 10."""
 
-    # The largest of tanh is tanh of the largest: a quarter of the work.
-    x = tanh(convolved_and_pooled(weights[0], weights[1], images))
-    x = tanh(functional.max_pool2d(functional.conv2d(x, *weights[2:4]), 2))
-    x = x.flatten(1)
-    for weight, bias in (weights[4:6], weights[6:8]):
-        x = tanh(functional.linear(x, weight, bias))
-    return functional.linear(x, *weights[8:10])
+    def forward(weights: Sequence[Any], images: Any) -> Any:
+        from torch.nn import functional
 
+        act = getattr(_torch(), activation)
+        if pooling == "max":
+            # Both activations rise, so the largest of theirs is that of the largest: a quarter of
+            # the work.
+            x = act(convolved_and_pooled(weights[0], weights[1], images))
+            x = act(functional.max_pool2d(functional.conv2d(x, *weights[2:4]), 2))
+        else:
+            x = functional.avg_pool2d(act(functional.conv2d(images, *weights[:2])), 2)
+            x = functional.avg_pool2d(act(functional.conv2d(x, *weights[2:4])), 2)
+        x = x.flatten(1)
+        for weight, bias in (weights[4:6], weights[6:8]):
+            x = act(functional.linear(x, weight, bias))
+        return functional.linear(x, *weights[8:10])
 
-LENET5 = Network(
-    (
-        *((6, 1, 5, 5), (6,), (16, 6, 5, 5), (16,)),
-        *((120, 400), (120,), (84, 120), (84,), (10, 84), (10,)),
-    ),
-    _lenet5,
-)
+    maps = (6, 1, 5, 5), (6,), (16, 6, 5, 5), (16,)
+    layers = (120, 400), (120,), (84, 120), (84,), (10, 84), (10,)
+    return Network((*maps, *layers), forward, box)
 
 
 @dataclass(eq=False)
 class Images:
     """Labels (n,), and images that are loaded when they are needed.
 
-    ``load()`` returns (n, rows, columns) in [0, 1], or uint8 for [0, 255].
+    ``load()`` returns (n, rows, columns) in [0, 1], or uint8 for [0, 255]. Images of another size
+    are resized bilinearly, or smaller ones ``padded`` with zeros on all sides.
     """
 
     labels: np.ndarray
     load: Callable[[], np.ndarray]
+    padded: bool = False
     _ready: dict[tuple[int, str], Any] = field(default_factory=dict, repr=False)
 
     def tensor(self, side: int, dtype: str) -> Any:
-        """Return images (n, 1, side, side), resized bilinearly; kept for the next call."""
+        """Return images (n, 1, side, side); kept for the next call."""
         torch = _torch()
+        functional = torch.nn.functional
         key = side, dtype
         if key not in self._ready:
             raw = torch.from_numpy(self.load())[: len(self.labels), None]
@@ -214,8 +241,11 @@ class Images:
                 part = raw[rows : rows + CHUNK].to(images.dtype)
                 if raw.dtype == torch.uint8:
                     part /= 255
-                if part.shape[2:] != (side, side):
-                    part = torch.nn.functional.interpolate(part, size=(side, side), mode="bilinear")
+                if self.padded:
+                    more = side - part.shape[2]
+                    part = functional.pad(part, (more // 2, more - more // 2) * 2)
+                elif part.shape[2:] != (side, side):
+                    part = functional.interpolate(part, size=(side, side), mode="bilinear")
                 images[rows : rows + CHUNK] = part
             self._ready[key] = images.to(_device())
         return self._ready[key]
@@ -234,13 +264,15 @@ def build(
     def digits(part: str, count: int, used: int | None = None) -> Images:
         labels = readers.mnist_labels(mnist / f"{part}-labels-idx1-ubyte.gz", count)
         images = mnist / f"{part}-images-idx3-ubyte.gz"
-        return Images(labels[:used], lambda: readers.mnist_images(images, count))
+        padded = params.images == "padded"
+        return Images(labels[:used], lambda: readers.mnist_images(images, count), padded)
 
     train = digits("train", TRAIN, params.training_images)
     tests = {"mnist": digits("t10k", TEST)}
     for name in map(str, params.out_of_distribution):
         if name == "digits":
-            images, labels = _bundled_digits()
+            flat, labels = readers.digits()
+            images = flat.reshape(-1, 8, 8).astype(np.float32)
         elif (resources / SVHN).is_file():
             # Nobody fetched it but the user, and scipy's reader crashes on some broken files.
             images, labels = readers.svhn(fetch.verify(SVHN.as_posix(), resources / SVHN))
@@ -252,7 +284,8 @@ def build(
     for name, chosen in (params.examples or {}).items():
         if name in tests:
             examples[name] = _rows(chosen, tests[name].labels, f"examples.{name}")
-    return Classifier(LENET5, train, parts, tests, examples)
+    network = lenet5(params.activation, params.pooling, params.box)
+    return Classifier(network, train, parts, tests, examples)
 
 
 def _rows(chosen: Any, labels: np.ndarray, where: str) -> dict[str, int]:
@@ -268,14 +301,6 @@ def _rows(chosen: Any, labels: np.ndarray, where: str) -> dict[str, int]:
             )
         rows[str(image)] = found[0]
     return rows
-
-
-def _bundled_digits() -> tuple[np.ndarray, np.ndarray]:
-    """Return scikit-learn's digits: 1797 images of 8 x 8 in [0, 1], and their labels."""
-    from sklearn.datasets import load_digits
-
-    images, labels = load_digits(return_X_y=True)
-    return (images.reshape(-1, 8, 8) / 16).astype(np.float32), labels.astype(np.int64)
 
 
 class Classifier(OneDataSet):

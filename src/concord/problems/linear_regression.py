@@ -15,7 +15,7 @@ Their potentials add up to the posterior's for split only; ``sampled`` is the la
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import numpy as np
 
@@ -167,7 +167,11 @@ class LinearRegression(QuadraticProblem):
         Shapes (agents, dim, dim) and (agents, dim): the gradient of f_i is gram_i x - shift_i.
     posterior
         The exact posterior, a ``Gaussian``.
+    test
+        Features and targets that no agent has, if any.
     """
+
+    test: tuple[np.ndarray, np.ndarray] | None = None
 
     def __init__(self, data: AgentData, params: Params) -> None:
         self.data = data
@@ -217,6 +221,12 @@ class LinearRegression(QuadraticProblem):
             np.add(out, prior, out=out)
 
         return batch_gradient(self.data, chains, batch_size, None, self._precision, add_prior)
+
+    def held_out(self, x: np.ndarray) -> np.ndarray:
+        """Return log N(y; x^T X, sigma^2) of the test rows, (..., rows)."""
+        features, targets = cast("tuple[np.ndarray, np.ndarray]", self.test)
+        square = self._precision * (x @ features.T - targets) ** 2
+        return -0.5 * (square + np.log(2 * np.pi / self._precision))
 
     def prior_gradient(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
         """Write the prior's part of the gradients at x; out may be x."""

@@ -13,14 +13,23 @@ Needs: nothing for drawn data and breast_cancer; other data sets are downloaded.
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 from msgspec import Meta
 
-from concord.contracts import BatchGradient, Gradient, GradientAt, Prox, Stream
+from concord.contracts import (
+    BatchGradient,
+    Gradient,
+    GradientAt,
+    HessianProduct,
+    Prox,
+    Stream,
+)
 from concord.errors import ConcordError
+from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Count, NonNegative, Options, Positive
 from concord.problems._common import (
     LegacySeed,
@@ -39,6 +48,7 @@ from concord.sampling.partition import AgentData, Partition
 # Rows of the data sets; those in DOWNLOADED are read from files.
 ROWS = {"breast_cancer": 569, "magic": 19020}
 DOWNLOADED = ("magic",)
+CELLS = 640  # along each axis of the reference posterior
 
 
 class Params(Options):
@@ -54,10 +64,15 @@ class Params(Options):
         "fraction of a data set's rows, chosen at random, kept from the agents for testing",
     ] = 0.0
     intercept: Annotated[
-        Literal["ones", "zeros"],
+        Literal["ones", "zeros", "none"],
         "a data set's column for the intercept: ones, or the zeros that standardizing it with the "
-        "features leaves, as gurbuzbalaban2021's authors do",
+        "features leaves, as gurbuzbalaban2021's authors do; none: no column",
     ] = "ones"
+    features: Annotated[
+        Literal["standardized", "centered", "unit", "raw"],
+        "a data set's features: of mean 0 and variance 1 over the rows not for testing, of mean 0, "
+        "scaled to [0, 1] there, or as they come",
+    ] = "standardized"
     points: Annotated[Count, "number of synthetic points, over all agents"] = 1000
     points_per_agent: Annotated[
         Count | None, "number of synthetic points of each agent, instead of points"
@@ -99,11 +114,12 @@ def check(params: Params, agents: int) -> None:
             f"legacy_seed draws labels without noise on the logit, but logit_noise_sd is "
             f"{params.logit_noise_sd:g}; leave one of them out"
         )
-    if params.intercept == "zeros" and params.dataset not in ROWS:
-        raise ConcordError(
-            "intercept: zeros is for data sets, synthetic points have no such column; remove it, "
-            "or name a dataset"
-        )
+    for key, usual in (("intercept", "ones"), ("features", "standardized")):
+        if getattr(params, key) != usual and params.dataset not in ROWS:
+            raise ConcordError(
+                f"{key}: {getattr(params, key)} is for data sets, not for synthetic points; remove "
+                "it, or name a dataset"
+            )
     if params.test_fraction and params.dataset not in ROWS:
         raise ConcordError(
             f"test_fraction {params.test_fraction} is for data sets; remove it, or name a dataset"
@@ -127,7 +143,8 @@ def build(
     """Draw or load the points and split them over the agents.
 
     Synthetic labels are Bernoulli with logit x^T X_j + delta_j. A data set's features are
-    standardized over all rows that are not for testing, and get an intercept column of ones.
+    standardized over all rows that are not for testing, and get an intercept column of ones, unless
+    the options say otherwise.
     """
     truth = test = None
     if params.dataset == "synthetic" and params.legacy_seed is not None:
@@ -167,9 +184,16 @@ def _load(
     if count:
         stream("test").shuffle(rows)
     training, testing = np.sort(rows[count:]), np.sort(rows[:count])
-    mean, sd = features[training].mean(axis=0), features[training].std(axis=0)
-    column = np.full(len(features), float(params.intercept == "ones"))
-    features = np.column_stack([(features - mean) / sd, column])
+    seen = features[training]
+    if params.features == "unit":
+        features = (features - seen.min(axis=0)) / np.ptp(seen, axis=0)
+    elif params.features == "standardized":
+        features = (features - seen.mean(axis=0)) / seen.std(axis=0)
+    elif params.features == "centered":
+        features = features - seen.mean(axis=0)
+    if params.intercept != "none":
+        column = np.full(len(features), float(params.intercept == "ones"))
+        features = np.column_stack([features, column])
     test = (features[testing], labels[testing]) if count else None
     return features[training], labels[training], test
 
@@ -286,6 +310,31 @@ class LogisticRegression(OneDataSet):
 
         return gradient
 
+    def hessian_product(self, chains: int) -> HessianProduct:
+        r"""Return ``h(x, v, out)`` writing sum_j h(z_j) (1 - h(z_j)) X_j X_j^T v_i + s v_i / b."""
+        if self.prior != "gaussian" or self.prior_gradient_at is not None:
+            raise ConcordError(
+                "the potentials have Hessians with a Gaussian prior alone, whose gradient is taken "
+                "at the iterate; use prior: gaussian, prior_gradient_at: iterate"
+            )
+        agents, points, _ = self.data.features.shape
+        share, along = np.empty((agents, chains, points)), np.empty((agents, chains, points))
+        prior = np.empty((chains, agents, self.dim))
+        transposed = np.ascontiguousarray(self.data.features.swapaxes(1, 2))
+
+        def product(x: np.ndarray, v: np.ndarray, out: np.ndarray) -> np.ndarray:
+            np.matmul(x.swapaxes(0, 1), transposed, out=share)
+            np.matmul(v.swapaxes(0, 1), transposed, out=along)
+            sigmoid(share, out=share)
+            np.multiply(along, share, out=along)
+            np.subtract(1.0, share, out=share)
+            np.multiply(along, share, out=along)
+            np.matmul(along, self.data.features, out=out.swapaxes(0, 1))
+            np.multiply(v, self.share / self.prior_scale, out=prior)
+            return np.add(out, prior, out=out)
+
+        return product
+
     def curvature(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the prior's Hessian, and that at x = 0, where points weigh a fourth, the most.
 
@@ -313,7 +362,7 @@ class LogisticRegression(OneDataSet):
                 f"agent {int(np.argmin(total))} has no prior and no neighbors, so its potential "
                 "may have no minimizer; give it a share of the prior"
             )
-        return _newton.solver(self.data.features, self.data.targets, total)
+        return _newton.Solver(self.data.features, self.data.targets, total, chains)
 
     def gradient_at(self, chains: int, width: int) -> GradientAt:
         """Return ``g(x, agents, out)``: the gradients of ``width`` chosen agents of each chain."""
@@ -336,6 +385,40 @@ class LogisticRegression(OneDataSet):
     def batch_gradient(self, chains: int, batch_size: int) -> BatchGradient:
         """Return ``g(x, rows, out)``; rows: (chains, agents, batch), row numbers of each agent."""
         return batch_gradient(self.data, chains, batch_size, sigmoid, 1.0, self._add_prior)
+
+    def log_posterior(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """Return the log density of two parameters, up to a constant."""
+        features, labels = self.data.pooled()
+        size = np.square if self.prior == "gaussian" else np.abs
+        width = self.prior_scale * (2 if self.prior == "gaussian" else 1)
+        # Point by point, so that the grid is held once and not once per point.
+        log = -(size(first) + size(second)) / width
+        for (a, b), label in zip(features, labels, strict=True):
+            z = a * first + b * second
+            log = log + label * z - np.logaddexp(0, z)
+        return log
+
+    @cached_property
+    def reference(self) -> Grid:
+        """The posterior of two parameters on a dense grid.
+
+        Raises
+        ------
+        ConcordError
+            If there is another number of parameters.
+        """
+        if self.dim != 2:
+            raise ConcordError(
+                f"the posterior of logistic regression of {self.dim} parameters is not known; use "
+                "2 parameters, or the problem breast_cancer"
+            )
+        wide = np.sqrt(self.prior_scale) if self.prior == "gaussian" else 4 * self.prior_scale
+        return from_log_density(self.log_posterior, ((-9 * wide, 9 * wide),) * 2, CELLS)
+
+    def held_out(self, x: np.ndarray) -> np.ndarray:
+        """Return the log probability of the labels of the test rows, (..., rows)."""
+        features, labels = cast("Rows", self.test)
+        return -np.logaddexp(0, (1 - 2 * labels) * (x @ features.T))
 
     def prior_gradient(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
         """Write the prior's part of the gradients at x; out may be x."""

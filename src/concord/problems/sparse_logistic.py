@@ -43,6 +43,10 @@ class Params(Options):
         Literal["right", "opposite"],
         "the prior pulls weights to 0 (right), or its gradient pushes them away (opposite)",
     ] = "right"
+    intercept: Annotated[Literal["ones", "none"], "a last column of ones, or no intercept"] = "ones"
+    splits: Annotated[
+        Literal["own", "tied"], "every chain splits the rows in its own way, or all in the same"
+    ] = "own"
 
 
 def needs(params: Params) -> tuple[str, ...]:
@@ -63,14 +67,15 @@ def check(params: Params, agents: int) -> None:
 def build(
     params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
 ) -> SparseLogistic:
-    """Load the data set and add an intercept column of ones as the last column."""
+    """Load the data set, with an intercept column of ones as the last column unless none."""
     from scipy.sparse import csr_array, hstack
 
     from concord.datasets import readers
 
     features, labels = readers.a9a(resources / params.dataset / params.dataset)
-    ones = csr_array(np.ones((len(labels), 1)))
-    return SparseLogistic(hstack([features, ones]), labels, params, agents, partition, stream)
+    if params.intercept == "ones":
+        features = hstack([features, csr_array(np.ones((len(labels), 1)))])
+    return SparseLogistic(features, labels, params, agents, partition, stream)
 
 
 @dataclass(frozen=True)
@@ -133,12 +138,13 @@ class SparseLogistic:
         """Return each chain's test rows and parts, which depend on the chain's number alone."""
         split, divide = self._stream("split"), self._stream("partition")
         found = []
-        for _ in range(self._first + chains):
+        tied = self.params.splits == "tied"
+        for _ in range(1 if tied else self._first + chains):
             order = split.permutation(len(self.labels))
             train, test = np.split(order, [self.params.train_rows])
             parts = self.partition.split(self.labels[train], self.agents, divide)
             found.append((test, [train[part] for part in parts]))
-        return found[self._first :]
+        return found * chains if tied else found[self._first :]
 
     def splits(self, chains: int) -> Splits:
         """Return the rows of the agents and the test rows of ``chains`` chains."""

@@ -15,6 +15,7 @@ exists; ``reference`` holds it on a dense grid.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -176,10 +177,10 @@ takes_arrays(__name__, from_arrays)
 class TiedMixture(OneDataSet):
     r"""The mixture split over agents.
 
-    With :math:`r_j` the probability that point j is of the second component,
-    :math:`2 r_j - 1 = \tanh(c x_j + d)`, where :math:`c = (m - \theta_1) / 2s` and
-    :math:`d = -c (m + \theta_1) / 2`. Gradients need the points through :math:`\sum_j r_j` and
-    :math:`\sum_j r_j x_j` only.
+    With :math:`r_j = 1 / (1 + e^{w (q - x_j)})` the probability that point j is of the second
+    component, where :math:`w = (m - \theta_1) / s` and :math:`q = (\theta_1 + m) / 2`, gradients
+    need the points through :math:`\sum_j r_j` and :math:`\sum_j r_j x_j` only: one exponential for
+    each point.
 
     Attributes
     ----------
@@ -198,126 +199,50 @@ class TiedMixture(OneDataSet):
         self.agents = len(data.counts)
         self.params = params
         self._mask = data.mask
-        self._tied = params.second_mean == MEANS[0]
-        # Per agent two rows: ones (zeros where padded) and the points.
-        self._basis = np.stack([data.mask, data.targets], axis=1)
-        self._sums = np.column_stack([data.counts.astype(float), data.targets.sum(axis=1)])
-        self._prior_precision = 1 / np.array(params.prior_variances)
 
     def gradient(self, chains: int) -> Gradient:
         """Return ``g(x, out)``, the gradient of every f_i at x_i."""
-        agents, _, points = self._basis.shape
-        line = np.empty((agents, chains, 2))
-        tanh = np.empty((agents, chains, points))
-        moments = np.empty((agents, chains, 2))
-        basis, transposed = self._basis, np.ascontiguousarray(self._basis.swapaxes(1, 2))
-
-        def gradient(x: np.ndarray, out: np.ndarray) -> np.ndarray:
-            self._line(x, line.swapaxes(0, 1))
-            np.matmul(line, basis, out=tanh)
-            np.tanh(tanh, out=tanh)
-            np.matmul(tanh, transposed, out=moments)
-            return self._assemble(x, moments.swapaxes(0, 1), self._sums, out)
-
-        return gradient
+        return _gradient([self] * chains)
 
     def gradient_at(self, chains: int, width: int) -> GradientAt:
         """Return ``g(x, agents, out)``: the gradients of ``width`` chosen agents of each chain."""
-        _, rows, points = self._basis.shape
-        table = self._basis
-        basis = np.empty((chains, width, rows, points))
-        sums = np.empty((chains, width, 2))
-        line = np.empty((chains, width, 2))
-        tanh = np.empty((chains, width, points))
-        moments = np.empty((chains, width, 2))
-        product = np.empty_like(tanh)
+        tables = self.points.T.copy(), self._mask.T.copy()
+        size = chains * width
+        points, mask = (np.empty((len(table), size)) for table in tables)
+        totals, own = _totals(self.params, *tables), np.empty((2, size))
+        padded = not self._mask.all()
+        differentiate = _differentiate(self, points.shape)
 
         def gradient(x: np.ndarray, agents: np.ndarray, out: np.ndarray) -> np.ndarray:
-            np.take(table, agents, axis=0, out=basis, mode="clip")
-            np.take(self._sums, agents, axis=0, out=sums, mode="clip")
-            self._line(x, line)
-            # Sums written out: these products are too small for matmul to pay.
-            np.multiply(basis[..., 0, :], line[..., :1], out=tanh)
-            np.multiply(basis[..., 1, :], line[..., 1:], out=product)
-            np.add(tanh, product, out=tanh)
-            np.tanh(tanh, out=tanh)
-            np.einsum("cap,carp->car", tanh, basis, out=moments)
-            return self._assemble(x, moments, sums, out)
+            chosen = agents.reshape(-1)
+            np.take(tables[0], chosen, axis=1, out=points, mode="clip")
+            np.take(totals, chosen, axis=1, out=own, mode="clip")
+            if padded:
+                np.take(tables[1], chosen, axis=1, out=mask, mode="clip")
+            return differentiate(x, points, own, out, mask if padded else None)
 
         return gradient
 
     def batch_gradient(self, chains: int, batch_size: int) -> BatchGradient:
         """Return ``g(x, rows, out)``; rows: (chains, agents, batch), row numbers of each agent."""
-        shape = (chains, self.agents, batch_size)
-        line = np.empty((chains, self.agents, 2))
-        points, tanh, product = np.empty(shape), np.empty(shape), np.empty(shape)
-        moments, sums = np.empty((chains, self.agents, 2)), np.empty((chains, self.agents, 2))
-        flat = np.empty(shape, dtype=np.intp)
-        offset = (np.arange(self.agents) * self.points.shape[1])[:, None]
+        size = chains * self.agents
+        points, totals = np.empty((batch_size, size)), np.empty((2, size))
+        places = np.empty(points.shape, dtype=np.intp)
+        offset = np.tile(np.arange(self.agents) * self.points.shape[1], chains)
         column = self.points.reshape(-1)
-        scale = (self.counts / batch_size)[:, None]
-        sums[..., 0] = self.counts
+        scale, variance = np.tile(self.counts / batch_size, chains), self.params.variance
+        over_variance = scale / variance
+        totals[0] = np.tile(self.counts / variance, chains)
+        differentiate = _differentiate(self, points.shape)
 
         def gradient(x: np.ndarray, rows: np.ndarray, out: np.ndarray) -> np.ndarray:
-            np.add(rows, offset, out=flat)
-            np.take(column, flat, out=points, mode="clip")
-            self._line(x, line)
-            np.multiply(points, line[..., 1:], out=tanh)
-            np.add(tanh, line[..., :1], out=tanh)
-            np.tanh(tanh, out=tanh)
-            tanh.sum(axis=-1, out=moments[..., 0])
-            np.multiply(tanh, points, out=product)
-            product.sum(axis=-1, out=moments[..., 1])
-            np.multiply(moments, scale, out=moments)
-            points.sum(axis=-1, out=sums[..., 1])
-            np.multiply(sums[..., 1], scale[:, 0], out=sums[..., 1])
-            return self._assemble(x, moments, sums, out)
+            np.add(rows.reshape(size, batch_size).T, offset, out=places)
+            np.take(column, places, out=points, mode="clip")
+            _column_sums(points, totals[1])
+            np.multiply(totals[1], over_variance, out=totals[1])
+            return differentiate(x, points, totals, out, scale=scale)
 
         return gradient
-
-    def _line(self, x: np.ndarray, out: np.ndarray) -> None:
-        """Write d and c, the coefficients of 1 and of a point, for parameters x (..., 2)."""
-        first, second = x[..., 0], x[..., 1]
-        intercept, slope = out[..., 0], out[..., 1]
-        if self._tied:
-            np.multiply(second, 1 / (2 * self.params.variance), out=slope)
-            np.multiply(second, 0.5, out=intercept)
-            np.add(intercept, first, out=intercept)
-        else:
-            np.subtract(second, first, out=slope)
-            np.multiply(slope, 1 / (2 * self.params.variance), out=slope)
-            np.add(second, first, out=intercept)
-            np.multiply(intercept, 0.5, out=intercept)
-        np.multiply(intercept, slope, out=intercept)
-        np.negative(intercept, out=intercept)
-
-    def _assemble(
-        self, x: np.ndarray, moments: np.ndarray, sums: np.ndarray, out: np.ndarray
-    ) -> np.ndarray:
-        """Write the gradient from sum_j t_j (1, x_j), which it overwrites, and sum_j (1, x_j)."""
-        np.add(moments, sums, out=moments)
-        np.multiply(moments, 0.5, out=moments)  # sum_j r_j (1, x_j)
-        first, second = x[..., 0], x[..., 1]
-        number, total = moments[..., 0], moments[..., 1]
-        d_first, d_second = out[..., 0], out[..., 1]
-        np.multiply(number, second, out=d_second)
-        if self._tied:
-            # sum_j (x_j - theta_1 - r_j theta_2) and sum_j r_j (x_j - theta_1 - theta_2)
-            np.multiply(sums[..., 0], first, out=d_first)
-            np.add(d_first, d_second, out=d_first)
-            np.subtract(d_first, sums[..., 1], out=d_first)
-            np.multiply(number, first, out=number)
-            np.add(d_second, number, out=d_second)
-        else:
-            # sum_j (1 - r_j) (x_j - theta_1) and sum_j r_j (x_j - theta_2)
-            np.subtract(sums[..., 0], number, out=d_first)
-            np.multiply(d_first, first, out=d_first)
-            np.subtract(d_first, sums[..., 1], out=d_first)
-            np.add(d_first, total, out=d_first)
-        np.subtract(d_second, total, out=d_second)
-        np.multiply(out, 1 / self.params.variance, out=out)
-        np.multiply(x, self._prior_precision / self.agents, out=moments)
-        return np.add(out, moments, out=out)
 
     def curvature(self) -> tuple[np.ndarray, np.ndarray]:
         """Return no bounds, (agents, 2, 2): there are none.
@@ -332,19 +257,19 @@ class TiedMixture(OneDataSet):
         """Return f_i(x_i), shape (chains, agents), without constants of the normal densities."""
         first, second = x[..., 0, None], x[..., 1, None]
         likelihood = (self._log_likelihood(first, second, self.points) * self._mask).sum(axis=-1)
-        return 0.5 * (x**2 @ self._prior_precision) / self.agents - likelihood
+        return 0.5 * (x**2 @ _prior_precision(self.params)) / self.agents - likelihood
 
     def _log_likelihood(
         self, first: np.ndarray, second: np.ndarray, points: np.ndarray
     ) -> np.ndarray:
         """Log density of points at theta, up to a constant; arrays broadcast."""
-        mean = first + second if self._tied else second
+        mean = first + second if _tied(self.params) else second
         scale = 2 * self.params.variance
         return np.logaddexp(-((points - first) ** 2) / scale, -((points - mean) ** 2) / scale)
 
     def log_posterior(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """Log density of the posterior at (theta_1, theta_2), up to a constant."""
-        u, v = self._prior_precision
+        u, v = _prior_precision(self.params)
         # Point by point, so that the grid is held once and not once per point.
         log = -0.5 * (u * first**2 + v * second**2)
         for point in self.points[self._mask.astype(bool)]:
@@ -407,25 +332,7 @@ class TiedMixtures:
 
     def gradient(self, chains: int) -> Gradient:
         """Return ``g(x, out)``, the gradient of every f_i at x_i."""
-        own = [self.sets[chain % len(self.sets)] for chain in range(chains)]
-        ones = np.array([one._basis[:, 0] for one in own])
-        points = np.array([one._basis[:, 1] for one in own])
-        sums = np.array([one._sums for one in own])
-        line, moments = np.empty_like(sums), np.empty_like(sums)
-        tanh, product = np.empty_like(points), np.empty_like(points)
-        first = self.sets[0]
-
-        def gradient(x: np.ndarray, out: np.ndarray) -> np.ndarray:
-            first._line(x, line)
-            np.multiply(ones, line[..., :1], out=tanh)
-            np.multiply(points, line[..., 1:], out=product)
-            np.add(tanh, product, out=tanh)
-            np.tanh(tanh, out=tanh)
-            np.einsum("cap,cap->ca", tanh, ones, out=moments[..., 0])
-            np.einsum("cap,cap->ca", tanh, points, out=moments[..., 1])
-            return first._assemble(x, moments, sums, out)
-
-        return gradient
+        return _gradient([self.sets[chain % len(self.sets)] for chain in range(chains)])
 
     def potential(self, x: np.ndarray) -> np.ndarray:
         """Return f_i(x_i), shape (chains, agents), without constants of the normal densities."""
@@ -433,3 +340,99 @@ class TiedMixtures:
         for number, one in enumerate(self.sets[: len(x)]):
             values[number :: len(self.sets)] = one.potential(x[number :: len(self.sets)])
         return values
+
+
+def _tied(params: Params) -> bool:
+    return params.second_mean == MEANS[0]
+
+
+def _prior_precision(params: Params) -> np.ndarray:
+    return 1 / np.array(params.prior_variances)
+
+
+def _totals(params: Params, points: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """Return the number of points and their sum, (2, columns), over s."""
+    totals = np.empty((2, points.shape[1]))
+    _column_sums(mask, totals[0])
+    _column_sums(points, totals[1])
+    return totals / params.variance
+
+
+def _column_sums(table: np.ndarray, out: np.ndarray) -> None:
+    """Add rows one after another, so that a column's sum is the same whatever stands beside it."""
+    if table.shape[1] == 1:
+        out[0] = table.cumsum()[-1]  # a sum would go by pairs
+    else:
+        np.add.reduce(table, axis=0, out=out)
+
+
+def _gradient(sets: list[TiedMixture]) -> Gradient:
+    """Return ``g(x, out)``, the gradient of every f_i at x_i; chain c belongs to ``sets[c]``."""
+    points, mask = (
+        np.ascontiguousarray(np.concatenate(arrays).T)
+        for arrays in ([one.points for one in sets], [one._mask for one in sets])
+    )
+    totals, padding = _totals(sets[0].params, points, mask), None if mask.all() else mask
+    differentiate = _differentiate(sets[0], points.shape)
+    return lambda x, out: differentiate(x, points, totals, out, padding)
+
+
+def _differentiate(problem: TiedMixture, shape: tuple[int, int]) -> Callable[..., np.ndarray]:
+    """Return ``differentiate(x, points, totals, out, mask, scale)`` for points of this shape.
+
+    A column of ``points``, (n, m), belongs to a row of x and out, which have m in all; ``totals``
+    (2, m) are as ``_totals`` returns them. ``mask``, (n, m), is zero where there is no point, and
+    ``scale``, (m,), how much a point counts; none: all are there, and count once.
+    """
+    tied, precision = _tied(problem.params), 1 / problem.params.variance
+    prior = (_prior_precision(problem.params) / problem.agents)[:, None]
+    second_share = np.empty(shape)
+    weight, middle, mean = (np.empty(shape[1]) for _ in range(3))
+    sums, pulls = np.empty((2, shape[1])), np.empty((2, shape[1]))
+    (number, total), (pull, second_pull) = sums, pulls
+
+    def differentiate(
+        x: np.ndarray,
+        points: np.ndarray,
+        totals: np.ndarray,
+        out: np.ndarray,
+        mask: np.ndarray | None = None,
+        scale: np.ndarray | None = None,
+    ) -> np.ndarray:
+        theta = x.reshape(-1, 2).T
+        first, second = theta
+        if tied:
+            np.add(first, second, out=mean)
+            np.multiply(second, precision, out=weight)
+        else:
+            np.copyto(mean, second)
+            np.subtract(second, first, out=weight)
+            np.multiply(weight, precision, out=weight)
+        np.add(first, mean, out=middle)
+        np.multiply(middle, 0.5, out=middle)
+        np.subtract(middle, points, out=second_share)
+        np.multiply(second_share, weight, out=second_share)
+        np.exp(second_share, out=second_share)
+        np.add(second_share, 1.0, out=second_share)
+        np.reciprocal(second_share, out=second_share)
+        if mask is not None:
+            np.multiply(second_share, mask, out=second_share)
+        _column_sums(second_share, number)
+        np.multiply(second_share, points, out=second_share)
+        _column_sums(second_share, total)
+        np.multiply(sums, precision, out=sums)
+        if scale is not None:
+            np.multiply(sums, scale, out=sums)
+        # sum_j r_j (m - x_j) / s and sum_j (1 - r_j) (theta_1 - x_j) / s
+        np.multiply(mean, number, out=second_pull)
+        np.subtract(second_pull, total, out=second_pull)
+        np.subtract(totals, sums, out=sums)
+        np.multiply(first, number, out=pull)
+        np.subtract(pull, total, out=pull)
+        if tied:
+            np.add(pull, second_pull, out=pull)
+        np.multiply(theta, prior, out=sums)
+        np.add(pulls, sums, out=out.reshape(-1, 2, copy=False).T)
+        return out
+
+    return differentiate

@@ -2,7 +2,8 @@
 
 equation and source, ``Params``, ``State``, ``check``, ``init``, ``affine`` or ``choices`` (see
 ``contracts.Sampler``, ``AffineSampler`` and ``SwitchingSampler``). Modules are found by their file
-name.
+name. One whose answer is not the x of its state says with ``read`` what is recorded in its place
+(``contracts.ReadOut``).
 
 ``init`` is given the positions x^(0), from which the rest of the state may start (tracked gradients
 do, y^(0) = grad f(x^(0))); ``affine`` says so by the matrix of an ``exact.Start``.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from concord.contracts import Info, Problem
+import numpy as np
+
+from concord.contracts import ChosenAgents, GradientAt, Info, Problem
 from concord.errors import ConcordError
 from concord.networks import mixing
 from concord.networks.channel import Channel
@@ -18,8 +20,16 @@ def to_all_neighbors(channel: Channel) -> Info:
     return Info(channel.unicasts, channel.broadcasts, channel.active)
 
 
-def check_connected(topology: Topology) -> None:
-    """Refuse a network in parts, unless it is meant: mixing would never reach consensus."""
+def check_connected(topology: Topology, directed: bool = False) -> None:
+    """Refuse a network in parts, unless it is meant: mixing would never reach consensus.
+
+    And, unless the sampler knows what to do with it, one whose edges have a direction.
+    """
+    if topology.directed and not directed:
+        raise ConcordError(
+            f"topology {topology.name!r} is directed, and the sampler needs neighbors that hear "
+            "each other; choose an undirected one, or a sampler such as push_sum_sgld"
+        )
     if not topology.connected and topology.name != "no_edges":
         raise ConcordError(
             f"topology {topology.name!r} is not connected, so its agents cannot agree; "
@@ -28,23 +38,77 @@ def check_connected(topology: Topology) -> None:
 
 
 def check_arrivals(topology: Topology, params: Any, **wanted: str) -> None:
-    """Refuse options that say nothing of a network on which vectors may not arrive."""
-    for name, value in wanted.items() if isinstance(topology, Network) else ():
+    """Refuse options that need all vectors of all neighbors, one by one."""
+    where, remedy = "on a network where vectors may not arrive", "remove network"
+    if topology.messages is not None:
+        where, remedy = f"on {topology.name}, which averages at once", "use topology complete"
+    elif not isinstance(topology, Network):
+        return
+    for name, value in wanted.items():
         if (given := getattr(params, name)) != value:
-            raise ConcordError(
-                f"{name}: {given} has no meaning on a network where vectors may not arrive; "
-                f"use {value}, or remove network"
-            )
+            raise ConcordError(f"{name}: {given} has no meaning {where}; use {value}, or {remedy}")
+
+
+def check_neighbors(topology: Topology, sampler: str) -> None:
+    """Refuse a network whose agents hear nothing but the average of all."""
+    if topology.messages is not None:
+        raise ConcordError(
+            f"sampler {sampler} sends vectors from agent to agent, which {topology.name} does not; "
+            "use topology complete"
+        )
 
 
 def check_averaging(problem: Problem | None, topology: Topology, params: Any) -> None:
-    """Refuse a network in parts, unless it is meant, and options that do not go together."""
-    check_connected(topology)
-    mixing.check_weights(topology, params.weights)
+    """Refuse what ``check_weighted`` does, and an order in which everything has to arrive."""
+    check_weighted(problem, topology, params)
     check_arrivals(topology, params, update_order="simultaneous")
+
+
+def check_weighted(problem: Problem | None, topology: Topology, params: Any) -> None:
+    """Refuse a network in parts, unless it is meant, and options that do not go together."""
+    check_connected(topology, directed=True)  # the weights decide
+    mixing.check_weights(topology, params.weights)
     if params.weights == "next_two":
         check_arrivals(topology, params, weights="metropolis")
     check_batches(params.batch_size, params.batch_scale, params.batch_pool)
+
+
+def check_server(topology: Topology, sampler: str, averages: bool = False) -> None:
+    """Refuse a network without a server, which one agent does not need.
+
+    ``averages``: it does nothing but average over all agents, which these can do by themselves.
+    """
+    if topology.agents == 1:
+        return
+    if topology.messages is None:
+        raise ConcordError(
+            f"sampler {sampler} needs a server, which {topology.name} has not; use topology server"
+        )
+    if not averages and set(topology.messages) != {2}:
+        raise ConcordError(
+            f"sampler {sampler} sends to the server what is no sum over all agents; use "
+            "average_by: server"
+        )
+
+
+def gradient_at(problem: Problem, chains: int, width: int) -> GradientAt:
+    """Return ``g(x, agents, out)``: the gradients of ``width`` chosen agents of each chain.
+
+    Problems that are not ``ChosenAgents`` compute those of all agents for it.
+    """
+    if isinstance(problem, ChosenAgents):
+        return problem.gradient_at(chains, width)
+    full = problem.gradient(chains)
+    everyone = np.zeros((chains, problem.agents, problem.dim))
+    gradients, chain = np.empty_like(everyone), np.arange(chains)[:, None]
+
+    def gradient(x: np.ndarray, agents: np.ndarray, out: np.ndarray) -> np.ndarray:
+        everyone[chain, agents] = x
+        full(everyone, gradients)
+        np.copyto(out, gradients[chain, agents])
+        return out
+
+    return gradient
 
 
 def check_centralized(topology: Topology, sampler: str) -> None:

@@ -17,7 +17,8 @@ Source: tzikas2024, Algorithm 1 by way of eqs. (40)-(41); without noise it is eq
 states the primal step as a proximal operator with the sign of p and the parameter gamma_i wrong.
 x, p and w have shape (chains, agents, dim). Without neighbors x_i is the minimizer of f_i.
 
-Price: a vector to every neighbor, and the minimum of f_i plus a quadratic form, per agent and step.
+Price: a vector to every neighbor, and the minimum of f_i plus a quadratic form, per agent and step:
+a gradient where it is a closed form, or those of its inner solver.
 Needs: a connected network, or no edges at all; a problem with proximal steps (``prox``).
 """
 
@@ -27,7 +28,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
-from concord.contracts import Info, Problem, Proximal, Quadratic, Step
+from concord.contracts import Counting, Info, Problem, Proximal, Quadratic, Step
 from concord.errors import ConcordError
 from concord.laws.exact import (
     Affine,
@@ -84,9 +85,9 @@ def check(problem: Problem | None, topology: Topology, params: Params) -> None:
             f"network.on_loss: {topology.conditions.on_loss} gives ADMM no differences to add up; "
             "use reuse_last"
         )
-    if isinstance(topology, Network) and topology.conditions.delay is not None:
+    if isinstance(topology, Network) and (late := topology.conditions.late):
         raise ConcordError(
-            "network.delay: ADMM adds up differences of what neighbors have at the same time; "
+            f"network.{late}: ADMM adds up differences of what neighbors have at the same time; "
             "remove it"
         )
     if problem is not None:
@@ -129,6 +130,8 @@ def init(
     disagree = channel.disagreement()
     minimize = _proximal(problem).prox(len(x0), 2 * params.penalty * topology.degrees)
     info = to_all_neighbors(channel)
+    if isinstance(minimize, Counting):
+        info = info._replace(gradients=minimize.gradients)
     spread = np.sqrt(2) * topology.degrees[:, None]
     residual, noise, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
 

@@ -74,7 +74,7 @@ def affine(problem: Quadratic, topology: Topology, params: Params) -> Update | N
 
     None for mini-batches in epochs: their errors depend on those of the steps before.
     """
-    if params.batch_size is not None and params.batch_order == "epochs":
+    if params.batch_size is not None and params.batch_order != "with_replacement":
         return None
     gram, shift, identity = problem.gram[0], problem.shift[0], np.eye(problem.dim)
 

@@ -136,7 +136,7 @@ def affine(problem: Quadratic, topology: Topology, params: Params) -> Update | N
     None for mini-batches in epochs, whose errors depend on those of the steps before, and for a
     prior's gradient after mixing, which ``gram`` does not hold apart.
     """
-    epochs = params.batch_size is not None and params.batch_order == "epochs"
+    epochs = params.batch_size is not None and params.batch_order != "with_replacement"
     if epochs or params.prior_gradient == "after_mixing":
         return None
     agents, dim = problem.agents, problem.dim

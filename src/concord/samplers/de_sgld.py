@@ -15,7 +15,7 @@ Needs: a connected network, or no edges at all.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from concord.networks.channel import connect
 from concord.networks.topology import Topology
 from concord.options import Count, Options
 from concord.samplers._common import check_averaging, to_all_neighbors
-from concord.sampling.gradients import BatchPool, BatchScale, estimator, expected
+from concord.sampling.gradients import BatchPool, BatchScale, Estimator, estimator, expected
 from concord.sampling.schedules import Schedule
 
 
@@ -57,7 +57,13 @@ def init(
 ) -> tuple[State, Step]:
     """Return the state at x0 and the step."""
     batches = {"scale": params.batch_scale, "pool": params.batch_pool}
-    gradient = estimator(problem, params.batch_size, len(x0), **batches)
+    return along(estimator(problem, params.batch_size, len(x0), **batches), topology, params, x0)
+
+
+def along(
+    gradient: Estimator, topology: Topology, params: Any, x0: np.ndarray
+) -> tuple[State, Step]:
+    """Return the state at x0 and the step along these gradients."""
     channel = connect(topology, x0)
     weights = mixing.weights_of(topology, params.weights)
     mix = channel.mixer(weights, params.update_order)

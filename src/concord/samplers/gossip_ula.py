@@ -16,17 +16,22 @@ average's step over pairs is -alpha/2 times the gradient of f, against noise of 
 As printed, gossip ULA therefore samples the posterior to the power 1/2. ``drift: whole`` has
 N alpha / p_a instead, whose mean is -alpha times the gradient, as in (14)-(15).
 
+With ``local_steps: T`` the pair fuses first and makes T steps of ULA then, each with noise of its
+own, from where the one before has led: less is sent for as many gradients.
+
 Above, tau_a is how often a was active before. ``communication`` defines the hats; ``always``:
 the samples themselves, eq. (6); ``triggered``: the samples last communicated, eqs. (7)-(9);
 ``never``: there is no fusion, each agent trains alone (isolated training).
 
-Source: bhar2023, section 3, with f_a its E_a. Before its first activation an agent has communicated
+Source: bhar2023, section 3, with f_a its E_a; local steps: Bhar, Bai, George, Busart, "Asynchronous
+Local Computations in Distributed Bayesian Learning", 2023, arXiv 2311.03496, in our form: its
+abstract was read, its equations were not. Before its first activation an agent has communicated
 nothing, so its first activation always triggers. Arrays have shape (chains, agents, dim); every
 chain has its own pairs. An agent sends one vector when it communicates: to its partner, or with
 triggering to all its neighbors, who all need it later (the paper says "broadcast", and counts one).
 
-Price: two gradients per tick, and a vector of either agent: to the other, or to all its neighbors
-where a trigger asks for it.
+Price: two gradients per tick (two for each of T local steps), and a vector of either agent: to the
+other, or to all its neighbors where a trigger asks for it.
 Needs: a connected network of two agents or more.
 """
 
@@ -38,13 +43,14 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 from msgspec import field
 
-from concord.contracts import ChosenAgents, Info, Problem, Quadratic, Step
+from concord.contracts import Info, Problem, Quadratic, Step
 from concord.errors import ConcordError
 from concord.laws.switching import Choices
 from concord.networks.channel import connect
 from concord.networks.faults import Conditions, Network
 from concord.networks.topology import Topology
-from concord.options import NonNegative, Options
+from concord.options import Count, NonNegative, Options
+from concord.samplers._common import check_connected, check_neighbors, gradient_at
 from concord.sampling.schedules import Schedule
 
 # Random numbers are drawn for as many ticks at once as this many normal deviates serve.
@@ -66,6 +72,15 @@ class Params(Options):
     ] = "half"
     threshold: Annotated[NonNegative | None, "mu of the trigger, each agent's own"] = None
     decay: Annotated[NonNegative | None, "exponent delta of the trigger"] = None
+    known: Annotated[
+        Literal["nothing", "start"],
+        "what neighbors know of a triggered agent at first: nothing, so that it communicates when "
+        "first active, or w^(0)",
+    ] = "nothing"
+    local_steps: Annotated[
+        Count | None,
+        "steps T of ULA that a pair makes after it has fused; none: one, from where it was before",
+    ] = None
 
 
 class State(NamedTuple):
@@ -78,17 +93,20 @@ class State(NamedTuple):
 
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse a network in parts, and a trigger without or with needless parameters."""
+    check_connected(topology)
     if not topology.connected or topology.agents < 2:
         raise ConcordError(
             f"topology {topology.name!r} with {topology.agents} agents has no pair to gossip or is "
             "not connected; add edges (communication: never trains agents in isolation)"
         )
+    check_neighbors(topology, "gossip_ula")
     if isinstance(topology, Network):
         conditions = topology.conditions
-        if conditions != Conditions(loss=conditions.loss):
+        allowed = Conditions(loss=conditions.loss, compute=conditions.compute, link=conditions.link)
+        if conditions != allowed:
             raise ConcordError(
                 "network: gossip ULA wakes pairs of its own, which keep their own weight; give "
-                "loss alone"
+                "loss alone, with a clock or without"
             )
         if params.communication == "triggered":
             raise ConcordError(
@@ -101,6 +119,7 @@ def check(problem: Problem | None, topology: Topology, params: Params) -> None:
             f"communication: triggered needs threshold and decay, but has {given or 'neither'}; "
             "give both"
         )
+    given += ["known"] * (params.known != "nothing")
     if params.communication != "triggered" and given:
         raise ConcordError(
             f"communication: {params.communication} does not use {given[0]}; remove it, or set "
@@ -142,16 +161,17 @@ def init(
 ) -> tuple[State, Step]:
     """Return the state at x0 and the step."""
     chains, agents, dim = x0.shape
-    gradient = _gradient_at(problem, chains)
+    gradient = gradient_at(problem, chains, 2)
     channel = connect(topology, x0)
     differ, draw_pairs = channel.pair(), pairs(topology)
-    ticks = max(1, BLOCK // (2 * chains * dim))
+    local = params.local_steps or 1
+    ticks = max(1, BLOCK // (2 * chains * dim * local))
     pull = weights(topology, params)
     fusing, triggering = params.communication != "never", params.communication == "triggered"
     threshold, decay = params.threshold or 0.0, params.decay or 0.0
 
     # Everything that does not depend on positions is prepared for a block of ticks at once.
-    noise = np.empty((ticks, chains, 2, dim))
+    noise = np.empty((ticks, local, chains, 2, dim))
     active_agents = np.empty((ticks, chains, 2), dtype=np.intp)
     places = np.empty((ticks, 2 * chains), dtype=np.intp)
     gains = np.empty((ticks, chains, 2, 1))
@@ -164,7 +184,7 @@ def init(
         places.reshape(active_agents.shape)[:] = active_agents + offsets
         np.multiply(pull[active_agents][..., None], alpha, out=gains)
         rng.standard_normal(out=noise, dtype=noise.dtype)
-        np.multiply(noise, agents * np.sqrt(alpha), out=noise)
+        np.multiply(noise, agents * np.sqrt(alpha[:, None]), out=noise)
 
     spare = np.empty_like(x0)
     moved, grad, hats, error, apart = (np.empty((chains, 2, dim)) for _ in range(5))
@@ -176,7 +196,8 @@ def init(
     copies = np.zeros_like(sent) if triggering else sent
     active = np.zeros((chains, agents), dtype=np.int64)
     sent_flat, active_flat = sent.reshape(-1), active.reshape(-1)
-    info = Info(unicasts=copies, broadcasts=sent, active=active)
+    gradients = np.zeros_like(active)
+    info = Info(unicasts=copies, broadcasts=sent, active=active, gradients=gradients)
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
         nonlocal spare, tick
@@ -188,9 +209,11 @@ def init(
         np.copyto(x, state.x)
         flat = x.reshape(-1, dim)
         np.take(flat, place, axis=0, out=rows, mode="clip")
-        gradient(state.x, moved, active_agents[tick], grad)
+        if params.local_steps is None:
+            gradient(moved, active_agents[tick], grad)
         active.fill(0)
         active_flat[place] = 1
+        np.multiply(active, local, out=gradients)
         if triggering:
             known = state.communicated.reshape(-1, dim)
             np.take(known, place, axis=0, out=hat_rows, mode="clip")
@@ -216,16 +239,21 @@ def init(
             differ(active_agents[tick], fused, apart)
             np.multiply(apart, params.fusion(k), out=apart)
             np.subtract(moved, apart, out=moved)
-        np.multiply(grad, gains[tick], out=grad)
-        np.subtract(moved, grad, out=moved)
-        np.add(moved, noise[tick], out=moved)
+        for kicks in noise[tick]:
+            if params.local_steps is not None:
+                flat[place] = rows
+                gradient(moved, active_agents[tick], grad)
+            np.multiply(grad, gains[tick], out=grad)
+            np.subtract(moved, grad, out=moved)
+            np.add(moved, kicks, out=moved)
         flat[place] = rows
         spare = state.x
         tick += 1
         return State(x, state.communicated, state.activations), info
 
-    # Nothing is communicated yet: no threshold is above an infinite difference.
-    communicated = np.full_like(x0, np.inf) if triggering else np.empty(0)
+    # Of an agent of which nothing is known the difference is infinite, above any threshold.
+    first = x0.copy() if params.known == "start" else np.full_like(x0, np.inf)
+    communicated = first if triggering else np.empty(0)
     activations = np.zeros((chains, agents)) if triggering else np.empty(0)
     return State(x0.copy(), communicated, activations), channel.through(step)
 
@@ -253,38 +281,22 @@ def choices(
     def at(k: int) -> Choices:
         alpha, beta = params.step_size(k), params.fusion(k)
         gain = alpha * pull * active  # (edges, agents)
-        matrix = np.einsum("eab,ij->eaibj", np.eye(agents) - beta * fusion, identity)
-        each = np.arange(agents)
-        matrix[:, each, :, each, :] -= (gain[:, :, None, None] * problem.gram).swapaxes(0, 1)
-        noise = np.einsum("ea,ab,ij->eaibj", active, np.eye(agents), identity)
-        size = agents * dim
-        return Choices(
-            probability,
-            matrix.reshape(-1, size, size),
-            (gain[:, :, None] * problem.shift).reshape(-1, size),
-            alpha * agents**2 * noise.reshape(-1, size, size),
-        )
+        size, each = agents * dim, np.arange(agents)
+        blocks = np.zeros((len(edges), agents, dim, agents, dim))
+        blocks[:, each, :, each, :] = (gain[:, :, None, None] * problem.gram).swapaxes(0, 1)
+        drift = blocks.reshape(-1, size, size)
+        fused = np.einsum("eab,ij->eaibj", np.eye(agents) - beta * fusion, identity)
+        kicks = np.einsum("ea,ab,ij->eaibj", active, np.eye(agents), identity)
+        matrix, offset = fused.reshape(-1, size, size), gain[:, :, None] * problem.shift
+        offset, noise = offset.reshape(-1, size), alpha * agents**2 * kicks.reshape(-1, size, size)
+        if params.local_steps is None:
+            return Choices(probability, matrix - drift, offset, noise)
+        step, shift, kick = np.eye(size) - drift, offset, noise
+        matrix = step @ matrix
+        for _ in range(params.local_steps - 1):
+            matrix = step @ matrix
+            offset = np.einsum("est,et->es", step, offset) + shift
+            noise = step @ noise @ step.swapaxes(1, 2) + kick
+        return Choices(probability, matrix, offset, noise)
 
     return at
-
-
-def _gradient_at(
-    problem: Problem, chains: int
-) -> Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], object]:
-    """Return ``g(x, chosen, agents, out)``: gradients of the two active agents at ``chosen``.
-
-    Problems that are not ``ChosenAgents`` compute the gradients of all agents, at x, for it.
-    """
-    if isinstance(problem, ChosenAgents):
-        at = problem.gradient_at(chains, 2)
-        return lambda x, chosen, agents, out: at(chosen, agents, out)
-    full = problem.gradient(chains)
-    everyone = np.empty((chains, problem.agents, problem.dim))
-    chain = np.arange(chains)[:, None]
-
-    def gradient(x: np.ndarray, chosen: np.ndarray, agents: np.ndarray, out: np.ndarray) -> object:
-        full(x, everyone)
-        out[:] = everyone[chain, agents]
-        return out
-
-    return gradient

@@ -20,12 +20,14 @@ from concord.errors import ConcordError
 from concord.options import Count, choices
 
 Estimator = Callable[[np.ndarray, np.random.Generator, np.ndarray], np.ndarray]
+Difference = Callable[[np.ndarray, np.ndarray, np.random.Generator, np.ndarray], np.ndarray]
 Draw = Callable[[np.random.Generator, np.ndarray], object]
 
 BatchSize = Annotated[Count | None, "points per mini-batch; none: full gradients"]
 BatchOrder = Annotated[
-    Literal["with_replacement", "epochs"],
-    "points of a mini-batch are drawn independently, or without replacement in epochs",
+    Literal["with_replacement", "epochs", "whole_batches"],
+    "points of a mini-batch are drawn independently, or without replacement in epochs, or in "
+    "epochs of whole batches, which leave out points that do not fill one",
 ]
 BatchScale = Annotated[
     Literal["data", "none"],
@@ -98,7 +100,9 @@ def estimator(
     ``epochs``
         the agent walks through its points in random order, shuffled again when all have been used,
         so that every n_i draws use each point once; a batch may hold the last points of one epoch
-        and the first of the next (parayil2020, section 5.2).
+        and the first of the next (parayil2020, section 5.2);
+    ``whole_batches``
+        the same, but points that do not fill a batch are left out until the next shuffle.
 
     Released codes differ (gurbuzbalaban2021): with ``scale: none`` the likelihood part is the
     mini-batch's own sum, without n_i / b; with ``pool: all_but_last`` it is drawn, with
@@ -117,9 +121,7 @@ def estimator(
 
     shape = (chains, problem.agents, batch_size)
     if not isinstance(problem, Batched):
-        raise ConcordError(
-            f"{type(problem).__name__} takes no mini-batches; leave the sampler's batch_size out"
-        )
+        raise _no_batches(problem)
     partial = problem.batch_gradient(chains, batch_size)
     if scale == "none":
         partial = _unscaled(problem, partial, (chains, problem.agents, problem.dim), batch_size)
@@ -132,13 +134,45 @@ def estimator(
                 f"agent {counts.argmin()} has one point, so batch_pool: all_but_last leaves none; "
                 "give it more, or use batch_pool: all"
             )
-    draw = _epochs(counts, shape) if order == "epochs" else _replacing(counts, shape)
+    if order == "with_replacement":
+        draw = _replacing(counts, shape)
+    else:
+        draw = _epochs(counts, shape, order == "whole_batches")
 
     def estimate(x: np.ndarray, rng: np.random.Generator, out: np.ndarray) -> np.ndarray:
         draw(rng, rows)
         return partial(x, rows, out)
 
     return estimate
+
+
+def differences(problem: Problem, batch_size: int, chains: int) -> Difference:
+    """Return ``differ(x, y, rng, out)``: a mini-batch's gradient at x less the one at y.
+
+    Both are of the same points, drawn with replacement, so that the difference is small where x and
+    y are close. Shapes are (chains, agents, dim); a ConcordError as ``estimator`` raises it.
+    """
+    if not isinstance(problem, Batched):
+        raise _no_batches(problem)
+    shape = (chains, problem.agents, batch_size)
+    partial, draw = problem.batch_gradient(chains, batch_size), _replacing(problem.counts, shape)
+    rows, other = np.empty(shape, dtype=np.intp), np.empty((chains, problem.agents, problem.dim))
+
+    def differ(
+        x: np.ndarray, y: np.ndarray, rng: np.random.Generator, out: np.ndarray
+    ) -> np.ndarray:
+        draw(rng, rows)
+        partial(y, rows, other)
+        partial(x, rows, out)
+        return np.subtract(out, other, out=out)
+
+    return differ
+
+
+def _no_batches(problem: Problem) -> ConcordError:
+    return ConcordError(
+        f"{type(problem).__name__} takes no mini-batches; leave the sampler's batch_size out"
+    )
 
 
 def _unscaled(
@@ -177,9 +211,15 @@ def _replacing(sizes: np.ndarray, shape: tuple[int, int, int]) -> Draw:
     return draw
 
 
-def _epochs(sizes: np.ndarray, shape: tuple[int, int, int]) -> Draw:
+def _epochs(sizes: np.ndarray, shape: tuple[int, int, int], whole: bool) -> Draw:
+    if whole and sizes.min() < shape[2]:
+        raise ConcordError(
+            f"batch_order: whole_batches of {shape[2]} points need as many of each agent, but "
+            f"agent {sizes.argmin()} has {sizes.min()}; use smaller batches, or epochs"
+        )
     groups = [
-        _Walk(np.flatnonzero(sizes == size), int(size), shape[0]) for size in np.unique(sizes)
+        _Walk(np.flatnonzero(sizes == size), int(size), shape[0], shape[2] if whole else 1)
+        for size in np.unique(sizes)
     ]
 
     def draw(rng: np.random.Generator, rows: np.ndarray) -> None:
@@ -190,22 +230,25 @@ def _epochs(sizes: np.ndarray, shape: tuple[int, int, int]) -> Draw:
 
 
 class _Walk:
-    """The walk of all agents that hold ``size`` points each, which end their epochs together."""
+    """The walk of all agents that hold ``size`` points each, which end their epochs together.
 
-    def __init__(self, agents: np.ndarray, size: int, chains: int) -> None:
-        self.agents = agents
+    An epoch has the points that fill parts of ``fill``.
+    """
+
+    def __init__(self, agents: np.ndarray, size: int, chains: int, fill: int) -> None:
+        self.agents, self.end = agents, size - size % fill
         shape = (chains, len(agents), size)
         self.order = np.broadcast_to(np.arange(size, dtype=np.int32), shape).copy()
-        self.used = size
+        self.used = self.end
 
     def draw(self, rng: np.random.Generator, rows: np.ndarray) -> None:
         """Write the next points of these agents into ``rows``."""
         filled, batch = 0, rows.shape[2]
         while filled < batch:
-            if self.used == self.order.shape[2]:
+            if self.used == self.end:
                 rng.permuted(self.order, axis=2, out=self.order)
                 self.used = 0
-            more = min(batch - filled, self.order.shape[2] - self.used)
+            more = min(batch - filled, self.end - self.used)
             rows[:, self.agents, filled : filled + more] = self.order[
                 :, :, self.used : self.used + more
             ]

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from concord.contracts import Problem, Sampler, Step
+from concord.contracts import Problem, ReadOut, Sampler, Step
 from concord.networks.faults import check_channels, drawing
 from concord.networks.topology import Topology
 from concord.sampling import initial, streams
@@ -29,18 +30,20 @@ def simulate(
     recorder: Recorder,
     rng: np.random.Generator,
     advance: Callable[[], object] = lambda: None,
+    read: Callable[[Any], np.ndarray] | None = None,
 ) -> Trace:
     """Run the chain of states and return what the recorder kept.
 
     ``state.x`` has shape (chains, agents, dim). Step k = 0, 1, ... produces iteration k + 1;
-    ``advance`` is called after each. A chain that diverges is noted, not stopped: the run's result
-    is that it diverged.
+    ``advance`` is called after each, ``read`` makes of a state what is recorded in place of its x
+    (``contracts.ReadOut``). A chain that diverges is noted, not stopped: the run's result is that
+    it diverged.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        recorder.observe(0, state.x, None)
+        recorder.observe(0, state.x, None, read and partial(read, state))
         for k in range(iterations):
             state, info = step(state, k, rng)
-            recorder.observe(k + 1, state.x, info)
+            recorder.observe(k + 1, state.x, info, read and partial(read, state))
             advance()
     return recorder.trace()
 
@@ -49,8 +52,8 @@ class Labels(NamedTuple):
     """What the random streams of a run are called by.
 
     Runs that share paper and problem share initial positions, whatever their samplers and
-    topologies (common random numbers), and what arrives on their networks; the noise is the run's
-    own.
+    topologies (common random numbers), what arrives on their networks and how long gradients take
+    there; the noise is the run's own.
     """
 
     paper: str = ""
@@ -96,8 +99,10 @@ def sample(
     begin, end = span or (0, chains)
     common = streams.generator(seed, "initial", labels.paper, labels.problem)
     x0 = initial.positions(law, problem, (chains, problem.agents, problem.dim), common)
+    read = partial(sampler.read, params=params) if isinstance(sampler, ReadOut) else None
     noise = ["noise", labels.paper, labels.experiment, labels.run]
     masks = ["network", labels.paper, labels.problem]
+    times = ["clock", labels.paper, labels.problem]
     firsts = range(begin, end, CHAINS_PER_BLOCK)
     advance, done = _bar(progress, len(firsts) * iterations)
     traces: list[Trace] = []
@@ -105,13 +110,15 @@ def sample(
     try:
         for first in firsts:
             block = x0[first : min(first + CHAINS_PER_BLOCK, end)]
-            rng = streams.generator(seed, *noise, *[first][: first > 0])
+            later = [first][: first > 0]
+            rng = streams.generator(seed, *noise, *later)
             own = problem.from_chain(first)
             recorder = Recorder(record, own, block.shape, iterations)
-            network = drawing(topology, streams.generator(seed, *masks, *[first][: first > 0]))
+            drawn = [streams.generator(seed, *stream, *later) for stream in (masks, times)]
+            network = drawing(topology, *drawn)
             state, step = sampler.init(own, network, params, block, rng)
             check_channels(network)
-            traces.append(simulate(state, step, iterations, recorder, rng, advance))
+            traces.append(simulate(state, step, iterations, recorder, rng, advance, read))
     except KeyboardInterrupt:
         if not traces and recorder is not None:
             traces = [recorder.trace()]

@@ -14,11 +14,12 @@ from concord.contracts import (
     Misclassifier,
     Predictive,
     Problem,
+    Times,
     WithPotential,
 )
 from concord.errors import ConcordError, short
 from concord.options import Count, Index, Options
-from concord.sampling.trace import Trace
+from concord.sampling.trace import TIMES, Trace
 
 # A chain with a coordinate beyond this has left every posterior we sample (their scales are of
 # order one to a hundred); it is recorded as diverged at that iteration, and keeps running.
@@ -59,7 +60,10 @@ class Record(Options):
         "over the iterations recorded after burn_in are kept",
     ] = ()
     burn_in: Annotated[
-        int, Meta(ge=-1), "iterations up to this one do not enter averages; -1: all do"
+        int,
+        Meta(ge=-1),
+        "iterations up to this one do not enter averages, nor metrics of draws that stand for a "
+        "sample; -1: all enter averages, and all but the first tenth those metrics",
     ] = -1
 
     def count(self, iterations: int) -> int:
@@ -125,7 +129,7 @@ class Recorder:
                 f"record.agents: there is no agent {unknown[0]} among {agents}; "
                 f"name agents 0 to {agents - 1}"
             )
-        self._all = len(self.agents) == agents
+        self._all, self._agents = len(self.agents) == agents, agents
         draws = len(self.due)
         # Recorded with draws first, so that each record writes one contiguous block.
         self._x = np.empty((draws, chains, len(self.agents), dim)) if record.draws else None
@@ -142,35 +146,53 @@ class Recorder:
             name: _Average(_probe(problem, name, "averages")) for name in record.averages
         }
         self._burn_in = record.burn_in
-        if record.averages and not (self.due > record.burn_in).any():
+        if not (self.due > record.burn_in).any():
             raise ConcordError(
                 f"record.burn_in: no iteration is recorded after {record.burn_in}; "
                 "lower it, or record more often"
             )
+        self._clock: Times | None = None
+        self._times: dict[str, np.ndarray] = {}
         self._totals: dict[str, np.ndarray] = {}
         self._counts: dict[str, np.ndarray] = {}
         self.diverged_at = np.full(chains, -1, dtype=np.int64)
         self._next = 0
 
-    def observe(self, k: int, x: np.ndarray, info: Info | None) -> None:
-        """Take note of iteration k: divergence and messages always, the rest when it is due."""
+    def observe(
+        self,
+        k: int,
+        x: np.ndarray,
+        info: Info | None,
+        read: Callable[[], np.ndarray] | None = None,
+    ) -> None:
+        """Take note of iteration k: divergence and messages always, the rest when it is due.
+
+        ``read`` returns what is recorded in place of x.
+        """
         if info is not None:
             self._count("unicasts", info.unicasts)
             self._count("broadcasts", info.broadcasts)
             if info.active is not None:
                 self._count("activations", info.active)
+            if info.gradients is not None:
+                self._count("gradients", info.gradients)
+            self._clock = info.clock
         flat = x.reshape(-1)
         # One pass: the squared norm is huge, infinite or NaN as soon as any entry is.
         if not np.dot(flat, flat) < FINITE_RANGE**2:
             self._note_divergence(k, x)
         if self._next < len(self.due) and self.due[self._next] == k:
+            if read is not None:
+                x = read()
+                self._note_divergence(k, x)
             self._record(self._next, x)
             self._next += 1
 
     def _count(self, name: str, more: np.ndarray) -> None:
         if name not in self._totals:
-            self._totals[name] = np.zeros(more.shape, dtype=np.int64)
-            self._counts[name] = np.zeros((len(self.due), *more.shape), dtype=np.int64)
+            kind = np.result_type(more, np.int64)
+            self._totals[name] = np.zeros(more.shape, dtype=kind)
+            self._counts[name] = np.zeros((len(self.due), *more.shape), dtype=kind)
         self._totals[name] += more
 
     def _note_divergence(self, k: int, x: np.ndarray) -> None:
@@ -196,6 +218,10 @@ class Recorder:
                 accumulated.add(chosen)
         for name, total in self._totals.items():
             self._counts[name][row] = total
+        for name in TIMES if self._clock else ():
+            if name not in self._times:
+                self._times[name] = np.zeros((len(self.due), *x.shape[:2]))
+            self._times[name][row] = getattr(self._clock, name)
 
     def trace(self) -> Trace:
         """Return what has been recorded so far, chain first as ArviZ expects it."""
@@ -216,7 +242,11 @@ class Recorder:
             for suffix, array in zip(("mean", "sd"), accumulated.moments(), strict=True):
                 extra = [f"{name}_dim_{axis}" for axis in range(array.ndim - 2)]
                 variables[f"{name}_{suffix}"] = ("chain", "agent", *extra), array
-        for name, counts in self._counts.items():
+        counted = {**self._counts, **self._times}
+        if "gradients" not in counted:  # one of each agent that moved
+            steps = np.broadcast_to(self.due[:, None], (len(self.due), self._agents))
+            counted["gradients"] = counted.get("activations", steps)
+        for name, counts in counted.items():
             kept = counts[rows][..., self.agents]
             if kept.ndim == 3:
                 variables[name] = ("chain", "draw", "agent"), kept.swapaxes(0, 1)

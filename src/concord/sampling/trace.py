@@ -28,6 +28,8 @@ COORDINATES = ("chain", "draw", "agent")
 # What is infinite, and not unknown, of a chain that diverged.
 ERRORS = ("consensus_error", "misclassified")
 
+TIMES = ("seconds", "waited")  # what a clock shows
+
 
 @dataclass
 class Trace:
@@ -78,8 +80,9 @@ class Trace:
         Returns
         -------
         xarray.Dataset
-            With x (chain, draw, agent, dim), x_average (chain, draw, dim), diverged_at (chain), and
-            whatever else was recorded; draw counts iterations.
+            With x (chain, draw, agent, dim), x_average (chain, draw, dim), diverged_at (chain),
+            what each agent has paid until then (unicasts, broadcasts, gradients, and seconds of a
+            network with a clock), and whatever else was recorded; draw counts iterations.
 
         Examples
         --------
@@ -124,7 +127,7 @@ class Trace:
 
         A chain is lost from the iteration at which it diverged: its errors are infinite from there
         on, its positions and other probes not a number; averages over iterations are lost with
-        it. Counts of messages and of activations stay.
+        it. Counts of messages, activations and gradients stay, and what clocks show.
         """
         at = self["diverged_at"]
         if (at < 0).all():
@@ -132,6 +135,8 @@ class Trace:
         lost = (at[:, None] >= 0) & (self.draw >= at[:, None])
         variables = dict(self.variables)
         for name, (dimensions, values) in self.variables.items():
+            if name in TIMES:
+                continue
             if dimensions[:1] == ("chain",) and (name in ERRORS or values.dtype.kind == "f"):
                 kept = values.astype(np.result_type(values, np.float32))
                 gone = lost if dimensions[1:2] == ("draw",) else at >= 0

@@ -1,0 +1,123 @@
+r"""Agents that differ by a dial, on a posterior that stays where it is.
+
+.. math::
+    f_i(x) = \frac1N f(x) + c_i^\top x + \tfrac12 (x - \mu)^\top S_i (x - \mu),
+    \qquad \sum_i c_i = 0, \quad \sum_i S_i = 0
+
+with mu and Sigma the posterior's mean and covariance, and Sigma^-1 = L L^T. The dial has two parts:
+
+``heterogeneity``, zeta
+    :math:`c_i = -\tfrac{\zeta}{N} L z_i` with random z_i whose entries have mean 0 over agents and
+    mean square 1 over agents and coordinates. Where f is quadratic (and S_i = 0), agent i's own
+    minimizer, that of N f_i, is :math:`\mu + \zeta L^{-\top} z_i`: in every coordinate on average
+    (root mean square) zeta posterior standard deviations from mu. For comparison: points divided at
+    random among N agents make zeta about sqrt(N).
+``curvature_heterogeneity``, eta
+    :math:`S_i = \tfrac1N L A_i L^\top` with random symmetric A_i whose least eigenvalue, over all
+    agents, is -eta. Where f is quadratic, all f_i are convex if eta <= 1, and not all beyond: the
+    curvature of some f_i is then negative in some direction, and it has no minimizer.
+
+The z_i and A_i depend on the problem's stream of random numbers only, so that at another zeta
+agents differ in the same directions.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from concord.errors import ConcordError
+from concord.laws.gaussian import Gaussian
+from concord.laws.known import Known
+from concord.options import NonNegative
+from concord.problems._common import Tabled
+
+Shifts = Annotated[
+    NonNegative,
+    "zeta: how far agents' own minimizers are from the posterior mean, in posterior standard "
+    "deviations (root mean square); the posterior stays where it is",
+]
+Curvatures = Annotated[
+    NonNegative,
+    "eta: how much agents' curvatures differ, relative to the posterior's; beyond 1 some f_i is "
+    "not convex",
+]
+
+
+class Tilts(NamedTuple):
+    """What each agent has besides its share: t_i^T x + x^T S_i x / 2, whose sums are zero."""
+
+    linear: np.ndarray  # (agents, dim), t_i = c_i - S_i mu
+    quadratic: np.ndarray  # (agents, dim, dim)
+
+
+def check(agents: int, heterogeneity: float, curvature_heterogeneity: float) -> None:
+    """Refuse a single agent that differs from the others."""
+    if agents == 1 and (heterogeneity or curvature_heterogeneity):
+        name = "heterogeneity" if heterogeneity else "curvature_heterogeneity"
+        raise ConcordError(
+            f"{name} {heterogeneity or curvature_heterogeneity:g} is for two agents or more, which "
+            "differ; set it to 0"
+        )
+
+
+def tilts(
+    agents: int,
+    law: Gaussian,
+    heterogeneity: float,
+    curvature_heterogeneity: float,
+    rng: np.random.Generator,
+) -> Tilts:
+    """Return them for the posterior's mean and covariance."""
+    dim = len(law.mean)
+    root = np.linalg.cholesky(np.linalg.inv(law.cov))
+    z = rng.standard_normal((agents, dim))
+    a = rng.standard_normal((agents, dim, dim))
+    if agents == 1:
+        return Tilts(np.zeros((1, dim)), np.zeros((1, dim, dim)))
+    z -= z.mean(axis=0)
+    z *= heterogeneity / np.sqrt((z**2).mean())
+    a += a.swapaxes(1, 2)
+    a -= a.mean(axis=0)
+    a *= curvature_heterogeneity / -np.linalg.eigvalsh(a).min()
+    quadratic = root @ a @ root.T / agents
+    quadratic = (quadratic + quadratic.swapaxes(1, 2)) / 2
+    linear = -z @ root.T / agents - quadratic @ law.mean
+    # What rounding leaves of the sums would move the posterior.
+    return Tilts(linear - linear.mean(axis=0), quadratic - quadratic.mean(axis=0))
+
+
+class Dialed(Tabled):
+    """A posterior of any form, of which agents hold equal shares but for the dial.
+
+    A subclass has ``energy(x)``, its f(x), and ``force(x, out)``, which writes the gradient of f.
+    """
+
+    def __init__(
+        self, law: Known, agents: int, dial: tuple[float, float], rng: np.random.Generator
+    ) -> None:
+        self.agents, self.dim, self.reference = agents, len(law.mean), law
+        self.tables = tilts(agents, Gaussian(law.mean, law.cov), *dial, rng)
+
+    def energy(self, x: np.ndarray) -> np.ndarray:
+        """Return f(x), shape (...)."""
+        raise NotImplementedError
+
+    def force(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Write the gradient of f."""
+        raise NotImplementedError
+
+    def values(self, x: np.ndarray, linear: np.ndarray, quadratic: np.ndarray) -> np.ndarray:
+        """Return the potentials."""
+        slope = linear + 0.5 * (quadratic @ x[..., None])[..., 0]
+        return self.energy(x) / self.agents + (x * slope).sum(axis=-1)
+
+    def slope(
+        self, x: np.ndarray, out: np.ndarray, linear: np.ndarray, quadratic: np.ndarray
+    ) -> np.ndarray:
+        """Write the gradients."""
+        self.force(x, out)
+        np.divide(out, self.agents, out=out)
+        np.add(out, linear, out=out)
+        return np.add(out, (quadratic @ x[..., None])[..., 0], out=out)

@@ -1,0 +1,84 @@
+r"""A bent Gaussian in two dimensions, on which agents differ by a dial; exact draws.
+
+.. math::
+    x_1 \sim N(0, s^2), \qquad x_2 \mid x_1 \sim N(b (x_1^2 - s^2), 1), \qquad
+    f(x) = \frac{x_1^2}{2 s^2} + \tfrac12 \bigl( x_2 - b (x_1^2 - s^2) \bigr)^2
+
+with f_i = f/N and the tilts of ``concord.problems._heterogeneity``, which leave the posterior where
+it is. Source: H. Haario, E. Saksman and J. Tamminen, Computational Statistics 14 (1999) 375-395,
+where s = 10 and b = 0.03 or 0.1. Gradients grow like x^3.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+
+from concord.contracts import Stream
+from concord.laws.known import Known
+from concord.options import NonNegative, Options, Positive
+from concord.problems import _heterogeneity
+from concord.problems._common import takes_options
+from concord.sampling.partition import Partition
+
+
+class Params(Options):
+    """The banana, and how agents differ."""
+
+    sd: Annotated[Positive, "standard deviation s of x_1"] = 1.0
+    bend: Annotated[NonNegative, "b; without it the banana is a Gaussian"] = 1.0
+    heterogeneity: _heterogeneity.Shifts = 0.0
+    curvature_heterogeneity: _heterogeneity.Curvatures = 0.0
+
+
+def check(params: Params, agents: int) -> None:
+    """Refuse a single agent that differs."""
+    _heterogeneity.check(agents, params.heterogeneity, params.curvature_heterogeneity)
+
+
+def build(
+    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+) -> Banana:
+    """Draw how agents differ; the posterior is given."""
+    return Banana(params, agents, stream("heterogeneity"))
+
+
+takes_options(__name__)
+
+
+class Banana(_heterogeneity.Dialed):
+    """The banana split over agents; ``reference`` is the posterior."""
+
+    def __init__(self, params: Params, agents: int, rng: np.random.Generator) -> None:
+        s, b = params.sd, params.bend
+        self._precision, self._bend, self._square = s**-2, b, s**2
+
+        def draw(count: int, rng: np.random.Generator) -> np.ndarray:
+            first, second = rng.standard_normal((2, count))
+            first *= s
+            return np.column_stack([first, second + b * (first**2 - s**2)])
+
+        bent = (b * s**2) ** 2  # b (x_1^2 - s^2) has central moments 2, 8, 60 times its powers
+        law = Known(
+            mean=np.zeros(2),
+            cov=np.diag([s**2, 1 + 2 * bent]),
+            third=np.array([0, 8 * bent**1.5]),
+            fourth=np.array([3 * s**4, 3 + 12 * bent + 60 * bent**2]),
+            draw=draw,
+        )
+        super().__init__(law, agents, (params.heterogeneity, params.curvature_heterogeneity), rng)
+
+    def energy(self, x: np.ndarray) -> np.ndarray:
+        """Return f(x), shape (...)."""
+        first, second = x[..., 0], x[..., 1]
+        off = second - self._bend * (first**2 - self._square)
+        return 0.5 * (self._precision * first**2 + off**2)
+
+    def force(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Write the gradient of f."""
+        first, second = x[..., 0], x[..., 1]
+        off = np.subtract(second, self._bend * (first**2 - self._square), out=out[..., 1])
+        np.multiply(first, self._precision - 2 * self._bend * off, out=out[..., 0])
+        return out

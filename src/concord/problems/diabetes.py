@@ -1,0 +1,73 @@
+r"""Linear regression on the diabetes data of scikit-learn, 442 rows of 10 features.
+
+The potentials are those of ``linear_regression``, with N(0, v I) as prior, shared; features and the
+target are standardized over all rows that are not for testing, so that there is no intercept. The
+posterior is Gaussian and known. Source of the data: B. Efron, T. Hastie, I. Johnstone and R.
+Tibshirani, Annals of Statistics 32 (2004) 407-499; they are in scikit-learn's own files.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from msgspec import Meta
+
+from concord.contracts import Stream
+from concord.options import Options, Positive
+from concord.problems import linear_regression
+from concord.problems._common import check_points, takes_options
+from concord.problems.linear_regression import LinearRegression
+from concord.sampling.partition import AgentData, Partition
+
+ROWS = 442
+
+
+class Params(Options):
+    """The model, and the rows kept from the agents."""
+
+    noise_sd: Annotated[
+        Positive,
+        "standard deviation sigma of the standardized target; least squares leave 0.70",
+    ] = 0.7
+    prior_variance: Annotated[Positive, "variance v of the prior N(0, v I)"] = 1.0
+    test_fraction: Annotated[
+        float, Meta(ge=0, le=0.9), "fraction of the rows, chosen at random, kept for testing"
+    ] = 0.0
+
+
+def check(params: Params, agents: int) -> None:
+    """Refuse more agents than rows."""
+    check_points(ROWS - round(params.test_fraction * ROWS), agents)
+
+
+def build(
+    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+) -> LinearRegression:
+    """Standardize the rows and split them over the agents."""
+    from concord.datasets import readers
+
+    features, targets = readers.diabetes()
+    count = round(params.test_fraction * ROWS)
+    rows = np.arange(ROWS)
+    if count:
+        stream("test").shuffle(rows)
+    training, testing = np.sort(rows[count:]), np.sort(rows[:count])
+    table = np.column_stack([features, targets])
+    table = (table - table[training].mean(axis=0)) / table[training].std(axis=0)
+    features, targets = table[:, :-1], table[:, -1]
+    parts = partition.split(len(training), agents, stream("partition"))
+    data = AgentData.from_parts(features[training], targets[training], parts)
+    model = linear_regression.Params(
+        points=len(training),
+        dim=features.shape[1],
+        noise_sd=params.noise_sd,
+        prior_variance=params.prior_variance,
+    )
+    problem = LinearRegression(data, model)
+    problem.test = (features[testing], targets[testing]) if count else None
+    return problem
+
+
+takes_options(__name__)

@@ -1,0 +1,159 @@
+r"""A small neural network on scikit-learn's digits: predictions only, its posterior is not known.
+
+.. math::
+    f_i(w) = - \sum_{j=1}^{n_i} \log \mathrm{softmax}(V \tanh(U X_j + a) + b)_{y_j}
+             + \frac{1}{2 v N} \lVert w \rVert^2
+
+w are all weights and biases, U, a, V, b, in one vector; the X_j are images of 8 x 8 pixels in
+[0, 1] (1797 of ten digits, in scikit-learn's own files). 360 images, chosen at random, are kept for
+testing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Annotated, Any
+
+import numpy as np
+from msgspec import Meta
+
+from concord.contracts import BatchGradient, Gradient, GradientAt, Stream
+from concord.options import Count, Options, Positive
+from concord.problems._common import OneDataSet, check_points, takes_options
+from concord.sampling.partition import AgentData, Partition
+
+TEST, TRAINING = 360, 1437
+PIXELS, CLASSES = 64, 10
+
+
+class Params(Options):
+    """The network, its prior, and the images it is trained on."""
+
+    hidden: Annotated[Count, "hidden units"] = 10
+    prior_variance: Annotated[Positive, "variance v of the prior N(0, v I)"] = 1.0
+    points: Annotated[
+        int, Meta(ge=1, le=TRAINING), "training images, over all agents; 1437 are all"
+    ] = TRAINING
+
+
+def check(params: Params, agents: int) -> None:
+    """Refuse more agents than images."""
+    check_points(params.points, agents)
+
+
+def build(
+    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+) -> Digits:
+    """Take images for testing, and split others over the agents; labels can divide them."""
+    from concord.datasets import readers
+
+    images, labels = readers.digits()
+    rows = stream("test").permutation(len(labels))
+    training, testing = np.sort(rows[TEST:][: params.points]), np.sort(rows[:TEST])
+    parts = partition.split(labels[training], agents, stream("partition"))
+    data = AgentData.from_parts(images[training], labels[training], parts)
+    return Digits(data, params, images[testing], labels[testing])
+
+
+takes_options(__name__)
+
+
+class Digits(OneDataSet):
+    """The network's potential, training images split over agents."""
+
+    posterior = None
+    examples: Mapping[str, Mapping[str, int]] = {}
+
+    def __init__(
+        self, data: AgentData, params: Params, images: np.ndarray, labels: np.ndarray
+    ) -> None:
+        self.data, self.counts, self.agents = data, data.counts, len(data.counts)
+        self.hidden, self._images = params.hidden, images
+        self.tests = {"digits": SimpleNamespace(labels=labels)}
+        self.dim = (PIXELS + 1) * self.hidden + (self.hidden + 1) * CLASSES
+        self._decay = 1 / (params.prior_variance * self.agents)
+        # Zero where rows are padded, as the images are: they have no part in any sum.
+        self._wanted = np.eye(CLASSES)[data.targets.astype(int)] * data.mask[..., None]
+
+    def _parts(self, w: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return views of U^T, a, V^T and b, (..., rows, columns)."""
+        shapes = (PIXELS, self.hidden), (1, self.hidden), (self.hidden, CLASSES), (1, CLASSES)
+        ends = np.cumsum([rows * columns for rows, columns in shapes])[:-1]
+        pieces = np.split(w, ends, axis=-1)
+        return tuple(p.reshape(*p.shape[:-1], *s) for p, s in zip(pieces, shapes, strict=True))
+
+    def _forward(self, w: np.ndarray, images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the hidden units and the log probabilities, (..., images, units or classes)."""
+        first, shift, second, bias = self._parts(w)
+        units = images @ first
+        units += shift
+        np.tanh(units, out=units)
+        scores = units @ second
+        scores += bias
+        scores -= scores.max(axis=-1, keepdims=True)
+        scores -= np.log(np.exp(scores).sum(axis=-1, keepdims=True))
+        return units, scores
+
+    def _slope(
+        self, w: np.ndarray, images: np.ndarray, wanted: np.ndarray, scale: Any, out: np.ndarray
+    ) -> np.ndarray:
+        """Write the gradient over images (..., n, pixels); ``wanted``: labels as unit vectors."""
+        units, log = self._forward(w, images)
+        error = np.exp(log, out=log)
+        error *= wanted.sum(axis=-1, keepdims=True)
+        error -= wanted
+        first, shift, second, bias = self._parts(out)
+        back = error @ self._parts(w)[2].swapaxes(-1, -2)
+        np.matmul(units.swapaxes(-1, -2), error, out=second)
+        error.sum(axis=-2, keepdims=True, out=bias)
+        np.multiply(units, units, out=units)
+        np.subtract(1, units, out=units)
+        back *= units
+        np.matmul(images.swapaxes(-1, -2), back, out=first)
+        back.sum(axis=-2, keepdims=True, out=shift)
+        np.multiply(out, scale, out=out)
+        return np.add(out, self._decay * w, out=out)
+
+    def gradient(self, chains: int) -> Gradient:
+        """Return ``g(x, out)``, the gradient of every f_i at x_i."""
+        return lambda x, out: self._slope(x, self.data.features, self._wanted, 1.0, out)
+
+    def gradient_at(self, chains: int, width: int) -> GradientAt:
+        """Return ``g(x, agents, out)``: the gradients of ``width`` chosen agents of each chain."""
+        features, wanted = self.data.features, self._wanted
+        return lambda x, who, out: self._slope(x, features[who], wanted[who], 1.0, out)
+
+    def batch_gradient(self, chains: int, batch_size: int) -> BatchGradient:
+        """Return ``g(x, rows, out)``; rows: (chains, agents, batch), row numbers of each agent."""
+        agents = np.arange(self.agents)[:, None]
+        scale = (self.counts / batch_size)[:, None]
+        features, wanted = self.data.features, self._wanted
+        return lambda x, rows, out: self._slope(
+            x, features[agents, rows], wanted[agents, rows], scale, out
+        )
+
+    def potential(self, x: np.ndarray) -> np.ndarray:
+        """Return f_i(x_i), shape (chains, agents)."""
+        _, log = self._forward(x, self.data.features)
+        return 0.5 * self._decay * (x**2).sum(axis=-1) - (log * self._wanted).sum(axis=(-2, -1))
+
+    def initial(self, shape: tuple[int, int, int], rng: np.random.Generator) -> np.ndarray:
+        """Draw weights from normal laws of variance 1 / fan-in, biases zero."""
+        x = rng.standard_normal(shape)
+        first, shift, second, bias = self._parts(x)
+        first /= np.sqrt(PIXELS)
+        second /= np.sqrt(self.hidden)
+        shift[...] = bias[...] = 0.0
+        return x
+
+    def predictive(self, x: np.ndarray) -> np.ndarray:
+        """Return class probabilities of the test images, (chains, agents, images, classes)."""
+        return np.exp(self._forward(x, self._images)[1])
+
+    def accuracy(self, x: np.ndarray) -> np.ndarray:
+        """Return the fraction of test images that each x_i classifies right, (chains, agents)."""
+        log = self._forward(x, self._images)[1]
+        right = log.argmax(axis=-1) == self.tests["digits"].labels
+        return (right & ~np.isnan(log).any(axis=-1)).mean(axis=-1)

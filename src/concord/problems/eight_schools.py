@@ -1,0 +1,136 @@
+r"""Eight schools: effects of a hierarchy, one school an agent.
+
+.. math::
+    y_i \sim N(\theta_i, \sigma_i^2), \qquad \theta_i \sim N(\mu, \tau^2), \qquad
+    \mu \sim N(0, 5^2), \quad \tau \sim \mathrm{Cauchy}^+(0, 5)
+
+Agents sample :math:`x = (\mu, \lambda)`, :math:`\lambda = \log \tau`; the theta_i are integrated
+out:
+
+.. math::
+    f_i(x) = \tfrac12 \log(\sigma_i^2 + \tau^2) + \frac{(y_i - \mu)^2}{2 (\sigma_i^2 + \tau^2)}
+             + \frac1N \Bigl[ \frac{\mu^2}{50} + \log(1 + \tau^2 / 25) - \lambda \Bigr]
+
+Source: D. B. Rubin, Journal of Educational Statistics 6 (1981) 377-401 (the data); the priors are
+those of posteriordb's eight_schools. ``reference`` holds the posterior on a dense grid. It falls
+off as e^lambda on the left, where all schools have one effect.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from concord.contracts import Stream
+from concord.errors import ConcordError
+from concord.laws.quadrature import Grid, from_log_density
+from concord.options import Options
+from concord.problems._common import Tabled, numbers, takes_arrays
+from concord.sampling.partition import Partition
+
+EFFECTS = (28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0)
+ERRORS = (15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0)
+SPREAD = 5.0  # of mu's prior and of tau's
+CELLS = 800
+
+
+class Params(Options):
+    """It has no options."""
+
+
+def check(params: Params, agents: int) -> None:
+    """Refuse another number of agents than of schools."""
+    if agents != len(EFFECTS):
+        raise ConcordError(f"eight schools are 8 agents, not {agents}; set agents to 8")
+
+
+def build(
+    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+) -> Schools:
+    """Return the schools; nothing is drawn and nothing divided."""
+    return Schools(np.array(EFFECTS), np.array(ERRORS))
+
+
+def from_arrays(effects: Any, errors: Any) -> Schools:
+    """Return the same model of one's own studies; ``concord.problems.eight_schools``.
+
+    Parameters
+    ----------
+    effects, errors
+        y and sigma of each agent, (agents,), on a scale on which 5 is a wide prior.
+
+    Returns
+    -------
+    Schools
+        With ``agents``, ``dim`` and ``reference``, the exact posterior on a grid.
+
+    Raises
+    ------
+    ConcordError
+        If they do not fit each other, or an error is not positive.
+
+    Examples
+    --------
+    >>> import concord
+    >>> concord.problems.eight_schools([1.0, 2.0, 0.5], [0.5, 0.4, 0.6]).agents
+    3
+    """
+    y, sigma = numbers(effects, "effects"), numbers(errors, "errors")
+    if y.ndim != 1 or y.shape != sigma.shape or not y.size:
+        raise ConcordError(
+            f"effects of shape {y.shape} and errors of shape {sigma.shape} do not fit; give one of "
+            "each for every agent"
+        )
+    if sigma.min() <= 0:
+        raise ConcordError(f"errors[{sigma.argmin()}] is {sigma.min():g}; give positive ones")
+    return Schools(y, sigma)
+
+
+takes_arrays(__name__, from_arrays)
+
+
+class Schools(Tabled):
+    """Studies of one effect, one an agent."""
+
+    dim = 2
+
+    def __init__(self, effects: np.ndarray, errors: np.ndarray) -> None:
+        self.agents = len(effects)
+        self.tables = effects, errors**2
+
+    def values(self, x: np.ndarray, effects: np.ndarray, squares: np.ndarray) -> np.ndarray:
+        """Return the potentials."""
+        mu, log_tau = x[..., 0], x[..., 1]
+        variance = squares + np.exp(2 * log_tau)
+        prior = mu**2 / (2 * SPREAD**2) + np.logaddexp(0, 2 * (log_tau - np.log(SPREAD))) - log_tau
+        return 0.5 * (np.log(variance) + (effects - mu) ** 2 / variance) + prior / self.agents
+
+    def slope(
+        self, x: np.ndarray, out: np.ndarray, effects: np.ndarray, squares: np.ndarray
+    ) -> np.ndarray:
+        """Write the gradients."""
+        mu, log_tau = x[..., 0], x[..., 1]
+        between = np.exp(2 * log_tau)
+        variance = squares + between
+        error = (mu - effects) / variance
+        share = np.tanh(log_tau - np.log(SPREAD))  # 2 tau^2 / (25 + tau^2) - 1
+        np.add(error, mu / (SPREAD**2 * self.agents), out=out[..., 0])
+        np.add(between * (1 / variance - error**2), share / self.agents, out=out[..., 1])
+        return out
+
+    def log_posterior(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """Return the log density at (mu, log tau), up to a constant."""
+        x = np.stack(np.broadcast_arrays(first, second), axis=-1)
+        log = np.zeros(x.shape[:-1])
+        for school in zip(*self.tables, strict=True):  # one by one, for the grid is large
+            log -= self.values(x, *school)
+        return log
+
+    @cached_property
+    def reference(self) -> Grid:
+        """The posterior on a dense grid."""
+        reach = 9 * SPREAD + np.abs(self.tables[0]).max()
+        return from_log_density(self.log_posterior, ((-reach, reach), (-40.0, 20.0)), CELLS)

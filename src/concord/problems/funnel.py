@@ -1,0 +1,91 @@
+r"""Neal's funnel, on which agents differ by a dial; exact draws.
+
+.. math::
+    v \sim N(0, s^2), \qquad x_j \mid v \sim N(0, e^v), \quad j = 2, \dots, d, \qquad
+    f(v, x) = \frac{v^2}{2 s^2} + \frac{d - 1}{2} v + \frac{e^{-v}}{2} \sum_j x_j^2
+
+with f_i = f/N and the tilts of ``concord.problems._heterogeneity``, which leave the posterior where
+it is. Source: R. M. Neal, Annals of Statistics 31 (2003) 705-767, section 8, where s = 3 and d =
+10. The curvature in x_j is e^-v: no step size suits all of it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from msgspec import Meta
+
+from concord.contracts import Stream
+from concord.laws.known import Known
+from concord.options import Options, Positive
+from concord.problems import _heterogeneity
+from concord.problems._common import takes_options
+from concord.sampling.partition import Partition
+
+
+class Params(Options):
+    """The funnel, and how agents differ."""
+
+    dim: Annotated[int, Meta(ge=2), "dimension d, that of v included"] = 2
+    sd: Annotated[Positive, "standard deviation s of v, the logarithm of the others' variance"] = (
+        1.0
+    )
+    heterogeneity: _heterogeneity.Shifts = 0.0
+    curvature_heterogeneity: _heterogeneity.Curvatures = 0.0
+
+
+def check(params: Params, agents: int) -> None:
+    """Refuse a single agent that differs."""
+    _heterogeneity.check(agents, params.heterogeneity, params.curvature_heterogeneity)
+
+
+def build(
+    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+) -> Funnel:
+    """Draw how agents differ; the posterior is given."""
+    return Funnel(params, agents, stream("heterogeneity"))
+
+
+takes_options(__name__)
+
+
+class Funnel(_heterogeneity.Dialed):
+    """The funnel split over agents; ``reference`` is the posterior."""
+
+    def __init__(self, params: Params, agents: int, rng: np.random.Generator) -> None:
+        s, width = params.sd, params.dim - 1
+        self._precision, self._half = s**-2, width / 2
+
+        def draw(count: int, rng: np.random.Generator) -> np.ndarray:
+            draws = rng.standard_normal((count, params.dim))
+            draws[:, 0] *= s
+            draws[:, 1:] *= np.exp(draws[:, :1] / 2)
+            return draws
+
+        law = Known(
+            mean=np.zeros(params.dim),
+            cov=np.diag([s**2, *[np.exp(s**2 / 2)] * width]),
+            third=np.zeros(params.dim),
+            fourth=np.array([3 * s**4, *[3 * np.exp(2 * s**2)] * width]),
+            draw=draw,
+        )
+        super().__init__(law, agents, (params.heterogeneity, params.curvature_heterogeneity), rng)
+
+    def energy(self, x: np.ndarray) -> np.ndarray:
+        """Return f(x), shape (...)."""
+        v = x[..., 0]
+        squares = (x[..., 1:] ** 2).sum(axis=-1)
+        return 0.5 * (self._precision * v**2 + np.exp(-v) * squares) + self._half * v
+
+    def force(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Write the gradient of f."""
+        v, rest = x[..., 0], x[..., 1:]
+        np.multiply(rest, np.exp(-v)[..., None], out=out[..., 1:])
+        np.subtract(
+            self._precision * v + self._half,
+            (rest * out[..., 1:]).sum(axis=-1) / 2,
+            out=out[..., 0],
+        )
+        return out

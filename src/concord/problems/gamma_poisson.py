@@ -1,0 +1,147 @@
+r"""Poisson rates in their logarithms: exponential gradients, and exact draws.
+
+.. math::
+    y_{jk} \sim \mathrm{Poisson}(e_j \lambda_k), \qquad
+    \lambda_k \sim \Gamma(a, b) \text{ (rate b)}, \qquad x_k = \log \lambda_k
+
+    f_i(x) = \sum_k \Bigl[ \Bigl( \sum_{j=1}^{n_i} e_j + \frac bN \Bigr) e^{x_k}
+             - \Bigl( \sum_{j=1}^{n_i} y_{jk} + \frac aN \Bigr) x_k \Bigr]
+
+The posterior of lambda_k is Gamma(a + sum_j y_jk, b + sum_j e_j), independent over k; the e_j
+are exposures. Gradients grow exponentially to the right, and are bounded to the left.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+
+from concord.contracts import Stream
+from concord.errors import ConcordError
+from concord.laws.known import Known
+from concord.options import Count, Options, Positive
+from concord.problems._common import Tabled, check_points, numbers, own_data, takes_arrays
+from concord.sampling.partition import AgentData, Partition
+
+
+class Params(Options):
+    """The data, and the prior."""
+
+    points: Annotated[Count, "number of points, over all agents, each a count of every rate"] = 100
+    dim: Annotated[Count, "number of rates"] = 2
+    shape: Annotated[Positive, "a of the rates' prior Gamma(a, b)"] = 2.0
+    rate: Annotated[Positive, "b of the rates' prior Gamma(a, b)"] = 1.0
+
+
+def check(params: Params, agents: int) -> None:
+    """Refuse more agents than points."""
+    check_points(params.points, agents)
+
+
+def build(
+    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+) -> GammaPoisson:
+    """Draw rates from the prior, and counts of exposure 1."""
+    rng = stream("data")
+    rates = rng.standard_gamma(params.shape, params.dim) / params.rate
+    counts = rng.poisson(rates, (params.points, params.dim)).astype(float)
+    parts = partition.split(params.points, agents, stream("partition"))
+    return GammaPoisson(AgentData.from_parts(counts, np.ones(params.points), parts), params)
+
+
+def from_arrays(
+    counts: Any,
+    exposures: Any = None,
+    agents: int | None = None,
+    *,
+    shape: float = 2.0,
+    rate: float = 1.0,
+    partition: Any = "equal",
+    seed: int = 1,
+) -> GammaPoisson:
+    """Return it on one's own counts; ``concord.problems.gamma_poisson``.
+
+    Parameters
+    ----------
+    counts
+        Shape (rows, rates).
+    exposures
+        e_j, (rows,); none: 1 each.
+    agents, partition, seed
+        As of ``concord.problems.linear_regression``.
+    shape, rate
+        a and b of the prior Gamma(a, b).
+
+    Returns
+    -------
+    GammaPoisson
+        With ``agents``, ``dim`` and ``reference``, the posterior.
+
+    Raises
+    ------
+    ConcordError
+        If the arrays do not fit each other or the number of agents, or a number is negative.
+
+    Examples
+    --------
+    >>> import concord
+    >>> problem = concord.problems.gamma_poisson([[3, 0], [5, 1], [4, 0]], agents=3)
+    >>> problem.reference.mean.round(2)
+    array([ 1.22, -0.46])
+    """
+    each = [counts] if agents is not None else counts
+    for part in (tables := [numbers(part, "counts") for part in each]):
+        if part.ndim != 2:
+            raise ConcordError(f"counts of shape {part.shape}: give (rows, rates)")
+    if exposures is None:
+        ones = [np.ones(len(part)) for part in tables]
+        exposures = ones[0] if agents is not None else ones
+    data = own_data(counts, exposures, agents, partition, seed)
+    held = data.mask.astype(bool)
+    if data.features.min() < 0 or data.targets[held].min() <= 0:
+        raise ConcordError("counts or exposures: some are negative; give counts, and time observed")
+    return GammaPoisson(data, Params(dim=data.features.shape[2], shape=shape, rate=rate))
+
+
+takes_arrays(__name__, from_arrays)
+
+
+class GammaPoisson(Tabled):
+    """The rates' logarithms, counts split over agents."""
+
+    def __init__(self, data: AgentData, params: Params) -> None:
+        self.counts = data.counts
+        self.agents, _, self.dim = data.features.shape
+        # Of an agent: exposures + b / N, counts + a / N.
+        exposures = data.targets.sum(axis=1)[:, None] + params.rate / self.agents
+        self.tables = exposures, data.features.sum(axis=1) + params.shape / self.agents
+
+    def values(self, x: np.ndarray, exposures: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """Return the potentials."""
+        return (exposures * np.exp(x) - counts * x).sum(axis=-1)
+
+    def slope(
+        self, x: np.ndarray, out: np.ndarray, exposures: np.ndarray, counts: np.ndarray
+    ) -> np.ndarray:
+        """Write the gradients."""
+        np.exp(x, out=out)
+        np.multiply(out, exposures, out=out)
+        return np.subtract(out, counts, out=out)
+
+    @cached_property
+    def reference(self) -> Known:
+        """The posterior: logarithms of independent gamma numbers."""
+        from scipy.special import digamma, polygamma
+
+        exposure, shapes = (table.sum(axis=0) for table in self.tables)
+        variance = polygamma(1, shapes)
+        return Known(
+            digamma(shapes) - np.log(exposure),
+            np.diag(variance),
+            polygamma(2, shapes),
+            polygamma(3, shapes) + 3 * variance**2,
+            lambda count, rng: np.log(rng.standard_gamma(shapes, (count, self.dim)) / exposure),
+        )

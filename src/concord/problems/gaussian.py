@@ -1,0 +1,90 @@
+r"""A Gaussian posterior of chosen condition number, on which agents differ by a dial.
+
+.. math::
+    f(x) = \tfrac12 (x - \mu)^\top \Sigma^{-1} (x - \mu), \qquad
+    f_i(x) = \tfrac1N f(x) + c_i^\top x + \tfrac12 (x - \mu)^\top S_i (x - \mu)
+
+The eigenvalues of Sigma fall evenly on a log scale from 1 to 1/kappa, its eigenvectors are a random
+rotation, and mu is drawn from N(0, I), that is in units of the largest standard deviation. The c_i
+and S_i add up to zero, so that the posterior is N(mu, Sigma) whatever the dial
+(``heterogeneity`` and ``curvature_heterogeneity``; ``concord.problems._heterogeneity`` has their
+equations). Affine samplers have exact laws on it. It has no points: no mini-batches are drawn, and
+``partition`` divides nothing.
+
+In Python: ``concord.problems.gaussian(agents=16, condition=100.0, heterogeneity=10.0)``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from msgspec import Meta
+
+from concord.contracts import Stream
+from concord.laws.gaussian import Gaussian
+from concord.options import Count, Options
+from concord.problems import _heterogeneity
+from concord.problems._common import takes_options
+from concord.problems._quadratic import QuadraticProblem
+from concord.sampling.partition import Partition
+
+
+class Params(Options):
+    """The posterior, and how agents differ."""
+
+    condition: Annotated[
+        float,
+        Meta(ge=1, le=1e8),
+        "condition number kappa of the posterior covariance",
+    ] = 10.0
+    dim: Annotated[Count, "dimension d; one has the condition number 1"] = 2
+    heterogeneity: _heterogeneity.Shifts = 0.0
+    curvature_heterogeneity: _heterogeneity.Curvatures = 0.0
+
+
+def check(params: Params, agents: int) -> None:
+    """Refuse a single agent that differs."""
+    _heterogeneity.check(agents, params.heterogeneity, params.curvature_heterogeneity)
+
+
+def build(
+    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+) -> DividedGaussian:
+    """Draw mean and rotation, then how agents differ.
+
+    The posterior depends on ``stream("data")`` alone: neither on the number of agents nor the dial.
+    """
+    rng, dim = stream("data"), params.dim
+    mean = rng.standard_normal(dim)
+    rotation, triangle = np.linalg.qr(rng.standard_normal((dim, dim)))
+    rotation *= np.sign(np.diag(triangle))  # uniform, where QR alone has signs of its own
+    values = params.condition ** -np.linspace(0, 1, dim)
+    law = Gaussian(mean, (rotation * values) @ rotation.T)
+    dial = params.heterogeneity, params.curvature_heterogeneity
+    return DividedGaussian(law, _heterogeneity.tilts(agents, law, *dial, stream("heterogeneity")))
+
+
+takes_options(__name__)
+
+
+class DividedGaussian(QuadraticProblem):
+    """A Gaussian posterior divided among agents who differ.
+
+    Attributes
+    ----------
+    gram, shift, posterior
+        As of ``concord.problems.quadratic``; the posterior is the one that was chosen.
+    convex
+        Whether all f_i are convex.
+    """
+
+    def __init__(self, law: Gaussian, tilts: _heterogeneity.Tilts) -> None:
+        precision, agents = np.linalg.inv(law.cov), len(tilts.linear)
+        super().__init__(
+            precision / agents + tilts.quadratic, precision @ law.mean / agents - tilts.linear
+        )
+        self.posterior = law
+        values = np.linalg.eigvalsh(self.gram)
+        self.convex = bool((values[:, 0] >= -1e-12 * values[:, -1]).all())

@@ -1,0 +1,200 @@
+r"""Linear regression whose noise is unknown: a normal-inverse-gamma posterior, with exact draws.
+
+.. math::
+    y_j \sim N(\beta^\top X_j, \sigma^2), \qquad \beta \mid \sigma^2 \sim N(0, \sigma^2 v I),
+    \qquad \sigma^2 \sim \mathrm{IG}(a, b)
+
+sampled in :math:`x = (\beta, \eta)`, :math:`\eta = \log \sigma^2`, whose potentials are, with d
+coefficients,
+
+.. math::
+    f_i(x) = \frac{n_i}{2} \eta + \frac{e^{-\eta}}{2} \sum_{j=1}^{n_i} (y_j - \beta^\top X_j)^2
+             + \frac1N \Bigl[ \bigl(a + \tfrac d2\bigr) \eta
+             + e^{-\eta} \Bigl( b + \frac{\lVert\beta\rVert^2}{2v} \Bigr) \Bigr]
+
+The posterior is of the prior's family: sigma^2 is drawn from IG(a_n, b_n), then beta from
+N(m_n, sigma^2 V_n). Source: Gelman et al., Bayesian Data Analysis, 3rd ed., section 14.2, with a
+proper prior. Moments need a + n/2 > 2.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+
+from concord.contracts import Stream
+from concord.errors import ConcordError
+from concord.laws.known import Known
+from concord.options import Count, Options, Positive
+from concord.problems._common import Tabled, check_points, own_data, takes_arrays
+from concord.sampling.partition import AgentData, Partition
+
+
+class Params(Options):
+    """The data, and the prior."""
+
+    points: Annotated[Count, "number of points, over all agents"] = 100
+    dim: Annotated[Count, "number d of coefficients; the parameter has one number more"] = 2
+    noise_sd: Annotated[Positive, "standard deviation that the observations are drawn with"] = 1.0
+    prior_variance: Annotated[Positive, "v: coefficients have the variance sigma^2 v"] = 1.0
+    shape: Annotated[Positive, "a of the noise variance's prior IG(a, b)"] = 3.0
+    scale: Annotated[Positive, "b of the noise variance's prior IG(a, b)"] = 2.0
+
+
+def check(params: Params, agents: int) -> None:
+    """Refuse more agents than points, and too few points for moments."""
+    check_points(params.points, agents)
+    _check_moments(params, params.points)
+
+
+def _check_moments(params: Params, points: int) -> None:
+    if params.shape + points / 2 <= 2:
+        raise ConcordError(
+            f"shape {params.shape:g} and {points} points leave coefficients without a fourth "
+            "moment; give shape + points / 2 above 2"
+        )
+
+
+def build(
+    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+) -> UnknownNoise:
+    """Draw coefficients from N(0, v I), standard normal features, and observations."""
+    rng = stream("data")
+    truth = np.sqrt(params.prior_variance) * rng.standard_normal(params.dim)
+    features = rng.standard_normal((params.points, params.dim))
+    targets = features @ truth + params.noise_sd * rng.standard_normal(params.points)
+    parts = partition.split(params.points, agents, stream("partition"))
+    return UnknownNoise(AgentData.from_parts(features, targets, parts), params)
+
+
+def from_arrays(
+    X: Any,
+    y: Any,
+    agents: int | None = None,
+    *,
+    prior_variance: float = 1.0,
+    shape: float = 3.0,
+    scale: float = 2.0,
+    partition: Any = "equal",
+    seed: int = 1,
+) -> UnknownNoise:
+    """Return it on one's own data; ``concord.problems.unknown_noise``.
+
+    Parameters
+    ----------
+    X, y, agents, partition, seed
+        As of ``concord.problems.linear_regression``.
+    prior_variance, shape, scale
+        v, a and b of the prior.
+
+    Returns
+    -------
+    UnknownNoise
+        With ``agents``, ``dim`` and ``reference``, the posterior.
+
+    Raises
+    ------
+    ConcordError
+        If the arrays do not fit each other or the number of agents, or are too few.
+
+    Examples
+    --------
+    >>> import concord, numpy as np
+    >>> X = np.random.default_rng(0).standard_normal((100, 2))
+    >>> problem = concord.problems.unknown_noise(X, X @ [1, -2], agents=5, scale=0.01)
+    >>> problem.reference.mean.round(1)
+    array([ 1. , -2. , -3.1])
+    """
+    data = own_data(X, y, agents, partition, seed)
+    params = Params(
+        points=int(data.counts.sum()),
+        dim=data.features.shape[2],
+        prior_variance=prior_variance,
+        shape=shape,
+        scale=scale,
+    )
+    _check_moments(params, params.points)
+    return UnknownNoise(data, params)
+
+
+takes_arrays(__name__, from_arrays)
+
+
+class UnknownNoise(Tabled):
+    """The regression split over agents; costs per step do not grow with the number of points."""
+
+    def __init__(self, data: AgentData, params: Params) -> None:
+        self.counts, self.params = data.counts, params
+        self.agents, _, self.coefficients = data.features.shape
+        self.dim = self.coefficients + 1
+        transposed = data.features.swapaxes(1, 2)
+        share = 1 / self.agents
+        # Of an agent: X^T X + I / (N v), X^T y, y^T y + 2 b / N, and n_i / 2 + (a + d / 2) / N.
+        self.tables = (
+            transposed @ data.features + share / params.prior_variance * np.eye(self.coefficients),
+            (transposed @ data.targets[..., None])[..., 0],
+            (data.targets**2).sum(axis=1) + 2 * share * params.scale,
+            data.counts / 2 + share * (params.shape + self.coefficients / 2),
+        )
+
+    def values(
+        self,
+        x: np.ndarray,
+        gram: np.ndarray,
+        cross: np.ndarray,
+        square: np.ndarray,
+        weight: np.ndarray,
+    ) -> np.ndarray:
+        """Return the potentials."""
+        beta, eta = x[..., :-1], x[..., -1]
+        fitted = (gram @ beta[..., None])[..., 0] - 2 * cross
+        return weight * eta + np.exp(-eta) / 2 * ((beta * fitted).sum(axis=-1) + square)
+
+    def slope(
+        self,
+        x: np.ndarray,
+        out: np.ndarray,
+        gram: np.ndarray,
+        cross: np.ndarray,
+        square: np.ndarray,
+        weight: np.ndarray,
+    ) -> np.ndarray:
+        """Write the gradients."""
+        beta, eta = x[..., :-1], x[..., -1]
+        precision = np.exp(-eta)
+        slope = out[..., :-1]
+        np.matmul(gram, beta[..., None], out=slope[..., None])
+        np.subtract(slope, cross, out=slope)
+        rest = (beta * slope).sum(axis=-1) - (beta * cross).sum(axis=-1) + square
+        np.multiply(slope, precision[..., None], out=slope)
+        np.subtract(weight, precision / 2 * rest, out=out[..., -1])
+        return out
+
+    @cached_property
+    def reference(self) -> Known:
+        """The posterior: normal-inverse-gamma, in (beta, log sigma^2)."""
+        from scipy.special import digamma, polygamma
+
+        gram, cross, square, _ = (table.sum(axis=0) for table in self.tables)
+        spread = np.linalg.inv(gram)
+        center = spread @ cross
+        shape = self.params.shape + self.counts.sum() / 2
+        scale = (square - cross @ center) / 2
+        cov, third, fourth = np.zeros((self.dim, self.dim)), np.zeros(self.dim), np.zeros(self.dim)
+        cov[:-1, :-1] = scale / (shape - 1) * spread
+        cov[-1, -1] = polygamma(1, shape)
+        third[-1] = -polygamma(2, shape)
+        fourth[:-1] = 3 * scale**2 / ((shape - 1) * (shape - 2)) * np.diag(spread) ** 2
+        fourth[-1] = polygamma(3, shape) + 3 * cov[-1, -1] ** 2
+        root = np.linalg.cholesky(spread)
+
+        def draw(count: int, rng: np.random.Generator) -> np.ndarray:
+            variance = scale / rng.standard_gamma(shape, count)
+            normal = rng.standard_normal((count, self.coefficients)) @ root.T
+            return np.column_stack([center + np.sqrt(variance)[:, None] * normal, np.log(variance)])
+
+        mean = np.append(center, np.log(scale) - digamma(shape))
+        return Known(mean, cov, third, fourth, draw)

@@ -1,0 +1,208 @@
+r"""D-MALA: Langevin steps along tracked gradients, which each agent accepts or not.
+
+.. math::
+    \hat g_i^{(k)} &= \sum_j W_{ij} \bigl( \hat g_j^{(k-1)} + g_j^{(k)} - g_j^{(k-1)} \bigr),
+        \qquad g_j^{(k)} = -\nabla f_j(x_j^{(k)}), \qquad \hat g^{(-1)} = g^{(-1)} = 0 \\
+    x_i' &= x_i^{(k)} + \epsilon z_i + c\, \epsilon^2 \hat g_i^{(k)}, \qquad z_i \sim N(0, I) \\
+    x_i^{(k+1)} &= \sum_j W_{ij} \tilde x_j, \qquad
+        \tilde x_j = x_j' \text{ with probability } \min(1, e^{a_j}), \text{ else } x_j^{(k)}
+
+with c = 1 (``drift: whole``) or 1/2 (``half``). Tracked like the gradients are the average
+aleph_i of all agents' z_j^T H_j z_j, or v_i of all H_j (x_j' - x_j), with H_j the Hessian of f_j
+at x_j, and ``correction`` is one of
+
+``none``
+    every move is accepted;
+``released``
+    :math:`a_i = -\tfrac12 \epsilon^2 (\aleph_i + \lVert \hat g_i \rVert^2)`, with the whole drift;
+``energy``
+    :math:`a_i = -\tfrac12 \epsilon^2 (\aleph_i - \lVert \hat g_i \rVert^2)`, less the change of the
+    energy :math:`U(x) + \lVert z \rVert^2 / 2`, to second order, in the move with the whole drift;
+``mala``
+    :math:`a_i = \tfrac18 \epsilon^2 (2 \hat g_i^\top v_i - \lVert v_i \rVert^2)`, with half the
+    drift: for one agent and quadratic f the acceptance of MALA, so that the posterior is sampled
+    exactly, whatever epsilon.
+
+The noise of a step has the variance epsilon^2, and so half the drift is that of Langevin for the
+posterior: with the whole drift the posterior's square is sampled as epsilon gets small, variances
+half as large, whether moves are corrected or not, since rejections vanish with epsilon and depend
+on z^2 alone (derived here). With several agents no correction is exact: each accepts by itself.
+
+Source: Kungurtsev, Cobb, Javidi and Jalaian, "Decentralized Bayesian learning with
+Metropolis-adjusted Hamiltonian Monte Carlo" (2021, arXiv:2107.07211), from its authors' released
+code, which is ``drift: whole, correction: released``; the print was not at hand, and whether it has
+the sign of ``energy`` we do not know. There several rounds of averaging may follow a step; ``half``
+and ``mala`` are ours. Arrays have shape (chains, agents, dim).
+
+Price: a gradient of every agent, and with a correction a product with its Hessian (two gradients);
+x and the gradients to every neighbor, with ``mala`` a third vector, with the others a number, which
+is not counted.
+Needs: a connected network, or no edges at all, on which everything arrives; for corrections
+Hessians of the potentials.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Annotated, Literal, NamedTuple
+
+import numpy as np
+
+from concord.contracts import Info, Problem, Quadratic, Step, WithHessians
+from concord.errors import ConcordError
+from concord.laws.exact import Affine, Start, Update, block_diagonal
+from concord.networks import mixing
+from concord.networks.channel import connect
+from concord.networks.faults import Network
+from concord.networks.topology import Topology
+from concord.options import Options
+from concord.samplers._common import check_connected
+from concord.sampling.schedules import Schedule
+
+SHARES = {"whole": 1.0, "half": 0.5}
+
+
+class Params(Options):
+    """Options of D-MALA."""
+
+    step_size: Annotated[Schedule, "epsilon_k, the standard deviation of a step's noise"]
+    drift: Annotated[
+        Literal["half", "whole"],
+        "weight of the gradients over epsilon^2: 1/2, as in Langevin steps, or 1, as released code",
+    ]
+    correction: Annotated[
+        Literal["none", "mala", "energy", "released"],
+        "which moves are accepted: all; as by MALA (drift: half); by the change of the energy, or "
+        "with the sign of released code (drift: whole)",
+    ]
+    weights: mixing.Weights = "metropolis"
+
+
+class State(NamedTuple):
+    """Positions x, and tracked quantities less an agent's own, (chains, agents, dim).
+
+    rest: of the gradients. remainder: of what the correction tracks, empty without one.
+    """
+
+    x: np.ndarray
+    rest: np.ndarray
+    remainder: np.ndarray
+
+
+def check(problem: Problem | None, topology: Topology, params: Params) -> None:
+    """Refuse corrections of another move, and a network on which what is tracked gets lost."""
+    check_connected(topology, directed=True)  # the weights decide
+    mixing.check_weights(topology, params.weights)
+    fits = {"none": params.drift, "mala": "half"}.get(params.correction, "whole")
+    if params.drift != fits:
+        raise ConcordError(
+            f"correction: {params.correction} is of moves with drift: {fits}, not {params.drift}; "
+            f"use drift: {fits}, or correction: none"
+        )
+    if isinstance(topology, Network):
+        raise ConcordError(
+            "network: d_mala sends positions, gradients and curvatures, of which network does not "
+            "say what arrives; remove network"
+        )
+    if problem is not None and params.correction != "none":
+        _curved(problem)
+
+
+def _curved(problem: Problem) -> WithHessians:
+    if not isinstance(problem, WithHessians):
+        raise ConcordError(
+            f"sampler d_mala corrects by Hessians of the potentials, which "
+            f"{type(problem).__name__} has not; use correction: none"
+        )
+    problem.hessian_product(1)  # refuses a problem whose options have none
+    return problem
+
+
+def init(
+    problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
+) -> tuple[State, Step]:
+    """Return the state at x0, with nothing tracked yet, and the step."""
+    chains, agents, _ = x0.shape
+    gradient, vectors = problem.gradient(chains), 3 if params.correction == "mala" else 2
+    channel = connect(topology, x0, vectors=vectors)
+    mix = channel.mixer(mixing.weights_of(topology, params.weights), "simultaneous")
+    correction, share = params.correction, SHARES[params.drift]
+    corrected = correction != "none"
+    paid = np.full(agents, 3 if corrected else 1)
+    info = Info(channel.unicasts, channel.broadcasts, None, paid)
+    own, tracked, move, spare, zero = (np.zeros_like(x0) for _ in range(5))
+    if corrected:
+        product = _curved(problem).hessian_product(chains)
+        uniform, log = np.empty((chains, agents)), np.empty((chains, agents))
+        rejected = np.empty((chains, agents), dtype=bool)
+
+    def correct(state: State, epsilon: float, rng: np.random.Generator) -> None:
+        """Take back moves that are rejected; spare holds the noise z."""
+        x, _, remainder = state
+        if correction == "mala":
+            product(x, move, own)
+        else:
+            product(x, spare, own)
+            np.einsum("cad,cad->ca", spare, own, out=log)
+            np.copyto(own, log[..., None])
+        np.add(remainder, own, out=remainder)
+        mix(remainder, zero, spare)
+        np.subtract(spare, own, out=remainder)
+        if correction == "mala":
+            np.multiply(tracked, 2.0, out=own)
+            np.subtract(own, spare, out=own)
+            np.einsum("cad,cad->ca", own, spare, out=log)
+            np.multiply(log, epsilon**2 / 8, out=log)
+        else:
+            np.einsum("cad,cad->ca", tracked, tracked, out=log)
+            np.multiply(log, 1.0 if correction == "energy" else -1.0, out=log)
+            np.subtract(log, spare[..., 0], out=log)
+            np.multiply(log, epsilon**2 / 2, out=log)
+        np.minimum(log, 0.0, out=log)
+        np.exp(log, out=log)
+        rng.random(out=uniform)
+        np.greater_equal(uniform, log, out=rejected)
+        np.copyto(move, 0.0, where=rejected[..., None])
+
+    def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
+        epsilon, (x, rest, remainder) = params.step_size(k), state
+        gradient(x, own)
+        np.subtract(rest, own, out=rest)
+        mix(rest, zero, tracked)
+        np.add(tracked, own, out=rest)
+        rng.standard_normal(out=spare, dtype=spare.dtype)
+        np.multiply(tracked, share * epsilon**2, out=move)
+        np.multiply(spare, epsilon, out=own)
+        np.add(move, own, out=move)
+        if corrected:
+            correct(state, epsilon, rng)
+        np.add(x, move, out=move)
+        mix(move, zero, x)
+        return State(x, rest, remainder), info
+
+    nothing = np.zeros_like(x0) if corrected else np.empty(0)
+    return State(x0.copy(), np.zeros_like(x0), nothing), channel.through(step)
+
+
+def affine(problem: Quadratic, topology: Topology, params: Params) -> Update | None:
+    """Return the law of (x, rest) where every move is accepted; None elsewhere."""
+    if params.correction != "none":
+        return None
+    weights = mixing.weights_of(topology, params.weights)
+    mix = np.kron(weights.dense(), np.eye(problem.dim))
+    gram, shift = block_diagonal(problem.gram), problem.shift.ravel()
+    identity, zero = np.eye(len(shift)), np.zeros((len(shift), len(shift)))
+    share, apart = SHARES[params.drift], np.eye(len(shift)) - mix
+
+    @lru_cache(maxsize=1)
+    def update(epsilon: float) -> Affine:
+        drift = share * epsilon**2 * mix @ mix
+        noise = epsilon**2 * mix @ mix.T
+        return Affine(
+            np.block([[mix - drift @ gram, drift], [apart @ gram, mix]]),
+            np.concatenate([drift @ shift, -apart @ shift]),
+            np.block([[noise, zero], [zero, zero]]),
+            np.concatenate([-drift @ identity, apart]),
+        )
+
+    return Update(lambda k: update(params.step_size(k)), (Start(0.0, 0.0),))

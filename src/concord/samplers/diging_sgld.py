@@ -1,0 +1,124 @@
+r"""DIGing-SGLD: every agent tracks the average of all gradients, and follows it.
+
+.. math::
+    x_i^{(k+1)} &= \sum_j W_{ij} x_j^{(k)} - \eta_k y_i^{(k)} + \sqrt{2 \eta_k}\, w_i^{(k+1)},
+        \qquad w_i \sim N(0, I) \\
+    y_i^{(k+1)} &= \sum_j W_{ij} y_j^{(k)} + \tilde\nabla f_i(x_i^{(k+1)})
+                  - \tilde\nabla f_i(x_i^{(k)}), \qquad y_i^{(0)} = \tilde\nabla f_i(x_i^{(0)})
+
+W is doubly stochastic, and may change from iteration to iteration (``network``); x, y, gradients
+and noise have shape (chains, agents, dim). The state holds :math:`v = y - \tilde\nabla f(x)`, which
+starts at zero and moves before the next gradient is taken: :math:`v_i^{(k+1)} = \sum_j W_{ij}
+y_j^{(k)} - \tilde\nabla f_i(x_i^{(k)})`. A step conserves :math:`\sum_i v_i = 0`, by which the
+network average makes a Langevin step on f, but for where the gradients are taken. If vectors get
+lost in one direction alone, that sum is a random walk, which nothing calls back.
+
+Source: Bajwa, Gürbüzbalaban, Kutbay, Zhu, Zulqarnain, "DIGing-SGLD: Decentralized and Scalable
+Langevin Sampling over Time-Varying Networks", 2025, arXiv 2511.12836, in our form: its abstract was
+read, its equations were not; without noise it is DIGing (Nedić, Olshevsky, Shi 2017).
+
+Price: two vectors to every neighbor and a gradient (or mini-batch) of every agent per step. What
+happens on the network happens to both of an agent's vectors.
+Needs: a connected network, or no edges at all.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from concord.contracts import Info, Problem, Quadratic, Step
+from concord.laws.exact import Affine, Arrivals, Start, Update, block_diagonal
+from concord.networks import mixing
+from concord.networks.channel import connect
+from concord.networks.topology import Topology
+from concord.options import Count, Options
+from concord.samplers._common import check_weighted, to_all_neighbors
+from concord.sampling.gradients import BatchPool, BatchScale, estimator, expected
+from concord.sampling.schedules import Schedule
+
+
+class Params(Options):
+    """Options of DIGing-SGLD."""
+
+    step_size: Annotated[Schedule, "step size eta_k"]
+    batch_size: Annotated[
+        Count | None, "points per mini-batch, drawn with replacement; none: full gradients"
+    ] = None
+    batch_scale: BatchScale = "data"
+    batch_pool: BatchPool = "all"
+    weights: mixing.Weights = "metropolis"
+
+
+class State(NamedTuple):
+    """Positions x and tracked gradients without the agent's own v, (chains, agents, dim)."""
+
+    x: np.ndarray
+    v: np.ndarray
+
+
+check = check_weighted
+
+
+def init(
+    problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
+) -> tuple[State, Step]:
+    """Return the state at x0 and the step."""
+    batches = {"scale": params.batch_scale, "pool": params.batch_pool}
+    gradient = estimator(problem, params.batch_size, len(x0), **batches)
+    weights = mixing.weights_of(topology, params.weights)
+    channel = connect(topology, x0, vectors=2)
+    own, residual, spare = (np.empty_like(x0) for _ in range(3))
+    # Neighbors know how y starts, as they know x: by full gradients.
+    tracked = channel.lane(problem.gradient(len(x0))(x0, np.empty_like(x0)))
+    mix = channel.mixer(weights, "simultaneous")
+    mix_tracked = tracked.mixer(weights, "simultaneous")
+    info = to_all_neighbors(channel)
+
+    def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
+        nonlocal spare
+        eta, (old, y), x = params.step_size(k), state, spare
+        gradient(old, rng, own)
+        np.add(y, own, out=y)
+        rng.standard_normal(out=residual, dtype=residual.dtype)
+        np.multiply(residual, np.sqrt(2 * eta), out=residual)
+        np.multiply(y, eta, out=x)
+        np.subtract(residual, x, out=residual)
+        mix(old, residual, x)
+        np.negative(own, out=own)
+        mix_tracked(y, own, old)
+        spare = y
+        return State(x, old), info
+
+    return State(x0.copy(), np.zeros_like(x0)), channel.through(step)
+
+
+def affine(problem: Quadratic, topology: Topology, params: Params) -> Update:
+    """Return the law of (x, v), for y = v + gram x - shift and W acting on whole agents."""
+    agents, dim = problem.agents, problem.dim
+    weights = mixing.weights_of(topology, params.weights)
+    mixing_matrix = np.kron(weights.dense(), np.eye(dim))
+    problem = expected(problem, params.batch_size, params.batch_scale, params.batch_pool)
+    gram, shift = block_diagonal(problem.gram), problem.shift.ravel()
+    identity, zero = np.eye(agents * dim), np.zeros((agents * dim, agents * dim))
+    apart = mixing_matrix - identity
+
+    @lru_cache(maxsize=1)
+    def update(eta: float) -> Affine:
+        return Affine(
+            np.block(
+                [[mixing_matrix - eta * gram, -eta * identity], [apart @ gram, mixing_matrix]]
+            ),
+            np.concatenate([eta * shift, -apart @ shift]),
+            np.block([[2 * eta * identity, zero], [zero, zero]]),
+            np.concatenate([-eta * identity, apart]),
+        )
+
+    heard = np.kron(weights.inbox(), np.eye(dim))
+    nothing = np.zeros_like(heard)
+    of_tracked = np.concatenate([nothing, heard]), np.block([gram, identity]), -shift
+    arrivals = Arrivals(np.concatenate([heard, nothing]), second=of_tracked)
+    start = Start(0.0, 0.0)
+    return Update(lambda k: update(params.step_size(k)), (start,), lambda k: arrivals)

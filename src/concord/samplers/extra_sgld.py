@@ -1,0 +1,213 @@
+r"""EXTRA-SGLD: DE-SGLD that remembers how far agents were from their neighbors, and corrects it.
+
+.. math::
+    x_i^{(k+1)} &= \sum_j W_{ij} x_j^{(k)} - \eta_k \tilde\nabla f_i(x_i^{(k)}) - u_i^{(k)}
+                  + \sqrt{2 \eta_k}\, w_i^{(k+1)}, \qquad w_i \sim N(0, I) \\
+    u_i^{(k+1)} &= u_i^{(k)} + \sum_j (\tilde W - W)_{ij} x_j^{(k)}, \qquad u_i^{(0)} = 0,
+        \qquad \tilde W = h I + (1 - h) W
+
+so that :math:`u_i \leftarrow u_i + h (x_i - \sum_j W_{ij} x_j)`. Without noise and with a constant
+step it is EXTRA (Shi, Ling, Wu, Yin 2015), :math:`x^{(k+2)} = (I + W) x^{(k+1)} - \tilde W x^{(k)}
+- \eta (\nabla f(x^{(k+1)}) - \nabla f(x^{(k)}))`, which gets the noise :math:`\sqrt{2 \eta}
+(w^{(k+2)} - w^{(k+1)})`: fresh noise in each step of that form would add up in the network average.
+
+W is doubly stochastic; x, u, gradients and noise have shape (chains, agents, dim). A step conserves
+:math:`\sum_i u_i = 0`, by which the network average makes a Langevin step on f, but for where the
+gradients are taken. If vectors get lost in one direction alone, that sum is a random walk, which
+nothing calls back, and so is the network average.
+
+Source: Gürbüzbalaban, Islam, Wang, Zhu, "Generalized EXTRA stochastic gradient Langevin dynamics",
+2024, arXiv 2412.01993, in our form: its abstract and its authors' code were read, its equations
+were not. ``form: two_steps`` is what that code computes: it has no memory; one agent after another
+makes a step of DE-SGLD by :math:`\tilde W` and at once another by W, each with a gradient and noise
+of its own and from where agents are by then. It sums mini-batches unscaled (``batch_scale: none``),
+never draws the last point (``batch_pool: all_but_last``), and has twice the prior's gradient in
+every agent (the problem's ``prior_share: twice``).
+
+Price: a vector to every neighbor and a gradient (or mini-batch) of every agent per step; two of
+each with ``form: two_steps``, which counts that as one.
+Needs: a connected network, or no edges at all.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Annotated, Any, Literal, NamedTuple
+
+import numpy as np
+from msgspec import Meta
+
+from concord.contracts import Info, Problem, Quadratic, Step
+from concord.laws.exact import Affine, Arrivals, Start, Update, block_diagonal, compose
+from concord.networks import mixing
+from concord.networks.channel import Channel, connect
+from concord.networks.topology import Topology
+from concord.options import Count, Options
+from concord.samplers._common import check_arrivals, check_weighted, to_all_neighbors
+from concord.sampling.gradients import BatchPool, BatchScale, Estimator, estimator, expected
+from concord.sampling.schedules import Schedule
+
+
+class Params(Options):
+    """Options of EXTRA-SGLD."""
+
+    step_size: Annotated[Schedule, "step size eta_k"]
+    h: Annotated[
+        Annotated[float, Meta(gt=0, le=0.5)], "h of W~ = h I + (1 - h) W: how fast u is corrected"
+    ] = 0.5
+    form: Annotated[
+        Literal["memory", "two_steps"],
+        "agents remember u; or, without memory, one after another makes two steps of DE-SGLD, by "
+        "W~ and by W (as released code does)",
+    ] = "memory"
+    batch_size: Annotated[
+        Count | None, "points per mini-batch, drawn with replacement; none: full gradients"
+    ] = None
+    batch_scale: BatchScale = "data"
+    batch_pool: BatchPool = "all"
+    weights: mixing.Weights = "metropolis"
+
+
+class State(NamedTuple):
+    """Positions x and corrections u, (chains, agents, dim); u is empty without memory."""
+
+    x: np.ndarray
+    u: np.ndarray
+
+
+def check(problem: Problem | None, topology: Topology, params: Params) -> None:
+    """Refuse a network in parts, unless it is meant, and options that do not go together."""
+    check_weighted(problem, topology, params)
+    check_arrivals(topology, params, form="memory")
+
+
+def init(
+    problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
+) -> tuple[State, Step]:
+    """Return the state at x0, without corrections, and the step."""
+    batches = {"scale": params.batch_scale, "pool": params.batch_pool}
+    gradient = estimator(problem, params.batch_size, len(x0), **batches)
+    channel = connect(topology, x0)
+    if params.form == "two_steps":
+        return State(x0.copy(), np.empty(0)), _two_steps(channel, gradient, params, x0)
+    mix = channel.mixer(mixing.weights_of(topology, params.weights), "simultaneous")
+    info = to_all_neighbors(channel)
+    grad, noise, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
+
+    def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
+        nonlocal spare
+        eta, (old, u), x = params.step_size(k), state, spare
+        gradient(old, rng, grad)
+        rng.standard_normal(out=noise, dtype=noise.dtype)
+        np.multiply(noise, np.sqrt(2 * eta), out=noise)
+        np.multiply(grad, eta, out=grad)
+        np.subtract(noise, grad, out=noise)
+        np.negative(u, out=grad)
+        mix(old, grad, x)  # W x - u, of which u learns as well: u + h (x - W x)
+        np.multiply(u, 1 - params.h, out=u)
+        np.subtract(old, x, out=grad)
+        np.multiply(grad, params.h, out=grad)
+        np.add(u, grad, out=u)
+        np.add(x, noise, out=x)
+        spare = old
+        return State(x, u), info
+
+    return State(x0.copy(), np.zeros_like(x0)), channel.through(step)
+
+
+def _two_steps(channel: Channel, gradient: Estimator, params: Params, x0: np.ndarray) -> Step:
+    """Return the step in which one agent after another moves by W~ and then by W."""
+    weights, h = mixing.weights_of(channel.topology, params.weights), params.h
+    own, move = weights.diagonal, channel.sweep(weights, "in_place")
+    info = Info(
+        2 * channel.unicasts, 2 * channel.broadcasts, None, np.full(channel.topology.agents, 2)
+    )
+    grad, noise, second, spare = (np.empty_like(x0) for _ in range(4))
+    between = np.zeros_like(x0)  # after an agent's first step; others' gradients are not used
+
+    def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
+        nonlocal spare
+        eta, old = params.step_size(k), state.x
+        gradient(old, rng, grad)
+        for kicks in (noise, second):
+            rng.standard_normal(out=kicks, dtype=kicks.dtype)
+            np.multiply(kicks, np.sqrt(2 * eta), out=kicks)
+        np.multiply(grad, eta, out=grad)
+        np.subtract(noise, grad, out=noise)
+
+        def respond(agent: Any, total: np.ndarray, new: np.ndarray) -> None:
+            first = between[:, agent]
+            np.multiply(total, 1 - h, out=first)
+            first += h * old[:, agent]
+            first += noise[:, agent]
+            gradient(between, rng, grad)
+            np.subtract(first, old[:, agent], out=new)
+            np.multiply(new, own[agent], out=new)
+            np.add(new, total, out=new)
+            new -= eta * grad[:, agent]
+            new += second[:, agent]
+
+        x = spare
+        move(old, respond, x)
+        spare = old
+        return State(x, state.u), info
+
+    return channel.through(step)
+
+
+def affine(problem: Quadratic, topology: Topology, params: Params) -> Update | None:
+    """Return the law of (x, u) for gradients gram x - shift, or of x alone by two steps.
+
+    None for mini-batches by two steps, whose second errors depend on the first.
+    """
+    if params.form == "two_steps":
+        return _law_of_two_steps(problem, topology, params)
+    agents, dim = problem.agents, problem.dim
+    weights = mixing.weights_of(topology, params.weights)
+    mixing_matrix = np.kron(weights.dense(), np.eye(dim))
+    problem = expected(problem, params.batch_size, params.batch_scale, params.batch_pool)
+    gram, shift = block_diagonal(problem.gram), problem.shift.ravel()
+    identity, zero = np.eye(agents * dim), np.zeros((agents * dim, agents * dim))
+    apart = params.h * (identity - mixing_matrix)  # W~ - W
+
+    @lru_cache(maxsize=1)
+    def update(eta: float) -> Affine:
+        return Affine(
+            np.block([[mixing_matrix - eta * gram, -identity], [apart, identity]]),
+            np.concatenate([eta * shift, np.zeros(agents * dim)]),
+            np.block([[2 * eta * identity, zero], [zero, zero]]),
+            np.concatenate([-eta * identity, zero]),
+        )
+
+    heard = np.kron(weights.inbox(), np.eye(dim))
+    arrivals = Arrivals(np.concatenate([heard, -params.h * heard]))
+    start = Start(0.0, 0.0)
+    return Update(lambda k: update(params.step_size(k)), (start,), lambda k: arrivals)
+
+
+def _law_of_two_steps(problem: Quadratic, topology: Topology, params: Params) -> Update | None:
+    """Return the product of the agents' steps, each of which changes one agent's entries."""
+    if params.batch_size is not None:
+        return None
+    agents, dim = problem.agents, problem.dim
+    weights = np.kron(mixing.weights_of(topology, params.weights).dense(), np.eye(dim))
+    identity = np.eye(agents * dim)
+    gram, shift = block_diagonal(problem.gram), problem.shift.ravel()
+    each = np.repeat(np.arange(agents), dim)
+
+    @lru_cache(maxsize=1)
+    def update(eta: float) -> Affine:
+        stages = []
+        for agent in range(agents):
+            for matrix in (params.h * identity + (1 - params.h) * weights, weights):
+                moves = (each == agent)[:, None]
+                stages.append(
+                    Affine(
+                        np.where(moves, matrix - eta * gram, identity),
+                        np.where(moves[:, 0], eta * shift, 0.0),
+                        2 * eta * identity * moves,
+                    )
+                )
+        return compose(*stages)
+
+    return Update(lambda k: update(params.step_size(k)))

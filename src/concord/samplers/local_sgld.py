@@ -1,0 +1,298 @@
+r"""Local SGLD: agents make several steps by themselves, and average then (FALD, VR-FALD).
+
+One iteration is :math:`T` local steps, ``period``, of every agent,
+
+.. math::
+    x_i \leftarrow x_i - \gamma_k \, g_i + \sqrt{2 \gamma_k} \Bigl( \sqrt{\tau / N}\, \xi
+        + \sqrt{1 - \tau}\, \xi_i \Bigr), \qquad \xi, \xi_i \sim N(0, I), \qquad
+    g_i = \tilde\nabla f_i(x_i)
+
+with the share :math:`\tau` of the noise common to all agents, and then, with probability
+``communication``, :math:`x_i \leftarrow \sum_j W_{ij} x_j`. With ``renewal`` the gradients are
+those of variance reduction,
+
+.. math::
+    g_i = \tilde\nabla f_i(x_i) - \tilde\nabla f_i(r_i) + c_i, \qquad
+    r_i = \sum_j W_{ij} x_j, \qquad c_i = \sum_j W_{ij} \nabla f_j(r_j)
+
+where both estimates are of the same mini-batch, and r and c are renewed at the start of an
+iteration with that probability (of the first one always). Chains communicate and renew
+independently of each other; arrays have shape (chains, agents, dim).
+
+Where W = J/N, as on the topologies ``server`` and ``complete``, agents take the mean of all: FALD,
+with T local steps or with ``period: 1`` and communication at random; VR-FALD with renewal. Mixing
+by the weights of a network is our generalization, local DE-SGLD; there agents' c_i differ, so that
+variance reduction leaves some bias. As W is doubly stochastic, the network average moves by the
+average of the agents' gradients and noise alone: the c_i less the gradients at r add up to zero.
+
+Source: Deng, Zhang, Ma, Song, Lin, "On Convergence of Federated Averaging Langevin Dynamics", 2021,
+arXiv 2112.05120 (abstract read); Plassier, Durmus, Moulines, "Federated Averaging Langevin
+Dynamics: Toward a unified theory and new algorithms", AISTATS 2023, of which the authors' code was
+read, not the print: it has a period of 1, and uses a renewed reference from the next step on.
+
+Price: an average, which takes a vector to every neighbor, and T gradients (or mini-batches) per
+agent and iteration. A renewal is two averages, of positions and of gradients, and a full gradient;
+variance reduction of mini-batches takes two of them for each step.
+Needs: a connected network, or no edges at all; with renewal or communication at random one on which
+everything arrives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Annotated, NamedTuple
+
+import numpy as np
+from msgspec import Meta
+
+from concord.contracts import Batched, Info, Problem, Quadratic, Step
+from concord.errors import ConcordError
+from concord.laws.exact import Affine, Arrivals, Start, Update, block_diagonal, compose, linear
+from concord.laws.switching import Choices
+from concord.networks import mixing
+from concord.networks.channel import connect
+from concord.networks.faults import Network
+from concord.networks.topology import Topology
+from concord.options import Count, Options, Share
+from concord.samplers._common import check_connected
+from concord.sampling.gradients import differences, estimator
+from concord.sampling.schedules import Schedule
+
+Probability = Annotated[float, Meta(gt=0, le=1)]
+
+
+class Params(Options):
+    """Options of local SGLD."""
+
+    step_size: Annotated[Schedule, "step size gamma_k of the local steps of iteration k"]
+    period: Annotated[Count, "local steps T of an iteration"] = 1
+    communication: Annotated[Probability, "probability p_c that agents average after them"] = 1.0
+    common_noise: Annotated[Share, "share tau of the noise that all agents have in common"] = 0.0
+    renewal: Annotated[
+        Probability | None,
+        "variance reduction, with the probability q that references are renewed in an iteration; "
+        "none: plain gradients",
+    ] = None
+    batch_size: Annotated[
+        Count | None, "points per mini-batch, drawn with replacement; none: full gradients"
+    ] = None
+    weights: mixing.Weights = "metropolis"
+
+
+class State(NamedTuple):
+    """Positions x, references r and their gradients, (chains, agents, dim); else empty.
+
+    ``control`` is c; with full gradients c less the agents' own gradients at r, which itself is not
+    kept.
+    """
+
+    x: np.ndarray
+    reference: np.ndarray
+    control: np.ndarray
+
+
+def check(problem: Problem | None, topology: Topology, params: Params) -> None:
+    """Refuse a network in parts, unless it is meant, and losses of what is sent now and then."""
+    check_connected(topology, directed=True)  # the weights decide
+    mixing.check_weights(topology, params.weights)
+    if isinstance(topology, Network):
+        if params.renewal is not None:
+            raise ConcordError(
+                f"renewal: {params.renewal} sends references and gradients besides x, of which "
+                "network does not say what arrives; remove it, or remove network"
+            )
+        if params.communication < 1:
+            raise ConcordError(
+                f"communication: {params.communication} sends nothing in some iterations, of which "
+                "network does not say what arrives; use 1.0, or remove network"
+            )
+
+
+def init(
+    problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
+) -> tuple[State, Step]:
+    """Return the state at x0 and the step."""
+    chains, agents, dim = x0.shape
+    period, tau, batches = params.period, params.common_noise, params.batch_size
+    channel = connect(topology, x0)
+    mix = channel.mixer(mixing.weights_of(topology, params.weights), "simultaneous")
+    nothing, spare = np.zeros_like(x0), np.empty_like(x0)
+    grad, noise, common = np.empty_like(x0), np.empty_like(x0), np.empty((chains, 1, dim), x0.dtype)
+    reduced = params.renewal is not None
+    full = problem.gradient(chains) if reduced else None
+    differ = differences(problem, batches, chains) if reduced and batches is not None else None
+    gradient = estimator(problem, None if reduced else batches, chains)
+
+    cost = period * (1 if differ is None else 2)  # per iteration, in gradients or mini-batches
+    renewing = np.ones(agents, dtype=np.int64)
+    if differ is not None and batches is not None and isinstance(problem, Batched):
+        renewing = -(-problem.counts // batches)
+    counts = [np.zeros((chains, agents), dtype=np.int64) for _ in range(3)]
+    counted = Info(counts[0], counts[1], channel.active, counts[2])
+    averages = np.empty(chains, dtype=np.int64)
+    several = np.full(agents, period) if channel.active is None else counts[2]
+    plain = Info(channel.unicasts, channel.broadcasts, channel.active, several)
+
+    def renew(state: State, chosen: np.ndarray) -> None:
+        """Let the chosen chains take new references, and average their gradients."""
+        assert full is not None
+        where = chosen[:, None, None]
+        at, own, control = spare, grad, noise
+        mix(state.x, nothing, at)
+        full(at, own)
+        mix(own, nothing, control)
+        if differ is None:
+            np.subtract(control, own, out=control)
+        else:
+            np.copyto(state.reference, at, where=where)
+        np.copyto(state.control, control, where=where)
+
+    def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
+        nonlocal spare
+        gamma, x = params.step_size(k), state.x
+        averages.fill(0)
+        renewed = np.zeros(chains, dtype=bool)
+        if params.renewal is not None:
+            renewed |= k == 0 or params.renewal == 1 or rng.random(chains) < params.renewal
+            if renewed.any():
+                renew(state, renewed)
+        for _ in range(period):
+            if differ is None:
+                gradient(x, rng, grad)
+            else:
+                differ(x, state.reference, rng, grad)
+            if reduced:
+                np.add(grad, state.control, out=grad)
+            rng.standard_normal(out=noise, dtype=noise.dtype)
+            np.multiply(noise, np.sqrt(2 * gamma * (1 - tau)), out=noise)
+            if tau > 0:
+                rng.standard_normal(out=common, dtype=common.dtype)
+                np.multiply(common, np.sqrt(2 * gamma * tau / agents), out=common)
+                np.add(noise, common, out=noise)
+            np.multiply(grad, gamma, out=grad)
+            np.subtract(x, grad, out=x)
+            np.add(x, noise, out=x)
+        mixed = spare
+        mix(x, nothing, mixed)
+        info = plain
+        if channel.active is not None:
+            np.multiply(channel.active, period, out=several)
+        if params.communication < 1 or reduced:
+            silent = np.zeros(chains, dtype=bool)
+            if params.communication < 1:
+                np.greater_equal(rng.random(chains), params.communication, out=silent)
+                np.copyto(mixed, x, where=silent[:, None, None])
+            np.add(2 * renewed, ~silent, out=averages)
+            np.multiply(averages[:, None], channel.unicasts, out=counted.unicasts)
+            np.multiply(averages[:, None], channel.broadcasts, out=counted.broadcasts)
+            np.multiply(renewed[:, None], renewing, out=counts[2])
+            counts[2] += cost
+            info = counted
+        spare = x
+        return State(mixed, state.reference, state.control), info
+
+    reference = np.zeros_like(x0) if differ is not None else np.empty(0)
+    control = np.zeros_like(x0) if reduced else np.empty(0)
+    return State(x0.copy(), reference, control), channel.through(step)
+
+
+def _stages(
+    problem: Quadratic, topology: Topology, params: Params
+) -> Callable[[float], tuple[Affine, Affine, Affine]]:
+    """Return, by step size, a renewal, a local step and an average, of (x, control) or x alone."""
+    agents, dim = problem.agents, problem.dim
+    size, reduced = agents * dim, params.renewal is not None
+    kept = size * (1 + reduced)
+    weights = np.kron(mixing.weights_of(topology, params.weights).dense(), np.eye(dim))
+    gram, shift = block_diagonal(problem.gram), problem.shift.ravel()
+    identity, zero = np.eye(size), np.zeros((size, size))
+    shares = np.kron(np.full((agents, agents), params.common_noise / agents), np.eye(dim))
+    shares += (1 - params.common_noise) * identity
+
+    def stage(matrix: list[list[np.ndarray]], offset: np.ndarray, noise: np.ndarray) -> Affine:
+        whole = np.block([[noise, zero], [zero, zero]])
+        return Affine(np.block(matrix)[:kept, :kept], offset[:kept], whole[:kept, :kept])
+
+    apart, rest = weights - identity, np.zeros(size)
+    renewal = stage(
+        [[identity, zero], [apart @ gram @ weights, zero]],
+        np.concatenate([rest, -apart @ shift]),
+        zero,
+    )
+    average = linear(np.block([[weights, zero], [zero, identity]])[:kept, :kept])
+
+    @lru_cache(maxsize=1)
+    def at(gamma: float) -> tuple[Affine, Affine, Affine]:
+        local = stage(
+            [[identity - gamma * gram, -gamma * identity], [zero, identity]],
+            np.concatenate([gamma * shift, rest]),
+            2 * gamma * shares,
+        )
+        return renewal, local, average
+
+    return at
+
+
+def affine(problem: Quadratic, topology: Topology, params: Params) -> Update | None:
+    """Return the law of x, and of ``control`` with variance reduction: stage after stage.
+
+    None where something is drawn besides noise: when to communicate or renew (``choices``), or
+    mini-batches at more than one step.
+    """
+    reduced = params.renewal is not None
+    if params.communication < 1 or (params.renewal or 1) < 1:
+        return None
+    if params.batch_size is not None and (params.period > 1 or reduced):
+        return None
+    stages = _stages(problem, topology, params)
+
+    weights = mixing.weights_of(topology, params.weights)
+    heard = np.kron(weights.inbox(), np.eye(problem.dim))
+
+    @lru_cache(maxsize=1)
+    def parts(gamma: float) -> tuple[Affine, Arrivals]:
+        renewal, local, average = stages(gamma)
+        before = compose(*[renewal] * reduced, *[local] * params.period)
+        whole, gain = compose(before, average), None
+        if params.period == 1 and not reduced:
+            gain = -gamma * average.matrix
+        step = Affine(whole.matrix, whole.offset, whole.noise, gain)
+        return step, Arrivals(heard, stages=(before, average.matrix))
+
+    return Update(
+        lambda k: parts(params.step_size(k))[0],
+        (Start(0.0, 0.0),) * reduced,
+        lambda k: parts(params.step_size(k))[1],
+    )
+
+
+def choices(
+    problem: Quadratic, topology: Topology, params: Params
+) -> Callable[[int], Choices] | None:
+    """Return the updates that iteration k chooses from: whether agents renew, and communicate.
+
+    None where nothing is chosen (``affine``), and for mini-batches.
+    """
+    chance, renewing = params.communication, params.renewal or 1.0
+    if (chance == 1 and renewing == 1) or params.batch_size is not None:
+        return None
+    stages, reduced = _stages(problem, topology, params), params.renewal is not None
+
+    def at(k: int) -> Choices:
+        renewal, local, average = stages(params.step_size(k))
+        renewed = 1.0 if k == 0 else renewing
+        found = [
+            (p * q, compose(*[renewal] * (new and reduced), *[local] * params.period, *mixed))
+            for p, mixed in ((chance, [average]), (1 - chance, []))
+            for q, new in ((renewed, True), (1 - renewed, False))
+        ]
+        return Choices(
+            np.array([p for p, _ in found]),
+            *(
+                np.array([getattr(u, name) for _, u in found])
+                for name in ("matrix", "offset", "noise")
+            ),
+        )
+
+    return at

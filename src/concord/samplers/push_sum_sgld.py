@@ -1,0 +1,131 @@
+r"""Push-sum SGLD: stochastic gradient Langevin dynamics on directed networks.
+
+.. math::
+    x_i^{(k+1)} &= \sum_j A_{ij} x_j^{(k)} - \eta_k \tilde\nabla f_i(z_i^{(k)})
+                  + \sqrt{2 \eta_k}\, w_i^{(k+1)}, \qquad w_i \sim N(0, I) \\
+    y_i^{(k+1)} &= \sum_j A_{ij} y_j^{(k)}, \qquad y_i^{(0)} = 1, \qquad
+    z_i^{(k+1)} = x_i^{(k+1)} / y_i^{(k+1)}
+
+A is column stochastic: an agent divides its x and y among those that hear it and itself, and needs
+to know only how many these are. The sums of x and y over the agents are conserved by mixing, so y/N
+tends to the weights with which A alone would average, and dividing by it takes them out. Agents'
+samples are the z, which are what is recorded; all of A's sums of rows being one, y stays 1 and this
+is DE-SGLD.
+
+Source: Kolesov and Kungurtsev, "Decentralized Langevin dynamics over a directed graph" (2021,
+arXiv:2103.05444), whose pages were not at hand: in our form. z, w and gradients have shape
+(chains, agents, dim), y (chains, agents).
+
+Price: a vector and a number to everybody that hears it, and a gradient of every agent per step.
+Needs: a network on which a path leads from every agent to every other, or no edges at all; where
+vectors may not arrive, senders that keep what does not.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from concord.contracts import Info, Problem, Quadratic, Step
+from concord.errors import ConcordError
+from concord.laws.exact import Affine, Update, block_diagonal
+from concord.networks import mixing
+from concord.networks.channel import connect
+from concord.networks.faults import Network
+from concord.networks.topology import Topology
+from concord.options import Count, Options
+from concord.samplers._common import check_connected
+from concord.sampling.gradients import estimator, expected
+from concord.sampling.schedules import Schedule
+
+
+class Params(Options):
+    """Options of push-sum SGLD."""
+
+    step_size: Annotated[Schedule, "step size eta_k"]
+    batch_size: Annotated[
+        Count | None, "points per mini-batch, drawn with replacement; none: full gradients"
+    ] = None
+
+
+class State(NamedTuple):
+    """Samples x, which are the z above, (chains, agents, dim), and weights y, (chains, agents)."""
+
+    x: np.ndarray
+    y: np.ndarray
+
+
+def check(problem: Problem | None, topology: Topology, params: Params) -> None:
+    """Refuse a network in parts, and one on which the sums of x and y are not conserved."""
+    check_connected(topology, directed=True)
+    if not isinstance(topology, Network):
+        return
+    conditions = topology.conditions
+    if conditions.on_loss != "sender_keeps":
+        raise ConcordError(
+            f"network.on_loss: {conditions.on_loss} leaves weights that are not column stochastic, "
+            "and push-sum's sums would not be conserved; use sender_keeps"
+        )
+    for changes in ("compression", "noise", "privacy"):
+        if getattr(conditions, changes):
+            raise ConcordError(
+                f"network.{changes}: push-sum divides by the weights it sends, which have to "
+                "arrive as they are; remove it"
+            )
+
+
+def init(
+    problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
+) -> tuple[State, Step]:
+    """Return the state at z = x0, y = 1, and the step."""
+    gradient = estimator(problem, params.batch_size, len(x0))
+    both = np.concatenate([x0, np.ones_like(x0[..., :1])], axis=2)  # x and y, sent together
+    channel = connect(topology, both)
+    mix = channel.mixer(mixing.weights_of(topology, "column_stochastic"), "simultaneous")
+    residual, mixed, grad = np.zeros_like(both), np.empty_like(both), np.empty_like(x0)
+    noise = np.empty_like(x0)
+    unicasts, broadcasts = (np.empty(sent.shape) for sent in (channel.unicasts, channel.broadcasts))
+    info = Info(unicasts, broadcasts, channel.active)
+
+    def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
+        z, y = state.x, state.y[..., None]
+        eta = params.step_size(k)
+        gradient(z, rng, grad)
+        rng.standard_normal(out=noise, dtype=noise.dtype)
+        np.multiply(noise, np.sqrt(2 * eta), out=noise)
+        np.multiply(grad, eta, out=grad)
+        np.subtract(noise, grad, out=residual[..., :-1])
+        np.multiply(z, y, out=both[..., :-1])
+        both[..., -1:] = y
+        mix(both, residual, mixed)
+        y[:] = mixed[..., -1:]
+        np.divide(mixed[..., :-1], y, out=z)
+        np.multiply(channel.unicasts, both.shape[2] / z.shape[2], out=unicasts)
+        np.multiply(channel.broadcasts, both.shape[2] / z.shape[2], out=broadcasts)
+        return state, info
+
+    return State(x0.copy(), np.ones_like(x0[..., 0])), channel.through(step)
+
+
+def affine(problem: Quadratic, topology: Topology, params: Params) -> Update:
+    """Return the law of z given the graph: y is what it makes of ones."""
+    agents, dim = problem.agents, problem.dim
+    weights = mixing.weights_of(topology, "column_stochastic").dense()
+    problem = expected(problem, params.batch_size, "data", "all")
+    gram, shift = block_diagonal(problem.gram), problem.shift.ravel()
+    ratios = [np.ones(agents)]  # y of the iterations so far
+
+    def at(k: int) -> Affine:
+        while len(ratios) < k + 2:
+            ratios.append(weights @ ratios[-1])
+        old, new = (np.repeat(y, dim) for y in ratios[k : k + 2])
+        eta, mixing_matrix = params.step_size(k), np.kron(weights, np.eye(dim)) * old
+        return Affine(
+            (mixing_matrix - eta * gram) / new[:, None],
+            eta * shift / new,
+            np.diag(2 * eta / new**2),
+            -eta * np.diag(1 / new),
+        )
+
+    return Update(at)

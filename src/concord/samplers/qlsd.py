@@ -1,0 +1,133 @@
+r"""QLSD: a server's Langevin steps along compressed gradients, with or without a memory of them.
+
+.. math::
+    \theta^{(k+1)} &= \theta^{(k)} - \gamma_k \frac{N}{|A_k|} \sum_{i \in A_k} \bigl( m_i
+        + C(g_i - m_i) \bigr) + \sqrt{2 \gamma_k}\, w^{(k+1)}, \qquad w \sim N(0, I) \\
+    m_i &\leftarrow m_i + \alpha\, C(g_i - m_i), \qquad i \in A_k, \qquad
+    g_i = \tilde\nabla f_i(\theta^{(k)})
+
+A_k are the agents that take part, as many as ``participants``, drawn without replacement; C is the
+compression. With an unbiased one (``qsgd``, ``rand_k``) the drift is on average that of the
+posterior; the memory m_i makes what is compressed small, so that the drift varies less.
+
+What the released code does besides: ``quantized: twice`` sends C(C(g_i - m_i)) and keeps C(g_i -
+m_i); ``memory_start: position`` has m^(0) = theta^(0), the weights, for zero. In that code all
+agents share one memory, which each changes in its turn; here each has its own, as in the equations.
+
+Source: Vono, Plassier, Durmus, Dieuleveut and Moulines, "QLSD: quantised Langevin stochastic
+dynamics for Bayesian federated learning" (2021, arXiv:2106.00797), from its authors' released code;
+the print was not at hand. Theta is the same for all agents, and starts where agent 0 does; arrays
+have shape (chains, agents, dim).
+
+Price: a gradient (or mini-batch) of every agent that takes part, a compressed vector of it to the
+server, and theta, which is not compressed, back to it, per step.
+Needs: a server, or a single agent.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, NamedTuple
+
+import numpy as np
+
+from concord.contracts import Info, Problem, Step
+from concord.errors import ConcordError
+from concord.networks import mixing
+from concord.networks.channel import connect
+from concord.networks.compressions import Compression
+from concord.networks.topology import Topology
+from concord.options import Count, Options, Share
+from concord.samplers._common import check_server
+from concord.sampling.gradients import BatchSize, estimator
+from concord.sampling.schedules import Schedule
+
+
+class Params(Options):
+    """Options of QLSD."""
+
+    step_size: Annotated[Schedule, "step size gamma_k"]
+    compression: Annotated[Compression, "what agents send in place of a gradient"]
+    memory_rate: Annotated[Share, "rate alpha at which memories follow; 0: there are none"] = 0.0
+    participants: Annotated[Count | None, "agents that take part in a step; none: all"] = None
+    quantized: Annotated[
+        Literal["once", "twice"], "what is sent is compressed once, or twice, as released code does"
+    ] = "once"
+    memory_start: Annotated[
+        Literal["zero", "position"], "memories start at zero, or at theta, as released code does"
+    ] = "zero"
+    batch_size: BatchSize = None
+
+
+class State(NamedTuple):
+    """Theta, once for each agent, x, and the memories m, (chains, agents, dim)."""
+
+    x: np.ndarray
+    m: np.ndarray
+
+
+def check(problem: Problem | None, topology: Topology, params: Params) -> None:
+    """Refuse a network without a server, and more participants than agents."""
+    check_server(topology, "qlsd")
+    if params.participants is not None and params.participants > topology.agents:
+        raise ConcordError(
+            f"participants: there are no {params.participants} among {topology.agents} agents; "
+            f"give 1 to {topology.agents}"
+        )
+
+
+def init(
+    problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
+) -> tuple[State, Step]:
+    """Return the state at x0 and the step."""
+    chains, agents, _ = x0.shape
+    gradient = estimator(problem, params.batch_size, chains)
+    channel = connect(topology, x0)
+    average = channel.mixer(mixing.weights_of(topology, "metropolis"), "simultaneous")
+    compression, several = params.compression, params.participants or agents
+    compress = compression.module.compressor(compression.params, x0.shape, x0.dtype)
+    grad, code, again, zero = (np.zeros_like(x0) for _ in range(4))
+    noise, uniform, order = np.empty_like(x0[:, :1]), *(np.empty((chains, agents)) for _ in "uo")
+    absent = np.zeros((chains, agents), dtype=bool)
+    taking = np.ones((chains, agents), dtype=np.int64)
+    sent = taking * channel.broadcasts
+    info = Info(sent, sent, gradients=taking)
+
+    def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
+        gamma, (x, m) = params.step_size(k), state
+        np.copyto(noise, x[:, :1])
+        np.copyto(x, noise)
+        if several < agents:
+            rng.random(out=uniform)
+            np.copyto(order, uniform)
+            order.sort(axis=1)
+            np.greater(uniform, order[:, several - 1 : several], out=absent)
+            np.logical_not(absent, out=taking)
+            np.multiply(taking, channel.broadcasts, out=sent)
+        gradient(x, rng, grad)
+        np.subtract(grad, m, out=grad)
+        compress(grad, rng, code)
+        np.copyto(code, 0.0, where=absent[:, :, None])
+        received = code
+        if params.quantized == "twice":
+            compress(code, rng, again)
+            received = again
+        np.add(m, received, out=grad)
+        np.copyto(grad, 0.0, where=absent[:, :, None])
+        np.multiply(code, params.memory_rate, out=code)
+        np.add(m, code, out=m)
+        average(grad, zero, again)
+        np.multiply(again, gamma * agents * agents / several, out=again)
+        np.subtract(x, again, out=x)
+        rng.standard_normal(out=noise, dtype=noise.dtype)
+        np.multiply(noise, np.sqrt(2 * gamma), out=noise)
+        np.add(x, noise, out=x)
+        return State(x, m), info
+
+    x = x0.copy()
+    m = np.zeros_like(x0) if params.memory_start == "zero" else x0[:, :1] + zero
+    return State(x, m), channel.through(step)
+
+
+def size(params: Params, dim: int, itemsize: int) -> float:
+    """Return the bytes of a vector: half of them are gradients, the others theta."""
+    return (params.compression.size(dim, itemsize) + dim * itemsize) / 2

@@ -1,0 +1,40 @@
+"""Random parts whose sizes fall geometrically from the first agent to the last."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+from msgspec import Meta
+
+from concord.errors import ConcordError
+from concord.options import Options
+from concord.sampling.partition import Parts, enough
+
+
+class Params(Options):
+    """How much the sizes differ."""
+
+    ratio: Annotated[float, Meta(ge=1), "rows of the first agent over those of the last, about"]
+
+
+def split(
+    params: Params, rows: int, labels: np.ndarray | None, agents: int, rng: np.random.Generator
+) -> Parts:
+    """Return the rows of each agent.
+
+    Raises
+    ------
+    ConcordError
+        If the last agent would have no row.
+    """
+    enough(rows, agents)
+    sizes = params.ratio ** -np.linspace(0, 1, agents)
+    ends = np.rint(rows * np.cumsum(sizes) / sizes.sum()).astype(int)
+    parts = np.split(rng.permutation(rows), ends[:-1])
+    if min(map(len, parts)) == 0:
+        raise ConcordError(
+            f"{rows} rows at ratio {params.ratio:g} leave an agent of {agents} without any; lower "
+            "the ratio or use fewer agents"
+        )
+    return parts

@@ -1,0 +1,101 @@
+"""The Gaussian problem and its dial, which moves agents and leaves the posterior."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from concord.errors import ConcordError
+from concord.options import build as parse
+from concord.problems import gaussian
+from concord.sampling import streams
+from concord.sampling.partition import Partition
+
+
+def made(agents=5, seed=1, **options):
+    params = parse(gaussian.Params, options, "problem")
+    gaussian.check(params, agents)
+    split = Partition.parse({"kind": "equal"}, "partition")
+    return gaussian.build(
+        params, agents, split, lambda what: streams.generator(seed, what), Path("unused")
+    )
+
+
+DIALS = [(0.0, 0.0), (1.0, 0.0), (10.0, 0.0), (0.0, 0.5), (10.0, 3.0)]
+
+
+@pytest.mark.parametrize("dial", DIALS)
+@pytest.mark.parametrize(("condition", "dim"), [(1, 1), (10, 2), (1e4, 20)])
+@pytest.mark.parametrize("agents", [2, 5, 16])
+def test_the_dial_leaves_the_posterior_where_it_is(dial, condition, dim, agents):
+    """In posterior standard deviations, to 1e-12: agents' potentials add up to f."""
+    zeta, eta = dial
+    options = {"condition": condition, "dim": dim}
+    plain = made(2, **options)
+    problem = made(agents, heterogeneity=zeta, curvature_heterogeneity=eta, **options)
+    law = problem.posterior
+    np.testing.assert_array_equal(law.mean, plain.posterior.mean)
+    np.testing.assert_array_equal(law.cov, plain.posterior.cov)
+    root = np.linalg.cholesky(law.cov)
+    precision = root.T @ problem.gram.sum(axis=0) @ root
+    np.testing.assert_allclose(precision, np.eye(dim), rtol=0, atol=1e-12)
+    slope = root.T @ (problem.gram.sum(axis=0) @ law.mean - problem.shift.sum(axis=0))
+    np.testing.assert_allclose(slope, 0, rtol=0, atol=1e-12)
+
+
+def test_the_condition_number_is_that_of_the_covariance():
+    values = np.linalg.eigvalsh(made(condition=300, dim=7).posterior.cov)
+    np.testing.assert_allclose(values, np.geomspace(1 / 300, 1, 7), rtol=1e-12)
+
+
+@pytest.mark.parametrize("zeta", [1.0, 10.0])
+def test_agents_own_minimizers_are_so_many_standard_deviations_away(zeta):
+    problem = made(16, condition=100, dim=3, heterogeneity=zeta)
+    own = np.linalg.solve(problem.gram, problem.shift[..., None])[..., 0]
+    away = np.linalg.solve(
+        np.linalg.cholesky(problem.posterior.cov), (own - problem.posterior.mean).T
+    )
+    assert np.sqrt((away**2).mean()) == pytest.approx(zeta, rel=1e-10)
+    np.testing.assert_allclose(away.mean(axis=1), 0, atol=1e-10 * zeta)
+
+
+def test_curvatures_alone_move_no_minimizer():
+    problem = made(8, curvature_heterogeneity=0.9, dim=3)
+    own = np.linalg.solve(problem.gram, problem.shift[..., None])[..., 0]
+    np.testing.assert_allclose(own, np.tile(problem.posterior.mean, (8, 1)), atol=1e-10)
+    assert np.ptp(problem.gram, axis=0).max() > 0.01
+
+
+@pytest.mark.parametrize(("eta", "convex"), [(0.0, True), (1.0, True), (1.001, False)])
+def test_it_says_whether_agents_are_convex(eta, convex):
+    problem = made(6, condition=50, dim=3, curvature_heterogeneity=eta)
+    assert problem.convex is convex
+    assert (np.linalg.eigvalsh(problem.gram).min() >= -1e-12) is np.bool_(convex)
+
+
+def test_a_single_agent_cannot_differ():
+    assert made(1).posterior.mean.shape == (2,)
+    with pytest.raises(ConcordError, match="heterogeneity 2 is for two agents or more"):
+        made(1, heterogeneity=2.0)
+    with pytest.raises(ConcordError, match=r"condition: 0\.5 is below 1"):
+        made(condition=0.5)
+
+
+def test_in_python_it_takes_its_options():
+    import concord
+
+    problem = concord.problems.gaussian(agents=4, dim=3, heterogeneity=1, seed=7)
+    same = made(4, seed=7, dim=3, heterogeneity=1.0)
+    np.testing.assert_array_equal(problem.shift, same.shift)
+    law = concord.law("de_sgld", problem, "ring", step_size=0.01, iterations=50)
+    assert law.mean.shape == (51, 4, 3)
+    with pytest.raises(ConcordError, match=r"heterogenity: unknown key; .*heterogeneity"):
+        concord.problems.gaussian(agents=4, heterogenity=1)
+    with pytest.raises(ConcordError, match="agents: 0 is not a positive integer"):
+        concord.problems.gaussian(agents=0)
+    with pytest.raises(ConcordError, match="seed: -1 is below 0"):
+        concord.problems.gaussian(agents=2, seed=-1)
+    assert concord.problems.funnel(agents=3, dim=4).reference.mean.shape == (4,)
+    assert concord.problems.diabetes(agents=3).posterior.mean.shape == (10,)

@@ -1,0 +1,54 @@
+"""Products with Hessians, against differences of gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import concord
+from concord import contracts
+from concord.errors import ConcordError
+from variants import problem
+
+X = np.random.default_rng(2).standard_normal((23, 3))
+LABELS = X[:, 0] + 0.3 > 0
+
+
+@pytest.mark.parametrize(
+    "prob",
+    [problem(4, 3), concord.problems.logistic_regression(X, LABELS, agents=4)],
+    ids=["linear", "logistic"],
+)
+def test_products_are_derivatives_of_gradients(prob):
+    assert isinstance(prob, contracts.WithHessians)
+    rng = np.random.default_rng(1)
+    x, v, out = (rng.standard_normal((5, 4, 3)) for _ in range(3))
+    gradient, ends = prob.gradient(5), [np.empty_like(x), np.empty_like(x)]
+    gradient(x + 1e-5 * v, ends[0])
+    gradient(x - 1e-5 * v, ends[1])
+    kept = x.copy(), v.copy()
+    assert prob.hessian_product(5)(x, v, out) is out
+    np.testing.assert_allclose(out, (ends[0] - ends[1]) / 2e-5, rtol=1e-6, atol=1e-8)
+    assert np.array_equal(x, kept[0]) and np.array_equal(v, kept[1])
+
+
+def test_a_prior_without_a_hessian_is_refused():
+    prob = concord.problems.logistic_regression(X, LABELS, agents=4, prior="laplace")
+    with pytest.raises(ConcordError, match="have Hessians with a Gaussian prior alone"):
+        prob.hessian_product(5)
+
+
+def test_a_problem_of_ones_own_may_have_products():
+    prob = problem(4, 3)
+    own = concord.Problem(
+        gradient=lambda x: np.einsum("aij,caj->cai", prob.gram, x) - prob.shift,
+        hessian_product=lambda x, v: np.einsum("aij,caj->cai", prob.gram, v),
+        agents=4,
+        dim=3,
+    )
+    options = {"step_size": 0.1, "drift": "half", "correction": "mala", "iterations": 5}
+    found, wanted = (concord.sample("d_mala", p, "ring", **options)["x"] for p in (own, prob))
+    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
+    wrong = concord.Problem(lambda x: x, agents=4, dim=3, hessian_product=lambda x, v: v[0])
+    with pytest.raises(ConcordError, match=r"hessian_product: it returned an array of shape"):
+        concord.sample("d_mala", wrong, "ring", **options)

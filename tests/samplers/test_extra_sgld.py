@@ -1,0 +1,118 @@
+"""EXTRA-SGLD against its equations by hand, what it reduces to, and what its released code does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from chains import EXACT, chain
+
+from concord.errors import ConcordError
+from concord.networks import topology
+from concord.networks.faults import Conditions, Network
+from concord.options import build
+from concord.samplers import c_ula, extra_sgld
+from variants import CONSTANT, DECAYING, GRAPHS, problem
+
+NAMED = pytest.mark.parametrize("graph", GRAPHS, ids=lambda g: f"{g.name}-{g.agents}")
+
+
+@NAMED
+def test_it_is_extra_with_differenced_noise(graph):
+    """Without u: x'' = (I + W) x' - W~ x - eta (g' - g) + sqrt(2 eta) (w' - w)."""
+    prob, params = problem(graph.agents, 2), extra_sgld.Params(CONSTANT, h=0.3)
+    x = chain(extra_sgld, prob, graph, params, chains=1)[:, 0]
+    rng, eta, one = np.random.default_rng(1), 0.013, np.eye(graph.agents)
+    weights = graph.metropolis().dense()
+    tilde = 0.3 * one + 0.7 * weights
+    noise = [rng.standard_normal(x[0].shape) for _ in range(5)]
+    g = np.einsum("ade,kae->kad", prob.gram, x) - prob.shift
+    first = weights @ x[0] - eta * g[0] + np.sqrt(2 * eta) * noise[0]
+    np.testing.assert_allclose(x[1], first, rtol=0, atol=EXACT)
+    for k in range(4):
+        expected = (one + weights) @ x[k + 1] - tilde @ x[k] - eta * (g[k + 1] - g[k])
+        expected += np.sqrt(2 * eta) * (noise[k + 1] - noise[k])
+        np.testing.assert_allclose(x[k + 2], expected, rtol=0, atol=EXACT)
+
+
+@pytest.mark.parametrize("form", ["memory", "two_steps"])
+@pytest.mark.parametrize("batch_size", [None, 3])
+def test_one_agent_is_c_ula_draw_for_draw(form, batch_size):
+    """By two steps with its draws in another order, so only without noise and mini-batches."""
+    graph, prob = topology.build("ring", 1), problem(1, 3, points=8)
+    options = {"step_size": DECAYING, "batch_size": batch_size}
+    one = chain(extra_sgld, prob, graph, extra_sgld.Params(form=form, **options))
+    other = chain(c_ula, prob, graph, c_ula.Params(**options))
+    assert np.allclose(one, other, rtol=0, atol=EXACT) == (form == "memory")
+
+
+@NAMED
+def test_two_steps_are_what_released_code_does(graph):
+    """Agent by agent: by W~, then by W, with fresh gradients and noise, from where agents are."""
+    prob = problem(graph.agents, 2)
+    params = extra_sgld.Params(DECAYING, h=0.3, form="two_steps")
+    found = chain(extra_sgld, prob, graph, params, chains=1)[:, 0]
+    rng, x = np.random.default_rng(1), found[0].copy()
+    weights = graph.metropolis().dense()
+    tilde = 0.3 * np.eye(graph.agents) + 0.7 * weights
+    for k in range(5):
+        eta, noise = DECAYING(k), [rng.standard_normal(x.shape) for _ in range(2)]
+        for i in range(graph.agents):
+            for matrix, kicks in zip((tilde, weights), noise, strict=True):
+                gradient = prob.gram[i] @ x[i] - prob.shift[i]
+                x[i] = matrix[i] @ x - eta * gradient + np.sqrt(2 * eta) * kicks[i]
+        np.testing.assert_allclose(found[k + 1], x, rtol=0, atol=EXACT)
+
+
+def test_two_steps_cost_two():
+    graph, x0 = topology.build("star", 4), np.zeros((3, 4, 2))
+    for form, times in (("memory", 1), ("two_steps", 2)):
+        rng, params = np.random.default_rng(1), extra_sgld.Params(CONSTANT, form=form)
+        state, step = extra_sgld.init(problem(4, 2), graph, params, x0, rng)
+        info = step(state, 0, rng)[1]
+        assert info.unicasts.tolist() == [3 * times, times, times, times]
+        assert info.broadcasts.tolist() == [times] * 4
+        assert (info.gradients is None) if times == 1 else (info.gradients == times).all()
+
+
+def test_two_steps_take_batches_of_all_points_but_the_last():
+    graph, prob = topology.build("complete", 3), problem(3, 2, share="twice")
+    partial, drawn = prob.batch_gradient, []
+
+    def noting(chains, size):
+        inner = partial(chains, size)
+
+        def gradient(x, rows, out):
+            drawn.append(rows.copy())
+            return inner(x, rows, out)
+
+        return gradient
+
+    prob.batch_gradient = noting
+    options = {"batch_size": 4, "batch_scale": "none", "batch_pool": "all_but_last"}
+    params = extra_sgld.Params(CONSTANT, form="two_steps", **options)
+    chain(extra_sgld, prob, graph, params, steps=20)
+    assert (np.max(drawn, axis=(0, 1, 3)) == prob.counts - 2).all()
+    assert extra_sgld.affine(prob, graph, params) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"h": 0.0}, r"^sampler.h: 0.0 is not positive; give a positive number$"),
+        ({"h": 0.6}, r"^sampler.h: 0.6 is above 0.5; give 0.5 or less$"),
+        ({"from": "memory"}, r"^sampler.from: unknown key; did you mean 'form'"),
+    ],
+)
+def test_an_h_outside_of_its_range_is_refused(options, sentence):
+    with pytest.raises(ConcordError, match=sentence):
+        build(extra_sgld.Params, {"step_size": 0.1, **options}, "sampler")
+
+
+def test_networks_it_has_no_meaning_for_are_refused():
+    parts = topology.build("edge_list", 4, edges=[[0, 1], [2, 3]])
+    with pytest.raises(ConcordError, match=r"not connected.*no_edges"):
+        extra_sgld.check(None, parts, extra_sgld.Params(CONSTANT))
+    loss = {"kind": "bernoulli", "rate": 0.1, "direction": "link"}
+    lossy = Network.of(topology.build("ring", 4), Conditions(loss=loss), "tests")
+    with pytest.raises(ConcordError, match=r"^form: two_steps has no meaning .* use memory, or"):
+        extra_sgld.check(None, lossy, extra_sgld.Params(CONSTANT, form="two_steps"))
