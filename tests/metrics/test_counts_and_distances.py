@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -31,6 +32,22 @@ def measurement(variables, draw, agents: int, **problem) -> Measurement:
         iterations=int(draw[-1]),
         stream=lambda what: np.random.default_rng(len(what)),
     )
+
+
+@pytest.mark.parametrize(("burn_in", "first"), [(-1, 20), (0, 20), (59, 60), (60, 80)])
+def test_draws_that_stand_for_a_sample_are_those_beyond_burn_in(burn_in, first) -> None:
+    """By default the first tenth is left out; else what is recorded up to burn_in."""
+    exact = quadrature.from_log_density(lambda a, b: -(a**2 + b**2) / 2, ((-8, 8),) * 2, 64)
+    draw = [0, *range(20, 201, 20)]
+    x = np.random.default_rng(0).standard_normal((3, len(draw), 2, 2))
+    x[:, np.array(draw) < first] += 1e4
+    m = measurement({"x": (("chain", "draw", "agent", "dim"), x)}, draw, 2, reference=exact)
+    m = replace(m, burn_in=burn_in)
+    for rows in (marginal_distance.rows(m), posterior_distance.rows(m), posterior_width.rows(m)):
+        late = [row.value for row in rows if not row.metric.endswith("_window")]
+        assert max(late) < 100
+    other = marginal_distance.rows(replace(m, burn_in=0))
+    assert (max(row.value for row in other) > 100) == (first > 20)
 
 
 def table(rows):

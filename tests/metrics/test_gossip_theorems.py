@@ -240,9 +240,10 @@ def test_the_mixture_and_others_have_conditions_only() -> None:
     [
         (d_ula, d_ula.Params(step_size=Schedule(1e-3), fusion=Schedule(0.1))),
         (gossip_ula, gossip_ula.Params(step_size=Schedule(1e-3), communication="never")),
+        (gossip_ula, gossip_ula.Params(step_size=Schedule(1e-3), local_steps=2)),
         (gossip_ula, gossip_ula.Params(step_size=Schedule(1e-3, c=1.0))),
     ],
-    ids=["d_ula", "never", "decaying"],
+    ids=["d_ula", "never", "local", "decaying"],
 )
 def test_other_runs_are_refused(sampler, params) -> None:
     m = replace(sampled(ticks=2, chains=2), sampler=sampler, sampler_params=params)

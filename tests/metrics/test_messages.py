@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from concord.metrics import Measurement, activity, messages
 from concord.networks import topology
-from concord.samplers import admm, c_ula, d_ula, de_sghmc, de_sgld, gossip_ula, sgd
+from concord.samplers import admm, c_ula, choco_sgld, d_ula, de_sghmc, de_sgld, gossip_ula, sgd
 from concord.sampling.loop import simulate
 from concord.sampling.recorder import Record, Recorder
 from concord.sampling.schedules import Schedule
@@ -133,3 +134,15 @@ def test_only_a_network_recorded_whole_has_a_sum():
     m = measurement(trace)
     m.problem.agents = 4
     assert {agent for _, _, agent in table(messages, m)} == {"0"}
+
+
+def test_bytes_are_those_of_what_a_sampler_says_it_sends():
+    params = choco_sgld.Params(STEP, {"kind": "qsgd", "bits": 3})
+    graph = topology.build("ring", 5)
+    m = measurement(sampled(choco_sgld, params, graph))
+    m = replace(m, topology=graph, sampler=choco_sgld, sampler_params=params)
+    found = table(messages, m)
+    # Nine vectors to either neighbor: a number of 8 bytes, and 3 bits for each of 2 coordinates.
+    assert found["unicasts", 9, "0"].value == 18
+    assert found["unicast_bytes", 9, "0"].value == 18 * 9
+    assert found["unicast_bytes", 9, "network"].value == 5 * 18 * 9

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import numpy as np
+import ot
 import pytest
 from scipy.stats import norm
 
@@ -12,6 +13,7 @@ from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.laws.quadrature import from_log_density
 from concord.laws.theory import parayil2020
+from concord.laws.transport import costs, kept
 from concord.metrics import (
     accuracy_settling,
     condition1,
@@ -46,6 +48,7 @@ def measured(variables, draw, problem=None, agents=(0,)):
         iterations=int(draw[-1]),
         stream=lambda label: streams.generator(3, label),
         agents=[str(agent) for agent in agents],
+        late=kept(draw),
     )
 
 
@@ -115,7 +118,31 @@ def test_sinkhorn_of_two_points_is_the_closed_form():
     points, distance = np.array([[0.0, 0.0], [0.3, 0.0]]), 0.3
     weight = np.exp(-distance / 0.1)
     expected = distance * weight / (1 + weight)
-    assert sinkhorn.sinkhorn(points, points, 0.1) == pytest.approx(expected, rel=1e-5)
+    assert sinkhorn.sinkhorn(costs(points, points), 0.1) == pytest.approx(expected, rel=1e-5)
+
+
+def double(cost):
+    """The plan's cost, converged much further."""
+    weights = [np.full(size, 1 / size) for size in cost.shape]
+    plan = ot.sinkhorn(*weights, cost, 0.1, numItermax=100_000, stopThr=1e-12, warn=False)
+    return np.sum(plan * cost)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_single_precision_meets_the_stated_accuracy(seed):
+    law, rng = two_modes(), np.random.default_rng(seed)
+    a, b = law.sample(400, rng).reshape(2, 200, 2)
+    exact, cost = double(costs(a, b)), costs(a, b)
+    assert sinkhorn.sinkhorn(cost, 0.1) == pytest.approx(exact, rel=sinkhorn.ACCURACY, abs=0)
+
+
+def test_points_beyond_single_precision_are_found_in_double():
+    """Two points 20 away from their targets: e^(-200) is zero in single precision, 1e-87 else."""
+    points = np.array([[0.0, 0.0], [0.3, 0.0]])
+    cost = costs(points, points + np.array([0.0, 20.0]))
+    assert np.exp(np.float32(-cost.min() / 0.1)) == 0
+    expected = double(cost)
+    assert sinkhorn.sinkhorn(cost, 0.1) == pytest.approx(expected, rel=sinkhorn.ACCURACY, abs=0)
 
 
 def test_exact_draws_are_at_the_floor_and_shifted_ones_are_not():
@@ -219,8 +246,8 @@ def test_the_trials_of_several_data_sets_are_the_sets():
 def test_a_plan_that_is_not_found_is_no_number():
     """Points 1000 apart, each its own target but for a shift: e^(-10000) underflows."""
     points = np.array([[0.0, 0.0], [1000.0, 0.0]])
-    assert np.isnan(sinkhorn.sinkhorn(points, points + np.array([0.0, 500.0]), 0.1))
-    assert sinkhorn.sinkhorn(points, np.full((2, 2), np.nan), 0.1) == np.inf
+    assert np.isnan(sinkhorn.sinkhorn(costs(points, points + np.array([0.0, 500.0])), 0.1))
+    assert sinkhorn.sinkhorn(costs(points, np.full((2, 2), np.nan)), 0.1) == np.inf
 
 
 def test_two_modes_are_counted():

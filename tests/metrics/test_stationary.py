@@ -9,9 +9,16 @@ import pytest
 
 from concord.errors import ConcordError
 from concord.laws import exact
-from concord.metrics import Measurement, stable_step, stationary
+from concord.metrics import (
+    Measurement,
+    _laws,
+    exact_moments,
+    stable_step,
+    stationary,
+    stationary_steps,
+)
 from concord.networks import topology
-from concord.samplers import c_ula, d_ula, de_sghmc, de_sgld, gossip_ula
+from concord.samplers import c_ula, d_ula, de_sghmc, de_sgld, gossip_ula, local_sgld
 from concord.sampling import streams
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
@@ -194,3 +201,64 @@ def test_triggered_gossip_has_no_known_law():
     m = measurement(gossip_ula, gossip_ula.Params(step_size=Schedule(1e-3), **options))
     with pytest.raises(ConcordError, match="metric stationary needs an affine sampler"):
         list(stationary.rows(m))
+
+
+def test_a_law_over_choices_is_known_up_to_a_size():
+    """With variance reduction the state is twice as large: 5 agents of 2, but not of 5."""
+    options = {"step_size": Schedule(1e-3), "communication": 0.5, "renewal": 0.5}
+    params = local_sgld.Params(**options)
+    found = table(stationary, measurement(local_sgld, params))
+    assert 0.5 < found["stationary_trace average"].value < 2
+    with pytest.raises(ConcordError, match="metric stationary needs an affine sampler"):
+        list(stationary.rows(measurement(local_sgld, params, prob=problem(5, 5, points=50))))
+
+
+def test_steps_are_parts_of_the_largest_and_have_their_own_stationary_law():
+    prob = problem(5, 2, points=50)
+    m = measurement(de_sgld, de_sgld.Params(step_size=1e-3), prob=prob)
+    rows = table(stationary_steps, m)
+    at = [r.iteration for r in stationary_steps.rows(m) if r.metric == "by_step.step_size"]
+    assert (
+        at == list(stationary_steps.PERCENT) and rows["by_step.step_size network"].iteration == 99
+    )
+    found = {(r.iteration, r.agent, r.metric): r for r in stationary_steps.rows(m)}
+    assert not any(row.chance for row in found.values())
+    largest = table(stable_step, m)["stable.step_size network"].value
+    assert found[50, "network", "by_step.step_size"].value == pytest.approx(largest / 2)
+    half = measurement(de_sgld, de_sgld.Params(step_size=largest / 2), prob=prob)
+    expected = table(stationary, half)
+    for agent in ("0", "average"):
+        for name in ("w2", "bias", "trace"):
+            value = found[50, agent, f"by_step.stationary_{name}"].value
+            assert value == pytest.approx(expected[f"stationary_{name} {agent}"].value)
+    below, above = (found[p, "0", "by_step.stationary_w2"].value for p in (50, 99))
+    assert 0 < below < above < np.inf
+
+
+def test_a_sampler_that_no_step_makes_unstable_has_no_steps_to_show():
+    flat = SimpleNamespace(agents=5, dim=1, gram=np.zeros((5, 1, 1)), shift=np.zeros((5, 1)))
+    still = measurement(de_sgld, de_sgld.Params(step_size=1.0), prob=flat)
+    with pytest.raises(ConcordError, match=r"^metric stationary_steps needs .*; remove it"):
+        list(stationary_steps.rows(still))
+
+
+def test_exact_moments_are_those_of_the_law():
+    prob, params = problem(5, 2, points=50), de_sgld.Params(step_size=1e-3)
+    m = measurement(de_sgld, params, prob=prob)
+    m.trace.draw = np.array([0, 4, 10])
+    law = _laws.exact_law(m)
+    found = {(r.iteration, r.agent, r.metric): r.value for r in exact_moments.rows(m)}
+    assert len(found) == 3 * 6 * 2
+    cov = prob.posterior.cov
+    for row, k in enumerate((0, 4, 10)):
+        expected = np.trace(law.average_cov[row]) / np.trace(cov)
+        assert found[k, "average", "exact_trace"] == pytest.approx(expected)
+        off = law.mean[row, 2] - prob.posterior.mean
+        expected = np.sqrt(off @ np.linalg.solve(cov, off))
+        assert found[k, "2", "exact_bias"] == pytest.approx(expected)
+
+
+def test_exact_moments_of_a_law_that_is_no_number_any_more_are_infinite():
+    m = measurement(de_sgld, de_sgld.Params(step_size=1e30), iterations=40)
+    m.trace.draw = np.array([40])
+    assert all(row.value == np.inf for row in exact_moments.rows(m))

@@ -94,6 +94,28 @@ def test_theorem2_bounds_the_distance_to_what_the_potentials_sum_to(share):
     assert np.allclose(posterior, expected, rtol=1e-9) == (share == "split")
 
 
+@pytest.mark.parametrize("weights", ["metropolis", "lazy_metropolis"])
+def test_theorems_speak_of_the_weights_of_the_run(weights):
+    """Eigenvalues of W on a ring of 5: (1 + 2 cos(2 pi j / 5)) / 3, and halfway to 1."""
+    cosine = np.cos(2 * np.pi * np.arange(5) / 5)
+    eigenvalues = (1 + 2 * cosine) / 3
+    if weights == "lazy_metropolis":
+        eigenvalues = (1 + eigenvalues) / 2
+    found = table(theorem2, measurement(de_sgld, de_sgld.Params(step_size=STEP, weights=weights)))
+    assert found["theorem2.lambda_N", 20] == pytest.approx(eigenvalues.min())
+    assert found["theorem2.gamma_bar", 20] == pytest.approx(np.sort(np.abs(eigenvalues))[-2])
+    assert all(found["w2_exact_mean", k] < found["theorem2_bound", k] for k in DUE)
+    m = measurement(de_sghmc, de_sghmc.Params(**HEAVY, weights=weights))
+    mu, L = np.linalg.eigvalsh(m.problem.gram)[:, [0, -1]].T
+    most = (1 + eigenvalues.min()) / 2 / (L.max() + mu.min())
+    assert found_value(table(lemma12, m), "lemma12.(4.9)") == (HEAVY["step_size"](0) ** 2 <= most)
+
+
+def found_value(found, name):
+    (value,) = (value for (metric, _), value in found.items() if metric == name)
+    return value
+
+
 # Inside the conditions of Theorem 10 (mu = 8 to 14, L = 26 to 30, a ring): beta = 1e-6.
 HEAVY = {"step_size": Schedule(0.02), "friction": (1 - 1e-6) / 0.02}
 

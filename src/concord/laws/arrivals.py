@@ -5,11 +5,13 @@ have of every way. With ``Arrivals`` (``concord.laws.exact``), z what was sent a
 takes otherwise, one iteration is
 
 .. math::
-    s^* = A s + c + w + G_0 (h - S x), \qquad r = y + m \circ (z - y), \qquad
+    s^* = A s + c + w + G_0 (h - S x), \qquad r = y + m \circ (z + e - y), \qquad
     s' = s + a \circ \bigl( s^* + G (r - z) - s \bigr), \qquad h' = r
 
-where a is 1 for agents that are awake and m for ways over which a vector arrives. Since a vector
-arrives only at agents that are awake, this is t' = t + K (b o (V t + v + w)) with b = (a, m), and
+(with ``sender_keeps`` y = 0, and G has besides what comes back to the sender's own block), where a
+is 1 for agents that are awake and m for ways over which a vector arrives, and e is the channel's
+noise, of covariance ``noise`` times the identity. Since a vector arrives only at agents that are
+awake, this is t' = t + K (b o (V t + v + w)) with b = (a, m), w in its second part with e, and
 
 .. math::
     C' = C + C V^\top \beta K^\top + K \beta V C
@@ -24,18 +26,14 @@ the W2 of its moments a lower bound.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from concord.laws.exact import Law, Update, follow
+from concord.laws.exact import Affine, Arrivals, Law, Update, follow
 
 # First and second moments of b in iteration k, shapes (agents + edges,) and the square of it.
 Chances = Callable[[int], tuple[np.ndarray, np.ndarray]]
-
-
-def each(first: np.ndarray, second: np.ndarray) -> Chances:
-    """Return moments that are the same in all iterations."""
-    return lambda k: (first, second)
 
 
 def given(awake: np.ndarray, arrived: np.ndarray) -> Chances:
@@ -44,17 +42,139 @@ def given(awake: np.ndarray, arrived: np.ndarray) -> Chances:
     return lambda k: (drawn[k], np.multiply.outer(drawn[k], drawn[k]))
 
 
+_Four = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+class Move(NamedTuple):
+    """One iteration t' = t + K (b o (V t + v + w)); several of them are stacked before.
+
+    Attributes
+    ----------
+    change, offset, noise
+        V, v and the covariance of w, shapes (..., D, T), (..., D) and (..., D, D).
+    spread
+        K, shape (..., T, D).
+    first, second
+        Moments of b, shapes (D,) and (D, D).
+    """
+
+    change: np.ndarray
+    offset: np.ndarray
+    noise: np.ndarray
+    spread: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+
+    def after(self, mean: np.ndarray, cov: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean (..., T) and covariance (..., T, T) of the next iteration."""
+        center = np.matvec(self.change, mean) + self.offset
+        reach = self.spread * self.first
+        seen = self.change @ cov
+        both = seen @ self.change.swapaxes(-1, -2) + self.noise
+        both *= self.second
+        apart = self.second - np.multiply.outer(self.first, self.first)
+        both += apart * (center[..., :, None] * center[..., None, :])
+        cov = cov + 2 * reach @ seen + self.spread @ both @ self.spread.swapaxes(-1, -2)
+        # Rounding that is not symmetric would grow.
+        return mean + np.matvec(reach, center), (cov + cov.swapaxes(-1, -2)) / 2
+
+
+def moves(
+    update: Update,
+    chances: Chances,
+    ways: tuple[np.ndarray, np.ndarray],
+    on_loss: str,
+    size: int,
+    agents: int,
+    dim: int,
+    noise: float = 0.0,
+) -> tuple[Callable[[int], Move], np.ndarray, np.ndarray]:
+    """Return the move of iteration k, and what makes t of the state s: (T, S), and (T,) to add.
+
+    ``size`` is S; the others are as of ``propagate``.
+    """
+    arrivals_at = update.arrivals
+    assert arrivals_at is not None
+    positions = agents * dim
+    second = arrivals_at(0).second
+    lanes = np.eye(1 if second is None else 2)
+    heard = np.kron(lanes, np.kron(np.eye(agents)[ways[1]], np.eye(dim)))  # of what is sent
+    taken = np.kron(lanes, np.kron(np.eye(agents)[ways[0]], np.eye(dim)))
+    sends, offset = np.eye(positions, size), np.zeros(positions)
+    if second is not None:
+        sends = np.concatenate([sends, second[1]])
+        offset = np.concatenate([offset, second[2]])
+    edge = len(heard)
+    added = np.zeros((size + edge, size + edge))
+    added[size:, size:] = noise * np.eye(edge)
+    remembers, returns = on_loss == "reuse_last", on_loss == "sender_keeps"
+    state = np.eye(size, size + edge * remembers)
+    x, memory = sends @ state, np.eye(edge, size + edge, size) if remembers else None
+    # What is sent over each way, beyond what the receiver takes otherwise of what is there.
+    beyond = heard if remembers or returns else heard - taken
+    constant = beyond @ offset
+    drawn = np.concatenate(
+        [
+            np.tile(np.repeat(np.arange(agents), dim), size // positions),
+            np.tile(agents + np.repeat(np.arange(len(ways[0])), dim), len(lanes)),
+        ]
+    )
+
+    def made(step: Affine, arrivals: Arrivals) -> _Four:
+        fresh, stale, other, stages = arrivals
+        if other is not None:
+            fresh = np.concatenate([fresh, other[0]], axis=1)
+        if returns:
+            fresh = fresh - _returned(fresh, ways, agents, dim)
+        late = stale is not None or stages is not None  # it sends where it has moved to
+        before, after = stages or (step, np.eye(size))
+        there = before.matrix @ state
+        if stale is not None and memory is not None:
+            there = there + stale @ (memory - heard @ x)
+        differs = beyond @ (there[:positions] if late else x)
+        if memory is not None:
+            differs = differs - memory
+        told = beyond[:, :positions] @ np.eye(positions, size) * late
+        change = np.concatenate([after @ there - state - fresh @ differs, differs])
+        kicks = np.concatenate([after - fresh @ told, told])
+        spread = np.block([[np.eye(size), fresh]])
+        if memory is not None:
+            spread = np.block([[spread], [np.zeros((edge, size)), np.eye(edge)]])
+        shift = np.concatenate([-fresh @ constant, constant])
+        both = kicks @ before.noise @ kicks.T + added
+        return change, kicks @ before.offset + shift, both, spread
+
+    kept: list[tuple[Affine, Arrivals, _Four]] = []
+
+    def parts(step: Affine, arrivals: Arrivals) -> _Four:
+        for known, same, found in kept:
+            if known is step and same is arrivals:
+                return found
+        kept[:] = [(step, arrivals, made(step, arrivals)), *kept[:7]]
+        return kept[0][2]
+
+    def at(k: int) -> Move:
+        first, second = (part[np.ix_(*[drawn] * part.ndim)] for part in chances(k))
+        return Move(*parts(update.at(k), arrivals_at(k)), first, second)
+
+    start = np.concatenate([np.eye(size), heard @ sends][: 1 + remembers])
+    shift = np.zeros(len(start))
+    shift[size:] += heard[: len(start) - size] @ offset
+    return at, start, shift
+
+
 def propagate(
     update: Update,
     chances: Chances,
     ways: tuple[np.ndarray, np.ndarray],
-    remembers: bool,
+    on_loss: str,
     mean0: np.ndarray,
     cov0: np.ndarray,
     iterations: int,
     record: Sequence[int],
     agents: int,
     dim: int,
+    noise: float = 0.0,
 ) -> Law:
     """Return the moments at the recorded iterations, as ``exact.propagate`` does.
 
@@ -66,49 +186,33 @@ def propagate(
         Moments of what is drawn in each iteration.
     ways
         Receiver and sender of each way, in the order of ``arrivals``.
-    remembers
-        Whether a receiver takes what it has heard last for what does not arrive (at first the
-        sender's start, which it knows), or what it has itself.
+    on_loss
+        What is taken for what does not arrive (``concord.networks.faults``): with ``reuse_last``
+        what the receiver has heard last (at first the sender's start, which it knows), with
+        ``sender_keeps`` nothing, and what the vector would have been is the sender's; otherwise
+        what the receiver has itself.
     mean0, cov0, iterations, record, agents, dim
         As of ``exact.propagate``.
+    noise
+        Variance that the channel adds to each coordinate of a vector that arrives, on each way by
+        itself.
     """
-    arrivals_at = update.arrivals
-    assert arrivals_at is not None
-    positions, size = agents * dim, len(mean0)
-    heard = np.kron(np.eye(agents)[ways[1]], np.eye(dim))  # what is sent over each way, of x
-    taken = np.kron(np.eye(agents)[ways[0]], np.eye(dim))
-    edge = len(heard)
-    state = np.eye(size, size + edge * remembers)
-    x, memory = state[:positions], np.eye(edge, size + edge, size) if remembers else None
-    drawn = np.concatenate(
-        [
-            np.tile(np.repeat(np.arange(agents), dim), size // positions),
-            agents + np.repeat(np.arange(len(ways[0])), dim),
-        ]
-    )
+    at, start, shift = moves(update, chances, ways, on_loss, len(mean0), agents, dim, noise)
 
     def advance(k: int, mean: np.ndarray, cov: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        step, (fresh, stale) = update.at(k), arrivals_at(k)
-        moved, kick = step.matrix @ state, np.eye(size)
-        late = stale is not None  # it sends where it has moved to
-        if stale is not None and memory is not None:
-            moved = moved + stale @ (memory - heard @ x)
-        sent = heard @ (moved[:positions] if late else x)
-        differs = sent - (taken @ x if memory is None else memory)
-        told = heard @ kick[:positions] * late
-        change = np.concatenate([moved - state - fresh @ differs, differs])
-        kicks = np.concatenate([kick - fresh @ told, told])
-        spread = np.block([[kick, fresh]])
-        if memory is not None:
-            spread = np.block([[spread], [np.zeros((edge, size)), np.eye(edge)]])
-        first, second = (part[np.ix_(*[drawn] * part.ndim)] for part in chances(k))
-        center = change @ mean + kicks @ step.offset
-        reach = spread * first
-        across = reach @ (change @ cov)
-        both = second * (change @ cov @ change.T + kicks @ step.noise @ kicks.T)
-        both += (second - np.multiply.outer(first, first)) * np.multiply.outer(center, center)
-        cov = cov + 2 * across + spread @ both @ spread.T
-        return mean + reach @ center, (cov + cov.T) / 2  # rounding that is not symmetric would grow
+        return at(k).after(mean, cov)
 
-    start = np.concatenate([np.eye(size), heard @ np.eye(positions, size)][: 1 + remembers])
-    return follow(advance, start @ mean0, start @ cov0 @ start.T, iterations, record, agents, dim)
+    mean, cov = start @ mean0 + shift, start @ cov0 @ start.T
+    return follow(advance, mean, cov, iterations, record, agents, dim)
+
+
+def _returned(
+    fresh: np.ndarray, ways: tuple[np.ndarray, np.ndarray], agents: int, dim: int
+) -> np.ndarray:
+    """Return what vectors would make of their senders' blocks, in place of the receivers'."""
+    edges = np.arange(len(ways[0]))
+    lanes = fresh.shape[1] // (len(edges) * dim)
+    blocks = fresh.reshape(-1, agents, dim, lanes, len(edges), dim)
+    moved = np.zeros_like(blocks)
+    moved[:, ways[1], :, :, edges] = blocks[:, ways[0], :, :, edges]
+    return moved.reshape(fresh.shape)

@@ -87,11 +87,15 @@ class Arrivals(NamedTuple):
 
     The edges are those of the adjacency, by receiver and then by sender. fresh: of those of this
     step. stale: of those of the step before, by samplers that send where they have moved to; None
-    by those that send what they are at.
+    by those that send what they are at. second: of those that agents send besides, with the same
+    fortune, and the matrix (agents * dim, S) and offset that make it of the state. stages: by those
+    that send within a step: what they do before, and the matrix (S, S) of what they do after.
     """
 
     fresh: np.ndarray
     stale: np.ndarray | None = None
+    second: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+    stages: tuple[Affine, np.ndarray] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -538,6 +542,26 @@ def largest_stable_step(
         else:
             high = middle
     return low
+
+
+def stable_limit(
+    affine_for: Callable[[float], Affine], value: float, relative: float = 1e-4
+) -> float:
+    """Return the largest stable step, searched from ``value``.
+
+    nan if a millionth of it is not stable, inf if a million times is (``largest_stable_step``).
+    """
+    high = value
+    while spectral_radius(affine_for(high).matrix) < 1:
+        high *= 4
+        if high > 1e6 * value:
+            return float("inf")
+    low = high / 4
+    while spectral_radius(affine_for(low).matrix) >= 1:
+        low /= 4
+        if low < 1e-6 * value:
+            return float("nan")
+    return largest_stable_step(affine_for, low, high, relative)
 
 
 def _same(projected: np.ndarray, whole: np.ndarray) -> bool:

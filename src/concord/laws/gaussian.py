@@ -10,9 +10,14 @@ two moments is a lower bound of W2 (Gelbrich).
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
+
+Distance = Callable[[np.ndarray, np.ndarray, "Gaussian"], np.ndarray]
 
 # Fits that the floor is the mean of.
 FLOORS = 1000
@@ -31,6 +36,19 @@ class Gaussian:
 
     mean: np.ndarray
     cov: np.ndarray
+    draws: ClassVar[float] = math.inf
+
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean (dim,) and covariance (dim, dim)."""
+        return self.mean, self.cov
+
+    def monomials(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and variance of x_j, then of x_j^2, both (2 dim,)."""
+        return monomials(self.mean, self.cov)
+
+    def sample(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        """Return independent draws, (count, dim)."""
+        return rng.standard_normal((count, len(self.mean))) @ _root(self.cov) + self.mean
 
 
 def w2(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> np.ndarray:
@@ -78,6 +96,33 @@ def bias2(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> np.ndarray:
     return np.nan_to_num(squares, nan=np.inf, posinf=np.inf).max(axis=-1)
 
 
+def mean_error(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> np.ndarray:
+    r"""Return the distance of means, :math:`\lVert L^{-1} (m - \mu) \rVert / \sqrt d`.
+
+    In posterior standard deviations, root mean square over whitened coordinates; V = L L^T is the
+    target's covariance. Parameters and shapes are those of ``w2``.
+    """
+    dim = len(target.mean)
+    with np.errstate(all="ignore"):
+        off = (mean - target.mean) @ np.linalg.inv(np.linalg.cholesky(target.cov)).T
+        error = np.sqrt((off**2).sum(axis=-1) / dim)
+    return np.nan_to_num(error, nan=np.inf, posinf=np.inf)
+
+
+def covariance_error(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> np.ndarray:
+    r"""Return the error of the covariance, :math:`\lVert L^{-1} S L^{-T} - I \rVert_F / \sqrt d`.
+
+    Of a variance that is wrong by 10 % in all directions it is 0.1. Parameters and shapes are those
+    of ``w2``.
+    """
+    dim = len(target.mean)
+    root = np.linalg.inv(np.linalg.cholesky(target.cov))
+    with np.errstate(all="ignore"):
+        off = root @ cov @ root.T - np.eye(dim)
+        error = np.sqrt((off**2).sum(axis=(-2, -1)) / dim)
+    return np.nan_to_num(error, nan=np.inf, posinf=np.inf)
+
+
 def fit(samples: np.ndarray, axis: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Return the maximum-likelihood mean and covariance (division by n) of ``samples``.
 
@@ -108,6 +153,7 @@ def bootstrap_w2(
     replicates: int,
     rng: np.random.Generator,
     level: float = 0.95,
+    distance: Distance = w2,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return W2 between the Gaussian fitted to the chains and ``target``, with an interval.
 
@@ -136,6 +182,8 @@ def bootstrap_w2(
         Source of the resamples.
     level
         Nominal coverage.
+    distance
+        Another one of moments, whose square the bias is added to as well (``mean_error``).
 
     Returns
     -------
@@ -158,7 +206,7 @@ def bootstrap_w2(
         draws = flat[:, part]
         with np.errstate(all="ignore"):
             mean, cov = fit(draws)
-            value[part] = w2(mean, cov, target)
+            value[part] = distance(mean, cov, target)
             # Moments of every resample are weighted sums of monomials of the centered draws: one
             # matrix product.
             draws = draws - mean
@@ -169,7 +217,7 @@ def bootstrap_w2(
             second = np.empty((*shift.shape, dim))
             second[..., upper[0], upper[1]] = second[..., upper[1], upper[0]] = sums[..., dim:]
             second -= shift[..., :, None] * shift[..., None, :]
-            squares = w2(mean + shift, second, target) ** 2
+            squares = distance(mean + shift, second, target) ** 2
             bias = squares.mean(axis=0) - value[part] ** 2
             ends = np.quantile(squares, [tail, 1 - tail], axis=0)
             low[part] = np.sqrt(np.maximum(ends[0] - 2 * bias, 0.0))
@@ -186,6 +234,7 @@ def w2_floor(
     rng: np.random.Generator,
     replicates: int = FLOORS,
     level: float = 0.95,
+    distance: Distance = w2,
 ) -> tuple[float, float, float]:
     """Return what W2 a perfect sampler would show: the distance of fitted exact draws.
 
@@ -201,6 +250,8 @@ def w2_floor(
         Number of fits.
     level
         Share of the fits whose distance lies in the interval.
+    distance
+        As of ``bootstrap_w2``.
 
     Returns
     -------
@@ -214,7 +265,7 @@ def w2_floor(
     for start in range(0, replicates, block):
         count = min(block, replicates - start)
         exact = rng.standard_normal((count, draws, dim)) @ root + target.mean
-        distances[start : start + count] = w2(*fit(exact, axis=1), target)
+        distances[start : start + count] = distance(*fit(exact, axis=1), target)
     tail = (1 - level) / 2
     low, high = np.quantile(distances, [tail, 1 - tail])
     return float(distances.mean()), float(low), float(high)

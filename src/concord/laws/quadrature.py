@@ -7,8 +7,10 @@ stand for the exact posterior where no closed form exists.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -33,6 +35,7 @@ class Grid:
 
     edges: tuple[np.ndarray, np.ndarray]
     density: np.ndarray
+    draws: ClassVar[float] = math.inf
 
     @property
     def steps(self) -> tuple[float, float]:
@@ -64,6 +67,18 @@ class Grid:
         mean = np.einsum("mn,mnd->d", mass, points)
         centered = points - mean
         return mean, np.einsum("mn,mnd,mne->de", mass, centered, centered)
+
+    def monomials(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of x_1, x_2, x_1^2, x_2^2, both (4,)."""
+        marginals = [self.mass.sum(axis=1 - axis) for axis in range(2)]
+        powers = np.array(
+            [
+                [mass @ center**power for mass, center in zip(marginals, self.centers, strict=True)]
+                for power in (1, 2, 4)
+            ]
+        )
+        means = powers[:2].ravel()
+        return means, powers[1:].ravel() - means**2
 
     def sample(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """Return ``count`` independent draws, shape (count, 2).

@@ -4,7 +4,8 @@ r"""Distances between draws and a posterior known by its draws and distribution 
     W_p(\mu, \nu)^p = \min_{\pi} \int \lVert x - y \rVert^p \, d\pi(x, y)
 
 over couplings of mu and nu. Between two sets of n points each it is a linear program, solved
-exactly by POT's network simplex: at 1500 x 1500 points about 0.3 s. In one dimension W1 is the area
+exactly by POT's network simplex: at 1500 x 1500 points about 0.3 s, which duals of a similar pair
+of samples do not shorten. In one dimension W1 is the area
 between the two distribution functions and costs a sort.
 
 Finite samples of the same law are a distance apart, too, of order n^(-1/2) in two dimensions: the
@@ -34,23 +35,34 @@ def thinned(rows: np.ndarray, count: int) -> np.ndarray:
     return rows[np.linspace(len(rows) / count, len(rows), count).round().astype(int) - 1]
 
 
-def distances(a: np.ndarray, b: np.ndarray, orders: Sequence[int]) -> list[float]:
+def costs(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the Euclidean distances (m, n) of points (m, dim) and (n, dim).
+
+    Infinite, all of them, if a point is not finite.
+    """
+    import ot
+
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        return np.full((len(a), len(b)), np.inf)
+    return np.sqrt(np.maximum(ot.dist(a, b, metric="sqeuclidean"), 0.0))
+
+
+def distances(euclidean: np.ndarray, orders: Sequence[int]) -> list[float]:
     """Return the exact Wasserstein distances W_p of the given orders between two sets of points.
 
     Infinite if a point is not finite: POT would answer 0.
 
     Parameters
     ----------
-    a, b
-        Points of equal weight, shapes (m, dim) and (n, dim).
+    euclidean
+        The ``costs`` of points of equal weight, (m, n).
     orders
         Orders p.
     """
     import ot
 
-    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+    if np.isinf(euclidean[0, 0]):
         return [np.inf for _ in orders]
-    euclidean = np.sqrt(np.maximum(ot.dist(a, b, metric="sqeuclidean"), 0.0))
     return [float(ot.emd2([], [], euclidean**p, numItermax=10_000_000)) ** (1 / p) for p in orders]
 
 

@@ -18,10 +18,13 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from concord.contracts import NeedsRecord, Problem, Sampler, Stream
 from concord.errors import ConcordError, nearest, short
 from concord.laws.theory import Condition
-from concord.networks.faults import Network
+from concord.laws.transport import kept
+from concord.networks.faults import Conditions, Timed
 from concord.networks.topology import Topology
 from concord.plugins import exists, kinds, plugin
 from concord.sampling import initial
@@ -57,6 +60,8 @@ class Measurement:
         Distribution of x^(0).
     stream
         Stream of random numbers for resampling, by label.
+    burn_in
+        Iterations up to this one are left out where draws stand for a sample; -1: the first tenth.
     """
 
     trace: Trace
@@ -67,6 +72,13 @@ class Measurement:
     initial: initial.Law
     iterations: int
     stream: Stream
+    burn_in: int = -1
+
+    @property
+    def late(self) -> np.ndarray:
+        """Return which of the recorded iterations are beyond burn-in."""
+        draw = self.trace.draw
+        return kept(draw) if self.burn_in < 0 else np.flatnonzero(draw > self.burn_in)
 
     @property
     def agents(self) -> list[str]:
@@ -74,8 +86,33 @@ class Measurement:
         return [str(agent) for agent in self.trace.agent]
 
 
-def check(families: Sequence[str], where: str, record: Mapping[str, Any] | None = None) -> None:
-    """Refuse a family that does not exist, or that reads what a run's ``record`` leaves out."""
+# What a family's NETWORK, an attribute of ``Conditions``, asks of the run's network.
+NETWORKS = {
+    "clocked": "a network with compute or link, whose clock it shows",
+    "privacy": "a network with privacy",
+    "perfect": "a network on which everything arrives",
+}
+
+
+def check_network(family: Any, conditions: Conditions | None, where: str = "") -> None:
+    """Refuse a family, its module, to a run whose network has not what it is about."""
+    needs = getattr(family, "NETWORK", None)
+    if needs is not None and not getattr(conditions or Conditions(), needs):
+        name = family.__name__.rpartition(".")[2]
+        raise ConcordError(f"{where}{lacking(name, NETWORKS[needs])}")
+
+
+def check(
+    families: Sequence[str],
+    where: str,
+    record: Mapping[str, Any] | None = None,
+    network: Conditions | None = None,
+) -> None:
+    """Refuse a family that does not exist, or that reads what a run does not have.
+
+    That is what its ``record`` leaves out, or what its ``network`` has not; without a record
+    neither is known.
+    """
     for number, family in enumerate(families):
         if not exists("metrics", family):
             raise ConcordError(
@@ -83,7 +120,10 @@ def check(families: Sequence[str], where: str, record: Mapping[str, Any] | None 
                 f"{nearest(family, kinds('metrics'))}"
             )
         module = plugin("metrics", family, where)
-        if record is None or not isinstance(module, NeedsRecord):
+        if record is None:
+            continue
+        check_network(module, network, f"{where}[{number}]: ")
+        if not isinstance(module, NeedsRecord):
             continue
         kept = {*record["probes"], *record["averages"], *(["draws"] if record["draws"] else [])}
         for name in module.RECORDS:
@@ -96,6 +136,14 @@ def check(families: Sequence[str], where: str, record: Mapping[str, Any] | None 
 
 
 ALWAYS = ("diverged", "diverged_first")
+# Of a cell of the arena (``concord.arena.cells``), whatever its run's metrics.
+PRICES = ("gradients", "bytes", "seconds")
+OF_CELLS = (
+    *("applicable", "exact", "stationary_b2", "stable.*"),
+    *(f"*_by_{price}*" for price in PRICES),
+    *(f"{price}_to_*" for price in PRICES),
+    *(f"{head}.{price}*" for price in PRICES for head in ("curve", "spent", "status")),
+)
 
 
 def computes(family: str, metric: str) -> bool:
@@ -103,13 +151,18 @@ def computes(family: str, metric: str) -> bool:
 
     Its module lists them in ``METRICS``, where ``*`` matches anything.
     """
-    names = plugin("metrics", family, "metrics").METRICS
-    return any(fnmatchcase(metric, name) or fnmatchcase(name, metric) for name in names)
+    return any(_alike(metric, name) for name in plugin("metrics", family, "metrics").METRICS)
 
 
-def computed(families: Sequence[str], metric: str) -> bool:
-    """Whether a run with these families has a metric."""
-    return metric in ALWAYS or any(computes(family, metric) for family in families)
+def _alike(metric: str, name: str) -> bool:
+    return fnmatchcase(metric, name) or fnmatchcase(name, metric)
+
+
+def computed(run: Mapping[str, Any], metric: str) -> bool:
+    """Whether a resolved run has a metric."""
+    if run.get("arena"):
+        return any(_alike(metric, name) for name in OF_CELLS)
+    return metric in ALWAYS or any(computes(family, metric) for family in run["metrics"])
 
 
 def absent(run: Mapping[str, Any], metric: str, agents: Sequence[int | str] = ()) -> str | None:
@@ -117,8 +170,10 @@ def absent(run: Mapping[str, Any], metric: str, agents: Sequence[int | str] = ()
 
     Which of ``average`` and ``network`` a metric is of, only its table tells.
     """
-    if not computed(run["metrics"], metric):
+    if not computed(run, metric):
         return f"does not compute {metric!r}; {remedy(metric)}"
+    if run.get("arena"):
+        return None
     recorded = run["record"]["agents"]
     recorded = range(run["agents"]) if recorded is None else recorded
     for agent in agents:
@@ -163,9 +218,9 @@ def measure(families: Sequence[str], measurement: Measurement) -> list[Row]:
     rows = list(_diverged(measurement))
     marked = replace(measurement, trace=measurement.trace.marked())
     for family in families:
+        network = marked.topology.conditions if isinstance(marked.topology, Timed) else None
         module = plugin("metrics", family, "metrics")
-        if getattr(module, "ALL_ARRIVES", False) and isinstance(marked.topology, Network):
-            raise lacking(family, "a network on which everything arrives")
+        check_network(module, network)
         for row in module.rows(marked):
             over_chains = row.lo is not None and row.trials is None
             rows.append(row._replace(trials=chains) if over_chains else row)

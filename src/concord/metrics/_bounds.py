@@ -13,6 +13,7 @@ from concord.laws.gaussian import w2
 from concord.laws.theory.gurbuzbalaban2021 import Bound
 from concord.metrics import Measurement, Row, lacking
 from concord.metrics._laws import exact_law
+from concord.networks import mixing
 from concord.sampling.initial import normal
 
 
@@ -31,7 +32,7 @@ def law_of(m: Measurement, theorem: str, sampler: type, name: str) -> exact.Law:
         or not params.step_size.constant
         or params.batch_size is not None
         or params.update_order != "simultaneous"
-        or params.weights != "metropolis"
+        or weights_spectrum(m) is None
         or not isinstance(start, normal.Params)
         or not isinstance(start.sd, float)
         or not isinstance(problem, Quadratic)
@@ -48,10 +49,16 @@ def law_of(m: Measurement, theorem: str, sampler: type, name: str) -> exact.Law:
 
 def setting(m: Measurement) -> tuple[np.ndarray, np.ndarray, np.ndarray, Any, float]:
     """Return gram, shift, the eigenvalues of W, and mean and sd of the start."""
-    spectrum = np.linalg.eigvalsh(m.topology.metropolis().dense())
     problem: Any = m.problem
     start: Any = m.initial.params
+    spectrum: Any = weights_spectrum(m)
     return problem.gram, problem.shift, spectrum, start.mean, start.sd
+
+
+def weights_spectrum(m: Measurement) -> np.ndarray | None:
+    """Return the eigenvalues of W; None where it is not symmetric."""
+    weights = mixing.weights_of(m.topology, m.sampler_params.weights).dense()
+    return np.linalg.eigvalsh(weights) if (weights == weights.T).all() else None
 
 
 def tell(m: Measurement, theorem: str, law: exact.Law, found: Bound) -> Iterator[Row]:

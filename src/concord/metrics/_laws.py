@@ -11,8 +11,10 @@ from concord.contracts import (
     BatchNoise,
     Problem,
     Quadratic,
+    Reference,
     SwitchingSampler,
     WithReference,
+    reference_of,
 )
 from concord.errors import ConcordError
 from concord.laws import arrivals, exact
@@ -25,14 +27,23 @@ from concord.samplers import Batching, Biased
 Noise = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-def reference(problem: Problem, metric: str) -> Grid:
+def posterior(problem: Problem, metric: str) -> Reference:
+    """Return the posterior that results are compared with; ``metric`` is who asks."""
+    try:
+        return reference_of(problem)
+    except ConcordError as error:
+        raise ConcordError(f"metric {metric}: {error}") from None
+
+
+def grid(problem: Problem, metric: str) -> Grid:
     """Return the problem's exact posterior on a grid; ``metric`` is who asks."""
-    if not isinstance(problem, WithReference):
+    found = problem.reference if isinstance(problem, WithReference) else None
+    if not isinstance(found, Grid):
         raise ConcordError(
             f"metric {metric}: {type(problem).__name__} has no reference posterior on a grid; "
             "remove the metric"
         )
-    return problem.reference
+    return found
 
 
 def update_of(m: Measurement) -> exact.Update | None:
@@ -50,7 +61,8 @@ def choices_of(m: Measurement) -> Callable[[int], Choices] | None:
         return None
     if m.problem.agents * m.problem.dim > SIZE_LIMIT or isinstance(m.topology, Network):
         return None
-    return m.sampler.choices(m.problem, m.topology, m.sampler_params)
+    choices = m.sampler.choices(m.problem, m.topology, m.sampler_params)
+    return None if choices is None or len(choices(0).offset[0]) > SIZE_LIMIT else choices
 
 
 def batch_size(m: Measurement) -> int | None:
@@ -91,14 +103,13 @@ def exact_law(m: Measurement) -> exact.Law | None:
     if isinstance(m.topology, Network):
         ways = Edges(m.topology)
         large = len(ways.links) * dim > exact.SIZE_LIMIT
-        compressed = m.topology.conditions.compression is not None
-        if large or compressed or update.arrivals is None or batch_size(m) is not None:
+        options = m.topology.conditions
+        coded = options.compression is not None or options.privacy is not None
+        if large or coded or update.arrivals is None or batch_size(m) is not None:
             return None
         if (drawn := chances(m.topology)) is None:
             return None
-        remembers = m.topology.conditions.on_loss == "reuse_last"
-        ends, each = (ways.receivers, ways.senders), arrivals.each(*drawn)
-        return arrivals.propagate(
-            update, each, ends, remembers, *start, m.iterations, recorded, agents, dim
-        )
+        ends, noise = (ways.receivers, ways.senders), options.noise**2
+        known = (*start, m.iterations, recorded, agents, dim)
+        return arrivals.propagate(update, drawn, ends, options.on_loss, *known, noise)
     return exact.propagate(update.at, *start, m.iterations, recorded, agents, dim, batch_noise(m))

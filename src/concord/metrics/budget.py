@@ -16,7 +16,7 @@ from concord.samplers import de_sghmc, de_sgld
 from concord.sampling.schedules import Schedule
 
 METRICS = ("budget_w2", "budget_ratio")
-ALL_ARRIVES = True  # it speaks of networks on which nothing is lost
+NETWORK = "perfect"  # it speaks of networks on which nothing is lost
 
 BUDGETS = tuple(100 * 2**n for n in range(8))
 

@@ -41,7 +41,7 @@ METRICS = (
         )
     ),
 )
-ALL_ARRIVES = True  # it speaks of networks on which nothing is lost
+NETWORK = "perfect"  # it speaks of networks on which nothing is lost
 
 
 def rows(m: Measurement) -> Iterator[Row]:
@@ -64,9 +64,12 @@ def rows(m: Measurement) -> Iterator[Row]:
     if (
         not isinstance(params, gossip_ula.Params)
         or params.communication == "never"
+        or params.local_steps is not None
         or not (params.step_size.constant and params.fusion.constant)
     ):
-        raise lacking("gossip_theorems", "gossip ULA with constant steps and communication")
+        raise lacking(
+            "gossip_theorems", "gossip ULA that communicates, with constant steps, no local_steps"
+        )
     last, gossip = m.iterations, _gossip(m, params)
     curvature = _curvature(m.problem)
     found = [theory.condition1(gossip.step, *curvature[1:]), theory.condition2(gossip)]

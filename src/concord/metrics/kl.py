@@ -19,7 +19,7 @@ from concord.metrics._laws import exact_law
 from concord.samplers import Fusing
 
 METRICS = ("kl_average", "consensus_exact", *with_values("theorem2_step.a below (26)"))
-ALL_ARRIVES = True  # it speaks of networks on which nothing is lost
+NETWORK = "perfect"  # it speaks of networks on which nothing is lost
 
 
 def rows(m: Measurement) -> Iterator[Row]:

@@ -12,9 +12,9 @@ import numpy as np
 
 from concord.laws.intervals import REPLICATES, excess_interval, mean_interval
 from concord.laws.quadrature import Grid
-from concord.laws.transport import kept, marginal_w1
+from concord.laws.transport import marginal_w1
 from concord.metrics import Measurement, Row
-from concord.metrics._laws import reference
+from concord.metrics._laws import grid
 
 METRICS = (
     *("w1_marginal", "w1_marginal_[01]", "w1_marginal_floor", "w1_marginal_window"),
@@ -36,10 +36,10 @@ def rows(m: Measurement) -> Iterator[Row]:
     w1_marginal_floor: what as many independent exact draws as one chain records show.
     w1_marginal_window: of the draws recorded in (k/2, k], mean over agents, parameters and chains.
     """
-    exact = reference(m.problem, "marginal_distance")
+    exact = grid(m.problem, "marginal_distance")
     last = int(m.trace.draw[-1])
     x = m.trace["x"].transpose(3, 0, 2, 1)  # (dim, chain, agent, draw)
-    rows = kept(m.trace.draw)
+    rows = m.late
     late = x[..., rows]
     each = np.stack([marginal_w1(late[d], exact, d) for d in range(2)])
     for name, values in (*((f"_{d}", each[d]) for d in range(2)), ("", each.mean(axis=0))):

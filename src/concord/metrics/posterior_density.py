@@ -10,9 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.laws.transport import kept
 from concord.metrics import Measurement, Row
-from concord.metrics._laws import reference
+from concord.metrics._laws import grid
 
 METRICS = ("density", "cell_[01]")
 RECORDS = ("draws",)
@@ -27,7 +26,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     cell_0, cell_1: center of each row and column, with its edges as lo and hi. density: mass over
     area, per agent, and for the agent "posterior" the exact one.
     """
-    exact = reference(m.problem, "posterior_density")
+    exact = grid(m.problem, "posterior_density")
     edges = []
     for axis in range(2):
         tails = np.interp([1e-3, 1 - 1e-3], exact.cdf(axis), exact.edges[axis])
@@ -37,7 +36,7 @@ def rows(m: Measurement) -> Iterator[Row]:
             yield Row(cell, "network", f"cell_{axis}", 0.5 * (low + high), low, high, False)
     area = float(np.prod([edge[1] - edge[0] for edge in edges]))
     yield from _cells(EXACT, exact.rebinned((edges[0], edges[1])) / area, chance=False)
-    late = m.trace["x"][:, kept(m.trace.draw)]
+    late = m.trace["x"][:, m.late]
     for column, agent in enumerate(m.agents):
         draws = late[:, :, column].reshape(-1, 2)
         count, _, _ = np.histogram2d(draws[:, 0], draws[:, 1], bins=edges)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from concord.laws.intervals import mean_interval
-from concord.laws.transport import distances, kept, thinned
+from concord.laws.transport import costs, distances, thinned
 from concord.metrics import Measurement, Row
-from concord.metrics._laws import reference
+from concord.metrics._laws import posterior
 
 METRICS = ("posterior_w[12]", "posterior_w[12]_floor")
 RECORDS = ("draws",)
@@ -27,19 +27,19 @@ def rows(m: Measurement) -> Iterator[Row]:
     same distance between two independent exact samples. With 1500 draws a chain and agent costs
     about 0.6 s for both orders.
     """
-    posterior = reference(m.problem, "posterior_distance")
+    target = posterior(m.problem, "posterior_distance")
     last = int(m.trace.draw[-1])
-    chosen = thinned(kept(m.trace.draw), DRAWS)
+    chosen = thinned(m.late, DRAWS)
     x = m.trace["x"][:, chosen]
     chains, count, agents, _ = x.shape
     rng = m.stream("reference")
     values = np.empty((len(ORDERS), chains, agents))
     for chain in range(chains):
-        exact = posterior.sample(count, rng)
+        exact = target.sample(count, rng)
         for column in range(agents):
-            values[:, chain, column] = distances(x[chain, :, column], exact, ORDERS)
-    pairs = posterior.sample(FLOORS * 2 * count, rng).reshape(FLOORS, 2, count, -1)
-    floors = np.array([distances(a, b, ORDERS) for a, b in pairs])
+            values[:, chain, column] = distances(costs(x[chain, :, column], exact), ORDERS)
+    pairs = target.sample(FLOORS * 2 * count, rng).reshape(FLOORS, 2, count, -1)
+    floors = np.array([distances(costs(a, b), ORDERS) for a, b in pairs])
     for place, order in enumerate(ORDERS):
         mean, lo, hi = mean_interval(values[place])
         for column, agent in enumerate(m.agents):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from concord.errors import ConcordError
-from concord.laws.transport import kept, thinned
+from concord.laws.transport import thinned
 from concord.metrics import Measurement, Row
 
 METRICS = ("draw_[01]",)
@@ -22,7 +22,7 @@ def rows(m: Measurement) -> Iterator[Row]:
         raise ConcordError(
             f"metric posterior_draws shows two parameters, not {x.shape[-1]}; remove it"
         )
-    for row in thinned(kept(m.trace.draw), DRAWS):
+    for row in thinned(m.late, DRAWS):
         for column, agent in enumerate(m.agents):
             for d in range(2):
                 yield Row(m.trace.draw[row], agent, f"draw_{d}", x[row, column, d])

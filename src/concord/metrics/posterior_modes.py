@@ -8,9 +8,8 @@ import numpy as np
 
 from concord.laws.intervals import mean_interval
 from concord.laws.quadrature import Grid
-from concord.laws.transport import kept
 from concord.metrics import Measurement, Row
-from concord.metrics._laws import reference
+from concord.metrics._laws import grid
 
 METRICS = (
     *("modes_share", "modes_share_exact", "modes_visited", "modes_crossings"),
@@ -28,9 +27,9 @@ def rows(m: Measurement) -> Iterator[Row]:
     of changes between two recorded draws of a chain. mode_<sign>_<d>: where the exact density is
     highest on either side.
     """
-    exact = reference(m.problem, "posterior_modes")
+    exact = grid(m.problem, "posterior_modes")
     last = int(m.trace.draw[-1])
-    second = m.trace["x"][..., 1][:, kept(m.trace.draw)]
+    second = m.trace["x"][..., 1][:, m.late]
     negative = second < 0
     unknown = np.where(np.isfinite(second).all(axis=1), 0.0, np.nan)  # a chain that diverged
     mean, lo, hi = mean_interval(negative.mean(axis=1) + unknown)

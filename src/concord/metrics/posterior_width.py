@@ -1,4 +1,4 @@
-"""How wide the draws are, relative to an exact posterior of two parameters: 1 is right."""
+"""How wide the draws are, relative to the exact posterior: 1 is right."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from concord.laws.intervals import mean_interval
-from concord.laws.transport import kept
 from concord.metrics import Measurement, Row
-from concord.metrics._laws import reference
+from concord.metrics._laws import posterior
 
 METRICS = ("posterior_trace",)
 RECORDS = ("draws",)
@@ -21,8 +20,8 @@ def rows(m: Measurement) -> Iterator[Row]:
     The covariance is that of the draws of all chains together, beyond burn-in. It is the mean over
     chains of what each adds to it, about the mean of all chains, so the interval is that of a mean.
     """
-    exact = np.trace(reference(m.problem, "posterior_width").moments()[1])
-    x = m.trace["x"][:, kept(m.trace.draw)]  # (chain, draw, agent, dim)
+    exact = np.trace(posterior(m.problem, "posterior_width").moments()[1])
+    x = m.trace["x"][:, m.late]  # (chain, draw, agent, dim)
     chains, center = len(x), x.mean(axis=1)
     within = ((x - center[:, None]) ** 2).sum(axis=-1).mean(axis=1)
     # Over chains - 1: the mean of all chains is estimated from them.

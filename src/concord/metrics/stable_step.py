@@ -15,7 +15,8 @@ from concord.samplers import Fusing, Stepping
 from concord.sampling.schedules import Schedule
 
 METRICS = ("stable.step_size", "stable.fusion", "used.step_size", "used.fusion")
-ALL_ARRIVES = True  # it speaks of networks on which nothing is lost
+NETWORK = "perfect"  # it speaks of networks on which nothing is lost
+
 
 PRECISION = 1e-4
 
@@ -29,42 +30,38 @@ def rows(m: Measurement) -> Iterator[Row]:
     may need a smaller step. used.<step> is the run's value. Schedules are held at the values of
     the last step.
     """
+    for name, step in _steps(m).items():
+        yield Row(m.iterations, "network", f"used.{name}", step.initial, chance=False)
+        yield Row(m.iterations, "network", f"stable.{name}", largest(m, name), chance=False)
+
+
+def with_step(m: Measurement, name: str, value: float) -> Measurement:
+    """Return the measurement with another step, the others held at those of the last one."""
+    changes: dict[str, Any] = {**_steps(m), name: Schedule(value)}
+    return replace(m, sampler_params=structs.replace(m.sampler_params, **changes))
+
+
+def largest(m: Measurement, name: str = "step_size") -> float:
+    """Return the largest stable value of a step, as ``rows`` yields it."""
+
+    def affine_for(value: float) -> exact.Affine:
+        update = update_of(with_step(m, name, value))
+        assert update is not None  # whatever the step
+        return exact.restrict(update.at(max(m.iterations - 1, 0)))[0]
+
+    return exact.stable_limit(affine_for, _steps(m)[name].initial, PRECISION)
+
+
+def _steps(m: Measurement) -> dict[str, Schedule]:
     params = m.sampler_params
-    steps = {"step_size": params.step_size} if isinstance(params, Stepping) else {}
+    step_size = params.step_size if isinstance(params, Stepping) else None
+    steps = {} if step_size is None else {"step_size": step_size}  # it may draw exactly
     if isinstance(params, Fusing):
         steps["fusion"] = params.fusion
-    held = {name: Schedule(step(max(m.iterations - 1, 0))) for name, step in steps.items()}
     if not steps or update_of(m) is None:
         raise lacking(
             "stable_step",
             "an affine sampler with a step size on linear regression, without mini-batches in "
             "epochs",
         )
-    # One schedule at a time is varied while the other keeps its value.
-    for name in steps:
-
-        def affine_for(value: float, name: str = name) -> exact.Affine:
-            changes: dict[str, Any] = {**held, name: Schedule(value)}
-            update = update_of(replace(m, sampler_params=structs.replace(params, **changes)))
-            assert update is not None  # whatever the step
-            return exact.restrict(update.at(0))[0]
-
-        used = held[name].initial
-        yield Row(m.iterations, "network", f"used.{name}", used, chance=False)
-        yield Row(
-            m.iterations, "network", f"stable.{name}", _largest(affine_for, used), chance=False
-        )
-
-
-def _largest(affine_for: Any, value: float) -> float:
-    high = value
-    while exact.spectral_radius(affine_for(high).matrix) < 1:
-        high *= 4
-        if high > 1e6 * value:
-            return float("inf")
-    low = high / 4
-    while exact.spectral_radius(affine_for(low).matrix) >= 1:
-        low /= 4
-        if low < 1e-6 * value:
-            return float("nan")
-    return exact.largest_stable_step(affine_for, low, high, PRECISION)
+    return {name: Schedule(step(max(m.iterations - 1, 0))) for name, step in steps.items()}

@@ -14,7 +14,7 @@ from concord.metrics._laws import batch_noise, choices_of, start_of, update_of
 
 NAMES = ("w2", "trace", "narrowest", "widest", "bias")
 METRICS = (*(f"stationary_{name}" for name in NAMES), "spectral_radius")
-ALL_ARRIVES = True  # it speaks of networks on which nothing is lost
+NETWORK = "perfect"  # it speaks of networks on which nothing is lost
 
 
 def rows(m: Measurement) -> Iterator[Row]:
@@ -46,9 +46,9 @@ def rows(m: Measurement) -> Iterator[Row]:
         if each is None:
             values = [np.inf] * len(NAMES)
         elif agent == "average":
-            values = _compare(each[2], each[3], target)
+            values = compare(each[2], each[3], target)
         else:
-            values = _compare(each[0][agent], each[1][agent], target)
+            values = compare(each[0][agent], each[1][agent], target)
         for name, value in zip(NAMES, values, strict=True):
             yield Row(m.iterations, str(agent), f"stationary_{name}", value, chance=False)
 
@@ -78,7 +78,8 @@ def _limit(m: Measurement) -> tuple[float, Moments | None] | None:
     return radius, exact.limit(step, *start, None if noise is None else errors)
 
 
-def _compare(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> list[float]:
+def compare(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> list[float]:
+    """Return what ``NAMES`` say of a law and the posterior."""
     difference = mean - target.mean
     bias = np.sqrt(difference @ np.linalg.solve(target.cov, difference))
     root = np.linalg.inv(np.linalg.cholesky(target.cov))

@@ -13,7 +13,7 @@ from concord.contracts import LogDensity
 from concord.laws.quadrature import from_log_density
 from concord.laws.transport import marginal_w1
 from concord.metrics import Measurement, Row, lacking
-from concord.metrics._laws import reference
+from concord.metrics._laws import grid
 
 METRICS = ("law_half_w1", "law_half_w1_[01]")
 
@@ -23,7 +23,7 @@ QUANTILES = 4000
 
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield law_half_w1_<d> for each parameter and their mean law_half_w1; both laws are exact."""
-    problem, exact = m.problem, reference(m.problem, "tempered_distance")
+    problem, exact = m.problem, grid(m.problem, "tempered_distance")
     if not isinstance(problem, LogDensity):
         raise lacking("tempered_distance", "a problem with a log_posterior")
     box = [(2 * edge[0] - edge[-1], 2 * edge[-1] - edge[0]) for edge in exact.edges]

@@ -25,7 +25,7 @@ METRICS = (
         )
     ),
 )
-ALL_ARRIVES = True  # it speaks of networks on which nothing is lost
+NETWORK = "perfect"  # it speaks of networks on which nothing is lost
 
 
 def rows(m: Measurement) -> Iterator[Row]:

@@ -17,7 +17,7 @@ from concord.metrics.theorem3 import of
 from concord.samplers import admm
 
 METRICS = ("theorem3_bound", "theorem3_distance", "theorem3_penalty")
-ALL_ARRIVES = True  # it speaks of networks on which nothing is lost
+NETWORK = "perfect"  # it speaks of networks on which nothing is lost
 
 
 def rows(m: Measurement) -> Iterator[Row]:

@@ -1,0 +1,56 @@
+"""What agents have paid, one by one and as a network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from concord.contracts import SizedSampler, dtype_of
+from concord.laws.intervals import mean_interval
+from concord.metrics import Measurement, Row
+from concord.networks.faults import Timed
+
+
+def vector_bytes(m: Measurement) -> float:
+    """Return the bytes of what is sent for a vector, compressed by the network or the sampler."""
+    dim, itemsize = m.problem.dim, dtype_of(m.problem).itemsize
+    if isinstance(m.sampler, SizedSampler):
+        return m.sampler.size(m.sampler_params, dim, itemsize)
+    if isinstance(m.topology, Timed):
+        return m.topology.conditions.size(dim, itemsize)
+    return dim * itemsize
+
+
+def paid(
+    m: Measurement,
+    values: np.ndarray,
+    names: Sequence[tuple[str, float]],
+    whole: Callable[..., Any] = np.sum,
+) -> Iterator[Row]:
+    """Yield numbers of each recorded agent, and of the network if all are recorded.
+
+    Where chains differ: mean over chains with an interval.
+
+    Parameters
+    ----------
+    values
+        Shape (chains, draws, agents), or (draws, agents) where all chains have the same.
+    names
+        Metrics, each with what the values are multiplied by.
+    whole
+        What the network's value is of its agents': their sum, ``np.max``, ...
+    """
+    chance = values.ndim == 3
+    values = (values if chance else values[None]).astype(float)
+    columns = [(agent, values[:, :, column]) for column, agent in enumerate(m.agents)]
+    if len(m.agents) == m.problem.agents:
+        columns.append(("network", whole(values, axis=2)))
+    for agent, own in columns:
+        mean, lo, hi = mean_interval(own)
+        for row, k in enumerate(m.trace.draw):
+            ends = (lo[row], hi[row]) if len(own) > 1 else (None, None)
+            for name, factor in names:
+                low, high = (None if end is None else factor * end for end in ends)
+                yield Row(k, agent, name, factor * mean[row], low, high, chance)

@@ -1,0 +1,36 @@
+"""Exact mean and covariance of an affine sampler over iterations, compared with the posterior's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from concord.metrics import Measurement, Row, lacking
+from concord.metrics._laws import exact_law
+from concord.metrics.stationary import NAMES, compare
+
+SHOWN = ("trace", "bias")
+METRICS = tuple(f"exact_{name}" for name in SHOWN)
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield, per recorded agent and for the average, how the law of an iteration differs.
+
+    exact_trace: trace of the covariance over the posterior's. exact_bias: distance of the means in
+    posterior standard deviations, the largest over directions. On a network where vectors may not
+    arrive, of the moments over all losses.
+    """
+    law, target = exact_law(m), m.problem.posterior
+    if law is None or target is None:
+        raise lacking("exact_moments", "an affine sampler on a Gaussian problem, and its exact law")
+    for agent in (*m.trace.agent.tolist(), "average"):
+        mean, cov = law.average_mean, law.average_cov
+        if agent != "average":
+            mean, cov = law.mean[:, agent], law.cov[:, agent]
+        for k, center, spread in zip(law.iterations, mean, cov, strict=True):
+            finite = np.isfinite(center).all() and np.isfinite(spread).all()
+            found = compare(center, spread, target) if finite else [np.inf] * len(NAMES)
+            values = dict(zip(NAMES, found, strict=True))
+            for name in SHOWN:
+                yield Row(k, str(agent), f"exact_{name}", values[name], chance=False)

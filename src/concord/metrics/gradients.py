@@ -1,0 +1,19 @@
+"""Gradients that agents have evaluated, full ones or of mini-batches, as samplers count them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from concord.metrics import Measurement, Row
+from concord.metrics._prices import paid
+
+METRICS = ("gradients",)
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield how many each agent has evaluated so far, and all together.
+
+    A product with a Hessian counts as two, a proximal step as what its inner solver evaluates, or
+    as one where it is a closed form. Where chains differ: mean over chains with an interval.
+    """
+    return paid(m, m.trace["gradients"], (("gradients", 1),))

@@ -1,0 +1,26 @@
+"""Seconds on the simulated clock, and the part of them that agents wait."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from concord.metrics import Measurement, Row
+from concord.metrics._prices import paid
+from concord.sampling.trace import TIMES
+
+METRICS = ("seconds", "waiting")
+NETWORK = "clocked"
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield, of each agent and of the network, means over chains with intervals.
+
+    seconds: when it had ended its last step, of the network the last agent. waiting: the share of
+    this time for which it had waited for vectors of others, of the network the mean over agents.
+    """
+    seconds, waited = (m.trace[name] for name in TIMES)
+    share = np.divide(waited, seconds, out=np.zeros_like(seconds), where=seconds > 0)
+    yield from paid(m, seconds, (("seconds", 1),), np.max)
+    yield from paid(m, share, (("waiting", 1),), np.mean)

@@ -1,0 +1,29 @@
+"""One chain of the simulated clock, iteration by iteration: an example, which proves nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from concord.metrics import Measurement, Row
+from concord.metrics._prices import vector_bytes
+from concord.networks.faults import Timed
+from concord.sampling.trace import TIMES
+
+METRICS = ("ended", "waited", "sending")
+NETWORK = "clocked"
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield what the clock shows in the first chain: numbers without intervals.
+
+    ended: when each agent had ended its last step. waited: how long it had waited until then.
+    sending: how long a vector is on its way, of the network.
+    """
+    for metric, name in zip(("ended", "waited"), TIMES, strict=True):
+        for column, agent in enumerate(m.agents):
+            for k, value in zip(m.trace.draw, m.trace[name][0, :, column], strict=True):
+                yield Row(k, agent, metric, value)
+    assert isinstance(m.topology, Timed)  # as NETWORK says
+    link = m.topology.conditions.link
+    sending = link.seconds(vector_bytes(m)) if link else 0.0
+    yield Row(m.iterations, "network", "sending", sending, chance=False)
