@@ -6,43 +6,149 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from textwrap import wrap
 from typing import Any
 
 from concord import results
-from concord.report import markup
+from concord.report import markup, words
 from concord.report.pages import Section, markdown_table
 
 
 @dataclass(frozen=True)
+class Layout:
+    """A table as it is read: texts, of which the first ``labels`` columns name the row."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    labels: int
+
+
+@dataclass(frozen=True)
 class Table:
-    """Columns and rows, as text or numbers; None is an empty cell. A note is shown below."""
+    """Numbers in long form, for programs, and how they are laid out for readers.
+
+    Attributes
+    ----------
+    columns, rows
+        The long form, texts or numbers; None is an empty cell.
+    note
+        Shown below.
+    laid_out
+        None: as the long form, numbers with their intervals.
+    """
 
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
     note: str = ""
+    laid_out: Layout | None = None
+
+    @property
+    def layout(self) -> Layout:
+        """How the table is read."""
+        if self.laid_out is not None:
+            return self.laid_out
+        columns, rows = list(self.columns), [list(row) for row in self.rows]
+        if "lo" in columns:  # an interval stands with its number
+            at = columns.index("lo") - 1
+            rows = [
+                [*row[:at], words.rounded(*row[at : at + 3]), *row[at + 3 :]]
+                if row[at] is not None
+                else [*row[: at + 1], *row[at + 3 :]]
+                for row in rows
+            ]
+            columns[at + 1 : at + 3] = []
+        labels = columns.index(self.columns[self.first_number]) if self.first_number else 0
+        return Layout(columns, [[_text(cell) for cell in row] for row in rows], labels)
+
+    @property
+    def first_number(self) -> int:
+        """The place of the first column of numbers; 0 if there is none."""
+        return next(
+            (
+                place
+                for place in range(len(self.columns))
+                if any(isinstance(row[place], float) for row in self.rows)
+            ),
+            0,
+        )
 
     def csv(self) -> str:
-        """Return the table as CSV, numbers in full."""
+        """Return the long form as CSV, numbers in full."""
         return markup.table(self.columns, self.rows)
 
+    def data(self) -> dict[str, Any]:
+        """Return the layout as data, for pages."""
+        layout = self.layout
+        return {
+            "columns": list(layout.columns),
+            "rows": [list(row) for row in layout.rows],
+            "labels": layout.labels,
+            "note": self.note,
+        }
+
     def markdown(self) -> str:
-        """Return the table as Markdown, numbers to four digits."""
-        lines = ([markup.markdown(_text(cell)) for cell in line] for line in self.rows)
-        table = markdown_table([markup.markdown(column) for column in self.columns], lines)
+        """Return the layout as Markdown."""
+        layout = self.layout
+        lines = ([markup.markdown(cell) for cell in row] for row in _grouped(layout))
+        columns = [markup.markdown(column) for column in layout.columns]
+        table = markdown_table(columns, lines, layout.labels)
         return "\n".join([*table, *(["", markup.markdown(self.note)] if self.note else []), ""])
 
     def section(self) -> Section:
-        """Return the table for an HTML page, numbers to four digits; labels become filters."""
-        rows = [[_text(cell) for cell in row] for row in self.rows]
-        labels = [
+        """Return the layout for an HTML page; what names rows becomes filters."""
+        layout = self.layout
+        filters = [
             name
-            for place, name in enumerate(self.columns)
-            if 1 < len({row[place] for row in rows}) < min(len(rows), 20)
-            and not any(isinstance(row[place], float) for row in self.rows)
+            for place, name in enumerate(layout.columns[: layout.labels])
+            if 1 < len({row[place] for row in layout.rows}) < min(len(layout.rows), 20)
         ]
-        return Section("", self.note, self.columns, rows, labels)
+        return Section("", self.note, layout.columns, layout.rows, filters, layout.labels)
+
+    def latex(self, title: str) -> str:
+        """Return the layout as LaTeX, for packages booktabs and longtable."""
+        layout = self.layout
+        columns = "l" * layout.labels + "r" * (len(layout.columns) - layout.labels)
+        heads = [_lines(list(map(markup.latex, wrap(c, 14)))) for c in layout.columns]
+        head = " & ".join(heads)
+        body = [
+            " & ".join(
+                [*map(markup.latex, row[: layout.labels]), *map(_stacked, row[layout.labels :])]
+            )
+            + r" \\"
+            for row in _grouped(layout)
+        ]
+        note = [r"\par\smallskip " + markup.latex(self.note)] if self.note else []
+        return "\n".join(
+            [
+                r"% \usepackage{booktabs,longtable}",
+                r"\begingroup\footnotesize\setlength{\tabcolsep}{3pt}",
+                rf"\begin{{longtable}}{{@{{}}{columns}@{{}}}}",
+                rf"\caption{{{markup.latex(title)}}}\\",
+                rf"\toprule {head} \\ \midrule \endhead",
+                r"\bottomrule \endfoot",
+                *body,
+                r"\end{longtable}",
+                *note,
+                r"\endgroup",
+                "",
+            ]
+        )
+
+
+def _grouped(layout: Layout) -> list[list[str]]:
+    """Return the rows; what names a row is left out where the row above has the same name."""
+    rows, above = [], [""] * layout.labels
+    for row in layout.rows:
+        names = list(row[: layout.labels])
+        same = 0
+        while same < layout.labels - 1 and names[: same + 1] == above[: same + 1]:
+            same += 1
+        rows.append([*([""] * same), *row[same:]])
+        above = names
+    return rows
 
 
 def marks_divergence(tabulate: Callable[..., Table]) -> Callable[..., Table]:
@@ -50,9 +156,23 @@ def marks_divergence(tabulate: Callable[..., Table]) -> Callable[..., Table]:
 
     @functools.wraps(tabulate)
     def tabulated(params: Any, runs: Sequence[results.Measured]) -> Table:
-        return replace(tabulate(params, runs), note=results.diverged(params, runs) or "")
+        table = tabulate(params, runs)
+        notes = [table.note, results.diverged(params, runs) or ""]
+        return replace(table, note=" ".join(filter(None, notes)))
 
     return tabulated
+
+
+def _stacked(text: str) -> str:
+    """Return a cell for LaTeX, its interval and what else it says below its number."""
+    first, *others = map(markup.latex, re.split(r" (?=\[)|; ", text))
+    return _lines([first, *(rf"\scriptsize {{}}{line}" for line in others)])
+
+
+def _lines(lines: Sequence[str]) -> str:
+    """Return lines below each other, since pages are narrow."""
+    text = r"\\ ".join(lines)
+    return rf"\begin{{tabular}}[t]{{@{{}}r@{{}}}}{text}\end{{tabular}}" if len(lines) > 1 else text
 
 
 def _text(cell: Any) -> str:
@@ -60,4 +180,4 @@ def _text(cell: Any) -> str:
         return ""
     if isinstance(cell, bool):
         return "yes" if cell else "no"
-    return format(cell, ".4g") if isinstance(cell, float) else str(cell)
+    return words.rounded(cell) if isinstance(cell, float) else str(cell)

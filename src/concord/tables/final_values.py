@@ -1,16 +1,23 @@
-"""Metrics at the last recorded iteration, or at others, of every run and agent."""
+"""Metrics at the last recorded iteration, or at others, of every run and agent.
+
+The long form has one row per value, with its interval. Laid out, the values of ``across`` are
+columns and everything else that differs names the rows, so that what all rows share is not told. A
+metric's ``_exact`` and ``_floor`` stand in its cell, a condition's left side ("..., met") too, and
+what is of the network alone in the first row of its run.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from concord.errors import ConcordError, nearest
 from concord.options import Index, Options, Some
+from concord.report import words
 from concord.results import Measured
-from concord.tables import Table, marks_divergence
+from concord.tables import Layout, Table, marks_divergence
 
 
 class Params(Options):
@@ -28,10 +35,10 @@ class Params(Options):
         Some[Index] | None,
         "iterations shown; none: the last of each metric",
     ] = None
-    layout: Annotated[
-        Literal["long", "wide"],
-        "long: one row per value, with its interval; wide: one column per metric, without",
-    ] = "long"
+    across: Annotated[
+        Some[str], "what the columns are of: metric, agent, iteration, or a label of the runs"
+    ] = ("metric",)
+    names: Annotated[dict[str, str] | None, "other texts for values and metrics"] = None
 
 
 def reads(params: Params) -> list[str]:
@@ -41,14 +48,14 @@ def reads(params: Params) -> list[str]:
 
 @marks_divergence
 def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
-    """Return the table; the columns before agent are the runs' labels.
+    """Return the table; in the long form the columns before agent are the runs' labels.
 
     A metric is shown where a run has it: the runs of a sweep may differ in what is measured.
 
     Raises
     ------
     ConcordError
-        If none of the runs has a metric.
+        If none of the runs has a metric, or they have nothing that ``across`` names.
     """
     available = list(dict.fromkeys(name for run in runs for name in run.metrics["metric"]))
     for pattern in params.metrics:
@@ -59,21 +66,114 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
             )
     labels = list(dict.fromkeys(label for run in runs for label in run.run["labels"]))
     keys = ["experiment", *labels, "agent", "iteration"]
+    for name in params.across:
+        if name not in (*keys, "metric"):
+            raise ConcordError(
+                f"table final_values: across: the runs have no {name!r}; "
+                f"{nearest(name, [*keys, 'metric'])}"
+            )
     entries = [
         (_key(run, labels, row), row["metric"], row) for run in runs for row in _rows(run, params)
     ]
-    if params.layout == "wide":
-        metrics = list(dict.fromkeys(metric for _, metric, _ in entries))
-        wide: dict[tuple[Any, ...], dict[str, float]] = {}
-        for key, metric, row in entries:
-            wide.setdefault(key, {})[metric] = row["value"]
-        rows = [[*key, *(values.get(name) for name in metrics)] for key, values in wide.items()]
-        return Table([*keys, *metrics], rows)
     rows = [
         [*key, metric, row["value"], _end(row["lo"]), _end(row["hi"])]
         for key, metric, row in entries
     ]
-    return Table([*keys, "metric", "value", "lo", "hi"], rows)
+    return Table([*keys, "metric", "value", "lo", "hi"], rows, "", _laid_out(params, keys, rows))
+
+
+def _laid_out(params: Params, keys: Sequence[str], rows: Sequence[Sequence[Any]]) -> Layout:
+    agent, iteration = keys.index("agent"), keys.index("iteration")
+    groups: dict[tuple[Any, ...], dict[str, list[Any]]] = {}
+    for *key, metric, value, lo, hi in rows:
+        if params.iterations is None:
+            key[iteration] = None  # the last one, which metrics record each for itself
+        groups.setdefault(tuple(key), {})[metric] = [value, lo, hi]
+    for own in [own for own in groups if own[agent] == "network"]:
+        agents = [k for k in groups if k != own and (*k[:agent], "network", k[-1]) == own]
+        bases = {metric for other in agents for metric in groups[other]}
+        floors = {f"{base}_floor" for base in bases} & set(groups[own])
+        shared = {metric: groups[own].pop(metric) for metric in floors}
+        for other in agents:
+            groups[other] |= shared
+        if agents and "agent" not in params.across:
+            groups[agents[0]] = {**groups.pop(own), **groups[agents[0]]}
+    dims = [*keys, "metric"]
+    cells: dict[tuple[Any, ...], str] = {}
+    for of, found in groups.items():
+        for metric, text in _texts(found).items():
+            cells[(*of, metric)] = text
+    varies = [len({cell[place] for cell in cells}) > 1 for place in range(len(dims))]
+    down = [p for p, name in enumerate(dims) if varies[p] and name not in params.across]
+    over = [dims.index(name) for name in params.across if varies[dims.index(name)]]
+
+    def named(cell: Sequence[Any], places: Sequence[int]) -> tuple[str, ...]:
+        return tuple(_said(dims[place], cell[place], params.names) for place in places)
+
+    def order(cell: Sequence[Any]) -> list[Any]:
+        return [_order(dims[place], cell[place], seen[place]) for place in over]
+
+    seen = [list(dict.fromkeys(cell[place] for cell in cells)) for place in range(len(dims))]
+    table: dict[tuple[str, ...], dict[tuple[str, ...], str]] = {}
+    for cell, text in cells.items():
+        table.setdefault(named(cell, down), {})[named(cell, over)] = text
+    columns = list(dict.fromkeys(named(cell, over) for cell in sorted(cells, key=order)))
+    if not over:  # one column, which is about the metric
+        columns = [()]
+        heads = [_said("metric", next(iter(cells))[-1], params.names)]
+    else:
+        heads = [", ".join(text for text in column if text != "network") for column in columns]
+    return Layout(
+        [*(_said("", dims[place], params.names) for place in down), *heads],
+        [[*name, *(row.get(column, "") for column in columns)] for name, row in table.items()],
+        len(down),
+    )
+
+
+def _order(key: str, value: Any, seen: Sequence[Any]) -> tuple[int, int]:
+    """Return where a value's columns stand: agents by number, others as they come."""
+    numbered = key == "agent" and str(value).isdigit()
+    return (0, int(value)) if numbered else (1, seen.index(value))
+
+
+def _texts(found: dict[str, list[Any]]) -> dict[str, str]:
+    """Return the cells of one row of the long form's keys: what belongs together is in one."""
+    texts = {}
+    for metric, values in found.items():
+        base = metric.removesuffix(".value").removesuffix("_exact").removesuffix("_floor")
+        if base != metric and base in found:
+            continue
+        if words.condition(metric):
+            met = "met" if values[0] == 1 else "not met" if values[0] == 0 else ""
+            left = found.get(f"{metric}.value")
+            texts[metric] = f"{words.rounded(*left)}, {met}" if left else met
+            continue
+        texts[metric] = words.rounded(*values)
+        for other in ("exact", "floor"):
+            if f"{metric}_{other}" in found:
+                texts[metric] += f"; {other} {words.rounded(found[f'{metric}_{other}'][0])}"
+    return texts
+
+
+def _said(key: str, value: Any, names: dict[str, str] | None) -> str:
+    """Return a value of a key, or with no key the key's own name, as readers see it."""
+    if value is None:
+        return ""
+    if names and str(value) in names:
+        return names[str(value)]
+    if key == "metric":
+        return words.quantity(str(value))
+    if key == "agent":
+        return words.agent(value)
+    if key == "":
+        return str(value).replace("metric", "quantity").replace("_", " ")
+    text = str(value)
+    if key == "experiment":
+        return text.replace("_", " ")
+    try:
+        return f"{float(text):g}"
+    except ValueError:
+        return words.name(key, text)
 
 
 def _key(run: Measured, labels: Sequence[str], row: dict[str, Any]) -> tuple[Any, ...]:

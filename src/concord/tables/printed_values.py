@@ -1,20 +1,21 @@
-"""Numbers that a paper prints, beside ours.
+"""Numbers that a paper prints, beside ours, laid out as the paper's own table.
 
 What a researcher writes in a paper's YAML::
 
-    columns:                             # what the printed table compares
+    heads: [data, ""]                    # what is above the columns that name a row
+    columns:                             # those of the printed table
       - { name: SGD, select: { sampler: sgd } }
       - { name: agent 1, select: { sampler: d_ula }, agent: 0 }
-    rows:
-      - { name: "MNIST, mean", metric: confidence_mean_mnist, printed: [0.974, 0.973] }
-      - { name: "SVHN, mean", metric: confidence_mean_svhn, printed: [0.849, 0.659],
+    rows:                                # those of the printed table; group names it further
+      - { group: [MNIST], name: Mean, metric: confidence_mean_mnist, printed: [0.974, 0.973] }
+      - { group: [SVHN], name: Mean, metric: confidence_mean_svhn, printed: [0.849, 0.659],
           missing: "not run: its file is missing" }
     by: reading
 
-The table has a line for each row, column and value of ``by``; ours is the metric at the run's last
-iteration. Values of ``by`` that a column was not run with are left out. A row without ``printed``
-is ours alone. Where a run lacks a row's metric, the text ``missing`` is in the column note, and
-without that text it is an error.
+A cell is "print / ours [interval]"; ours is the metric at the run's last iteration. For every value
+of ``by`` the table stands once more; values that a column was not run with are left out. A row
+without ``printed`` is ours alone. Where a run lacks a row's metric, ours is a dash and the text
+``missing`` is below the table; without that text it is an error.
 """
 
 from __future__ import annotations
@@ -23,14 +24,20 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
+from msgspec import Meta
+
 from concord import results
 from concord.contracts import Read
 from concord.errors import ConcordError
 from concord.options import Options, Some
+from concord.report import words
 from concord.results import Measured
-from concord.tables import Table, marks_divergence
+from concord.tables import Layout, Table, marks_divergence
 
 KIND = "printed_values"
+
+
+Number = Annotated[str, Meta(pattern=r"^-?[0-9]+(\.[0-9]+)?$(?!\n)")]
 
 
 class Column(Options):
@@ -46,9 +53,11 @@ class Row(Options):
 
     name: Annotated[str, "what the row is about"]
     metric: Annotated[str, "name of the metric"]
+    group: Annotated[tuple[str, ...], "what stands left of the name, from the left"] = ()
     printed: Annotated[
-        tuple[float | None, ...] | None,
-        "printed number of each column, null where there is none; none: all ours",
+        tuple[float | Number | None, ...] | None,
+        "printed number of each column, in quotes if it ends in 0; null where there is none; "
+        "none: all ours",
     ] = None
     scale: Annotated[float, "our number is multiplied by this, 100 for percent"] = 1.0
     missing: Annotated[str | None, "note where a run lacks the metric; none: an error"] = None
@@ -60,6 +69,8 @@ class Params(Options):
     columns: Annotated[Some[Column], "columns of the printed table"]
     rows: Annotated[Some[Row], "rows of the printed table"]
     by: Annotated[str | None, "label of which the table shows every value, such as reading"] = None
+    heads: Annotated[tuple[str, ...], "heads of the columns that name a row"] = ()
+    names: Annotated[dict[str, str] | None, "other texts for values of by"] = None
 
 
 def reads(params: Params) -> list[Read]:
@@ -74,13 +85,13 @@ def reads(params: Params) -> list[Read]:
 
 @marks_divergence
 def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
-    """Return the table, one line per row, column and value of ``by``.
+    """Return the table; its long form has one line per row, column and value of ``by``.
 
     Raises
     ------
     ConcordError
-        If a row's printed numbers are not one per column, a column and value of ``by`` do not name
-        one run, or a run lacks a metric.
+        If a row's printed numbers are not one per column, rows have different groups, a column and
+        value of ``by`` do not name one run, or a run lacks a metric.
     """
     for row in params.rows:
         if row.printed is not None and len(row.printed) != len(params.columns):
@@ -88,17 +99,44 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
                 f"table {KIND}: row {row.name!r} has {len(row.printed)} printed numbers for "
                 f"{len(params.columns)} columns; give one for each, or null"
             )
+        if len(row.group) != len(params.rows[0].group):
+            raise ConcordError(
+                f"table {KIND}: row {row.name!r} has {len(row.group)} groups, the first row "
+                f"{len(params.rows[0].group)}; give all rows as many"
+            )
     values = results.distinct(runs, params.by) if params.by else [None]
-    lines = []
-    for row in params.rows:
+    lines, notes = [], []
+    cells: dict[tuple[int, int], dict[int, str]] = {}  # (value of by, row), column
+    for r, row in enumerate(params.rows):
         for number, column in enumerate(params.columns):
             for value, run in _runs(column, params.by, values, runs):
-                printed = row.printed[number] if row.printed else None
-                head = [row.name, column.name, *([value] if params.by else []), printed]
-                lines.append([*head, *_ours(row, column.agent, run, printed)])
+                told = row.printed[number] if row.printed else None
+                printed = None if told is None else float(told)
+                ours = _ours(row, column.agent, run, printed)
+                head = ["; ".join((*row.group, row.name)), column.name]
+                head += [value] if params.by else []
+                lines.append([*head, printed, *ours])
+                if ours[0] is not None or printed is not None:
+                    cell = _cell(told, ours)
+                    cells.setdefault((values.index(value), r), {})[number] = cell
+                if ours[0] is None and row.missing:
+                    notes.append(f"\N{EN DASH}: {row.missing}.")
+    laid_out = [
+        [
+            *([words.name(params.by, values[v], params.names)] if params.by else []),
+            *(*params.rows[r].group, params.rows[r].name),
+            *(cells[v, r].get(number, "") for number in range(len(params.columns))),
+        ]
+        for v, r in sorted(cells)
+    ]
     by = [params.by] if params.by else []
+    spare = ("",) * (len(params.rows[0].group) + 1)
+    heads = [*(key.replace("_", " ") for key in by), *(*params.heads, *spare)[: len(spare)]]
     return Table(
-        ["quantity", "of", *by, "printed", "value", "lo", "hi", "difference", "note"], lines
+        ["quantity", "of", *by, "printed", "value", "lo", "hi", "difference", "note"],
+        lines,
+        " ".join(dict.fromkeys(notes)),
+        Layout([*heads, *(c.name for c in params.columns)], laid_out, len(heads)),
     )
 
 
@@ -134,3 +172,12 @@ def _ours(row: Row, agent: int | str, run: Measured, printed: float | None) -> l
     difference = None if printed is None or value is None else value - printed
     lost = value is None and results.divergence(run) is not None
     return [value, lo, hi, difference, "diverged" if lost else None]
+
+
+def _cell(printed: float | str | None, ours: Sequence[Any]) -> str:
+    """Return "print / ours [interval]", or ours alone."""
+    value, lo, hi, _, note = ours
+    text = "diverged" if note == "diverged" else words.rounded(value, lo, hi)
+    if printed is None:
+        return text
+    return f"{printed if isinstance(printed, str) else format(printed, '.10g')} / {text}"

@@ -1,0 +1,7 @@
+"""The arena: every sampler on the same tasks, at the same price.
+
+A *task* is a problem on a network, an *entry* a sampler with the way its options are chosen; a cell
+of both is a run with the key ``arena``. ``cells`` scores a cell: by the exact law where the sampler
+states one (``laws``), by chains otherwise (``chains``). ``prices`` says what an iteration costs and
+``tuning`` which settings are tried.
+"""

@@ -1,0 +1,385 @@
+"""Score a cell of the arena: a task and an entry.
+
+The entry's options are chosen on one data set, at each price's budget, and judged on others, from
+the same distribution of starts. Rows of the metrics:
+
+``b2_by_<price>``: b² (``arena.scores``) at the end of the budget, ``ergodic_b2_by_<price>``,
+``w2_by_<price>``, ``mean_error_by_<price>``, ``covariance_error_by_<price>``: means over the data
+sets (geometric, infinite where one is), with intervals; with ``_set_<d>`` of each. Of agents
+``worst``, ``average`` and ``pooled``.
+``<price>_to_<target>``: what is paid until b² stays at the target or below; infinite where it does
+not. ``curve.<price>``: b² where so much is paid (``spent.<price>``).
+``status.<price>``: 1 solved some target, 0 none, -1 diverged, on each data set.
+``chosen.<option>_by_<price>``, ``stable.<option>``: the choice, and the largest stable value;
+``steps_by_<price>``: over what factor the tuned option may vary with at most twice the best score.
+``stationary_b2``: that of the limit, of the first price's choice. ``applicable``: 0 where the
+sampler refuses the task, -1 where it has no exact law and is not run. ``exact``: 1 where scores are
+those of laws, 0 where they are estimated from chains.
+
+Of chains, where no law is known: ``w1_by_<price>``, ``sliced_w2_by_<price>``,
+``coverage_<level>_by_<price>`` in place of what is Gaussian, and what the families of the run's
+``metrics`` say; means over the data sets. Where no posterior is known ``log_loss_by_<price>`` takes
+the place of ``b2_by_<price>``, and no targets are set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from concord.arena import laws, prices, rings, scores
+from concord.arena.chains import Chains, known
+from concord.arena.laws import Path as Laws
+from concord.arena.laws import Seen
+from concord.arena.read_outs import bytes_of, read_out
+from concord.arena.tuning import Setting, settings
+from concord.contracts import Problem
+from concord.errors import ConcordError
+from concord.integrity import Made
+from concord.laws.gaussian import Gaussian
+from concord.laws.intervals import mean_interval
+from concord.metrics import Row
+from concord.networks.topology import Topology
+from concord.plugins import location
+from concord.provenance import code, digest
+from concord.runs import Arena, Parts, data_digest, modules
+from concord.sampling import streams
+
+PER_OCTAVE = 4
+OCTAVES = 12
+TUNING = 4  # of so many chains one is tuned with
+
+
+class Scored(NamedTuple):
+    """What a cell's metrics are written from, and the small file that says what was chosen."""
+
+    rows: list[Row]
+    choice: dict[str, Any]
+
+
+class Task(NamedTuple):
+    """A network with the problems on it: the first to choose on, the others to judge on."""
+
+    problems: list[Problem]
+    names: list[str]  # of the streams of each problem
+    topology: Topology
+    masks: Any
+
+
+def made(run: Mapping[str, Any], resources: Path) -> Made:
+    """Return what the scores of a cell are made from."""
+    families = [location("metrics", name) for name in run["metrics"]]
+    files = code(__name__, *modules(run), *families)
+    return {"run": digest(run), "code": files, "data": data_digest(run, resources)}
+
+
+def task_of(run: Mapping[str, Any], parts: Parts, arena: Arena, resources: Path) -> Task:
+    """Return the task of a run; the same, number for number, for all entries."""
+
+    def problem(name: str) -> Problem:
+        def stream(what: str) -> np.random.Generator:
+            return streams.generator(run["seed"], what, run["paper"], name)
+
+        split = parts.partition
+        return parts.problem.build(parts.problem_params, run["agents"], split, stream, resources)
+
+    def masks() -> np.random.Generator:
+        return streams.generator(run["seed"], "network", run["paper"], run["problem"]["name"])
+
+    own = run["problem"]["name"]
+    names = [own, *(f"{own}/{number + 1}" for number in range(arena.sets))]
+    return Task([problem(name) for name in names], names, parts.topology, masks)
+
+
+def score(run: Mapping[str, Any], parts: Parts, arena: Arena, task: Task) -> Scored:
+    """Score an entry on a task."""
+    sampler, params = parts.sampler, parts.sampler_params
+    last = run["iterations"]
+    try:
+        sampler.check(task.problems[0], task.topology, params)
+        mix, vectors = read_out(arena.read, task.topology)
+        # Some refuse only when they begin.
+        prices.per_iteration(sampler, params, task.problems[0], task.topology, task.masks())
+    except ConcordError as error:
+        return Scored([_network(0, "applicable", 0.0)], {"not applicable": str(error)})
+    where = f"{run['experiment']}.arena"
+    limited: tuple[Any, Topology] = task.problems[0], task.topology
+    if rings.applies(*limited):
+        limited = rings.short(task.problems[0])
+    groups, limits = settings(sampler, params, arena, *limited, where, lambda p, v: np.inf)
+    positions = parts.initial.moments(task.problems[0].dim)
+    count = sum(len(group) for group in groups)
+    runs = count + 1 if arena.paid and count > 1 else 1
+
+    def path_of(
+        names: Sequence[str], problems: Sequence[Problem], own: Any, share: int = 1
+    ) -> Laws | Chains | None:
+        law: Laws | None = None
+        if mix is None:
+            law = rings.path(sampler, problems, task.topology, own, positions)
+        law = law or laws.path(sampler, problems, task.topology, own, positions, mix)
+        if law is not None or not arena.sampled:
+            return law
+        named = list(zip(names, problems, strict=True))
+        fewer = {**run, "chains": max(run["chains"] // share, 2)}
+        return Chains(sampler, named, task.topology, own, fewer, parts.initial, mix)
+
+    tried = []
+    for group in groups:
+        own, size = [setting.params for setting in group], len(group)
+        path = path_of(task.names[:1] * size, task.problems[:1] * size, own, TUNING)
+        if path is None:
+            why = "no exact law is known, and nothing is sampled"
+            return Scored([_network(0, "applicable", -1.0)], {"not run": why})
+        price = prices.per_iteration(sampler, own[0], task.problems[0], task.topology, task.masks())
+        price["bytes"] += bytes_of(vectors, task.problems[0])
+        tried.append((group, path, {name: runs * paid for name, paid in price.items()}))
+    by_law = all(isinstance(path, Laws) for _, path, _ in tried)
+    rows = [_network(last, "applicable", 1.0), _network(last, "exact", float(by_law))]
+    if arena.tune is not None:
+        rows.append(
+            _network(last, f"stable.{arena.tune}", max(limits, default=np.nan, key=np.nan_to_num))
+        )
+    choice: dict[str, Any] = {}
+    for name, budget in arena.budget.items():
+        found = _tuned(tried, name, budget, arena, task, last)
+        if found is None:
+            choice[name] = {"not applicable": f"an iteration costs no {name}"}
+            continue
+        setting, paid, about = found
+        choice[name] = about
+        for option, value in setting.values.items():
+            if isinstance(value, (int, float)):
+                rows.append(_network(last, f"chosen.{option}_by_{name}", float(value)))
+        rows.append(_network(last, f"steps_by_{name}", about["within twice the best"]))
+        judged = [setting.params] * arena.sets
+        path = path_of(task.names[1:], task.problems[1:], judged)
+        assert path is not None
+        rows += _judged(path, task, arena, name, budget, paid[name], run)
+        if name == next(iter(arena.budget)) and isinstance(path, Laws):
+            rows += _limit(path, task)
+    return Scored(rows, choice)
+
+
+def _network(k: int, metric: str, value: float) -> Row:
+    return Row(k, "network", metric, value, chance=False)
+
+
+def _iterations(budget: float, price: float, last: int) -> int:
+    """Return how many iterations a budget pays for; at most those of the run."""
+    return int(min(budget / price if price > 0 else np.inf, last))
+
+
+def _tuned(
+    tried: Sequence[tuple[list[Setting], Laws | Chains, Mapping[str, float]]],
+    name: str,
+    budget: float,
+    arena: Arena,
+    task: Task,
+    last: int,
+) -> tuple[Setting, Mapping[str, float], dict[str, Any]] | None:
+    """Return the setting with the least score at a budget, its price, and the reasons."""
+    all_scores: list[float] = []
+    all_settings: list[Setting] = []
+    all_prices: list[Mapping[str, float]] = []
+    for group, path, price in tried:
+        if not price[name]:
+            continue
+        k = _iterations(budget, price[name], last)
+        if k < 1:
+            found = np.full(len(group), np.inf)
+        elif arena.aim is None:
+            found = _bias(path, [k], [task.problems[0]] * len(group))[arena.level][0]
+        else:
+            due = _down_from(k, 2, 0)
+            tuned = [task.problems[0]] * len(group)
+            b2 = _bias(path, due, tuned)[arena.level]
+            paid = np.append(np.array(due) * price[name], np.inf)
+            found = paid[scores.solved_at(b2, arena.aim)]
+        all_scores += found.tolist()
+        all_settings += group
+        all_prices += [price] * len(group)
+    if not all_scores:
+        return None
+    best = int(np.argmin(all_scores))
+    chosen, own = all_settings[best], all_scores[best]
+    second = {k: v for k, v in chosen.values.items() if k != arena.tune}
+    alike = [
+        (setting.values[arena.tune], value)
+        for setting, value in zip(all_settings, all_scores, strict=True)
+        if arena.tune is not None and all(setting.values[k] == v for k, v in second.items())
+    ]
+    near = [step for step, value in alike if value <= 2 * own]
+    score = "b2" if known(task.problems[0]) else "log_loss"
+    aim = f"{score} of {arena.level} after {budget:g} {name}"
+    if arena.aim is not None:
+        aim = f"{name} until {score} of {arena.level} stays below {arena.aim:g}"
+    about = {
+        "chosen": {
+            k: v if isinstance(v, (int, str, bool)) else float(v) for k, v in chosen.values.items()
+        },
+        "reason": f"least {aim}",
+        "price" if arena.aim else score: own,
+        "settings": len(all_scores),
+        "diverged": sum(not np.isfinite(value) for value in all_scores),
+        "least value tried": len(alike) > 1 and chosen.values[str(arena.tune)] == min(alike)[0],
+        "within twice the best": float(max(near) / min(near)) if near else 1.0,
+        "iterations": _iterations(budget, all_prices[best][name], last),
+        "price of an iteration": dict(all_prices[best]),
+    }
+    return chosen, all_prices[best], about
+
+
+def _down_from(most: float, per_octave: int, octaves: int, end: float = np.inf) -> list[int]:
+    """Return iterations from ``most`` down to the first, or so many octaves; at most ``end``."""
+    octaves = max(octaves, int(np.ceil(np.log2(max(most, 1)))))
+    found = (most * 2.0 ** (-np.arange(per_octave * octaves, -1, -1) / per_octave)).astype(int)
+    return [k for k in np.unique(np.minimum(found, end).astype(int)).tolist() if k >= 1]
+
+
+def _bias(
+    path: Laws | Chains, due: Sequence[int], problems: Sequence[Problem]
+) -> dict[str, np.ndarray]:
+    """Return b² by level, each (iterations, versions)."""
+    return path.bias(due) if isinstance(path, Chains) else _of_law(path.at(due), problems)
+
+
+def _of_law(seen: Seen, problems: Sequence[Problem]) -> dict[str, np.ndarray]:
+    if all(problem is problems[0] for problem in problems):
+        return scores.bias(seen, _posterior(problems[0]))
+    each = [
+        scores.bias(Seen(*(part[:, v] for part in seen)), _posterior(problem))
+        for v, problem in enumerate(problems)
+    ]
+    return {level: np.stack([one[level] for one in each], axis=1) for level in scores.LEVELS}
+
+
+def _posterior(problem: Problem) -> Gaussian:
+    assert problem.posterior is not None  # laws are of Gaussian problems
+    return problem.posterior
+
+
+def _judged(
+    path: Laws | Chains,
+    task: Task,
+    arena: Arena,
+    name: str,
+    budget: float,
+    price: float,
+    run: Mapping[str, Any],
+) -> Iterator[Row]:
+    """Yield the scores of the choice on the data sets that judge."""
+    last, judges = run["iterations"], task.problems[1:]
+    score = "b2" if known(judges[0]) else "log_loss"
+    end = _iterations(budget, price, last)
+    due = _down_from(budget / price, PER_OCTAVE, OCTAVES, end)
+    if end < 1:  # too dear: it stays where it starts
+        yield from _scores(last, f"{score}_by_{name}", _ends(_bias(path, [0], judges)))
+        for number in range(arena.sets):
+            yield _network(last, f"status.{name}_set_{number + 1}", 0.0)
+        return
+    if isinstance(path, Laws):
+        seen = path.at(due)
+        b2 = _of_law(seen, judges)
+        final = _ends(b2)
+        yield from _scores(last, f"b2_by_{name}", final)
+        yield from _parts(path, seen, end, [_posterior(p) for p in judges], name, last, final)
+    else:
+        b2, more = path.told(due, run["metrics"])
+        final = _ends(b2)
+        yield from _scores(last, f"{score}_by_{name}", final)
+        for metric, levels in more.items():
+            if metric == "ergodic_b2":
+                yield from _scores(last, f"{metric}_by_{name}", levels)
+                continue
+            for level, values in levels.items():
+                row = Row(last, level, f"{metric}_by_{name}", float(values.mean()))
+                if len(values) > 1:
+                    _, lo, hi = mean_interval(values)
+                    row = row._replace(lo=float(lo), hi=float(hi))
+                yield row._replace(trials=len(values))
+    if score != "b2":
+        return
+    paid = np.append(np.array(due) * price, np.inf)
+    for target in scores.TARGETS:
+        first = {level: scores.solved_at(values, target) for level, values in b2.items()}
+        hit = {level: paid[places] for level, places in first.items()}
+        yield from _scores(last, f"{name}_to_{target:g}", hit)
+    worst = final[arena.level]
+    solved = np.where(worst <= max(scores.TARGETS), 1, np.where(np.isfinite(worst), 0, -1))
+    for number, value in enumerate(solved):
+        yield _network(last, f"status.{name}_set_{number + 1}", float(value))
+    if arena.curve:
+        for k, all_of in zip(due, range(len(due)), strict=True):
+            yield _network(k, f"spent.{name}", k * price)
+            yield from _scores(
+                k, f"curve.{name}", {l: v[all_of] for l, v in b2.items()}, each=False
+            )
+
+
+def _ends(values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {level: of[-1] for level, of in values.items()}
+
+
+def _parts(
+    path: Laws,
+    seen: Seen,
+    end: int,
+    targets: Sequence[Gaussian],
+    name: str,
+    last: int,
+    final: Mapping[str, np.ndarray],
+) -> Iterator[Row]:
+    """Yield what else a law says at the end of the budget; infinite where b² is."""
+
+    def lost(values: Sequence[Any], level: str) -> dict[str, np.ndarray]:
+        numbers = np.array([float(value) for value in values])
+        numbers[np.isposinf(final[level])] = np.inf
+        return {level: numbers}
+
+    averaged = path.averaged(end)
+    if averaged is not None:
+        sums = [Seen(*(part[v] for part in averaged)) for v in range(len(targets))]
+        over = [scores.ergodic(*pair) for pair in zip(sums, targets, strict=True)]
+        for level in scores.LEVELS:
+            values = lost([one[level] for one in over], level)
+            yield from _scores(last, f"ergodic_b2_by_{name}", values)
+    ends = [Seen(*(part[-1, v] for part in seen)) for v in range(len(targets))]
+    parts = [scores.distance(*pair) for pair in zip(ends, targets, strict=True)]
+    for level in ("worst", "average"):
+        for what in parts[0][level]:
+            values = lost([one[level][what] for one in parts], level)
+            yield from _scores(last, f"{what}_by_{name}", values, each=False)
+
+
+def _limit(path: Laws, task: Task) -> Iterator[Row]:
+    """Yield the bias of the limit, where the update repeats."""
+    if not path.repeats:
+        return
+    seen = path.at([laws.FOREVER])
+    found = [
+        scores.bias(Seen(*(part[0, v] for part in seen)), problem.posterior)
+        for v, problem in enumerate(task.problems[1:])
+        if problem.posterior is not None
+    ]
+    values = {level: np.array([float(one[level]) for one in found]) for level in scores.LEVELS}
+    yield from _scores(laws.FOREVER, "stationary_b2", values)
+
+
+def _scores(
+    k: int, metric: str, values: Mapping[str, np.ndarray], each: bool = True
+) -> Iterator[Row]:
+    """Yield the geometric mean over data sets with its interval, and the numbers of each set."""
+    for level, of_sets in values.items():
+        if len(of_sets) == 1:
+            yield Row(k, level, metric, float(of_sets[0]), chance=False)
+            continue
+        with np.errstate(all="ignore"):
+            logs = np.log(np.maximum(of_sets, 1e-300))
+            mean, lo, hi = (float(np.exp(end)) for end in mean_interval(logs))
+        yield Row(k, level, metric, mean, lo, hi, trials=len(of_sets))
+        for number, value in enumerate(of_sets if each else ()):
+            yield Row(k, level, f"{metric}_set_{number + 1}", float(value), chance=False)

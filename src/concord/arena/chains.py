@@ -1,0 +1,233 @@
+"""Scores of what has no exact law: many chains of the whole network, compared with the posterior.
+
+E f is estimated by the mean over C chains, whose own error adds Var f / C to the bias squared;
+that much is subtracted. What is left is never less than 1 / C, what as many exact draws show: a run
+is not flattered by its noise. If one chain diverges the score is infinite. Where no posterior is
+known the score is the log loss instead, the mean over held-out data of -log of the predictive
+density, of all chains' draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from concord import metrics
+from concord.arena import scores
+from concord.contracts import Predictive, Problem, Reference, WithReference, WithTests, reference_of
+from concord.metrics import Measurement
+from concord.networks.topology import Topology
+from concord.sampling import loop, streams
+from concord.sampling.initial import Law
+from concord.sampling.loop import Labels
+from concord.sampling.recorder import Record
+from concord.sampling.trace import Trace
+
+POOLED = 1000  # draws of which distances are
+LATE = 50  # draws of a chain that are compared, from its second half
+
+
+def known(problem: Problem) -> bool:
+    """Whether results can be compared with the posterior."""
+    return isinstance(problem, WithReference) or problem.posterior is not None
+
+
+class Chains:
+    """Versions of a sampler, each a problem and options, that are sampled when they are asked for.
+
+    Parameters
+    ----------
+    named
+        The problems by the names that their streams have: noise is apart for each, starts and
+        masks are those that all samplers meet.
+    mix
+        What makes the answers of the positions, (agents, agents); none: they are the positions.
+    """
+
+    def __init__(
+        self,
+        sampler: Any,
+        named: Sequence[tuple[str, Problem]],
+        topology: Topology,
+        params: Sequence[Any],
+        run: Mapping[str, Any],
+        law: Law,
+        mix: np.ndarray | None = None,
+    ) -> None:
+        self._versions = list(zip(named, params, strict=True))
+        self._sampler, self._topology, self._run, self._law = sampler, topology, run, law
+        self._mix = mix
+
+    def bias(self, iterations: Sequence[int]) -> dict[str, np.ndarray]:
+        """Return the score by level at increasing iterations, each (iterations, versions)."""
+        found = [self._one(*version, iterations) for version in self._versions]
+        return {level: np.stack([one[level] for one in found], axis=1) for level in found[0]}
+
+    def told(
+        self, iterations: Sequence[int], families: Sequence[str]
+    ) -> tuple[dict[str, np.ndarray], dict[str, dict[str, np.ndarray]]]:
+        """Return the score as ``bias`` does, and by metric and level what else the end tells.
+
+        Of the second half of the last iterations: the ergodic b², distances and coverage of its
+        draws, and what these families of metrics say.
+        """
+        end = iterations[-1]
+        late = range(end // 2 + 1, end + 1)
+        both = sorted({*iterations, *late})
+        biases, more = [], []
+        for (name, problem), params in self._versions:
+            trace = self._sampled(name, problem, params, both)
+            biases.append(self._bias(_at(trace, iterations), problem))
+            rng = streams.generator(self._run["seed"], "scores", self._run["paper"], name)
+            own = dict(_late(_at(trace, late), problem, rng))
+            own |= self._families(_at(trace, late), problem, params, name, families)
+            more.append(own)
+        score = {level: np.stack([b[level] for b in biases], axis=1) for level in biases[0]}
+        return score, {
+            metric: {level: np.array([one[metric][level] for one in more]) for level in levels}
+            for metric, levels in more[0].items()
+        }
+
+    def _one(
+        self, named: tuple[str, Problem], params: Any, iterations: Sequence[int]
+    ) -> dict[str, np.ndarray]:
+        return self._bias(self._sampled(*named, params, iterations), named[1])
+
+    def _sampled(
+        self, name: str, problem: Problem, params: Any, iterations: Sequence[int]
+    ) -> Trace:
+        run = self._run
+        options = f"{params}" if len(self._versions) > 1 else ""
+        trace = loop.sample(
+            self._sampler,
+            params,
+            problem,
+            self._topology,
+            law=self._law,
+            record=Record(at=tuple(iterations)),
+            chains=run["chains"],
+            iterations=iterations[-1],
+            seed=run["seed"],
+            labels=Labels(run["paper"], name, run["experiment"], f"{run['run']}{options}"),
+        )
+        if self._mix is not None:
+            names, x = trace.variables["x"]
+            with np.errstate(all="ignore"):
+                trace.variables["x"] = names, self._mix @ x
+        return trace
+
+    def _bias(self, trace: Trace, problem: Problem) -> dict[str, np.ndarray]:
+        lost = (trace["diverged_at"] >= 0).any()
+        with np.errstate(all="ignore"):
+            found = _squared(trace, problem) if known(problem) else _loss(trace, problem)
+            return {n: np.where(np.isfinite(v) & ~lost, v, np.inf) for n, v in found.items()}
+
+    def _families(
+        self, trace: Trace, problem: Problem, params: Any, name: str, families: Sequence[str]
+    ) -> dict[str, dict[str, np.ndarray]]:
+        """Return what families of metrics say of a trace, by metric and level."""
+        run = self._run
+
+        def stream(what: str) -> np.random.Generator:
+            return streams.generator(run["seed"], what, run["paper"], run["experiment"], name)
+
+        if not families:
+            return {}
+        made = Measurement(
+            trace, problem, self._topology, self._sampler, params, self._law,
+            int(trace.draw[-1]), stream,
+        )  # fmt: skip
+        table: dict[str, dict[str, float]] = {}
+        for row in metrics.measure(families, made):
+            if row.iteration == trace.draw[-1]:
+                table.setdefault(row.metric, {})[row.agent] = row.value
+        found = {}
+        for metric, of in table.items():
+            each = np.array([value for agent, value in of.items() if agent.isdigit()])
+            right = table.get(f"{metric}_exact", {}).get("network")
+            levels: dict[str, np.ndarray] = {}
+            levels |= {name: np.array(of[name]) for name in ("average", "network") if name in of}
+            if len(each):
+                levels["worst"] = scores.worst(metric, each, right)
+            found[metric] = levels
+        return found
+
+
+def _at(trace: Trace, iterations: Sequence[int]) -> Trace:
+    """Return a trace at some of its iterations."""
+    rows = np.searchsorted(trace.draw, iterations)
+    variables = {}
+    for name, (names, values) in trace.variables.items():
+        if "draw" in names:
+            values = np.take(values, rows, axis=names.index("draw"))
+        variables[name] = names, values
+    return replace(trace, variables=variables, draw=trace.draw[rows])
+
+
+def _squared(trace: Trace, problem: Problem) -> dict[str, np.ndarray]:
+    """Return b² by level, (iterations,)."""
+    wanted, variance = reference_of(problem).monomials()
+    chains = trace.chains
+
+    def of(f: np.ndarray) -> np.ndarray:
+        """Return b² of values of f (chains, iterations, ..., 2 dim), of any names between."""
+        square = (f.mean(axis=0) - wanted) ** 2 - f.var(axis=0, ddof=1) / chains
+        b2: np.ndarray = np.maximum((square / variance).max(axis=-1), 1 / chains)
+        return b2
+
+    def both(x: np.ndarray) -> np.ndarray:
+        return np.concatenate([x, x**2], axis=-1)
+
+    each = both(trace["x"])
+    return {
+        "worst": of(each).max(axis=-1),
+        "average": of(both(trace["x_average"])),
+        "pooled": of(each.mean(axis=2)),  # of a chain's agents together
+    }
+
+
+def _loss(trace: Trace, problem: Problem) -> dict[str, np.ndarray]:
+    """Return the log loss by level, (iterations,)."""
+    assert isinstance(problem, Predictive) and isinstance(problem, WithTests)
+    labels = next(iter(problem.tests.values())).labels
+    images = np.arange(len(labels))
+
+    def of(x: np.ndarray) -> np.ndarray:
+        """Return the loss of every agent, of positions (chains, agents, dim)."""
+        chance = problem.predictive(x)[..., images, labels].mean(axis=0)
+        return -np.log(chance).mean(axis=-1)
+
+    each = np.array([of(x) for x in trace["x"].swapaxes(0, 1)])
+    average = np.array([of(x[:, None])[0] for x in trace["x_average"].swapaxes(0, 1)])
+    return {"worst": each.max(axis=1), "average": average, "pooled": each.mean(axis=1)}
+
+
+def _late(
+    trace: Trace, problem: Problem, rng: np.random.Generator
+) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
+    """Yield metrics of a chain's second half by level; infinite, or no number, of what diverged."""
+    if not known(problem):
+        return
+    exact, marked = reference_of(problem), trace.marked()
+    with np.errstate(all="ignore"):
+        yield "ergodic_b2", _ergodic(marked, exact)
+        each = max(min(POOLED // trace.chains, LATE), 1)
+        rows = np.unique(np.linspace(0, len(trace.draw) - 1, each).round().astype(int))
+        x = np.concatenate([marked["x"], marked["x_average"][:, :, None]], axis=2)[:, rows]
+        yield from scores.of_draws(x.reshape(-1, *x.shape[2:]), exact, rng)
+
+
+def _ergodic(trace: Trace, exact: Reference) -> dict[str, np.ndarray]:
+    """Return the ergodic b² of x: the mean square over chains of errors of time averages."""
+    dim = trace["x"].shape[-1]
+    wanted, variance = (part[:dim] for part in exact.monomials())
+
+    def of(x: np.ndarray) -> np.ndarray:
+        square = ((x.mean(axis=1) - wanted) ** 2).mean(axis=0) / variance
+        return np.nan_to_num(square.max(axis=-1), nan=np.inf, posinf=np.inf)
+
+    average = of(trace["x_average"])
+    return {"worst": of(trace["x"]).max(), "average": average, "pooled": average}

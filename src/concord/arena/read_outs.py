@@ -1,0 +1,53 @@
+r"""Read-outs: what an entry's answer is made of, and what that costs.
+
+``agents``
+    each agent's own position, for nothing;
+a number T
+    :math:`\sum_j (W^T)_{ij} x_j` with Metropolis weights W: the positions after T more rounds of
+    averaging, each a vector to every neighbor;
+``average``
+    the network average, which everybody has after a sum up a spanning tree and back down,
+    :math:`2 (N - 1)` vectors; with a server, after one round.
+
+Every draw is read, so that each iteration pays for one read-out. Sources of the numbers: counted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from concord.contracts import Problem, dtype_of
+from concord.errors import ConcordError
+from concord.networks.faults import Timed
+from concord.networks.topology import Topology
+
+
+def read_out(read: str | int, topology: Topology) -> tuple[np.ndarray | None, float]:
+    """Return the matrix that makes the answers, (agents, agents), and vectors per agent for one.
+
+    No matrix: the answers are the positions.
+
+    Raises
+    ------
+    ConcordError
+        If it is more than the network can do.
+    """
+    if read == "agents":
+        return None, 0.0
+    if isinstance(topology, Timed) or topology.directed or not topology.connected:
+        raise ConcordError(
+            f"arena.read: {read} takes a connected network without directions on which everything "
+            "arrives, and no clock; use agents"
+        )
+    size = topology.agents
+    round_ = float(np.mean(topology.degrees if topology.messages is None else topology.messages))
+    if read == "average":
+        tree = 2 * (size - 1) / size if topology.messages is None else round_
+        return np.full((size, size), 1 / size), tree
+    weights = topology.weights or topology.metropolis()
+    return np.linalg.matrix_power(weights.dense(), int(read)), int(read) * round_
+
+
+def bytes_of(vectors: float, problem: Problem) -> float:
+    """Return the bytes of so many positions."""
+    return vectors * problem.dim * dtype_of(problem).itemsize

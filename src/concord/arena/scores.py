@@ -1,0 +1,133 @@
+r"""Scores of a law: b², the squared bias in posterior standard deviations, at three levels.
+
+.. math::
+    b^2 = \max_{f \in \{x_j,\, x_j^2\}} \frac{(E_k f - E_\pi f)^2}{\mathrm{Var}_\pi f}
+
+for the worst agent, the network average, and all agents' draws pooled. The ergodic one is that of a
+time average over one run, whose expected square counts its spread, too:
+:math:`E (\bar f - E_\pi f)^2 / \mathrm{Var}_\pi f` for f = x_j; the mean over agents is
+that of the network average.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from concord.arena.laws import Seen
+from concord.contracts import Reference
+from concord.laws.gaussian import Gaussian, bias2, monomials, w2
+from concord.metrics import coverage
+
+LEVELS = ("worst", "average", "pooled")
+TARGETS = (1.0, 0.1, 0.01, 0.001, 0.0001)
+# From here on a law has diverged: a bias of a thousand standard deviations.
+DIVERGED = 1e6
+
+
+def bias(seen: Seen, target: Gaussian) -> dict[str, np.ndarray]:
+    """Return b² by level, of any leading shape; infinite beyond ``DIVERGED``."""
+    wanted, variances = monomials(target.mean, target.cov)
+    with np.errstate(all="ignore"):
+        pooled = monomials(seen.mean, seen.cov)[0].mean(axis=-2)
+        found = {
+            "worst": bias2(seen.mean, seen.cov, target).max(axis=-1),
+            "average": bias2(seen.average_mean, seen.average_cov, target),
+            "pooled": ((pooled - wanted) ** 2 / variances).max(axis=-1),
+        }
+        return {level: np.where(b2 <= DIVERGED, b2, np.inf) for level, b2 in found.items()}
+
+
+def ergodic(averaged: Seen, target: Gaussian) -> dict[str, np.ndarray]:
+    """Return the ergodic b² of x, of the worst agent and of the network average."""
+
+    def error(mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
+        spread = np.diagonal(cov, axis1=-2, axis2=-1) + (mean - target.mean) ** 2
+        b2 = (spread / np.diag(target.cov)).max(axis=-1)
+        return np.where(b2 <= DIVERGED, b2, np.inf)
+
+    with np.errstate(all="ignore"):
+        average = error(averaged.average_mean, averaged.average_cov)
+        worst = error(averaged.mean, averaged.cov).max(axis=-1)
+    return {"worst": worst, "average": average, "pooled": average}
+
+
+def distance(seen: Seen, target: Gaussian) -> dict[str, dict[str, np.ndarray]]:
+    """Return by level: W2 over the root of tr Sigma, and its parts, whitened.
+
+    mean_error: the length of the difference of means. covariance_error: the Frobenius norm of the
+    difference of covariances, over the root of the dimension.
+    """
+    root = np.linalg.inv(np.linalg.cholesky(target.cov))
+    dim = len(target.mean)
+
+    def parts(mean: np.ndarray, cov: np.ndarray) -> dict[str, np.ndarray]:
+        apart = np.matvec(root, mean - target.mean)
+        other = root @ cov @ root.T - np.eye(dim)
+        found = {
+            "w2": w2(mean, cov, target) / np.sqrt(np.trace(target.cov)),
+            "mean_error": np.sqrt((apart**2).sum(axis=-1)),
+            "covariance_error": np.sqrt((other**2).sum(axis=(-2, -1)) / dim),
+        }
+        return {name: np.nan_to_num(v, nan=np.inf, posinf=np.inf) for name, v in found.items()}
+
+    with np.errstate(all="ignore"):
+        worst = parts(seen.mean, seen.cov)
+        average = parts(seen.average_mean, seen.average_cov)
+    return {"worst": {n: v.max(axis=-1) for n, v in worst.items()}, "average": average}
+
+
+DIRECTIONS, FLOORS, EXACT = 50, 10, 20_000
+# Of which the worst agent has the least; of all others but those with a right value the most.
+LARGER_IS_BETTER = ("ess_bulk", "ess_tail", "log_predictive", "modes_visited")
+
+
+def of_draws(
+    draws: np.ndarray, exact: Reference, rng: np.random.Generator
+) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
+    """Yield metrics by level, of draws (draws, agents and the average, dim).
+
+    In posterior standard deviations: w1, the mean over coordinates of W1 between the marginal laws,
+    and sliced_w2 (``metrics.sliced_distance``), both with what as many exact draws show (the level
+    ``floor``); coverage_50 and coverage_90 (``metrics.coverage``). What is not finite is infinitely
+    far, and covers no number.
+    """
+    count, _, dim = draws.shape
+    directions = rng.standard_normal((dim, DIRECTIONS))
+    directions *= np.sqrt(dim) / np.linalg.norm(directions, axis=0)
+    onto = np.concatenate([np.eye(dim), directions], axis=1)
+    onto /= np.sqrt(exact.monomials()[1][:dim, None])
+    drawn = exact.sample((FLOORS + 1) * count, rng).reshape(count, FLOORS + 1, dim)
+    every = np.sort(np.concatenate([draws, drawn], axis=1) @ onto, axis=0)
+    apart = every[:, :-1] - every[:, -1:]
+    for name, each in (
+        ("w1", np.abs(apart[..., :dim]).mean(axis=(0, 2))),
+        ("sliced_w2", np.sqrt((apart[..., dim:] ** 2).mean(axis=(0, 2)))),
+    ):
+        found = np.nan_to_num(each, nan=np.inf, posinf=np.inf)
+        own, floors = found[:-FLOORS], found[-FLOORS:]
+        yield name, {"worst": own[:-1].max(), "average": own[-1], "floor": floors.mean()}
+    shares = coverage.masses(draws, np.sort(exact.sample(EXACT, rng), axis=0))
+    for level, each in zip(coverage.LEVELS, shares, strict=True):
+        name = f"coverage_{level}"
+        yield name, {"worst": worst(name, each[:-1], level / 100), "average": each[-1]}
+
+
+def worst(metric: str, each: np.ndarray, right: float | None = None) -> np.ndarray:
+    """Return the value of the worst agent, the farthest from the right value where there is one."""
+    if np.isnan(each).any():
+        return np.array(np.nan)
+    if right is not None:
+        return np.array(each[np.abs(each - right).argmax()])
+    return np.array(each.min() if metric in LARGER_IS_BETTER else each.max())
+
+
+def solved_at(b2: np.ndarray, target: float) -> np.ndarray:
+    """Return the first place along the first axis from which b² stays at most ``target``.
+
+    The length of the axis where it does not at the end.
+    """
+    above = b2 > target
+    last = np.where(above.any(axis=0), len(b2) - np.argmax(above[::-1], axis=0), 0)
+    return last

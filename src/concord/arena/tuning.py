@@ -1,0 +1,145 @@
+"""Which settings of an entry are tried, and which is chosen.
+
+Every entry has 36: the tuned option on 36 values, or on twelve with a second option on three. They
+go from the largest stable value downwards by factors of the square root of two, twelve by factors
+of two: by smaller ones they would end at a 64th, where most of the best ones are not yet reached.
+Where all values are stable they lie around the value that the run states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from concord.arena.laws import period_of
+from concord.contracts import AffineSampler, Problem, Quadratic, SwitchingSampler
+from concord.errors import ConcordError, nearest
+from concord.laws import exact
+from concord.networks.faults import Network
+from concord.networks.topology import Topology
+from concord.options import build, plain
+from concord.runs import Arena
+
+SETTINGS = 36
+FACTOR, COARSE = 2**0.5, 2.0
+
+
+class Setting(NamedTuple):
+    """One setting: the values of what is tuned, and all options of the sampler."""
+
+    values: Mapping[str, Any]
+    params: Any
+
+
+def changed(params: Any, values: Mapping[str, Any], where: str) -> Any:
+    """Return a sampler's options with other values of some."""
+    stated = plain(params)
+    for name in values:
+        if name not in stated:
+            raise ConcordError(f"{where}.{name}: unknown option; {nearest(name, stated)}")
+    return build(type(params), {**stated, **values}, where)
+
+
+def value_of(params: Any, name: str, where: str) -> float:
+    """Return the value of the tuned option, where the search begins."""
+    stated = plain(params)
+    value = stated.get(name)
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        what = f"{value!r} is no number" if name in stated else nearest(name, stated)
+        raise ConcordError(f"{where}.tune: {name}: {what}; tune an option that is a number")
+    return float(value)
+
+
+def stable(
+    sampler: Any, params_of: Callable[[float], Any], value: float, problem: Problem, graph: Topology
+) -> float | None:
+    """Return the largest stable value of an option where everything arrives; None: not known.
+
+    Of a sampler with random choices it is that of the mean.
+    """
+    if not isinstance(problem, Quadratic):
+        return None
+
+    def affine_for(step: float) -> exact.Affine:
+        params = params_of(step)
+        if isinstance(sampler, SwitchingSampler):
+            choices = sampler.choices(problem, graph, params)
+            if choices is not None:
+                drawn = choices(0)
+                mean = np.tensordot(drawn.probability, drawn.matrix, axes=1)
+                return exact.linear(mean)
+        assert isinstance(sampler, AffineSampler)
+        update = sampler.affine(problem, graph, params)
+        if update is None:
+            raise _NoLaw
+        begin, period = period_of(update) or (0, 1)
+        steps = [update.at(begin + k) for k in range(period)]
+        bare = [exact.Affine(s.matrix, s.offset, s.noise) for s in steps]
+        return exact.restrict(exact.compose(*bare))[0]
+
+    if not isinstance(sampler, (AffineSampler, SwitchingSampler)):
+        return None
+    try:
+        return exact.stable_limit(affine_for, value, 1e-3)
+    except _NoLaw:
+        return None
+
+
+class _NoLaw(Exception):
+    """No law is known with these options."""
+
+
+def settings(
+    sampler: Any,
+    params: Any,
+    arena: Arena,
+    problem: Problem,
+    topology: Topology,
+    where: str,
+    tried: Callable[[Callable[[float], Any], float], float],
+) -> tuple[list[list[Setting]], list[float]]:
+    """Return the settings, in a group for each value of the second option, and each group's limit.
+
+    ``tried(params_of, value)`` finds a limit where no law is known.
+    """
+    if arena.tune is None:
+        return [[Setting({}, params)]], [float("nan")]
+    if len(arena.second) > 1:
+        raise ConcordError(
+            f"{where}.second: {len(arena.second)} options; tune one besides the first"
+        )
+    tune = arena.tune
+    begin = value_of(params, tune, where)
+    groups, limits = [], []
+    name, values = next(iter(arena.second.items()), (None, (None,)))
+    factor = FACTOR if name is None else COARSE
+    for value in values:
+        own = {} if name is None else {name: value}
+
+        def params_of(step: float, own: Mapping[str, Any] = own) -> Any:
+            return changed(params, {**own, tune: step}, f"{where}.second")
+
+        graph = _bare(topology)
+        limit = stable(sampler, params_of, begin, problem, graph)
+        limit = tried(params_of, begin) if limit is None else limit
+        limits.append(limit)
+        count = SETTINGS // len(values)
+        if arena.share is not None:
+            steps = [arena.share * (limit if np.isfinite(limit) else begin)]
+        else:
+            top = limit if np.isfinite(limit) else begin * factor ** (count // 2)
+            steps = [top * factor**-i for i in range(1, count + 1)]
+        groups.append([Setting({tune: s, **own}, params_of(s)) for s in steps])
+    if arena.share is not None:
+        groups, limits = groups[:1], limits[:1]
+    return groups, limits
+
+
+def _bare(topology: Topology) -> Topology:
+    """Return a network's topology, without what happens on it."""
+    if not isinstance(topology, Network):
+        return topology
+    return Topology(**{own.name: getattr(topology, own.name) for own in fields(Topology)})

@@ -1,0 +1,64 @@
+"""certify: from a recipe in the registry of data to draws of a posterior.
+
+``config/datasets.yaml`` keeps recipe and SHA-256, not the draws, so that these are made where they
+are needed and are the same wherever that is.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import numpy as np
+
+from concord.datasets.fetch import verify
+from concord.datasets.registry import REGISTRY, find
+from concord.errors import ConcordError
+from concord.io import whole
+from concord.options import build
+from concord.plugins import plugin
+from concord.runs import kind_and_options
+from concord.sampling import certified, streams
+from concord.sampling.partition import Partition
+
+log = logging.getLogger(__name__)
+
+
+def certify(name: str, output: Path, registry: str | Path = REGISTRY) -> None:
+    """Make the draws ``DATASET/FILE``, (draws, dim), and write them as a .npy file.
+
+    The log has their diagnostics.
+
+    Raises
+    ------
+    ConcordError
+        If the diagnostics fail, or the file is not the registered one.
+    """
+    where = f"{registry}: {name.replace('/', '.files.')}.made"
+    recipe = build(certified.Recipe, find(name, registry).made, where)
+    kind, options = kind_and_options(recipe.problem, f"{where}.problem")
+    module = plugin("problems", kind, f"{where}.problem")
+    split = Partition.parse({"kind": "equal"}, where)
+
+    def stream(what: str) -> np.random.Generator:
+        return streams.generator(recipe.seed, what, "reference")
+
+    problem = module.build(
+        build(module.Params, options, f"{where}.problem"), 1, split, stream, Path("resources")
+    )
+    draws = certified.sample(problem, recipe, stream("noise"))
+    try:
+        found = certified.certify(draws)
+    except ConcordError as error:
+        raise ConcordError(f"{where}: {error}") from None
+    log.warning("%s: %s", name, ", ".join(f"{key} {value:.5g}" for key, value in found.items()))
+    with whole(output) as path:
+        with path.open("wb") as file:  # np.save would add a suffix to a name
+            np.save(file, draws.reshape(-1, draws.shape[2]), allow_pickle=False)
+        try:
+            verify(name, path, registry)
+        except ConcordError:
+            raise ConcordError(
+                f"{output}: the draws made here are not those of {registry}, by their SHA-256; "
+                "use the versions of envs/requirements.lock"
+            ) from None

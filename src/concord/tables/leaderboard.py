@@ -1,0 +1,149 @@
+"""The leaderboard: ranks with intervals, and how many tasks and targets are solved.
+
+On every data set of a task the entries are ranked by their scores; those within ``tie`` of each
+other share the mean rank. What diverged comes last, what does not apply or was not run after all.
+The interval of the mean rank is by resampling tasks. Counts are of pairs of task (data set by data
+set) and target: solved, unsolved, diverged, not applicable and not run add up to all of them.
+Entries whose intervals overlap with that of the one before share its place. The range of the
+option is the factor over which the tuned option may vary with at most twice the best score, the
+median over tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy as np
+
+from concord import results
+from concord.laws.intervals import REPLICATES, percentile_interval
+from concord.options import Options, Positive, Some
+from concord.results import Measured
+from concord.tables import Table, marks_divergence
+
+KIND = "leaderboard"
+STATES = ("solved", "unsolved", "diverged", "not applicable", "not run")
+
+
+class Params(Options):
+    """Options of a leaderboard."""
+
+    prices: Annotated[Some[str], "prices, one board after another"]
+    targets: Annotated[Some[Positive], "targets of the score"]
+    metric: Annotated[str, "score at the budget of a price"] = "b2"
+    among: Annotated[str | Some[str], "label, or labels, that tell apart what is ranked"] = "entry"
+    level: Annotated[int | str, "agent whose score it is"] = "worst"
+    tie: Annotated[Positive, "scores within this factor of each other are a tie"] = 1.05
+
+
+def reads(params: Params) -> list[str]:
+    """Return the metrics that some of the runs must have."""
+    return [f"{params.metric}_by_{price}" for price in params.prices]
+
+
+@marks_divergence
+def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
+    """Return the table, for every price from the best to the worst mean rank."""
+    rows = [row for price in params.prices for row in _board(price, params, runs)]
+    columns = ["price", "place", *_labels(params), "mean rank", "lo", "hi", "median score"]
+    return Table([*columns, "range of the option", *STATES, "pairs"], rows)
+
+
+def _labels(params: Params) -> tuple[str, ...]:
+    return (params.among,) if isinstance(params.among, str) else params.among
+
+
+def _board(price: str, params: Params, runs: Sequence[Measured]) -> list[list[object]]:
+    among = _labels(params)
+    names = list(
+        dict.fromkeys(tuple(str(results.lookup(r.run, key)) for key in among) for r in runs)
+    )
+    tasks: dict[tuple[str, ...], dict[tuple[str, ...], Measured]] = {}
+    for run in runs:
+        labels = run.run.get("labels") or {}
+        key = (
+            str(run.run.get("experiment")),
+            *(str(v) for k, v in labels.items() if k not in among),
+        )
+        tasks.setdefault(key, {})[tuple(str(results.lookup(run.run, k)) for k in among)] = run
+    ranks, scores = [], []
+    counts = {name: dict.fromkeys(STATES, 0) for name in names}
+    for cells in tasks.values():
+        metric = f"{params.metric}_by_{price}"
+        found = {name: results.of_sets(run, metric, params.level) for name, run in cells.items()}
+        stated = [(run.run.get("arena") or {}).get("sets", 1) for run in cells.values()]
+        sets = max(*(len(values) for values in found.values()), *stated)
+        table = np.full((sets, len(names)), np.nan)  # nan: no score
+        for place, name in enumerate(names):
+            values = found.get(name, np.empty(0))
+            if len(values) == sets:
+                table[:, place] = values
+            _count(counts[name], cells.get(name), values, sets, price, params)
+        ranks.append(np.array([_ranks(row, params.tie) for row in table]))
+        scores.append(table)
+    means = np.array([part.mean(axis=0) for part in ranks])  # (tasks, entries)
+    drawn = np.random.default_rng(1).integers(0, len(means), (REPLICATES, len(means)))
+    resampled = means[drawn].mean(axis=1)
+    with np.errstate(all="ignore"):
+        everything = np.concatenate(scores)
+        medians = [
+            float(np.median(column[~np.isnan(column)])) if (~np.isnan(column)).any() else None
+            for column in everything.T
+        ]
+    board = []
+    for place, name in enumerate(names):
+        lo, hi = percentile_interval(resampled[:, place])
+        total = sum(counts[name].values())
+        states = [counts[name][state] for state in STATES]
+        board.append([means[:, place].mean(), lo, hi, name, medians[place], *states, total])
+    board.sort(key=lambda row: row[0])
+    ranges = {
+        name: _range(price, [cells[name] for cells in tasks.values() if name in cells])
+        for name in names
+    }
+    rows: list[list[object]] = []
+    place, first_hi = 0, -np.inf
+    for number, (mean, lo, hi, name, median, *rest) in enumerate(board, 1):
+        if lo > first_hi:  # surely behind the first of the place before
+            place, first_hi = number, hi
+        numbers = [float(mean), float(lo), float(hi), median, ranges[name]]
+        rows.append([price, place, *name, *numbers, *rest])
+    return rows
+
+
+def _range(price: str, cells: Sequence[Measured]) -> float | None:
+    """Return the median factor over which the tuned option has at most twice the best score."""
+    found = [results.of_sets(cell, f"steps_by_{price}", "network") for cell in cells]
+    joined = np.concatenate([np.empty(0), *found])
+    return float(np.median(joined)) if len(joined) else None
+
+
+def _ranks(scores: np.ndarray, tie: float) -> np.ndarray:
+    """Return mean ranks of scores; infinite ones tie, and so do those that are none, after all."""
+    logs = np.log(np.maximum(scores, 1e-300))
+    # Infinite and missing scores stand far beyond all others, each among their own.
+    logs = np.where(np.isnan(logs), 2e4, np.where(np.isinf(logs), 1e4, logs))
+    better = (logs[None, :] < logs[:, None] - np.log(tie)).sum(axis=1)
+    same = (np.abs(logs[None, :] - logs[:, None]) <= np.log(tie)).sum(axis=1)
+    return better + (same + 1) / 2
+
+
+def _count(
+    counts: dict[str, int],
+    run: Measured | None,
+    values: np.ndarray,
+    sets: int,
+    price: str,
+    params: Params,
+) -> None:
+    lacking = "not run" if run is None else results.missing(run)
+    if run is None or lacking or len(values) != sets:
+        counts[lacking or "not applicable"] += sets * len(params.targets)
+        return
+    for target in params.targets:
+        paid = results.of_sets(run, f"{price}_to_{target:g}", params.level)
+        solved = np.isfinite(paid) if len(paid) == sets else np.zeros(sets, dtype=bool)
+        counts["solved"] += int(solved.sum())
+        counts["diverged"] += int((~solved & ~np.isfinite(values)).sum())
+        counts["unsolved"] += int((~solved & np.isfinite(values)).sum())

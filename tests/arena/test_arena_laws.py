@@ -1,0 +1,254 @@
+"""The arena's laws, of many versions at once, against recursions written here step by step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import concord
+from concord.arena import cells, laws, scores, tuning
+from concord.laws import arrivals, exact
+from concord.laws.gaussian import Gaussian
+from concord.networks.faults import Edges, chances
+from concord.options import build
+from concord.plugins import plugin
+from concord.runs import assemble, keys_of
+from concord.sampling.initial import Law
+from concord.sampling.schedules import Schedule
+from concord.studies.config import load_config
+from concord.studies.paper import Paper
+from concord.testing import samplers as contract
+from variants import EXACT, problem
+
+START = Law("normal").moments
+
+
+def recursion(update, start, steps, read):
+    """Return mean and covariance at each step, and of the sum over (steps // 2, steps]."""
+    mean, cov = start
+    found, total, spread = [(mean, cov)], 0.0, 0.0
+    matrices = []
+    for k in range(steps):
+        a = update.at(k)
+        matrices.append(a.matrix)
+        mean, cov = a.matrix @ mean + a.offset, a.matrix @ cov @ a.matrix.T + a.noise
+        found.append((mean, cov))
+    later = range(steps // 2 + 1, steps + 1)
+    for s in later:
+        total = total + read @ found[s][0]
+        for t in later:
+            low, high = min(s, t), max(s, t)
+            lead = np.eye(len(mean))
+            for k in range(low, high):
+                lead = matrices[k] @ lead
+            both = read @ lead @ found[low][1] @ read.T  # Cov(high, low)
+            spread = spread + (both if s >= t else both.T)
+    return found, total, spread
+
+
+@pytest.mark.parametrize("kind", sorted(EXACT))
+def test_every_affine_sampler_has_the_law_of_its_recursion(kind):
+    module = EXACT[kind]
+    cases = contract.laws(module, (1, 2))
+    rng = np.random.default_rng(7)
+    for case in rng.choice(len(cases), min(4, len(cases)), replace=False):
+        graph, prob, params, update = cases[case]
+        positions = START(prob.dim)
+        path = laws.path(module, [prob] * 2, graph, [params] * 2, positions)
+        size = prob.agents * prob.dim
+        start = exact.initial(prob.agents, prob.dim, positions, *update.auxiliary)
+        read = np.eye(size, len(start[0]))
+        steps = 11
+        found, total, spread = recursion(update, start, steps, read)
+        seen = path.at([1, 4, steps])
+        for row, k in enumerate((1, 4, steps)):
+            mean, cov = read @ found[k][0], read @ found[k][1] @ read.T
+            wanted = exact.marginals(mean, cov, prob.agents, prob.dim)
+            for part, other in zip(seen, wanted, strict=True):
+                np.testing.assert_allclose(part[row, 1], other, rtol=1e-9, atol=1e-12)
+        averaged, count = path.averaged(steps), steps - steps // 2
+        wanted = exact.marginals(total / count, spread / count**2, prob.agents, prob.dim)
+        for part, other in zip(averaged, wanted, strict=True):
+            np.testing.assert_allclose(part[0], other, rtol=1e-9, atol=1e-12)
+
+
+STUDY = Paper(Path(__file__).parents[2] / "config" / "studies" / "arena", load_config())
+ENTRIES = list(dict.fromkeys(r.mapping["labels"]["entry"] for r in STUDY.runs.values()
+                             if r.experiment == "tasks"))  # fmt: skip
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_every_entry_has_the_law_of_a_recursion_one_by_one(entry):
+    """As tuned and scored, but step by step, by products of the update's matrices alone."""
+    checked = 0
+    for graph in ("ring", "directed", "server"):
+        run = STUDY.run("tasks", f"problem=apart+topology={graph}+entry={entry}").mapping
+        run = {**run, "arena": {**run["arena"], "budget": {"gradients": 40}, "sets": 1}}
+        parts, arena = assemble(run, ""), keys_of(run, "").arena
+        task = cells.task_of(run, parts, arena, Path())
+        found = cells.score(run, parts, arena, task)
+        if "gradients" not in found.choice:
+            continue
+        about, prob = found.choice["gradients"], task.problems[1]
+        params = tuning.changed(parts.sampler_params, about["chosen"], "")
+        start = START(2)
+        if hasattr(parts.sampler, "choices") and (
+            choices := parts.sampler.choices(prob, task.topology, params)
+        ):
+            mean, cov = exact.initial(8, 2, start)
+            for k in range(about["iterations"]):
+                mean, cov = choices(k).step(mean, cov)
+        else:
+            update = parts.sampler.affine(prob, task.topology, params)
+            mean, cov = exact.initial(8, 2, start, *update.auxiliary)
+            for k in range(about["iterations"]):
+                at = update.at(k)
+                mean, cov = at.matrix @ mean + at.offset, at.matrix @ cov @ at.matrix.T + at.noise
+        errors = []
+        for agent in range(8):
+            own = slice(2 * agent, 2 * agent + 2)
+            m, v = mean[own], np.diag(cov[own, own])
+            p, q = prob.posterior.mean, np.diag(prob.posterior.cov)
+            errors += [(m - p) ** 2 / q, (v + m**2 - q - p**2) ** 2 / (2 * q**2 + 4 * p**2 * q)]
+        (b2,) = [row.value for row in found.rows
+                 if (row.metric, row.agent) == ("b2_by_gradients", "worst")]  # fmt: skip
+        assert b2 == pytest.approx(np.max(errors), rel=1e-6)
+        checked += 1
+    assert checked
+
+
+def test_graph_gibbs_lands_at_the_posterior_as_its_tolerance_falls():
+    """Its worst agent's variance is off in proportion to the tolerance, so b2 to its square."""
+    module, prob = EXACT["graph_gibbs"], problem(5, 1)
+    params = [build(module.Params, {"tolerance": t}, "") for t in (1e-3, 5e-4, 2.5e-4)]
+    seen = laws.path(module, [prob] * 3, GRAPH, params, START(1)).at([laws.FOREVER])
+    b2 = scores.bias(laws.Seen(*(part[0] for part in seen)), prob.posterior)["worst"]
+    assert b2[-1] < 1e-4
+    np.testing.assert_allclose(b2[:-1] / b2[1:], 4.0, rtol=0.05)
+
+
+@pytest.mark.parametrize("on_loss", ["keep_own_weight", "reuse_last"])
+def test_moments_on_lossy_networks_are_those_of_the_library(on_loss):
+    loss = {"kind": "bernoulli", "rate": 0.3, "direction": "one_way"}
+    network = concord.network("ring", 5, loss=loss, on_loss=on_loss)
+    module, prob = EXACT["de_sghmc"], problem(5, 2)
+    both = [build(module.Params, {"step_size": s, "friction": 2.0}, "") for s in (0.02, 0.05)]
+    path = laws.path(module, [prob] * 2, network, both, START(2))
+    seen = path.at([3, 20])
+    ways = Edges(network)
+    for version, params in enumerate(both):
+        update = module.affine(prob, network, params)
+        start = exact.initial(5, 2, START(2), *update.auxiliary)
+        law = arrivals.propagate(
+            update, chances(network), (ways.receivers, ways.senders), on_loss, *start, 20, [3, 20],
+            5, 2,
+        )  # fmt: skip
+        np.testing.assert_allclose(seen.mean[:, version], law.mean, rtol=1e-10)
+        np.testing.assert_allclose(seen.average_cov[:, version], law.average_cov, rtol=1e-10)
+
+
+def test_choices_are_not_built_where_their_second_moments_would_be_too_large(monkeypatch):
+    """They hold a matrix for every edge: of a thousand agents more than a machine's memory."""
+    module, prob, graph = plugin("samplers", "gossip_ula", ""), problem(5, 2), GRAPH
+    params = build(module.Params, {"step_size": 0.001, "drift": "whole"}, "")
+    seen = []
+    monkeypatch.setattr(module, "choices", lambda *_: seen.append(1))
+    monkeypatch.setattr(laws, "SECOND_LIMIT", 9)
+    assert laws.path(module, [prob], graph, [params], START(2)) is None and not seen
+    monkeypatch.setattr(laws, "SECOND_LIMIT", 10)
+    laws.path(module, [prob], graph, [params], START(2))
+    assert seen
+
+
+def test_gossip_has_the_moments_of_its_choices():
+    module, prob, graph = plugin("samplers", "gossip_ula", ""), problem(5, 2), GRAPH
+    params = build(module.Params, {"step_size": 0.001, "drift": "whole"}, "")
+    path = laws.path(module, [prob], graph, [params], START(2))
+    choices = module.choices(prob, graph, params)(0)
+    mean, cov = exact.initial(5, 2, START(2))
+    for _ in range(37):
+        mean, cov = choices.step(mean, cov)
+    wanted = exact.marginals(mean, cov, 5, 2)
+    for part, other in zip(path.at([37]), wanted, strict=True):
+        np.testing.assert_allclose(part[0, 0], other, rtol=1e-9, atol=1e-12)
+
+
+GRAPH = concord.network("ring", 5)
+
+
+def test_updates_that_alternate_or_change_for_ever():
+    rng = np.random.default_rng(3)
+    maps = [
+        laws.Map(rng.normal(size=(1, 4, 4)) / 3, rng.normal(size=(1, 4)), np.eye(4)[None] * c)
+        for c in (1.0, 0.5, 0.1)
+    ]
+    start = np.ones((1, 4)), np.eye(4)[None]
+    slow = laws.Repeating(lambda k: maps[k % 3], None, start, np.eye(2, 4), 1)
+    fast = laws.Repeating(lambda k: maps[k % 3], (0, 3), start, np.eye(2, 4), 1)
+    for one, other in zip(slow.at([1, 2, 5, 100]), fast.at([1, 2, 5, 100]), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10)
+    for one, other in zip(slow.averaged(50), fast.averaged(50), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9)
+    assert not slow.repeats and fast.repeats
+    module, prob = EXACT["de_sgld"], problem(5, 1)
+    constant = module.affine(prob, GRAPH, build(module.Params, {"step_size": 0.01}, ""))
+    assert laws.period_of(constant) == (0, 1)
+    decaying = Schedule(0.02, b=2.0, c=1.0, exponent=0.7)
+    assert laws.period_of(module.affine(prob, GRAPH, module.Params(decaying))) is None
+
+
+def test_ergodic_bias_is_that_of_many_runs():
+    prob, chains, steps = problem(5, 1), 4000, 60
+    module = EXACT["de_sgld"]
+    params = build(module.Params, {"step_size": 0.02}, "")
+    path = laws.path(module, [prob], GRAPH, [params], START(1))
+    exactly = {
+        level: float(value[0])
+        for level, value in scores.ergodic(path.averaged(steps), prob.posterior).items()
+    }
+    trace = concord.sample(
+        "de_sgld", prob, "ring", step_size=0.02, iterations=steps, chains=chains, seed=4
+    )
+    averages = trace["x"][:, steps // 2 + 1 :].mean(axis=1)  # (chains, agents, 1)
+    errors = (averages - prob.posterior.mean) ** 2 / np.diag(prob.posterior.cov)
+    for level, drawn in (
+        ("worst", errors[:, np.argmax(errors.mean(axis=0)[:, 0]), 0]),
+        ("average", ((averages.mean(axis=1) - prob.posterior.mean) ** 2
+                     / np.diag(prob.posterior.cov))[:, 0]),
+    ):  # fmt: skip
+        tolerance = 4 * drawn.std() / np.sqrt(chains)
+        assert abs(drawn.mean() - exactly[level]) < tolerance, level
+
+
+def test_c_ula_with_small_steps_lands_where_theory_says():
+    # x' = (1 - s h) x + sqrt(2 s) w has the variance 1 / (h (1 - s h / 2)), against 1 / h.
+    h, target = 2.0, Gaussian(np.zeros(1), np.eye(1) / 2.0)
+    prob = concord.problems.quadratic(H=[[[h]]], b=[[0.0]])
+    module, alone = EXACT["c_ula"], concord.network("no_edges", 1)
+    steps = [0.2, 0.1, 0.01]
+    params = [build(module.Params, {"step_size": s}, "") for s in steps]
+    path = laws.path(module, [prob] * 3, alone, params, START(1))
+    seen = path.at([laws.FOREVER])
+    found = scores.bias(laws.Seen(*(part[0] for part in seen)), target)["worst"]
+    wanted = [(1 / (1 - s * h / 2) - 1) ** 2 / 2 for s in steps]
+    np.testing.assert_allclose(found, wanted, rtol=1e-9)
+
+
+def test_a_law_that_diverges_scores_infinity():
+    prob, module = problem(5, 1), EXACT["de_sgld"]
+    params = [build(module.Params, {"step_size": s}, "") for s in (0.01, 1.0)]
+    path = laws.path(module, [prob] * 2, GRAPH, params, START(1))
+    for k in (200, 10**5):
+        b2 = scores.bias(path.at([k]), prob.posterior)
+        for level in scores.LEVELS:
+            assert np.isfinite(b2[level][0, 0])
+            assert np.isposinf(b2[level][0, 1])
+    distance = scores.distance(path.at([10**5]), prob.posterior)
+    assert np.isposinf(distance["worst"]["w2"][0, 1])
+
+
+def test_solved_means_from_there_to_the_end():
+    b2 = np.array([[3.0, 0.05, 9.0, 0.01], [0.05, 9.0, 9.0, 0.01], [0.01, 0.02, np.inf, 0.01]])
+    assert scores.solved_at(b2, 0.1).tolist() == [1, 2, 3, 0]

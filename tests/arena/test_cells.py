@@ -1,0 +1,306 @@
+"""Cells of the arena: how an entry is tuned, judged and told; a sampler of one's own too."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from concord import __main__, integrity, results
+from concord.arena import cells, tuning
+from concord.errors import ConcordError
+from concord.io import load_yaml
+from concord.options import build
+from concord.runs import assemble, keys_of
+from concord.stages import compete
+from concord.studies.config import load_config
+from concord.studies.init import TEMPLATE
+from concord.studies.paper import Paper
+from concord.tables import leaderboard
+
+STUDY = """
+paper: { title: Tiny, authors: us, year: 2026 }
+problems:
+  apart: { kind: gaussian, condition: 4.0, dim: 1, heterogeneity: 1.0 }
+defaults: { problem: apart, agents: 4, chains: 10, iterations: 400 }
+experiments:
+  tasks:
+    arena: { budget: { gradients: 300, bytes: 3000 }, sets: 3, curve: true }
+    sweep:
+      topology: [ring, directed_ring]
+      entry:
+        de_sgld: { sampler: { kind: de_sgld, step_size: 0.01 }, arena: { tune: step_size } }
+        paper: { sampler: { kind: de_sgld, step_size: 5.0 } }
+        sghmc: { sampler: { kind: de_sghmc, step_size: 0.1, friction: 1.0 },
+                 arena: { tune: step_size, second: { friction: [0.5, 1.0, 2.0] } } }
+        mine: { sampler: { kind: mine, step_size: 0.01 }, arena: { tune: step_size } }
+"""
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "config" / "studies" / "arena"
+    (folder / "plugins").mkdir(parents=True)
+    (folder / "study.yaml").write_text(STUDY, encoding="utf-8")
+    mine = TEMPLATE / "config" / "papers" / "KEY" / "plugins" / "mine.py"
+    text = mine.read_text(encoding="utf-8").replace("NAME", "it")
+    (folder / "plugins" / "mine.py").write_text(text, encoding="utf-8")
+    return Paper(folder, load_config())
+
+
+def scored(study, entry, topology="ring"):
+    run = study.run("tasks", f"topology={topology}+entry={entry}").mapping
+    parts, arena = assemble(run, ""), keys_of(run, "").arena
+    return run, cells.score(run, parts, arena, cells.task_of(run, parts, arena, Path()))
+
+
+def values(found, metric, agent="worst"):
+    return [row.value for row in found.rows if (row.metric, row.agent) == (metric, agent)]
+
+
+def test_thirty_six_settings_from_the_largest_stable_step_downwards(study):
+    _, found = scored(study, "de_sgld")
+    assert found.choice["gradients"]["settings"] == tuning.SETTINGS == 36
+    (limit,) = values(found, "stable.step_size", "network")
+    (step,) = values(found, "chosen.step_size_by_gradients", "network")
+    halvings = 2 * np.log2(limit / step)
+    assert halvings == pytest.approx(round(halvings), abs=1e-6) and round(halvings) >= 1
+    _, second = scored(study, "sghmc")
+    assert second.choice["gradients"]["settings"] == 36
+    assert second.choice["gradients"]["chosen"]["friction"] in (0.5, 1.0, 2.0)
+    assert not second.choice["gradients"]["least value tried"]
+    run = study.run("tasks", "topology=ring+entry=sghmc").mapping
+    parts, arena = assemble(run, ""), keys_of(run, "").arena
+    task = cells.task_of(run, parts, arena, Path())
+    groups, limits = tuning.settings(
+        parts.sampler, parts.sampler_params, arena, task.problems[0], task.topology, "", None
+    )
+    for group, top in zip(groups, limits, strict=True):
+        steps = [setting.values["step_size"] for setting in group]
+        np.testing.assert_allclose(steps, top * 2.0 ** -np.arange(1, 13))
+
+
+def test_the_choice_has_the_least_score_on_the_tuning_set(study):
+    run, found = scored(study, "de_sgld")
+    parts, arena = assemble(run, ""), keys_of(run, "").arena
+    task = cells.task_of(run, parts, arena, Path())
+    groups, _ = tuning.settings(
+        parts.sampler, parts.sampler_params, arena, task.problems[0], task.topology, "", None
+    )
+    from concord.arena import laws, scores
+
+    b2 = []
+    for setting in groups[0]:
+        path = laws.path(parts.sampler, task.problems[:1], task.topology, [setting.params],
+                         parts.initial.moments(1))  # fmt: skip
+        b2.append(scores.bias(path.at([300]), task.problems[0].posterior)["worst"][0, 0])
+    best = groups[0][int(np.argmin(b2))].values["step_size"]
+    assert found.choice["gradients"]["chosen"]["step_size"] == best
+    assert found.choice["gradients"]["b2"] == pytest.approx(min(b2))
+
+
+def test_tasks_are_those_of_all_entries_and_judging_sets_are_others(study):
+    tasks = []
+    for entry in ("de_sgld", "sghmc"):
+        run = study.run("tasks", f"topology=ring+entry={entry}").mapping
+        parts, arena = assemble(run, ""), keys_of(run, "").arena
+        tasks.append(cells.task_of(run, parts, arena, Path()))
+    means = [[problem.posterior.mean for problem in task.problems] for task in tasks]
+    np.testing.assert_array_equal(*means)
+    assert len({float(mean[0]) for mean in means[0]}) == 4  # one to choose on, three to judge on
+
+
+def test_prices_are_paid(study):
+    _, found = scored(study, "de_sgld")
+    price = found.choice["bytes"]["price of an iteration"]
+    assert price == {"gradients": 1.0, "bytes": 16.0, "seconds": 0.0}
+    assert found.choice["bytes"]["iterations"] == 3000 // 16
+    spent = values(found, "spent.bytes", "network")
+    assert max(spent) == 16 * (3000 // 16) and min(spent) == 16.0
+    _, first = scored(study, "sghmc")
+    for target in ("1", "0.1"):
+        paid = values(first, f"gradients_to_{target}_set_1")
+        assert paid[0] == np.inf or 1 <= paid[0] <= 300
+
+
+def test_an_entry_that_diverges_is_infinite_and_stays(study):
+    _, found = scored(study, "paper")
+    assert values(found, "b2_by_gradients") == [np.inf]
+    assert values(found, "gradients_to_1") == [np.inf]
+    assert values(found, "stationary_b2") == [np.inf]
+    assert [row.value for row in found.rows if row.metric.startswith("status.gradients")] == [
+        -1
+    ] * 3
+
+
+def test_what_does_not_apply_says_why(study):
+    _, found = scored(study, "de_sgld", "directed_ring")
+    assert [(row.metric, row.value) for row in found.rows] == [("applicable", 0.0)]
+    assert "doubly stochastic" in found.choice["not applicable"] or found.choice["not applicable"]
+
+
+def test_a_sampler_of_ones_own_finds_its_row(study, capsys):
+    for entry in ("de_sgld", "paper", "sghmc", "mine"):
+        compete.compete(study, "tasks", entry, Path("results"), Path())
+    compete.board(study, Path("results"), Path("results/arena"))
+    with open("results/arena/scores.csv", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    mine = [row for row in rows if row["entry"] == "mine" and row["score"] == "b2"]
+    assert {row["price"] for row in mine} == {"gradients", "bytes"}
+    assert all(row["state"] == "scored" and float(row["value"]) < 1 for row in mine)
+    states = {(row["entry"], row["task"]): row["state"] for row in rows}
+    assert states["de_sgld", "topology=directed_ring"] == "not applicable"
+    assert {row["state"] for row in rows if row["entry"] == "paper"} == {
+        "diverged",
+        "not applicable",
+    }
+    card = Path("results/arena/cards/mine.md").read_text(encoding="utf-8")
+    assert "adapt then combine" in card and "Worst tasks" in card
+    folder = Path("results/arena/tasks/topology=ring+entry=mine")
+    assert load_yaml(folder / "choice.yaml")["gradients"]["settings"] == 36
+    assert load_yaml(folder / "run.yaml")["sampler"]["kind"] == "mine"
+    assert __main__.main(["compare", "mine", "de_sgld", "--tasks", "ring"]) == 0
+    said = capsys.readouterr().out
+    assert "mine against de_sgld" in said and "topology=ring" in said
+
+
+def test_every_cell_has_its_state_and_its_cost(study):
+    """Scored, diverged, not applicable and not run are all cells: nothing is dropped."""
+    text = STUDY.replace(
+        "        mine: { sampler: { kind: mine, step_size: 0.01 },",
+        """\
+        choco: { sampler: { kind: choco_sgld, step_size: 0.01,
+                            compression: { kind: qsgd, bits: 8 } } }
+        mine: { sampler: { kind: mine, step_size: 0.01 },""",
+    )
+    (study.path / "study.yaml").write_text(text, encoding="utf-8")
+    own = Paper(study.path, load_config())
+    for entry in ("de_sgld", "paper", "sghmc", "choco", "mine"):
+        compete.compete(own, "tasks", entry, Path("results"), Path())
+    compete.board(own, Path("results"), Path("results/arena"))
+    states: dict[str, set[tuple[str, str]]] = {}
+    with open("results/arena/scores.csv", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            states.setdefault(row["state"], set()).add((row["task"], row["entry"]))
+    ring, directed = "topology=ring", "topology=directed_ring"
+    assert states["scored"] == {(ring, "de_sgld"), (ring, "sghmc"), (ring, "mine")}
+    assert states["diverged"] == {(ring, "paper")}
+    assert states["not run"] == {(ring, "choco")}
+    assert {task for task, _ in states["not applicable"]} == {directed}
+    assert sum(map(len, states.values())) == len(own.runs) == 10
+    with open("results/arena/cost.csv", encoding="utf-8") as file:
+        costs = {(row["task"], row["entry"]): float(row["cpu_seconds"])
+                 for row in csv.DictReader(file)}  # fmt: skip
+    assert costs.keys() == set().union(*states.values())
+    assert all(0 <= seconds < 60 for seconds in costs.values())
+
+
+def test_of_a_study_with_one_sampler_more_only_its_cells_are_made(study):
+    for entry in ("de_sgld", "paper"):
+        compete.compete(study, "tasks", entry, Path("results"), Path())
+    path = study.path / "plugins" / "mine.py"
+    text = path.read_text(encoding="utf-8").replace("mine", "other")
+    path.with_name("other.py").write_text(text, encoding="utf-8")
+    line = (
+        "        other: { sampler: { kind: other, step_size: 0.01 }, arena: { tune: step_size } }\n"
+    )
+    (study.path / "study.yaml").write_text(STUDY + line, encoding="utf-8")
+    more = Paper(study.path, load_config())
+    made, missing = [], []
+    for run in more.runs.values():
+        metrics = Path("results", run.folder, "metrics.csv")
+        if not metrics.exists():
+            missing.append(run.mapping["labels"]["entry"])
+            continue
+        integrity.check(metrics, cells.made(run.mapping, Path()))  # else it is made again
+        made.append(run.mapping["labels"]["entry"])
+    assert set(made) == {"de_sgld", "paper"} and "other" in missing
+    compete.compete(more, "tasks", "other", Path("results"), Path())
+    measured = [
+        results.read(run.mapping, Path("results", run.folder, "metrics.csv"))
+        for run in more.runs.values()
+        if run.mapping["labels"]["entry"] in ("de_sgld", "paper", "other")
+    ]
+    options = build(leaderboard.Params, {"prices": ["bytes"], "targets": [1]}, "")
+    board = leaderboard.tabulate(options, measured)
+    assert {row[board.columns.index("entry")] for row in board.rows} == {
+        "de_sgld", "paper", "other",
+    }  # fmt: skip
+
+
+def test_counts_of_the_leaderboard_add_up(study):
+    from concord.tables import head_to_head
+
+    measured = []
+    for entry in ("de_sgld", "paper", "sghmc", "mine"):
+        compete.compete(study, "tasks", entry, Path("results"), Path())
+    for run in study.runs.values():
+        path = Path("results", run.folder, "metrics.csv")
+        measured.append(results.read(run.mapping, path))
+    options = {"prices": ["gradients"], "targets": [1, 0.1]}
+    made = leaderboard.tabulate(build(leaderboard.Params, options, ""), measured)
+    rows = [dict(zip(made.columns, row, strict=True)) for row in made.rows]
+    for row in rows:
+        assert sum(row[state] for state in leaderboard.STATES) == row["pairs"] == 2 * 3 * 2
+        assert row["not applicable"] == 6
+    by = {row["entry"]: row for row in rows}
+    assert by["paper"]["diverged"] == 6 and by["paper"]["solved"] == 0
+    assert rows[-1]["entry"] == "paper" and by["sghmc"]["place"] == 1
+    duel = head_to_head.tabulate(
+        build(head_to_head.Params, {"metric": "b2_by_gradients"}, ""), measured
+    )
+    cells_of = dict(zip(duel.columns[1:], duel.rows[0][1:], strict=True))
+    assert cells_of["paper"].startswith("3-0-0") and cells_of["de_sgld"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["compare", "de_sgl", "mine"], "did you mean 'de_sgld'"),
+        (["compare", "mine", "--tasks", "rung"], "did you mean 'ring'"),
+        (["compare", "mine", "--experiment", "task"], "did you mean 'tasks'"),
+    ],
+)
+def test_mistakes_end_in_a_sentence(study, capsys, arguments, said):
+    assert __main__.main(arguments) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_an_axis_called_entry_makes_cells(study):
+    text = STUDY.replace("      entry:\n", "      other:\n")
+    (study.path / "study.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(ConcordError, match="an axis called entry"):
+        Paper(study.path, load_config()).runs  # noqa: B018
+
+
+def test_what_cannot_be_tuned_is_told(study):
+    text = STUDY.replace("arena: { tune: step_size } }", "arena: { tune: step } }")
+    (study.path / "study.yaml").write_text(text, encoding="utf-8")
+    other = Paper(study.path, load_config())
+    with pytest.raises(ConcordError, match="did you mean 'step_size'"):
+        scored(other, "de_sgld")
+
+
+@pytest.mark.slow
+def test_ranks_are_those_of_other_master_seeds_or_tied(study):
+    from concord.metrics import to_csv
+
+    options = build(leaderboard.Params, {"prices": ["gradients"], "targets": [1]}, "")
+    boards = []
+    for seed in range(1, 6):
+        own = Paper(study.path, load_config(changes={"seed": seed}))
+        measured = []
+        for entry in ("de_sgld", "paper", "sghmc"):
+            run, found = scored(own, entry)
+            measured.append(results.of_text(run, to_csv(found.rows)))
+        made = leaderboard.tabulate(options, measured)
+        rows = [dict(zip(made.columns, row, strict=True)) for row in made.rows]
+        boards.append({row["entry"]: row["place"] for row in rows})
+    for one in boards:
+        for other in boards:
+            for a, b in (("sghmc", "de_sgld"), ("de_sgld", "paper"), ("sghmc", "paper")):
+                assert (one[a] - one[b]) * (other[a] - other[b]) >= 0, (one, other)
+    assert all(board["paper"] == 3 for board in boards)

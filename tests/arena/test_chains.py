@@ -1,0 +1,113 @@
+"""Scores estimated from chains, against those of the law."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import concord
+from concord.arena import laws, scores
+from concord.arena.chains import Chains
+from concord.options import build
+from concord.plugins import plugin
+from concord.sampling.initial import Law
+from variants import problem
+
+RUN = {"paper": "p", "experiment": "e", "run": "r", "seed": 3, "chains": 2000}
+
+
+def both(step, iterations, chains=2000):
+    module, prob, graph = (
+        plugin("samplers", "de_sgld", ""),
+        problem(5, 1),
+        concord.network("ring", 5),
+    )
+    params = build(module.Params, {"step_size": step}, "")
+    drawn = Chains(module, [("a", prob)], graph, [params], {**RUN, "chains": chains}, Law("normal"))
+    path = laws.path(module, [prob], graph, [params], Law("normal").moments(1))
+    return drawn.bias(iterations), scores.bias(path.at(iterations), prob.posterior)
+
+
+def test_estimates_are_those_of_the_law():
+    drawn, exactly = both(0.02, [1, 20, 200])
+    for level in scores.LEVELS:
+        b2, wanted = drawn[level][:, 0], exactly[level][:, 0]
+        # (mean + e)^2 with e of the size of 1 / sqrt(C), where the spread is the posterior's or so.
+        spread = 5 * np.sqrt(np.maximum(wanted, 1 / 2000) / 2000) * 3
+        assert (np.abs(b2 - np.maximum(wanted, 1 / 2000)) < spread).all(), level
+
+
+def test_no_score_is_less_than_what_as_many_exact_draws_show():
+    drawn, exactly = both(0.001, [2000], chains=50)
+    assert exactly["average"][0, 0] < 1e-3
+    assert drawn["average"][0, 0] >= 1 / 50
+
+
+def test_a_chain_that_diverges_is_not_flattered():
+    drawn, _ = both(1.0, [5, 2000], chains=20)
+    for level in scores.LEVELS:
+        assert np.isposinf(drawn[level]).all()
+
+
+def told(problem_, sampler="de_sgld", chains=300, steps=60, families=(), **options):
+    module = plugin("samplers", sampler, "")
+    params = build(module.Params, {"step_size": 0.02, **options}, "")
+    graph = concord.network("ring", problem_.agents)
+    run = {**RUN, "chains": chains}
+    drawn = Chains(module, [("a", problem_)], graph, [params], run, Law("normal"))
+    path = laws.path(module, [problem_], graph, [params], Law("normal").moments(problem_.dim))
+    return (*drawn.told([1, steps], families), path)
+
+
+def test_the_ergodic_score_is_that_of_the_running_sum():
+    prob = problem(5, 1)
+    b2, more, path = told(prob, chains=3000)
+    exactly = scores.ergodic(path.averaged(60), prob.posterior)
+    for level in scores.LEVELS:
+        # A mean of 3000 squares of normal numbers: five standard errors, and the larger of agents.
+        drawn = more["ergodic_b2"][level][0]
+        assert abs(drawn / exactly[level][0] - 1) < 5 * np.sqrt(2 / 3000) + 0.05, level
+    assert b2["worst"].shape == (2, 1)
+
+
+def test_draws_are_compared_with_exact_ones():
+    exact = problem(5, 2).posterior
+    rng = np.random.default_rng(2)
+    draws = exact.sample(3 * 1000, rng).reshape(1000, 3, 2)
+    draws[:, 0] += 2 * np.sqrt(np.diag(exact.cov))  # an agent that is two deviations off
+    found = dict(scores.of_draws(draws, exact, rng))
+    assert abs(found["w1"]["worst"] - 2) < 0.15  # the error of a mean of 1000 is 0.03
+    assert abs(found["sliced_w2"]["worst"] - np.sqrt(8)) < 0.6  # of 50 directions
+    for name in ("w1", "sliced_w2"):
+        assert 0.3 < found[name]["average"] / found[name]["floor"] < 3
+    assert found["coverage_90"]["worst"] < 0.5 < 0.85 < found["coverage_90"]["average"] < 0.95
+    draws[5, 1, 0] = np.nan
+    lost = dict(scores.of_draws(draws, exact, rng))
+    assert np.isposinf(lost["w1"]["worst"]) and np.isposinf(lost["sliced_w2"]["worst"])
+    assert np.isnan(lost["coverage_50"]["worst"])
+
+
+def test_what_diverged_is_never_told_as_good():
+    b2, more, _ = told(problem(5, 1), chains=20, steps=2000, families=("diagnostics",),
+                       step_size=1.0)  # fmt: skip
+    assert np.isposinf(b2["worst"][-1]).all()
+    for metric in ("ergodic_b2", "w1", "sliced_w2"):
+        for level in ("worst", "average"):
+            assert np.isposinf(more[metric][level]).all(), metric
+    for metric in ("coverage_50", "coverage_90", "ess_bulk", "r_hat"):
+        assert np.isnan(more[metric]["worst"]).all(), metric
+
+
+def test_modes_are_shared_out_by_the_worst_agent():
+    points = np.random.default_rng(1).normal(0.5, 1.5, 40)
+    prob = concord.problems.tied_mixture(points, agents=4)
+    _, more, _ = told(prob, chains=20, steps=40, families=("posterior_modes",))
+    share, right = more["modes_share"]["worst"][0], more["modes_share_exact"]["network"][0]
+    assert 0 <= share <= 1 and 0 < right < 1
+
+
+def test_a_network_is_scored_by_its_predictions():
+    prob = concord.problems.digits(agents=4, points=80, hidden=4)
+    b2, more, _ = told(prob, chains=3, steps=4)
+    assert more == {}
+    assert 1.0 < b2["worst"][-1, 0] < 10  # log 10 is guessing; the loss is of all chains' mean
+    assert b2["average"].shape == (2, 1)
