@@ -201,41 +201,16 @@ def test_verdicts_of_five_seeds_agree_or_are_open(tmp_path):
         assert len({v for v in said if not v.startswith("inconclusive")}) == 1, claim
 
 
-def test_what_another_seed_contradicts_is_inconclusive(made, tmp_path):
-    _, results = made
-    claim = {**DEFINITION["claims"]["law"], "seeds": {"corrected": "it does not hold with seed 3"}}
-    changed = load(tmp_path, claims={"law": claim}, discrepancies={})
-    (row,) = judge.verdicts(changed, results)
-    assert (row["verdict"], row["alone"], row["seed"]) == (judgements.SEED, "holds", "1")
-    assert "holds here; it does not hold with seed 3" in row["ours"]
-
-
-def test_what_other_seeds_say_is_told_where_this_one_is_inconclusive():
+def test_what_other_seeds_say_makes_it_inconclusive():
     here = judgements.Judgement(judgements.TIE, "5 [4, 6]")
-    open_here = judgements.over_seeds(here, "it holds with 3")
-    assert open_here == judgements.Judgement(judgements.SEED, "5 [4, 6] (it holds with 3)")
+    found = judgements.over_seeds(here, "holds with seed 3; does not hold with seed 4")
+    assert found.verdict == judgements.SEED
+    assert found.ours == (
+        "5 [4, 6] (alone: inconclusive: a tie; holds with seed 3; does not hold with seed 4)"
+    )
+    assert judgements.over_seeds(here, None) == here
     missing = judgements.Judgement("not run", "no file")
-    assert judgements.over_seeds(missing, "it holds with 3") == missing
-
-
-def test_seeds_lists_contradictions(tmp_path):
-    tables = []
-    for seed, said in enumerate(["holds", judgements.TIE, "does not hold"], start=1):
-        (tmp_path / str(seed)).mkdir()
-        tables.append(ledger_of(tmp_path / str(seed), seed=str(seed), a=said, b="holds"))
-    assert ledger.seeds(tables[:2]) == []
-    assert ledger.seeds(tables) == [
-        "p a published: holds with 1, inconclusive: a tie with 2, does not hold with 3"
-    ]
-
-
-def test_the_page_says_which_seeds_were_compared(made, tmp_path):
-    _, results = made
-    output = tmp_path / "claims.md"
-    judge.judge(load(tmp_path, seeds="master seeds 1 to 5"), results, [output])
-    assert "Verdicts were compared for master seeds 1 to 5." in output.read_text()
-    judge.judge(load(tmp_path), results, [output])
-    assert "compared" not in output.read_text()
+    assert judgements.over_seeds(missing, "holds with seed 3") == missing
 
 
 # What cannot be judged

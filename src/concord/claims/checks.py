@@ -11,8 +11,8 @@ Its sentence says who, where and how much. What is infinite is a result (the err
 run): it is above every number, below none, and equal to nothing. So is what is not a number because
 its run diverged: a claim about it does not hold, and one that only says it is worse than another is
 inconclusive. Chance is that of the samplers: numbers that it does not enter are exact for the data
-that the seed drew. A claim whose verdict depends on those (``concord seeds`` finds it) says so
-under ``seeds``, and is inconclusive.
+that the seed drew. A claim whose verdict depends on those (``claims.multiverse`` finds it) is
+inconclusive.
 """
 
 from __future__ import annotations
@@ -34,13 +34,15 @@ from concord.claims.verdicts import (
     MEASURED,
     OUTSIDE,
     Judgement,
+    Margin,
     decide,
 )
 from concord.errors import ConcordError
 from concord.laws.intervals import mean_interval
 from concord.options import Kind, NonNegative, Positive, kinds
+from concord.report import words
 from concord.report.words import name, number
-from concord.results import paired
+from concord.results import of_sets, paired
 
 
 class _Rule(Kind):
@@ -113,23 +115,33 @@ class Value(_Rule):
         asked = "at most " if self.at_most else ""
         asked += f"{self.printed:.6g}"
         asked += f" ± {self.tolerance:g}" if self.tolerance and not self.at_most else ""
-        return Judgement(decide(sure, refuted), f"{_range(ours)}, against {asked}")
+        ends = (ours.hi, ours.lo) if refuted else (ours.lo, ours.hi)  # those that decide
+        with np.errstate(invalid="ignore"):
+            at = int(np.argmax(np.fmax(low - ends[0], ends[1] - high)))
+        margin = Margin(ours.value[at], ours.lo[at], ours.hi[at], low, high, printed=self.printed)
+        return Judgement(decide(sure, refuted), f"{_range(ours)}, against {asked}", margin)
 
 
 class Order(_Rule):
     """Every number of ``lower`` is below every number of ``higher``, times a factor.
 
     Holds if the largest upper end of lower is below the smallest lower end of higher; does not
-    hold if some number of lower is surely not below some number of higher.
+    hold if some number of lower is surely not below some number of higher. Runs on the same data
+    sets differ by less than their means over data sets tell: paired, the mean logarithms of the
+    ratios of ``<metric>_set_<d>`` decide, with Student's intervals over the data sets d. A ratio to
+    an infinite score counts as the least finite one of the pair.
     """
 
     lower: Annotated[Quantity, "numbers said to be smaller"]
     higher: Annotated[Quantity, "numbers said to be larger"]
     factor: Annotated[Positive, "lower is compared with factor times higher"] = 1.0
+    paired: Annotated[bool, "pairs are compared data set by data set"] = False
 
     def judge(self, source: Source) -> Judgement:
         """Return the verdict."""
         lower, higher = gather(source, self.lower, self.higher)
+        if self.paired:
+            return self._of_pairs(source, lower, higher)
         sure = lower.hi.max() < self.factor * higher.lo.min()
         refuted = lower.lo.max() >= self.factor * higher.hi.min()
         verdict = decide(sure, refuted)
@@ -139,7 +151,61 @@ class Order(_Rule):
             worst, best = lower.told(int(lower.hi.argmax())), higher.told(int(higher.lo.argmin()))
         times = "" if self.factor == 1 else f"{self.factor:g} times "
         joint = {HOLDS: "is below", FAILS: "is not below", INCONCLUSIVE: "may be above"}
-        return Judgement(verdict, f"{worst} {joint[verdict]} {times}{best}")
+        ends = [
+            (low.max(), self.factor * high.min())
+            for low, high in (
+                (lower.value, higher.value),
+                (lower.lo, higher.hi),
+                (lower.hi, higher.lo),
+            )
+        ]
+        text = f"{worst} {joint[verdict]} {times}{best}"
+        if min(lower.value.min(), higher.value.min()) < 0:  # there are no ratios
+            less = (_minus(*pair) for pair in ends)
+            least = Margin.of(less, high=0, what="the lower less the higher")
+            return Judgement(verdict, text, least)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = [float(np.divide(*np.maximum(pair, 0))) for pair in ends]
+        return Judgement(verdict, text, Margin.of(ratios, high=1, what="the lower over the higher"))
+
+    def _of_pairs(self, source: Source, lower: Numbers, higher: Numbers) -> Judgement:
+        source.unit, source.trials, source.what = "data sets", [], ""
+        pairs = list(itertools.product(range(len(lower.value)), range(len(higher.value))))
+        found = []
+        for i, j in pairs:
+            sets = [
+                of_sets(numbers.run[place], quantity.metric, numbers.agent[place])
+                for numbers, quantity, place in ((lower, self.lower, i), (higher, self.higher, j))
+            ]
+            if len(sets[0]) != len(sets[1]) or len(sets[0]) < 2:
+                raise Missing(
+                    f"{lower.run[i].name} and {higher.run[j].name} do not have {self.lower.metric} "
+                    f"of the same two or more data sets ({len(sets[0])} and {len(sets[1])})"
+                )
+            source.trials.append(len(sets[0]))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                log = np.log(sets[0]) - np.log(sets[1]) - math.log(self.factor)
+            log = np.where(
+                np.isposinf(sets[0]), np.inf, np.nan_to_num(log, posinf=np.inf, neginf=-np.inf)
+            )
+            finite = log[np.isfinite(log)]
+            log = np.where(np.isneginf(log), finite.min() if len(finite) else -np.inf, log)
+            mean, *ends = (float(end) for end in mean_interval(log, len(pairs)))
+            if math.isfinite(mean):
+                ends = [mean + source.narrow * (end - mean) for end in ends]
+            found.append((mean, *ends))
+        _, lo, hi = np.array(found).T
+        verdict = decide((hi < 0).all(), (lo >= 0).any())
+        worst = int((lo if verdict == FAILS else hi).argmax())
+        i, j = pairs[worst]
+        ratio = show(*(np.exp(found[worst]) * self.factor))
+        names = list(dict.fromkeys(words.metric(q.metric) for q in (self.lower, self.higher)))
+        against = f"{lower.who(i)} against {higher.who(j)}; {' against '.join(names)}"
+        limit = {HOLDS: "below", FAILS: "not below", INCONCLUSIVE: "not surely below"}[verdict]
+        sets_text = f"over {source.trials[worst]:.0f} data sets"
+        return Judgement(
+            verdict, f"mean ratio {sets_text} {ratio} ({against}), {limit} {self.factor:g}"
+        )
 
     def worse(self) -> Quantity | None:
         """Return what is said to be lower; errors of what diverged are infinite, so no error."""
@@ -176,7 +242,14 @@ class Trend(_Rule):
         lo, hi = ours.lo[order], ours.hi[order]
         sure = (hi[:-1] < lo[1:] + self.slack).all()
         refuted = (lo[:-1] >= hi[1:] + self.slack).any()
-        return Judgement(decide(sure, refuted), text)
+        value = ours.value[order]
+        steps = value[1:] - value[:-1], lo[1:] - hi[:-1], hi[1:] - lo[:-1]
+        return Judgement(decide(sure, refuted), text, self._least(*steps))
+
+    def _least(self, *steps: np.ndarray) -> Margin:
+        return Margin.of(
+            (step.min() for step in steps), low=-self.slack, what=f"least step, {self.direction}"
+        )
 
     def _of_pairs(
         self, source: Source, ours: Numbers, x: np.ndarray, order: np.ndarray
@@ -198,11 +271,11 @@ class Trend(_Rule):
                 ends = [mean + source.narrow * (end - mean) for end in ends]
             lo, hi = ends
             source.trials.append(len(each))
-            found.append((lo, hi) if self.direction == "rising" else (-hi, -lo))
+            found.append((mean, lo, hi) if self.direction == "rising" else (-mean, -hi, -lo))
             texts.append(f"{name(self.axis, x[i])} to {x[j]:g}: {show(mean, lo, hi)}")
-        lo, hi = np.array(found).T
+        value, lo, hi = np.array(found).T
         sure, refuted = (lo > -self.slack).all(), (hi <= -self.slack).any()
-        return Judgement(decide(sure, refuted), _list(texts))
+        return Judgement(decide(sure, refuted), _list(texts), self._least(value, lo, hi))
 
 
 class Rate(_Rule):
@@ -248,7 +321,8 @@ class Rate(_Rule):
             if end is not None
         ]
         text += f"; the rule is {' and '.join(asked)}" if asked else ""
-        return Judgement(decide(sure, refuted), f"the exponent is {text}")
+        margin = Margin(slope, low, high, at_least, at_most, "exponent")
+        return Judgement(decide(sure, refuted), f"the exponent is {text}", margin)
 
 
 class Bound(_Rule):
@@ -274,12 +348,15 @@ class Bound(_Rule):
         sure = (hi <= bound.lo[at]).all()
         refuted = (lo > bound.hi[at]).any()
         with np.errstate(divide="ignore", invalid="ignore"):
-            part = np.where(claimed, ours.value / bound.value[_joined(ours, bound)], -np.inf)
+            partner = _joined(ours, bound)
+            part = np.where(claimed, ours.value / bound.value[partner], -np.inf)
+            ends = (np.nanmax(lo / bound.hi[at]), np.nanmax(hi / bound.lo[at]))
         near = int(np.nanargmax(part))
         text = f"nearest to the bound is {ours.told(near)}, {part[near]:.3g} times it"
         if not claimed.all():
             text += f" ({claimed.sum()} of {len(claimed)} bounds are finite)"
-        return Judgement(decide(sure, refuted), text)
+        margin = Margin.of((part[near], *ends), high=1, what="part of its bound")
+        return Judgement(decide(sure, refuted), text, margin)
 
     def worse(self) -> Quantity | None:
         """Return the bound."""
@@ -309,7 +386,8 @@ class Identity(_Rule):
         most = int(differences.argmax())
         chance = "" if largest == differences[most] else f" (surely at most {largest:.3g})"
         text = f"they differ most, by {differences[most]:.3g}{chance}, at {left.who(most)}"
-        return Judgement(verdict, text)
+        ends = differences[most], smallest, largest
+        return Judgement(verdict, text, Margin.of(ends, high=self.tolerance, what="difference"))
 
 
 def _minus(left: Any, right: Any) -> Any:
@@ -343,7 +421,17 @@ class Spread(_Rule):
         infinite = np.isposinf(ours.lo).any()
         sure = _minus(ours.hi.max(), ours.lo.min()) <= least and not infinite
         refuted = _minus(ours.lo.max(), ours.hi.min()) > most or infinite
-        return Judgement(decide(sure, refuted), _range(ours))
+        ranges = [
+            float(_minus(high.max(), low.min()))
+            for high, low in ((ours.value, ours.value), (ours.lo, ours.hi), (ours.hi, ours.lo))
+        ]
+        margin = Margin.of(ranges, high=self.tolerance, what="range")
+        if self.relative:
+            mean = abs(float(ours.value.mean())) or math.nan
+            margin = Margin.of(
+                (end / mean for end in ranges), high=self.tolerance, what="range over the mean"
+            )
+        return Judgement(decide(sure, refuted), _range(ours), margin)
 
 
 class Condition(_Rule):
@@ -358,7 +446,10 @@ class Condition(_Rule):
         unmet = [ours.who(i) for i in range(len(ours.value)) if ours.value[i] < 1]
         text = f"met in {len(ours.value) - len(unmet)} of {len(ours.value)} cases"
         text += f"; not met: {_list(unmet)}" if unmet else ""
-        return Judgement(OUTSIDE if unmet else INSIDE, text)
+        met = 1 - len(unmet) / len(ours.value)
+        return Judgement(
+            OUTSIDE if unmet else INSIDE, text, Margin(met, met, met, low=1, what="share of cases")
+        )
 
 
 class Measurement(_Rule):
@@ -369,7 +460,8 @@ class Measurement(_Rule):
     def judge(self, source: Source) -> Judgement:
         """Return the numbers."""
         (ours,) = gather(source, self.quantity)
-        return Judgement(MEASURED, _range(ours))
+        ends = ours.value.mean(), ours.lo.min(), ours.hi.max()
+        return Judgement(MEASURED, _range(ours), Margin.of(ends, what="mean and range"))
 
     def worse(self) -> Quantity | None:
         """Return the quantity: nothing is said that its divergence could refute."""
@@ -397,7 +489,13 @@ class Sooner(_Rule):
         last, soonest = max(first, key=lambda a: a[2]), min(later, key=lambda a: a[1])
         texts = [f"{who} at {show(*ends)}" for *ends, who in (last, soonest)]
         text = f"{texts[0]}, {texts[1]}".replace("at inf", "never")
-        return Judgement(decide(sure, refuted), f"within {self.threshold:g} at iteration: {text}")
+        ends = [
+            (max(a[i] for a in first), min(a[j] for a in later))
+            for i, j in ((0, 0), (1, 2), (2, 1))
+        ]
+        margin = Margin.of((_minus(*pair) for pair in ends), high=0, what="iterations later")
+        text = f"within {self.threshold:g} at iteration: {text}"
+        return Judgement(decide(sure, refuted), text, margin)
 
     def worse(self) -> Quantity | None:
         """Return what is said to arrive later."""

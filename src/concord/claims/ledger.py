@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from concord.report.pages import markdown_table
 COLUMNS = (
     *("paper", "claim", "case", "reading", "verdict", "where", "says", "printed", "ours"),
     *("kind", "rule", "reason", "figure", "assumptions"),
+    "multiverse",
     *("alone", "seed", "scale"),  # alone is the verdict with this seed alone
 )
 FILTERS = ("reading", "verdict")
@@ -125,14 +126,50 @@ def _items(mapping: Any, where: str, what: str) -> Iterable[tuple[str, Any]]:
 
 
 def changes(rows: Sequence[Row], expected: Sequence[Row]) -> list[str]:
-    """Return one sentence for every verdict that differs from the committed one."""
+    """Return one sentence for every verdict that differs from the committed one.
+
+    Whether it depends on the seed is known only where universes were run.
+    """
     before, after = ({_key(row): row["verdict"] for row in found} for found in (expected, rows))
+    known = {_key(row) for row in rows if row["multiverse"]}
     texts = []
     for key in sorted({*before, *after}):
         was, now = before.get(key, "not committed"), after.get(key, "no longer a claim")
-        if was != now:
+        if was != now and (was != verdicts.SEED or key in known or key not in after):
             texts.append(f"{' '.join(filter(None, key))}: {was} -> {now}")
     return texts
+
+
+def over_universes(rows: Iterable[Row]) -> dict[str, dict[str, dict[str, str]]]:
+    """Return what verdicts hang on, by paper, claim and reading, where universes were run."""
+    found: dict[str, dict[str, dict[str, str]]] = {}
+    for row in rows:
+        if row["multiverse"]:
+            claim = found.setdefault(row["paper"], {}).setdefault(row["claim"], {})
+            claim[row["reading"]] = row["multiverse"]
+    return found
+
+
+def expected_universes(path: Path) -> dict[str, Any]:
+    """Return the committed ones, which are in ``expected_multiverse.yaml`` beside the verdicts."""
+    path = path.with_name("expected_multiverse.yaml")
+    document = (load_yaml(path) if path.exists() else None) or {}
+    for paper, claims in _items(document, f"{path}", "papers"):
+        for claim, readings in _items(claims, f"{path}: {paper}", "claims"):
+            for reading, text in _items(readings, f"{path}: {paper}.{claim}", "readings"):
+                if not isinstance(text, str):
+                    where = f"{path}: {paper}.{claim}.{reading}"
+                    raise ConcordError(f"{where}: {short(text)} is no text; commit it anew")
+    return dict(document)
+
+
+def _over_universes_changed(rows: Sequence[Row], expected: Mapping[str, Any]) -> Iterator[str]:
+    for paper, claims in over_universes(rows).items():
+        for claim, readings in claims.items():
+            for reading, now in readings.items():
+                was = expected.get(paper, {}).get(claim, {}).get(reading, "not committed")
+                if was != now:
+                    yield f"{paper} {claim} {reading}, over the universes: {was} -> {now}"
 
 
 def _key(row: Row) -> tuple[str, ...]:
@@ -151,6 +188,7 @@ def compare(ledger_path: Path, expected_path: Path, strict: bool) -> list[str]:
     if is_smoke(rows):
         return []
     found = changes(rows, expected_rows(expected_path))
+    found += _over_universes_changed(rows, expected_universes(expected_path))
     if found and strict:
         raise ConcordError(
             f"{len(found)} verdicts differ from {expected_path} ({'; '.join(found)}); "
@@ -165,7 +203,11 @@ def expect(ledger_path: Path, expected_path: Path, readme: Path) -> None:
     if is_smoke(rows):
         raise ConcordError(f"{ledger_path} is of smoke scale; commit verdicts of scale paper")
     nested: dict[str, dict[str, dict[str, Any]]] = {}
+    committed = expected_rows(expected_path) if expected_path.exists() else []
+    by_seed = {_key(row) for row in committed if row["verdict"] == verdicts.SEED}
     for row in rows:
+        if not row["multiverse"] and _key(row) in by_seed:  # which only universes tell
+            row = {**row, "verdict": verdicts.SEED}
         readings = nested.setdefault(row["paper"], {}).setdefault(row["claim"], {})
         if row["case"]:
             readings.setdefault(row["reading"], {})[row["case"]] = row["verdict"]
@@ -174,6 +216,11 @@ def expect(ledger_path: Path, expected_path: Path, readme: Path) -> None:
     head = "# Verdicts at paper scale, seed 1; written by `concord expect results/claims.csv`.\n"
     with whole(expected_path) as path:
         path.write_text(head + dump_yaml(nested), encoding="utf-8")
+    universes = {**expected_universes(expected_path), **over_universes(rows)}
+    if universes:
+        head = "# What verdicts hang on; written by `concord expect results/claims.csv`.\n"
+        with whole(expected_path.with_name("expected_multiverse.yaml")) as path:
+            path.write_text(head + dump_yaml(universes), encoding="utf-8")
     text = with_scoreboard(read_text(readme), expected_rows(expected_path))
     with whole(readme) as path:
         path.write_text(text, encoding="utf-8")
@@ -187,19 +234,3 @@ def with_scoreboard(text: str, rows: Sequence[Row]) -> str:
     before, rest = text.split(start, 1)
     after = rest.split(end, 1)[1]
     return "\n".join([before + start, "", *scoreboard(rows), "", end + after])
-
-
-def seeds(tables: Sequence[Path]) -> list[str]:
-    """Return one sentence for every verdict that master seeds do not agree on.
-
-    Inconclusive agrees with either; what a claim states under ``seeds`` is left aside.
-    """
-    found: dict[str, dict[str, list[str]]] = {}
-    for row in (row for path in tables for row in read_rows(path)):
-        key = " ".join(filter(None, _key(row)))
-        found.setdefault(key, {}).setdefault(row["alone"], []).append(row["seed"])
-    return [
-        f"{key}: " + ", ".join(f"{verdict} with {', '.join(s)}" for verdict, s in said.items())
-        for key, said in found.items()
-        if {verdicts.HOLDS, verdicts.FAILS} <= set(said)
-    ]

@@ -21,10 +21,6 @@ class Case(Options):
     check: Annotated[dict[str, Any], "options of the check kind"]
     reason: Annotated[str, "why this rule and tolerance"]
     printed: Annotated[str, "what is printed, as it is printed"] = ""
-    seeds: Annotated[
-        dict[str, str] | None,
-        "reading: with which master seeds it is judged otherwise; it is inconclusive then",
-    ] = None
     readings: Annotated[tuple[str, ...], "readings it is judged in"] = ()
 
     def checker(self, where: str) -> Any:

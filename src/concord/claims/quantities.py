@@ -95,11 +95,12 @@ class Numbers:
         agent = self.agent[index]
         parts = [words.name(axis, lookup(self.run[index].run, axis)) for axis in self.axes]
         parts += [] if agent == "network" else [f"the {AVERAGE}"] if agent == AVERAGE else []
-        parts += [f"agent {agent}"] if agent.isdigit() else []
+        parts += [words.agent(agent)] if agent.isdigit() else []
         parts += [agent] if agent.startswith(MEAN) else []
         if len(set(self.iteration)) > 1:
             parts.append(f"iteration {self.iteration[index]:g}")
-        return ", ".join(parts) or "the network"
+        none = {"worst": "the worst agent", "pooled": "all agents' draws"}.get(agent, "the network")
+        return ", ".join(parts) or none
 
     def told(self, index: int) -> str:
         """Return the number, what it is and whose."""
@@ -189,6 +190,8 @@ def gather(source: Source, *quantities: Quantity) -> list[Numbers]:
         raise Diverged([quantity for quantity, _ in lost], str(lost[0][1]["name"].iloc[0]))
     count = sum(int(table["chance"].sum()) for _, _, table in tables)
     source.trials += [n for _, _, table in tables for n in table["trials"][table["chance"]]]
+    if any(run.run.get("arena") for _, runs in drawn for run in runs):
+        source.unit = "data sets"
     axes = _axes([run for _, runs in drawn for run in runs])
     names = [words.metric(quantity.metric, quantity.scale) for quantity in quantities]
     source.what = names[0] if len(set(names)) == 1 else ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from concord.claims.quantities import Diverged, Missing, Quantity, Source
@@ -33,11 +33,35 @@ MORE = (2, 3, 5, 10, 20, 50, 100)
 
 
 @dataclass(frozen=True)
+class Margin:
+    """The number on which a verdict turns, with its interval, and where the rule wants it.
+
+    The interval surely lies within ``low`` and ``high`` where the claim holds, and surely beyond
+    where it does not.
+    """
+
+    value: float
+    lo: float
+    hi: float
+    low: float = -math.inf
+    high: float = math.inf
+    what: str = ""  # of the quantity it is, such as a ratio
+    printed: float | None = None
+
+    @classmethod
+    def of(cls, ends: Iterable[Any], **rule: Any) -> Margin:
+        """Return the margin of a value and its interval's ends."""
+        value, lo, hi = map(float, ends)
+        return cls(value, lo, hi, **rule)
+
+
+@dataclass(frozen=True)
 class Judgement:
-    """A verdict, and the sentence that says who, where and how much."""
+    """A verdict, the sentence that says who, where and how much, and the number that decides."""
 
     verdict: str
     ours: str
+    margin: Margin | None = field(default=None, compare=False)
 
 
 def decide(sure: Any, refuted: Any) -> str:
@@ -55,16 +79,20 @@ def judge(check: Any, runs: Callable[[Quantity], Sequence[Measured]]) -> Judgeme
         found: Judgement = check.judge(source)
         what = f"{source.what}: " if source.what else ""
         found = replace(found, ours=f"{what}{found.ours}")
+        if found.margin is not None:
+            of = ", ".join(filter(None, [source.what, found.margin.what]))
+            found = replace(found, margin=replace(found.margin, what=of))
         if found.verdict != INCONCLUSIVE:
             return found
         if any(number == 1 for number in source.trials):
-            return Judgement(TOO_FEW, f"{found.ours}; one of {source.unit} says nothing of chance")
+            alone = f"{found.ours}; one of {source.unit} says nothing of chance"
+            return replace(found, verdict=TOO_FEW, ours=alone)
         for more in MORE:
             if check.judge(Source(runs, 1 / math.sqrt(more))).verdict != INCONCLUSIVE:
                 trials = min(source.trials)
                 enough = f"about {more * trials:.0f} {source.unit} instead of {trials:.0f}"
-                return Judgement(TOO_FEW, f"{found.ours}; {enough} would decide")
-        return Judgement(TIE, found.ours)
+                return replace(found, verdict=TOO_FEW, ours=f"{found.ours}; {enough} would decide")
+        return replace(found, verdict=TIE)
     except Missing as missing:
         return Judgement(NOT_RUN, str(missing))
     except Diverged as diverged:
@@ -74,10 +102,9 @@ def judge(check: Any, runs: Callable[[Quantity], Sequence[Measured]]) -> Judgeme
 
 def over_seeds(found: Judgement, others: str | None) -> Judgement:
     """Return the judgement, inconclusive where another master seed gives another."""
-    if others is None or found.verdict == NOT_RUN:
+    if not others or found.verdict == NOT_RUN:
         return found
-    here = "" if found.verdict.startswith(INCONCLUSIVE) else f"{found.verdict} here; "
-    return Judgement(SEED, f"{found.ours} ({here}{others})")
+    return Judgement(SEED, f"{found.ours} (alone: {found.verdict}; {others})")
 
 
 def of_cases(verdicts: Iterable[str]) -> str:

@@ -1,16 +1,18 @@
-"""draw: from metrics to a figure (pdf, svg, png) or a table (csv, md, html).
+"""draw: from metrics to a figure (pdf, svg, png) or a table (csv, md, html, tex).
 
-Beside every figure or table are its caption (``.caption.md``) and its provenance (``.json``).
+Beside every figure or table are its caption (``.caption.md``) and a ``.json``: its provenance, its
+caption as data (``report.captions.Caption``) and, of a table, its layout (``Table.data``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from concord import integrity
+from concord.arena.cells import made as scored_from
 from concord.integrity import Made
 from concord.io import whole
 from concord.options import build
@@ -57,7 +59,7 @@ def draw(paper: Paper, name: str, results: Path, outputs: Sequence[Path]) -> Non
 
 
 def tabulate(paper: Paper, name: str, results: Path, outputs: Sequence[Path]) -> None:
-    """Build a table from the runs below ``results`` into ``outputs`` (.csv, .md, .html)."""
+    """Build a table from the runs below ``results`` into ``outputs`` (.csv, .md, .html, .tex)."""
     entry = paper.output("tables", name)
     where = paper.at(f"tables.{name}")
     kind = plugin("tables", entry["kind"], where)
@@ -67,11 +69,12 @@ def tabulate(paper: Paper, name: str, results: Path, outputs: Sequence[Path]) ->
         ".csv": table.csv,
         ".md": table.markdown,
         ".html": lambda: page(entry["title"], "", [table.section()]),
+        ".tex": lambda: table.latex(entry["title"]),
     }
     for output in outputs:
         with whole(output) as path:
             path.write_text(texts[output.suffix](), encoding="utf-8")
-    _finish(paper, "tables", name, results, outputs)
+    _finish(paper, "tables", name, results, outputs, table=table.data())
 
 
 def _measured(paper: Paper, section: str, name: str, results: Path) -> list[Measured]:
@@ -82,14 +85,22 @@ def checked(run: Run, results: Path) -> Measured:
     """Read the metrics of a run, which must be those of today's configuration, code and data."""
     path = results / run.folder / "metrics.csv"
     trace = path.with_name("trace.nc")
-    wanted = measured_from(run.mapping, Path("resources"), trace if trace.exists() else None)
-    integrity.check(path, wanted)
+    integrity.check(path, metrics_from(run.mapping, trace if trace.exists() else None))
     return read(run.mapping, path)
 
 
-def _finish(paper: Paper, section: str, name: str, results: Path, outputs: Sequence[Path]) -> None:
+def metrics_from(run: Mapping[str, Any], trace: Path | None = None) -> Made:
+    """Return what the metrics of a run are made from, its trace among it if it is given."""
+    if run.get("arena"):
+        return scored_from(run, Path("resources"))
+    return measured_from(run, Path("resources"), trace)
+
+
+def _finish(
+    paper: Paper, section: str, name: str, results: Path, outputs: Sequence[Path], **more: Any
+) -> None:
     """Write the caption, and seal the outputs with their provenance."""
-    caption: dict[str, Any] = paper.caption(section, name)
+    caption = paper.caption(section, name)
     text = outputs[0].with_suffix(".caption.md")
     with whole(text) as path:
         path.write_text(captions.markdown(caption), encoding="utf-8")
@@ -101,5 +112,5 @@ def _finish(paper: Paper, section: str, name: str, results: Path, outputs: Seque
     integrity.seal(
         [*outputs, text],
         made(paper, section, name, results),
-        **describe(inputs, **about, **caption),
+        **describe(inputs, **about, **more, caption=caption),
     )

@@ -6,14 +6,17 @@ A paper's verdicts are one CSV table and one page; the ledger joins the papers' 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from functools import cache, partial
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from concord import integrity
-from concord.claims import rules
+from concord.claims import multiverse, rules
 from concord.claims import verdicts as judgements
+from concord.claims.checks import quantities
 from concord.claims.ledger import (
     FILTERS,
     INTERVALS,
@@ -27,17 +30,18 @@ from concord.claims.ledger import (
     read_rows,
     scores,
 )
-from concord.claims.quantities import Missing, Quantity
+from concord.claims.model import Case
+from concord.claims.quantities import Missing
 from concord.errors import ConcordError
 from concord.integrity import Made
 from concord.io import read_table, read_text, whole
 from concord.provenance import code, describe, digest, sha256
+from concord.report import words
 from concord.report.markup import markdown
 from concord.report.pages import Folded, Section, markdown_page, page, render, template_digest
 from concord.results import Measured
-from concord.runs import data_sets, unavailable
-from concord.stages.draw import checked, metrics_digest
-from concord.stages.measure import made as measured_from
+from concord.runs import downloads, unavailable
+from concord.stages.draw import checked, metrics_digest, metrics_from
 from concord.studies.paper import Paper, Run
 
 
@@ -58,8 +62,8 @@ def judge(paper: Paper, results: Path, outputs: Sequence[Path]) -> None:
     integrity.seal(outputs, made(paper, results))
 
 
-def made(paper: Paper, results: Path) -> Made:
-    """Return what a paper's verdicts are made from."""
+def made_alone(paper: Paper, results: Path) -> Made:
+    """Return what a paper's verdicts are made from, but for the multiverse."""
     config = {key: paper.config[key] for key in ("scale", "seed")}
     return {
         "entry": digest({**paper.mapping, "config": config}),
@@ -70,6 +74,13 @@ def made(paper: Paper, results: Path) -> Made:
     }
 
 
+def made(paper: Paper, results: Path) -> Made:
+    """Return what a paper's verdicts are made from."""
+    path = results / paper.key / "multiverse.csv"
+    alone, (source, seal) = made_alone(paper, results), integrity.sealed(path)
+    return {**alone, "multiverse": seal if alone.items() <= source.items() else ""}
+
+
 def joined(tables: Sequence[Path]) -> Made:
     """Return what the ledger is made from."""
     seals = {str(path): integrity.sealed(path)[1] for path in tables}
@@ -77,80 +88,132 @@ def joined(tables: Sequence[Path]) -> Made:
     return {"verdicts": digest(seals), "code": code(__name__), "template": template}
 
 
-def verdicts(paper: Paper, results: Path) -> list[Row]:
-    """Return one row per claim, case and reading."""
-    chosen = {run.folder: run for run in paper.claim_runs()}
+Find = Callable[[Run], Measured]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A case of a claim in a reading, and the runs that it reads."""
+
+    claim: str
+    label: str
+    reading: str
+    case: Case
+    check: Any
+    sources: Mapping[int, Sequence[Run]]  # by the identity of its quantities
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Return claim, case and reading."""
+        return self.claim, self.label, self.reading
+
+    @property
+    def runs(self) -> list[Run]:
+        """Return the runs of all quantities."""
+        return [run for runs in self.sources.values() for run in runs]
+
+    def judge(self, find: Find) -> judgements.Judgement:
+        """Return the verdict on metrics that ``find`` returns, or says are missing."""
+        return judgements.judge(
+            self.check, lambda quantity: [find(run) for run in self.sources[id(quantity)]]
+        )
+
+
+def cases(paper: Paper) -> list[Judged]:
+    """Return every case of every claim, in each of its readings."""
+    found = []
+    for name, claim in paper.claims.items():
+        where = f"claims.{name}"
+        for reading in dict.fromkeys(r for case in claim.cases.values() for r in case.readings):
+            for label, case in claim.cases.items():
+                if reading in case.readings:
+                    check = case.checker(paper.at(where))
+                    sources = {
+                        id(quantity): paper.quantity_runs(quantity, reading, where)
+                        for quantity in quantities(check)
+                    }
+                    found.append(Judged(name, label, reading, case, check, sources))
+    return found
+
+
+def finder(paper: Paper, results: Path) -> Find:
+    """Return what finds the metrics of a paper's runs."""
 
     @cache
     def measured(folder: str) -> Measured:
         return checked(chosen[folder], results)
 
-    def source(quantity: Quantity, reading: str) -> list[Measured]:
-        runs = paper.quantity_runs(quantity, reading, "claims")
-        for run in runs:
-            if not at_hand(run, results):
-                raise Missing(_why_not(run))
-        return [measured(run.folder) for run in runs]
+    chosen = {run.folder: run for run in paper.claim_runs()}
 
+    def find(run: Run) -> Measured:
+        if not at_hand(run, results):
+            raise Missing(_why_not(run))
+        return measured(run.folder)
+
+    return find
+
+
+def verdicts(paper: Paper, results: Path) -> list[Row]:
+    """Return one row per claim, case and reading."""
+    find = finder(paper, results)
+    table = results / paper.key / "multiverse.csv"
+    universes = multiverse.read_rows(table) if made(paper, results)["multiverse"] else []
+    contradicted = multiverse.contradictions(universes, paper.config["seed"])
+    robustness = multiverse.robustness(universes)
     rows: list[Row] = []
-    for name, claim in paper.claims.items():
-        where = f"claims.{name}"
-        for reading in dict.fromkeys(r for case in claim.cases.values() for r in case.readings):
-            for label, case in claim.cases.items():
-                if reading not in case.readings:
-                    continue
-                check = case.checker(paper.at(where))
-                alone = judgements.judge(check, partial(source, reading=reading))
-                found = judgements.over_seeds(alone, (case.seeds or {}).get(reading))
-                runs = paper.case_runs(case, reading, where)
-                rests = dict.fromkeys(a for run in runs for a in run.mapping["assumptions"])
-                rows.append(
-                    {
-                        "paper": paper.key,
-                        "claim": name,
-                        "case": label,
-                        "reading": reading,
-                        "verdict": found.verdict,
-                        "where": claim.where,
-                        "says": _cell(claim.says),
-                        "printed": case.printed,
-                        "ours": found.ours,
-                        "kind": case.kind,
-                        "rule": claim.rule or "",
-                        "reason": _cell(case.reason),
-                        "figure": claim.figure or "",
-                        "assumptions": ", ".join(rests),
-                        "alone": alone.verdict,
-                        "seed": str(paper.config["seed"]),
-                        "scale": paper.config["scale"],
-                    }
-                )
+    for judged in cases(paper):
+        claim, case = paper.claims[judged.claim], judged.case
+        alone = judged.judge(find)
+        found = judgements.over_seeds(alone, contradicted.get(judged.key))
+        rests = dict.fromkeys(a for run in judged.runs for a in run.mapping["assumptions"])
+        over = robustness.get((judged.claim, judged.reading))
+        rows.append(
+            {
+                "paper": paper.key,
+                "claim": judged.claim,
+                "case": judged.label,
+                "reading": judged.reading,
+                "verdict": found.verdict,
+                "where": claim.where,
+                "says": _cell(claim.says),
+                "printed": case.printed,
+                "ours": found.ours,
+                "kind": case.kind,
+                "rule": claim.rule or "",
+                "reason": _cell(case.reason),
+                "figure": claim.figure or "",
+                "assumptions": ", ".join(rests),
+                "multiverse": over.text if over else "",
+                "alone": alone.verdict,
+                "seed": str(paper.config["seed"]),
+                "scale": paper.config["scale"],
+            }
+        )
     return rows
 
 
 def at_hand(run: Run, results: Path) -> bool:
     """Whether a run has been made; one made from something else counts if it can be made again."""
     path = results / run.folder / "metrics.csv"
-    makeable = not unavailable(run.mapping) and not data_sets(run.mapping)
-    wanted = measured_from(run.mapping, Path("resources"))
+    makeable = not unavailable(run.mapping) and not downloads(run.mapping)
+    wanted = metrics_from(run.mapping)
     return path.exists() and (makeable or wanted.items() <= integrity.sealed(path)[0].items())
 
 
 def _why_not(run: Run) -> str:
     """Say what a run that has no metrics lacks."""
     lacking = unavailable(run.mapping)
-    if lacking is None and data_sets(run.mapping):
-        names = ", ".join(data_sets(run.mapping))
+    if lacking is None and downloads(run.mapping):
+        names = ", ".join(downloads(run.mapping))
         lacking = f"it reads {names}, which `snakemake everything` downloads"
     return f"{run.folder} was not run" + (f": {lacking}" if lacking else "")
 
 
 def sections(paper: Paper, rows: Sequence[Row]) -> list[Section]:
     """Return a paper's page: claims, readings, assumptions, errata and discrepancies."""
-    seeds = paper.mapping.get("seeds")
-    compared = f"Verdicts were compared for {_cell(seeds)}." if seeds else ""
-    text = SMOKE if paper.config["scale"] == "smoke" else compared
-    found = [Section("Claims", text, COLUMNS, _claims(rows), FILTERS)]
+    text = SMOKE if paper.config["scale"] == "smoke" else ""
+    columns = _columns(rows)
+    found = [Section("Claims", text, columns, _claims(rows, columns), FILTERS)]
     if not rows:
         found = [Section("Claims", "None is stated yet.", (), [])]
     followed = {run.mapping["reading"]: None for run in paper.runs.values()}
@@ -189,7 +252,12 @@ def sections(paper: Paper, rows: Sequence[Row]) -> list[Section]:
 COLUMNS = ("where", "says", "printed", "reading", "verdict", "ours", "figure")
 
 
-def _claims(rows: Sequence[Row], columns: Sequence[str] = COLUMNS) -> list[list[str | Folded]]:
+def _columns(rows: Sequence[Row]) -> tuple[str, ...]:
+    """Return the columns of a page; the multiverse only where it has been run."""
+    return (*COLUMNS, "multiverse") if any(row["multiverse"] for row in rows) else COLUMNS
+
+
+def _claims(rows: Sequence[Row], columns: Sequence[str]) -> list[list[str | Folded]]:
     """Return a line for every claim and reading; what is behind a verdict is folded."""
     return [
         [
@@ -225,7 +293,8 @@ def _ours(entry: Entry) -> str | Folded:
 
 
 def _case(row: Row) -> str:
-    return row["case"].replace("+", ", ").replace("=", " ")
+    text = re.sub(r"\bagent=(\d+)", lambda found: words.agent(found[1]), row["case"])
+    return text.replace("+", ", ").replace("=", " ")
 
 
 def _link(paper: Paper) -> Callable[[str], str]:
@@ -247,7 +316,7 @@ def ledger(tables: Sequence[Path], outputs: Sequence[Path]) -> None:
     """Join the papers' verdicts into the ledger (.csv .md .html)."""
     rows = [row for table in tables for row in read_rows(table)]
     text = SMOKE if is_smoke(rows) else ""
-    columns = ("paper", *COLUMNS)
+    columns = ("paper", *_columns(rows))
     section = Section("", "", columns, _claims(rows, columns), ("paper", *FILTERS))
     board = Section("", text, *scores(rows))
     texts = {

@@ -9,13 +9,22 @@ from typing import Any
 import numpy as np
 
 from concord import integrity, metrics
+from concord.contracts import Problem
 from concord.integrity import Made
 from concord.io import whole
 from concord.plugins import location, provided
 from concord.provenance import code, digest
-from concord.runs import build_problem, data_digest, kinds_of, load_run, modules, stream_label
+from concord.runs import (
+    Parts,
+    build_problem,
+    data_digest,
+    kinds_of,
+    load_run,
+    modules,
+    stream_label,
+)
 from concord.sampling import streams
-from concord.sampling.trace import read_trace
+from concord.sampling.trace import Trace, read_trace
 from concord.stages.sample import made as sampled_from
 
 
@@ -34,6 +43,27 @@ def made(run: Mapping[str, Any], resources: Path, trace: Path | None = None) -> 
     }
 
 
+def measured(run: Mapping[str, Any], parts: Parts, problem: Problem, trace: Trace) -> str:
+    """Return the metrics that a run asks for, of its trace, as the text of a table."""
+
+    def stream(what: str) -> np.random.Generator:
+        labels = run["paper"], run["experiment"], stream_label(run)
+        return streams.generator(run["seed"], what, *labels)
+
+    measurement = metrics.Measurement(
+        trace=trace,
+        problem=problem,
+        topology=parts.topology,
+        sampler=parts.sampler,
+        sampler_params=parts.sampler_params,
+        initial=parts.initial,
+        iterations=run["iterations"],
+        stream=stream,
+        burn_in=parts.record.burn_in,
+    )
+    return metrics.to_csv(metrics.measure(run["metrics"], measurement))
+
+
 def measure(run_path: Path, trace_path: Path, output: Path, resources: Path) -> None:
     """Compute the metrics a run asks for and write them as one long table, sealed.
 
@@ -44,22 +74,7 @@ def measure(run_path: Path, trace_path: Path, output: Path, resources: Path) -> 
     """
     run, parts = load_run(run_path)
     integrity.check(trace_path, sampled_from(run, resources))
-
-    def stream(what: str) -> np.random.Generator:
-        labels = run["paper"], run["experiment"], stream_label(run)
-        return streams.generator(run["seed"], what, *labels)
-
-    measurement = metrics.Measurement(
-        trace=read_trace(trace_path),
-        problem=build_problem(run, parts, resources),
-        topology=parts.topology,
-        sampler=parts.sampler,
-        sampler_params=parts.sampler_params,
-        initial=parts.initial,
-        iterations=run["iterations"],
-        stream=stream,
-    )
-    text = metrics.to_csv(metrics.measure(run["metrics"], measurement))
+    text = measured(run, parts, build_problem(run, parts, resources), read_trace(trace_path))
     with whole(output) as path:
         path.write_text(text, encoding="utf-8")
     used = provided([*kinds_of(run), *(("metrics", name) for name in run["metrics"])])

@@ -26,14 +26,15 @@ class Config(Options):
     """What ``config/config.yaml`` or ``--config`` sets."""
 
     scale: Annotated[
-        Literal["paper", "smoke"],
-        "paper: what the papers ran; smoke: the same DAG with few chains and iterations",
+        Literal["paper", "smoke", "full"],
+        "paper: what the papers ran; smoke: the same DAG with few chains and iterations; full: and "
+        "what experiments add in their key full, for a cluster",
     ] = "paper"
     seed: Annotated[Index, "master seed of all random streams"] = 1
     results: Annotated[
         str,
         Meta(pattern=r"^(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9._/-]*$(?!\n)", max_length=200),
-        "folder of the results, below the project's; smoke results go to its folder smoke",
+        "folder of the results, below the project's; those of scales smoke and full in its folders",
     ] = "results"
     data_mirror: Annotated[
         str | None, "folder searched before downloading, unless CONCORD_DATA_MIRROR names one"
@@ -43,6 +44,12 @@ class Config(Options):
         "most chains that one job samples, a multiple of 50; none: all chains of a run",
     ] = None
     smoke: Annotated[Smoke, "upper limits at smoke scale"] = Smoke()
+    pairs: Annotated[
+        bool, "the multiverse has every two alternatives of different assumptions together, too"
+    ] = False
+    findings: Annotated[
+        tuple[str, ...], "claims on the site's first page, <key>/<claim>; none: the first five"
+    ] = ()
     strict: Annotated[
         bool, "the ledger fails if a verdict differs from config/expected_verdicts.yaml"
     ] = False
@@ -65,7 +72,7 @@ def load_config(path: Path = CONFIG, changes: Mapping[str, Any] | None = None) -
 
 def results_folder(config: Mapping[str, Any]) -> Path:
     """Return the folder of the results at the scale of a configuration."""
-    return Path(config["results"], *["smoke"] * (config["scale"] == "smoke"))
+    return Path(config["results"], *[config["scale"]] * (config["scale"] != "paper"))
 
 
 # Where they are, below the folder of the configuration.

@@ -125,6 +125,7 @@ def study_schema() -> dict[str, Any]:
     own["sweep"]["additionalProperties"] = {"anyOf": [{"type": "array"}, by_key, of_axis]}
     definitions["Override"]["properties"]["set"] |= run
     own["smoke"] |= run
+    own["full"] |= {"properties": {**options["run"]["properties"], "sweep": own["sweep"]}}
     experiment["properties"] = own | options["run"]["properties"]
     experiment["additionalProperties"] = False
     sections["properties"]["defaults"] |= run

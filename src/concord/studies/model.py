@@ -8,7 +8,7 @@ from msgspec import Meta, field
 
 from concord.claims.checks import KINDS
 from concord.claims.rules import rules
-from concord.options import Options, Some
+from concord.options import Index, Options, Some
 
 Id = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_]*$(?!\n)")]
 Template = Annotated[str, Meta(pattern=r"^[A-Za-z0-9{][A-Za-z0-9_{}]*$(?!\n)")]
@@ -25,6 +25,33 @@ class About(Options):
     reference: Annotated[str, "where it appeared"] = ""
 
 
+class Reads(Options):
+    """What claims read of a run in the place of what they name."""
+
+    metric: Annotated[dict[str, str], "metric that claims name: the metric read for it"] = {}
+    agent: Annotated[Index | None, "agent that is read for agent 0"] = None
+
+
+class Alternative(Options):
+    """Another defensible value of an assumption, run by the multiverse.
+
+    It sets keys of runs, or lets claims read something else of them, or both.
+    """
+
+    label: Annotated[
+        str,
+        Meta(pattern=r"^[a-z0-9][a-z0-9_]{0,39}$(?!\n)"),
+        "short name, the only one of its assumption",
+    ]
+    says: Annotated[str, "what it is, in words"]
+    reason: Annotated[str, "why it is defensible"]
+    set: Annotated[Keys, "keys to set, dotted or nested, of the runs that rest on it"] = {}
+    when: Annotated[
+        SomeKeys | None, "of the runs that rest on it just those, as of rests; none: all of them"
+    ] = None
+    reads: Annotated[Reads, "what claims read of these runs"] = Reads()
+
+
 class Assumption(Options):
     """A value that the paper does not state."""
 
@@ -34,6 +61,18 @@ class Assumption(Options):
         SomeKeys | None,
         "key of the run: value, or list of values, of the runs that rest on it; none: all do",
     ] = None
+    shown: Annotated[
+        SomeKeys | None, "axis: label, or list of labels; captions of other runs leave it out"
+    ] = None
+    of: Annotated[
+        Some[str] | None, "families of metrics; captions of others leave it out; none: of all"
+    ] = None
+    alternatives: Annotated[
+        tuple[Alternative, ...], "other defensible values, one by one in the place of ours"
+    ] = ()
+    fixed: Annotated[
+        str, "why there are none: no other is defensible, or none can turn a verdict"
+    ] = ""
 
 
 class Erratum(Options):
@@ -74,6 +113,10 @@ class Experiment(Options, forbid_unknown_fields=False):
     ] = {}
     overrides: Annotated[tuple[Override, ...], "changes to the cells of the sweep that match"] = ()
     smoke: Annotated[Keys, "keys of the run to set at smoke scale"] = {}
+    full: Annotated[
+        Keys,
+        "keys of the run to set at full scale, and a sweep whose axes take the place of others",
+    ] = {}
 
 
 class Output(Options):
@@ -84,7 +127,9 @@ class Output(Options):
     runs: Annotated[
         Some[str | Keys], "runs shown: experiment ids, or {experiment: id, axis: label or [labels]}"
     ]
-    caption: Annotated[str, "what the reader sees, in one or two sentences"] = ""
+    caption: Annotated[str, "what is seen and what for, in two sentences for strangers"] = ""
+    printed: Annotated[str, "what the paper shows there"] = ""
+    ours: Annotated[str, "what is shown here, where it differs, and how to read it"] = ""
     options: Annotated[Keys, "options of the kind"] = {}
 
 
@@ -116,10 +161,6 @@ class Family(Options):
         Some[str] | None, "readings it is judged in; none: those that its runs follow"
     ] = None
     figure: Annotated[str | None, "figure or table of ours that shows it"] = None
-    seeds: Annotated[
-        dict[str, str] | None,
-        "reading: with which master seeds it is judged otherwise; it is inconclusive then",
-    ] = None
     cells: Annotated[
         Axes | None,
         "axis: values that {axis} takes in the id and all texts, or mappings of placeholders",
@@ -137,7 +178,6 @@ class Study(Options):
         dict[str, str],
         "readings that runs follow, with their meaning; published, released and corrected have one",
     ] = {}
-    seeds: Annotated[str, 'what verdicts were compared for, such as "master seeds 1 to 5"'] = ""
     assumptions: Annotated[dict[str, Assumption], "values the paper does not state, by id"] = {}
     errata: Annotated[dict[str, Erratum], "inconsistencies of the paper's text, by id"] = {}
     discrepancies: Annotated[

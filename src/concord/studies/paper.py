@@ -10,11 +10,12 @@ import copy
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import replace as with_changes
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -35,6 +36,7 @@ from concord.studies.sweep import (
     label_texts,
     leaves,
     merge,
+    nest,
     relocate,
 )
 
@@ -48,11 +50,12 @@ if TYPE_CHECKING:
 RESERVED = {
     *("default", "reproduce", "everything", "ledger", "unknown", "made"),
     *("fetch", "resolve", "sample", "measure", "figure", "table", "judge", "join", "compare"),
-    *("front", "smoke", "seeds", "logs", "benchmarks", "claims", "workflow", "statistics"),
+    *("front", "site", "smoke", "full", "logs", "benchmarks", "claims", "workflow", "statistics"),
+    *("board", "scores", "cards", "small", "multiverse", "vary", "survey"),
 }
 
 
-EXPERIMENTS_ONLY = ("sweep", "overrides", "smoke", "title")
+EXPERIMENTS_ONLY = ("sweep", "overrides", "smoke", "full", "title")
 
 
 DEFAULTS: dict[str, Any] = {
@@ -83,6 +86,24 @@ class Run:
     def folder(self) -> str:
         """Return the run's folder below the results folder."""
         return f"{self.paper}/{self.experiment}/{self.name}"
+
+
+class Change(NamedTuple):
+    """What an alternative of an assumption sets: nested keys, and where the file has them.
+
+    ``when`` are the runs that it changes, of those that rest on the assumption, and ``reads`` what
+    claims read of them in the place of what they name (``model.Reads``).
+    """
+
+    assumption: str
+    keys: dict[str, Any]
+    places: dict[str, str]
+    when: Mapping[str, Any] = {}
+    reads: Mapping[str, Any] = {}
+
+    def holds_for(self, run: Mapping[str, Any]) -> bool:
+        """Return whether it changes this run of the study."""
+        return self.assumption in run["assumptions"] and assumptions.holds_for(run, self.when)
 
 
 class Paper:
@@ -116,6 +137,7 @@ class Paper:
             )
         self.mapping: dict[str, Any] = {}
         self.files: dict[str, Path] = {}  # of each section
+        self._resolved: dict[str, list[Run]] = {}  # by experiment
         plugins.use(path)
         self._read()
 
@@ -171,6 +193,41 @@ class Paper:
         entries = self.mapping.get("assumptions", {}).items()
         return {name: {"reason": "not stated", **entry} for name, entry in entries}
 
+    @cached_property
+    def alternatives(self) -> dict[str, dict[str, Change]]:
+        """Return what the alternatives of assumptions set, by assumption and label."""
+        found: dict[str, dict[str, Change]] = {}
+        for name, entry in self.assumptions.items():
+            for number, alternative in enumerate(entry.get("alternatives", ())):
+                place, label = f"assumptions.{name}.alternatives[{number}]", alternative["label"]
+                check_label(name, f"assumptions.{name}", self.files["assumptions"])
+                if label in found.setdefault(name, {}):
+                    raise ConcordError(
+                        f"{self.at(place)}.label: another one is called {label}; rename one"
+                    )
+                keys: dict[str, Any] = {}
+                for key, value in alternative.get("set", {}).items():
+                    keys = merge(keys, nest(key, value))
+                places = {key: self.at(f"{place}.set.{key}") for key in leaves(keys)}
+                when, reads = (alternative.get(key, {}) for key in ("when", "reads"))
+                found[name][label] = Change(name, keys, places, when, reads)
+        return found
+
+    def varied(self, run: Run, changes: Sequence[Change] = (), seed: int | None = None) -> Run:
+        """Return a run as it is with alternatives of assumptions, or another master seed.
+
+        Alternatives of assumptions that it does not rest on leave it as it is.
+
+        Raises
+        ------
+        ConcordError
+            If a run cannot be so; it names the alternative.
+        """
+        changes = [change for change in changes if change.keys and change.holds_for(run.mapping)]
+        if changes:
+            (run,) = self._expand(run.experiment, run.name, changes)
+        return run if seed is None else with_changes(run, mapping={**run.mapping, "seed": seed})
+
     @property
     def readings(self) -> dict[str, str]:
         """Return the readings that runs may follow, with their meaning."""
@@ -179,26 +236,40 @@ class Paper:
     @cached_property
     def runs(self) -> dict[tuple[str, str], Run]:
         """Return every run, keyed by (experiment, run name), in the order of the file."""
-        found = {}
-        for experiment in self.experiments:
-            for run in self._expand(experiment):
-                found[experiment, run.name] = run
-        return found
+        return {(name, run.name): run for name in self.experiments for run in self._runs_of(name)}
+
+    def _runs_of(self, experiment: str) -> list[Run]:
+        """Return the runs of an experiment, without resolving others."""
+        if experiment not in self._resolved:
+            self._resolved[experiment] = list(self._expand(experiment))
+        return self._resolved[experiment]
+
+    @cached_property
+    def arenas(self) -> tuple[str, ...]:
+        """Return the experiments whose runs are cells of the arena: they have the axis entry."""
+        sweeps = {name: entry.get("sweep", {}) for name, entry in self.experiments.items()}
+        return tuple(name for name, sweep in sweeps.items() if "entry" in sweep)
 
     def run(self, experiment: str, name: str) -> Run:
         """Return one run, without resolving others."""
+        return self.chosen(experiment, [name])[0]
+
+    def chosen(self, experiment: str, names: Sequence[str]) -> list[Run]:
+        """Return some runs of an experiment, without resolving others."""
         if experiment not in self.experiments:
             raise ConcordError(
                 f"{self.at('experiments')}: there is no experiment {short(experiment)}; "
                 f"{nearest(experiment, self.experiments)}"
             )
-        for run in self._expand(experiment, only=name):
-            return run
-        names = [run.name for run in self._expand(experiment)]
-        raise ConcordError(
-            f"{self.at('experiments')}: {experiment} has no run {short(name)}; "
-            f"{nearest(name, names)}"
-        )
+        found = {run.name: run for run in self._expand(experiment, only=names)}
+        for name in names:
+            if name not in found:
+                known = [run.name for run in self._expand(experiment)]
+                raise ConcordError(
+                    f"{self.at('experiments')}: {experiment} has no run {short(name)}; "
+                    f"{nearest(name, known)}"
+                )
+        return [found[name] for name in names]
 
     def select(self, selection: Mapping[str, Any] | str, where: str) -> list[Run]:
         """Return the runs of an experiment whose labels match.
@@ -215,20 +286,21 @@ class Paper:
             )
         wanted = {k: v for k, v in selection.items() if k != "experiment"}
         axes = self.experiments[experiment].get("sweep", {})
-        runs = [run for (name, _), run in self.runs.items() if name == experiment]
+        runs = self._runs_of(experiment)
         for axis, value in wanted.items():
             if axis not in axes:
                 raise ConcordError(
                     f"{self.at(where)}.{axis}: {experiment} has no such axis; {nearest(axis, axes)}"
                 )
             labels = list(dict.fromkeys(run.mapping["labels"][axis] for run in runs))
-            for label in label_texts(value):
+            chosen = label_texts(value)
+            for label in chosen:
                 if label not in labels:
                     raise ConcordError(
                         f"{self.at(where)}.{axis}: no run of {experiment} has {short(label)}; "
                         f"{nearest(label, labels)}"
                     )
-            runs = [run for run in runs if run.mapping["labels"][axis] in label_texts(value)]
+            runs = [run for run in runs if run.mapping["labels"][axis] in chosen]
         if not runs:
             raise ConcordError(
                 f"{self.at(where)}: no run of {experiment} has {short(wanted)}; "
@@ -253,11 +325,16 @@ class Paper:
                 chosen[run.folder] = run
         return list(chosen.values())
 
-    def caption(self, section: str, name: str) -> dict[str, Any]:
+    def caption(self, section: str, name: str) -> captions.Caption:
         """Return the parts of the caption of a figure or table."""
         entry = self.output(section, name)
+        where = self.at(f"{section}.{name}")
+        kind = plugin(section, entry["kind"], where)
+        params = build(kind.Params, entry.get("options"), f"{where}.options")
+        reads = [read if isinstance(read, str) else read.metric for read in kind.reads(params)]
         runs = [run.mapping for run in self.output_runs(section, name)]
-        return captions.describe(entry["title"], entry.get("caption", ""), runs, self.assumptions)
+        titles = {key: self.experiments[key].get("title", "") for key in self.experiments}
+        return captions.describe(entry, runs, self.assumptions, self.readings, reads, titles)
 
     @cached_property
     def claims(self) -> dict[str, Claim]:
@@ -301,8 +378,6 @@ class Paper:
         case = model.case(mapping, claim.rule, where)
         read = quantities(case.checker(where))
         readings = claim.readings or self._shared_readings(read, place)
-        for reading in case.seeds or {}:
-            self._check_reading(reading, f"{where}.seeds")
         for number, quantity in enumerate(read):
             if quantity.reading is not None:
                 self._check_reading(quantity.reading, f"{where}.check[{number}].reading")
@@ -384,6 +459,7 @@ class Paper:
             mistake = assumptions.mistake(runs, entry.get("rests", {}))
             if mistake is not None:
                 raise ConcordError(f"{self.at(f'assumptions.{name}.rests')}: {mistake}")
+        self._check_alternatives()
         for section in ("figures", "tables"):
             for name, entry in self.mapping.get(section, {}).items():
                 where = self.at(f"{section}.{name}")
@@ -397,6 +473,41 @@ class Paper:
 
                     style.check_formulas(entry.get("options"), f"{where}.options")
 
+    def _check_alternatives(self) -> None:
+        """Refuse alternatives that change nothing, or read what runs do not have."""
+        for name, found in self.alternatives.items():
+            where = self.at(f"assumptions.{name}")
+            if found and self.assumptions[name].get("fixed"):
+                raise ConcordError(f"{where}.fixed: it has alternatives; remove one or the other")
+            for number, change in enumerate(found.values()):
+                place = f"{where}.alternatives[{number}]"
+                resting = [run for run in self.runs.values() if name in run.mapping["assumptions"]]
+                mistake = assumptions.mistake([run.mapping for run in resting], change.when)
+                if mistake is not None:
+                    raise ConcordError(f"{place}.when: {mistake}")
+                runs = [run for run in resting if change.holds_for(run.mapping)]
+                if change.reads:
+                    self._check_reads(change, runs, f"{place}.reads")
+                elif self.config["scale"] == "smoke":  # its limits may leave nothing of the change
+                    continue
+                elif not any(self.varied(run, [change]).mapping != run.mapping for run in runs):
+                    raise ConcordError(
+                        f"{place}.set: it changes no run; correct it, or remove the alternative"
+                    )
+
+    def _check_reads(self, change: Change, runs: Sequence[Run], where: str) -> None:
+        """Refuse metrics and agents that runs, one of each experiment, will not have."""
+        from concord import metrics
+
+        claimed = {run.experiment for run in self.claim_runs()}
+        agents = [change.reads["agent"]] if "agent" in change.reads else []
+        names = change.reads.get("metric", {}).values()
+        for run in {run.experiment: run for run in runs if run.experiment in claimed}.values():
+            other = self.varied(run, [change]).mapping
+            for key, metric in [("agent", metrics.ALWAYS[0]), *(("metric", n) for n in names)]:
+                if lacking := metrics.absent(other, metric, agents):
+                    raise ConcordError(f"{where}.{key}: {run.folder} {lacking}")
+
     @staticmethod
     def _check_read(read: Read | str, runs: Sequence[Mapping[str, Any]], where: str) -> None:
         """Refuse a metric that the runs of a figure or table will not have."""
@@ -404,7 +515,7 @@ class Paper:
         from concord.results import matches
 
         if isinstance(read, str):
-            if not any(metrics.computed(run["metrics"], read) for run in runs):
+            if not any(metrics.computed(run, read) for run in runs):
                 raise ConcordError(
                     f"{where}: no run that it shows computes {read!r}; {metrics.remedy(read)}"
                 )
@@ -414,12 +525,21 @@ class Paper:
             if lacking and matches(run, read.select or {}):
                 raise ConcordError(f"{where}: {run['experiment']}/{run['run']} {lacking}")
 
-    def _expand(self, experiment: str, only: str | None = None) -> Iterator[Run]:
-        """Yield the runs of an experiment, or just the one of that name."""
+    def _expand(
+        self,
+        experiment: str,
+        only: str | Collection[str] | None = None,
+        changes: Sequence[Change] = (),
+    ) -> Iterator[Run]:
+        """Yield the runs of an experiment, or just those of these names, which may be changed."""
         where, file = f"experiments.{experiment}", self.files["experiments"]
+        wanted = {only} if isinstance(only, str) else only or ()
         base = merge(
             merge(DEFAULTS, self.mapping.get("defaults", {})), self.experiments[experiment]
         )
+        full = base.pop("full", {})
+        if self.config["scale"] == "full":
+            base = merge(base, full)
         sweep = base.pop("sweep", {})
         overrides = base.pop("overrides", [])
         smoke = base.pop("smoke", {})
@@ -438,7 +558,7 @@ class Paper:
         labels_of = {cells[0][0]: [cell[1] for cell in cells] for cells in axes}
         for combination in itertools.product(*axes):
             name = "+".join(f"{axis}={label}" for axis, label, *_ in combination) or "run"
-            if only is not None and name != only:
+            if only is not None and name not in wanted:
                 continue
             if len(name) > LONGEST_NAME:
                 raise ConcordError(
@@ -456,10 +576,13 @@ class Paper:
                     mapping = merge(mapping, override["set"])
                     place = f"{where}.overrides[{number}].set"
                     origins.update({key: f"{place}.{key}" for key in leaves(override["set"])})
+            for alternative in changes:
+                mapping = merge(mapping, alternative.keys)
+                origins.update(alternative.places)
             if self.config["scale"] == "smoke":
                 mapping = self._shrink(mapping, smoke)
             try:
-                yield self._resolve(experiment, name, labels, mapping)
+                yield self._resolve(experiment, name, labels, mapping, bool(changes))
             except ConcordError as error:
                 raise ConcordError(relocate(str(error), f"{file}: {where}", origins)) from None
         # After the runs: what is wrong with a label itself is told first.
@@ -479,13 +602,23 @@ class Paper:
 
     def _shrink(self, mapping: dict[str, Any], smoke: Mapping[str, Any]) -> dict[str, Any]:
         limits = self.config["smoke"]
+        most = mapping.get("iterations")
+        record = mapping.get("record")
+        late = record.get("burn_in") if isinstance(record, dict) else None
+        if isinstance(record, dict) and isinstance(late, int) and isinstance(most, int):
+            record["burn_in"] = late * min(most, limits["iterations"]) // max(most, 1)
         for key in ("chains", "iterations"):
             if isinstance(mapping.get(key), int):
                 mapping[key] = min(mapping[key], limits[key])
         return merge(mapping, smoke)
 
     def _resolve(
-        self, experiment: str, name: str, labels: dict[str, str], mapping: dict[str, Any]
+        self,
+        experiment: str,
+        name: str,
+        labels: dict[str, str],
+        mapping: dict[str, Any],
+        changed: bool = False,
     ) -> Run:
         where = self.at(f"experiments.{experiment}")
         keys = build(Keys, mapping, where)
@@ -536,11 +669,16 @@ class Paper:
                     "iterations",
                     "record",
                     "metrics",
-                    *["network"][: mapping.get("network") is not None],
+                    *(key for key in ("network", "arena") if mapping.get(key) is not None),
                 )
             },
             "assumptions": [],
         }
+        if ("arena" in resolved) != ("entry" in labels):
+            raise ConcordError(
+                f"{where}.sweep: cells of the arena, which have the key arena, are told apart by "
+                "an axis called entry, and no other runs have one; add the other, or rename it"
+            )
         from concord.runs import assemble, complete
 
         resolved = complete(resolved, where)
@@ -549,9 +687,9 @@ class Paper:
             for name, entry in self.assumptions.items()
             if assumptions.holds_for(resolved, entry.get("rests", {}))
         ]
-        if not self.checked:
+        if not self.checked and not changed:  # what a universe cannot have is a result
             from concord import metrics
 
             assemble(resolved, where)
-            metrics.check(resolved["metrics"], f"{where}.metrics", resolved["record"])
+            metrics.check(resolved["metrics"], f"{where}.metrics", resolved["record"], keys.network)
         return Run(self.key, experiment, name, resolved)

@@ -22,8 +22,8 @@ from concord.errors import ConcordError, short
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,59}")
 
 
-# Of an experiment. Checking takes a millisecond or so a run; planning a figure of all of them grows
-# with their square within Snakemake: 15 s for 1,000 runs, 41 s for 2,000, minutes for 10,000.
+# Of an experiment. docs/speed.md says what planning them takes: small runs share jobs, so that it
+# grows as their number; of others a figure takes a time that grows with its square in Snakemake.
 MOST_RUNS = 10_000
 
 
@@ -68,7 +68,7 @@ def cells_of(
                     "give it a label: {label: {key: value}}"
                 )
             label = check_label(label_text(value), place, path)
-            found.append((label, _nest(key, value), {key: place, f"{key}.kind": place}))
+            found.append((label, nest(key, value), {key: place, f"{key}.kind": place}))
     else:
         for label, change in values.items():
             place, change = f"{where}.{label}", {} if change is None else change
@@ -79,12 +79,14 @@ def cells_of(
                 )
             places = {key: f"{place}.{key}" for key in leaves(change)}
             found.append((check_label(label, place, path), change, places))
-    for number, (label, *_) in enumerate(found):
-        if label in [other for other, *_ in found[:number]]:
+    seen: set[str] = set()
+    for label, *_ in found:
+        if label in seen:
             raise ConcordError(
                 f"{path}: {where}: two values have the label {label}, so that their runs would "
                 "be one; remove one, or give them labels: {label: {key: value}}"
             )
+        seen.add(label)
     return found
 
 
@@ -98,10 +100,14 @@ def check_label(label: str, where: str, path: Path) -> str:
     return label
 
 
-def _nest(key: str, value: Any) -> dict[str, Any]:
+def nest(key: str, value: Any) -> dict[str, Any]:
+    """Return the mapping that has a value under a dotted key."""
     for part in reversed(key.split(".")):
         value = {part: value}
     return value
+
+
+SHORT = {"problem": "name", "topology": "kind"}  # what a text stands for in the place of a mapping
 
 
 def merge(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,8 +118,8 @@ def merge(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
             # Options belong to their kind: those of another kind go with it.
             other = "kind" in value and merged[key].get("kind", value["kind"]) != value["kind"]
             merged[key] = copy.deepcopy(value) if other else merge(merged[key], value)
-        elif isinstance(value, Mapping) and key == "problem" and isinstance(merged.get(key), str):
-            merged[key] = {"name": merged[key], **value}
+        elif isinstance(value, Mapping) and key in SHORT and isinstance(merged.get(key), str):
+            merged[key] = {SHORT[key]: merged[key], **value}
         else:
             merged[key] = copy.deepcopy(value)
     return merged
@@ -129,10 +135,14 @@ def leaves(change: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
 
 
 def relocate(message: str, where: str, origins: Mapping[str, str]) -> str:
-    """Let a message name the sweep or override that set the key, not the key it ended up in."""
+    """Let a message name the sweep or override that set the key, not the key it ended up in.
+
+    ``origins`` are in the file that ``where`` begins with, unless they name one.
+    """
     head, _, _ = where.partition(": ")
     for key in sorted(origins, key=len, reverse=True):
         text = f"{where}.{key}"
         if message.startswith(text) and message[len(text) : len(text) + 1] in (":", ".", "["):
-            return f"{head}: {origins[key]}" + message[len(text) :]
+            place = origins[key] if ": " in origins[key] else f"{head}: {origins[key]}"
+            return place + message[len(text) :]
     return message

@@ -1,0 +1,151 @@
+"""What verdicts hang on: how often a claim holds over the universes, and which of them turn it.
+
+A universe counts for a claim if it changes a run that the claim reads; the study itself counts as
+one. A claim is ``robust`` if it holds, fails or is open in all of them alike, and hangs on what
+makes it otherwise. One that holds with a master seed and does not hold with another is inconclusive
+(``contradictions``); whatever is open agrees with either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from concord import integrity
+from concord.claims import verdicts
+from concord.claims.verdicts import FAILS, HOLDS, INSIDE, MEASURED, NOT_RUN, OUTSIDE, Judgement
+from concord.io import read_table
+from concord.report.markup import table, uncell
+
+BASE, SEED = "base", "seed_"
+
+COLUMNS = (
+    *("claim", "case", "reading", "universe", "verdict", "ours"),
+    *("value", "lo", "hi", "low", "high", "what", "printed"),  # claims.verdicts.Margin
+)
+NUMBERS = ("value", "lo", "hi", "low", "high", "printed")
+Row = Mapping[str, Any]
+
+WAYS = ("holds", "fails", "open")
+
+
+def way(verdict: str) -> str:
+    """Return which of the ``WAYS`` a verdict goes; or nothing if it says nothing."""
+    if verdict in (NOT_RUN, MEASURED):
+        return ""
+    return (
+        "holds"
+        if verdict in (HOLDS, INSIDE)
+        else "fails"
+        if verdict in (FAILS, OUTSIDE)
+        else "open"
+    )
+
+
+def row(claim: str, case: str, reading: str, universe: str, found: Judgement) -> Row:
+    """Return a line of the table: a case in a reading and a universe."""
+    margin = found.margin
+    numbers = [None] * 7 if margin is None else vars(margin).values()
+    cells = (claim, case, reading, universe, found.verdict, found.ours, *numbers)
+    return dict(zip(COLUMNS, cells, strict=True))
+
+
+def as_csv(rows: Iterable[Row]) -> str:
+    """Return the table as CSV."""
+    return table(COLUMNS, ([line[column] for column in COLUMNS] for line in rows))
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Read the table; its digest must match."""
+    integrity.check(path)
+    found: list[Row] = []
+    for line in read_table(path, COLUMNS):
+        texts = {column: uncell(line[column]) for column in COLUMNS}
+        numbers = {c: float(texts[c]) if texts[c] else None for c in NUMBERS}
+        found.append({**texts, **numbers})
+    return found
+
+
+@dataclass(frozen=True)
+class Robustness:
+    """A claim in a reading: its verdict in every universe that counts, the study's first."""
+
+    verdicts: Mapping[str, str]
+
+    @property
+    def ways(self) -> dict[str, str]:
+        """Return which way the verdict goes, in all universes where there is one."""
+        return {name: way(verdict) for name, verdict in self.verdicts.items() if way(verdict)}
+
+    @property
+    def turns(self) -> dict[str, str]:
+        """Return the universes in which it goes another way; pairs only if neither part does."""
+        ways = self.ways
+        found = {name: said for name, said in ways.items() if said != ways.get(BASE, said)}
+        return {
+            name: said
+            for name, said in found.items()
+            if "+" not in name or not any(part in found for part in name.split("+"))
+        }
+
+    @property
+    def text(self) -> str:
+        """Return the robustness in a sentence, or nothing where nothing is known."""
+        ways = list(self.ways.values())
+        if BASE not in self.ways or len(ways) < 2:
+            return ""
+        counts = [(said, ways.count(said)) for said in WAYS]
+        shares = ", ".join(f"{said} in {count}" for said, count in counts if count)
+        shares += f" of {len(ways)} universes"
+        if not self.turns:
+            return f"robust: {shares}"
+        on = dict.fromkeys(
+            "the seed" if part.startswith(SEED) else part.partition(".")[0]
+            for name in self.turns
+            for part in name.split("+")
+        )
+        each = ", ".join(f"{name} {said}" for name, said in self.turns.items())
+        return f"hangs on {', '.join(on)}: {shares} ({each})"
+
+
+def robustness(rows: Iterable[Row]) -> dict[tuple[str, str], Robustness]:
+    """Return every claim's robustness, by claim and reading.
+
+    Cases that a universe does not change are in it as in the study.
+    """
+    cases: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
+    for line in rows:
+        found = cases.setdefault((line["claim"], line["reading"]), {})
+        found.setdefault(line["case"], {})[line["universe"]] = line["verdict"]
+    return {
+        key: Robustness(
+            {
+                name: verdicts.of_cases(said.get(name, said[BASE]) for said in found.values())
+                for name in dict.fromkeys(name for said in found.values() for name in said)
+            }
+        )
+        for key, found in cases.items()
+    }
+
+
+def contradictions(rows: Sequence[Row], seed: int | str) -> dict[tuple[str, str, str], str]:
+    """Return, by claim, case and reading, what master seeds do not agree on.
+
+    ``seed`` is the study's.
+    """
+    said: dict[tuple[str, str, str], dict[str, list[str]]] = {}
+    for line in rows:
+        name = line["universe"]
+        if name == BASE or name.startswith(SEED):
+            key = line["claim"], line["case"], line["reading"]
+            number = str(seed) if name == BASE else name.removeprefix(SEED)
+            said.setdefault(key, {}).setdefault(line["verdict"], []).append(number)
+    return {
+        key: "; ".join(
+            f"{verdict} with seed {', '.join(found[verdict])}" for verdict in (HOLDS, FAILS)
+        )
+        for key, found in said.items()
+        if {HOLDS, FAILS} <= set(found)
+    }

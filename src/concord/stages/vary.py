@@ -1,0 +1,66 @@
+"""vary: from runs of a universe to their metrics, sampled and measured in one go.
+
+They are computed together, since most take less time than a command does to start; nothing is kept
+of them but one table, the metrics of all with the column ``run``. What cannot be run is a result,
+too: its reason is in the seal.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from concord import integrity
+from concord.errors import ConcordError
+from concord.integrity import AGAIN, Made
+from concord.io import whole
+from concord.metrics import COLUMNS
+from concord.plugins import provided
+from concord.provenance import code, digest
+from concord.runs import assemble, build_problem, data_digest, kinds_of
+from concord.stages import measure
+from concord.stages.sample import modules_of as sampled_by
+from concord.stages.sample import simulate
+
+Runs = Sequence[Mapping[str, Any]]
+
+
+def made(runs: Runs, resources: Path) -> Made:
+    """Return what the metrics of runs are made from."""
+    modules = {m for run in runs for m in (*sampled_by(run), *measure.modules_of(run))}
+    return {
+        "run": digest({run["run"]: run for run in runs}),
+        "code": code(__name__, *sorted(modules, key=str)),
+        "data": digest({run["run"]: data_digest(run, resources) for run in runs}),
+    }
+
+
+def vary(runs: Runs, output: Path, resources: Path) -> None:
+    """Sample and measure runs of one experiment, and write the metrics of all (.csv), sealed."""
+    text, refused = ",".join(("run", *COLUMNS)) + "\n", {}
+    for run in runs:
+        try:
+            where = f"{run['experiment']}/{run['run']}"
+            parts = assemble(run, where)
+            problem = build_problem(run, parts, resources)
+            table = measure.measured(run, parts, problem, simulate(run, parts, problem))
+        except ConcordError as error:
+            refused[run["run"]] = str(error)
+        else:
+            text += "".join(f"{run['run']},{line}\n" for line in table.splitlines()[1:])
+    used = provided(sorted({kind for run in runs for kind in kinds_of(run)}))
+    with whole(output) as path:
+        path.write_text(text, encoding="utf-8")
+    more = {"plugins": used} if used else {}
+    integrity.seal([output], made(runs, resources), refused=refused, **more)
+
+
+def refused(path: Path) -> dict[str, str]:
+    """Return why runs of a table that ``vary`` wrote are not in it, by their name."""
+    try:
+        found: dict[str, str] = json.loads(path.with_suffix(".json").read_bytes())["refused"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ConcordError(f"{path}: its seal says nothing of what was refused; {AGAIN}") from error
+    return found

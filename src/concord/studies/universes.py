@@ -1,0 +1,140 @@
+"""The multiverse of a study: what its runs are with another defensible value, or another seed.
+
+A universe is the study with one alternative of one assumption in the place of ours, or with another
+master seed, or (``pairs``) with two alternatives. It consists of the runs that it changes; all
+others are those of the study. A run that an earlier universe has as well is computed there.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from concord.errors import ConcordError, nearest, short
+from concord.provenance import digest
+from concord.studies.paper import Change, Paper, Run
+
+SEEDS = range(1, 6)
+BASE = "base"
+
+
+@dataclass(frozen=True)
+class Universe:
+    """What differs from the study: alternatives of assumptions, or the master seed."""
+
+    name: str
+    changes: tuple[Change, ...] = ()
+    seed: int | None = None
+
+    def reads(self, run: Run) -> list[Mapping[str, Any]]:
+        """Return what claims read of a run of the study in the place of what they name."""
+        return [c.reads for c in self.changes if c.reads and c.holds_for(run.mapping)]
+
+
+def universes(paper: Paper, pairs: bool) -> dict[str, Universe]:
+    """Return a study's universes by name, but for the study itself."""
+    alone = [
+        Universe(f"{name}.{label}", (change,))
+        for name, changes in paper.alternatives.items()
+        for label, change in changes.items()
+    ]
+    found = alone + [
+        Universe(f"seed_{seed}", seed=seed) for seed in SEEDS if seed != paper.config["seed"]
+    ]
+    if pairs:
+        found += [
+            Universe(f"{one.name}+{other.name}", one.changes + other.changes)
+            for one, other in itertools.combinations(alone, 2)
+            if one.changes[0].assumption != other.changes[0].assumption
+        ]
+    return {universe.name: universe for universe in found}
+
+
+def universe(paper: Paper, name: str) -> Universe:
+    """Return one universe by its name."""
+    known = universes(paper, "+" in name)
+    if name not in known:
+        assumption, dot, label = name.partition(".")
+        labels = paper.alternatives.get(assumption, {})
+        if dot and assumption not in paper.assumptions:
+            remedy = f"{paper.at('assumptions')} has no {short(assumption)}"
+            raise ConcordError(f"{remedy}; {nearest(assumption, paper.assumptions)}")
+        if dot and "+" not in label:
+            place = paper.at(f"assumptions.{assumption}.alternatives")
+            raise ConcordError(f"{place}: none is called {short(label)}; {nearest(label, labels)}")
+        raise ConcordError(f"there is no universe {short(name)}; {nearest(name, known)}")
+    return known[name]
+
+
+class Multiverse:
+    """A study's universes, and the runs that each of them changes.
+
+    Attributes
+    ----------
+    runs
+        By universe, then by experiment and name of the study's run: the run in its place.
+    home
+        By digest of a run: the universe that computes it, the first that has it; BASE is the study.
+    """
+
+    def __init__(self, paper: Paper) -> None:
+        self.paper, self.universes = paper, universes(paper, paper.config["pairs"])
+        self.runs: dict[str, dict[tuple[str, str], Run]] = {}
+        self._own = {digest(run.mapping): run for run in paper.runs.values()}
+        self.home = dict.fromkeys(self._own, BASE)
+        read = {
+            (run.experiment, run.name): run
+            for run in paper.claim_runs()
+            if "arena" not in run.mapping
+        }
+        for name, changes in self.universes.items():
+            others = {
+                key: paper.varied(run, changes.changes, changes.seed) for key, run in read.items()
+            }
+            self.runs[name] = {
+                key: run
+                for key, run in others.items()
+                if run.mapping != read[key].mapping or changes.reads(read[key])
+            }
+            for run in self.runs[name].values():
+                self.home.setdefault(digest(run.mapping), name)
+
+    def twin(self, run: Run) -> Run:
+        """Return the run of the study that is the same."""
+        return self._own[digest(run.mapping)]
+
+    def home_of(self, run: Run) -> str:
+        """Return the universe that computes a run."""
+        return self.home[digest(run.mapping)]
+
+    def batches(self) -> dict[tuple[str, str], list[Run]]:
+        """Return the runs that are computed together, by universe and experiment."""
+        found: dict[tuple[str, str], list[Run]] = {}
+        for name, runs in self.runs.items():
+            for run in runs.values():
+                if self.home_of(run) == name:
+                    found.setdefault((name, run.experiment), []).append(run)
+        return found
+
+
+def changed(paper: Paper, name: str, experiment: str, names: Sequence[str]) -> list[Run]:
+    """Return runs of an experiment as a universe has them; without names, all that it changes."""
+    changes = universe(paper, name)
+    runs = [run for run in paper.runs.values() if run.experiment == experiment]
+    found = [(run, paper.varied(run, changes.changes, changes.seed)) for run in runs]
+    others = {run.name: other for run, other in found if other.mapping != run.mapping}
+    if not others:
+        experiments = [key for key in paper.experiments if key != experiment]
+        raise ConcordError(
+            f"{paper.at('experiments')}: {name} changes no run of {short(experiment)}; "
+            f"{nearest(experiment, experiments)}"
+        )
+    for run in names:
+        if run not in others:
+            raise ConcordError(
+                f"{paper.at('experiments')}: {name} changes no run {short(run)} of {experiment}; "
+                f"{nearest(run, others)}"
+            )
+    return [others[run] for run in names or others]
