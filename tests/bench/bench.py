@@ -12,12 +12,15 @@ from __future__ import annotations
 import argparse
 import csv
 import io
+import itertools
 import os
 import subprocess
 import sys
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
@@ -27,11 +30,14 @@ from typing import Any
 import numpy as np
 from msgspec.structs import fields
 
-from concord.errors import ConcordError
+from concord.contracts import Gradient, GradientAt
+from concord.errors import ConcordError, nearest
 from concord.io import whole
 from concord.networks import topology
+from concord.networks.compressions import Compression
 from concord.networks.faults import Conditions, Network, drawing
-from concord.options import build, members
+from concord.options import build, choices, members
+from concord.options import kinds as kinds_of
 from concord.plugins import kinds, plugin
 from concord.problems import linear_regression, logistic_regression
 from concord.sampling import partition, streams
@@ -96,7 +102,8 @@ class Skipped:
 class Timing:
     """Median and quartiles of the ratio, and median seconds of a step and of its reference.
 
-    Seconds are those of the processor: other work on the machine does not count.
+    Seconds are those of the processor: other work on the machine does not count. ``memory`` is of
+    the step, in bytes and in arrays of the positions' size.
     """
 
     case: Case
@@ -105,6 +112,7 @@ class Timing:
     hi: float
     step: float
     reference: float
+    memory: tuple[float, float] | None = None
 
 
 class Sampling:
@@ -161,8 +169,10 @@ def entry(function: Entry) -> Entry:
     return function
 
 
-def bench(output: Path | None = None, tiny: bool = False) -> list[Timing]:
-    """Run every benchmark and print its line.
+def bench(
+    output: Path | None = None, tiny: bool = False, names: Sequence[str] = ()
+) -> list[Timing]:
+    """Run every benchmark, or those named, and print its line.
 
     If ``output`` (CSV) is given, write the table there, and the scaling figure beside it (.png and
     .pdf).
@@ -174,9 +184,14 @@ def bench(output: Path | None = None, tiny: bool = False) -> list[Timing]:
     """
     if output is not None and output.suffix != ".csv":
         raise ConcordError(f"{output}: the bench writes a table; name it .csv")
+    known = {function.__name__: function for function in ENTRIES}
+    for name in names:
+        if name not in known:
+            raise ConcordError(f"there is no benchmark {name!r}; {nearest(name, known)}")
+    chosen = [known[name] for name in names] or ENTRIES
     timings = []
     print(f"{'ratio':>8}  {'quartiles':<15} {'aim':>5}  what (time and memory of a step)")
-    for function in ENTRIES:
+    for function in chosen:
         for case in function(tiny):
             if isinstance(case, Skipped):
                 print(f"{'-':>8}  {'':<15} {'':>5}  {case.name}: skipped, {case.reason}")
@@ -185,18 +200,20 @@ def bench(output: Path | None = None, tiny: bool = False) -> list[Timing]:
             timings.append(timing)
             aim = "" if case.aim is None else f"{case.aim:g}"
             quartiles = f"{timing.lo:.3g} to {timing.hi:.3g}"
-            memory = getattr(case.step, "memory", None)
-            held = "" if memory is None else f", {memory / 1e6:.3g} MB"
+            held = f", {timing.memory[0] / 1e6:.3g} MB" if timing.memory else ""
             print(
                 f"{timing.ratio:>8.3g}  {quartiles:<15} {aim:>5}  "
-                f"{case.name} ({1e6 * timing.step:.4g} us{held})"
+                f"{case.name} ({1e6 * timing.step:.4g} us{held})",
+                flush=True,
             )
+            del case  # before the next one allocates
     if output is not None:
         import scaling
 
         with whole(output) as path:
             path.write_text(_table(timings), encoding="utf-8")
-        scaling.draw(timings, [output.with_suffix(suffix) for suffix in (".png", ".pdf")])
+        if any(timing.case.place for timing in timings):
+            scaling.draw(timings, [output.with_suffix(suffix) for suffix in (".png", ".pdf")])
     return timings
 
 
@@ -214,7 +231,11 @@ def time_case(case: Case, turns: int, least: float) -> Timing:
     )
     lo, ratio, hi = np.percentile(seconds[:, 0] / seconds[:, 1] / case.per, [25, 50, 75])
     step, reference = np.median(seconds, axis=0)
-    return Timing(case, float(ratio), float(lo), float(hi), float(step), float(reference))
+    memory = None
+    if isinstance(case.step, Sampling):
+        memory = case.step.memory, case.step.memory / case.step.positions
+    light = replace(case, step=dict, reference=dict)  # the works hold arrays
+    return Timing(light, float(ratio), float(lo), float(hi), float(step), float(reference), memory)
 
 
 def _repeats(work: Work, least: float) -> tuple[int, float]:
@@ -250,11 +271,10 @@ def _table(timings: list[Timing]) -> str:
     writer.writerow(COLUMNS)
     for t in timings:
         aim = "" if t.case.aim is None else t.case.aim
-        step, place = t.case.step, t.case.place
-        memory = (step.memory, step.memory / step.positions) if isinstance(step, Sampling) else ()
+        place = t.case.place
         where = (place.sampler, place.axis, place.size) if place else ()
         row = [t.case.name, t.ratio, t.lo, t.hi, aim, t.step, t.reference, t.case.per]
-        writer.writerow([*row, *(memory or ("", "")), *(where or ("", "", ""))])
+        writer.writerow([*row, *(t.memory or ("", "")), *(where or ("", "", ""))])
     return text.getvalue()
 
 
@@ -279,17 +299,32 @@ def stepper(kind: str, graph: Any, chains: int, dim: int = 2) -> Sampling:
     return Sampling(kind, graph, chains, regression(graph.agents, dim))
 
 
-# Of options without default. Steps are so small that nothing diverges, however many agents there
-# are: the time does not depend on them.
-USUAL = {Schedule: 1e-9, float: 1.0, int: 1}
+# Of options without default, and of steps. Steps are so small that nothing diverges, however many
+# agents there are: the time does not depend on them.
+USUAL = {Schedule: 1e-9, float: 1.0, int: 1, Compression: {"kind": "qsgd", "bits": 8}}
 
 
 def parameters(kind: str) -> Any:
     """Return a sampler's ``Params``: its defaults, and ``USUAL`` values where it has none."""
     params = plugin("samplers", kind, "bench").Params
-    needed = [field for field in fields(params) if field.required]
-    usual = {field.name: USUAL.get(members(field.type)[0][0]) for field in needed}
-    return build(params, usual, f"bench: {kind}")
+    return build(params, _usual(params), f"bench: {kind}")
+
+
+def _usual(options: Any) -> dict[str, Any]:
+    """Return values of a class's options without default: the first of choices and kinds."""
+    found: dict[str, Any] = {}
+    for field in fields(options):
+        first = members(field.type)[0][0]
+        if not field.required and first is not Schedule:
+            continue
+        tagged = kinds_of(field.type)
+        if listed := choices(field.type):
+            found[field.name] = listed[0]
+        elif tagged:
+            found[field.name] = {"kind": next(iter(tagged)), **_usual(first)}
+        else:
+            found[field.name] = USUAL.get(first)
+    return found
 
 
 def normals(*shape: int) -> Work:
@@ -299,13 +334,14 @@ def normals(*shape: int) -> Work:
 
 
 def network(kind: str, agents: int) -> Any:
-    """Return a ring, or a single agent for samplers that have no network."""
-    ring, params = topology.build("ring", agents), parameters(kind)
-    try:
-        plugin("samplers", kind, "bench").check(None, ring, params)
-    except ConcordError:
-        return topology.build("no_edges", 1)
-    return ring
+    """Return a ring, or a server, or a single agent for samplers that have no network."""
+    params = parameters(kind)
+    for name in ("ring", "server"):
+        graph = topology.build(name, agents)
+        with suppress(ConcordError):
+            plugin("samplers", kind, "bench").check(None, graph, params)
+            return graph
+    return topology.build("no_edges", 1)
 
 
 @entry
@@ -313,7 +349,7 @@ def step_against_its_random_numbers(tiny: bool) -> Iterator[Case | Skipped]:
     """Time one step, in 2 dimensions, against drawing its normal numbers: every sampler on a ring.
 
     A tick of gossip ULA moves two agents; SGD draws nothing, and is timed against one agent's
-    normal numbers, as C-ULA.
+    normal numbers, as C-ULA; with a server all agents may have the noise of one.
     """
     chains = 20 if tiny else 1000
     for kind in kinds("samplers"):
@@ -327,7 +363,7 @@ def step_against_its_random_numbers(tiny: bool) -> Iterator[Case | Skipped]:
         yield Case(
             f"{name}, {graph.name} of {graph.agents}, {chains} chains",
             stepper(kind, graph, chains),
-            normals(chains, 2 if kind == "gossip_ula" else graph.agents, 2),
+            normals(chains, NOISY.get(kind, graph.agents), 2),
             aim=AIMS.get(kind),
         )
     for name in ("complete", "no_edges"):
@@ -339,14 +375,28 @@ def step_against_its_random_numbers(tiny: bool) -> Iterator[Case | Skipped]:
         )
 
 
+# Agents for which a step draws normal numbers, where these are not all.
+NOISY = {"gossip_ula": 2, "fsgld": 1}
+
 # What a step may take, in the time of its normal numbers.
 AIMS = {
     "admm": 4.0,
     "c_ula": 3.0,
+    "choco_sgld": 8.0,
+    "consensus_mc": 6.0,
+    "d_mala": 5.0,
     "d_ula": 3.0,
     "de_sghmc": 3.0,
+    "de_psgld": 6.0,
     "de_sgld": 3.0,
+    "dg_lmc": 6.0,
+    "diging_sgld": 3.0,
+    "extra_sgld": 3.0,
+    "fsgld": 15.0,  # chosen agents' gradients, for the noise of one
     "gossip_ula": 6.0,
+    "graph_gibbs": 6.0,
+    "local_sgld": 3.0,
+    "qlsd": 8.0,
 }
 
 
@@ -401,11 +451,12 @@ def growth(tiny: bool) -> Iterator[Case]:
     for name, axis in AXES.items():
         for kind in kinds("samplers"):
             try:
-                alone = network(kind, 6).agents == 1
+                graph = network(kind, 6)
             except ConcordError:
                 continue  # it is skipped once already
-            if name == "agents" and alone:
-                continue
+            alone = graph.agents == 1
+            if name == "agents" and graph.name != "ring":
+                continue  # a server is as many pairs
             setting = axis.setting.replace("six agents", "one agent") if alone else axis.setting
             sizes = axis.tiny if tiny else axis.sizes
             works = [axis.work(kind, size) for size in sizes]
@@ -428,15 +479,21 @@ GROWTH = 2.0
 
 @entry
 def networks_that_lose(tiny: bool) -> Iterator[Case]:
-    """Time a step where a fifth of the vectors gets lost against one where all arrive."""
-    for agents in (6,) if tiny else (100, 10_000):
+    """Time a step where a fifth of the vectors gets lost, or time goes by, against a plain one."""
+    compute = {"seconds": 0.01, "spread": 0.5, "slowest": 10.0}
+    faults = {
+        "a fifth lost": {"loss": {"kind": "bernoulli", "rate": 0.2, "direction": "one_way"}},
+        "a clock": {"compute": compute},
+        "no barrier": {"compute": compute, "barrier": False, "on_loss": "reuse_last"},
+    }
+    sizes = (6,) if tiny else (100, 10_000)
+    for agents, (name, happens) in itertools.product(sizes, faults.items()):
         graph = topology.build("ring", agents)
-        loss = {"kind": "bernoulli", "rate": 0.2, "direction": "one_way"}
-        masks = streams.generator(1, "bench", "network")
-        lossy = drawing(Network.of(graph, Conditions(loss=loss), "bench"), masks)
+        drawn = [streams.generator(1, "bench", stream) for stream in ("network", "clock")]
+        faulty = drawing(Network.of(graph, Conditions(**happens), "bench"), *drawn)
         yield Case(
-            f"de_sgld step, a fifth lost / nothing, ring of {agents}, 100 chains",
-            stepper("de_sgld", lossy, 100),
+            f"de_sgld step, {name} / nothing, ring of {agents}, 100 chains",
+            stepper("de_sgld", faulty, 100),
             stepper("de_sgld", graph, 100),
             aim=LOSSY,
         )
@@ -480,57 +537,101 @@ def kernels_of_all_processors(tiny: bool) -> Iterator[Case | Skipped]:
         )
 
 
+class Near:
+    """f_i(x) = |x - b_i|^2 / 2: a gradient is one pass, so that times are those of samplers."""
+
+    posterior, dim = None, 10
+
+    def __init__(self, agents: int) -> None:
+        self.agents, self.counts = agents, np.ones(agents, dtype=int)
+        rng = streams.generator(1, "bench", "near")
+        self._centers = rng.standard_normal((agents, self.dim))
+
+    def gradient(self, chains: int) -> Gradient:
+        """Return ``g(x, out)``."""
+        return lambda x, out: np.subtract(x, self._centers, out=out)
+
+    def gradient_at(self, chains: int, width: int) -> GradientAt:
+        """Return ``g(x, agents, out)``."""
+        return lambda x, agents, out: np.subtract(x, self._centers[agents], out=out)
+
+
+# Agents of large networks, and arrays of the positions' size that a step reads or writes: each pass
+# of the code is counted once, products in blocks of the cache are not. A tick of gossip copies all.
+LARGE = {"ring": (100_000, 1_000_000), "torus": (100_000,), "exponential": (100_000,)}
+MOVED = {"de_sgld": 15, "diging_sgld": 25, "gossip_ula": 2.5}
+NUMBERS = 1 << 23  # of the arrays that the memory's bandwidth is measured with: 64 MB each
+
+
 @entry
-def admm_against_cvxpy(tiny: bool) -> Iterator[Case | Skipped]:
-    """Time the primal steps of one D-ADMMS iteration in CVXPY against the whole iteration here."""
-    chains = 1 if tiny else 20
-    name = f"primal steps in CVXPY / D-ADMMS iteration, ring of 6, {chains} chains"
-    if find_spec("cvxpy") is None:
-        yield Skipped(name, "CVXPY is not installed (python -m pip install -e '.[bench]')")
-        return
-    graph, penalty = topology.build("ring", 6), parameters("admm").penalty
-    solve = cvxpy_primal(regression(6), 2 * penalty * graph.degrees)
-    linear = streams.generator(1, "bench", "linear").standard_normal((6, 2))
-    yield Case(
-        name,
-        lambda: [solve(linear) for _ in range(chains)],
-        stepper("admm", graph, chains),
-    )
+def large_networks(tiny: bool) -> Iterator[Case]:
+    """Time steps of large networks per agent, in 10 dimensions with ten chains, and their bytes.
 
-
-def cvxpy_primal(
-    problem: linear_regression.LinearRegression, curvature: np.ndarray
-) -> Callable[[np.ndarray], np.ndarray]:
-    """Return ``solve(b)``, the minimizers of f_i(x) + c_i |x|^2 / 2 - b_i^T x, all (agents, dim).
-
-    Each agent's program is compiled once; its b_i is a parameter.
+    First against 1,000 agents; then against the memory: the time in which it would move as many
+    bytes, in the sum of two arrays, measured in turns.
     """
-    import cvxpy
+    few, chains = (12, 2) if tiny else (1000, 10)
+    arrays = np.ones((3, 1000 if tiny else NUMBERS))
+    for name, sizes in LARGE.items():
+        tried = (36,) if tiny else sizes
+        graphs = {agents: topology.build(name, agents) for agents in (few, *tried)}
+        for agents, kind in itertools.product(tried, MOVED):
+            work, small = (
+                Sampling(kind, graphs[size], chains, Near(size)) for size in (agents, few)
+            )
+            title = f"{kind} per agent, {agents} / {few} agents, {name}, dim 10, {chains} chains"
+            yield Case(title, work, small, per=agents / few, aim=1.5)
+            yield Case(
+                f"{kind} step / its bytes at the memory's bandwidth, {agents} agents, {name}",
+                work,
+                lambda: np.add(arrays[0], arrays[1], out=arrays[2]),
+                per=MOVED[kind] * work.positions / arrays.nbytes,
+            )
+            del work, small
 
-    programs = []
-    for features, targets, added in zip(
-        problem.data.features, problem.data.targets, curvature, strict=True
-    ):
-        x, b = cvxpy.Variable(problem.dim), cvxpy.Parameter(problem.dim)
-        fit = cvxpy.sum_squares(features @ x - targets) / 2
-        ridge = (problem.prior_precision + added) / 2 * cvxpy.sum_squares(x)
-        programs.append((cvxpy.Problem(cvxpy.Minimize(fit + ridge - b @ x)), x, b))
 
-    def solve(linear: np.ndarray) -> np.ndarray:
-        for (program, _, b), row in zip(programs, linear, strict=True):
-            b.value = row
-            program.solve()
-        return np.array([x.value for _, x, _ in programs])
+# Other ways to write a sampler, what they need, and as what the table shows them.
+OTHERS = {
+    "Loops": ("Python loops", None),
+    "Compiled": ("numba", "numba"),
+    "Torch": ("torch", "torch"),
+}
 
-    return solve
+
+@entry
+def against_others(tiny: bool) -> Iterator[Case | Skipped]:
+    """Time what people would use against a step here: a ring of 20, linear regression.
+
+    The loops of ADMM minimize with CVXPY, chain by chain, and are timed with fewer chains.
+    """
+    import rivals
+
+    for kind, (name, (title, package)) in itertools.product(rivals.KINDS, OTHERS.items()):
+        slow = kind == "admm" and name == "Loops"
+        package, title = ("cvxpy", "CVXPY per agent") if slow else (package, title)
+        chains = 1 if tiny or slow else 100
+        case = f"{title} / {kind} here, ring of 20, {chains} chains"
+        if package is not None and find_spec(package) is None:
+            extra = "lenet" if package == "torch" else "bench"
+            remedy = f"python -m pip install -e '.[{extra}]'"
+            yield Skipped(case, f"{package} is not installed ({remedy})")
+            continue
+        graph = topology.build("ring", 6 if tiny else 20)
+        options = {"step": 1e-9, "fusion": 1e-9, "penalty": 1.0}
+        problem, rng = regression(graph.agents), streams.generator(1, "bench", "rival")
+        x0 = rng.standard_normal((chains, graph.agents, problem.dim))
+        rival = getattr(rivals, name)(kind, problem, graph, options, x0)
+        yield Case(case, partial(rival.step, rng), stepper(kind, graph, chains))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-o", "--output", type=Path, help="a CSV table, with a figure beside it")
+    parser.add_argument("only", nargs="*", help="benchmarks, by name; none: all")
+    given = parser.parse_args(arguments)
     try:
-        bench(parser.parse_args(arguments).output)
+        bench(given.output, names=given.only)
     except ConcordError as error:
         sys.exit(f"bench: {error}")
 

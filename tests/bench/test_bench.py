@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import bench
+import rivals
 import scaling
 from concord.networks import topology
 from concord.plugins import kinds
@@ -18,7 +19,7 @@ from concord.plugins import kinds
 def tiny(monkeypatch):
     """Let the command run at tiny sizes."""
     whole = bench.bench
-    monkeypatch.setattr(bench, "bench", lambda output: whole(output, tiny=True))
+    monkeypatch.setattr(bench, "bench", lambda output, names: whole(output, True, names))
 
 
 def test_the_command_prints_and_writes_every_case(tiny, tmp_path, capsys):
@@ -33,11 +34,11 @@ def test_the_command_prints_and_writes_every_case(tiny, tmp_path, capsys):
     for row in rows:
         assert 0 < float(row["lo"]) <= float(row["ratio"]) <= float(row["hi"])
         assert float(row["step_seconds"]) > 0
-        # State and buffers are more than the positions; whole runs and CVXPY are not measured.
+        # State and buffers are more than the positions; whole runs and others are not measured.
         if row["memory_bytes"]:
             assert float(row["memory_ratio"]) > 1
     stepped = [row for row in rows if row["axis"] != "iterations"]
-    stepped = [row for row in stepped if not re.search("CVXPY|kernels", row["name"])]
+    stepped = [row for row in stepped if not re.search(" here,|kernels", row["name"])]
     assert all(row["memory_bytes"] for row in stepped)
     assert {row["axis"] for row in rows} == {*bench.AXES, ""}
     for suffix in (".png", ".pdf"):
@@ -53,17 +54,19 @@ def test_a_table_of_another_kind_is_refused_before_anything_is_timed(tiny, tmp_p
 def test_every_sampler_is_timed_on_every_axis_that_it_has():
     places = [case.place for case in bench.growth(True)]
     found = {(place.sampler, place.axis) for place in places}
-    alone = {(kind, "agents") for kind in ("c_ula", "sgd")}
-    assert found == {(kind, axis) for kind in kinds("samplers") for axis in bench.AXES} - alone
+    others = {kind for kind in kinds("samplers") if bench.network(kind, 6).name != "ring"}
+    assert others == {"c_ula", "sgd", "consensus_mc", "dg_lmc", "fsgld", "qlsd"}
+    apart = {(kind, "agents") for kind in others}
+    assert found == {(kind, axis) for kind in kinds("samplers") for axis in bench.AXES} - apart
 
 
 def test_a_sampler_whose_options_are_unknown_is_skipped_and_says_so(monkeypatch):
     monkeypatch.delitem(bench.USUAL, float)
     cases = list(bench.step_against_its_random_numbers(True))
-    skipped = [case for case in cases if isinstance(case, bench.Skipped)]
-    assert [case.name.split()[0] for case in skipped] == ["admm", "de_sghmc"]
-    assert "penalty" in skipped[0].reason and "friction" in skipped[1].reason
-    assert {case.place.sampler for case in bench.growth(True)}.isdisjoint({"admm", "de_sghmc"})
+    skipped = {c.name.split()[0]: c.reason for c in cases if isinstance(c, bench.Skipped)}
+    assert {*skipped} >= {"admm", "de_sghmc"}
+    assert "penalty" in skipped["admm"] and "friction" in skipped["de_sghmc"]
+    assert {case.place.sampler for case in bench.growth(True)}.isdisjoint(skipped)
 
 
 def test_memory_is_that_of_state_and_buffers():
@@ -154,19 +157,57 @@ def test_a_stepper_steps_every_time_it_is_called(monkeypatch):
     assert not np.array_equal(*seen)
 
 
-def test_cvxpy_solves_the_same_primal_step():
-    """To the solver's tolerance; otherwise the comparison of times would mean nothing."""
-    pytest.importorskip("cvxpy")
-    problem = bench.regression(4)
-    curvature = np.array([1.0, 2.0, 3.0, 10.0])
-    linear = np.random.default_rng(0).standard_normal((4, 2))
-    found = bench.cvxpy_primal(problem, curvature)(linear)
-    out = np.empty((1, 4, 2))
-    problem.prox(1, curvature)(slice(None), linear[None].copy(), out.copy(), out)
-    np.testing.assert_allclose(found, out[0], atol=1e-4)
+@pytest.mark.parametrize("kind", rivals.KINDS)
+@pytest.mark.parametrize(("name", "package"), [(n, p) for n, (_, p) in bench.OTHERS.items()])
+def test_others_make_the_same_steps(kind, name, package):
+    """Given the same noise, to rounding, or to CVXPY's tolerance; else times would mean nothing."""
+    solved = kind == "admm" and name == "Loops"
+    for needed in (package, "cvxpy" if solved else None):
+        if needed is not None:
+            pytest.importorskip(needed)
+    chains, steps = (1, 2) if solved else (3, 5)
+    graph, problem = topology.build("path", 4), bench.regression(4)
+    options = {"step": 1e-3, "fusion": 0.2, "penalty": 3.0}
+    own = {"admm": {"penalty": 3.0}, "d_ula": {"step_size": 1e-3, "fusion": 0.2}}
+    sampler = bench.plugin("samplers", kind, "bench")
+    params = bench.build(sampler.Params, own.get(kind, {"step_size": 1e-3}), "bench")
+    x0 = np.random.default_rng(0).standard_normal((chains, 4, 2))
+    rival = getattr(rivals, name)(kind, problem, graph, options, x0)
+    if name == "Torch":
+        torch = pytest.importorskip("torch")
+        rival.noise = lambda rng: torch.from_numpy(rng.standard_normal(x0.shape))
+    rng, other = np.random.default_rng(1), np.random.default_rng(1)
+    state, step = sampler.init(problem, graph, params, x0, rng)
+    for k in range(steps):
+        state, _ = step(state, k, rng)
+        rival.step(other)
+    assert not np.allclose(rival.x, x0, atol=1e-2)
+    np.testing.assert_allclose(rival.x, state.x, atol=1e-3 if solved else 1e-12)
 
 
-def test_without_cvxpy_its_case_is_skipped_with_the_remedy(monkeypatch):
+def test_without_numba_its_cases_are_skipped_with_the_remedy(monkeypatch):
     monkeypatch.setattr(bench, "find_spec", lambda name: None)
-    (case,) = bench.admm_against_cvxpy(True)
-    assert isinstance(case, bench.Skipped) and "pip install" in case.reason
+    skipped = [c for c in bench.against_others(True) if isinstance(c, bench.Skipped)]
+    assert {case.reason.split()[0] for case in skipped} == {"numba", "torch", "cvxpy"}
+    assert all("pip install" in case.reason for case in skipped)
+
+
+def test_large_networks_hold_at_most_six_times_their_positions():
+    """Of a size at which buffers count, and what does not grow with agents does not."""
+    for kind in bench.MOVED:
+        work = bench.Sampling(kind, topology.build("ring", 20_000), 10, bench.Near(20_000))
+        assert work.memory < 6 * work.positions
+
+
+def test_benchmarks_run_by_name(monkeypatch, capsys, tmp_path):
+    made = [bench.Skipped("A / B", "no C")]
+
+    def chosen(tiny):
+        return iter(made)
+
+    monkeypatch.setattr(bench, "ENTRIES", [chosen, lambda tiny: 1 / 0])
+    assert bench.bench(tmp_path / "one.csv", names=["chosen"]) == []
+    assert "no C" in capsys.readouterr().out
+    assert [path.name for path in tmp_path.iterdir()] == ["one.csv"]  # no figure of nothing
+    with pytest.raises(bench.ConcordError, match=r"no benchmark 'chose'.*chosen"):
+        bench.bench(names=["chose"])

@@ -26,7 +26,7 @@ def test_a_step_size_reruns_its_run_and_the_figures_that_show_it(finished, tmp_p
     project = Project(tmp_path / "project", finished.folder)
     before = {path: os.stat(path).st_mtime_ns for path in project.results().values()}
     with project.edited(STUDY, "values: [0.001, 0.006]", "values: [0.001, 0.007]"):
-        assert project.jobs(*FIGURES) == {"resolve": 1, "sample": 1, "measure": 1, "figure": 1}
+        assert project.jobs(*FIGURES) == {"small": 1, "figure": 1}
         project.make(*FIGURES)
         assert project.jobs(*FIGURES) == {}
     changed = {
@@ -39,12 +39,12 @@ def test_a_step_size_reruns_its_run_and_the_figures_that_show_it(finished, tmp_p
     assert changed == {
         f"{run}/{file}"
         for file in ("run.yaml", "trace.nc", "trace.json", "metrics.csv", "metrics.json")
-    } | {f"figures/fig4.{ending}" for ending in endings}
+    } | {"linear_step/small_0.csv"} | {f"figures/fig4.{ending}" for ending in endings}
 
 
 def test_a_value_that_no_label_names_reruns_the_runs_that_have_it(finished):
     with finished.edited(STUDY, "friction: 15.0", "friction: 14.0"):
-        assert finished.jobs(*FIGURES) == {"resolve": 3, "sample": 3, "measure": 3, "figure": 1}
+        assert finished.jobs(*FIGURES) == {"small": 1, "figure": 1}
 
 
 def test_a_color_redraws_and_samples_nothing(finished):
@@ -55,7 +55,9 @@ def test_a_color_redraws_and_samples_nothing(finished):
 
 
 def test_a_caption_redraws_its_figure(finished):
-    with finished.edited(STUDY.replace("study", "figures"), "to the posterior. (a) 600", "(a) 600"):
+    with finished.edited(
+        STUDY.replace("study", "figures"), "The logarithm of the", "A logarithm of the"
+    ):
         assert finished.jobs(*FIGURES) == {"figure": 1}
 
 
@@ -63,21 +65,21 @@ def test_a_sampler_reruns_its_own_runs(finished):
     with finished.edited(
         "src/concord/samplers/de_sghmc.py", "from __future__", "\nfrom __future__"
     ):
-        assert finished.jobs(*FIGURES) == {"sample": 3, "measure": 3, "figure": 1}
+        assert finished.jobs(*FIGURES) == {"small": 1, "figure": 1}
     with finished.edited("src/concord/samplers/d_ula.py", "from __future__", "\nfrom __future__"):
         assert finished.jobs(*FIGURES) == {}
 
 
-def test_a_metric_measures_again_and_samples_nothing(finished):
-    with finished.edited("src/concord/laws/gaussian.py", "from __future__", "\nfrom __future__"):
-        jobs = finished.jobs(*FIGURES)
-    assert jobs.get("measure") == 9 and "resolve" not in jobs
+def test_a_metric_makes_what_it_measures_again(finished):
+    file = "src/concord/metrics/__init__.py"  # without sampling: tests/stages/test_small.py
+    with finished.edited(file, "from __future__", "\nfrom __future__"):
+        assert finished.jobs(*FIGURES) == {"small": 4, "figure": 2}
 
 
 def test_jobs_stay_within_their_memory(finished):
     """Peaks as Snakemake measured them, at smoke scale, so of the libraries mostly."""
     tables = list((finished.folder / "results/smoke/benchmarks").rglob("*.tsv"))
-    assert len(tables) == 9 * 3 + 2
+    assert len(tables) == 4 + 2
     peaks = []
     for path in map(Path, tables):
         header, row = (line.split("\t") for line in path.read_text().splitlines())

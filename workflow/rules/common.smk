@@ -1,5 +1,6 @@
 # Loads and checks the configuration, names files, says what is made from what; no rule of its own.
 import os
+import re
 import shlex
 import sys
 from functools import cache, wraps
@@ -23,10 +24,15 @@ try:
     import concord
 except ModuleNotFoundError:
     sys.exit("concord: the package is not installed beside Snakemake; pip install concord")
+import concord.stages.compete
 import concord.stages.judge
 import concord.stages.measure
+import concord.stages.multiverse
 import concord.stages.sample
+import concord.stages.small
+import concord.stages.vary
 from concord import integrity
+from concord.arena import cells
 from concord.contracts import Extra
 from concord.errors import ConcordError, nearest
 from concord.io import check_folder, check_writable, dump_yaml, hold
@@ -34,8 +40,11 @@ from concord.plugins import plugin
 from concord.provenance import code, commit, sha256
 from concord.report import captions
 from concord.report.pages import template_digest
-from concord.runs import data_sets, optional_data_sets, unavailable
+from concord.runs import data_sets, downloads, optional_data_sets, unavailable
 from concord.studies.config import load_papers, results_folder
+from concord.studies.small import small_runs
+from concord.studies.universes import Multiverse, universe
+import snakemake_logger_plugin_concord
 
 stages = concord.stages
 
@@ -88,8 +97,10 @@ def placed(path):
 PLACE = placed(RESULTS)
 LOGS, BENCHMARKS = f"{RESULTS}/logs", f"{RESULTS}/benchmarks"
 RUN = "{paper}/{experiment}/{run}"
+SMALL = "{paper}/{experiment}/small_{number}"
 ENTRY = "{paper}/{section}/{name}"
 SETTINGS = f"--scale {CONFIG['scale']} --seed {CONFIG['seed']}"
+PAIRS = " --pairs" if CONFIG["pairs"] else ""
 ENVIRONMENT = "../../envs/concord.yaml"
 
 # Every command needs the package's source; a conda environment and a node of a cluster do not
@@ -108,8 +119,11 @@ shell.prefix(PREFIX.replace("{", "{{").replace("}", "}}"))  # it fills in what s
 wildcard_constraints:
     paper="[A-Za-z0-9]+",
     experiment="[A-Za-z0-9_]+",
-    run="[^/]+",
+    run=r"(?!(?:[^/]*\+)?entry=)[^/]+",  # those are cells of the arena, which are scored
+    entry="[A-Za-z0-9._-]+",
+    number="[0-9]+",
     name="[^/.]+",
+    universe="[A-Za-z0-9._+-]+",
 
 
 told(check_folder)(PLACE)
@@ -123,6 +137,11 @@ onstart:
     told(check_writable)(PLACE)
     told(hold)(Path(".snakemake"))
     told(hold)(placed(CONFIG["results"]))
+    # The logger says when the last run of an experiment has been made.
+    for job in workflow.dag.needrun_jobs():
+        if job.rule.name in ("measure", "small") or job.rule.name.startswith("compete_"):
+            folder = Path(job.output[0]).relative_to(PLACE)
+            snakemake_logger_plugin_concord.RUNS[job.output[0]] = "/".join(folder.parts[:2])
 
 
 # Jobs on a full disk cannot say so: their logs are on it.
@@ -221,9 +240,8 @@ def run_text(wildcards):
     return dump_yaml(run_of(wildcards).mapping)
 
 
-def data_files(wildcards):
-    """The downloaded files that a run's problem reads: what it needs, and what else is at hand."""
-    run = run_of(wildcards).mapping
+def data_files(run):
+    """The data files that a run's problem reads: what it needs, and what else is at hand."""
     names = [*data_sets(run), *filter(fetched_or_mirrored, optional_data_sets(run))]
     files = [local(file) for name in names for file in DATA_FILES[name]]
     for file in map(Path, files):  # Snakemake would wait for ever for what a pipe holds
@@ -287,8 +305,41 @@ def pieces(wildcards, ending="nc"):
     return [f"{folder}/chains_{first}_{min(first + most, chains)}.{ending}" for first in starts]
 
 
+@cache
+def small_runs_of(key):
+    """The small runs of a study, by experiment, divided into jobs."""
+    return small_runs(STUDIES[key], CONFIG["chains_per_job"])
+
+
+@cache
+def small_tables(key):
+    """The table of a study's small runs that each is in, by its folder."""
+    return {
+        run.folder: f"{RESULTS}/{key}/{experiment}/small_{number}.csv"
+        for experiment, jobs in small_runs_of(key).items()
+        for number, runs in enumerate(jobs)
+        for run in runs
+    }
+
+
+@told
+def small_of(wildcards):
+    """The small runs of a job."""
+    jobs = small_runs_of(paper_of(wildcards).key).get(wildcards.experiment, [])
+    if int(wildcards.number) >= len(jobs):
+        raise ConcordError(f"{wildcards.experiment} has {len(jobs)} jobs of small runs")
+    return jobs[int(wildcards.number)]
+
+
+def small_states(wildcards):
+    return stages.small.states(small_of(wildcards), PLACE, Path("resources"))
+
+
 def metrics(runs):
-    return [f"{RESULTS}/{run.folder}/metrics.csv" for run in runs]
+    """The metrics of runs; of small ones, the tables that they are in."""
+    own = f"{RESULTS}/{{}}/metrics.csv".format
+    tables = (small_tables(run.paper).get(run.folder, own(run.folder)) for run in runs)
+    return list(dict.fromkeys(tables))
 
 
 @told
@@ -316,8 +367,8 @@ def outputs(keys):
 
 
 def without_downloads(keys):
-    """The outputs that need no data files."""
-    return [file for file, runs in outputs(keys).items() if not any(map(data_sets, runs))]
+    """The outputs that need no download."""
+    return [file for file, runs in outputs(keys).items() if not any(map(downloads, runs))]
 
 
 def makeable(keys):
@@ -348,13 +399,83 @@ def at_hand(run):
 
     Claims about other runs get the verdict "not run" instead of stopping the ledger.
     """
-    if stages.judge.at_hand(run, PLACE):
-        return True
+    return stages.judge.at_hand(run, PLACE) or makeable_here(run)
+
+
+def makeable_here(run):
+    """Whether a run can be made without a download and with what is installed."""
     if not CONDA and unavailable(run.mapping):
         return False
-    return all(map(fetched_or_mirrored, data_sets(run.mapping)))
+    return all(map(fetched_or_mirrored, downloads(run.mapping)))
 
 
 def judged(wildcards):
     """The metrics of every run that a paper's claims read, as far as they can be had."""
     return metrics(filter(at_hand, paper_of(wildcards).claim_runs()))
+
+
+def scored_from(run):
+    """What the metrics of a cell are made from, as a function of wildcards."""
+    return lambda wildcards: cells.made(run, Path("resources"))
+
+
+def entries(key, experiment):
+    """The cells of an experiment of the arena, by entry."""
+    found = {}
+    for run in STUDIES[key].runs.values():
+        if run.experiment == experiment:
+            found.setdefault(run.mapping["labels"]["entry"], []).append(run)
+    return found
+
+
+def cells_of(wildcards):
+    """The cells of a study's arena."""
+    return [run for run in paper_of(wildcards).runs.values() if "arena" in run.mapping]
+
+
+@cache
+def multiverse_of(key):
+    """The universes of a paper, and the runs that they change."""
+    return told(Multiverse)(STUDIES[key])
+
+
+@told
+def batch_of(wildcards):
+    """The runs of an experiment that a universe computes."""
+    found = multiverse_of(paper_of(wildcards).key).batches()
+    universe(paper_of(wildcards), wildcards.universe)
+    if (wildcards.universe, wildcards.experiment) not in found:
+        raise ConcordError(
+            f"{wildcards.universe} computes nothing of {wildcards.experiment!r}; "
+            f"{nearest(wildcards.experiment, {e for u, e in found if u == wildcards.universe})}"
+        )
+    return found[wildcards.universe, wildcards.experiment]
+
+
+def varied(wildcards):
+    """What the universes of a paper compute, as far as it can be had or has been made."""
+    key = wildcards.paper
+    return [
+        f"{RESULTS}/{key}/multiverse/{universe}/{experiment}/metrics.csv"
+        for (universe, experiment), runs in multiverse_of(key).batches().items()
+        if all(map(makeable_here, runs))
+        or stages.multiverse.place(STUDIES[key], PLACE, universe, experiment).exists()
+    ]
+
+
+def varied_from(wildcards):
+    return stages.vary.made([run.mapping for run in batch_of(wildcards)], Path("resources"))
+
+
+def surveyed_from(wildcards):
+    return stages.multiverse.made(paper_of(wildcards), PLACE, multiverse_of(wildcards.paper))
+
+
+def varying_environment(wildcards):
+    """The conda environment of a job that computes runs of a universe."""
+    return f"../../envs/{varying('environment')(wildcards)}.yaml"
+
+
+def varying(key):
+    """A function of wildcards: a key of what a job takes that computes runs of a universe."""
+    return lambda wildcards: job_of(batch_of(wildcards)[0].mapping["problem"]["kind"])[key]

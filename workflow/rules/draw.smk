@@ -55,6 +55,7 @@ use rule figure as table with:
                 subcategory="{section}",
                 labels={"name": "{name}"},
             ),
+            f"{RESULTS}/{ENTRY}.tex",
         ],
         beside=[f"{RESULTS}/{ENTRY}.json", f"{RESULTS}/{ENTRY}.caption.md"],
     wildcard_constraints:

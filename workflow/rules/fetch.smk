@@ -1,4 +1,5 @@
-# Data files: resources/<data set>/<file>, from the data mirror or a host, checked by SHA-256.
+# Data files: resources/<data set>/<file>, from the data mirror or a host, or made by their recipe,
+# checked by SHA-256.
 import re
 
 from concord.datasets.registry import load_registry

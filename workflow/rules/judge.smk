@@ -1,7 +1,8 @@
 # judge: verdicts on the papers' claims, the ledger that joins them, and the report's front page.
 CLAIMS = [f"{RESULTS}/{paper}/claims.csv" for paper in PAPERS]
 # A study of one's own may have committed no verdicts.
-EXPECTED = list(filter(os.path.exists, ["config/expected_verdicts.yaml"]))
+EXPECTED = [f"config/expected_{what}.yaml" for what in ("verdicts", "multiverse")]
+EXPECTED = list(filter(os.path.exists, EXPECTED))
 
 
 rule judge:
@@ -82,10 +83,10 @@ rule compare:
     conda:
         ENVIRONMENT
     params:
-        expected=lambda wildcards: sha256(Path(*EXPECTED)),
+        expected=lambda wildcards: [sha256(Path(file)) for file in EXPECTED],
         strict="--strict" if CONFIG["strict"] else "",
     shell:
-        "python -m concord compare {input.ledger:q} {params.strict} > {output:q} 2> {log:q}"
+        "python -m concord changes {input.ledger:q} {params.strict} > {output:q} 2> {log:q}"
 
 
 rule front:

@@ -3,7 +3,7 @@ rule measure:
     input:
         run=f"{RESULTS}/{RUN}/run.yaml",
         trace=f"{RESULTS}/{RUN}/trace.nc",
-        data=data_files,
+        data=lambda wildcards: data_files(run_of(wildcards).mapping),
         outdated=outdated(f"{RESULTS}/{RUN}/metrics.csv", measured_from),
     output:
         csv=f"{RESULTS}/{RUN}/metrics.csv",

@@ -3,7 +3,7 @@ rule sample_chains:
     input:
         run=f"{RESULTS}/{RUN}/run.yaml",
         pieces=[],
-        data=data_files,
+        data=lambda wildcards: data_files(run_of(wildcards).mapping),
         outdated=outdated(f"{RESULTS}/{RUN}/chains_{{first}}_{{end}}.nc", sampled_from, trace_made),
     output:
         trace=temp(f"{RESULTS}/{RUN}/chains_{{first}}_{{end}}.nc"),
@@ -35,7 +35,7 @@ use rule sample_chains as sample with:
         run=f"{RESULTS}/{RUN}/run.yaml",
         pieces=pieces,
         seals=lambda wildcards: pieces(wildcards, "json"),
-        data=data_files,
+        data=lambda wildcards: data_files(run_of(wildcards).mapping),
         outdated=outdated(f"{RESULTS}/{RUN}/trace.nc", sampled_from, trace_made),
     output:
         trace=f"{RESULTS}/{RUN}/trace.nc",

@@ -1,0 +1,165 @@
+"""What a run of the workflow says: a line per figure and experiment, and how long it takes.
+
+Snakemake finds this logger by the package's name; ``profiles/default`` asks for it. Snakemake's own
+words are in its log file; ``--logger-concord-full``, ``--verbose`` and ``--printshellcmds`` bring
+them back, and a dry run has them anyway.
+"""
+
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from logging import INFO, LogRecord
+from pathlib import Path
+from typing import Any
+
+from snakemake_interface_logger_plugins.base import LogHandlerBase
+from snakemake_interface_logger_plugins.common import LogEvent
+from snakemake_interface_logger_plugins.settings import LogHandlerSettingsBase
+from tqdm import tqdm
+
+# What a job of a rule has made: as its line begins, and several.
+MADE = {
+    "figure": ("figure", "figures"),
+    "table": ("table", "tables"),
+    "judge": ("verdicts", "judgements"),
+    "measure": ("", "runs"),
+    "site": ("site", "sites"),
+}
+RUNS: dict[str, str] = {}  # what the workflow says it will make: metrics of runs, by experiment
+PREPARING = ("Building DAG", "Using shell", "Assuming", "Conda environments", "Group jobs")
+LOGS, NOTHING = "Complete log(s): ", "Nothing to be done"
+BAR = "{percentage:3.0f} % |{bar}| {n_fmt} of {total_fmt} jobs, {remaining} left"
+CHANGED = "changed_verdicts.txt"
+
+
+@dataclass
+class LogHandlerSettings(LogHandlerSettingsBase):
+    """Settings of the command line, ``--logger-concord-<name>``."""
+
+    full: bool = field(
+        default=False, metadata={"help": "say all that Snakemake says, not a line per figure"}
+    )
+
+
+class LogHandler(LogHandlerBase):
+    """Says what is made; as ``full`` it leaves the word to Snakemake's own handler."""
+
+    def __post_init__(self) -> None:
+        """Start with nothing made."""
+        common = self.common_settings
+        assert isinstance(self.settings, LogHandlerSettings)
+        loud = common.dryrun or common.verbose or common.printshellcmds
+        self.full = self.settings.full or loud
+        self.jobs: dict[int, LogRecord] = {}
+        self.made: Counter[str] = Counter()
+        self.finished = 0
+        self.outputs: list[Path] = []
+        self.log = ""
+        self.started = time.monotonic()
+        self.bar: tqdm[Any] | None = None
+
+    writes_to_file = False
+    has_filter = True
+    has_formatter = False
+    needs_rulegraph = False
+
+    @property
+    def writes_to_stream(self) -> bool:
+        """Whether Snakemake leaves the terminal to this handler."""
+        return not self.full
+
+    def emit(self, record: LogRecord) -> None:
+        """Say what a record means to somebody who waits for results."""
+        event = getattr(record, "event", None)
+        if self.full:
+            return
+        if event == LogEvent.RUN_INFO:
+            total = record.__dict__["stats"].get("total", 0)
+            self.bar = tqdm(
+                total=total, bar_format=BAR, disable=not sys.stderr.isatty(), leave=False
+            )
+        elif event == LogEvent.JOB_INFO:
+            self.jobs[record.__dict__["jobid"]] = record
+        elif event == LogEvent.JOB_FINISHED:
+            self._finished(self.jobs.pop(record.__dict__["job_id"], None))
+        elif event == LogEvent.PROGRESS:
+            self._progress(record.__dict__["done"], record.__dict__["total"])
+        elif event in (LogEvent.JOB_ERROR, LogEvent.GROUP_ERROR) or record.levelno > INFO:
+            self._say(self.format(record))
+        elif event is None and record.msg:
+            self._plain(str(record.msg))
+
+    def _plain(self, text: str) -> None:
+        if text.startswith(LOGS):
+            self.log = text.removeprefix(LOGS)
+        elif text.startswith(NOTHING):
+            self._say(text)
+        elif self.bar is None and not text.startswith(PREPARING):
+            self._say(text)  # what is told outside of a run: of lint, a report, a clean-up
+
+    def _finished(self, job: LogRecord | None) -> None:
+        if job is None:
+            return
+        rule, wildcards = job.__dict__["rule_name"], dict(job.__dict__["wildcards"] or {})
+        outputs = [Path(path) for path in job.__dict__["output"]]
+        self.outputs += outputs
+        self.finished += 1
+        if rule == "small":  # a line for each of its runs
+            self.made["measure"] += outputs[0].read_bytes().count(b"\n") - 1
+        else:
+            self.made[rule] += 1
+        for experiment in {RUNS.pop(str(path), "") for path in job.__dict__["output"]} - {""}:
+            if experiment not in RUNS.values():
+                self._say(f"{'runs':8} {experiment}")
+        one = MADE.get(rule, ("", ""))[0]
+        if one:
+            name = "/".join(wildcards[key] for key in ("paper", "name") if key in wildcards)
+            self._say(f"{one:8} {name}".rstrip())
+
+    def _progress(self, done: int, total: int) -> None:
+        """Move the bar; where there is no terminal, say how far it is at every tenth."""
+        if self.bar is None:
+            return
+        self.bar.total = total
+        self.bar.update(done - self.bar.n)
+        self.bar.n = done
+        if self.bar.disable and done * 10 // total > (done - 1) * 10 // total and done < total:
+            taken = time.monotonic() - self.started
+            left = tqdm.format_interval(taken * (total - done) / done)
+            self._say(f"{done * 100 // total:3} %    {done} of {total} jobs, about {left} left")
+
+    def _say(self, text: str) -> None:
+        tqdm.write(text, file=sys.stderr)
+
+    def close(self) -> None:
+        """Say what was made, where to look, and which verdicts changed."""
+        if self.bar is not None:
+            self.bar.close()
+            self.bar = None
+            self._summary()
+        super().close()
+
+    def _summary(self) -> None:
+        counted = [
+            f"{self.made[rule]} {several if self.made[rule] != 1 else several.removesuffix('s')}"
+            for rule, (_, several) in MADE.items()
+            if self.made[rule]
+        ]
+        taken = tqdm.format_interval(time.monotonic() - self.started)
+        done = f"{self.finished} job{'' if self.finished == 1 else 's'}"
+        self._say(f"Made {', '.join(counted) or 'nothing to look at'} ({done}) in {taken}.")
+        suffixes = {"figures": ".pdf", "tables": ".csv"}
+        folders = dict.fromkeys(p.parent for p in self.outputs if p.parent.name in suffixes)
+        pages = [path for path in self.outputs if path.name in ("ledger.html", "claims.html")]
+        site = [Path("site/index.html")] * self.made["site"]
+        if found := [*site, *pages, *folders]:
+            self._say("Look at: " + ", ".join(map(str, found)))
+        for path in (path for path in self.outputs if path.name == CHANGED):
+            lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+            if lines:
+                self._say(f"Verdicts that changed: {len(lines)}, in {path}, such as {lines[0]}")
+            else:
+                self._say("Verdicts that changed: none.")
+        if self.log:
+            self._say(f"Full log: {self.log}")

@@ -1,0 +1,85 @@
+"""What it takes to plan a figure of many runs: `python tests/bench/planning.py 1000 2000 10000`.
+
+A dry run, in a project of its own, of an experiment of small runs that one figure shows: CPU
+seconds and largest memory of Snakemake, reading and checking the study included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).parents[2]
+TARGET = "results/smoke/many/figures/all.pdf"
+
+
+def study(runs: int) -> str:
+    """Return a study of so many runs, and a figure of them."""
+    steps = {"key": "sampler.step_size", "values": [round(1e-6 * n, 6) for n in range(1, runs + 1)]}
+    return yaml.safe_dump(
+        {
+            "paper": {"title": "Many", "authors": "A", "year": 2021},
+            "problems": {"linear": {"kind": "linear_regression", "points": 40}},
+            "experiments": {
+                "steps": {
+                    "problem": "linear",
+                    "agents": 4,
+                    "topology": "ring",
+                    "chains": 8,
+                    "iterations": 12,
+                    "metrics": ["w2"],
+                    "sampler": {"kind": "de_sgld"},
+                    "sweep": {"step": steps},
+                }
+            },
+            "figures": {
+                "all": {
+                    "kind": "w2_curves",
+                    "title": "All",
+                    "runs": ["steps"],
+                    "options": {"lines": "step", "agents": ["average"]},
+                }
+            },
+        }
+    )
+
+
+def plan(runs: int) -> tuple[int, float, float]:
+    """Return the number of jobs, CPU seconds and megabytes of a dry run."""
+    with tempfile.TemporaryDirectory() as folder:
+        for part in ("Snakefile", "workflow", "src", "envs", "profiles"):
+            os.symlink(ROOT / part, Path(folder, part))
+        file = Path(folder, "config", "papers", "many", "study.yaml")
+        file.parent.mkdir(parents=True)
+        file.write_text(study(runs))
+        (file.parents[2] / "datasets.yaml").symlink_to(ROOT / "config" / "datasets.yaml")
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        command = [sys.executable, "-m", "snakemake", "-n", TARGET, "--config", "scale=smoke"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode:
+        sys.exit(done.stdout + done.stderr)
+    total = next(line for line in done.stdout.splitlines() if line.startswith("total"))
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return int(total.split()[1]), seconds, after.ru_maxrss / 1024
+
+
+def main() -> None:
+    """Print a line per number of runs, in growing order: the memory is that of the largest yet."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("runs", type=int, nargs="+")
+    print("runs,jobs,cpu_seconds,max_rss_mb")
+    for runs in sorted(parser.parse_args().runs):
+        jobs, seconds, megabytes = plan(runs)
+        print(f"{runs},{jobs},{seconds:.1f},{megabytes:.0f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
