@@ -17,7 +17,9 @@ from concord.plugins import kinds, plugin
 from concord.results import Measured
 from diverged_runs import AGENTS, CHAINS, DIVERGED, FAMILIES, LAST, measured
 
-KINDS = kinds("figures")
+# Those of the arena show divergence by their scores (tests/arena/test_displays.py).
+ARENA = {"best_maps", "growth_curves", "metric_pairs", "ratio_maps", "solved_curves"}
+KINDS = [kind for kind in kinds("figures") if kind not in ARENA]
 CASES = {"sound": 0, "part": 1, "lost": CHAINS}
 PANELS = [{"title": case, "select": {"case": case}} for case in CASES]
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -31,6 +33,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "posterior_scatter": {"networks": "case", "agents": [0]},
     "prediction_densities": {"sets": {"digits": "A set"}, "panels": PANELS},
     "stationary_covariance": {"lines": "case"},
+    "timeline": {"agents": [0, 1], "columns": "case"},
     "w2_curves": {"lines": "case", "agents": [0], "columns": "topology"},
 }
 

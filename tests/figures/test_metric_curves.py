@@ -65,6 +65,37 @@ def test_floor_and_no_band() -> None:
     assert any(np.allclose(line.get_ydata(), 0.005) for line in figure.axes[0].get_lines())
 
 
+def test_differences_are_from_the_mean_of_all_lines() -> None:
+    one, other = run("a", 1.0), run("b", 1.0)
+    other.metrics["value"] = 3 * other.metrics["value"]
+    figure = drawn([one, other], lines="training", differences=True)
+    found = lines(figure)
+    k = np.arange(0, 101, 10)
+    np.testing.assert_allclose(found["A"][:, 1], -1 / (1 + k))
+    np.testing.assert_allclose(found["B"][:, 1], 1 / (1 + k))
+    assert not figure.axes[0].collections
+    short = Measured(one.run, one.metrics[one.metrics["iteration"] < 50])
+    with pytest.raises(ConcordError, match="different iterations"):
+        drawn([short, other], lines="training", differences=True)
+
+
+def test_a_slope_stands_beside_what_falls() -> None:
+    flat = run("b", 1.0)
+    flat.metrics["value"] = 1.0
+    options = {"lines": "training", "xscale": "log", "yscale": "log"}
+    figure = drawn([run("a", 1.0), flat], slopes=[-0.5, -0.5], **options)
+    (slope,) = [line for line in figure.axes[0].lines if line.get_label() == "_slope"]
+    (x0, y0), (x1, y1) = slope.get_xydata()
+    assert (x0, x1) == (10, 100) and y1 / y0 == pytest.approx(10**-0.5)
+    assert [text.get_text() for text in figure.axes[0].texts] == ["$k^{-0.5}$"]
+
+
+def test_fitted_exponents_are_written_in_the_panel() -> None:
+    figure = drawn([run("a", 1.0)], lines="training", exponent="floor")
+    (text,) = figure.axes[0].texts
+    assert text.get_text() == "A: fitted exponent 0.0050 [0.0040, 0.0060]"
+
+
 def test_panels_share_limits_that_hold_all_lines() -> None:
     low, high = run("a", 1.0), run("b", 1.0)
     high.metrics.loc[high.metrics["metric"] == "distance", ["value", "lo", "hi"]] *= 50
@@ -101,14 +132,16 @@ def posterior(cells: int = 20) -> Measured:
 
 
 def test_maps_show_exact_first_and_then_agents_with_their_distance() -> None:
-    params = build(posterior_maps.Params, {"distance": "w"}, "options")
+    params = build(posterior_maps.Params, {"distance": "w", "printed": [0.1]}, "options")
     figure = posterior_maps.draw(params, [posterior()])
     titles = [axes.get_title(loc="left") for axes in figure.axes if axes.get_visible()]
     assert titles == [
         "(a) exact posterior",
-        "(b) agent 0, $W_1$ = 0.25 ± 0.05",
-        "(c) agent 1, $W_1$ = 0.25 ± 0.05",
+        "(b) agent 1\n$W_1$ 0.250 ± 0.050, print 0.1",
+        "(c) agent 2\n$W_1$ 0.250 ± 0.050",
+        "",  # the scale of shades
     ]
+    assert figure.axes[-1].get_ylabel() == "density"
     meshes = [axes.collections[0].get_array().max() for axes in figure.axes[:3]]
     assert meshes[1] == pytest.approx(0.5 * meshes[0])
 
@@ -121,3 +154,21 @@ def test_contours_hold_the_stated_mass() -> None:
 def test_two_runs_cannot_share_a_map() -> None:
     with pytest.raises(ConcordError, match="would both be"):
         posterior_maps.draw(build(posterior_maps.Params, {}, "options"), [posterior(), posterior()])
+
+
+def test_x_may_be_another_metric_and_panels_have_rows_too() -> None:
+    runs = []
+    for training, scale in (("a", 2.0), ("b", 30.0)):
+        made = run(training, scale)
+        made.run["labels"]["size"] = training
+        steps = [(k, "network", "step", scale * k + 1, np.nan, np.nan) for k in range(0, 101, 10)]
+        table = pandas.DataFrame(steps[::-1], columns=made_up_runs.COLUMNS)
+        runs.append(Measured(made.run, pandas.concat([table.iloc[::-1], made.metrics])))
+    figure = drawn(runs, lines="agent", rows="training", over="step", xlabel="step size")
+    k = np.arange(0, 101, 10)
+    for panel, scale in zip(figure.axes, (2.0, 30.0), strict=True):
+        (line,) = panel.get_lines()
+        assert np.allclose(line.get_xydata(), np.column_stack([scale * k + 1, 1 / (1 + k)]))
+    assert [panel.get_xlabel() for panel in figure.axes] == ["", "step size"]
+    params = build(metric_curves.Params, {"metric": "distance", "over": "step"}, "options")
+    assert [read.metric for read in metric_curves.reads(params)] == ["distance", "step"]

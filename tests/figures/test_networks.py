@@ -33,15 +33,12 @@ def test_each_graph_is_drawn_once():
     edges = [len(axes.collections[0].get_segments()) for axes in figure.axes]
     assert edges == [15, 6, 0]
     for axes in figure.axes:
-        assert [text.get_text() for text in axes.texts] == ["0", "1", "2", "3", "4", "5"]
+        assert [text.get_text() for text in axes.texts] == ["1", "2", "3", "4", "5", "6"]
         assert len(axes.collections[1].get_offsets()) == 6
 
 
-def test_numbering_is_stated_and_left_out_where_it_does_not_fit():
-    assert "numbered from 0" in draw([graph("ring")]).get_supxlabel()
-    crowded = draw([graph("ring", 100)])
-    assert not crowded.axes[0].texts
-    assert not crowded.get_supxlabel()
+def test_numbers_are_left_out_where_they_do_not_fit():
+    assert not draw([graph("ring", 100)]).axes[0].texts
 
 
 def test_sizes_are_named_when_they_differ():
@@ -101,3 +98,25 @@ def test_springs_are_placed_the_same_every_time():
 def test_no_runs_is_told():
     with pytest.raises(ConcordError, match="figure networks: there are no runs"):
         draw([])
+
+
+def test_edges_with_a_direction_are_arrows_to_who_hears():
+    (axes,) = draw([graph("directed_ring", 6, every=2)]).axes
+    at = networks.positions(topology.build("directed_ring", 6, every=2))
+    arrows = [patch for patch in axes.patches if patch.get_arrowstyle().arrow == "-|>"]
+    ends = {tuple(tuple(np.round(p, 9)) for p in arrow._posA_posB) for arrow in arrows}
+    wanted = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0), (0, 3), (2, 5), (4, 1)]
+    assert ends == {(tuple(np.round(at[i], 9)), tuple(np.round(at[j], 9))) for i, j in wanted}
+
+
+@pytest.mark.parametrize(("direction", "lines"), [("link", 3), ("one_way", 6)])
+def test_weights_are_widths_and_losses_gaps(direction, lines):
+    measured = graph("path", 4)
+    loss = {"kind": "bernoulli", "rate": 0.25, "direction": direction}
+    measured.run["network"] = {"loss": loss}
+    measured.run["sampler"] = {"kind": "de_sgld", "weights": "lazy_metropolis"}
+    (axes,) = draw([measured], weights=True).axes
+    assert len(axes.patches) == lines
+    assert {round(patch.get_linewidth(), 6) for patch in axes.patches} == {round(0.3 + 4 / 6, 6)}
+    pattern = axes.patches[0]._dash_pattern[1]
+    assert pattern[1] / sum(pattern) == pytest.approx(0.25)

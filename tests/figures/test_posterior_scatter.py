@@ -44,8 +44,8 @@ def test_the_exact_panel_comes_first_then_every_agent_of_every_network():
     assert [axes.get_title(loc="left") for axes in panels] == [
         "(a) exact posterior",
         "(b) C-ULA",
-        "(c) D-ULA, agent 0",
-        "(d) D-ULA, agent 1",
+        "(c) D-ULA, agent 1",
+        "(d) D-ULA, agent 2",
     ]
     assert not panels[0].lines
     assert panels[3].lines[0].get_xdata() == pytest.approx([0.1, 0.6, 1.1, 1.6])

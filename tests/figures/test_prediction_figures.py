@@ -90,7 +90,7 @@ def test_probabilities_are_rounded_and_zero_cells_left_empty():
     figure = maps(runs, metric="probability_mnist", panels=[{"title": "SGD"}])
     texts = {text.get_position(): text.get_text() for text in figure.axes[0].texts}
     assert (texts[0, 0], texts[2, 0], texts[1, 0]) == (".91", ".01", "")
-    assert figure.axes[0].get_xlabel() == "label"
+    assert figure.axes[0].get_xlabel() == "predicted label"
 
 
 def test_a_map_that_was_not_run_is_said():
@@ -100,11 +100,12 @@ def test_a_map_that_was_not_run_is_said():
     ]
     runs = [measured("sgd", sets=("mnist",))]
     figure = maps(runs, panels=panels, missing={"confusion_svhn": "not run"})
-    assert [t.get_text() for t in figure.axes[0].texts] == ["not run"]
-    assert not figure.axes[0].images and figure.axes[1].images
-    # The labels of the rows stand beside the first map that there is.
-    figure.draw_without_rendering()
-    assert [t.label1.get_visible() for t in figure.axes[1].yaxis.get_major_ticks()] == [True] * 10
+    (axes,) = figure.axes
+    assert axes.images and axes.get_title(loc="left") == "M"
+    assert [t.get_text() for t in figure.legends[0].get_texts()] == ["not run"]
+    lone = maps(runs, panels=panels[:1], missing={"confusion_svhn": "not run"})
+    assert not any(axes.get_visible() for axes in lone.axes)
+    assert [t.get_text() for t in lone.legends[0].get_texts()] == ["not run"]
     with pytest.raises(ConcordError, match="names no metric"):
         maps(runs, panels=[{"title": "SGD"}])
 

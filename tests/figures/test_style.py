@@ -14,7 +14,7 @@ from matplotlib.colors import to_rgb
 
 from concord import results
 from concord.errors import ConcordError
-from concord.figures import style, w2_curves
+from concord.figures import _common, style, w2_curves
 from concord.options import build
 
 FORMATS = ("pdf", "svg", "png")
@@ -198,12 +198,21 @@ def test_numbers_run_from_dark_to_light_in_their_order():
         ("sampler.batch_size", None, "full gradients"),
         ("agents", 20, "$N$ = 20"),
         ("reading", "corrected", "Corrected"),
-        ("agent", 2, "agent 2"),
+        ("agent", 2, "agent 3"),
         ("sampler.delay", 3, "delay = 3"),
     ],
 )
 def test_readers_see_names(key, value, text):
     assert style.name(key, value) == text
+
+
+def test_a_row_of_panels_that_is_not_full_is_the_first():
+    assert _common.wrap(0) == []
+    assert _common.wrap(3) == [(0, 0), (0, 1), (0, 2)]
+    assert _common.wrap(4) == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert _common.wrap(5) == [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)]
+    assert [row for row, _ in _common.wrap(7)] == [0, 0, 0, 1, 1, 1, 1]
+    assert [row for row, _ in _common.wrap(11, 4)] == [0] * 3 + [1] * 4 + [2] * 4
 
 
 def test_names_can_be_given():
@@ -246,3 +255,15 @@ def test_pyplot_stays_out():
         check=True,
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_samplers_beside_each_other_have_colors_of_their_own():
+    fixed = ["de_sgld", "de_sghmc", "d_ula", "d_admms", "extra_sgld", "diging_sgld", "local_sgld"]
+    others = ["graph_gibbs", "gossip_ula", "push_sum_sgld", "d_mala", "dg_lmc", "dsgld"]
+    colors = [look.color for look in style.looks("entry", [*fixed, *others])]
+    assert len(set(colors)) == len(colors)
+
+
+def test_numbers_are_written_as_print_has_them():
+    assert style.name("step_size", 2.5e-5) == r"$\eta$ = $2.5\times 10^{-5}$"
+    assert style.name("step_size", 0.0025) == r"$\eta$ = 0.0025"

@@ -45,6 +45,14 @@ def test_accuracy_can_be_zoomed():
     assert axes.get_ylim()[0] == 0.6
 
 
+def test_accuracies_near_one_may_have_half_of_the_axis():
+    params = accuracy_curves.Params(lines="sampler", ylim=(0.5, 1.0), stretch=0.9)
+    (axes,) = accuracy_curves.draw(params, [accuracy("d_ula")]).axes
+    low, knee, top = axes.transData.transform([(0, 0.5), (0, 0.9), (0, 1.0)])[:, 1]
+    assert knee - low == pytest.approx(top - knee)
+    assert {0.9, 0.95, 1.0} <= set(np.round(axes.get_yticks(), 6))
+
+
 def test_accuracy_refuses_two_runs_for_one_line():
     with pytest.raises(ConcordError, match="would both be"):
         accuracy_curves.draw(accuracy_curves.Params(), [accuracy("admm"), accuracy("admm")])
@@ -83,7 +91,7 @@ def test_widths_are_marked_and_points_and_instability_stand_at_the_edges():
         for line in figure.axes[0].lines
         if line.get_marker() not in ("None", "", None)
     }
-    expected = {("o", 2.0), ("D", 0.2), ("<", 0.01), ("x", 100.0), ("D", 1.1)}
+    expected = {("o", 2.0), ("D", 0.2), ("<", 0.1), ("x", 300.0), ("D", 1.1)}
     assert marks == expected
 
 

@@ -7,7 +7,7 @@ from made_up_runs import run, w2
 from matplotlib.figure import Figure
 
 from concord.errors import ConcordError
-from concord.figures import w2_curves
+from concord.figures import style, w2_curves
 from concord.options import build
 from concord.results import Measured, series
 
@@ -41,16 +41,16 @@ def test_a_panel_per_topology_shows_the_table(by_topology):
     assert {axes.get_xlabel() for axes in figure.axes} == {"iteration $k$"}
     assert len({axes.get_ylim() for axes in figure.axes}) == 1
     for axes, measured in zip(figure.axes, by_topology, strict=True):
-        assert list(shown(axes)) == ["agent 0", "agent 1", "average"]
+        assert list(shown(axes)) == ["agent 1", "agent 2", "average"]
         for agent, line in zip(AGENTS, shown(axes).values(), strict=True):
             table = series(measured, "w2", agent, "test")
             np.testing.assert_array_equal(line.get_xdata(), table.iteration)
             np.testing.assert_array_equal(line.get_ydata(), table.value)
     assert legend(figure) == [
-        "agent 0",
         "agent 1",
+        "agent 2",
         "average",
-        "bootstrap interval",
+        "95 % interval",
         "exact law",
         "floor of 1000 exact draws",
     ]
@@ -71,6 +71,84 @@ def test_bands_exact_curves_and_floor(by_topology):
     assert exact.get_color() != line.get_color()
     (floor,) = [line for line in axes.lines if line.get_label() == "_floor"]
     assert list(floor.get_ydata()) == [0.026, 0.026]
+
+
+def test_on_a_log_axis_intervals_are_bars_and_one_that_reaches_zero_an_arrow():
+    measured = w2(run(topology="ring"), [0], exact=False, floor=False)
+    table = measured.metrics
+    table.loc[(table["metric"] == "w2") & (table["iteration"] > 100), "lo"] = 0.0
+    (axes,) = draw([measured], agents=[0], yscale="log").axes
+    (bars,) = axes.collections
+    ends = np.array(bars.get_segments())  # (bars, end, xy)
+    marked = shown(axes)["agent 1"]
+    np.testing.assert_array_equal(
+        ends[:, 0, 0], marked.get_xdata()[:: len(marked.get_xdata()) // 8]
+    )
+    w = series(measured, "w2", 0, "test")
+    at = ends[:, 0, 0].astype(int)
+    np.testing.assert_allclose(ends[:, 1, 1], w.hi[at])
+    reached = at > 100
+    np.testing.assert_allclose(ends[~reached, 0, 1], w.lo[at][~reached])
+    (arrows,) = [line for line in axes.lines if line.get_label() == "_to_zero"]
+    np.testing.assert_array_equal(arrows.get_xdata(), at[reached])
+    assert (ends[reached, 0, 1] > 0).all() and (ends[reached, 0, 1] < w.value[at][reached]).all()
+
+
+def test_the_first_curve_is_on_top_and_no_two_meanings_share_a_pattern():
+    runs = [w2(run(sampler=s), [0, "average"]) for s in ("d_admms", "admm")]
+    (axes,) = draw(runs, lines="sampler", agents=[0, "average"]).axes
+    first, average, other, _ = shown(axes).values()
+    assert first.get_zorder() > other.get_zorder()
+    patterns = [first.get_linestyle(), average.get_linestyle(), str(style.FLOOR["linestyle"])]
+    assert len(set(patterns)) == 3
+    exact = [line for line in axes.lines if line.get_label().startswith("_exact")]
+    assert {line.get_linestyle() for line in exact} == {"-"}
+
+
+def test_muted_lines_share_one_gray_entry():
+    runs = [w2(run(start=q), [0], seed=q) for q in range(4)]
+    figure = draw(runs, lines="start", agents=[0], muted={"$q$ = 1 to 3": ["1", "2", "3"]})
+    (axes,) = figure.axes
+    colors = [line.get_color() for line in axes.lines if line.get_label()[0] != "_"]
+    assert len(colors) == 4 and len(set(colors)) == 2
+    assert legend(figure)[:2] == ["start = 0", "$q$ = 1 to 3"]
+
+
+def test_a_panel_may_show_the_end_over_a_number():
+    runs = [
+        w2(run(penalty=p, reading=r), [0], end=0.01 * p)
+        for r in ("published", "released")
+        for p in (10, 1, 5)
+    ]
+    panels = [
+        {"select": {"reading": "published"}, "lines": "penalty"},
+        {"over": "penalty", "lines": "reading"},
+    ]
+    figure = draw(runs, agents=[0], yscale="log", share_y="all", panels=panels)
+    lines = shown(figure.axes[1])
+    assert list(lines) == ["Published", "Released"]
+    assert list(lines["Released"].get_xdata()) == [1, 5, 10]
+    ends = [series(runs[i], "w2", 0, "test").value[-1] for i in (4, 5, 3)]
+    np.testing.assert_array_equal(lines["Released"].get_ydata(), ends)
+    assert figure.axes[1].get_xscale() == "log"
+    assert [t.get_text() for t in figure.axes[1].get_legend().get_texts()] == list(lines)
+    assert "Published" not in legend(figure)
+
+
+def test_a_point_at_the_mean_is_known_from_the_problem(monkeypatch):
+    asked = []
+
+    def width(resolved):
+        asked.append(resolved["topology"]["kind"])
+        return 0.2
+
+    monkeypatch.setattr(w2_curves, "posterior_width", width)
+    runs = [w2(run(topology=t), [0]) for t in TOPOLOGIES]
+    figure = draw(runs, columns="topology", agents=[0])
+    for axes in figure.axes:
+        (point,) = [line for line in axes.lines if line.get_label() == "_point"]
+        assert point.get_ydata()[0] == 0.2
+    assert asked == TOPOLOGIES
 
 
 def test_estimates_of_one_floor_are_drawn_once():
@@ -102,7 +180,7 @@ def test_a_point_at_the_mean_is_a_line_where_a_run_has_it(by_topology):
 def test_exact_and_floor_can_be_left_out(by_topology):
     figure = draw(by_topology, columns="topology", agents=[0], exact=False, floor=False)
     assert [len(axes.lines) for axes in figure.axes] == [1, 1, 1]
-    assert legend(figure) == ["agent 0", "bootstrap interval"]
+    assert legend(figure) == ["agent 1", "95 % interval"]
 
 
 def test_runs_without_intervals_have_no_band():
@@ -110,7 +188,7 @@ def test_runs_without_intervals_have_no_band():
     measured.metrics[["lo", "hi"]] = np.nan
     figure = draw([measured], agents=[0])
     assert not figure.axes[0].collections
-    assert legend(figure) == ["agent 0"]
+    assert legend(figure) == ["agent 1"]
 
 
 def test_panels_of_different_kinds():
@@ -146,7 +224,7 @@ def test_panels_of_different_kinds():
         [r"$\eta$ = 0.001", r"$\eta$ = 0.003", r"$\eta$ = 0.009"],
         ["Complete", "Ring", "No edges"],
     ]
-    assert legend(figure)[0] == "agent 0"
+    assert legend(figure)[0] == "agent 1"
 
 
 def grid_runs() -> list[Measured]:
@@ -173,16 +251,16 @@ def test_grid_of_rows_and_columns():
     assert figure.axes[4].get_title(loc="left") == "(e) Ring, $N$ = 20"
     lines = shown(figure.axes[0])
     assert list(lines) == [
-        "D-SGLD, agent 0",
+        "D-SGLD, agent 1",
         "D-SGLD, average",
-        "D-ULA, agent 0",
+        "D-ULA, agent 1",
         "D-ULA, average",
     ]
     agent, average, other, _ = lines.values()
     assert agent.get_color() == average.get_color() != other.get_color()
     assert agent.get_linestyle() == "-"
     assert average.get_linestyle() == "--"
-    assert legend(figure)[:4] == ["D-SGLD", "D-ULA", "agent 0", "average"]
+    assert legend(figure)[:4] == ["D-SGLD", "D-ULA", "agent 1", "average"]
     # Below the panel that has no runs stands nothing: the one above carries the label.
     assert [bool(axes.get_xlabel()) for axes in figure.axes[3:6]] == [True, False, False]
     assert figure.axes[7].get_ylabel()
@@ -195,9 +273,9 @@ def test_one_value_has_one_color_in_all_panels():
         for s in samplers
     ]
     ring, complete = draw(runs, columns="topology", lines="sampler", agents=[0]).axes
-    color = shown(ring)["NEW-ONE, agent 0"].get_color()
-    assert shown(complete)["NEW-ONE, agent 0"].get_color() == color
-    assert shown(complete)["NEWER, agent 0"].get_color() != color
+    color = shown(ring)["NEW-ONE, agent 1"].get_color()
+    assert shown(complete)["NEW-ONE, agent 1"].get_color() == color
+    assert shown(complete)["NEWER, agent 1"].get_color() != color
 
 
 @pytest.mark.parametrize("yscale", ["linear", "log"])
@@ -208,7 +286,7 @@ def test_a_diverged_run_stops_at_a_cross(yscale):
     ]
     figure = draw(runs, lines="sampler", agents=[0], yscale=yscale)
     (axes,) = figure.axes
-    assert shown(axes)["D-ULA, agent 0"].get_xdata()[-1] == 36
+    assert shown(axes)["D-ULA, agent 1"].get_xdata()[-1] == 36
     (cross,) = [line for line in axes.lines if line.get_label().startswith("_diverged")]
     assert cross.get_marker() == "x"
     assert list(cross.get_xdata()) == [37]
@@ -216,8 +294,10 @@ def test_a_diverged_run_stops_at_a_cross(yscale):
     place = cross.get_transform().transform((37, cross.get_ydata()[0]))
     assert axes.bbox.contains(*place)
     assert axes.get_ylim()[1] < 100
-    assert [text.get_text() for text in axes.texts] == ["D-ULA diverged, $k$ = 37 (25 %)"]
-    assert "diverged (part of the chains)" in legend(figure)
+    assert [text.get_text() for text in axes.texts if text.get_text() != "floor"] == [
+        "D-ULA: 25 % of the chains diverged,\nthe first at $k$ = 37"
+    ]
+    assert "diverged" in legend(figure)
     # A curve that ends early does not shorten the axis.
     assert axes.get_xlim()[1] > 150
 
@@ -226,8 +306,10 @@ def test_a_curve_inside_the_panel_has_its_cross_at_its_end():
     runs = [w2(run(topology="ring"), [0], diverged_at=3)]
     (axes,) = draw(runs, agents=[0], ylim=[0, 100]).axes
     (cross,) = [line for line in axes.lines if line.get_label().startswith("_diverged")]
-    assert cross.get_ydata()[0] == shown(axes)["agent 0"].get_ydata()[-1]
-    assert [text.get_text() for text in axes.texts] == ["diverged, $k$ = 3"]
+    assert cross.get_ydata()[0] == shown(axes)["agent 1"].get_ydata()[-1]
+    assert [text.get_text() for text in axes.texts] == [
+        "all chains diverged,\nthe first at $k$ = 3"
+    ]
 
 
 def test_a_run_that_diverges_at_once_is_drawn():
@@ -242,11 +324,11 @@ def test_selection_sets_order(by_topology):
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["(a) Ring", "(b) Complete"]
 
 
-def sending(measured: Measured, each: int) -> Measured:
-    """The run, whose network sends so many bytes per iteration."""
+def sending(measured: Measured, each: float, price: str = "unicast_bytes") -> Measured:
+    """The run, whose network pays so much per iteration, bytes or else."""
     k = np.arange(151)
     sent = pandas.DataFrame({"iteration": k, "agent": "network", "value": each * k})
-    sent["metric"] = "unicast_bytes"
+    sent["metric"] = price
     return Measured(measured.run, pandas.concat([measured.metrics, sent]))
 
 
@@ -258,18 +340,37 @@ def test_x_may_count_what_is_sent(xscale):
     options = {"lines": "sampler", "agents": [0], "x": "unicast_bytes", "xscale": xscale}
     figure = draw([cheap, dear], **options)
     (axes,) = figure.axes
-    lines = {line.get_label().removesuffix(", agent 0"): line for line in axes.lines}
+    lines = {line.get_label().removesuffix(", agent 1"): line for line in axes.lines}
     free = xscale == "linear"
     np.testing.assert_array_equal(lines["D-ULA"].get_xdata(), 100 * np.arange(not free, 151))
     np.testing.assert_array_equal(lines["_exact D-ULA"].get_xdata(), 100 * np.arange(not free, 151))
     assert lines["_diverged DE-SGLD"].get_xdata()[0] == 40_000
     assert axes.get_xlim()[1] > 60_000 and axes.get_xscale() == xscale
-    assert axes.get_xlabel() == "sent, a copy per neighbor"
+    assert axes.get_xlabel() == "bytes sent by the whole network (a copy per neighbor)"
     figure.canvas.draw()
     ticks = [text.get_text() for text in axes.get_xticklabels() if text.get_text()]
     assert all(text.endswith("B") for text in ticks) and len(set(ticks)) == len(ticks)
     band = axes.collections[0].get_paths()[0].vertices[:, 0]
     assert band.min() == 100 * (not free)
+
+
+@pytest.mark.parametrize(
+    ("price", "each", "label", "unit"),
+    [
+        ("gradients", 40, "gradients taken by the whole network", "k"),
+        ("seconds", 1e-5, "simulated time", "s"),
+    ],
+)
+def test_x_may_count_other_prices(price, each, label, unit):
+    """However small they are: 1.5 ms here."""
+    options = {"lines": "sampler", "agents": [0], "x": price}
+    (axes,) = draw([sending(w2(run(sampler="d_ula"), [0]), each, price)], **options).axes
+    assert axes.get_xlabel() == label
+    assert axes.get_xlim() == pytest.approx((-3 * each, 153 * each))
+    axes.get_figure().canvas.draw()
+    assert axes.get_xticklabels()[2].get_text().endswith(unit)
+    with pytest.raises(ConcordError, match=f"add '{price}' to the metrics of experiment"):
+        draw([w2(run(sampler="d_ula"), [0])], **options)
 
 
 def test_missing_metric_names_figure_run_metric_and_remedy():

@@ -108,7 +108,6 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> Project:
     paper["assumptions"] = of_all_runs(paper["assumptions"])
     for text in ("title", "authors", "reference"):
         paper["paper"][text] = HOSTILE
-    paper["seeds"] = HOSTILE
     paper["discrepancies"] = {"hostile": {"text": HOSTILE, "code": HOSTILE}}
     for section, texts in {
         "assumptions": ("value", "reason"),

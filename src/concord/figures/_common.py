@@ -51,10 +51,25 @@ def cross(
     return cells
 
 
-def wrap(count: int) -> list[tuple[int, int]]:
-    """Return row and column of each of ``count`` panels listed one by one: two or three a row."""
-    across = count if count <= 3 else 2 if count == 4 else 3
-    return [(i // across, i % across) for i in range(count)]
+def wrap(count: int, across: int | None = None) -> list[tuple[int, int]]:
+    """Return row and column of each of ``count`` panels listed one by one.
+
+    A row that is not full is the first, so that labels stand below the last row only.
+    """
+    if across is None:
+        across = max(count, 1) if count <= 3 else 2 if count == 4 else 4 if count in (7, 8) else 3
+    spare = -count % across
+    first = across - spare
+    places = ((0, i) if i < first else divmod(i + spare, across) for i in range(count))
+    return [(int(row), int(column)) for row, column in places]
+
+
+def by_metric(
+    metrics: Sequence[str], titles: Mapping[str, str] | None, runs: list[Measured]
+) -> list[Cell]:
+    """Return a panel per metric, each of all runs."""
+    texts = [(titles or {}).get(metric, metric) for metric in metrics]
+    return [Cell(t, runs, *place) for t, place in zip(texts, wrap(len(texts)), strict=True)]
 
 
 def axes_of(
@@ -104,37 +119,44 @@ def label(cells: Sequence[Cell], panels: Sequence[Axes], share: str, x: str, y: 
         axes.tick_params(labelleft=share == "none" or not left)
 
 
-SENT = {
-    "unicasts": "vectors sent, one per neighbor",
-    "unicast_bytes": "sent, a copy per neighbor",
-    "broadcasts": "vectors sent, one for all neighbors",
-    "broadcast_bytes": "sent, one copy for all neighbors",
+# Label, unit and family of metrics of what x may count beside iterations.
+PRICES = {
+    "unicasts": ("vectors sent by the whole network (one per neighbor)", "", "messages"),
+    "unicast_bytes": ("bytes sent by the whole network (a copy per neighbor)", "B", "messages"),
+    "broadcasts": ("vectors sent by the whole network (one for all neighbors)", "", "messages"),
+    "broadcast_bytes": (
+        "bytes sent by the whole network (one copy for all neighbors)",
+        "B",
+        "messages",
+    ),
+    "gradients": ("gradients taken by the whole network", "", "gradients"),
+    "seconds": ("simulated time", "s", "seconds"),
 }
 
 
 def price_reads(price: str, select: Mapping[str, Any] | None) -> list[Read]:
     """Return what runs must have for an x axis of ``_options.Price``."""
-    return [Read(price, dict(select or {}), ("network",))] if price in SENT else []
+    return [Read(price, dict(select or {}), ("network",))] if price in PRICES else []
 
 
 def priced(run: Measured, iterations: np.ndarray, price: str, kind: str) -> np.ndarray:
     """Return where iterations are on the x axis."""
-    if price not in SENT:
+    if price not in PRICES:
         return iterations
-    sent = results.series(run, price, "network", kind, "messages")
-    return np.interp(iterations, sent.iteration, sent.value)
+    paid = results.series(run, price, "network", kind, PRICES[price][-1])
+    return np.interp(iterations, paid.iteration, paid.value)
 
 
 def price_axis(panels: Sequence[Axes], price: str, scale: str) -> str:
     """Scale and number the x axes, whose limits are set, and return their label."""
+    label, unit, _ = PRICES.get(price, ("iteration $k$", None, ""))
     for axes in panels:
         axes.set_xscale(scale)
-        if price in SENT:
-            unit = "B" if price.endswith("bytes") else ""
+        if unit is not None:
             axes.xaxis.set_major_formatter(EngFormatter(unit=unit, sep=" "))
         if scale == "log":
             style.sparse_log_axis(axes.xaxis)
-    return SENT.get(price, "iteration $k$")
+    return label
 
 
 def limits(values: Sequence[float | None] | None, where: str) -> tuple[float | None, float | None]:

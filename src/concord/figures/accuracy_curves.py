@@ -1,8 +1,9 @@
 """Curves of the accuracy of agents' predictions, mean and spread over chains.
 
-Over iterations, or what the network has sent: ``accuracy_mean`` of the chosen agents with a band of
+Over iterations, or what the network has paid: ``accuracy_mean`` of the chosen agents with a band of
 one standard deviation over chains (``accuracy_sd``), that of every other recorded agent as a
-hairline.
+hairline. Accuracies above ``stretch`` take half of the axis, on gray, so that what ends near 1 can
+be told apart.
 
 What a researcher writes in a paper's YAML (Tzikas et al., Fig 6)::
 
@@ -23,6 +24,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from msgspec import Meta
 
 from concord import results
 from concord.contracts import Read
@@ -47,6 +49,9 @@ class Params(Options):
     xscale: Annotated[Scale, "scale of x"] = "linear"
     xlim: Annotated[Limits, "[low, high] of x"] = None
     ylim: Annotated[Limits, "[low, high] of the accuracy"] = None
+    stretch: Annotated[
+        Annotated[float, Meta(gt=0, lt=1)] | None, "accuracies above it take half of the axis"
+    ] = None
     width: Width = "auto"
     names: Names = None
 
@@ -54,8 +59,8 @@ class Params(Options):
 def reads(params: Params) -> list[Read]:
     """Return the metrics that the runs must have."""
     names = "accuracy_mean", "accuracy_sd"
-    sent = _common.price_reads(params.x, params.select)
-    return [*(Read(name, params.select, params.agents) for name in names), *sent]
+    paid = _common.price_reads(params.x, params.select)
+    return [*(Read(name, params.select, params.agents) for name in names), *paid]
 
 
 @style.marks_divergence
@@ -75,13 +80,16 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     low, high = _common.limits(params.ylim, f"figure {KIND}: ylim")
     first, last = _common.limits(params.xlim, f"figure {KIND}: xlim")
     for cell, panel in zip(cells, axes, strict=True):
-        for order, (value, look) in enumerate(zip(values, looks, strict=True)):
+        # The first last: it is the one that the figure is about.
+        for order, (value, look) in reversed(list(enumerate(zip(values, looks, strict=True)))):
             mine = [
                 m for m in cell.runs if results.same(results.lookup(m.run, params.lines), value)
             ]
             if mine:
                 what = f"line {params.lines} = {value} of panel {cell.title!r}"
                 _draw_run(panel, results.only(mine, what, KIND), look, params, order, len(values))
+        if params.stretch is not None:
+            _stretch(panel, params.stretch, low or 0.0, high or 1.0)
         panel.set_ylim(low, high)
         panel.margins(x=0.02)
         panel.set_xlim(first, last)
@@ -121,6 +129,22 @@ def _draw_run(
             markevery=(step * order // lines, step),
             zorder=2,
         )
+
+
+def _stretch(axes: Axes, knee: float, low: float, high: float) -> None:
+    """Give the accuracies above the knee as much room as those below."""
+    ends, half = (low, knee, high), (0.0, 0.5, 1.0)
+
+    def forward(values: np.ndarray) -> np.ndarray:
+        return np.interp(values, ends, half, left=-1.0, right=2.0)
+
+    def inverse(places: np.ndarray) -> np.ndarray:
+        return np.interp(places, half, ends)
+
+    axes.set_yscale("function", functions=(forward, inverse))
+    axes.axhspan(knee, high, color="#f5f5f5", zorder=0)
+    ticks = [*np.arange(low, knee - 0.12, 0.2), *np.linspace(knee, high, 3)]
+    axes.set_yticks(ticks, [f"{tick:g}" for tick in np.round(ticks, 3)])
 
 
 _HAIR = 0.35

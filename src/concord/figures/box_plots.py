@@ -13,8 +13,8 @@ What a researcher writes in a paper's YAML (Gürbüzbalaban et al., Figs 5 to 8)
     points: 569
     iterations: [0, 5, 10, 20, 30, 40, 60, 80, 100]
 
-Without ``iterations`` about ten of the recorded ones are taken, evenly. Boxes are evenly
-spaced, whatever the distance of their iterations; the ticks name these.
+Without ``iterations`` about ten of the recorded ones are taken, evenly. Boxes stand at their
+iterations.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from concord import results
 from concord.contracts import Read
@@ -34,6 +35,7 @@ from concord.errors import ConcordError
 from concord.figures import _common, style
 from concord.figures._options import Columns, Limits, Rows, Scale, Select, Sharing, Width
 from concord.options import Count, Index, Options, Some
+from concord.report import words
 from concord.results import Measured, Series
 
 KIND = "box_plots"
@@ -92,7 +94,10 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
                 ax.set_ylim(min(0, ax.get_ylim()[0]), None)
             if params.yscale == "log":
                 style.plain_log_axis(ax)
-    of = f"\n(of {params.points} points)" if params.points else ""
+    of = f"\n(of {params.points} points" if params.points else ""
+    scale = "log scale" if params.yscale == "log" else ""
+    if of or scale:
+        of = f"{of}, {scale})" if of and scale else f"{of})" if of else f"\n({scale})"
     _common.label(cells, axes, params.share_y, "iteration $k$", f"misclassified{of}")
     style.legend_of(figure, _handles(params, outside))
     return figure
@@ -103,11 +108,13 @@ def _boxes(axes: Axes, run: Measured, params: Params, color: str) -> bool:
     parts = {p: results.series(run, f"{FAMILY}_{p}", params.agent, KIND, FAMILY) for p in _PARTS}
     rows = _rows(run, parts["median"], params.iterations)
     boxes: list[dict[str, Any]] = []
-    lost: list[int] = []
+    lost: list[float] = []
+    at_k = parts["median"].iteration[rows]
+    apart = float(np.diff(at_k).min()) if len(rows) > 1 else 1.0
     for row in rows:
         at = {name: float(part.value[row]) for name, part in parts.items()}
         if not np.isfinite(at["max"]):
-            lost.append(len(boxes))
+            lost.append(float(at_k[len(boxes)]))
             # An infinite box is not drawn; a whisker or an extreme beyond the axis neither.
             at = {name: value if np.isfinite(value) else np.nan for name, value in at.items()}
         beyond = [at["min"]] if at["min"] < at["whisker_lo"] else []
@@ -125,8 +132,9 @@ def _boxes(axes: Axes, run: Measured, params: Params, color: str) -> bool:
     line = {"color": style.dark(color), "linewidth": 0.7}
     axes.bxp(
         boxes,
-        positions=range(len(rows)),
-        widths=0.6,
+        positions=at_k,
+        widths=0.65 * apart,
+        capwidths=0.4 * apart,
         patch_artist=True,
         manage_ticks=False,
         boxprops={
@@ -142,9 +150,7 @@ def _boxes(axes: Axes, run: Measured, params: Params, color: str) -> bool:
     if lost:
         top, height = axes.get_xaxis_transform(), np.full(len(lost), 0.97)
         axes.plot(lost, height, transform=top, color=line["color"], **_CROSS)
-    ticks = [f"{parts['median'].iteration[row]:g}" for row in rows]
-    axes.set_xticks(range(len(rows)), ticks)
-    axes.set_xlim(-0.7, len(rows) - 0.3)
+    axes.set_xlim(at_k[0] - 0.7 * apart, at_k[-1] + 0.7 * apart)
     axes.grid(False, axis="x")
     return any(box["fliers"] for box in boxes)
 
@@ -177,9 +183,13 @@ _EXTREME: dict[str, Any] = {"marker": "_", "markersize": 3, "markeredgewidth": 0
 
 def _handles(params: Params, outside: bool) -> list[Artist]:
     handles: list[Artist] = [
-        Line2D([], [], color=style.BLACK, linewidth=1.2, label=f"median, agent {params.agent}")
+        Line2D(
+            [], [], color=style.BLACK, linewidth=1.2, label=f"median, {words.agent(params.agent)}"
+        )
     ]
+    box: dict[str, Any] = {"facecolor": "#e6e6e6", "edgecolor": style.GRAY, "linewidth": 0.7}
+    handles.append(Patch(**box, label="quartiles; whiskers: 1.5 times their distance"))
     if outside:
         mark = {**_EXTREME, "linestyle": "", "color": style.GRAY}
-        handles.append(Line2D([], [], label="extremes over chains", **mark))
+        handles.append(Line2D([], [], label="lowest and highest chain", **mark))
     return handles

@@ -2,7 +2,7 @@
 
 Drawn from the metric family ``draws``: every chain's position is a tick on its agent's line, the
 agent's exact law a thin curve, the posterior's density the gray area behind, each scaled to the
-same height.
+same height. The positions' axis is each iteration's own, so that narrow laws can be seen.
 
 What a researcher writes in a paper's YAML (Tzikas et al., Fig 5)::
 
@@ -71,7 +71,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     iterations = [k for k in params.iterations or recorded if k in recorded] or recorded
     size = (style.FULL, 1.25 * len(groups) + 0.2)
     figure = Figure(figsize=size, layout="constrained")
-    table = figure.subplots(len(groups), len(iterations), squeeze=False, sharex=True, sharey=True)
+    table = figure.subplots(len(groups), len(iterations), squeeze=False, sharex="col", sharey=True)
     for row, (value, group) in enumerate(groups):
         run = results.only(group, f"row {params.rows} = {value}", KIND)
         for column, k in enumerate(iterations):
@@ -81,10 +81,10 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
                 axes.set_title(f"$k$ = {k}")
             if row == len(groups) - 1:
                 axes.set_xlabel("$x$")
-        if params.rows:
-            text = style.name(params.rows, value, params.names)
-            table[row, 0].set_ylabel(text, fontsize=style.RC["axes.labelsize"])
-    table[0, 0].set_yticks([])
+        text = style.name(params.rows, value, params.names) if params.rows else ""
+        table[row, 0].set_ylabel(f"{text}\nagent".strip(), fontsize=style.RC["axes.labelsize"])
+    heights = [_height(place, params) for place in range(len(params.agents))]
+    table[0, 0].set_yticks(heights, [str(agent + 1) for agent in params.agents])
     table[0, 0].set_ylim(0, 1.05)
     if params.xlim is not None:
         table[0, 0].set_xlim(params.xlim[0], params.xlim[1])
@@ -101,16 +101,16 @@ def _draw_panel(axes: Axes, run: Measured, k: int, params: Params) -> None:
     for place, (agent, look) in enumerate(zip(params.agents, looks, strict=True)):
         draws = results.series(run, "draw", agent, KIND, "draws")
         here = draws.value[draws.iteration == k]
-        height = (place + 0.6) / (len(params.agents) + 0.5)
+        height = _height(place, params)
         axes.plot(
             here,
             np.full(len(here), height),
             linestyle="",
             marker="|",
             markersize=5.5,
-            markeredgewidth=0.5,
+            markeredgewidth=0.35,
             color=look.color,
-            alpha=0.65,
+            alpha=0.5,
             zorder=2,
         )
         if results.has(run, "law_sd"):
@@ -123,6 +123,11 @@ def _draw_panel(axes: Axes, run: Measured, k: int, params: Params) -> None:
                 curve = np.exp(-0.5 * ((own - own_mean) / own_sd) ** 2)
                 axes.plot(own, curve, color=look.color, linewidth=0.6, zorder=1.8)
     axes.grid(visible=False)
+
+
+def _height(place: int, params: Params) -> float:
+    """Where the ticks of the agent at a place are, on the axis of densities."""
+    return (place + 0.6) / (len(params.agents) + 0.5)
 
 
 _POSTERIOR: dict[str, Any] = {"color": "#d0d0d0", "linewidth": 0, "zorder": 1}

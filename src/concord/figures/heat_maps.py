@@ -10,7 +10,8 @@ paper's YAML (Parayil et al., Figs S4 to S7)::
       - { title: C-ULA on SVHN, select: { sampler: c_ula }, metric: confusion_svhn }
     missing: { confusion_svhn: "not run: its file is missing" }
 
-Counts are colored on a scale of their square roots, so that a few wrong ones can be seen.
+Counts are colored on a scale of their square roots, so that a few wrong ones can be seen. A panel
+whose run lacks the metric is left out, and the text of ``missing`` stands below.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from concord.contracts import Read
 from concord.errors import ConcordError
@@ -66,29 +68,33 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         ``missing`` has no text for it.
     """
     missing = params.missing or {}
-    places = cells(params.panels, runs, KIND)
-    across = 1 + max(place.column for place in places)
-    figure, axes = _common.axes_of(places, "all", "auto", 3.1 if across < 3 else 2.3)
-    shown = "predicted label" if _counts(params) else "label"
-    _common.label(places, axes, "all", shown, "true label")
-    for panel, cell, ax in zip(params.panels, places, axes, strict=True):
+    maps, lacking = [], []
+    for panel, cell in zip(params.panels, cells(params.panels, runs, KIND), strict=True):
         metric = panel.metric or params.metric
         if metric is None:
             raise ConcordError(
                 f"figure {KIND}: panel {panel.title!r} names no metric; give it one, or the figure"
             )
         values = numbers(cell.runs[0], f"{metric}_", panel.agent, KIND, metric in missing)
-        ax.grid(False)
         if values is None:
-            _message(ax, str(missing[metric]))
+            lacking.append(str(missing[metric]))
         else:
-            _map(ax, values, counts=metric.startswith("confusion"), size=6.5 - across)
+            maps.append((panel.title, cell.runs, values, metric.startswith("confusion")))
+    places = [
+        _common.Cell(title, run, *place)
+        for (title, run, *_), place in zip(maps, _common.wrap(len(maps)), strict=True)
+    ] or [_common.Cell("", [], 0, 0)]
+    across = 1 + max(place.column for place in places)
+    height = (3.1 if across < 3 else 2.3) if maps else 0.1
+    figure, axes = _common.axes_of(places, "all", "auto", height)
+    _common.label(places, axes, "all", "predicted label", "true label")
+    for (_, _, values, counts), ax in zip(maps, axes, strict=False):
+        ax.grid(False)
+        _map(ax, values, counts, size=6.5 - across)
+    style.legend_of(
+        figure, [Line2D([], [], linestyle="", label=text) for text in dict.fromkeys(lacking)]
+    )
     return figure
-
-
-def _counts(params: Params) -> bool:
-    metrics = [panel.metric or params.metric or "" for panel in params.panels]
-    return all(metric.startswith("confusion") for metric in metrics)
 
 
 def _map(axes: Axes, values: np.ndarray, counts: bool, size: float) -> None:
@@ -117,9 +123,3 @@ def _text(value: float, counts: bool) -> str:
         return ""
     rounded = f"{value:.0f}" if counts else f"{value:.2f}".lstrip("0")
     return "" if rounded in ("0", ".00") else rounded
-
-
-def _message(axes: Axes, text: str) -> None:
-    axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", fontsize=7)
-    axes.set_box_aspect(1)
-    axes.tick_params(left=False, bottom=False, labelleft=False, labelbottom=False)

@@ -1,4 +1,4 @@
-"""Curves of any metric over iterations, updates or bytes sent.
+"""Curves of any metric over iterations, updates, or what has been paid.
 
 Drawn from rows of ``metric``, with its interval (from lo to hi) or one standard deviation over
 chains (another metric) as a band. Over bytes, x is what the whole network has sent at the same
@@ -17,6 +17,14 @@ What a researcher writes in a paper's YAML (Bhar et al., Figs 2 and 3)::
     lines: training
     agents: [5]
     xlabel: updates of agent 5
+
+and over another metric, such as the steps of ``stationary_steps``::
+
+    metric: by_step.stationary_w2
+    over: by_step.step_size
+    rows: heterogeneity
+    columns: topology
+    lines: sampler
 
 and for a comparison at equal communication::
 
@@ -44,8 +52,19 @@ from concord import results
 from concord.contracts import Read
 from concord.errors import ConcordError
 from concord.figures import _common, style
-from concord.figures._options import Columns, Limits, Lines, Names, Price, Scale, Select, Width
+from concord.figures._options import (
+    Columns,
+    Limits,
+    Lines,
+    Names,
+    Price,
+    Rows,
+    Scale,
+    Select,
+    Width,
+)
 from concord.options import Options, Some
+from concord.report import words
 from concord.results import Measured
 
 KIND = "metric_curves"
@@ -60,14 +79,27 @@ class Params(Options):
         Some[int | str],
         "agents drawn: indices, average or network; several only where lines is agent",
     ] = ("network",)
+    rows: Rows = None
     columns: Columns = None
     select: Select = None
     x: Price = "iteration"
+    over: Annotated[
+        str | None, "metric of the network that x counts, in rows of the same iteration"
+    ] = None
     band: Annotated[
         str,
         "interval (lo to hi), none, or the metric that holds the standard deviation over chains",
     ] = "interval"
-    floor: Annotated[str | None, "metric drawn as a dashed line, of the network"] = None
+    floor: Annotated[str | None, "metric drawn as a dotted line, of the network"] = None
+    differences: Annotated[
+        bool, "draw what each line differs from the mean of all, without a band"
+    ] = False
+    slopes: Annotated[
+        tuple[float, ...], "exponents of k drawn as gray lines, one beside each line in turn"
+    ] = ()
+    exponent: Annotated[
+        str | None, "metric of the network, a fitted exponent of decay, written in each panel"
+    ] = None
     xscale: Annotated[Scale, "scale of x"] = "linear"
     yscale: Annotated[Scale, "scale of y"] = "linear"
     xlim: Annotated[Limits, "[low, high] of x"] = None
@@ -89,9 +121,12 @@ class _Line:
 def reads(params: Params) -> list[Read | str]:
     """Return the metrics that the runs must have."""
     band = [] if params.band in ("interval", "none") else [params.band]
-    sent = _common.price_reads(params.x, params.select)
+    paid = _common.price_reads(params.x, params.select)
     curves = [Read(name, params.select, params.agents) for name in (params.metric, *band)]
-    return [*curves, *sent, *([params.floor] if params.floor else [])]
+    if params.over:
+        curves.append(Read(params.over, params.select, ("network",)))
+    others = [metric for metric in (params.floor, params.exponent) if metric]
+    return [*curves, *paid, *others]
 
 
 @style.marks_divergence
@@ -109,16 +144,21 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
             "draw one agent, or lines: agent"
         )
     chosen = results.select(runs, params.select, KIND)
-    cells = _common.cross(chosen, None, params.columns, params.names, KIND)
-    figure, axes = _common.axes_of(cells, "all", params.width, 2.1)
+    cells = _common.cross(chosen, params.rows, params.columns, params.names, KIND)
+    figure, axes = _common.axes_of(cells, "all", params.width, 1.75 if params.rows else 2.1)
     lines = [_lines(cell, chosen, params) for cell in cells]
     for panel, own in zip(axes, lines, strict=True):
         panel.set_yscale(params.yscale)
+        middle = _middle(own, params) if params.differences else 0.0
         for order, line in enumerate(own):
-            _draw_line(panel, line, params, order, len(own))
+            _draw_line(panel, line, params, order, len(own), middle)
+        for line, slope in zip(own, params.slopes, strict=False):
+            _draw_slope(panel, line, own, slope, params)
+        if params.exponent:
+            _write_exponents(panel, own, params.exponent)
         if params.floor and own:
             floor = results.series(own[0].run, params.floor, "network", KIND)
-            panel.axhline(floor.value[-1], **_FLOOR)
+            panel.axhline(floor.value[-1], **style.FLOOR)
         panel.margins(x=0.02)
         if params.xlim is not None:
             panel.set_xlim(*_common.limits(params.xlim, f"figure {KIND}: xlim"))
@@ -128,6 +168,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         if params.yscale == "log":
             style.plain_log_axis(panel)
     default = _common.price_axis(axes, params.x, params.xscale)
+    default = params.over.replace("_", " ") if params.over else default
     ylabel = params.ylabel or params.metric.replace("_", " ")
     _common.label(cells, axes, "all", params.xlabel or default, ylabel)
     style.legend_of(figure, _handles(params, [line for own in lines for line in own]))
@@ -154,14 +195,80 @@ def _lines(cell: _common.Cell, scope: Sequence[Measured], params: Params) -> lis
     return found
 
 
-def _draw_line(axes: Axes, line: _Line, params: Params, order: int, lines: int) -> None:
+def _middle(lines: Sequence[_Line], params: Params) -> np.ndarray:
+    """Return the mean over the lines, which have the same iterations."""
+    values = [results.series(line.run, params.metric, line.agent, KIND).value for line in lines]
+    if len({len(value) for value in values}) > 1:
+        raise ConcordError(
+            f"figure {KIND}: differences: the lines have different iterations; record the same"
+        )
+    return np.mean(values, axis=0)
+
+
+def _draw_slope(
+    axes: Axes, line: _Line, others: Sequence[_Line], slope: float, params: Params
+) -> None:
+    """Draw a power of x through a point above the line's first value, over what it shows."""
+    drawn = [_shown(other, params) for other in others]
+    x, y = drawn[others.index(line)]
+    if not len(x) or y[-1] > 0.7 * y[0]:
+        return  # nothing that falls
+    start = 1.35 * y[0]
+    ends = np.array([x[0], x[-1]])
+    axes.plot(ends, start * (ends / x[0]) ** slope, **style.POINT, zorder=1.9, label="_slope")
+    # Its name stands above or below it, where the lines are farthest from that.
+    at = np.geomspace(x[0], x[-1], 9)[1:-1]
+    along = np.log(start * (at / x[0]) ** slope)
+    aside = 0.05 * np.ptp(np.log(np.concatenate([y for _, y in drawn])))
+    gaps = [
+        [abs(np.interp(np.log(at), np.log(x), np.log(y)) - along - up) for x, y in drawn if len(x)]
+        for up in (aside, -aside)
+    ]
+    below, place = divmod(int(np.round(np.min(gaps, axis=1), 2).argmax()), len(at))
+    axes.annotate(
+        f"$k^{{{slope:g}}}$",
+        (at[place], np.exp(along[place])),
+        (-2, -1) if below else (2, 1),
+        textcoords="offset points",
+        ha="right" if below else "left",
+        va="top" if below else "baseline",
+        fontsize=6.5,
+        color="#666666",
+    )
+
+
+def _shown(line: _Line, params: Params) -> tuple[np.ndarray, np.ndarray]:
+    """Return what log axes show of a line."""
     series = results.series(line.run, params.metric, line.agent, KIND)
     x = _common.priced(line.run, series.iteration, params.x, KIND)
+    shown = (x > 0) & (series.value > 0)
+    return x[shown], series.value[shown]
+
+
+def _write_exponents(axes: Axes, lines: Sequence[_Line], metric: str) -> None:
+    fitted = []
+    for line in lines:
+        last = results.series(line.run, metric, "network", KIND)
+        text = words.rounded(last.value[-1], last.lo[-1], last.hi[-1])
+        fitted.append(f"{line.label}: fitted exponent {text}")
+    axes.text(0.03, 0.04, "\n".join(fitted), transform=axes.transAxes, fontsize=6, va="bottom")
+
+
+def _draw_line(
+    axes: Axes, line: _Line, params: Params, order: int, lines: int, middle: float | np.ndarray
+) -> None:
+    series = results.series(line.run, params.metric, line.agent, KIND)
+    x = _common.priced(line.run, series.iteration, params.x, KIND)
+    if params.over:
+        over = results.series(line.run, params.over, "network", KIND)
+        x = over.value[np.searchsorted(over.iteration, series.iteration)]
     shown = np.isfinite(series.value) & ((x > 0) | (params.xscale == "linear"))
     if not shown.any():
         return
     lo, hi = series.lo, series.hi
-    if params.band not in ("interval", "none"):
+    if params.differences:
+        lo = hi = np.full(len(lo), np.nan)
+    elif params.band not in ("interval", "none"):
         sd = results.series(line.run, params.band, line.agent, KIND).value
         lo, hi = series.value - sd, series.value + sd
     if params.band != "none" and np.isfinite(lo).any():
@@ -170,7 +277,7 @@ def _draw_line(axes: Axes, line: _Line, params: Params, order: int, lines: int) 
         )
     axes.plot(
         x[shown],
-        series.value[shown],
+        (series.value - middle)[shown],
         **line.look.line,
         linewidth=1.3 if lines < 5 else 0.9,
         # At equal distances on the page, and staggered: lines that coincide hide no markers.
@@ -181,16 +288,17 @@ def _draw_line(axes: Axes, line: _Line, params: Params, order: int, lines: int) 
 
 
 _BAND: dict[str, Any] = {"alpha": 0.2, "linewidth": 0}
-_FLOOR: dict[str, Any] = {"color": "#555555", "linewidth": 0.8, "linestyle": (0, (6, 3))}
 
 
 def _handles(params: Params, lines: Sequence[_Line]) -> list[Artist]:
     own = {line.label: Line2D([], [], **line.look.line, label=line.label) for line in lines}
     handles: list[Artist] = list(own.values())
+    if params.differences:
+        return handles
     if params.band == "interval":
         handles.append(Patch(color=style.GRAY, **_BAND, label="95 % interval"))
     elif params.band != "none":
         handles.append(Patch(color=style.GRAY, **_BAND, label="± 1 sd over chains"))
     if params.floor:
-        handles.append(Line2D([], [], **_FLOOR, label="floor of exact draws"))
+        handles.append(Line2D([], [], **style.FLOOR, label="floor of exact draws"))
     return handles

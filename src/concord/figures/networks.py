@@ -8,18 +8,24 @@ What a researcher writes in a paper's YAML (Gürbüzbalaban et al., Fig 1): noth
 and the experiment, or the order of the panels::
 
     select: {topology: [complete, ring, no_edges]}
+
+Edges with a direction are arrows to who hears. With ``weights`` an arrow is as wide as the weight
+that its receiver gives what comes over it, and a line has gaps as long as the share that is lost;
+where each direction loses by itself, each has an arrow.
 """
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch
 
 from concord import results
 from concord.figures import _common, style
@@ -44,6 +50,9 @@ class Params(Options):
     ] = None
     width: Annotated[Literal["column", "full"], "column (3.4 in) or full (7 in)"] = "column"
     names: Annotated[dict | None, "other texts for topologies, {ring: Circular}"] = None
+    weights: Annotated[
+        bool, "draw what edges weigh in the runs' mixing, and which share of vectors is lost"
+    ] = False
 
 
 def reads(params: Params) -> list[str]:
@@ -62,13 +71,9 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     ConcordError
         If there are no runs or none is selected.
     """
-    from concord.networks.topology import build
-
     graphs: dict[Topology, Measured] = {}
     for measured in results.select(runs, params.select, KIND):
-        options = dict(measured.run["topology"])
-        graph = build(options.pop("kind"), measured.run["agents"], **options)
-        graphs.setdefault(graph, measured)
+        graphs.setdefault(_graph_of(measured, params.weights), measured)
     sizes = {graph.agents for graph in graphs}
     cells = []
     places = _common.wrap(len(graphs))
@@ -81,14 +86,33 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     columns = 1 + max(cell.column for cell in cells)
     side = (style.COLUMN if params.width == "column" else style.FULL) / max(columns, 2)
     figure, axes = _common.axes_of(cells, "none", params.width, side + 0.15)
-    numbered = [_graph(ax, g, 72 * side) for g, ax in zip(graphs, axes, strict=True)]
-    if any(numbered):
-        figure.supxlabel("agents are numbered from 0", fontsize=6, color=style.GRAY)
+    for drawn, panel in zip(graphs, axes, strict=True):
+        _graph(panel, drawn, 72 * side, params.weights)
+    if params.weights:
+        figure.supxlabel("width: weight; gaps: share lost", fontsize=6, color=style.GRAY)
     return figure
 
 
-def _graph(axes: Axes, graph: Topology, side: float) -> bool:
-    """Draw one graph on ``side`` points of width; return whether its agents carry numbers."""
+def _graph_of(measured: Measured, weights: bool) -> Topology:
+    """Return a run's graph, with what happens on it and what its edges weigh if that is drawn."""
+    from concord.networks import mixing
+    from concord.networks.faults import Conditions, Network
+    from concord.networks.topology import build
+    from concord.options import build as options_of
+
+    options = dict(measured.run["topology"])
+    graph = build(options.pop("kind"), measured.run["agents"], **options)
+    if not weights:
+        return graph
+    usual = "column_stochastic" if graph.directed else "metropolis"
+    conditions = options_of(Conditions, measured.run.get("network") or {}, "network")
+    graph = Network.of(graph, conditions, "network") if graph.edges else graph
+    own = mixing.weights_of(graph, measured.run["sampler"].get("weights", usual))
+    return replace(graph, weights=own)
+
+
+def _graph(axes: Axes, graph: Topology, side: float, weighted: bool) -> None:
+    """Draw one graph on ``side`` points of width; its agents carry numbers where there is room."""
     at = positions(graph)
     reach = np.abs(at).max(initial=0.5) * 1.22
     color = style.looks("topology", [graph.name])[0].color
@@ -98,9 +122,13 @@ def _graph(axes: Axes, graph: Topology, side: float) -> bool:
     # Many edges get thin and pale, or a large complete graph would be a gray disk.
     many = max(len(ends), 1)
     width, alpha = max(0.2, min(1.0, 60 / many)), min(1.0, 500 / many)
-    axes.add_collection(
-        LineCollection(list(at[ends]), colors=style.GRAY, linewidths=width, alpha=alpha, zorder=1)
-    )
+    if graph.directed or weighted:
+        _ways(axes, graph, at, side / (2 * reach), diameter, None if weighted else width)
+    else:
+        lines = list(at[ends])
+        axes.add_collection(
+            LineCollection(lines, colors=style.GRAY, linewidths=width, alpha=alpha, zorder=1)
+        )
     axes.scatter(
         at[:, 0],
         at[:, 1],
@@ -110,19 +138,65 @@ def _graph(axes: Axes, graph: Topology, side: float) -> bool:
         linewidths=0.7,
         zorder=2,
     )
-    numbered = diameter >= NUMBERED
-    if numbered:
-        for agent, (x, y) in enumerate(at):
+    if diameter >= NUMBERED:
+        for number, (x, y) in enumerate(at, start=1):
             size = 0.6 * diameter
-            axes.text(x, y, str(agent), ha="center", va="center_baseline", fontsize=size, zorder=3)
+            axes.text(x, y, str(number), ha="center", va="center_baseline", fontsize=size, zorder=3)
     axes.set_aspect("equal")
     axes.set_axis_off()
     axes.set_xlim(-reach, reach)
     axes.set_ylim(-reach, reach)
-    return numbered
 
 
-ROUND = ("complete", "ring", "no_edges", "exponential", "watts_strogatz")
+def _ways(
+    axes: Axes, graph: Topology, at: np.ndarray, unit: float, diameter: float, width: float | None
+) -> None:
+    """Draw edges as lines or, where the directions differ, as arrows; of one width or by weight.
+
+    ``unit`` is in points, as ``diameter`` and ``width``.
+    """
+    conditions = getattr(graph, "conditions", None)
+    loss = None if conditions is None else conditions.loss
+    both = not graph.directed and (loss is None or loss.direction == "link")
+    known = set(graph.edges)
+    pairs = graph.edges if graph.directed or both else [*known, *((j, i) for i, j in known)]
+    dense = None if graph.weights is None else graph.weights.dense()
+    lost = 0.0 if loss is None else loss.share
+    for sender, receiver in pairs:
+        answered = (receiver, sender) in known or not (graph.directed or both)
+        apart = float(np.linalg.norm(at[sender] - at[receiver]))
+        dash = min(8.0, 0.35 * (unit * apart - diameter))
+        weight = 0.0 if dense is None else float(dense[receiver, sender])
+        size = width or 0.3 + 4 * weight
+        axes.add_patch(
+            FancyArrowPatch(
+                tuple(at[sender]),
+                tuple(at[receiver]),
+                arrowstyle="-" if both else "-|>",
+                mutation_scale=5 + 1.5 * size,
+                connectionstyle=f"arc3,rad={0.15 if answered and not both else 0}",
+                shrinkA=diameter / 2 + 1,
+                shrinkB=diameter / 2 + 1,
+                linewidth=size,
+                linestyle=(0, (dash / size * (1 - lost), dash / size * lost))
+                if 0 < lost < 1
+                else "-",
+                capstyle="butt",
+                color=style.GRAY,
+                zorder=1,
+            )
+        )
+
+
+ROUND = (
+    "directed_ring",
+    "directed_exponential",
+    "complete",
+    "ring",
+    "no_edges",
+    "exponential",
+    "watts_strogatz",
+)
 
 
 def positions(graph: Topology) -> np.ndarray:

@@ -39,6 +39,9 @@ class Params(Options):
     mass: Mass = (0.5, 0.8, 0.95)
     distance: Annotated[str | None, "metric written in each agent's panel"] = None
     symbol: Annotated[str, "how that metric is called there"] = "$W_1$"
+    printed: Annotated[
+        Some[float] | None, "printed values of that metric, one for each agent, written beside it"
+    ] = None
     axes: AxisNames = (r"$\theta_1$", r"$\theta_2$")
 
 
@@ -68,7 +71,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         _common.Cell(_title(run, agent, params), [run], *place)
         for agent, place in zip(shown, places, strict=True)
     ]
-    figure, panels = _common.axes_of(cells, "all", "full", 1.95)
+    figure, panels = _common.axes_of(cells, "all", "full", 2.05)
     edges = [grid_edges(run, axis) for axis in range(2)]
     shape = tuple(len(edge) - 1 for edge in edges)
     exact = results.series(run, "density", EXACT, KIND, "posterior_density").value.reshape(shape)
@@ -76,20 +79,23 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     for agent, axes in zip(shown, panels, strict=True):
         density = results.series(run, "density", agent, KIND, "posterior_density").value
         _map(axes, edges, density.reshape(shape), exact, levels)
+    area = np.prod([edge[1] - edge[0] for edge in edges])
+    inside = [
+        float(results.series(run, "density", agent, KIND, "posterior_density").value.sum() * area)
+        for agent in agents
+    ]
+    shade = figure.colorbar(panels[0].collections[0], ax=panels, aspect=40, pad=0.01)
+    shade.set_label("density", fontsize=style.RC["axes.labelsize"])
+    shade.outline.set_linewidth(style.RC["axes.linewidth"])
     _common.label(cells, panels, "all", params.axes[0], params.axes[1])
     parts = ", ".join(f"{100 * part:g}" for part in params.mass)
-    style.legend_of(
-        figure,
-        [
-            Line2D(
-                [],
-                [],
-                color=style.VERMILLION,
-                linewidth=_LINE,
-                label=f"contours around {parts} % of the exact posterior",
-            ),
-        ],
-    )
+    text = f"contours around {parts} % of the exact posterior"
+    handles = [Line2D([], [], color=style.VERMILLION, linewidth=_LINE, label=text)]
+    outside = 100 * (1 - min(inside))
+    if outside >= 0.05:
+        text = f"at most {outside:.1f} % of an agent's draws lie outside the panels"
+        handles.append(Line2D([], [], linestyle="", label=text))
+    style.legend_of(figure, handles)
     return figure
 
 
@@ -101,8 +107,11 @@ def _title(run: Measured, agent: int | str, params: Params) -> str:
         return text
     distance = results.series(run, params.distance, agent, KIND)
     value, lo, hi = distance.value[-1], distance.lo[-1], distance.hi[-1]
-    spread = f" ± {(hi - lo) / 2:.2g}" if np.isfinite(lo) else ""
-    return f"{text}, {params.symbol} = {value:.3g}{spread}"
+    spread = f" ± {(hi - lo) / 2:.3f}" if np.isfinite(lo) else ""
+    number = int(agent)
+    known = params.printed is not None and number < len(params.printed)
+    printed = f", print {params.printed[number]:g}" if known and params.printed else ""
+    return f"{text}\n{params.symbol} {value:.3f}{spread}{printed}"
 
 
 def grid_edges(run: Measured, axis: int) -> np.ndarray:

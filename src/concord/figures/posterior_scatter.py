@@ -27,6 +27,7 @@ from concord.errors import ConcordError
 from concord.figures import _common, posterior_maps, style
 from concord.figures._options import AxisNames, Mass, Select
 from concord.options import Count, Options, Some
+from concord.report import words
 from concord.results import Measured
 
 KIND = "posterior_scatter"
@@ -42,11 +43,15 @@ class Params(Options):
     mass: Mass = (0.5, 0.8, 0.95)
     axes: AxisNames = (r"$\theta_1$", r"$\theta_2$")
     columns: Annotated[Count, "panels side by side"] = 4
+    distance: Annotated[str | None, "metric written in each agent's panel"] = None
+    floor: Annotated[str | None, "metric of exact draws, written in the exact panel"] = None
+    symbol: Annotated[str, "how these metrics are called there"] = "distance"
 
 
 def reads(params: Params) -> list[Read]:
     """Return the metrics that the runs must have."""
-    return [Read(name, params.select) for name in ("draw_0", "density")]
+    names = [name for name in (params.distance, params.floor) if name]
+    return [Read(name, params.select) for name in ("draw_0", "density", *names)]
 
 
 @style.marks_divergence
@@ -59,13 +64,16 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         If a run lacks draws, the density or an agent, or if two runs would be one network.
     """
     chosen = results.select(runs, params.select, KIND)
-    shown: list[tuple[str, Measured, str | None]] = [("exact posterior", chosen[0], None)]
+    title = "exact posterior" + _distance(chosen[0], params.floor, "network", "floor")
+    shown: list[tuple[str, Measured, str | None]] = [(title, chosen[0], None)]
     for value, group in results.split(chosen, params.networks, KIND):
         run = results.only(group, f"network {params.networks} = {value}", KIND)
         shown += [(title, run, agent) for title, agent in _panels(run, value, params)]
     cells = [
-        _common.Cell(title, [run], place // params.columns, place % params.columns)
-        for place, (title, run, _) in enumerate(shown)
+        _common.Cell(title, [run], *place)
+        for place, (title, run, _) in zip(
+            _common.wrap(len(shown), params.columns), shown, strict=True
+        )
     ]
     figure, panels = _common.axes_of(cells, "all", "full", 1.75)
     for axes, (_, run, agent) in zip(panels, shown, strict=True):
@@ -97,9 +105,19 @@ def _panels(run: Measured, value: Any, params: Params) -> list[tuple[str, str]]:
     titles: Mapping[str, str] = {str(key): text for key, text in (params.titles or {}).items()}
     own = titles.get(str(value))
     if len(agents) == 1:
-        return [(own or style.name(params.networks, value), agents[0])]
-    start = f"{own}, " if own else ""
-    return [(f"{start}agent {agent}", agent) for agent in agents]
+        said = [own or style.name(params.networks, value)]
+    else:
+        said = [(f"{own}, " if own else "") + words.agent(agent) for agent in agents]
+    return [
+        (text + _distance(run, params.distance, agent, params.symbol), agent)
+        for text, agent in zip(said, agents, strict=True)
+    ]
+
+
+def _distance(run: Measured, metric: str | None, agent: str, symbol: str) -> str:
+    if metric is None:
+        return ""
+    return f"\n{symbol} {results.series(run, metric, agent, KIND).value[-1]:.3f}"
 
 
 def _panel(axes: Axes, run: Measured, agent: str | None, params: Params) -> None:
@@ -114,7 +132,7 @@ def _panel(axes: Axes, run: Measured, agent: str | None, params: Params) -> None
         first, second = (
             results.series(run, f"draw_{d}", agent, KIND, "posterior_draws").value for d in range(2)
         )
-        axes.plot(first, second, linestyle="", **_DOT)
+        axes.plot(first, second, linestyle="", zorder=3, **_DOT)
     centers = [0.5 * (edge[1:] + edge[:-1]) for edge in edges]
     levels = posterior_maps.mass_levels(exact, params.mass)
     axes.contour(

@@ -68,25 +68,32 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     looks = style.looks("set", list(params.sets))
     drawn = set()
     for panel, cell, ax in zip(params.panels, places, axes, strict=True):
-        for name, look in zip(params.sets, looks, strict=True):
+        for name, look, pattern in zip(params.sets, looks, _PATTERNS, strict=False):
             metric = f"confidence_density_{name}_"
             density = numbers(cell.runs[0], metric, panel.agent, KIND, name in missing)
             if density is not None:
                 bins = np.linspace(0, 1, len(density) + 1)
-                ax.stairs(density, bins, color=look.color, linewidth=1.0)
+                ax.stairs(density, bins, color=look.color, linewidth=1.1, linestyle=pattern)
                 drawn.add(name)
         ax.set_yscale("log")
         ax.set_xlim(0, 1)
+        ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
     low, high = _common.limits(params.ylim, f"figure {KIND}: ylim")
     for ax in axes:
         ax.set_ylim(low, high)
     style.plain_log_axis(axes[0])
-    _common.label(places, axes, "all", "probability of predicted label", "density")
-    handles = [
-        Line2D([], [], color=look.color, label=text)
+    _common.label(places, axes, "all", "probability", "density")
+    handles: list[Any] = [
+        Line2D([], [], color=look.color, linestyle=pattern, label=text)
         if name in drawn
         else Line2D([], [], linestyle="", label=missing[name])
-        for (name, text), look in zip(params.sets.items(), looks, strict=True)
+        for (name, text), look, pattern in zip(params.sets.items(), looks, _PATTERNS, strict=False)
     ]
+    # What is missing comes last: it is no line.
+    handles.sort(key=lambda handle: handle.get_linestyle() == "None")
     style.legend_of(figure, handles)
     return figure
+
+
+# Sets that coincide are both seen; the first is the one that a sampler was trained on.
+_PATTERNS: tuple[Any, ...] = ("-", "-.", (0, (2.2, 1.2)), (0, (5, 1, 1, 1, 1, 1)))

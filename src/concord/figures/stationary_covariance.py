@@ -1,8 +1,9 @@
 """How wide samplers' stationary distributions are, relative to the posterior: 1 is right.
 
 Drawn from the metric family ``stationary``: the trace of an agent's covariance (filled) and of the
-network average's (hollow) over the posterior's. A point mass (ratio 0) is an arrow at the left
-edge, a sampler without a stationary distribution a cross at the right edge.
+network average's (hollow) over the posterior's, with the numbers beside the marks. A point mass
+(ratio 0) is an arrow at the left edge, a sampler without a stationary distribution a cross at the
+right edge.
 
 What a researcher writes in a paper's YAML::
 
@@ -41,7 +42,7 @@ class Params(Options):
     select: Select = None
     lines: Annotated[str, "label with one line per value, from the top"] = "sampler"
     agent: Annotated[Index, "agent shown beside the average"] = 0
-    xlim: Annotated[tuple[Positive, Positive], "[low, high] of the ratio"] = (0.01, 100.0)
+    xlim: Annotated[tuple[Positive, Positive], "[low, high] of the ratio"] = (0.1, 300.0)
     width: Width = "auto"
     names: Names = None
 
@@ -64,7 +65,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     cells = _common.cross(chosen, params.rows, params.columns, params.names, KIND)
     values = results.distinct(chosen, params.lines)
     looks = style.looks(params.lines, values)
-    figure, axes = _common.axes_of(cells, "all", params.width, 0.55 + 0.21 * len(values))
+    figure, axes = _common.axes_of(cells, "all", params.width, 0.55 + 0.27 * len(values))
     low, high = params.xlim[0], params.xlim[-1]
     for cell, panel in zip(cells, axes, strict=True):
         panel.set_xscale("log")
@@ -86,10 +87,9 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
             if mine:
                 what = f"line {params.lines} = {value} of panel {cell.title!r}"
                 run = results.only(mine, what, KIND)
-                _mark(panel, run, params.agent, place - 0.14, look.color, "full", (low, high))
-                _mark(panel, run, AVERAGE, place + 0.14, look.color, "none", (low, high))
-    text = "variance / posterior variance      narrow $\\leftarrow$ 1 $\\rightarrow$ wide"
-    _common.label(cells, axes, "all", text, "")
+                _mark(panel, run, params.agent, place - 0.2, look.color, "full", (low, high))
+                _mark(panel, run, AVERAGE, place + 0.2, look.color, "none", (low, high))
+    _common.label(cells, axes, "all", "variance over the posterior's", "")
     markers = {line.get_marker() for panel in axes for line in panel.lines}
     style.legend_of(figure, [h for h in _handles(params) if h.get_marker() in markers])
     return figure
@@ -112,6 +112,18 @@ def _mark(
         return
     if trace < low:
         axes.plot([low], [height], marker="<", clip_on=False, **marker)
+    left = 0.4 < trace < 1  # or the line at 1 would cross it
+    axes.annotate(
+        f"{trace:.{2 if trace < 2 else 1 if trace < 10 else 0}f}" if trace >= low else "0",
+        (min(max(trace, low), high), height),
+        (-4 if left else 4, 0),
+        textcoords="offset points",
+        ha="right" if left else "left",
+        va="center_baseline",
+        fontsize=5.5,
+        color=style.dark(color),
+    )
+    if trace < low:
         return
     shape: dict[str, Any] = {"marker": "D" if agent == AVERAGE else "o"}
     if agent == AVERAGE:

@@ -26,7 +26,13 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import (
+    FuncFormatter,
+    LogFormatter,
+    LogFormatterSciNotation,
+    LogLocator,
+    NullFormatter,
+)
 from matplotlib.transforms import ScaledTranslation
 
 from concord import results
@@ -118,6 +124,11 @@ def check_formulas(texts: Any, where: str) -> None:
 BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, BLACK, GRAY = "#E69F00", "#56B4E9", "#000000", "#7F7F7F"
 PALETTE = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
+# Where there are more values than colors: Paul Tol's muted colors that differ from these.
+MORE = (
+    *("#332288", "#882255", "#999933", "#117733", "#44AA99", "#AA4499"),
+    *("#661100", "#6699CC", "#888888"),
+)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 # Ordered values take ordered colors: matplotlib's viridis at even steps, without its pale end.
 ORDERED = ("#46327E", "#365C8D", "#277F8E", "#1FA187", "#4AC16D", "#8BD646")
@@ -130,6 +141,9 @@ SAMPLERS = {
     "c_admm": (ORANGE, "D"),
     "d_admms": (VERMILLION, "v"),
     "c_ula": (BLACK, "P"),
+    "extra_sgld": (MORE[1], "P"),
+    "diging_sgld": (MORE[0], "v"),
+    "local_sgld": (BLACK, "D"),
     "gossip_ula": (SKY, "X"),
     "sgd": (GRAY, "o"),
 }
@@ -143,8 +157,13 @@ TOPOLOGIES = {
     "erdos_renyi": (BLACK, "X"),
     "edge_list": (GRAY, "o"),
 }
-AGENT_STYLES: tuple[Any, ...] = ("-", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
+# One meaning per line pattern, in all figures: agents solid (a second one, or a second reading,
+# dash-dotted), their average dashed, the floor of exact draws dotted; thin lines have no chance in
+# them: the exact law dark, a point at the posterior's mean and slopes gray.
+AGENT_STYLES: tuple[Any, ...] = ("-", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 1.5, 1, 1.5)))
 AVERAGE_STYLE: Any = (0, (3.5, 1.6))
+FLOOR: dict[str, Any] = {"color": "#444444", "linewidth": 1.0, "linestyle": (0, (1, 1.6))}
+POINT: dict[str, Any] = {"color": "#8c8c8c", "linewidth": 0.8, "linestyle": "-"}
 
 SYMBOLS = {
     "agents": "$N$",
@@ -211,16 +230,19 @@ def looks(key: str, values: Sequence[Any]) -> list[Look]:
         return [_agent(value) for value in values]
     if len(values) > 1 and all(words.is_number(value) for value in values):
         return _ordered(values)
-    fixed = {"sampler": SAMPLERS, "topology": TOPOLOGIES}.get(key.split(".")[0], {})
+    known = {"sampler": SAMPLERS, "entry": SAMPLERS, "topology": TOPOLOGIES}
+    fixed = known.get(key.split(".")[0], {})
     used = {fixed[str(value)][0] for value in values if str(value) in fixed}
-    free = [i for i, color in enumerate(PALETTE) if color not in used] or list(range(len(PALETTE)))
+    pool = [color for color in PALETTE if color not in used]
+    if sum(str(value) not in fixed for value in values) > len(pool):
+        pool += [color for color in MORE if color not in used]
     chosen = []
     others = 0
     for value in values:
         if str(value) in fixed:
             chosen.append(Look(*fixed[str(value)]))
         else:
-            color = PALETTE[free[others % len(free)]]
+            color = pool[others % len(pool)]
             chosen.append(Look(color, MARKERS[-1 - others % len(MARKERS)]))
             others += 1
     return chosen
@@ -264,12 +286,18 @@ def name(key: str, value: Any, names: Mapping[str, Any] | None = None) -> str:
     if str(value) in names:
         return str(names[str(value)])
     if key == "agent":
-        return str(value) if value == "average" else f"agent {value}"
+        return words.agent(value)
     if words.is_number(value):
         last = key.split(".")[-1]
         symbol = names.get(key, names.get(last, SYMBOLS.get(last, last.replace("_", " "))))
-        return f"{symbol} = {value:g}"
+        return f"{symbol} = {number(value)}"
     return words.name(key, value)
+
+
+def number(value: float) -> str:
+    """Return 0.0025, but 2.5 x 10^-5 as print has it."""
+    digits, _, power = f"{value:g}".partition("e")
+    return rf"${digits}\times 10^{{{int(power)}}}$" if power else digits
 
 
 def panel_title(index: int, text: str, panels: int) -> str:
@@ -294,6 +322,8 @@ def sparse_log_axis(axis: Axis) -> None:
     decades = np.log10(high / max(low, 1e-300))
     subs = (1, 2, 5) if decades < 1 else (1, 3) if decades < 2 else (1,)
     axis.set_major_locator(LogLocator(subs=subs))
+    if isinstance(axis.get_major_formatter(), LogFormatter):
+        axis.set_major_formatter(LogFormatterSciNotation(minor_thresholds=(3, 3)))  # all of them
     axis.set_minor_formatter(NullFormatter())
 
 
@@ -316,6 +346,8 @@ def legends_below(
     assert figure is not None
     heights: dict[int, float] = {}
     for axes, own in zip(panels, handles, strict=True):
+        if not own:
+            continue
         down = ScaledTranslation(0, -27 / 72, figure.dpi_scale_trans)
         height = _fit_legend(
             figure,

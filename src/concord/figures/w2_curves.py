@@ -1,11 +1,12 @@
-"""Curves of the 2-Wasserstein distance to the posterior, over iterations or what is sent.
+"""Curves of the 2-Wasserstein distance to the posterior, over iterations or what has been paid.
 
-Drawn from the metrics ``w2`` (the Gaussian fitted to the chains; its interval from lo to hi is the
-band), ``w2_exact`` (the exact law, a thin dark line over each curve), ``w2_floor`` (what as many
-exact draws of the posterior would show, a dashed line) and ``w2_point`` (a point at the posterior's
-mean, a dotted line); the last three where a run has them. A run of which a chain diverged is drawn
-up to that iteration; a cross marks it, at the top of the panel if the curve left it, and a note
-gives the iteration and the part of the chains, if not all diverged.
+Drawn from the metrics ``w2`` (the Gaussian fitted to the chains; its interval from lo to hi is a
+band, on a log axis bars at some iterations, since what reaches 0 would fill the panel),
+``w2_exact`` (the exact law, a thin dark line over each curve) and ``w2_floor`` (what as many exact
+draws of the posterior would show, a dotted line), where a run has them. A gray line is how far a
+point at the posterior's mean is, sqrt(tr V): ``w2_point``, or from the run's problem. A run of
+which a chain diverged is drawn up to that iteration; a cross marks it, at the top of the panel if
+the curve left it, and a note beside says the iteration and the part of the chains.
 
 What a researcher writes in a paper's YAML
 ------------------------------------------
@@ -51,6 +52,12 @@ Two readings in one panel, a color per sampler, a line pattern per reading::
     styles: reading
     agents: [0]
 
+The last distances over a number, in a panel of its own (Tzikas et al., Fig 3)::
+
+    panels:
+      - { title: Published, select: { reading: published } }
+      - { title: At the end, over: penalty, lines: reading }
+
 ``select`` keeps runs by label or parameter, such as ``{reading: corrected}``; a list of values also
 sets the order of panels and lines.
 """
@@ -58,8 +65,8 @@ sets the order of panels and lines.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -88,6 +95,7 @@ from concord.figures._options import (
 )
 from concord.options import Options, Some
 from concord.results import AVERAGE, Measured, Series
+from concord.runs import posterior_width
 
 KIND = "w2_curves"
 
@@ -99,6 +107,9 @@ class Panel(Options):
     select: Annotated[dict | None, "runs of this panel: {label: value or [values]}"] = None
     lines: Annotated[str | None, "'agent', or the label that colors tell apart"] = None
     agents: Annotated[Some[int | str] | None, "agents drawn: indices, 'average'"] = None
+    over: Annotated[
+        str | None, "label of numbers: W2 at the last iteration over it, on a log axis"
+    ] = None
     yscale: Annotated[Scale | None, "scale of W2"] = None
     ylim: Annotated[Limits, "[low, high] of W2"] = None
 
@@ -122,7 +133,10 @@ class Params(Options):
     share_y: Sharing = "row"
     exact: Annotated[bool, "draw w2_exact where a run has it"] = True
     floor: Annotated[bool, "draw w2_floor where a run has it"] = True
-    point: Annotated[bool, "draw w2_point where a run has it"] = True
+    point: Annotated[bool, "draw how far a point at the posterior's mean is"] = True
+    muted: Annotated[
+        dict[str, Some[Any]] | None, "lines drawn gray, {text in the legend: [values of lines]}"
+    ] = None
     width: Width = "auto"
     names: Names = None
 
@@ -160,6 +174,7 @@ class _Panel:
     floors: list[tuple[float, int]]
     points: list[float]
     handles: list[Artist]
+    over: str | None  # then x is not the iteration
 
 
 def reads(params: Params) -> list[Read]:
@@ -183,24 +198,29 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """
     panels = _panels(params, results.select(runs, params.select, KIND))
     cells = [panel.cell for panel in panels]
-    one_legend = len({panel.lines for panel in panels}) == 1
+    one_legend = len({panel.lines for panel in panels if panel.over is None}) == 1
     height = 1.75 if len(cells) > 1 else 2.1
     figure, axes = _common.axes_of(cells, params.share_y, params.width, height)
     _scale(panels, axes, params.share_y)
     for panel, ax in zip(panels, axes, strict=True):
-        if panel.curves:
+        if panel.curves and panel.over is None:
             _draw_curves(panel, ax, params.xscale == "log")
             _note_divergence(panel, ax)
-    xlabel = _common.price_axis(axes, params.x, params.xscale)
+    along = [ax for panel, ax in zip(panels, axes, strict=True) if panel.over is None]
+    xlabel = _common.price_axis(along, params.x, params.xscale)
     _common.label(cells, axes, params.share_y, xlabel, "$W_2$ to the posterior")
+    for panel, ax in zip(panels, axes, strict=True):
+        if panel.over is not None:
+            _draw_over(panel, panel.over, ax, params)
 
     common = _common_handles(params, panels)
     if one_legend:
-        own = {h.get_label(): h for panel in panels for h in panel.handles}
+        own = {h.get_label(): h for panel in panels if panel.over is None for h in panel.handles}
         style.legend_of(figure, [*own.values(), *common])
     else:
         width = figure.get_figwidth() / (1 + max(cell.column for cell in cells)) - 0.3
-        style.legends_below(axes, [panel.handles for panel in panels], width)
+        below = [panel.handles if panel.over is None else [] for panel in panels]
+        style.legends_below(axes, below, width)
         style.legend_of(figure, common)
     return figure
 
@@ -232,7 +252,7 @@ def _panels(params: Params, runs: list[Measured]) -> list[_Panel]:
         # One legend for all panels needs one look for a value in all of them.
         scope = everything if len(set(keys)) == 1 else cell.runs
         agents = panel.agents or params.agents
-        curves = _curves(cell, key, agents, scope, params) if cell.runs else []
+        curves = _curves(cell, key, agents, scope, params, panel.over) if cell.runs else []
         where = f"figure {KIND}: ylim"
         built.append(
             _Panel(
@@ -243,7 +263,10 @@ def _panels(params: Params, runs: list[Measured]) -> list[_Panel]:
                 _common.limits(panel.ylim if panel.ylim is not None else params.ylim, where),
                 _floors(curves) if params.floor else [],
                 _points(curves) if params.point else [],
-                [_handle(curve, key) for curve in curves if curve.first],
+                list(
+                    {curve.label: _handle(curve, key) for curve in curves if curve.first}.values()
+                ),
+                panel.over,
             )
         )
     return built
@@ -255,6 +278,7 @@ def _curves(
     agents: Sequence[int | str],
     scope: Sequence[Measured],
     params: Params,
+    over: str | None,
 ) -> list[_Curve]:
     for agent in agents:
         if isinstance(agent, str) and agent != AVERAGE:
@@ -265,70 +289,74 @@ def _curves(
     if key == "agent":
         run = results.only(cell.runs, where, KIND)
         looks = style.looks(key, agents)
+        texts = [style.name(key, agent, params.names) for agent in agents]
         return [
-            _curve(run, agent, look, style.name(key, agent, params.names), True, params)
-            for agent, look in zip(agents, looks, strict=True)
+            _curve(run, agent, look, (text, text), _linestyle(agent, ()), True, params)
+            for agent, look, text in zip(agents, looks, texts, strict=True)
         ]
-    if params.styles is not None:
-        if len(agents) != 1:
-            raise ConcordError(
-                f"figure {KIND}: styles: {params.styles} needs the line patterns, which tell "
-                f"agents apart too; draw one agent instead of {list(agents)}"
-            )
-        return _styled_curves(cell, key, agents[0], scope, params)
+    if params.styles is not None and len(agents) != 1:
+        raise ConcordError(
+            f"figure {KIND}: styles: {params.styles} needs the line patterns, which tell "
+            f"agents apart too; draw one agent instead of {list(agents)}"
+        )
     values = results.distinct(scope, key)
-    looks = style.looks(key, values)
     curves = []
-    for value, group in results.split(cell.runs, key, KIND):
+    for value, look in zip(values, style.looks(key, values), strict=True):
+        mine = [m for m in cell.runs if results.same(results.lookup(m.run, key), value)]
         text = style.name(key, value, params.names)
-        run = results.only(group, f"line {key} = {value} of {where}", KIND)
-        look = next(k for v, k in zip(values, looks, strict=True) if results.same(v, value))
-        for place, agent in enumerate(agents):
-            curves.append(_curve(run, agent, look, text, place == 0, params, agents))
-    return curves
-
-
-def _styled_curves(
-    cell: Cell, key: str, agent: int | str, scope: Sequence[Measured], params: Params
-) -> list[_Curve]:
-    """Return a curve per value of ``lines`` and of ``styles``: colors and line patterns."""
-    assert params.styles is not None
-    values, patterns = results.distinct(scope, key), results.distinct(scope, params.styles)
-    looks = style.looks(key, values)
-    curves = []
-    for value, look in zip(values, looks, strict=True):
+        if over is None and (muted := _muted(value, params)) is not None:
+            look, text = style.Look(_MUTED, ""), muted
         first = True
-        for place, pattern in enumerate(patterns):
-            mine = [
-                m
-                for m in cell.runs
-                if results.same(results.lookup(m.run, key), value)
-                and results.same(results.lookup(m.run, params.styles), pattern)
-            ]
-            if not mine:
-                continue
-            run = results.only(mine, f"line {value}, {pattern} of panel {cell.title!r}", KIND)
-            text = style.name(key, value, params.names)
-            curve = _curve(run, agent, look, text, first, params)
-            linestyle = _PATTERNS[place % len(_PATTERNS)]
-            name = f"{text}, {style.name(params.styles, pattern, params.names)}"
-            label = text if first else name
-            curves.append(replace(curve, linestyle=linestyle, name=name, label=label))
+        for run, agent, linestyle, part in _members(mine, key, value, agents, scope, params, over):
+            name = f"{text}, {part}" if part else text
+            label = text if first or params.styles is None else name
+            curves.append(_curve(run, agent, look, (label, name), linestyle, first, params))
             first = False
     return curves
 
 
-_PATTERNS = ("-", style.AVERAGE_STYLE, *style.AGENT_STYLES[1:])
+def _members(
+    runs: list[Measured],
+    key: str,
+    value: Any,
+    agents: Sequence[int | str],
+    scope: Sequence[Measured],
+    params: Params,
+    over: str | None,
+) -> Iterator[tuple[Measured, int | str, Any, str]]:
+    """Yield the curves of one value of ``lines``: run, agent, pattern, what that stands for."""
+    if not runs:
+        return
+    where = f"line {key} = {value}"
+    if over is not None:
+        yield from ((run, agents[0], "-", "") for run in runs)
+    elif params.styles is None:
+        run = results.only(runs, where, KIND)
+        for agent in agents:
+            yield run, agent, _linestyle(agent, agents), style.name("agent", agent)
+    else:
+        for place, pattern in enumerate(results.distinct(scope, params.styles)):
+            mine = [m for m in runs if results.same(results.lookup(m.run, params.styles), pattern)]
+            if mine:
+                linestyle = style.AGENT_STYLES[place % len(style.AGENT_STYLES)]
+                part = style.name(params.styles, pattern, params.names)
+                yield results.only(mine, f"{where}, {pattern}", KIND), agents[0], linestyle, part
+
+
+def _muted(value: Any, params: Params) -> str | None:
+    """Return the text of the gray lines that a value is among, none if it has its own color."""
+    groups = (params.muted or {}).items()
+    return next((text for text, vs in groups if any(results.same(v, value) for v in vs)), None)
 
 
 def _curve(
     run: Measured,
     agent: int | str,
     look: style.Look,
-    label: str,
+    texts: tuple[str, str],
+    linestyle: Any,
     first: bool,
     params: Params,
-    agents: Sequence[int | str] = (),
 ) -> _Curve:
     diverged = results.divergence(run)
     end = diverged.iteration if diverged else math.inf
@@ -352,9 +380,9 @@ def _curve(
         series=along(whole.before(end)),
         exact=exact,
         look=look,
-        label=label,
-        name=f"{label}, {style.name('agent', agent)}" if agents else label,
-        linestyle=_linestyle(agent, agents),
+        label=texts[0],
+        name=texts[1],
+        linestyle=linestyle,
         first=first,
         diverged=diverged,
         diverged_at=float(diverged_at),
@@ -391,43 +419,56 @@ def _floors(curves: Sequence[_Curve]) -> list[tuple[float, int]]:
 
 def _points(curves: Sequence[_Curve]) -> list[float]:
     """Return how far a point at the posterior's mean is, for each posterior of a panel."""
-    tables = [curve.run.metrics for curve in curves]
-    found = [table["value"][(table["metric"] == "w2_point").to_numpy()] for table in tables]
-    return list(dict.fromkeys(float(value) for values in found for value in values))
+    found: dict[Any, float | None] = {}
+    for curve in curves:
+        run, table = curve.run.run, curve.run.metrics
+        problem = str([run.get(key) for key in ("problem", "agents", "partition", "seed")])
+        if problem not in found:
+            measured = table["value"][(table["metric"] == "w2_point").to_numpy()]
+            found[problem] = float(measured.iloc[0]) if len(measured) else posterior_width(run)
+    widths = (value for value in found.values() if value is not None)
+    return list(dict.fromkeys(float(f"{width:.6g}") for width in widths))
 
 
 def _draw_curves(panel: _Panel, axes: Axes, log_x: bool) -> None:
     low, high = axes.get_ylim()
     # PDF cannot hold a band that reaches 1e300, and a log axis has no 0: cut bands out of sight.
     reach = (low / 100, high * 100) if panel.yscale == "log" else (low, low + 100 * (high - low))
-    for value, _ in panel.floors:
-        axes.axhline(value, **_FLOOR, label="_floor", zorder=1.8)
-    for value in panel.points:
-        axes.axhline(value, **_POINT, label="_point", zorder=1.8)
+    _draw_lines(panel, axes)
     for order, curve in enumerate(panel.curves):
         shown = curve.series
+        step = max(1, len(shown.iteration) // 8)
+        first = step * order // len(panel.curves)
+        # The first curve is on top: it is the one that the figure is about.
+        depth = 2 + 0.5 * (1 - order / len(panel.curves)) + 0.1 * (curve.agent == AVERAGE)
         if np.isfinite(shown.lo).any():
             lo, hi = np.clip(shown.lo, *reach), np.clip(shown.hi, *reach)
-            axes.fill_between(shown.iteration, lo, hi, color=curve.look.color, **_BAND, zorder=1.5)
-        step = max(1, len(shown.iteration) // 8)
+            if panel.yscale == "log":
+                at = slice(first, None, step)
+                ends = shown.iteration[at], shown.value[at], shown.lo[at], hi[at]
+                _bars(axes, *ends, curve.look.color, depth - 0.6)
+            else:
+                axes.fill_between(
+                    shown.iteration, lo, hi, color=curve.look.color, **_BAND, zorder=1.5
+                )
         line = curve.look.line if curve.first else {**curve.look.line, "marker": ""}
         axes.plot(
             shown.iteration,
             shown.value,
             **line,
             linestyle=curve.linestyle,
+            linewidth=0.6 if curve.look.color == _MUTED else style.RC["lines.linewidth"],
             # Staggered, or lines that coincide would hide each other's markers.
-            markevery=(step * order // len(panel.curves), step),
+            markevery=(first, step),
             label=curve.name,
-            zorder=2 + 0.1 * (curve.agent == AVERAGE),
+            zorder=depth,
         )
-        if curve.exact is not None:
+        if curve.exact is not None and curve.look.color != _MUTED:
             axes.plot(
                 curve.exact.iteration,
                 curve.exact.value,
                 color=style.dark(curve.look.color),
                 linewidth=_THIN,
-                linestyle=_thin(curve.linestyle),
                 label=f"_exact {curve.name}",
                 zorder=3,
             )
@@ -439,8 +480,70 @@ def _draw_curves(panel: _Panel, axes: Axes, log_x: bool) -> None:
         )
         axes.set_xlim(start / 1.1, end * 1.1)
         return
-    margin = 0.02 * max(end - start, 1)
+    margin = 0.02 * ((end - start) or 1)
     axes.set_xlim(start - margin, end + margin)
+
+
+def _draw_lines(panel: _Panel, axes: Axes) -> None:
+    """Draw the panel's points and floors; one floor on a log axis, which has room, is named."""
+    for value in panel.points:
+        axes.axhline(value, **style.POINT, label="_point", zorder=1.8)
+    for value, _ in panel.floors:
+        axes.axhline(value, **style.FLOOR, label="_floor", zorder=1.8)
+        if panel.yscale == "log" and len(panel.floors) == 1 and value > axes.get_ylim()[0]:
+            axes.annotate(
+                "floor",
+                (0.01, value),
+                (0, 1),
+                xycoords=("axes fraction", "data"),
+                textcoords="offset points",
+                fontsize=5.5,
+                color="#555555",
+                in_layout=False,
+                zorder=1.8,
+            )
+
+
+def _bars(
+    axes: Axes,
+    x: np.ndarray,
+    value: np.ndarray,
+    lo: np.ndarray,
+    hi: np.ndarray,
+    color: str,
+    depth: float,
+) -> None:
+    """Draw intervals on a log axis: one that reaches 0 ends in a small arrow."""
+    endless = lo < value / 10
+    low = np.where(endless, value / 1.8, lo)
+    axes.vlines(x, low, hi, colors=color, **_BAR, zorder=depth)
+    axes.plot(x[endless], low[endless], color=color, **_TO_ZERO, zorder=depth, label="_to_zero")
+
+
+def _draw_over(panel: _Panel, key: str, axes: Axes, params: Params) -> None:
+    """Draw W2 at the last iteration over a label's numbers, one line per value of ``lines``."""
+    _draw_lines(panel, axes)
+    for label in dict.fromkeys(curve.label for curve in panel.curves):
+        mine = [c for c in panel.curves if c.label == label and c.series.value.size]
+        x = np.array([float(results.lookup(c.run.run, key)) for c in mine])
+        ends = np.array([[c.series.value[-1], c.series.lo[-1], c.series.hi[-1]] for c in mine])
+        look = mine[0].look
+        order = np.argsort(x)
+        axes.plot(x[order], ends[order, 0], **look.line, label=label, zorder=3)
+        _bars(axes, x, ends[:, 0], ends[:, 1], ends[:, 2], look.color, 2)
+        exact = [c.exact.value[-1] if c.exact is not None else np.nan for c in mine]
+        axes.plot(
+            x[order],
+            np.array(exact)[order],
+            color=style.dark(look.color),
+            linewidth=_THIN,
+            zorder=3,
+        )
+    axes.set_xscale("log")
+    style.sparse_log_axis(axes.xaxis)
+    names = params.names or {}
+    axes.set_xlabel(str(names.get(key, style.SYMBOLS.get(key, key.replace("_", " ")))))
+    axes.legend(handles=panel.handles, loc="best", fontsize=6)
 
 
 def _scale(panels: Sequence[_Panel], axes: Sequence[Axes], share: str) -> None:
@@ -465,7 +568,7 @@ def _scale(panels: Sequence[_Panel], axes: Sequence[Axes], share: str) -> None:
 
 
 def _bounds(panels: Sequence[_Panel], log: bool) -> tuple[float, float]:
-    values = [np.array([value for value, _ in panel.floors]) for panel in panels]
+    values = [np.array([value for value, _ in p.floors] + p.points) for p in panels]
     tops = []
     diverged = False
     for curve in (curve for panel in panels for curve in panel.curves):
@@ -515,33 +618,38 @@ def _note_divergence(panel: _Panel, axes: Axes) -> None:
             continue
         noted.append(curve.run.name)
         part = curve.diverged.fraction
-        who = "" if panel.lines == "agent" else f"{curve.label} "
-        share = "" if part >= 1 else f" ({100 * part:.2g} %)"
+        who = "" if panel.lines == "agent" else f"{curve.label}: "
+        share = "all" if part >= 1 else f"{100 * part:.2g} % of the"
+        # An arrow from the text, in the room that the limits leave above the other curves, to where
+        # the curve leaves the panel.
+        out = np.flatnonzero(curve.series.value > top)
+        exit_at = curve.series.iteration[out[0]] if out.size else curve.diverged_at
         axes.annotate(
-            f"{who}diverged, $k$ = {k:g}{share}",
-            (0.99, 0.97),
-            xycoords="axes fraction",
-            # Below the crosses, in the room that the limits leave above the other curves.
-            xytext=(0, -3 - 8 * len(noted)),
-            textcoords="offset points",
+            f"{who}{share} chains diverged,\nthe first at $k$ = {k:g}",
+            (exit_at, 0.99),
+            xycoords=("data", "axes fraction"),
+            xytext=(0.99, 0.9 - 0.16 * (len(noted) - 1)),
+            textcoords="axes fraction",
             ha="right",
-            va="center",
+            va="top",
             fontsize=6,
             color=style.dark(curve.look.color),
+            arrowprops={
+                "arrowstyle": "->",
+                "linewidth": 0.6,
+                "color": style.dark(curve.look.color),
+            },
             in_layout=False,
             zorder=4,
         )
 
 
-def _thin(linestyle: Any) -> Any:
-    """The same pattern for an exact curve: matplotlib scales dashes with the line's width."""
-    if not isinstance(linestyle, tuple):
-        return linestyle
-    ratio = style.RC["lines.linewidth"] / _THIN
-    return (linestyle[0], tuple(ratio * dash for dash in linestyle[1]))
-
-
+_MUTED = "#a6a6a6"
 _THIN = 0.6
+_BAR: dict[str, Any] = {"linewidth": 0.9, "alpha": 0.6}
+_TO_ZERO: dict[str, Any] = {
+    **{"marker": 11, "markersize": 3, "linestyle": "", "alpha": 0.6, "markeredgewidth": 0},
+}
 _BAND: dict[str, Any] = {"alpha": 0.25, "linewidth": 0}
 _CROSS: dict[str, Any] = {
     "marker": "x",
@@ -549,8 +657,6 @@ _CROSS: dict[str, Any] = {
     "markeredgewidth": 1.3,
     "linestyle": "",
 }
-_POINT: dict[str, Any] = {"color": "#555555", "linewidth": 1.0, "linestyle": (0, (1, 2))}
-_FLOOR: dict[str, Any] = {"color": "#555555", "linewidth": 0.8, "linestyle": (0, (6, 3))}
 
 
 def _handle(curve: _Curve, key: str) -> Artist:
@@ -581,16 +687,28 @@ def _common_handles(params: Params, panels: Sequence[_Panel]) -> list[Artist]:
     ]
     curves = [curve for panel in panels for curve in panel.curves]
     if any(np.isfinite(curve.series.lo).any() for curve in curves):
-        handles.append(Patch(color=style.GRAY, **_BAND, label="bootstrap interval"))
+        scales = {panel.yscale for panel in panels if panel.curves}
+        axis = "" if len(scales) == 1 else " (log axis)"
+        if "log" in scales:
+            bar: dict[str, Any] = {
+                "marker": "|",
+                "markersize": 8,
+                "linestyle": "",
+                "markeredgewidth": 0.9,
+            }
+            handles.append(Line2D([], [], color=style.GRAY, **bar, label=f"95 % interval{axis}"))
+        if "linear" in scales:
+            axis = axis.replace("log", "linear")
+            handles.append(Patch(color=style.GRAY, **_BAND, label=f"95 % interval{axis}"))
     if any(curve.exact is not None for curve in curves):
         handles.append(Line2D([], [], color="#222222", linewidth=_THIN, label="exact law"))
     draws = dict.fromkeys(str(count) for panel in panels for _, count in panel.floors)
     if draws:
         text = f"floor of {' or '.join(draws)} exact draws"
-        handles.append(Line2D([], [], **_FLOOR, label=text))
+        handles.append(Line2D([], [], **style.FLOOR, label=text))
     if any(panel.points for panel in panels):
-        handles.append(Line2D([], [], **_POINT, label="a point at the posterior's mean"))
+        handles.append(Line2D([], [], **style.POINT, label="a point at the posterior's mean"))
     if any(curve.diverged for curve in curves):
-        text = "diverged (part of the chains)"
+        text = "diverged"
         handles.append(Line2D([], [], color=style.GRAY, label=text, **_CROSS))
     return handles

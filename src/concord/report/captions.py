@@ -1,109 +1,265 @@
-"""Captions: what a figure or table shows, with which parameters, reading and assumptions."""
+"""Captions: what a figure or table shows, for a stranger, and how it was made.
+
+``describe`` gives a caption as data, ``Caption``: the ``.json`` beside every figure and table has
+it under ``caption``, and whatever shows one (Markdown, Snakemake's report, pages) renders it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from fnmatch import fnmatchcase
+from typing import Any, TypedDict, cast
 
-from concord.report import markup
+from concord.plugins import plugin
+from concord.report import markup, words
+from concord.report.pages import markdown_table
+
+Pairs = list[tuple[str, str]]
+
+
+class Part(TypedDict):
+    """How one experiment of a figure was run: its setting, and each sampler's parameters."""
+
+    title: str
+    setting: Pairs
+    samplers: Pairs
+
+
+class Caption(TypedDict):
+    """A caption; all texts are plain, on one line, with formulas as they are written."""
+
+    title: str
+    caption: str  # two sentences for a stranger
+    printed: str  # what the paper shows there
+    ours: str  # what is shown here, where it differs
+    terms: Pairs  # words that it uses, with their meaning
+    experiments: list[Part]
+    readings: Pairs  # with their meaning
+    assumptions: Pairs  # value and reason
+    scale: str
 
 
 def describe(
-    title: str,
-    caption: str,
+    entry: Mapping[str, Any],
     runs: Sequence[Mapping[str, Any]],
-    assumptions: Mapping[str, Mapping[str, str]],
-) -> dict[str, Any]:
-    """Return a caption's parts, ready for a template.
+    assumptions: Mapping[str, Mapping[str, Any]],
+    readings: Mapping[str, str],
+    metrics: Sequence[str] = (),
+    titles: Mapping[str, str] | None = None,
+) -> Caption:
+    """Return a caption's parts.
 
     Parameters
     ----------
-    title, caption
-        As the paper's file states them.
+    entry
+        The figure or table as the paper's file states it.
     runs
         The resolved mappings of the runs shown.
     assumptions
-        The paper's assumptions; those any run rests on are listed.
-
-    Returns
-    -------
-    dict
-        title, caption, parameters (one text per experiment), readings, assumptions (texts), scale.
+        The paper's assumptions; those are listed on which a run rests, and which concern what is
+        shown of it (``of``).
+    readings
+        The paper's readings, with their meaning.
+    metrics
+        The metrics that are shown, or patterns of them.
+    titles
+        What each experiment is called; none: by its key.
     """
+    texts = [markup.line(entry.get(key, "")) for key in ("title", "caption", "printed", "ours")]
+    names = entry.get("options", {}).get("names") or {}
     experiments: dict[str, list[Mapping[str, Any]]] = {}
     for run in runs:
         experiments.setdefault(run["experiment"], []).append(run)
-    used = sorted({name for run in runs for name in run["assumptions"]})
+    used = [
+        (markup.line(stated["value"]), markup.line(stated["reason"]))
+        for name, stated in assumptions.items()
+        if any(name in run["assumptions"] and _concerns(stated, run, metrics) for run in runs)
+    ]
+    shown = sorted({run["reading"] for run in runs})
+    titled = [(titles or {}).get(key) or key for key in experiments]
+    said = " ".join(texts).lower()
     return {
-        "title": markup.line(title),
-        "caption": markup.line(caption),
-        "parameters": [f"{key}: {_parameters(group)}" for key, group in experiments.items()],
-        "readings": sorted({run["reading"] for run in runs}),
-        "assumptions": [
-            "{}: {value} ({reason})".format(name, **_each(markup.line, assumptions[name]))
-            for name in used
+        "title": texts[0],
+        "caption": texts[1],
+        "printed": texts[2],
+        "ours": texts[3],
+        "terms": [
+            (term, text)
+            for term, text in words.TERMS.items()
+            if term in said
+            or any(fnmatchcase(m, shape) for m in metrics for shape in _SHOWN_BY.get(term, ()))
         ],
+        "experiments": [
+            {
+                # Of two with one title, one is another reading.
+                "title": markup.line(
+                    title if titled.count(title) == 1 else f"{title}, {group[0]['reading']}"
+                ),
+                "setting": _setting(group),
+                "samplers": _samplers(group, names),
+            }
+            for title, group in zip(titled, experiments.values(), strict=True)
+        ],
+        "readings": [(name, markup.line(readings.get(name, ""))) for name in shown],
+        "assumptions": used,
         "scale": "smoke" if any(run["scale"] == "smoke" for run in runs) else "paper",
     }
 
 
-def rst(parts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a caption's parts for a template in reStructuredText."""
-    return _each(markup.rst, parts)
+# Metrics whose figures and tables show what a term is about, beside texts that use it.
+_SHOWN_BY = {"exact law": ("w2", "*_exact", "stationary*"), "floor": ("w2", "*_floor")}
 
 
-def _each(function: Callable[[str], str], parts: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        key: function(part) if isinstance(part, str) else [function(item) for item in part]
-        for key, part in parts.items()
-    }
+def _concerns(stated: Mapping[str, Any], run: Mapping[str, Any], metrics: Sequence[str]) -> bool:
+    """Whether an assumption concerns what is shown of a run that rests on it."""
+    labels = stated.get("shown") or {}
+    if any(
+        str(run["labels"].get(label)) not in [str(v) for v in _listed(values)]
+        for label, values in labels.items()
+    ):
+        return False
+    families = stated.get("of")
+    return families is None or any(
+        fnmatchcase(metric, f"{family}*") for family in families for metric in metrics
+    )
 
 
-def markdown(parts: Mapping[str, Any]) -> str:
-    """Return a caption as Markdown."""
-    parts = _each(markup.markdown, parts)
-    lines = [f"**{parts['title']}.** {parts['caption']}", ""]
-    if parts["scale"] == "smoke":
-        lines += ["Smoke scale: few chains and iterations, not a result.", ""]
-    lines += ["Parameters:", "", *(f"- {item}" for item in parts["parameters"]), ""]
-    lines += [f"Reading: {', '.join(parts['readings'])}.", ""]
-    if parts["assumptions"]:
-        lines += ["Assumptions (the paper does not state these):", ""]
-        lines += [f"- {item}" for item in parts["assumptions"]] + [""]
-    return "\n".join(lines)
+def _listed(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, (list, tuple)) else [value]
 
 
-_SHOWN = (
-    *("problem", "agents", "topology", "partition", "sampler"),
-    *("initial", "chains", "iterations", "seed", "record", "metrics"),
-)
+def _setting(runs: Sequence[Mapping[str, Any]]) -> Pairs:
+    """Return what an experiment's runs share, or between what they vary."""
+
+    def of(key: str, package: str = "", plain: str = "") -> tuple[str, str]:
+        texts = (_kind(package, run[key], key) if package else _text(run.get(key)) for run in runs)
+        return key, words.either(text for text in texts if text != plain)
+
+    found = [
+        of("problem", "problems"),
+        of("agents"),
+        of("topology", "topologies"),
+        of("partition", "partitions", "equal"),
+        of("initial", "initial", "normal"),
+        of("chains"),
+        of("iterations"),
+        of("seed"),
+    ]
+    return [(_SAID.get(key, key), text) for key, text in found if text]
 
 
-def _parameters(runs: Sequence[Mapping[str, Any]]) -> str:
-    """Return the parameters of an experiment's runs; those that vary list their values."""
-    flat = [dict(_flatten({key: run[key] for key in _SHOWN})) for run in runs]
-    keys = list(dict.fromkeys(key for mapping in flat for key in mapping))
-    texts = []
-    for key in keys:
-        values = list(dict.fromkeys(_text(m[key]) for m in flat if key in m))
-        texts.append(f"{key} {' | '.join(values)}")
-    return "; ".join(texts)
+_SAID = {"topology": "network", "initial": "start", "partition": "data split"}
 
 
-def _flatten(mapping: Mapping[str, Any], prefix: str = "") -> Any:
-    for key, value in mapping.items():
-        name = prefix[:-1] if key == "kind" and prefix else f"{prefix}{key}"
-        if isinstance(value, Mapping):
-            yield from _flatten(value, f"{prefix}{key}.")
-        else:
-            yield name, value
+def _samplers(runs: Sequence[Mapping[str, Any]], names: Mapping[str, Any]) -> Pairs:
+    """Return each sampler's name and parameters; numbers that vary are listed."""
+    rows: dict[tuple[str, ...], list[dict[str, str]]] = {}
+    readings: dict[tuple[str, ...], set[str]] = {}
+    for run in runs:
+        sampler, labels = run["sampler"], [str(v) for v in (run.get("labels") or {}).values()]
+        named = [str(names[label]) for label in labels if label in names]
+        name = named[0] if named else words.name("sampler", sampler["kind"])
+        said = _options("samplers", sampler)
+        chosen = [text for key, text in said.items() if isinstance(sampler[key], (str, bool))]
+        key = (name, *chosen)
+        rows.setdefault(key, []).append(said)
+        readings.setdefault(key, set()).add(run["reading"])
+    every = {run["reading"] for run in runs}
+    return [
+        (
+            key[0] + ("" if readings[key] == every else f", {words.either(sorted(readings[key]))}"),
+            _joined(o),
+        )
+        for key, o in rows.items()
+    ]
+
+
+def _joined(options: Sequence[Mapping[str, str]]) -> str:
+    keys = dict.fromkeys(key for one in options for key in one)
+    values = {key: words.either(one[key] for one in options if key in one) for key in keys}
+    return "; ".join(f"{key.replace('_', ' ')} {values[key]}" for key in keys)
+
+
+def _kind(package: str, chosen: Mapping[str, Any], what: str) -> str:
+    """Return a component's kind, with those of its options that are not as they usually are."""
+    name = words.name(what, chosen["kind"]).lower()
+    options = [f"{key.replace('_', ' ')} {text}" for key, text in _options(package, chosen).items()]
+    return f"{name} ({', '.join(options)})" if options else name
+
+
+def _options(package: str, chosen: Mapping[str, Any]) -> dict[str, str]:
+    """Return the options of a component that its kind demands, or that are not their defaults."""
+    import msgspec
+
+    fields = {}
+    params = getattr(plugin(package, chosen["kind"], package), "Params", None)
+    if params is not None:
+        fields = {field.name: field for field in msgspec.structs.fields(params)}
+    found = {}
+    for key, value in chosen.items():
+        if key in ("kind", "name"):
+            continue
+        usual = fields[key].default if key in fields else msgspec.NODEFAULT
+        if usual is msgspec.NODEFAULT or _text(usual) != _text(value):
+            found[key] = _text(value)
+    return found
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return _formula(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, float):
         return format(value, "g")
-    if isinstance(value, list) and len(value) > 12:
+    if isinstance(value, (list, tuple)) and len(value) > 12:
         return f"[{len(value)} entries]"
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return ", ".join(map(_text, value)) or "none"
-    return "none" if value is None else str(value)
+    return "none" if value is None else str(value).replace("_", " ")
+
+
+def _formula(schedule: Mapping[str, Any]) -> str:
+    """Return a schedule as its formula, another component as its kind and options."""
+    kind, values = schedule.get("kind"), {key: _text(value) for key, value in schedule.items()}
+    if kind == "power" and {"a", "b", "exponent"} <= set(values):
+        return "{a}/({b} + k)^{exponent}".format(**values)
+    if kind == "harmonic":
+        return "{a}/(1 + {c} k)".format(**values)
+    options = ", ".join(f"{key} {text}" for key, text in values.items() if key != "kind")
+    return options if kind is None else f"{_text(kind)} ({options})" if options else _text(kind)
+
+
+def rst(caption: Caption) -> dict[str, Any]:
+    """Return a caption's parts for a template in reStructuredText."""
+    return cast(dict[str, Any], _each(markup.rst, caption))
+
+
+def _each(function: Callable[[str], str], part: Any) -> Any:
+    if isinstance(part, str):
+        return function(part)
+    if isinstance(part, Mapping):
+        return {key: _each(function, item) for key, item in part.items()}
+    return [_each(function, item) for item in part]
+
+
+def markdown(caption: Caption) -> str:
+    """Return a caption as Markdown, with what is there to look up folded."""
+    parts: Caption = _each(markup.markdown, caption)
+    lines = [f"**{parts['title']}.** {parts['caption']}", ""]
+    if parts["scale"] == "smoke":
+        lines += ["Smoke scale: few chains and iterations, not a result.", ""]
+    for head, text in (("In print", parts["printed"]), ("Here", parts["ours"])):
+        lines += [f"*{head}:* {text}", ""] if text else []
+    lines += [f"- *{term}*: {meaning}" for term, meaning in parts["terms"]]
+    lines += [f"- Reading *{name}*: {meaning}" for name, meaning in parts["readings"]] + [""]
+    for part in parts["experiments"]:
+        lines += [f"<details><summary>How it was run: {part['title']}</summary>", ""]
+        lines += ["; ".join(f"{key} {text}" for key, text in part["setting"]) + ".", ""]
+        rows = [[name, text] for name, text in part["samplers"]]
+        lines += [*markdown_table(["sampler", "parameters"], rows), "", "</details>", ""]
+    if parts["assumptions"]:
+        lines += ["<details><summary>Assumptions: what the paper does not state</summary>", ""]
+        lines += [f"- {value} ({reason})" for value, reason in parts["assumptions"]]
+        lines += ["", "</details>", ""]
+    return "\n".join(lines)

@@ -38,6 +38,20 @@ def markdown(text: str) -> str:
     return re.sub(r"([\\`*~\[\]<&]|(?<![^\W_])_|_(?![^\W_]))", r"\\\1", line(text))
 
 
+_LATEX = {
+    **{mark: f"\\{mark}" for mark in "&%$#_{}"},
+    **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
+    **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"},
+    **{"\N{INFINITY}": r"$\infty$", "\N{EN DASH}": "--", '"': "''"},
+}
+
+
+def latex(text: str) -> str:
+    """Return a text for LaTeX; the sign of a number is a minus."""
+    written = "".join(_LATEX.get(c, c) for c in line(text).replace("--", "-\0-"))
+    return re.sub(r"(?<![\w.])-(?=\d)", "$-$", written).replace("\0", "{}")
+
+
 def table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     """Return a table as CSV: None is empty, numbers are in full, texts are cells (``cell``)."""
     text = io.StringIO()

@@ -5,6 +5,7 @@ The template is templates/page.html. A page needs no network and opens from disk
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,10 @@ class Section:
         Names of the columns; cells as text, some with folded lines.
     filters
         Columns with a menu that keeps one value.
+    labels
+        So many columns name the row, the others are numbers; none: all are texts.
+    equation
+        Formulas in LaTeX, above the table.
     """
 
     heading: str
@@ -44,6 +49,8 @@ class Section:
     columns: Sequence[str]
     rows: Sequence[Sequence[str | Folded]]
     filters: Sequence[str] = ()
+    labels: int | None = None
+    equation: str = ""
 
 
 def template_digest(template: str) -> str:
@@ -67,7 +74,12 @@ def render(template: str, **parts: Any) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.filters["first_up"] = _first_up
     return environment.get_template(template).render(**parts)
+
+
+def _first_up(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def markdown_page(
@@ -81,6 +93,8 @@ def markdown_page(
     for section in parts:
         lines += [f"## {section.heading}", ""] if section.heading else []
         lines += [markdown(section.text), ""] if section.text else []
+        for formula in filter(None, re.split(r"\n\s*\n", section.equation)):
+            lines += ["$$", formula, "$$", ""]
         writers = [figure if column == "figure" else markdown for column in section.columns]
         rows = [
             [_written(cell, write) for write, cell in zip(writers, row, strict=True)]
@@ -98,7 +112,11 @@ def _written(cell: str | Folded, write: Callable[[str], str]) -> str:
     return f"{write(cell.text)} <details>{summary}{lines}</details>"
 
 
-def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return a table of cells that are Markdown."""
-    lines = [columns, ["---"] * len(columns), *rows]
+def markdown_table(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], labels: int | None = None
+) -> list[str]:
+    """Return a table of cells that are Markdown; after ``labels`` columns they are numbers."""
+    texts = len(columns) if labels is None else labels
+    rule = ["---"] * texts + ["---:"] * (len(columns) - texts)
+    lines = [columns, rule, *rows]
     return ["| " + " | ".join(c.replace("|", r"\|") for c in line) + " |" for line in lines]

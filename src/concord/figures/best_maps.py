@@ -1,0 +1,117 @@
+"""Which of several is best over two labels, and by how much: a phase diagram.
+
+The color is that of the one with the lowest score, darker the larger the ratio of the second's to
+its own; what the second is is written in. What a researcher writes in a study's YAML::
+
+    rows: problem.heterogeneity
+    columns: topology
+    metric: b2_by_gradients
+    among: entry
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from concord import results
+from concord.contracts import Read
+from concord.figures import _common, style
+from concord.figures._options import Names, Select
+from concord.options import Options, Positive, Some
+from concord.results import Measured
+
+KIND = "best_maps"
+
+
+class Params(Options):
+    """Options of maps of what is best."""
+
+    rows: Annotated[str, "label along the y axis"]
+    columns: Annotated[str, "label along the x axis"]
+    metric: Annotated[Some[str], "scores, a panel for each; the lowest is best"]
+    among: Annotated[str, "label that tells apart what is compared"] = "entry"
+    level: Annotated[int | str, "agent whose score it is"] = "worst"
+    factor: Annotated[Positive, "ratio to the second from which the color is full"] = 4.0
+    titles: Annotated[dict[str, str] | None, "titles of panels: {metric: text}"] = None
+    xlabel: Annotated[str | None, "text of the x axis; none: the label"] = None
+    ylabel: Annotated[str | None, "text of the y axis; none: the label"] = None
+    select: Select = None
+    names: Names = None
+
+
+def reads(params: Params) -> list[Read | str]:
+    """Return the metrics that the runs must have."""
+    return list(params.metric)
+
+
+@style.marks_divergence
+def draw(params: Params, runs: Sequence[Measured]) -> Figure:
+    """Draw the figure; where no score is finite the map is white."""
+    shown = results.select(runs, params.select, KIND)
+    cells = _common.by_metric(params.metric, params.titles, shown)
+    rows, columns = (results.distinct(shown, key) for key in (params.rows, params.columns))
+    figure, axes = _common.axes_of(cells, "all", "auto", 0.9 + 0.3 * len(rows))
+    entries = results.distinct(shown, params.among)
+    looks = style.looks(params.among, entries)
+    used: set[int] = set()
+    for metric, ax in zip(params.metric, axes, strict=True):
+        scores = np.full((len(rows), len(columns), len(entries)), np.inf)
+        for run in shown:
+            place = [
+                next(i for i, value in enumerate(values) if results.same(value, own))
+                for values, own in (
+                    (rows, results.lookup(run.run, params.rows)),
+                    (columns, results.lookup(run.run, params.columns)),
+                    (entries, results.lookup(run.run, params.among)),
+                )
+            ]
+            found = run.metrics[
+                (run.metrics["metric"] == metric).to_numpy()
+                & (run.metrics["agent"] == str(params.level)).to_numpy()
+            ]["value"].to_numpy(float)
+            if len(found) and np.isfinite(found[-1]):
+                scores[tuple(place)] = found[-1]
+        order = np.argsort(scores, axis=-1, kind="stable")
+        ax.grid(False)
+        image = np.ones((len(rows), len(columns), 3))
+        for r, c in np.ndindex(len(rows), len(columns)):
+            best = order[r, c, 0]
+            if not np.isfinite(scores[r, c, best]):
+                continue
+            used.add(int(best))
+            own = scores[r, c, best]
+            second = scores[r, c, order[r, c, 1]] if len(entries) > 1 else np.inf
+            ratio = second / own if own > 0 else np.inf
+            part = float(np.clip(np.log(ratio) / np.log(params.factor), 0, 1)) if ratio > 1 else 0.0
+            color = style.mix(looks[best].color, "white", 0.35 + 0.65 * part)
+            image[r, c] = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+            text = f"{ratio:.1f}" if ratio < 9.95 else f"{ratio:.0f}" if ratio < 1000 else ">999"
+            dark = image[r, c] @ [0.3, 0.59, 0.11] < 0.5
+            ax.text(
+                c, r, text, ha="center", va="center", fontsize=6, color="white" if dark else "k"
+            )
+        ax.imshow(image, aspect="auto", origin="lower")
+        ax.set_xticks(range(len(columns)), [_short(params.columns, v, params) for v in columns])
+        ax.set_yticks(range(len(rows)), [_short(params.rows, v, params) for v in rows])
+        ax.tick_params(length=0)
+        if max(map(len, (str(v) for v in columns))) > 5:
+            ax.tick_params(axis="x", rotation=35)
+    _common.label(cells, axes, "all", params.xlabel or params.columns, params.ylabel or params.rows)
+    handles = [
+        Patch(color=looks[i].color, label=style.name(params.among, entries[i], params.names))
+        for i in sorted(used)
+    ]
+    style.legend_of(figure, handles)
+    return figure
+
+
+def _short(key: str, value: object, params: Params) -> str:
+    """Return the text of a tick: a number alone where it is one."""
+    if isinstance(value, (int, float)) and str(value) not in (params.names or {}):
+        return f"{value:g}"
+    return style.name(key, value, params.names)

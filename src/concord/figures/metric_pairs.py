@@ -1,0 +1,102 @@
+"""One metric of runs against another, a curve along what varies, such as a sampler's step size.
+
+With a cost on the x axis and an error on the y axis, curves nearer to the lower left are better:
+what no other curve lies to the lower left of is the Pareto front, drawn as a gray band's edge. What
+a researcher writes in a study's YAML::
+
+    x: bytes_to_0.1
+    y: stationary_b2
+    lines: entry
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from concord import results
+from concord.contracts import Read
+from concord.figures import _common, style
+from concord.figures._options import Columns, Names, Scale, Select
+from concord.options import Options
+from concord.results import Measured
+
+KIND = "metric_pairs"
+
+
+class Params(Options):
+    """Options of curves of one metric against another."""
+
+    x: Annotated[str, "metric on the x axis"]
+    y: Annotated[str, "metric on the y axis"]
+    lines: Annotated[str, "label that colors tell apart"]
+    agent: Annotated[int | str, "agent whose metrics these are"] = "worst"
+    columns: Columns = None
+    xlabel: Annotated[str | None, "text of the x axis; none: the metric's name"] = None
+    ylabel: Annotated[str | None, "text of the y axis; none: the metric's name"] = None
+    xscale: Annotated[Scale, "scale of the x axis"] = "log"
+    yscale: Annotated[Scale, "scale of the y axis"] = "log"
+    front: Annotated[bool, "draw the Pareto front of both being small"] = False
+    select: Select = None
+    names: Names = None
+
+
+def reads(params: Params) -> list[Read | str]:
+    """Return the metrics that the runs must have."""
+    return [params.x, params.y]
+
+
+@style.marks_divergence
+def draw(params: Params, runs: Sequence[Measured]) -> Figure:
+    """Draw the figure; a point that is not finite is left out, and its curve interrupted."""
+    shown = results.select(runs, params.select, KIND)
+    cells = _common.cross(shown, None, params.columns, params.names, KIND)
+    figure, axes = _common.axes_of(cells, "all", "auto", 2.6)
+    values = results.distinct(shown, params.lines)
+    looks = style.looks(params.lines, values)
+    for cell, ax in zip(cells, axes, strict=True):
+        everything = []
+        for value, look in zip(values, looks, strict=True):
+            own = [m for m in cell.runs if results.same(results.lookup(m.run, params.lines), value)]
+            points = np.array([[_of(m, params.x, params), _of(m, params.y, params)] for m in own])
+            points = np.where(np.isfinite(points).all(axis=1, keepdims=True), points, np.nan)
+            ax.plot(*points.T, ms=2.8, lw=0.9, **look.line)
+            everything.append(points)
+        ax.set_xscale(params.xscale)
+        ax.set_yscale(params.yscale)
+        if params.front:
+            x, y = _front(np.concatenate(everything))
+            ax.plot(x, y, color=style.GRAY, lw=4, alpha=0.3, zorder=0, solid_capstyle="butt")
+    _common.label(cells, axes, "all", params.xlabel or params.x, params.ylabel or params.y)
+    names = [style.name(params.lines, value, params.names) for value in values]
+    handles = [
+        Line2D([], [], label=name, ms=3, **look.line)
+        for name, look in zip(names, looks, strict=True)
+    ]
+    if params.front:
+        handles.append(Line2D([], [], color=style.GRAY, lw=4, alpha=0.3, label="Pareto front"))
+    style.legend_of(figure, handles)
+    return figure
+
+
+def _of(run: Measured, metric: str, params: Params) -> float:
+    table = run.metrics
+    mine = (table["metric"] == metric) & (table["agent"] == str(params.agent))
+    values = table["value"][mine.to_numpy()].to_numpy(float)
+    return float(values[-1]) if len(values) else float("nan")
+
+
+def _front(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the corners of the staircase below and left of which no point lies."""
+    points = points[np.isfinite(points).all(axis=1)]
+    points = points[np.lexsort((points[:, 1], points[:, 0]))]
+    best = np.minimum.accumulate(points[:, 1])
+    kept = points[points[:, 1] <= best]
+    kept = kept[np.append(True, np.diff(kept[:, 1]) < 0)] if len(kept) else kept
+    x = np.repeat(kept[:, 0], 2)[1:]
+    y = np.repeat(kept[:, 1], 2)[:-1]
+    return x, y

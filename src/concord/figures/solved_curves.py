@@ -1,0 +1,111 @@
+"""What share of tasks and targets a sampler has solved, against what it has paid.
+
+A step for each (task, target) at the price from which the score stays at the target or below, over
+all of them: what is not solved within the budget, diverged or does not apply counts as unsolved.
+What a researcher writes in a study's YAML::
+
+    prices: [gradients, bytes]
+    targets: [1, 0.1, 0.01]
+    lines: entry
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from concord import results
+from concord.contracts import Read
+from concord.figures import _common, style
+from concord.figures._common import Cell
+from concord.figures._options import Names, Select
+from concord.options import Options, Positive, Some
+from concord.results import Measured
+
+KIND = "solved_curves"
+LABELS = {
+    "gradients": "gradients per agent",
+    "bytes": "bytes sent per agent",
+    "seconds": "simulated seconds",
+}
+
+
+class Params(Options):
+    """Options of curves of what is solved."""
+
+    prices: Annotated[Some[str], "prices, a panel for each"]
+    targets: Annotated[Some[Positive], "targets of the score"]
+    lines: Annotated[str, "label that colors tell apart"] = "entry"
+    level: Annotated[str, "agent whose score it is: worst, average or pooled"] = "worst"
+    select: Select = None
+    names: Names = None
+
+
+def reads(params: Params) -> list[Read | str]:
+    """Return the metrics that the runs must have."""
+    return [f"{price}_to_{target:g}" for price in params.prices for target in params.targets]
+
+
+@style.marks_divergence
+def draw(params: Params, runs: Sequence[Measured]) -> Figure:
+    """Draw the figure."""
+    shown = results.select(runs, params.select, KIND)
+    cells = [
+        Cell(LABELS.get(price, price), shown, *place)
+        for price, place in zip(params.prices, _common.wrap(len(params.prices)), strict=True)
+    ]
+    figure, axes = _common.axes_of(cells, "all", "auto", 2.5)
+    groups = results.split(shown, params.lines, KIND)
+    looks = style.looks(params.lines, [value for value, _ in groups])
+    tops = []
+    for price, cell, ax in zip(params.prices, cells, axes, strict=True):
+        found = [_prices(price, params, own) for _, own in groups]
+        # One sampler's data sets are all samplers': what does not apply is unsolved on each.
+        most = max(max((sets for _, sets in numbers), default=1) for numbers in found) or 1
+        paid = np.concatenate([values for numbers in found for values, _ in numbers])
+        finite = paid[np.isfinite(paid)]
+        low, high = (finite.min(), finite.max()) if len(finite) else (1.0, 10.0)
+        for look, numbers in zip(looks, found, strict=True):
+            total = len(numbers) * most
+            solved = np.sort(np.concatenate([v[np.isfinite(v)] for v, _ in numbers]))
+            x = np.concatenate([[low / 1.1], solved, [high * 1.1]])
+            share = np.arange(len(solved) + 1) / max(total, 1)
+            ax.plot(
+                x, np.append(share, share[-1]), drawstyle="steps-post", color=look.color, lw=1.1
+            )
+            marked = np.unique(np.linspace(0, len(solved), 6).astype(int))[1:]
+            ax.plot(x[marked], share[marked], ls="", ms=3, **look.line)
+        ax.set_xscale("log")
+        ax.set_xlabel(cell.title)
+        ax.set_xlim(low / 1.1, high * 1.1)
+        ax.set_title(style.panel_title(cells.index(cell), "", len(cells)))
+        tops.append(
+            max(
+                len(np.concatenate([v[np.isfinite(v)] for v, _ in n])) / len(n) / most
+                for n in found
+            )
+        )
+    for ax in axes:
+        ax.set_ylim(0, min(1, 1.1 * max(*tops, 0.1)))
+    axes[0].set_ylabel("share of tasks and targets solved")
+    names = [style.name(params.lines, value, params.names) for value, _ in groups]
+    handles = [
+        Line2D([], [], label=name, ms=3, **look.line)
+        for name, look in zip(names, looks, strict=True)
+    ]
+    style.legend_of(figure, handles)
+    return figure
+
+
+def _prices(price: str, params: Params, runs: Sequence[Measured]) -> list[tuple[np.ndarray, int]]:
+    """Return for each run and target what was paid on its data sets, and how many these are."""
+    found: list[tuple[Any, int]] = []
+    for run in runs:
+        for target in params.targets:
+            values = results.of_sets(run, f"{price}_to_{target:g}", params.level)
+            found.append((values, len(values)))
+    return found

@@ -1,0 +1,285 @@
+"""The site: papers, findings and documents as pages that open from a disk and need no network.
+
+Pages are put together as sources of Sphinx, of the results at hand; Sphinx makes them HTML.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from concord import __version__
+from concord.claims import ledger
+from concord.claims.ledger import Row
+from concord.errors import ConcordError
+from concord.home import HOME
+from concord.io import read_text
+from concord.provenance import describe
+from concord.report.pages import render
+from concord.site import papers as pages
+from concord.site import reference
+from concord.site.papers import Files
+from concord.studies.config import load_papers, results_folder
+from concord.studies.paper import Paper
+
+STATIC = Path(__file__).parent / "static"
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", "config/README.md", "docs")
+BESIDE = ("src", "profiles", "workflow", "envs", "LICENSE")  # what documents link to
+INDEX = HOME / "docs" / "index.md"
+RULES = pages.RULES
+
+SETTINGS: dict[str, Any] = {
+    "project": "Concord",
+    "html_title": "Concord",
+    "copyright": "the Concord developers",
+    "version": __version__,
+    "extensions": [
+        *("myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "concord.site.extension"),
+    ],
+    "myst_enable_extensions": ["dollarmath"],
+    "myst_heading_anchors": 4,
+    "html_theme": "furo",
+    "html_theme_options": {
+        "light_css_variables": {
+            "color-brand-primary": "#0b5c8a",
+            "color-brand-content": "#0b5c8a",
+            "color-link--visited": "#0b5c8a",
+            "color-foreground-muted": "#5c6370",
+        },
+        "dark_css_variables": {
+            "color-brand-primary": "#7cc4f5",
+            "color-brand-content": "#7cc4f5",
+            "color-link--visited": "#7cc4f5",
+            "color-foreground-muted": "#a4acb8",
+        },
+    },
+    "html_static_path": [str(STATIC)],
+    "html_css_files": ["concord.css"],
+    "html_js_files": [("explorer.js", {"defer": "defer"})],
+    "html_show_sphinx": False,
+    "html_show_sourcelink": False,
+    "html_copy_source": False,
+    "html_permalinks_icon": "¶",
+    "exclude_patterns": ["src", "profiles", "workflow", "envs", "raw", "results"],
+    "autodoc_typehints": "none",
+    "pygments_style": "a11y-high-contrast-light",
+    "nitpicky": False,
+    "show_warning_types": True,
+}
+
+
+def site(
+    config: Path, results: Path | None, output: Path, changes: Mapping[str, Any] | None = None
+) -> None:
+    """Make the site of the results at hand, in a folder that it replaces.
+
+    Parameters
+    ----------
+    config
+        Folder of the configuration.
+    results
+        Folder of the results, None for that of the configuration; figures, tables and verdicts
+        that are not there are left out.
+    output
+        Folder of the site. One that holds anything else is refused.
+    changes
+        What is set in place of ``config.yaml``'s keys.
+
+    Raises
+    ------
+    ConcordError
+        If Sphinx is not installed, warns, or the folder is not the site's.
+    """
+    if output.exists() and not output.is_dir():
+        raise ConcordError(f"{output}: it is a file; name a folder")
+    if output.is_dir() and any(output.iterdir()) and not (output / ".buildinfo").exists():
+        raise ConcordError(f"{output}: it holds something else than a site; name another folder")
+    settings, studies = load_papers(config, changes)
+    results = results_folder(settings) if results is None else results
+    if not results.is_dir():
+        raise ConcordError(f"{results}: there are no results; snakemake makes them")
+    with tempfile.TemporaryDirectory() as name:
+        source, extra = Path(name, "source"), Path(name, "extra")
+        source.mkdir()
+        extra.mkdir()
+        _write(config, settings, studies, results, source, extra)
+        made = Path(name, "site")
+        _sphinx(source, made, Path(name, "doctrees"))
+        (made / "objects.inv").unlink(missing_ok=True)
+        shutil.rmtree(made / "_sources", ignore_errors=True)
+        shutil.copytree(extra, made, dirs_exist_ok=True)
+        shutil.rmtree(output, ignore_errors=True)
+        shutil.copytree(made, output)
+
+
+def _write(
+    config: Path,
+    settings: Mapping[str, Any],
+    studies: Mapping[str, Paper],
+    results: Path,
+    source: Path,
+    extra: Path,
+) -> None:
+    """Write the sources of all pages; ``extra`` gets what they show, which Sphinx leaves alone."""
+    files = Files(results, extra, source / "raw")
+    (source / "papers").mkdir()
+    files.raw.mkdir()
+    rows: list[Row] = []
+    shown = []
+    for key, paper in studies.items():
+        table = results / key / "claims.csv"
+        mine = list(ledger.read_rows(table)) if table.exists() else []
+        if not mine and not (results / key / "figures").exists():
+            continue
+        shown.append(key)
+        rows += mine
+        (source / "papers" / f"{key}.rst").write_text(pages.page(paper, mine, files), "utf-8")
+    claims = pages.summarized(rows)
+    board = pages.board(rows)
+    raw = source / "raw"
+
+    expected = config / "expected_verdicts.yaml"
+    changes = None
+    if rows and not ledger.is_smoke(rows) and expected.exists():
+        before = [r for r in ledger.expected_rows(expected) if r["paper"] in shown]
+        changes = ledger.changes(rows, before)
+    (raw / "front.html").write_text(
+        render(
+            "site/front.html",
+            findings=pages.findings(studies, claims, settings["findings"], extra),
+            board=board,
+            changes=changes,
+            smoke=ledger.SMOKE if settings["scale"] == "smoke" else "",
+            made=describe([]),
+            seed=settings["seed"],
+            root="",
+            rules=RULES,
+        ),
+        "utf-8",
+    )
+    if rows:
+        listed = render(
+            "site/ledger.html",
+            claims=claims,
+            papers=shown,
+            verdicts=board["verdicts"],
+            root="",
+            rules=RULES,
+        )
+        (raw / "claims.html").write_text(listed, "utf-8")
+        (extra / "claims.csv").write_text(ledger.as_csv(rows), "utf-8")
+        (source / "claims.rst").write_text(
+            "Claims\n######\n\n.. raw:: html\n   :file: raw/claims.html\n", "utf-8"
+        )
+    cards = []
+    for key in shown:
+        for card in sorted((results / key / "cards").glob("*.md")):
+            cards.append(f"cards/{key}/{card.stem}")
+            (source / "cards" / key).mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(card, source / "cards" / key / card.name)
+    documents = _documents(source)
+    (source / "reference").mkdir()
+    names = []
+    for name, text in reference.pages(_pictures(studies, extra)):
+        names.append(f"reference/{name}")
+        (source / "reference" / f"{name}.rst").write_text(text, "utf-8")
+    printed = [f"papers/{key}" for key in shown if studies[key].printed]
+    trees = [
+        ("Papers", ["claims"] * bool(rows) + printed),
+        ("Comparisons", [f"papers/{key}" for key in shown if not studies[key].printed]),
+        ("Cards of samplers", cards),
+        *documents,
+        ("Reference", names),
+    ]
+    titles = {f"papers/{key}": key for key in shown}
+    index = ["Concord\n#######", ".. raw:: html\n   :file: raw/front.html"]
+    for caption, found in trees:
+        lines = [f"   {titles[n]} <{n}>" if n in titles else f"   {n}" for n in found]
+        head = f".. toctree::\n   :hidden:\n   :caption: {caption}\n\n"
+        index += [head + "\n".join(lines)] if lines else []
+    (source / "index.rst").write_text("\n\n".join(index) + "\n", "utf-8")
+
+
+def _pictures(studies: Mapping[str, Paper], extra: Path) -> dict[str, str]:
+    """Return a picture of each kind of figure, the first that has been made."""
+    found: dict[str, str] = {}
+    for paper in studies.values():
+        for name, entry in paper.mapping.get("figures", {}).items():
+            path = extra / "results" / paper.key / "figures" / f"{name}.svg"
+            if path.exists():
+                found.setdefault(entry["kind"], str(path.relative_to(extra)))
+    return found
+
+
+def _documents(source: Path) -> list[tuple[str, list[str]]]:
+    """Copy the documents, and return them by the headings of docs/index.md.
+
+    A page that the index does not list is one on how to do something.
+    """
+    for name in BESIDE:
+        if (HOME / name).exists():
+            (source / name).symlink_to(HOME / name)
+    for name in DOCUMENTS:
+        path = HOME / name
+        if path.is_dir():
+            shutil.copytree(path, source / name)
+        elif path.exists():
+            (source / name).parent.mkdir(exist_ok=True)
+            shutil.copyfile(path, source / name)
+    if not INDEX.exists():
+        return []
+    parts = re.split(r"^## (.*)$", read_text(INDEX), flags=re.M)[1:]
+    listed = {
+        heading: [
+            str(Path("docs", link).as_posix()) for link in re.findall(r"\]\(([^)#:]+)\.md\)", text)
+        ]
+        for heading, text in zip(parts[::2], parts[1::2], strict=True)
+    }
+    listed = {h: [_plain(name) for name in names] for h, names in listed.items()}
+    known = {name for names in listed.values() for name in names}
+    others = sorted(
+        f"docs/{path.stem}"
+        for path in (source / "docs").glob("*.md")
+        if f"docs/{path.stem}" not in known and path.stem != "index"
+    )
+    listed.setdefault("How-to", []).extend(others)
+    (source / "docs" / "index.md").unlink()
+    return list(listed.items())
+
+
+def _plain(name: str) -> str:
+    """Return the path of a document without ``docs/..``."""
+    return re.sub(r"^docs/\.\./", "", name)
+
+
+def _sphinx(source: Path, output: Path, doctrees: Path) -> None:
+    try:
+        from sphinx.application import Sphinx
+        from sphinx.errors import SphinxError
+        from sphinx.util import console
+    except ModuleNotFoundError as error:
+        raise ConcordError(
+            f"the site needs {error.name}; pip install 'concord[docs]' (`make site` does it)"
+        ) from error
+    console.nocolor()
+    told, warned = io.StringIO(), io.StringIO()
+    try:
+        app = Sphinx(
+            *(source, None, output, doctrees, "html"),
+            confoverrides=SETTINGS,
+            status=told,
+            warning=warned,
+        )
+        app.build()
+    except SphinxError as error:
+        raise ConcordError(f"the site could not be made: {error}") from error
+    warnings = warned.getvalue().replace(str(source), "").strip()
+    if warnings:
+        print(warnings, file=sys.stderr)
+        raise ConcordError("the site could not be made: Sphinx warns of what is above; mend it")

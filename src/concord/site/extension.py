@@ -1,0 +1,62 @@
+"""What Sphinx and the theme lack: equations as MathML, and what screen readers ask for.
+
+Browsers draw MathML by themselves, and screen readers read it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+
+def setup(app: Any) -> dict[str, Any]:
+    """Register both."""
+    app.add_html_math_renderer("mathml", (_inline, None), (_display, None))
+    app.connect("html-page-context", _level, priority=900)  # after the theme's
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _level(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+    heading, wrapper = 'role="heading"', '<div class="table-wrapper'
+    focused = wrapper.replace(" ", ' tabindex="0" role="group" aria-label="table" ')
+    for key in ("furo_navigation_tree", "body"):
+        text = (context.get(key) or "").replace(heading, f'{heading} aria-level="2"')
+        context[key] = text.replace(wrapper, focused)
+
+
+def _inline(visitor: Any, node: Any) -> None:
+    from docutils.nodes import SkipNode
+
+    visitor.body.append(_mathml(node, node.astext(), False))
+    raise SkipNode
+
+
+def _display(visitor: Any, node: Any) -> None:
+    from docutils.nodes import SkipNode
+
+    # A blank line parts equations, as in Sphinx's other renderers. One may be wider than a phone,
+    # and is then scrolled, by keyboard too.
+    for latex in re.split(r"\n\s*\n", node.astext()):
+        if r"\\" in latex or "&" in latex:
+            latex = rf"\begin{{aligned}}{latex}\end{{aligned}}"
+        equation = _mathml(node, latex, True)
+        where = 'class="equation" tabindex="0" role="group" aria-label="equation"'
+        visitor.body.append(f"<div {where}>{equation}</div>\n")
+    raise SkipNode
+
+
+def _mathml(node: Any, latex: str, block: bool) -> str:
+    from docutils.utils.math import MathError
+    from docutils.utils.math.latex2mathml import tex2mathml
+
+    latex = re.sub(r"\\dots(?![A-Za-z])", r"\\ldots", latex)  # of which it knows the one
+    # It knows \Bigl and \Bigr, which say whether they open or close.
+    latex = re.sub(r"\\([bB]igg?)(?= *(?:[)\]]|\\}|\\r))(?![A-Za-z])", r"\\\1r", latex)
+    latex = re.sub(r"\\([bB]igg?)(?![A-Za-z])", r"\\\1l", latex)
+    try:
+        return str(tex2mathml(latex, as_block=block))
+    except MathError as error:
+        from sphinx.util import logging
+
+        logging.getLogger(__name__).warning("%s in %s", error, latex, location=node)
+        return ""

@@ -1,0 +1,406 @@
+"""A study's page: what it says, our figures and tables, verdicts, and what they rest on.
+
+Figures and claims lead to each other. Anchors are ``figure-<name>``, ``table-<name>``,
+``claim-<name>``, ``assumption-<name>``, ``erratum-<name>`` and ``discrepancy-<name>``.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from concord.claims import ledger
+from concord.claims.ledger import Row
+from concord.errors import ConcordError, nearest, short
+from concord.home import HOME
+from concord.io import read_text
+from concord.report import markup
+from concord.report.pages import render
+from concord.site.curves import curves, group
+from concord.site.slim import slim
+from concord.studies.paper import Paper, Run
+
+ROOT = "../"  # from a study's page to the site
+# Where the rules are told: documents are not in the wheel.
+RULES = "docs/ledger.html" if (HOME / "docs" / "ledger.md").exists() else None
+
+
+UNBROKEN = re.compile(r"\[[^\]]*\]| / ")
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where results are, where the site's files go, and parts of pages that Sphinx takes up."""
+
+    results: Path
+    output: Path
+    raw: Path
+
+    def copy(self, source: Path, path: str) -> str:
+        """Copy a file to a path of the site and return that."""
+        shutil.copyfile(source, self._at(path))
+        return path
+
+    def packed(self, source: Path, path: str) -> str:
+        """Write a large file, packed by gzip, to a path of the site and return that."""
+        self._at(path).write_bytes(gzip.compress(source.read_bytes(), mtime=0))
+        return path
+
+    def write(self, text: str, path: str) -> str:
+        """Write a file of the site and return its path."""
+        self._at(path).write_text(text, encoding="utf-8")
+        return path
+
+    def _at(self, path: str) -> Path:
+        target = self.output / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return target
+
+
+def page(paper: Paper, rows: Sequence[Row], files: Files) -> str:
+    """Return a study's page in reStructuredText; its files are copied beside it."""
+    about = paper.mapping.get("paper") or {"title": paper.key}
+    claims = summarized(rows)
+    followed = dict.fromkeys(run.mapping["reading"] for run in paper.runs.values())
+    raw = _Raw(files.raw / paper.key)
+    parts = [_title(about["title"], "#")]
+    parts.append(
+        raw(
+            "head",
+            about=about,
+            smoke=ledger.SMOKE if paper.config["scale"] == "smoke" else "",
+            board=board(rows),
+            readings=[(name, paper.readings[name]) for name in followed],
+        )
+    )
+    if arena := _arena(paper, files):
+        parts += [_title("Entries", "*"), raw("arena", **arena)]
+    shown = set()
+    universes = _universes(paper, claims, files)
+    for names in _groups(paper):
+        entries = [e for name in names if (e := _figure(paper, name, claims, files))]
+        if entries:
+            mine = [claim for claim in claims if claim["figure"] in names]
+            shown |= {claim["name"] for claim in mine}
+            drawn = _curves(paper, [entry["name"] for entry in entries], files)
+            parts += [_title(_heading(paper, "figures", names[0]), "*")]
+            parts.append(raw("figures", claims=mine, entries=entries, curves=drawn))
+    for name in paper.mapping.get("tables", {}):
+        entry = _table(paper, name, claims, files)
+        if entry:
+            mine = [claim for claim in claims if claim["figure"] == name]
+            shown |= {claim["name"] for claim in mine}
+            parts += [_title(_heading(paper, "tables", name), "*")]
+            parts.append(raw("tables", claims=mine, entries=[entry]))
+    others = [claim for claim in claims if claim["name"] not in shown]
+    if others:
+        parts += [_title("Other claims", "*"), raw("claims", claims=others)]
+    if universes:
+        parts += [_title("With other assumptions and seeds", "*"), raw("universes", **universes)]
+    if runs := _runs(paper, files):
+        parts += [_title("Runs", "*"), raw("runs", runs=runs)]
+    for kind, heading, notes in _notes(paper):
+        if notes:
+            parts += [_title(heading, "*"), raw("notes", kind=kind, notes=notes)]
+    if paper.mapping.get("released_code"):
+        parts += [_title("Released code", "*"), markup.rst(paper.mapping["released_code"])]
+    return "\n\n".join(parts) + "\n"
+
+
+def summarized(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """Return claims, each with its verdicts by reading and their cases."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for entry in ledger.entries(rows):
+        row = entry.rows[0]
+        claim = found.setdefault(
+            (row["paper"], row["claim"]),
+            {
+                **{"paper": row["paper"], "name": row["claim"], "readings": []},
+                **{key: row[key] for key in ("where", "says", "printed", "figure")},
+                **{key: row[key] for key in ("kind", "rule")},
+                "reasons": [],
+                "assumptions": [],
+                "universes": None,
+            },
+        )
+        for one in entry.rows:
+            rests = [name for name in one["assumptions"].split(", ") if name]
+            claim["assumptions"] += [n for n in rests if n not in claim["assumptions"]]
+            reason = one["reason"].rstrip(".")
+            claim["reasons"] += [reason] if reason and reason not in claim["reasons"] else []
+        deciding = next(one for one in entry.rows if one["verdict"] == entry.verdict)
+        several = len(entry.rows) > 1
+        name = f"{_case(deciding)}: " if several else ""
+        claim["readings"].append(
+            {
+                **{"reading": row["reading"], "verdict": entry.verdict},
+                "ours": f"{name}{deciding['ours']}",
+                "universes": row.get("multiverse"),
+                "cases": [{**one, "name": _case(one)} for one in entry.rows] if several else [],
+            }
+        )
+    return list(found.values())
+
+
+def _case(row: Row) -> str:
+    return row["case"].replace("+", ", ").replace("=", " ")
+
+
+def board(rows: Sequence[Row]) -> dict[str, Any]:
+    """Return how many sentences have which verdict, by study and reading, for a picture."""
+    columns, cells = ledger.scores(rows)
+    said = columns[3:]
+    scores = []
+    for paper, reading, _, *counts in cells:
+        found = [(verdict, int(n)) for verdict, n in zip(said, counts, strict=True) if int(n)]
+        scores.append({"paper": paper, "reading": reading, "counts": found})
+    kinds = list(dict.fromkeys(verdict.partition(":")[0] for verdict in said))
+    return {"verdicts": said, "kinds": kinds, "rows": scores}
+
+
+class _Raw:
+    """Writes parts of a page as HTML, which no markup of a study's texts can leave."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.written = folder, 0
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def __call__(self, template: str, **parts: Any) -> str:
+        self.written += 1
+        path = self.folder / f"{self.written}.html"
+        text = render(f"site/{template}.html", root=ROOT, rules=RULES, **parts)
+        path.write_text(text, encoding="utf-8")
+        return f".. raw:: html\n   :file: ../raw/{self.folder.name}/{path.name}"
+
+
+def _groups(paper: Paper) -> list[list[str]]:
+    """Return the names of figures, those together that differ in their reading alone."""
+    found: dict[str, list[str]] = {}
+    for name in paper.mapping.get("figures", {}):
+        found.setdefault(group(paper, name), []).append(name)
+    return list(found.values())
+
+
+def _heading(paper: Paper, section: str, name: str) -> str:
+    """Return "Fig 2: title" of what has a number in print, else its title."""
+    title = markup.line(paper.mapping[section][name]["title"])
+    number = re.match(r"(fig|table)(S?\d+)(?![^_])", name)
+    words = {"fig": "Fig", "table": "Table"}
+    return f"{words[number[1]]} {number[2]}: {title}" if number else title
+
+
+def anchor(paper: Paper, name: str) -> str:
+    """Return the anchor of a figure or table of a study's page."""
+    return f"{'figure' if name in paper.mapping.get('figures', {}) else 'table'}-{name}"
+
+
+def _entry(
+    paper: Paper, section: str, name: str, claims: Sequence[Mapping[str, Any]], files: Files
+) -> dict[str, Any] | None:
+    """Return what figures and tables share, None if there are no results of it."""
+    base = files.results / paper.key / section / name
+    if not base.with_suffix(".json").exists():
+        return None
+    folder = f"results/{paper.key}/{section}/{name}"
+    made = json.loads(read_text(base.with_suffix(".json")))
+    told = {key: value for key, value in made.items() if key not in ("table", "caption")}
+    provenance = files.write(json.dumps(told, indent=1), f"{folder}.json")
+    for claim in claims:
+        if claim["figure"] == name:
+            claim |= {"anchor": anchor(paper, name)}  # type: ignore[operator]
+    return {
+        "name": name,
+        "anchor": anchor(paper, name),
+        "caption": paper.caption(section, name),
+        "runs": Counter(run.experiment for run in _stated(paper.output_runs(section, name))),
+        "claims": [claim["name"] for claim in claims if claim["figure"] == name],
+        "files": [("provenance", provenance)],
+        "base": base,
+        "made": made,
+        "folder": folder,
+    }
+
+
+def _stated(runs: Iterable[Run]) -> list[Run]:
+    """Return the runs whose parameters are listed; what the arena chose is on its cards."""
+    return [run for run in runs if "arena" not in run.mapping]
+
+
+def _runs(paper: Paper, files: Files) -> dict[str, list[tuple[str, str]]]:
+    """Copy what states every parameter of a run; return names and paths by experiment."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for run in _stated(paper.runs.values()):
+        source = files.results / run.folder / "run.yaml"
+        if source.exists():
+            # Names of runs have marks that a host of pages may take for its own.
+            path = f"runs/{re.sub(r'[^A-Za-z0-9_./-]', '-', run.folder)}.yaml"
+            found.setdefault(run.experiment, []).append((run.name, files.copy(source, path)))
+    return found
+
+
+def _figure(
+    paper: Paper, name: str, claims: Sequence[Mapping[str, Any]], files: Files
+) -> dict[str, Any] | None:
+    entry = _entry(paper, "figures", name, claims, files)
+    if entry is None:
+        return None
+    entry |= _picture(entry["base"].with_suffix(".svg"), f"{entry['folder']}.svg", files)
+    entry["alt"] = f"{entry['caption']['title']}. {entry['caption']['caption']}"
+    entry["files"].insert(0, ("SVG", entry["image"]))
+    return entry
+
+
+def _picture(source: Path, path: str, files: Files) -> dict[str, Any]:
+    """Write a figure to a path of the site, and return that and its size in pixels."""
+    svg = read_text(source)
+    found: dict[str, Any] = {"image": files.write(slim(svg), path)}
+    if size := re.search(r'<svg[^>]* width="([\d.]+)pt" height="([\d.]+)pt"', svg):
+        found["width"], found["height"] = (round(float(text) * 4 / 3) for text in size.groups())
+    return found
+
+
+def _universes(
+    paper: Paper, claims: Sequence[dict[str, Any]], files: Files
+) -> dict[str, Any] | None:
+    """Return the pictures of a multiverse, and the table, None where there is none.
+
+    A claim that has one is told where (``universes``).
+    """
+    folder = f"results/{paper.key}/multiverse"
+    source = files.results / paper.key / "multiverse"
+    table = source.with_suffix(".csv")
+    if not table.exists():
+        return None
+    known = {f"claim_{claim['name']}": claim for claim in claims}
+    pictures = []
+    for path in sorted((source / "figures").glob("*.svg"), key=lambda p: (p.stem in known, p.stem)):
+        claim = known.get(path.stem)
+        picture = _picture(path, f"{folder}/{path.name}", files)
+        pictures.append({**picture, "name": path.stem, "claim": claim})
+        if claim:
+            claim["universes"] = f"universes-{path.stem}"
+    about = "docs/multiverse.html" if (HOME / "docs" / "multiverse.md").exists() else None
+    return {"pictures": pictures, "table": files.copy(table, f"{folder}.csv"), "about": about}
+
+
+def _arena(paper: Paper, files: Files) -> dict[str, Any] | None:
+    """Return the scores and cards of an arena, None where there are none."""
+    source = files.results / paper.key
+    if not (source / "scores.csv").exists():
+        return None
+    cards = sorted((source / "cards").glob("*.md"))  # as pages of the site
+    folder = f"results/{paper.key}"
+    return {
+        "scores": files.packed(source / "scores.csv", f"{folder}/scores.csv.gz"),
+        "cards": [(card.stem, f"cards/{paper.key}/{card.stem}.html") for card in cards],
+    }
+
+
+def _table(
+    paper: Paper, name: str, claims: Sequence[Mapping[str, Any]], files: Files
+) -> dict[str, Any] | None:
+    entry = _entry(paper, "tables", name, claims, files)
+    if entry is None:
+        return None
+    entry["table"] = entry["made"].get("table")
+    if entry["table"]:  # a number, what print has and an interval each stay on one line
+        rows = entry["table"]["rows"]
+        entry["table"]["rows"] = [[UNBROKEN.sub(_unbroken, cell) for cell in row] for row in rows]
+    for suffix in (".csv", ".tex"):
+        path = entry["base"].with_suffix(suffix)
+        if path.exists():
+            copied = files.copy(path, f"{entry['folder']}{suffix}")
+            entry["files"].insert(0, (suffix[1:].upper(), copied))
+    return entry
+
+
+def _unbroken(found: re.Match[str]) -> str:
+    return found[0].replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def _curves(paper: Paper, names: Sequence[str], files: Files) -> dict[str, str] | None:
+    """Write the curves of figures as a script, and return where it is."""
+    if not names or (found := curves(paper, names, files.results)) is None:
+        return None
+    name = f"{paper.key}/{names[0]}"
+    data = json.dumps({"name": names[0], **found}, separators=(",", ":"), allow_nan=False)
+    data = re.sub(r"(?<=[\[,])0\.", ".", data)  # a script may have .5 for 0.5
+    script = f"concordCurves[{json.dumps(name)}]={data};\n"
+    return {"name": name, "path": files.write(script, f"curves/{name}.js")}
+
+
+def _notes(paper: Paper) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
+    """Yield kind, heading and entries of what is noted of a paper."""
+    kinds: tuple[tuple[str, str, Mapping[str, Any], tuple[tuple[str, str], ...]], ...] = (
+        (
+            *("assumption", "What the paper does not state", paper.assumptions),
+            (("", "value"), ("because", "reason")),
+        ),
+        (
+            *("erratum", "Where the text is inconsistent", paper.mapping.get("errata", {})),
+            (("", "where"), ("", "text")),
+        ),
+        (
+            "discrepancy",
+            "Where the released code differs from the text",
+            paper.mapping.get("discrepancies", {}),
+            (("text", "text"), ("code", "code")),
+        ),
+    )
+    for kind, heading, stated, keys in kinds:
+        notes = [
+            {
+                "name": name,
+                "texts": [(head, note[key]) for head, key in keys if note.get(key)],
+                "claim": note.get("checked_by"),
+            }
+            for name, note in stated.items()
+        ]
+        yield kind, heading, notes
+
+
+def _title(text: str, mark: str) -> str:
+    text = markup.rst(text)
+    return f"{text}\n{mark * len(text)}"
+
+
+def findings(
+    papers: Mapping[str, Paper],
+    claims: Sequence[dict[str, Any]],
+    wanted: Sequence[str],
+    output: Path,
+) -> list[dict[str, Any]]:
+    """Return the claims that the first page shows: those wanted, else the first with a figure."""
+    stated = {f"{key}/{claim}" for key, paper in papers.items() for claim in paper.claims}
+    for name in wanted:
+        if name not in stated:
+            raise ConcordError(
+                f"config.yaml: findings: there is no claim {short(name)}; {nearest(name, stated)}"
+            )
+    known = {f"{claim['paper']}/{claim['name']}": claim for claim in claims}
+    chosen = [known[name] for name in wanted if name in known] or [
+        claim
+        for claim in claims
+        if claim["figure"] in papers[claim["paper"]].mapping.get("figures", {})
+    ][:5]
+
+    def image(claim: Mapping[str, Any]) -> str | None:
+        path = f"results/{claim['paper']}/figures/{claim['figure']}.svg"
+        return path if (output / path).exists() else None
+
+    return [
+        {
+            **claim,
+            "path": f"papers/{claim['paper']}.html#claim-{claim['name']}",
+            "image": image(claim),
+            "verdicts": [(one["reading"], one["verdict"]) for one in claim["readings"]],
+        }
+        for claim in chosen
+    ]

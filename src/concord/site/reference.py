@@ -1,0 +1,140 @@
+"""The reference: what kinds there are, what a study's files may hold, the functions of Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from concord.catalog import described, listed
+from concord.plugins import PACKAGES
+from concord.report import markup
+from concord.studies.editor import study_schema
+
+
+def pages(pictures: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield names and texts (reStructuredText) of the pages of the reference.
+
+    Parameters
+    ----------
+    pictures
+        Kind of figure: path of a picture of one, from the reference's folder.
+    """
+    for package, about in PACKAGES.items():
+        kinds = [described(package, entry["kind"]) for entry in listed([package])]
+        parts = [_title(_capital(package), "#"), f"A {about.one} is chosen by its kind."]
+        for kind in kinds:
+            parts += [f".. _{package}-{kind['kind']}:", _title(kind["kind"], "*")]
+            if package == "figures" and kind["kind"] in pictures:
+                picture = pictures[kind["kind"]]
+                parts.append(
+                    f'.. raw:: html\n\n   <div class="plate"><img src="../{picture}" '
+                    f'loading="lazy" alt="A figure of kind {kind["kind"]}"></div>'
+                )
+            parts.append(kind["text"].replace("|", "\\|") if not kind["equation"] else kind["text"])
+            if kind.get("metrics"):
+                names = ", ".join(f"``{name}``" for name in kind["metrics"])
+                parts.append(f"Metrics: {names}.")
+            if kind.get("options"):
+                parts.append(_table(("option", "type", "default", "meaning"), _options(kind)))
+        yield package, "\n\n".join(parts) + "\n"
+    yield "study", _study()
+    yield "integrity", f"{_title('Integrity', '#')}\n\n.. automodule:: concord.integrity\n"
+    yield "python", _python()
+
+
+def _options(kind: Mapping[str, Any]) -> Iterator[Sequence[str]]:
+    for option in kind["options"]:
+        default = option.get("default", "")
+        text = "none" if default is None else str(default)
+        given = f"``{text}``" if "default" in option and text else ""
+        shape, means = markup.rst(option["type"]), markup.rst(option["means"])
+        yield f"``{option['name']}``", shape, given, means
+
+
+def _study() -> str:
+    """Return every key of a study's files, from their schema."""
+    schema = study_schema()
+    parts = [
+        _title("Keys of a study", "#"),
+        "Every key of the files in ``config/papers/<key>`` and ``config/studies/<key>``, as the "
+        "schema for editors has it (``concord schema study``).",
+        _title("Sections", "*"),
+        _keys(schema["properties"], schema.get("required", ())),
+    ]
+    for name, part in schema["$defs"].items():
+        if part.get("properties"):
+            parts += [f".. _study-{name}:", _title(part.get("title", name), "*")]
+            parts += [markup.rst(part.get("description", ""))]
+            parts += [_keys(part["properties"], part.get("required", ()))]
+    return "\n\n".join(parts) + "\n"
+
+
+def _keys(properties: Mapping[str, Any], required: Sequence[str]) -> str:
+    rows = [
+        (
+            f"``{key}``" + (" (required)" if key in required else ""),
+            _shape(value),
+            markup.rst(value.get("description", "")),
+        )
+        for key, value in properties.items()
+    ]
+    return _table(("key", "what it holds", "meaning"), rows)
+
+
+def _shape(value: Mapping[str, Any]) -> str:
+    """Return what a key of a JSON Schema holds, in words."""
+    if "$ref" in value:
+        name = value["$ref"].rpartition("/")[2]
+        return markup.rst(name)
+    if "enum" in value:
+        return ", ".join(f"``{choice}``" for choice in value["enum"])
+    if "const" in value:
+        return f"``{value['const']}``"
+    for several in ("anyOf", "oneOf", "allOf"):
+        if several in value:
+            found = dict.fromkeys(_shape(part) for part in value[several])
+            return ("; " if several == "allOf" else " or ").join(found)
+    kind = value.get("type", "any value")
+    if kind == "array":
+        items = value.get("items") or (value.get("prefixItems") or [{}])[0]
+        return f"list of {_shape(items)}" if isinstance(items, dict) else "list"
+    if kind == "object" and isinstance(value.get("additionalProperties"), dict):
+        inner = _shape(value["additionalProperties"])
+        return f"mapping to {inner}" if inner != "any value" else "mapping"
+    names = {"string": "text", "object": "mapping", "null": "none", "boolean": "true or false"}
+    return " or ".join(names.get(k, k) for k in ([kind] if isinstance(kind, str) else kind))
+
+
+def _python() -> str:
+    import concord
+
+    parts = [
+        _title("Python", "#"),
+        "What ``import concord`` offers.",
+    ]
+    for name in sorted(dir(concord), key=str.lower):
+        if name in ("__version__", "problems"):
+            continue
+        found = getattr(concord, name)
+        directive = "autoclass" if isinstance(found, type) else "autofunction"
+        parts.append(f".. {directive}:: concord.{name}")
+        if isinstance(found, type):
+            parts[-1] += "\n   :members:"
+    return "\n\n".join(parts) + "\n"
+
+
+def _capital(package: str) -> str:
+    return package.replace("_", " ").capitalize()
+
+
+def _title(text: str, mark: str) -> str:
+    return f"{text}\n{mark * len(text)}"
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [".. list-table::", "   :header-rows: 1", "   :class: keys", ""]
+    for row in ([*columns], *rows):
+        for number, cell in enumerate(row):
+            mark = "   * -" if number == 0 else "     -"
+            lines.append(f"{mark} {cell}".rstrip())
+    return "\n".join(lines)
