@@ -12,7 +12,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 READY := .venv/ready-$(firstword $(shell cksum < envs/requirements.lock))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce test report seeds reliability bench lint types clean
+.PHONY: help setup reproduce arena test report site multiverse reliability bench lint types clean
 
 help: ## list the targets
 	@echo "Concord: reproduce and compare decentralized Bayesian samplers"
@@ -24,18 +24,24 @@ setup: $(READY) ## create .venv from envs/requirements.lock (every other target 
 reproduce: $(READY) ## every figure and table that needs no download, into results/
 	$(BIN)/snakemake --cores $(CORES)
 
+arena: $(READY) ## every sampler on the same tasks, at the same price, into results/arena
+	$(BIN)/snakemake --cores $(CORES) arena
+
 test: $(READY) ## the whole test suite, on all cores
 	$(PYTEST) $(PYTEST_ARGS)
 
 report: reproduce ## results/report.html: the ledger and whatever has been made, in one file
 	$(BIN)/snakemake --cores $(CORES) ledger made
 	$(BIN)/snakemake made --report results/report.html --report-stylesheet workflow/report/report.css
+	@! grep -o 'System Message: [^&]*' results/report.html || { echo "Captions of the report are no valid reStructuredText: mend what docutils says above." >&2; exit 1; }
 
-seeds: $(READY) ## the ledger of five master seeds, and the verdicts they contradict
-	for seed in 1 2 3 4 5; do \
-	  $(BIN)/snakemake --cores $(CORES) ledger --config seed=$$seed results=results/seeds/$$seed || exit 1; \
-	done
-	$(BIN)/python -m concord seeds results/seeds/*/claims.csv
+site: $(READY) ## site/: findings, papers, curves and documents as pages, of whatever has been made
+	@$(BIN)/python -c 'import furo, myst_parser' 2> /dev/null || $(PIP) install -q --no-build-isolation -e '.[docs]'
+	$(BIN)/snakemake --cores $(CORES) site
+
+multiverse: $(READY) ## all verdicts with other defensible values and other seeds, and what they hang on
+	$(BIN)/snakemake --cores $(CORES) multiverse
+	$(BIN)/snakemake --cores $(CORES) ledger
 
 reliability: $(READY) ## many more faults, inputs and laws than `make test` tries: results/reliability.md
 	$(PYTEST) tests/faults tests/fuzz tests/calibration --effort 10 $(PYTEST_ARGS)

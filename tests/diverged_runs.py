@@ -7,6 +7,7 @@ tells.
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from functools import cache
 from pathlib import Path
@@ -21,6 +22,7 @@ from concord.errors import ConcordError
 from concord.laws.quadrature import from_log_density
 from concord.metrics import Measurement, Row
 from concord.networks import topology
+from concord.networks.faults import Conditions, Network
 from concord.plugins import kinds
 from concord.problems import linear_regression
 from concord.samplers import d_ula, de_sghmc, de_sgld, gossip_ula
@@ -31,6 +33,10 @@ from concord.sampling.trace import Trace
 
 CHAINS, LAST, AGENTS, IMAGES = 6, 40, 4, 12
 DIVERGED = 20
+STEPS = np.arange(LAST + 1)[None, :, None].repeat(CHAINS, 0).repeat(AGENTS, 2)
+RING = topology.build("ring", AGENTS)
+HIDDEN = Conditions(privacy={"clip": 1.0, "sigma": 9.0}, compute={"seconds": 0.5})
+GRAPHS = RING, Network.of(RING, HIDDEN, "tests")
 # Those that read no chain are tested with the theorems they are about.
 FAMILIES = sorted({*kinds("metrics")} - {"theorem3_bound", "two_modes"})
 DIMENSIONS = {
@@ -72,6 +78,7 @@ def problem(dim: int) -> Any:
         made.log_posterior = log_posterior
         made.reference = from_log_density(log_posterior, ((-12, 12), (-12, 12)), 60)
     made.tests = {"digits": SimpleNamespace(labels=np.arange(IMAGES) % 3)}
+    made.test = np.eye(dim), np.ones(dim)
     made.examples = {"digits": {"0": 0}}
     return made
 
@@ -89,10 +96,8 @@ def sound(dim: int, seed: int) -> Trace:
         "misclassified": rng.integers(20, 900, counts),
         "predictive_mean": chances.astype(np.float32),
         "predictive_sd": (0.1 * chances).astype(np.float32),
-        **dict.fromkeys(
-            ("unicasts", "broadcasts"),
-            np.arange(LAST + 1)[None, :, None].repeat(CHAINS, 0).repeat(AGENTS, 2),
-        ),
+        **dict.fromkeys(("unicasts", "broadcasts", "gradients"), STEPS),
+        **{"seconds": 0.5 * STEPS, "waited": 0.1 * STEPS},
         "diverged_at": np.full(CHAINS, -1),
     }
     named = {
@@ -122,12 +127,12 @@ def measured(family: str, seed: int = 0, lost: int = 0) -> list[Row]:
     ``lost``: the number of its chains that diverged.
     """
     refused = []
-    for dim in (2, 1):
+    for graph, dim in itertools.product(GRAPHS, (2, 1)):
         for sampler, params in SAMPLERS.values():
             m = Measurement(
                 trace=diverged(sound(dim, seed), lost),
                 problem=problem(dim),
-                topology=topology.build("ring", AGENTS),
+                topology=graph,
                 sampler=sampler,
                 sampler_params=params,
                 initial=initial.Law("normal"),

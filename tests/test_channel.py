@@ -14,14 +14,26 @@ from concord.laws import arrivals, exact
 from concord.networks import topology
 from concord.networks.channel import connect
 from concord.networks.faults import Conditions, Edges, Network, Weather, chances, drawing
-from concord.samplers import admm, d_ula, de_sghmc, de_sgld, gossip_ula
+from concord.networks.mixing import check_weights, weights_of
+from concord.samplers import (
+    admm,
+    d_ula,
+    de_sghmc,
+    de_sgld,
+    diging_sgld,
+    extra_sgld,
+    gossip_ula,
+    local_sgld,
+)
 from concord.sampling.schedules import Schedule
 
 EXACT = 1e-12
 LIMIT = 5.0  # standard errors
 RING = topology.build("ring", 4)
+DIRECTED = topology.build("directed_ring", 6, every=2, reach=3)
 WHEEL = topology.build("edge_list", 5, edges=[[0, 1], [0, 2], [0, 3], [1, 2], [3, 4]])
-POLICIES = ("keep_own_weight", "reuse_last", "skip")
+LOST = ("keep_own_weight", "reuse_last", "skip")  # what a receiver does by itself
+POLICIES = (*LOST, "sender_keeps")
 DIRECTIONS = ("one_way", "link")
 STEP = Schedule(0.05, b=2.0, c=1.0, exponent=0.3)
 SAMPLERS = {
@@ -29,6 +41,9 @@ SAMPLERS = {
     "de_sghmc": (de_sghmc, de_sghmc.Params(step_size=0.2, friction=1.5, initial_velocity_sd=0.5)),
     "d_ula": (d_ula, d_ula.Params(step_size=STEP, fusion=Schedule(0.3, b=1.0, exponent=0.1))),
     "admm": (admm, admm.Params(penalty=0.7)),
+    "extra_sgld": (extra_sgld, extra_sgld.Params(step_size=STEP, h=0.3)),
+    "diging_sgld": (diging_sgld, diging_sgld.Params(step_size=STEP)),
+    "local_sgld": (local_sgld, local_sgld.Params(step_size=STEP, period=3, common_noise=0.4)),
 }
 
 
@@ -105,12 +120,16 @@ def test_mixing_is_the_loop_over_agents_with_what_arrived(graph, policy):
                     last[e][c] = x[c, e[1]] if came[e] else x[c, i]
             if weather.awake[i, c]:
                 heard = sum(dense[e] * last[e][c] for e in own)
+                if policy == "sender_keeps":
+                    heard = sum(dense[e] * x[c, e[1]] for e in own if came[e])
+                    lost = [e for e in ways if e[1] == i and not weather.arrived[ways.index(e), c]]
+                    heard = heard + sum(dense[e] for e in lost) * x[c, i]
                 expected[c, i] = dense[i, i] * x[c, i] + heard + 1
         (x,), _ = step((x,), k, None)
         assert abs(x - expected).max() < EXACT
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", LOST)
 @pytest.mark.parametrize(
     "delay", [{"kind": "fixed", "iterations": 2}, {"kind": "uniform", "most": 3}], ids=str
 )
@@ -191,7 +210,7 @@ def test_links_lose_both_directions_or_each_by_itself():
         net = network(loss=bernoulli(0.5, direction))
         weather = Weather(net, 400)
         weather.draw(0)
-        both[direction] = (weather.arrived == weather.arrived[weather.edges.back]).mean()
+        both[direction] = (weather.arrived == weather.arrived[weather.edges.by_sender]).mean()
     assert both["link"] == 1 and abs(both["one_way"] - 0.5) < 0.1
 
 
@@ -217,7 +236,7 @@ def test_schedules_bring_up_what_they_say():
     weather = Weather(network(WHEEL, schedule={"kind": "matchings"}), 2000)
     weather.draw(0)
     received = np.array([weather.up[Edges(WHEEL).receivers == i].sum(axis=0) for i in range(5)])
-    assert received.max() == 1 and (weather.up == weather.up[weather.edges.back]).all()
+    assert received.max() == 1 and (weather.up == weather.up[weather.edges.by_sender]).all()
     assert abs(weather.up[-1].mean() - 1 / 2) < 0.05  # 3-4, which has one rival, 0-3
 
 
@@ -236,7 +255,7 @@ def test_chances_are_those_of_the_masks(direction, policy):
         awake=0.9,
         on_loss=policy,
     )
-    first, second = chances(net)
+    first, second = chances(net)(0)
     weather = Weather(net, 40_000)
     weather.draw(0)
     drawn = np.concatenate([weather.awake, weather.arrived]).astype(float)
@@ -248,7 +267,7 @@ def test_chances_are_those_of_the_masks(direction, policy):
 def test_chances_are_none_where_draws_depend_on_each_other():
     burst = {"kind": "gilbert_elliott", "rate": 1, "to_bad": 0.1, "to_good": 0.1}
     assert chances(network(loss=burst | {"direction": "link"})) is None
-    assert chances(network(schedule={"kind": "matchings"})) is None
+    assert chances(network(schedule={"kind": "matchings"}, on_loss="skip")) is None
 
 
 def deviation(name, net, same, steps=4, chains=6000, dim=2, factor=1.0):
@@ -264,7 +283,7 @@ def deviation(name, net, same, steps=4, chains=6000, dim=2, factor=1.0):
     for k in range(steps):
         state, _ = step(state, k, rng)
     update, ways = module.affine(prob, net, params), Edges(net)
-    chance = arrivals.each(*chances(net))
+    chance = chances(net)
     if same:
         weather, masks = Weather(replace(net, masks=Same(4)), 1), []
         for k in range(steps):
@@ -272,10 +291,8 @@ def deviation(name, net, same, steps=4, chains=6000, dim=2, factor=1.0):
             masks.append([part[:, 0].copy() for part in (weather.awake, weather.arrived)])
         chance = arrivals.given(*(np.array(part) for part in zip(*masks, strict=True)))
     start = exact.initial(net.agents, dim, (1.0, factor), *update.auxiliary)
-    ends, remembers = (ways.receivers, ways.senders), net.conditions.on_loss == "reuse_last"
-    law = arrivals.propagate(
-        update, chance, ends, remembers, *start, steps, [steps], net.agents, dim
-    )
+    ends, on_loss = (ways.receivers, ways.senders), net.conditions.on_loss
+    law = arrivals.propagate(update, chance, ends, on_loss, *start, steps, [steps], net.agents, dim)
     draws = np.concatenate([state.x, state.x.mean(axis=1, keepdims=True)], axis=1)
     centered = draws - np.concatenate([law.mean[0], law.average_mean])
     cov = np.concatenate([law.cov[0], law.average_cov])
@@ -305,9 +322,100 @@ def test_a_start_that_is_twenty_percent_off_is_noticed(name):
     assert deviation(name, net, True, steps=2, factor=1.2) > LIMIT
 
 
-def test_links_that_come_and_go_have_the_exact_moments():
-    net = network(schedule={"kind": "kept", "probability": 0.5}, loss=bernoulli())
+@pytest.mark.parametrize("policy", ["keep_own_weight", "reuse_last", "sender_keeps"])
+def test_matchings_have_their_chances_and_the_exact_moments(policy):
+    options = {"loss": bernoulli(0.2), "awake": 0.9, "on_loss": policy}
+    net = network(WHEEL, schedule={"kind": "matchings"}, **options)
+    first, second = chances(net)(0)
+    weather = Weather(net, 40_000)
+    weather.draw(0)
+    drawn = np.concatenate([weather.awake, weather.arrived]).astype(float)
+    error = np.sqrt(second * (1 - second) / drawn.shape[1])
+    assert (abs(drawn @ drawn.T / drawn.shape[1] - second) <= LIMIT * error).all()
+    assert abs(second.diagonal() - first).max() < EXACT
+    assert deviation("de_sgld", network(schedule={"kind": "matchings"}, **options), False) < LIMIT
+
+
+@pytest.mark.parametrize("policy", ["keep_own_weight", "skip", "sender_keeps"])
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        {"kind": "kept", "probability": 0.5},
+        {"kind": "pair"},
+        {"kind": "one_peer"},
+        {"kind": "in_turn", "graphs": [[[0, 1], [2, 3]], [[2, 1]]]},
+    ],
+    ids=lambda schedule: schedule["kind"],
+)
+def test_schedules_have_the_exact_moments(schedule, policy):
+    net = network(schedule=schedule, loss=bernoulli(), on_loss=policy, awake=0.9)
     assert deviation("de_sgld", net, False) < LIMIT
+
+
+def test_the_average_is_kept_where_links_lose_both_and_by_senders_that_keep():
+    x = np.random.default_rng(4).standard_normal((9, 5, 2))
+    for direction, policy, kept in [
+        ("link", "keep_own_weight", True),
+        ("one_way", "sender_keeps", True),
+        ("one_way", "keep_own_weight", False),
+    ]:
+        net = network(WHEEL, loss=bernoulli(0.4, direction), on_loss=policy)
+        channel, out = connect(net, x), np.empty_like(x)
+        mix = channel.mixer(WHEEL.metropolis(), "simultaneous")
+
+        def step(state, k, rng, mix=mix, out=out):
+            return mix(x, np.zeros_like(x), out), None
+
+        channel.through(step)(None, 0, None)
+        assert (abs(out.mean(axis=1) - x.mean(axis=1)).max() < EXACT) == kept
+
+
+def test_a_pair_is_an_agent_and_a_neighbor_of_it():
+    weather = Weather(network(WHEEL, schedule={"kind": "pair"}), 20_000)
+    weather.draw(0)
+    edges, degrees = weather.edges, WHEEL.degrees
+    assert (weather.up.sum(axis=0) == 2).all() and (weather.awake.sum(axis=0) == 2).all()
+    shares = (1 / degrees[edges.senders] + 1 / degrees[edges.receivers]) / 5
+    assert abs(weather.up.mean(axis=1) - shares).max() < 5 * 0.5 / np.sqrt(20_000)
+
+
+def test_one_peer_at_a_time_averages_exactly_after_log_n_iterations():
+    graph = topology.build("directed_exponential", 8)
+    net = network(graph, schedule={"kind": "one_peer"})
+    check_weights(net, "pairwise")
+    x = np.random.default_rng(4).standard_normal((3, 8, 2))
+    channel = connect(net, x)
+    mix = channel.mixer(weights_of(net, "pairwise"), "simultaneous")
+    step = channel.through(lambda x, k, rng: (mix(x, np.zeros_like(x), np.empty_like(x)), None))
+    y = x
+    for k in range(3):
+        y, _ = step(y, k, None)
+        assert (channel.unicasts == 1).all()
+    assert abs(y - x.mean(axis=1, keepdims=True)).max() < EXACT
+
+
+@pytest.mark.parametrize(
+    ("graph", "conditions", "message"),
+    [
+        (WHEEL, {"schedule": {"kind": "one_peer"}}, "those of edge_list have 1 to 3"),
+        (DIRECTED, {"schedule": {"kind": "pair"}}, "edges of directed_ring have a direction"),
+        (DIRECTED, {"schedule": {"kind": "matchings"}}, "edges of directed_ring have a direction"),
+        (
+            DIRECTED,
+            {"schedule": {"kind": "in_turn", "graphs": [[[1, 0]]]}},
+            r"graphs\[0\]\[0\]: \[1, 0\] is no edge of the topology",
+        ),
+        (
+            RING,
+            {"on_loss": "sender_keeps", "delay": {"kind": "fixed", "iterations": 1}},
+            "on_loss: sender_keeps would count what is still on its way twice",
+        ),
+    ],
+    ids=["degrees", "pair", "matchings", "against", "late"],
+)
+def test_schedules_that_do_not_suit_the_graph(graph, conditions, message):
+    with pytest.raises(ConcordError, match=message):
+        network(graph, **conditions)
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
@@ -322,32 +430,50 @@ def test_where_all_arrives_it_is_the_faultless_sampler(name):
             state, info = step(state, k, rng)
         ends.append(state)
     for faultless, faulty in zip(*ends, strict=True):
-        assert abs(faultless - faulty).max() < EXACT
-    assert (info.unicasts == WHEEL.degrees).all() and (info.broadcasts == 1).all()
+        assert abs(faultless - faulty).max(initial=0.0) < EXACT
+    vectors = 2 if name == "diging_sgld" else 1
+    assert (info.unicasts == vectors * WHEEL.degrees).all() and (info.broadcasts == vectors).all()
     update = module.affine(prob, WHEEL, params)
     start = exact.initial(5, 2, (0.3, 1.0), *update.auxiliary)
     plainly = exact.propagate(update.at, *start, 6, [6], 5, 2)
     ways = Edges(WHEEL).receivers, Edges(WHEEL).senders
-    for remembers in (True, False) if name != "admm" else (True,):
-        chance = arrivals.each(*chances(net))
-        law = arrivals.propagate(update, chance, ways, remembers, *start, 6, [6], 5, 2)
+    for on_loss in POLICIES if name != "admm" else ("reuse_last",):
+        chance = chances(net)
+        law = arrivals.propagate(update, chance, ways, on_loss, *start, 6, [6], 5, 2)
         for one, other in zip(plainly.__dict__.values(), law.__dict__.values(), strict=True):
             assert abs(one - other).max() < EXACT * 10
 
 
-@pytest.mark.parametrize(
-    ("direction", "variance"), [("link", 1.00323), ("one_way", 1.09882)], ids=DIRECTIONS[::-1]
-)
-def test_the_average_of_six_agents_that_lose_a_fifth(direction, variance):
-    prob = Tilted(6, 1)
-    prob.gram = np.array([0.1, 0.2, 0.1, 0.25, 0.15, 0.2])[:, None, None]
-    prob.shift = np.array([1, -0.5, 0.3, -0.8, 0.6, -0.6])[:, None]
-    net = network(topology.build("ring", 6), loss=bernoulli(0.2, direction))
-    update, ways = de_sgld.affine(prob, net, de_sgld.Params(step_size=0.03)), Edges(net)
-    start, ends = (np.zeros(6), np.zeros((6, 6))), (ways.receivers, ways.senders)
-    chance = arrivals.each(*chances(net))
-    law = arrivals.propagate(update, chance, ends, False, *start, 2000, [2000], 6, 1)
-    assert abs(law.average_cov[0, 0, 0] - variance) < 5e-6
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_vectors_of_an_agent_arrive_together_or_not_at_all(policy):
+    """Two lanes, one of which holds twice what the other does, whatever happens."""
+    late = None if policy == "sender_keeps" else {"kind": "uniform", "most": 2}
+    net = network(WHEEL, loss=bernoulli(0.5), awake=0.8, on_loss=policy, delay=late)
+    x = np.random.default_rng(3).standard_normal((9, 5, 2))
+    channel = connect(net, x, vectors=2)
+    lanes = channel, channel.lane(2 * x)
+    mixes = [lane.mixer(WHEEL.metropolis(), "simultaneous") for lane in lanes]
+    zero, heard = np.zeros_like(x), [np.empty_like(x) for _ in lanes]
+
+    def step(state, k, rng):
+        for lane, (mix, out) in enumerate(zip(mixes, heard, strict=True)):
+            mix((1 + lane) * state[0], zero, out)
+        return (heard[0].copy(),), None
+
+    step = channel.through(step)
+    for k in range(8):
+        (x,), _ = step((x,), k, None)
+        assert abs(heard[1] - 2 * heard[0]).max() < EXACT
+    assert (channel.unicasts == 2 * channel.active * WHEEL.degrees).all()
+    assert (channel.broadcasts == 2 * channel.active).all()
+
+
+def test_local_steps_of_agents_that_sleep_are_not_counted():
+    net, prob = network(WHEEL, awake=0.5), Tilted(5, 2)
+    params = SAMPLERS["local_sgld"][1]
+    state, step = local_sgld.init(prob, net, params, np.ones((9, 5, 2)), np.random.default_rng(1))
+    state, info = step(state, 0, np.random.default_rng(1))
+    assert (info.gradients == 3 * info.active).all() and 0 < info.active.mean() < 1
 
 
 def test_a_pair_of_gossips_where_each_may_miss_the_other():

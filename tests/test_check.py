@@ -143,6 +143,26 @@ def test_a_metric_whose_probe_is_not_recorded_is_refused(families, record, said,
     assert (code, said is None or said in error) == (0 if said is None else 2, True), error
 
 
+@pytest.mark.parametrize(
+    ("family", "network", "said"),
+    [
+        ("seconds", None, "seconds needs a network with compute or link"),
+        ("timeline", {"awake": 0.5}, "timeline needs a network with compute or link"),
+        ("seconds", {"compute": {"seconds": 0.1}}, None),
+        ("privacy", {"noise": 0.1}, "metrics[0]: metric privacy needs a network with privacy;"),
+        ("privacy", {"privacy": {"clip": 1.0, "sigma": 1.0, "delta": 1e-6}}, None),
+        ("stationary", {"awake": 0.5}, "stationary needs a network on which everything arrives"),
+        ("stationary", {"compute": {"seconds": 0.1}}, None),
+    ],
+)
+def test_a_metric_about_what_the_network_has_not_is_refused(
+    family, network, said, tmp_path, capsys
+):
+    one = {**PAPER["experiments"]["one"], "metrics": [family], "network": network}
+    code, error = checked({**PAPER, "experiments": {"one": one}}, tmp_path, capsys)
+    assert (code, said is None or said in error) == (0 if said is None else 2, True), error
+
+
 READS = {"x": "draws", "predictive_mean": "predictive", "predictive_sd": "predictive"}
 
 
@@ -152,6 +172,8 @@ def test_families_say_what_they_read(family):
     module = plugin("metrics", family, "")
     text = Path(module.__file__).read_text()
     read = {READS.get(name, name) for name in re.findall(r'm\.trace\["(\w+)"\]', text)}
-    read -= {"diverged_at", "broadcasts", "activations"} | ({"draws"} if family == "w2" else set())
-    read -= {"x_average"}
+    read |= {"draws"} if re.search(r"(pooled|positions)\(m\b", text) else set()
+    read -= {"diverged_at", "broadcasts", "activations", "gradients"}
+    read -= {"x_average"} | ({"draws"} if family in ("w2", "moment_errors") else set())
+    read -= {"predictive", "draws"} if family == "log_predictive" else set()  # what there is
     assert set(getattr(module, "RECORDS", ())) == read

@@ -81,6 +81,7 @@ RISING = ("trend", {"quantity": A, "axis": "eta", "direction": "rising"})
 FALLING = ("trend", {"quantity": A, "axis": "eta", "direction": "falling"})
 SLACK = ("trend", {"quantity": A, "axis": "eta", "direction": "rising", "slack": 0.2})
 PAIRED = ("trend", {"quantity": A, "axis": "eta", "direction": "falling", "paired": True})
+PAIRS = ("order", {"lower": A, "higher": B, "paired": True})
 ROOT = ("rate", {"quantity": A, "against": "eta", "at_least": 0.4, "at_most": 0.6})
 DECAY = ("rate", {"quantity": A_ALL, "against": "iteration", "at_most": -0.9})
 BOUND = ("bound", {"quantity": A_ALL, "bound": B_ALL})
@@ -97,11 +98,11 @@ def ends(*numbers: tuple[float, ...], metric: str = "w2_exact") -> list[Measured
     return [at_end("a", *number, metric=metric, eta=4**i) for i, number in enumerate(numbers)]
 
 
-def by_data_set(*values: tuple[float, ...]) -> list[Measured]:
+def by_data_set(*values: tuple[float, ...], experiments: str = "aaa") -> list[Measured]:
     """Return runs of experiment a over eta = 1, 4, ..., each with a number for every data set."""
     return [
         run(
-            "a",
+            experiments[i],
             (10, 0, "w2_exact", np.mean(sets), -INF, INF),
             *((10, 0, f"w2_exact_set_{d}", value) for d, value in enumerate(sets)),
             eta=4**i,
@@ -148,6 +149,17 @@ CASES = [
     (PAIRED, by_data_set((9.0, 5.0, 1.0), (7.9, 4.0, 0.1), (9.0, 4.9, 1.0)), FAILS),
     (PAIRED, by_data_set((9.0, 5.0, 1.0), (7.9, 4.0, 0.1), (1.0, 5.9, 1.0)), INCONCLUSIVE),
     (PAIRED, by_data_set((9.0,), (7.9,)), NOT_RUN),
+    (PAIRS, by_data_set((9.0, 5.0, 1.0), (10.0, 5.6, 1.1), experiments="ab"), HOLDS),
+    (PAIRS, by_data_set((9.0, 5.0, 1.0), (8.0, 4.6, 0.9), experiments="ab"), FAILS),
+    (PAIRS, by_data_set((9.0, 5.0, 1.0), (9.0, 5.0, 1.0), experiments="ab"), FAILS),
+    (PAIRS, by_data_set((9.0, 5.0, 1.0), (90.0, 4.0, 1.1), experiments="ab"), INCONCLUSIVE),
+    (PAIRS, by_data_set((9.0, INF, 1.0), (10.0, 5.6, 1.1), experiments="ab"), FAILS),
+    (PAIRS, by_data_set((9.0, INF, 1.0), (10.0, INF, 1.1), experiments="ab"), FAILS),
+    (PAIRS, by_data_set((9.0, 5.0, 1.0), (10.0, INF, 1.1), experiments="ab"), HOLDS),
+    (PAIRS, by_data_set((9.0, 5.0, 1.0), (INF, INF, INF), experiments="ab"), HOLDS),
+    (PAIRS, by_data_set((9.0, 5.0, 1.0), (80.0, INF, 0.9), experiments="ab"), INCONCLUSIVE),
+    (PAIRS, by_data_set((9.0,), (10.0,), experiments="ab"), NOT_RUN),
+    (PAIRS, by_data_set((9.0, 5.0), (10.0, 5.6, 1.1), experiments="ab"), NOT_RUN),
     (PAIRED, by_data_set((9.0, 5.0), (7.9, 4.0, 0.1)), NOT_RUN),
     (ROOT, ends((1.0,), (2.0,), (4.0,)), HOLDS),
     (ROOT, ends((1.0,), (4.0,), (16.0,)), FAILS),
@@ -210,6 +222,22 @@ def test_data_sets_are_counted_where_they_are_paired():
     assert found.verdict == TOO_FEW and "data sets instead of 3 would decide" in found.ours
 
 
+def test_pairs_of_data_sets_are_compared_by_their_mean_ratio():
+    found = judge(*PAIRS, *by_data_set((2.0, 8.0), (4.0, 12.0), experiments="ab"))
+    assert found.verdict == TOO_FEW and "data sets instead of 2 would decide" in found.ours
+    root = math.sqrt(1 / 2 * 2 / 3)
+    factor = math.exp(t.ppf(0.975, 3) * math.log(4 / 3) / math.sqrt(12))
+    text = f"{root:.2f} [{root / factor:.2f}, {root * factor:.2f}]"
+    found = judge(*PAIRS, *by_data_set((2.0, 8.0) * 2, (4.0, 12.0) * 2, experiments="ab"))
+    assert found.ours.startswith(f"mean ratio over 4 data sets {text} (")
+
+
+def test_cells_of_the_arena_have_data_sets_for_chains():
+    cells = [at_end("a", 1.0, 0.85, 1.15)]
+    cells[0].run["arena"] = {"sets": 1000}
+    assert judge(*VALUE, *cells).ours.endswith("about 3000 data sets instead of 1000 would decide")
+
+
 def test_what_many_more_chains_leave_open_is_a_tie():
     close = [at_end("a", 1.0, 0.5, 1.5), at_end("b", 1.001, 0.5, 1.5)]
     assert judge(*ORDER, *close).verdict == TIE
@@ -231,18 +259,18 @@ def test_a_sentence_says_who_where_and_how_much():
     runs = [at_end("a", 1.0, topology="ring"), at_end("a", 3.0, topology="complete")]
     found = judge(*ORDER, *runs, at_end("b", 2.0, topology="no_edges"))
     assert found.ours == (
-        "exact W2: 3 (A, Complete, agent 0) is not below 2 (B, No edges, agent 0)"
+        "exact W2: 3 (A, Complete, agent 1) is not below 2 (B, No edges, agent 1)"
     )
     early = [curve("a", (3,), (1,), (0,)), curve("b", (3,), (2,), (1,))]
     assert judge(*SOONER, *early).ours == (
-        "exact W2: within 1 at iteration: A, agent 0 at 1, B, agent 0 at 2"
+        "exact W2: within 1 at iteration: A, agent 1 at 1, B, agent 1 at 2"
     )
 
 
 def test_a_measurement_is_reported_without_a_verdict():
     found = judge("measurement", {"quantity": A}, *ends((1.0,), (3.0,)))
     assert found == verdicts.Judgement(
-        "measured", "exact W2: 1 (eta 1, agent 0); 3 (eta 4, agent 0)"
+        "measured", "exact W2: 1 (eta 1, agent 1); 3 (eta 4, agent 1)"
     )
 
 
@@ -303,7 +331,7 @@ def test_intervals_of_a_single_chain_may_be_over_something_else():
 
 def test_only_numbers_with_chance_count():
     a, b = at_end("a", 1.0, 0.0, 3.0), [at_end("b", 5.0, eta=k) for k in range(9)]
-    assert "1.0 [0.0, 3.0] (A, agent 0) is below" in judge(*ORDER, a, *b).ours
+    assert "1.0 [0.0, 3.0] (A, agent 1) is below" in judge(*ORDER, a, *b).ours
     wide = quantities.widening(2, 1000)
     two = judge(*ORDER, a, at_end("b", 5.0, 4.0, 6.0)).ours
     assert f"1.0 [{1 - wide:.1f}, {1 + 2 * wide:.1f}]" in two
@@ -329,7 +357,7 @@ def test_looking_at_many_numbers_does_not_refute_a_true_claim(check, wrong):
 def test_a_mean_over_iterations_counts_as_one_number():
     runs = [curve("a", (1.0, 0.5, 2.0), (3.0, 2.5, 4.0))]
     check = ("value", {"quantity": {**A_ALL, "reduce": "mean"}, "printed": 0, "tolerance": 9})
-    assert judge(*check, *runs).ours == "exact W2: 2.00 [1.50, 3.00] (agent 0), against 0 ± 9"
+    assert judge(*check, *runs).ours == "exact W2: 2.00 [1.50, 3.00] (agent 1), against 0 ± 9"
 
 
 def test_a_mean_over_agents_says_so():
@@ -528,7 +556,7 @@ def test_pairs_of_infinite_distances_are_out_of_order():
 def test_scale():
     check = {"quantity": {**A, "scale": 100}, "printed": 95.0, "tolerance": 1.0}
     assert judge("value", check, at_end("a", 0.95, 0.945, 0.955)) == verdicts.Judgement(
-        HOLDS, "exact W2, in per cent: 95.00 [94.50, 95.50] (agent 0), against 95 ± 1"
+        HOLDS, "exact W2, in per cent: 95.00 [94.50, 95.50] (agent 1), against 95 ± 1"
     )
 
 

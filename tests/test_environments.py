@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import importlib.metadata
+import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -62,7 +64,9 @@ def test_lock_meets_pyproject(requirement: Requirement) -> None:
     assert LOCK[canonicalize_name(requirement.name)] in requirement.specifier
 
 
-@pytest.mark.parametrize("extra", ["lenet", "bench", "cluster", "container"])
+@pytest.mark.parametrize(
+    "extra", ["lenet", "bench", "cluster", "conda", "container", "docs", "browser"]
+)
 def test_optional_packages_are_exact_and_outside_the_lock(extra: str) -> None:
     for requirement in map(Requirement, EXTRAS[extra]):
         assert [specifier.operator for specifier in requirement.specifier] == ["=="]
@@ -85,6 +89,51 @@ def test_conda_lenet_is_concord_plus_pytorch() -> None:
     assert pins == read_conda("concord.yaml")
     assert EXTRAS["lenet"] == [f"torch=={version}"]
     assert build.startswith("cpu")
+
+
+def test_conda_site_is_concord_plus_what_makes_pages() -> None:
+    pins = {r.name: [next(iter(r.specifier)).version] for r in map(Requirement, EXTRAS["docs"])}
+    pins["docutils"] = [LOCK["docutils"]]  # which Sphinx brings, and the site imports
+    assert read_conda("site.yaml") == read_conda("concord.yaml") | pins
+
+
+# It ends at once, since the solver's threads do not end well with Python.
+SOLVE = """
+import asyncio, json, os, sys
+from rattler import Channel, MatchSpec, SparseRepoData, solve_with_sparse_repodata
+path, specs = sys.argv[1], sys.argv[2:]
+packages = SparseRepoData(Channel("conda-forge"), "linux-64", path)
+records = asyncio.run(solve_with_sparse_repodata(list(map(MatchSpec, specs)), [packages]))
+taken = {r.name.normalized: [str(r.version), str(r.build)] for r in records}
+print(json.dumps(taken), flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("name", ["concord", "lenet", "site"])
+def test_condas_solver_takes_the_versions_that_are_meant(name: str, tmp_path: Path) -> None:
+    """Of a channel that we make up: each version that is named, others, and builds for a GPU."""
+    if importlib.util.find_spec("rattler") is None:
+        pytest.skip("there is no solver: .venv/bin/python -m pip install -e '.[conda]'")
+    specs = yaml.safe_load((ROOT / f"envs/{name}.yaml").read_text())["dependencies"]
+    named = {package: version for package, version, *_ in (spec.split("=") for spec in specs)}
+    packages = {
+        f"{package}-{version}-{build}.conda": {
+            **{"name": package, "version": version, "build": build, "build_number": number},
+            **{"depends": [], "subdir": "linux-64", "md5": "0" * 32, "size": 1},
+        }
+        for package, meant in named.items()
+        for version in ("0.1", meant, "9999")
+        for number, build in enumerate(("cpu_0", "cuda_1"))
+    }
+    channel = tmp_path / "repodata.json"
+    channel.write_text(json.dumps({"info": {"subdir": "linux-64"}, "packages.conda": packages}))
+    command = [sys.executable, "-c", SOLVE, str(channel), *specs]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    taken = json.loads(done.stdout)
+    assert {package: version for package, (version, _) in taken.items()} == named
+    assert name != "lenet" or taken["pytorch"][1] == "cpu_0"
 
 
 def test_the_extra_cluster_is_complete() -> None:
@@ -119,7 +168,8 @@ def test_every_rule_that_runs_a_command_names_its_conda_environment() -> None:
         name: match[1] if (match := re.search(r"\n    conda:\n +(.*)\n", text)) else None
         for name, text in commands.items()
     }
-    environments = {"ENVIRONMENT", "sampling_environment", '"../../envs/concord.yaml"'}
+    environments = {"ENVIRONMENT", "sampling_environment", "varying_environment"}
+    environments.add('"../../envs/site.yaml"')
     assert {name: text for name, text in named.items() if text not in environments} == {}
 
 
@@ -161,7 +211,8 @@ def test_conda_environments_hold_what_jobs_import() -> None:
         if path.name == "bench.py":  # not a job
             continue
         lenet = path.name == "lenet.py"
-        held = set(read_conda("lenet.yaml" if lenet else "concord.yaml"))
+        name = "lenet" if lenet else "site" if path.parent.name == "site" else "concord"
+        held = set(read_conda(f"{name}.yaml"))
         for module in imported(path) - {"torch"} if lenet else imported(path):
             names = {canonicalize_name(name) for name in distributions.get(module, [module])}
             assert names & held, f"{path} imports {module}, which {sorted(held)} lacks"
@@ -172,7 +223,7 @@ def test_conda_environments_hold_what_jobs_import() -> None:
 def test_problems_name_conda_environments_that_exist() -> None:
     text = "".join(path.read_text() for path in (ROOT / "src/concord/problems").glob("*.py"))
     named = {"concord", *re.findall(r'"environment": "(\w+)"', text)}
-    assert named == {path.stem for path in (ROOT / "envs").glob("*.yaml")}
+    assert named == {path.stem for path in (ROOT / "envs").glob("*.yaml")} - {"site"}
 
 
 DOCKERFILE = (ROOT / "envs/Dockerfile").read_text()

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from concord.errors import ConcordError
 from concord.sampling.gradients import estimator
 
 
@@ -29,6 +30,17 @@ def test_every_epoch_visits_each_row_once(count, batch):
     rows = drawn([count], batch, 3, "epochs", -(-epochs * count // batch))
     walk = np.moveaxis(rows[:, :, 0], 1, 0).reshape(3, -1)[:, : epochs * count]
     assert (np.sort(walk.reshape(3, epochs, count), axis=2) == np.arange(count)).all()
+
+
+def test_epochs_of_whole_batches_leave_the_rest_until_the_next_shuffle():
+    """Of 14 and 11 rows three and two batches of 4, in which no row is twice, then new ones."""
+    rows = drawn([14, 11], 4, 3, "whole_batches", 60)
+    for agent, batches in enumerate((3, 2)):
+        walks = np.moveaxis(rows[:, :, agent], 1, 0).reshape(3, -1, 4 * batches)
+        assert (np.diff(np.sort(walks)) > 0).all()
+        assert len(np.unique(walks)) == (14, 11)[agent]  # none is left out for good
+    with pytest.raises(ConcordError, match=r"whole_batches of 4 points .* agent 1 has 3"):
+        drawn([14, 3], 4, 1, "whole_batches", 1)
 
 
 def test_agents_with_different_numbers_of_rows_keep_their_own_epochs():

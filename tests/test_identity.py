@@ -62,7 +62,10 @@ def test_each_default_is_part_of_the_runs_that_rest_on_it_and_of_no_others(state
             changed = type(Options)("Params", (Options,), defaults | types)
             with monkeypatch.context() as patch:
                 patch.setattr(module, "Params", changed)
-                after = [digest(runs.complete(run, "run")) for run in using]
+                try:
+                    after = [digest(runs.complete(run, "run")) for run in using]
+                except ConcordError:  # a choice that needs another option beside it
+                    continue
             rests = [field.name not in run[part] for run in using]
             assert [a != b for a, b in zip(before, after, strict=True)] == rests
             seen += any(rests)

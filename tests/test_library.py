@@ -129,6 +129,13 @@ def test_the_page_runs():
             ).all()
 
 
+def test_the_page_of_problems_runs():
+    (code,) = blocks("docs/problems.md")
+    names = {}
+    exec(code, names)
+    assert names["law"].mean.shape == (301, 16, 5) and names["cov"].shape == (2, 2)
+
+
 @pytest.mark.parametrize("library", ["jax", "torch", "autograd"])
 def test_gradients_of_other_libraries(library):
     pytest.importorskip(library)
@@ -465,12 +472,12 @@ WRONG = {
         "topology 'own' is not connected, so its agents cannot agree",
     ),
     "directed": (
-        lambda: call(network=nx.DiGraph([(0, 1), (1, 2)])),
-        "network: it is directed, and samplers need neighbors that hear each other; give",
+        lambda: call(network=nx.DiGraph([(i, (i + 1) % 5) for i in range(5)])),
+        "weights: metropolis needs neighbors that hear each other, and own is directed; use",
     ),
     "directed matrix": (
-        lambda: call(network=np.eye(5, k=1)),
-        "network: the matrix is not symmetric",
+        lambda: call(network=np.eye(5, k=1) / 2 + np.eye(5) / 2),
+        "network: the matrix is no adjacency, and as weights it is not symmetric",
     ),
     "not stochastic": (
         lambda: call(network=np.full((5, 5), 0.3)),
@@ -595,3 +602,15 @@ def test_a_gradient_cannot_move_the_chains():
 
     with pytest.raises(ValueError, match="read-only"):
         call(problem=shaped(gradient))
+
+
+def test_a_directed_graph_is_sampled_by_push_sum():
+    cycle = nx.cycle_graph(AGENTS, create_using=nx.DiGraph)
+    given = [cycle, nx.to_numpy_array(cycle), concord.network("directed_ring", AGENTS)]
+    assert len({concord.network(graph).edges for graph in given}) == 1
+    options = {"step_size": 0.01, "iterations": 20, "chains": 400}
+    traces = [concord.sample("push_sum_sgld", quadratic(), graph, **options) for graph in given]
+    assert all((trace["x"] == traces[0]["x"]).all() for trace in traces)
+    law = concord.law("push_sum_sgld", quadratic(), cycle, step_size=0.01, iterations=20)
+    draws = traces[0]["x"][:, -1]
+    assert (abs(draws.mean(axis=0) - law.mean[-1]) < 5 * draws.std(axis=0) / 20).all()

@@ -38,6 +38,15 @@ def plain():
     return {**run, "chains": 120, "iterations": 5, "metrics": ["w2"], "record": {"every": 1}}
 
 
+BURSTS = {
+    "kind": "gilbert_elliott",
+    "rate": 1.0,
+    "to_bad": 0.1,
+    "to_good": 0.5,
+    "direction": "link",
+}
+
+
 def lossy(run, network=LOSS, **changes):
     return complete({**copy.deepcopy(run), "network": network, **changes}, "tests")
 
@@ -59,6 +68,11 @@ def test_only_runs_with_a_network_state_it(plain, tmp_path):
         "compression": None,
         "error_feedback": False,
         "awake": 1.0,
+        "noise": 0.0,
+        "privacy": None,
+        "compute": None,
+        "link": None,
+        "barrier": True,
     }
     path.write_text(dump_yaml(run))
     read, parts = load_run(path)
@@ -80,9 +94,11 @@ def test_a_mistake_names_its_key(plain):
 
 
 def test_blocks_of_chains_do_not_depend_on_each_other(plain):
-    run = lossy(plain)
+    run = lossy(plain, {**LOSS, "compute": {"seconds": 0.1, "spread": 0.5}})
     whole, part = sampled(run), sampled(run, (50, 100))
     np.testing.assert_array_equal(whole["x"][50:100], part["x"])
+    np.testing.assert_array_equal(whole["seconds"][50:100], part["seconds"])
+    assert not np.array_equal(whole["seconds"][:50], part["seconds"])
     assert not np.array_equal(whole["x"][:50], sampled(plain)["x"][:50])
     assert np.array_equal(whole["unicasts"], sampled(plain)["unicasts"])  # what is lost is paid
 
@@ -131,10 +147,10 @@ def measured(run, families):
 def test_the_exact_distance_is_that_of_the_law_under_faults(plain):
     exact = [
         {row.iteration: row.value for row in measured(run, ["w2"]) if row.metric == "w2_exact"}
-        for run in (plain, lossy(plain), lossy(plain, {"schedule": {"kind": "matchings"}}))
+        for run in (plain, lossy(plain), lossy(plain, {"loss": BURSTS}))
     ]
     assert exact[0].keys() == exact[1].keys() and exact[0][5] != exact[1][5]
-    assert not exact[2]  # matchings have no law
+    assert not exact[2]  # bursts have no law
     complete = lossy(plain, topology={"kind": "complete"}, agents=20, chains=2)
     assert not [row for row in measured(complete, ["w2"]) if row.metric == "w2_exact"]  # too large
 

@@ -54,6 +54,23 @@ def test_equal(agents, extra, seed):
 
 
 @settings(deadline=None)
+@given(st.integers(1, 12), st.integers(0, 300), st.floats(1, 20), seeds)
+def test_skewed(agents, extra, ratio, seed):
+    """Sizes fall geometrically, up to rounding of either end."""
+    rows = 30 * agents + extra
+    parts = divided(stream(seed), rows, agents, "skewed", ratio=ratio)
+    assert_every_row_once(parts, rows)
+    counts = np.array([len(part) for part in parts])
+    exact = ratio ** -np.linspace(0, 1, agents)
+    assert np.abs(counts - rows * exact / exact.sum()).max() <= 1
+
+
+def test_a_skew_that_leaves_an_agent_without_rows_is_refused():
+    with pytest.raises(ConcordError, match="10 rows at ratio 50 leave an agent of 5 without any"):
+        divided(stream(), 10, 5, "skewed", ratio=50.0)
+
+
+@settings(deadline=None)
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=9), seeds)
 def test_sizes(counts, seed):
     parts = sizes(counts, stream(seed))

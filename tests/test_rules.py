@@ -91,7 +91,8 @@ def axis(run: Any, name: str) -> float:
 
 
 def rank(run: Any, name: str) -> float:
-    return math.log(axis(run, name))
+    """Grow with the axis, which may begin at 0 and hold steps far apart in size."""
+    return math.log1p(1e6 * axis(run, name))
 
 
 def judged(paper: Paper, name: str, label: str, reading: str, where: str, width: float) -> str:
@@ -101,7 +102,9 @@ def judged(paper: Paper, name: str, label: str, reading: str, where: str, width:
     known = {id(q): q for q in checks.quantities(check)}
 
     def runs(quantity: Quantity) -> list[Measured]:
-        value = values[next(i for i, q in known.items() if q is quantity)]
+        side, value = next(
+            (n, values[i]) for n, (i, q) in enumerate(known.items()) if q is quantity
+        )
         agents = quantity.agents or (("0",) if isinstance(check, checks.Trend) else ("0", "1"))
         ends = (LAST,) if quantity.at == "last" else quantity.at
         ends = (
@@ -121,7 +124,8 @@ def judged(paper: Paper, name: str, label: str, reading: str, where: str, width:
                     trials = 1000 if width else 0
                     rows.append((k, str(agent), quantity.metric, v, v - half, v + half, trials))
                     for d in range(3):
-                        jitter = v + (d - 1) * width * len(found)  # differences must have a spread
+                        # Differences, of runs and of sides, must have a spread.
+                        jitter = v + (d - 1) * width * (len(found) + side)
                         rows.append((k, str(agent), f"{quantity.metric}_set_{d}", jitter, v, v, 0))
             table = pandas.DataFrame(rows, columns=list(COLUMNS))
             found.append(Measured(run.mapping, table))

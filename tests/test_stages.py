@@ -140,7 +140,7 @@ def test_data_and_start_are_shared_but_noise_is_not(project, tmp_path, monkeypat
         asked.clear()
         command("sample", place(project, run) / "run.yaml", "-o", tmp_path / "trace.nc")
         labels.append({key[1]: key for key in asked})
-    assert set(labels[0]) == {"data", "partition", "initial", "network", "noise"}
+    assert set(labels[0]) == {"data", "partition", "initial", "network", "clock", "noise"}
     assert {what for what in labels[0] if labels[0][what] != labels[1][what]} == {"noise"}
 
 
@@ -168,10 +168,26 @@ def test_a_figure_with_a_run_that_diverged_is_drawn_with_its_sidecars(project):
         *("-o", *outputs),
     )
     assert all(path.stat().st_size > 1000 for path in outputs)
-    assert "sampler.step_size 0.02 | 5" in (folder / "fig1.caption.md").read_text()
+    assert "step size 0.02 or 5" in (folder / "fig1.caption.md").read_text()
     sidecar = json.loads((folder / "fig1.json").read_text())
     assert len(sidecar["inputs"]) == 2 and sidecar["seed"] == 1
     assert "diverged" in outputs[1].read_text()
+
+
+def test_a_table_is_written_in_four_forms_with_its_layout_as_data(project):
+    folder = project / "results" / "x" / "tables"
+    outputs = [folder / f"end.{ending}" for ending in ("csv", "md", "html", "tex")]
+    paper, config = project / "config/papers/x", project / "config/config.yaml"
+    command(
+        *("tabulate", paper, "end", "--config", config, "--results", project / "results"),
+        *("-o", *outputs),
+    )
+    layout = json.loads((folder / "end.json").read_text())["table"]
+    assert set(layout) == {"columns", "rows", "labels", "note"}
+    long, page, latex = (path.read_text() for path in (outputs[0], outputs[2], outputs[3]))
+    assert len(long.splitlines()) > len(layout["rows"]) > 0
+    for cell in layout["rows"][0]:
+        assert cell.partition(" ")[0] in page and cell.partition(" ")[0] in latex
 
 
 def test_the_same_run_gives_the_same_bytes_in_another_process(project, tmp_path):

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import concord
 from concord.errors import ConcordError
 from concord.networks.matrix import STRATEGIES, AgentMatrix, _choose
+from concord.networks.mixing import weights_of
 from concord.networks.topology import Topology, build
 
 EXACT = 1e-12  # rounding only
@@ -74,6 +75,43 @@ def weights_of_a_random_digraph(agents: int, seed: int = 0) -> AgentMatrix:
 def test_edges(kind, agents, options, edges):
     built = build(kind, agents, **options)
     assert built == Topology(kind, agents, tuple(edges))
+
+
+@pytest.mark.parametrize(
+    ("kind", "agents", "options", "edges"),
+    [
+        ("directed_ring", 1, {}, []),
+        ("directed_ring", 3, {}, [(0, 1), (1, 2), (2, 0)]),
+        ("directed_ring", 4, {"every": 2}, [(0, 1), (0, 2), (1, 2), (2, 0), (2, 3), (3, 0)]),
+        ("directed_ring", 4, {"every": 4, "reach": 3}, [(0, 1), (0, 3), (1, 2), (2, 3), (3, 0)]),
+        ("directed_exponential", 3, {}, [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]),
+        ("edge_list", 3, {"edges": [[2, 1], [1, 2]], "directed": True}, [(1, 2), (2, 1)]),
+    ],
+)
+def test_edges_with_a_direction(kind, agents, options, edges):
+    built = build(kind, agents, **options)
+    assert built == Topology(kind, agents, tuple(edges), directed=True)
+    graph = nx.empty_graph(agents, create_using=nx.DiGraph)
+    graph.add_edges_from(edges)
+    assert built.degrees.tolist() == [graph.out_degree(i) for i in range(agents)]
+    assert [n.tolist() for n in built.neighbors] == [sorted(graph.pred[i]) for i in range(agents)]
+    assert built.connected == nx.is_strongly_connected(graph)
+    assert (built.adjacency().dense() == nx.to_numpy_array(graph).T).all()
+    for refused in (built.laplacian, built.metropolis, built.spectral):
+        with pytest.raises(ConcordError, match="need neighbors that hear each other"):
+            refused()
+
+
+@pytest.mark.parametrize("kind", ["ring", "star", "directed_ring", "directed_exponential"])
+def test_weights_of_rows_and_of_columns_add_up(kind):
+    built = build(kind, 6, **({"every": 2} if kind == "directed_ring" else {}))
+    hears = (built.adjacency().dense() + np.eye(6)) > 0
+    for weights, axis in (("row_stochastic", 1), ("column_stochastic", 0)):
+        dense = weights_of(built, weights).dense()
+        assert ((dense > 0) == hears).all()
+        assert abs(dense.sum(axis=axis) - 1).max() < 1e-15
+        shares = hears / hears.sum(axis=axis, keepdims=True)  # equal ones
+        assert abs(dense - shares).max() < 1e-15
 
 
 def test_random_graph_depends_on_its_seed_alone():
@@ -151,6 +189,12 @@ def test_degrees_neighbors_and_connection(built):
             6,
             {},
             "^topology: 6 agents make no hypercube; use a power of two, such as 4",
+        ),
+        (
+            "directed_ring",
+            6,
+            {"every": 2, "reach": 1},
+            "topology.reach: a chord over 1 agents",
         ),
         ("watts_strogatz", 6, {"neighbors": 3, "probability": 0}, "topology.neighbors: no ring of"),
         ("watts_strogatz", 4, {"neighbors": 4, "probability": 0}, "topology.neighbors: no ring of"),

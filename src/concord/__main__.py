@@ -94,7 +94,7 @@ def _parser() -> argparse.ArgumentParser:
 
     def with_config(sub: argparse.ArgumentParser) -> None:
         sub.add_argument("--config", type=Path, default=CONFIG, help="default: %(default)s")
-        sub.add_argument("--scale", choices=("paper", "smoke"), help="overrides the config")
+        sub.add_argument("--scale", choices=("paper", "smoke", "full"), help="overrides the config")
         sub.add_argument("--seed", type=int, help="overrides the config")
 
     def with_paper(sub: argparse.ArgumentParser) -> None:
@@ -156,9 +156,26 @@ def _parser() -> argparse.ArgumentParser:
     with_resources(sub)
     with_study(sub, "config/papers/<key>")
     sub.add_argument("-o", "--output", type=Path, required=True)
+    text = "make small runs of an experiment, up to their metrics, in one process"
+    sub = command("small", _small, text)
+    with_paper(sub)
+    sub.add_argument("experiment")
+    sub.add_argument("runs", nargs="+", help="their names; what stands of them is left alone")
+    sub.add_argument("--results", type=Path, default=Path("results"))
+    sub.add_argument("-o", "--output", type=Path, help="a table of how they stand then")
+    with_resources(sub)
+    sub = command("compete", _compete, "score an entry of the arena on an experiment's tasks")
+    with_paper(sub)
+    sub.add_argument("experiment")
+    sub.add_argument("entry", help="label of the axis entry")
+    sub.add_argument("--results", type=Path, default=Path("results"))
+    with_resources(sub)
+    sub = command("board", _board, "write scores.csv and the entries' cards of a study's arena")
+    with_paper(sub)
+    sub.add_argument("--results", type=Path, default=Path("results"))
     for name, function, what in (
         ("draw", _draw, "draw a figure from metrics (.pdf .svg .png)"),
-        ("tabulate", _tabulate, "build a table from metrics (.csv .md .html)"),
+        ("tabulate", _tabulate, "build a table from metrics (.csv .md .html .tex)"),
     ):
         sub = command(name, function, what)
         with_paper(sub)
@@ -169,6 +186,20 @@ def _parser() -> argparse.ArgumentParser:
     with_paper(sub)
     sub.add_argument("--results", type=Path, default=Path("results"))
     sub.add_argument("-o", "--output", type=Path, nargs="+", required=True)
+    sub = command("vary", _vary, "compute runs of an experiment as a universe has them (.csv)")
+    with_paper(sub)
+    sub.add_argument("universe", help="<assumption>.<label of an alternative>, or seed_<number>")
+    sub.add_argument("experiment")
+    sub.add_argument("runs", nargs="*", help="runs by name; none: all that the universe changes")
+    with_resources(sub)
+    sub.add_argument("-o", "--output", type=Path, required=True)
+    sub = command("survey", _survey, "judge a paper's claims in all universes (.csv .md .html)")
+    with_paper(sub)
+    sub.add_argument("--results", type=Path, default=Path("results"))
+    sub.add_argument("--figures", type=Path, help="folder of the pictures (none: no pictures)")
+    text = "alternatives of different assumptions two by two, too"
+    sub.add_argument("--pairs", action="store_true", default=None, help=text)
+    sub.add_argument("-o", "--output", type=Path, nargs="+", required=True)
     sub = command("ledger", _ledger, "join papers' verdicts (.csv .md .html)")
     sub.add_argument("tables", type=Path, nargs="*", help="results/<key>/claims.csv")
     sub.add_argument("-o", "--output", type=Path, nargs="+", required=True)
@@ -178,9 +209,20 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--results", type=Path, default=Path("results"))
     sub.add_argument("--expected", type=Path, default=Path("config/expected_verdicts.yaml"))
     sub.add_argument("-o", "--output", type=Path, required=True)
-    sub = command("seeds", _seeds, "list claims whose verdict depends on the master seed")
-    sub.add_argument("ledgers", type=Path, nargs="+", help="claims.csv of each seed")
-    sub = command("compare", _compare, "list verdicts that differ from the committed ones")
+    sub = command("site", _site, "make the site of the results at hand")
+    with_config(sub)
+    sub.add_argument("--results", type=Path, help="default: those of the config")
+    sub.add_argument("-o", "--output", type=Path, default=Path("site"), help="default: %(default)s")
+    sub = command("compare", _compare, "compare samplers on the arena's tasks, in a table")
+    sub.add_argument("entries", nargs="+", help="entries of the arena, or samplers by kind or file")
+    sub.add_argument("--tasks", nargs="+", default=[], help="words of tasks' names; none: all")
+    sub.add_argument(
+        "--arena", type=Path, help="study of the arena (default: config/studies/arena)"
+    )
+    sub.add_argument("--experiment", default="tasks", help="default: %(default)s")
+    with_study(sub, "all in config/papers")
+    with_resources(sub)
+    sub = command("changes", _differing, "list verdicts that differ from the committed ones")
     sub.add_argument("ledger", type=Path, help="results/claims.csv")
     sub.add_argument("--expected", type=Path, default=Path("config/expected_verdicts.yaml"))
     sub.add_argument("--strict", action="store_true", help="exit with an error if any differs")
@@ -188,7 +230,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("ledger", type=Path, help="results/claims.csv")
     sub.add_argument("--expected", type=Path, default=Path("config/expected_verdicts.yaml"))
     sub.add_argument("--readme", type=Path, default=Path("README.md"))
-    sub = command("fetch", _fetch, "download a data file and check its SHA-256")
+    sub = command("fetch", _fetch, "download a data file, or make it, and check its SHA-256")
     sub.add_argument("file", help="<data set>/<file> of config/datasets.yaml")
     sub.add_argument("--mirror", help="local folder searched before downloading")
     sub.add_argument("-o", "--output", type=Path, required=True)
@@ -196,7 +238,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _changes(options: argparse.Namespace) -> dict[str, Any]:
-    changes = {key: getattr(options, key) for key in ("scale", "seed")}
+    changes = {key: getattr(options, key, None) for key in ("scale", "seed", "pairs")}
     return {key: value for key, value in changes.items() if value is not None}
 
 
@@ -362,6 +404,27 @@ def _measure(options: argparse.Namespace) -> None:
     measure(options.run, options.trace, options.output, options.resources)
 
 
+def _small(options: argparse.Namespace) -> None:
+    from concord.stages.small import small
+
+    where = options.results, options.output, options.resources
+    small(_paper(options), options.experiment, options.runs, *where)
+
+
+def _compete(options: argparse.Namespace) -> None:
+    from concord.stages.compete import compete
+
+    names = options.experiment, options.entry
+    compete(_paper(options), *names, options.results, options.resources)
+
+
+def _board(options: argparse.Namespace) -> None:
+    from concord.stages.compete import board
+
+    paper = _paper(options)
+    board(paper, options.results, options.results / paper.key)
+
+
 def _check_suffixes(outputs: Sequence[Path], *allowed: str) -> None:
     for path in outputs:
         if path.suffix not in allowed:
@@ -378,7 +441,7 @@ def _draw(options: argparse.Namespace) -> None:
 def _tabulate(options: argparse.Namespace) -> None:
     from concord.stages.draw import tabulate
 
-    _check_suffixes(options.output, ".csv", ".md", ".html")
+    _check_suffixes(options.output, ".csv", ".md", ".html", ".tex")
     tabulate(_paper(options), options.name, options.results, options.output)
 
 
@@ -387,6 +450,22 @@ def _judge(options: argparse.Namespace) -> None:
 
     _check_suffixes(options.output, ".csv", ".md", ".html")
     judge(_paper(options), options.results, options.output)
+
+
+def _vary(options: argparse.Namespace) -> None:
+    from concord.stages.vary import vary
+    from concord.studies.universes import changed
+
+    _check_suffixes([options.output], ".csv")
+    runs = changed(_paper(options), options.universe, options.experiment, options.runs)
+    vary([run.mapping for run in runs], options.output, options.resources)
+
+
+def _survey(options: argparse.Namespace) -> None:
+    from concord.stages.multiverse import survey
+
+    _check_suffixes(options.output, ".csv", ".md", ".html")
+    survey(_paper(options), options.results, options.output, options.figures)
 
 
 def _ledger(options: argparse.Namespace) -> None:
@@ -402,14 +481,28 @@ def _front(options: argparse.Namespace) -> None:
     front(options.ledger, options.page, options.results, options.expected, options.output)
 
 
-def _seeds(options: argparse.Namespace) -> None:
-    from concord.claims.ledger import seeds
+def _site(options: argparse.Namespace) -> None:
+    from concord.site.build import site
 
-    for text in seeds(options.ledgers):
-        print(text)
+    site(options.config.parent, options.results, options.output, _changes(options))
 
 
 def _compare(options: argparse.Namespace) -> None:
+    from concord.home import HOME
+    from concord.stages.compete import compare
+    from concord.studies.config import load_config
+    from concord.studies.paper import Paper
+
+    own = Path("config", "studies", "arena")
+    study = options.arena or (own if own.is_dir() else HOME / own)
+    paper = Paper(study, load_config())
+    _find_plugins(options)
+    names = [_kinds(word)[0][1] if word.endswith(".py") else word for word in options.entries]
+    for line in compare(paper, options.experiment, names, options.tasks, options.resources):
+        print(line)
+
+
+def _differing(options: argparse.Namespace) -> None:
     from concord.claims.ledger import compare
 
     for text in compare(options.ledger, options.expected, options.strict):
@@ -424,8 +517,14 @@ def _expect(options: argparse.Namespace) -> None:
 
 def _fetch(options: argparse.Namespace) -> None:
     from concord.datasets.fetch import fetch
+    from concord.datasets.registry import find
 
-    fetch(options.file, options.output, mirror=options.mirror)
+    if find(options.file).made is None:
+        fetch(options.file, options.output, mirror=options.mirror)
+    else:
+        from concord.stages.certify import certify
+
+        certify(options.file, options.output)
 
 
 if __name__ == "__main__":

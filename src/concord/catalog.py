@@ -14,7 +14,7 @@ import msgspec
 
 from concord.contracts import Extra
 from concord.errors import ConcordError, nearest, short
-from concord.options import Options, members, plain
+from concord.options import Kind, Options, members, plain
 from concord.plugins import PACKAGES, Chosen, kinds, location, origin, parsed, plugin
 from concord.provenance import module_files
 
@@ -153,6 +153,8 @@ def _type(hint: Any) -> str:
             word = f"list of {_type(inner[0])}" if many else f"[{', '.join(map(_type, inner))}]"
         elif isinstance(shape, type) and issubclass(shape, Options):
             word = "mapping of " + ", ".join(f.encode_name for f in msgspec.structs.fields(shape))
+            if issubclass(shape, Kind):
+                word = word.replace("of ", f"of kind: {shape.__struct_config__.tag}, ", 1)
         elif isinstance(shape, type) and issubclass(shape, Chosen):
             word = f"a kind of {shape.package}"
         else:

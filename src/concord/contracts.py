@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from concord.errors import ConcordError
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
 
     from concord.laws.exact import Update
     from concord.laws.gaussian import Gaussian
-    from concord.laws.quadrature import Grid
     from concord.laws.switching import Choices
     from concord.networks.compressions import Compress
     from concord.networks.topology import Topology
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 Gradient = Callable[[np.ndarray, np.ndarray], np.ndarray]
 BatchGradient = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 GradientAt = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+HessianProduct = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 Prox = Callable[[Any, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 Stream = Callable[[str], np.random.Generator]
 
@@ -85,8 +87,22 @@ class Proximal(Protocol):
 
         It writes the x with grad f_i(x) + c_i x = b: ``curvature`` is c, (agents,), and ``linear``
         is b, (chains, agents, dim) with ``agent = slice(None)``, or (chains, dim) for one agent.
-        ``linear`` may be overwritten; ``start`` is a guess for iterative solvers.
+        ``linear`` may be overwritten; ``start`` is a guess for iterative solvers. Where it is not
+        ``Counting`` it is charged one gradient, which is what a closed form costs: a product with a
+        matrix of the agent's own.
         """
+
+
+@runtime_checkable
+class Counting(Protocol):
+    """A proximal step by an inner solver, which counts."""
+
+    gradients: np.ndarray  # (chains, agents), those of the last solution
+
+    def __call__(
+        self, agent: Any, linear: np.ndarray, start: np.ndarray, out: np.ndarray
+    ) -> np.ndarray:
+        """Solve, as ``Proximal`` says."""
 
 
 @runtime_checkable
@@ -127,6 +143,17 @@ class Curved(Protocol):
 
 
 @runtime_checkable
+class WithHessians(Protocol):
+    """Products with the Hessians of the f_i."""
+
+    def hessian_product(self, chains: int) -> HessianProduct:
+        """Return ``h(x, v, out)``, which writes the Hessian of f_i at x_i times v_i.
+
+        All have shape (chains, agents, dim); out is neither x nor v.
+        """
+
+
+@runtime_checkable
 class BatchNoise(Protocol):
     """Moments of a quadratic problem's mini-batch gradients, by scale and pool of the batches.
 
@@ -158,12 +185,52 @@ class SampledLaw(Protocol):
 
 
 @runtime_checkable
-class WithReference(Protocol):
-    """The exact posterior of two parameters where it is not Gaussian."""
+class Reference(Protocol):
+    """A posterior that results are compared with, in any dimension, however it is known.
+
+    A ``Gaussian``, a ``Grid`` of two parameters, ``Known`` moments with independent draws, or the
+    ``Draws`` of a certified run (``concord.laws``).
+    """
 
     @property
-    def reference(self) -> Grid:
-        """The posterior on a grid."""
+    def draws(self) -> float:
+        """Independent draws that its moments are means of; infinite where these are exact."""
+
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean (dim,) and covariance (dim, dim)."""
+
+    def monomials(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and variance of x_1, ..., x_d, x_1^2, ..., x_d^2, both (2 dim,)."""
+
+    def sample(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        """Return independent draws, (count, dim)."""
+
+
+@runtime_checkable
+class WithReference(Protocol):
+    """A posterior that is known, though it is not Gaussian."""
+
+    @property
+    def reference(self) -> Reference:
+        """The posterior; a ConcordError if these options have none."""
+
+
+def reference_of(problem: Problem) -> Reference:
+    """Return the posterior that results of a problem are compared with.
+
+    Raises
+    ------
+    ConcordError
+        If it is not known.
+    """
+    if isinstance(problem, WithReference):
+        return problem.reference
+    if problem.posterior is None:
+        raise ConcordError(
+            f"the posterior of {type(problem).__name__} is not known; remove what compares with "
+            "it, or choose another problem"
+        )
+    return problem.posterior
 
 
 @runtime_checkable
@@ -213,6 +280,16 @@ class Classifier(Protocol):
 
 
 @runtime_checkable
+class HeldOut(Protocol):
+    """Rows of data that no agent has."""
+
+    test: tuple[np.ndarray, np.ndarray] | None  # features, targets; None: all rows are agents'
+
+    def held_out(self, x: np.ndarray) -> np.ndarray:
+        """Return the log density of every target at x (..., dim), shape (..., rows)."""
+
+
+@runtime_checkable
 class Misclassifier(Protocol):
     """Predictions of all agents' points, which can be wrong."""
 
@@ -236,6 +313,14 @@ class WithTests(Protocol):
     examples: Mapping[str, Mapping[str, int]]  # rows reported one by one, by set and name
 
 
+@runtime_checkable
+class Times(Protocol):
+    """Simulated seconds since the start, (chains, agents)."""
+
+    seconds: np.ndarray  # when each agent has ended its last step
+    waited: np.ndarray  # how long it has waited for vectors of others until then
+
+
 class Info(NamedTuple):
     """Diagnostics of one step.
 
@@ -244,11 +329,17 @@ class Info(NamedTuple):
     once for all neighbors that hear the same one (the price on the air). Both are what the
     equations need; an option that is some code's slip sends no more for it.
     active: one for agents that moved, zero for others, (chains, agents); None: all moved.
+    gradients: how many gradients of its f_i (or mini-batches of it) each agent evaluated, (agents,)
+    or (chains, agents), in every step; None, in every step: one of each agent that moved. A product
+    with a Hessian counts as two, a proximal step as the gradients of its inner solver.
+    clock: on a network that has one, what it shows after the step.
     """
 
     unicasts: np.ndarray
     broadcasts: np.ndarray
     active: np.ndarray | None = None
+    gradients: np.ndarray | None = None
+    clock: Times | None = None
 
 
 Step = Callable[[Any, int, np.random.Generator], tuple[Any, Info]]
@@ -317,6 +408,29 @@ class Sampler(Protocol):
 
 
 @runtime_checkable
+class ReadOut(Protocol):
+    """A sampler whose answer is not the x of its state, but something made of the state.
+
+    What is read stands for the agents' positions wherever they are shown: recorded draws and
+    averages, probes, metrics, figures. An ``affine`` would have to be of what is read.
+    """
+
+    def read(self, state: Any, params: Any) -> np.ndarray:
+        """Return the agents' answers, (chains, agents, dim), and leave the state as it is.
+
+        Asked for in iterations that are recorded, 0 among them; the array is not kept.
+        """
+
+
+@runtime_checkable
+class SizedSampler(Protocol):
+    """A sampler that sends something else than vectors of numbers."""
+
+    def size(self, params: Any, dim: int, itemsize: int) -> float:
+        """Return the bytes of what ``Info`` counts as a vector, on average."""
+
+
+@runtime_checkable
 class AffineSampler(Protocol):
     """A sampler whose law on quadratic problems is known (see ``concord.laws.exact``)."""
 
@@ -341,7 +455,18 @@ class TopologyKind(Protocol):
     Params: type
 
     def graph(self, params: Any, agents: int) -> Any:
-        """Return an undirected networkx graph of the agents 0, 1, ..., or refuse their number."""
+        """Return the edges, pairs of the agents 0, 1, ..., or a networkx graph, or refuse.
+
+        In a directed graph j hears i over an edge (i, j).
+        """
+
+
+@runtime_checkable
+class AveragingKind(Protocol):
+    """A topology kind whose agents hear the average of all, not what each of them has."""
+
+    def messages(self, params: Any, agents: int) -> Sequence[int]:
+        """Return how many vectors each agent sends for one average, what it gets counted too."""
 
 
 @runtime_checkable

@@ -113,7 +113,7 @@ def build(kind: Any, value: Any, where: str = "") -> Any:
         made = msgspec.convert(value, kind, dec_hook=_parse)
     except msgspec.ValidationError:
         raise ConcordError(_mistake(kind, value, where)) from None
-    for mistake in _numbers(plain(made), where):
+    for mistake in _numbers(_builtins(made), where):
         raise ConcordError(mistake)
     return made
 
@@ -128,7 +128,11 @@ def build_file(kind: Any, value: Any, path: Any) -> Any:
 
 def plain(value: Any) -> Any:
     """Return what ``build`` made as plain data, every option written out, which it builds again."""
-    return _lists(msgspec.to_builtins(value, enc_hook=lambda part: part.plain()))
+    return _lists(_builtins(value))
+
+
+def _builtins(value: Any) -> Any:
+    return msgspec.to_builtins(value, enc_hook=lambda part: part.plain())
 
 
 def _lists(value: Any) -> Any:
@@ -179,7 +183,7 @@ def _fits(hint: Any, value: Any) -> bool:
     return True
 
 
-BOUNDS = ("gt", "ge", "le", "min_length", "pattern")
+BOUNDS = ("gt", "ge", "le", "lt", "min_length", "pattern")
 
 
 _NAMES = {
@@ -312,25 +316,40 @@ def _out_of_bounds(value: Any, rules: Mapping[str, Any]) -> str:
             return f"{value!r} is below {least}; give {least} or more"
         case {"le": most} if value > most:
             return f"{value!r} is above {most}; give {most} or less"
+        case {"lt": end} if value >= end:
+            return f"{value!r} is not below {end}; give a smaller number"
         case {"pattern": pattern}:
             return f"{short(value)} does not match {pattern}; give a text that does"
     return f"{short(value)} does not fit; see config/README.md"
 
 
+def _computable(value: Any) -> bool:
+    """Return whether all numbers in plain data can be computed with."""
+    if isinstance(value, dict):
+        return all(map(_computable, value.values()))
+    if isinstance(value, (list, tuple)):
+        return all(map(_computable, value))
+    if isinstance(value, float):
+        return value == 0 or TINIEST <= abs(value) <= HUGEST
+    return not isinstance(value, int) or abs(value) < LARGEST
+
+
 def _numbers(value: Any, where: str, integer: bool = True) -> Iterator[str]:
     """Yield sentences about the numbers in plain data that cannot be computed with."""
+    if _computable(value):
+        return
     if isinstance(value, Mapping):
         for key, item in value.items():
             yield from _numbers(item, _at(where, key))
     elif isinstance(value, (list, tuple)):
         for number, item in enumerate(value):
             yield from _numbers(item, f"{where}[{number}]")
-    elif isinstance(value, int) and abs(value) >= LARGEST:
+    elif isinstance(value, int):
         large = "is too large; give a number below 2^63" if integer else "is not a finite number"
         yield _said(where, f"{short(value)} {large}")
-    elif isinstance(value, float) and not math.isfinite(value):
+    elif not math.isfinite(value):
         yield _said(where, f"{value} is not a finite number; give one")
-    elif isinstance(value, float) and value and not TINIEST <= abs(value) <= HUGEST:
+    else:
         size = "large" if abs(value) > 1 else "small"
         yield _said(
             where,

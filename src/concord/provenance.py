@@ -51,6 +51,7 @@ def describe(inputs: Iterable[Path], **more: Any) -> dict[str, Any]:
     }
 
 
+@cache
 def _version(name: str) -> str:
     from importlib import metadata
 

@@ -122,6 +122,15 @@ def read(run: Mapping[str, Any], metrics_csv: Path) -> Measured:
     return Measured(run, metrics)
 
 
+def of_text(run: Mapping[str, Any], text: str) -> Measured:
+    """Return a run with the metrics of a table's text."""
+    import io
+
+    import pandas
+
+    return Measured(run, pandas.read_csv(io.StringIO(text), dtype=COLUMNS))
+
+
 def is_smoke(runs: Iterable[Measured]) -> bool:
     """Whether any of the runs was made at smoke scale, so that its figure needs the watermark."""
     return any(measured.run.get("scale") == "smoke" for measured in runs)
@@ -350,3 +359,29 @@ def _require(runs: Sequence[Measured], key: str, kind: str) -> None:
         raise ConcordError(
             f"figure {kind}: no run has {key!r} as a label or parameter; {nearest(key, options)}"
         )
+
+
+def of_sets(measured: Measured, metric: str, agent: int | str) -> np.ndarray:
+    """Return a metric at its last iteration, on every data set if the run has several.
+
+    Empty where the run has none, such as of a sampler that refuses the task.
+    """
+    table = measured.metrics[(measured.metrics["agent"] == str(agent)).to_numpy()]
+    own = table[table["metric"].str.startswith(f"{metric}_set_").to_numpy()]
+    if own.empty:
+        return table["value"][(table["metric"] == metric).to_numpy()].to_numpy(float)[-1:]
+    return own["value"].to_numpy(float)
+
+
+def missing(measured: Measured) -> str | None:
+    """Return why a cell of the arena has no scores, None if it has some."""
+    table = measured.metrics
+    value = table["value"][(table["metric"] == "applicable").to_numpy()]
+    if not len(value) or value.iloc[0] > 0:
+        return None
+    return "not run" if value.iloc[0] < 0 else "not applicable"
+
+
+def estimated(measured: Measured) -> bool:
+    """Return whether the scores of a cell of the arena are estimated from chains."""
+    return bool((measured.metrics["value"][(measured.metrics["metric"] == "exact")] == 0).any())

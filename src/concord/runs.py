@@ -18,7 +18,7 @@ from concord.integrity import AGAIN
 from concord.io import load_yaml
 from concord.networks.faults import Conditions, Network
 from concord.networks.topology import Graph, Topology
-from concord.options import Index, Label, Options, build, plain
+from concord.options import Count, Index, Label, Options, Positive, build, plain
 from concord.plugins import location, plugin
 from concord.provenance import digest
 from concord.sampling import streams
@@ -44,6 +44,55 @@ MOST_NUMBERS = 10**11  # draws of a run; a terabyte at least
 STUDY = re.compile(r"[A-Za-z0-9]{1,60}")  # a study's key: names its folder, a word to type
 
 
+class Arena(Options):
+    """How a run is scored as a cell of the arena: a task, and an entry's way to its options.
+
+    Of the sampler's options ``tune`` and those of ``second`` are where the search begins.
+    """
+
+    budget: Annotated[
+        dict[Literal["gradients", "bytes", "seconds"], Positive],
+        "what an agent may pay, by price: gradients, bytes, or simulated seconds",
+    ]
+    tune: Annotated[
+        str | None,
+        "option whose value is chosen among 36 settings, from the largest stable one downwards by "
+        "factors of the square root of two, or two; none: the sampler's options as they stand",
+    ] = None
+    second: Annotated[
+        dict[str, Annotated[tuple[Any, ...], Meta(min_length=3, max_length=3)]],
+        "another option that is tuned, and its three values; the first one has twelve then",
+    ] = field(default_factory=dict)
+    share: Annotated[
+        Positive | None, "no tuning: the option of tune is this share of its largest stable value"
+    ] = None
+    level: Annotated[
+        Literal["worst", "average", "pooled"],
+        "whose bias is least at the budget: the worst agent's, that of the network average, or of "
+        "all agents' draws together",
+    ] = "worst"
+    aim: Annotated[
+        Positive | None,
+        "the choice is what reaches this score at the least price; none: the least score at the "
+        "budget",
+    ] = None
+    read: Annotated[
+        Literal["agents", "average"] | Count,
+        "what is scored: agents' own draws; their draws after so many more rounds of averaging, "
+        "which every iteration pays for; or the network average, by a sum along a tree",
+    ] = "agents"
+    paid: Annotated[
+        bool,
+        "everybody pays for its tuning: a budget is divided equally among all settings tried and "
+        "the run that is judged; nobody does otherwise",
+    ] = False
+    sets: Annotated[Count, "data sets that the choice is judged on; it is made on another one"] = 1
+    sampled: Annotated[
+        bool, "what has no exact law is estimated from chains; it is not run otherwise"
+    ] = False
+    curve: Annotated[bool, "scores along the budget too, not only at its end"] = False
+
+
 class Keys(Options):
     """The keys of a run; the options of a problem and a sampler belong to their kinds.
 
@@ -66,6 +115,9 @@ class Keys(Options):
     network: Annotated[
         Conditions | None, "what happens on the topology; none: all vectors arrive at once"
     ] = None
+    arena: Annotated[
+        Arena | None, "what makes the run a cell of the arena, which is scored, not sampled"
+    ] = None
 
 
 class Resolved(Keys, kw_only=True):
@@ -76,7 +128,7 @@ class Resolved(Keys, kw_only=True):
     experiment: Annotated[str, "id of the experiment"]
     run: Annotated[str, "name of the run"]
     labels: Annotated[dict[str, Any], "axis: label"]
-    scale: Annotated[Literal["paper", "smoke"], "paper or smoke"]
+    scale: Annotated[Literal["paper", "smoke", "full"], "paper, smoke or full"]
     seed: Annotated[Index, "master seed"]
     assumptions: Annotated[tuple[str, ...], "ids of the assumptions the run rests on"]
 
@@ -142,8 +194,11 @@ def parse(run: Mapping[str, Any], where: str) -> dict[str, Any]:
     plugged = {part: _plugged(run, part, where)[1] for part in ("problem", "sampler")}
     return {
         part: plugged.get(part) or getattr(keys, part)
-        for part in ("topology", "problem", "partition", "sampler", "initial", "record", "network")
-        if part != "network" or keys.network is not None
+        for part in (
+            *("topology", "problem", "partition", "sampler", "initial", "record"),
+            *("network", "arena"),
+        )
+        if part not in ("network", "arena") or getattr(keys, part) is not None
     }
 
 
@@ -175,7 +230,8 @@ def assemble(run: Mapping[str, Any], where: str) -> Parts:
     graph = keys.topology.topology(run["agents"], f"{where}.topology")
     graph = Network.of(graph, keys.network, f"{where}.network")
     _at(f"{where}.agents", problem.check, problem_params, run["agents"])
-    _at(f"{where}.topology", sampler.check, None, graph, sampler_params)
+    if keys.arena is None:  # where what does not suit is a result
+        _at(f"{where}.topology", sampler.check, None, graph, sampler_params)
     check_record(keys.record, run, f"{where}.record")
     split = Partition(keys.partition, f"{where}.partition")
     parts = problem, problem_params, sampler, sampler_params, graph, split
@@ -227,10 +283,32 @@ def build_problem(run: Mapping[str, Any], parts: Parts, resources: Path) -> Prob
     )
 
 
+def posterior_width(run: Mapping[str, Any]) -> float | None:
+    """Return sqrt(tr V), V the covariance of the posterior of a run that needs no data files.
+
+    None where the posterior is not Gaussian, or the run is not resolved.
+    """
+    if "partition" not in run or data_sets(run) or optional_data_sets(run):
+        return None
+    problem = build_problem(run, assemble(run, "run"), Path("resources"))
+    target = problem.posterior
+    return None if target is None else float(np.sqrt(np.trace(target.cov)))
+
+
 def data_sets(run: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of the data sets in config/datasets.yaml that the run's problem needs."""
     problem, params = _plugged(run, "problem", "run")
     return problem.needs(params) if isinstance(problem, NeedsData) else ()
+
+
+def downloads(run: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return those of a run's data sets that are downloaded, and not made here."""
+    from concord.datasets.registry import load_registry
+
+    if not (names := data_sets(run)):
+        return ()
+    registry = load_registry()
+    return tuple(n for n in names if any(file.urls for file in registry[n].files.values()))
 
 
 def optional_data_sets(run: Mapping[str, Any]) -> tuple[str, ...]:
@@ -332,7 +410,7 @@ def read_run(path: Path) -> dict[str, Any]:
         if not path.exists():
             raise
         raise ConcordError(f"{str(error).partition(';')[0]}; {AGAIN}") from None
-    keys = [key for key in Resolved.__struct_fields__ if key != "network"]
+    keys = [key for key in Resolved.__struct_fields__ if key not in ("network", "arena")]
     missing = [key for key in keys if not isinstance(run, dict) or key not in run]
     if missing:
         raise ConcordError(f"{path}: the key {missing[0]!r} is missing; {AGAIN}")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from calibration import coverage
+from calibration import covered
 from calibration.board import Board
 from reliability import FOLDER
 
@@ -17,7 +17,7 @@ def board(effort: int) -> Iterator[Board]:
     seen = Board(keep=effort > 1)
     yield seen
     FOLDER.mkdir(parents=True, exist_ok=True)
-    (FOLDER / "calibration.md").write_text(coverage.page())
+    (FOLDER / "calibration.md").write_text(covered.page())
     if effort > 1:
         seen.write(FOLDER / "calibration" / "ranks.csv")
         seen.draw([FOLDER / f"calibration.{suffix}" for suffix in ("png", "pdf")])

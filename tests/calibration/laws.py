@@ -78,7 +78,7 @@ def law_of(kind: str, prob: Any, graph: Any, params: Any) -> Law | None:
         update = EXACT[kind].affine(prob, graph, full)
     else:
         update = None
-    if update is None:
+    if update is None or (full != params and update.at(0).gradient_gain is None):
         return None
     size = prob.agents * prob.dim
 

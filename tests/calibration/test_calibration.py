@@ -60,14 +60,19 @@ def test_faults_of_a_sampler_are_seen_in_its_exact_law(fault, effort, board, rel
     found = []
     for kind in FAULTS[fault]:
         for graph, prob, params in laws.combinations(kind):
-            if graph.agents != (1 if kind == "c_ula" else MOVED.agents):
+            # With a server all agents are equal: too few numbers to see such a fault by.
+            if graph.agents != (1 if kind == "c_ula" else MOVED.agents) or graph.name == "server":
                 continue
             if getattr(params, "batch_size", None) or not (network or getattr(params, "noise", 1)):
                 continue
             rng = generator("fault", kind, params)
             rng = rng if network else Scaled(rng, 1.1)
             chains = 8 * CHAINS * effort // graph.agents
-            ranks = laws.ranks(kind, prob, graph, params, chains, rng, network)
+            try:
+                ranks = laws.ranks(kind, prob, graph, params, chains, rng, network)
+            except AssertionError:  # outside of the plane in which the law lies
+                found.append((0.0, "plane", kind, params))
+                continue
             board.add(f"exact law, {fault}", kind, kind, ranks)
             found.append((*least(ranks), kind, params))
     limit = LEVEL / len(found)

@@ -15,6 +15,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.workflow]
 
 # Names that mean something else in Python and in YAML.
 PARTITION, ACCOUNT = "all", "2024"
+FLAGS = re.DOTALL | re.MULTILINE
 
 
 @pytest.fixture(scope="module")
@@ -27,14 +28,14 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 def submitted(project: Project) -> dict[str, list[tuple[str, dict[str, str]]]]:
     """By attempt: (rule, resources) of each job that the profile would have SLURM run."""
     pytest.importorskip("snakemake_executor_plugin_slurm", reason="needs '.[cluster]'")
-    in_a_group = r"^    rule (\w+):$.*?^        resources: (.*?)$"
+    of_a_job = r"^ *rule (\w+):$.*?^ *resources: (.*?)$"
     jobs = {}
     for attempt in ("1", "2"):
         profile = ("--workflow-profile", "profiles/slurm", "--attempt", attempt)
         output = dry_run(project, *FIGURES, *profile)
         jobs[attempt] = [
             (rule, dict(pair.split("=", 1) for pair in resources.split(", ")))
-            for rule, resources in re.findall(in_a_group, output, re.DOTALL | re.MULTILINE)
+            for rule, resources in re.findall(of_a_job, output, FLAGS)
         ]
     return jobs
 
@@ -59,7 +60,7 @@ def test_every_job_says_what_it_takes_and_takes_more_after_a_failure(submitted):
         sorted((rule, int(r["mem_mb"]), int(r["runtime"])) for rule, r in submitted[attempt])
         for attempt in ("1", "2")
     )
-    assert {rule for rule, *_ in first} == {"sample", "measure", "figure"}
+    assert {rule for rule, *_ in first} == {"small", "figure"}
     assert second == [(rule, 2 * memory, 2 * time) for rule, memory, time in first]
 
 
@@ -76,3 +77,14 @@ def test_a_node_knows_its_run_by_its_whole_name(project):
     assert '"' not in job
     output = dry_run(project, "--mode", "remote", "--target-jobs", job)
     assert f"output: {RESULTS}/linear_sghmc/{run}/trace.nc" in output
+
+
+def test_what_a_rule_takes_can_be_set_for_every_attempt(project):
+    """As docs/environments.md advises where three attempts do not do."""
+    more = ("--set-resources", "small:mem_mb=4000*attempt", "small:runtime=60*attempt")
+    profile = ("--workflow-profile", "profiles/slurm", "--attempt", "2")
+    output = dry_run(project, FIGURES[0], *profile, *more)
+    taken = re.findall(r"^ *rule small:$.*?^ *resources: (.*?)$", output, FLAGS)
+    assert taken
+    for resources in taken:
+        assert {"mem_mb=8000", "runtime=120"} <= {*resources.split(", ")}

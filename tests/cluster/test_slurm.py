@@ -1,4 +1,7 @@
-"""profiles/slurm on a real SLURM: the bytes of a local run, killed jobs repeated, nothing left."""
+"""profiles/slurm on a real SLURM: the bytes of a local run, killed jobs repeated, nothing left.
+
+Snakemake waits most of the time, so that what several of them make is made at the same time.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,14 @@ import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from slurm import (
+    ACCOUNT,
     CONFIGURATION,
     MARK,
     PARTITION,
@@ -22,42 +27,46 @@ from slurm import (
     Slurm,
     claimed,
     missing,
+    missing_for_accounting,
+    missing_for_memory,
     of_its_jobs,
     running,
     say,
     wait_until,
 )
 
-from workflow.smoke_project import FIGURES, PARTS, ROOT, Project
+from faults.tiny_project import ALL, RUNS, TinyProject
+from workflow.smoke_project import LOUD, PARTS, RESULTS, ROOT
 
 # Its tests stay in this file, and a file in one process: there can be but one SLURM on a machine.
 pytestmark = pytest.mark.cluster
 
-# Each job costs SLURM a Snakemake more than it costs a laptop, so it is not all papers: figures and
-# a table of one; of another the runs that are at hand without a download, and verdicts.
+# Each job costs SLURM a Snakemake more than it costs a laptop, so it is not all papers: a figure
+# and a table of one, and a figure of another with another problem.
 SOME = (
-    *(
-        f"results/smoke/gurbuzbalaban2021/{name}"
-        for name in ("figures/fig4.pdf", "tables/lemma12.md")
-    ),
-    "results/smoke/bhar2023/claims.csv",
+    f"{RESULTS}/figures/fig4.pdf",
+    f"{RESULTS}/tables/lemma12.md",
+    "results/smoke/bhar2023/figures/consensus.pdf",
 )
 ALL_PAPERS = ("reproduce", "ledger")
+METRICS = f"{RUNS[0]}/metrics.csv"
 # The profile looks after jobs every 40 s at most, which for these jobs is long.
 ON_SLURM = (
     *("--workflow-profile", "profiles/slurm"),
-    *("--slurm-init-seconds-before-status-checks", "2"),
-    *("--seconds-between-status-checks", "2"),
+    *("--slurm-init-seconds-before-status-checks", "1"),
+    *("--seconds-between-status-checks", "1"),
 )
+ONE_BY_ONE = ("--group-components", "outputs=1")
+QUEUED = 2000
 
 
 @contextmanager
-def slurm_or_skip() -> Iterator[Slurm]:
+def slurm_or_skip(accounting: bool) -> Iterator[Slurm]:
     """Run a SLURM, or skip the test and say what it lacks."""
     if reason := missing():
         pytest.skip(reason)
     try:
-        with running() as slurm:
+        with running(accounting) as slurm:
             yield slurm
     except OthersConfiguration as error:
         pytest.skip(str(error))
@@ -65,7 +74,12 @@ def slurm_or_skip() -> Iterator[Slurm]:
 
 @pytest.fixture(scope="module")
 def slurm() -> Iterator[Slurm]:
-    with slurm_or_skip() as slurm:
+    """A SLURM in whose queue 2,000 jobs wait while the tests run, with accounting if it can be."""
+    with slurm_or_skip(accounting=missing_for_accounting() is None) as slurm:
+        held = ("--hold", f"--partition={PARTITION}", f"--account={ACCOUNT}", "--output=/dev/null")
+        array = say("sbatch", "--parsable", *held, f"--array=1-{QUEUED}", "--wrap=true").strip()
+        # A change of one makes it a job of its own, which else only its start does.
+        say("scontrol", "update", f"JobId={array}_[1-{QUEUED - 1}]", "Comment=queued")
         yield slurm
 
 
@@ -76,7 +90,19 @@ def targets(effort: int) -> tuple[str, ...]:
 
 
 @pytest.fixture(scope="module")
-def local(slurm: Slurm, targets: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def undisturbed(
+    slurm: Slurm, targets: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Path, subprocess.Popen[bytes]]]:
+    """A project in which SLURM makes the targets, while other tests run."""
+    folder = copied(tmp_path_factory.mktemp("undisturbed") / "project")
+    with snakemake(folder, *targets, *ON_SLURM) as process:
+        yield folder, process
+
+
+@pytest.fixture(scope="module")
+def local(
+    undisturbed: object, targets: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """A project whose targets have been made without SLURM.
 
     It starts from what the last smoke run of this project left, if there was one, and Snakemake's
@@ -86,7 +112,8 @@ def local(slurm: Slurm, targets: tuple[str, ...], tmp_path_factory: pytest.TempP
     for part in ("results/smoke", ".snakemake/metadata"):
         if (ROOT / part).exists():
             shutil.copytree(ROOT / part, folder / part)
-    make(folder, *targets, "--cores", "2")
+    with snakemake(folder, *targets, "--cores", "2") as process:
+        said(folder, process)
     return folder
 
 
@@ -103,13 +130,16 @@ def copied(folder: Path) -> Path:
 
 
 @contextmanager
-def snakemake(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Run Snakemake at smoke scale, with the partition in the environment as a user has it."""
+def snakemake(
+    folder: Path, *arguments: str, scale: str = "smoke"
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run Snakemake at a scale, with partition and account in the environment as users have."""
+    account = {} if missing_for_accounting() else {"SBATCH_ACCOUNT": ACCOUNT}
     with open(folder / "output.txt", "wb") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "snakemake", *arguments, "--config", "scale=smoke"],
+            [sys.executable, "-m", "snakemake", *LOUD, *arguments, "--config", f"scale={scale}"],
             cwd=folder,
-            env={**os.environ, "SBATCH_PARTITION": PARTITION},
+            env={**os.environ, "SBATCH_PARTITION": PARTITION, **account},
             stdout=output,
             stderr=subprocess.STDOUT,
         )
@@ -124,10 +154,9 @@ def snakemake(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]
             process.wait()
 
 
-def make(folder: Path, *arguments: str) -> str:
-    """Run Snakemake to its success and return what it said."""
-    with snakemake(folder, *arguments) as process:
-        process.wait(7200)
+def said(folder: Path, process: subprocess.Popen[bytes]) -> str:
+    """Return what a Snakemake said, once it has come to its success."""
+    process.wait(7200)
     output = (folder / "output.txt").read_text()
     assert process.returncode == 0, output[-10000:]
     return output
@@ -154,9 +183,12 @@ def metrics(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(results)): p.read_bytes() for p in results.rglob("metrics.csv")}
 
 
-def test_nothing_of_it_is_left_after_a_failure(tmp_path):
+@pytest.mark.parametrize("accounting", [False, True])
+def test_nothing_of_it_is_left_after_a_failure(accounting, tmp_path):
+    if accounting and (reason := missing_for_accounting()):
+        pytest.skip(reason)
     pid = tmp_path / "pid"
-    with pytest.raises(ZeroDivisionError), slurm_or_skip() as slurm:  # noqa: PT012
+    with pytest.raises(ZeroDivisionError), slurm_or_skip(accounting) as slurm:  # noqa: PT012
         orphan = "setsid sh -c 'trap \"\" TERM; sleep 1000' &"  # of which SLURM knows no parent
         say("sbatch", "--output=/dev/null", f"--wrap={orphan} echo $$ > {pid}; exec sleep 1000")
         wait_until(lambda: pid.exists() and pid.read_text().endswith("\n"), 60)
@@ -164,11 +196,21 @@ def test_nothing_of_it_is_left_after_a_failure(tmp_path):
         assert job.exists()
         assert listeners(slurm.ports) == {("127.0.0.1", port) for port in slurm.ports}
         raise ZeroDivisionError
-    assert set(slurm.daemons) == {"munged", "slurmctld", "slurmd"}
+    daemons = {"munged", "slurmctld", "slurmd"}
+    assert set(slurm.daemons) == daemons | ({"mariadbd", "slurmdbd"} if accounting else set())
     assert all(daemon.poll() is not None for daemon in slurm.daemons.values())
     assert not job.exists() and not of_its_jobs()
     assert listeners(slurm.ports) == set()
     assert not CONFIGURATION.exists() and not slurm.folder.exists()
+
+
+def test_without_accounting_a_run_is_made(tmp_path):
+    project = TinyProject(tmp_path / "project")
+    with slurm_or_skip(accounting=False) as slurm:
+        with snakemake(project.folder, METRICS, *ON_SLURM) as process:
+            said(project.folder, process)
+        states = [job["state"] for job in slurm.ended(project.folder)]
+    assert states == ["COMPLETED"]
 
 
 def test_somebody_elses_configuration_is_left_alone(tmp_path):
@@ -189,44 +231,83 @@ def test_what_killed_tests_left_is_taken_over(tmp_path):
     assert not path.exists()
 
 
-def test_killed_jobs_are_repeated_with_more(slurm, local, tmp_path, effort, reliability):
-    project = Project(tmp_path / "project")
-    figures = FIGURES[:1] if effort == 1 else FIGURES
-    one_by_one = ("--group-components", "runs=1", "outputs=1")
-    # Memory and time of a run (sampling and measuring) and of a figure
+# By stage: a line of it, and what comes before that: more memory than the first attempt has (1 GB,
+# with two Snakemakes in it), and more time.
+MEMORY = "    return metrics.to_csv(", '    held = b"x" * (800 * 2**20)\n'
+TIME = (
+    "    table = kind.tabulate(",
+    """    import time
+    if not (late := Path("late")).exists():
+        late.touch()
+        time.sleep(1000)
+""",
+)
+# By what ends a job: its state, and what is among what it printed. Where SLURM ends a
+# step for its memory, the job has failed, and only the step has the state OUT_OF_MEMORY.
+ENDS = {
+    "its memory": ("FAILED", "Out Of Memory"),
+    "its time limit": ("TIMEOUT", "DUE TO TIME LIMIT"),
+    "scancel": ("CANCELLED", "CANCELLED AT"),
+}
+
+
+def test_killed_jobs_are_repeated_with_more(slurm, undisturbed, tmp_path, request, reliability):
+    """Runs that need more memory than they have, a table that needs more time, others cancelled."""
+    project = TinyProject(tmp_path / "project")
+    demands = {"draw": TIME} | ({} if missing_for_memory() else {"measure": MEMORY})
+    for stage, (line, more) in demands.items():
+        path = project.folder / f"src/concord/stages/{stage}.py"
+        text = path.read_text()
+        assert text.count(line) == 1
+        path.write_text(text.replace(line, more + line))
+    # Memory and time of small runs and of an output
     first, second = {("1000M", "10:00"), ("600M", "5:00")}, {("2000M", "20:00"), ("1200M", "10:00")}
-    killed: set[str] = set()
-    with snakemake(project.folder, *figures, *ON_SLURM, *one_by_one) as process:
+    killed: dict[str, str] = {}
+    with snakemake(project.folder, *ALL, *ON_SLURM, *ONE_BY_ONE) as process:
         while process.poll() is None:
             for job in slurm.jobs("--states=RUNNING"):
-                if (job["memory"], job["limit"]) in first and job["id"] not in killed:
-                    time.sleep(len(killed) % 3)  # at another moment each
+                one = job["memory"], job["limit"]
+                if job["folder"] != str(project.folder) or one not in first or job["id"] in killed:
+                    continue
+                if one == ("1000M", "10:00") and "measure" in demands:
+                    killed[job["id"]] = "its memory"
+                elif "table" not in job["comment"]:
+                    killed[job["id"]] = "scancel"
                     say("scancel", job["id"])
-                    killed.add(job["id"])
+                elif (project.folder / "late").exists():
+                    killed[job["id"]] = "its time limit"
+                    say("scontrol", "update", f"JobId={job['id']}", "EndTime=now+2")
             time.sleep(0.2)
-    ended = slurm.jobs("--states=all")
+    output = (project.folder / "output.txt").read_text()
+    ended = slurm.ended(project.folder)
     done = [job for job in ended if job["state"] == "COMPLETED"]
     repeated = [job for job in done if (job["memory"], job["limit"]) in second]
-    made, expected = metrics(project.folder), metrics(local)
+    made, expected = metrics(project.folder), metrics(request.getfixturevalue("local"))
     lost = len(killed) - len(repeated)
-    reliability(
-        "cluster",
-        "jobs killed with scancel",
-        len(killed),
-        lost,
-        "repeated with twice the memory and time; the metrics are those of a local run",
-    )
-    assert process.returncode == 0, (project.folder / "output.txt").read_text()[-10000:]
-    assert made == {name: expected[name] for name in made} != {}
-    assert len(killed) == len(made) + len(figures)
-    assert lost == 0 and len(repeated) == len(done)
+    rule = "repeated with twice the memory and time; the metrics are those of a local run"
+    for way, count in Counter(killed.values()).items():
+        reliability("cluster", f"jobs ended by {way}", count, lost, rule)
+    assert process.returncode == 0, output[-10000:]
+    assert made == {name: expected[name] for name in made} and len(made) == 2
+    assert len(killed) == len(repeated) == len(done) == 1 + 3  # runs; figure, table, verdicts
+    assert {job["id"]: job["state"] for job in ended if job not in done} == {
+        job: ENDS[way][0] for job, way in killed.items()
+    }
     assert {job["partition"] for job in ended} == {PARTITION}
+    logs = (project.folder / "results/logs/slurm").rglob("*.log")
+    printed = {log.stem: log.read_text() for log in logs}
+    assert all(ENDS[way][1] in printed[job] for job, way in killed.items())
+    if slurm.accounting:
+        assert {job["account"] for job in ended} == {ACCOUNT}
+        if missing_for_memory() is None:
+            assert "OUT_OF_MEMORY" in say("sacct", "--noheader", "--format=State%-30")
 
 
-def test_slurm_makes_the_bytes_that_a_local_run_makes(slurm, local, targets, tmp_path, reliability):
-    folder = copied(tmp_path / "project")
-    for_two_cores = ("--group-components", "runs=12", "outputs=8")
-    output = make(folder, *targets, *ON_SLURM, *for_two_cores)
+def test_slurm_makes_the_bytes_that_a_local_run_makes(
+    slurm, undisturbed, local, targets, reliability
+):
+    folder, process = undisturbed
+    output = said(folder, process)
     made, expected = metrics(folder), metrics(local)
     differing = [name for name in made if made[name] != expected.get(name)]
     reliability(
@@ -234,7 +315,32 @@ def test_slurm_makes_the_bytes_that_a_local_run_makes(slurm, local, targets, tmp
         f"metrics.csv that SLURM made, of {'some' if targets == SOME else 'all'} runs",
         len(made),
         len(differing),
-        "byte for byte that of a local run",
+        f"byte for byte that of a local run, with {QUEUED} other jobs in the queue",
     )
     assert len(made) >= 20 and differing == []
-    assert output.count("has been submitted with SLURM jobid") >= len(made) // 12
+    assert output.count("has been submitted with SLURM jobid") > 2
+    assert len(slurm.jobs("--states=PENDING")) == QUEUED
+
+
+def test_slurm_makes_a_piece_of_the_arena_at_full_scale(slurm, tmp_path, reliability):
+    """An entry on all tasks of an experiment: as many cells as there are links, in one job."""
+    piece = "results/full/arena/links/link=lan+entry=de_sgld"
+    made = []
+    for name, how in (("here", ("--cores", "1")), ("there", ON_SLURM)):
+        folder = copied(tmp_path / name)
+        with snakemake(folder, f"{piece}/metrics.csv", *how, scale="full") as process:
+            output = said(folder, process)
+        cells = sorted((folder / piece).parent.glob("*/*"))
+        made.append({str(p.relative_to(folder)): p.read_bytes() for p in cells
+                     if p.name in ("run.yaml", "choice.yaml", "metrics.csv")})  # fmt: skip
+    assert output.count("has been submitted with SLURM jobid") == 1
+    assert b"b2_by_seconds_set_30" in made[1][f"{piece}/metrics.csv"]
+    differing = [name for name in made[0] if made[0][name] != made[1].get(name)]
+    reliability(
+        "cluster",
+        "files of the arena at full scale that SLURM made",
+        len(made[0]),
+        len(differing),
+        "byte for byte that of a local run",
+    )
+    assert len(made[0]) == 3 * 3 and differing == []

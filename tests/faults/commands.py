@@ -65,7 +65,7 @@ COMMANDS = {
     ),
     "tabulate": Command(
         ("tabulate", FOLDER, Path(TABLE).stem, *SETTINGS, *RESULTS),
-        beside(TABLE, ".csv", ".md", ".html"),
+        beside(TABLE, ".csv", ".md", ".html", ".tex"),
         beside(TABLE, *SIDECARS),
     ),
     "judge": Command(("judge", FOLDER, *SETTINGS, *RESULTS), CLAIMS, beside(CLAIMS[0], ".json")),

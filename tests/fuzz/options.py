@@ -49,11 +49,12 @@ def value(draw: Any, hint: Any) -> Any:
 
 
 def _within(number: float, rules: typing.Mapping[str, Any]) -> bool:
-    above, least, most = (rules.get(name) for name in ("gt", "ge", "le"))
+    above, least, most, below = (rules.get(name) for name in ("gt", "ge", "le", "lt"))
     return not (
         (above is not None and number <= above)
         or (least is not None and number < least)
         or (most is not None and number > most)
+        or (below is not None and number >= below)
     )
 
 

@@ -63,7 +63,11 @@ def _cut(paper: dict[str, Any], name: str) -> dict[str, Any]:
     piece["problems"] = {k: v for k, v in piece["problems"].items() if k in words}
     assumptions = [*piece["assumptions"].items()][:MOST]
     rests = {"experiment": name}
-    piece["assumptions"] = {key: {**entry, "rests": rests} for key, entry in assumptions}
+    # Alternatives name runs, and what may become of them, that are left out.
+    piece["assumptions"] = {
+        key: {k: v for k, v in entry.items() if k != "alternatives"} | {"rests": rests}
+        for key, entry in assumptions
+    }
     for section in SECTIONS:
         entries = piece.get(section, {}).items()
         own = [(key, entry) for key, entry in entries if _experiments(entry) == {name}]
@@ -127,3 +131,12 @@ def tokens() -> list[Any]:
     for document in [*papers().values(), *others().values()]:
         collect(document)
     return list(found.values())
+
+
+def of_whole_experiments(paper: dict[str, Any]) -> dict[str, Any]:
+    """Let figures and tables show all runs of what they show runs of, for sweeps that change."""
+    for section in ("figures", "tables"):
+        for entry in paper.get(section, {}).values():
+            ids = [run if isinstance(run, str) else run["experiment"] for run in entry["runs"]]
+            entry["runs"] = list(dict.fromkeys(ids))
+    return paper

@@ -119,8 +119,7 @@ STAGES: dict[str, list[Command]] = {
     "ledger": [
         lambda f: ("ledger", f / "r" / "claims.csv", "-o", f / "ledger.csv", f / "ledger.html"),
         lambda f: ("expect", f / "r" / "claims.csv", "--expected", f / "e.yaml", *readme(f)),
-        lambda f: ("compare", f / "r" / "claims.csv", "--expected", f / "e.yaml", "--strict"),
-        lambda f: ("seeds", f / "r" / "claims.csv"),
+        lambda f: ("changes", f / "r" / "claims.csv", "--expected", f / "e.yaml", "--strict"),
         lambda f: (
             *("front", f / "r" / "claims.csv", f / "ledger.html", "--results", f / "r"),
             *("--expected", f / "e.yaml"),

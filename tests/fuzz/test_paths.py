@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from mutations import ODD_TEXTS, dumped
-from pieces import CONFIG, others, small_papers
+from pieces import CONFIG, of_whole_experiments, others, small_papers
 from smoke_project import Project
 
 from concord.errors import ConcordError
@@ -92,7 +92,7 @@ def experiment(paper: dict[str, Any]) -> dict[str, Any]:
 
 def paper_of_one() -> dict[str, Any]:
     paper = copy.deepcopy(small_papers()["gurbuzbalaban2021.linear_network"])
-    return {**paper, "claims": {}, "tables": {}}
+    return {**of_whole_experiments(paper), "claims": {}, "tables": {}}
 
 
 @pytest.mark.parametrize(

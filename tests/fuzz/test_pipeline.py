@@ -14,7 +14,7 @@ import pytest
 from harness import call
 from mutations import dumped, encoded, mutated
 from options import configured
-from pieces import CONFIG, small_papers
+from pieces import CONFIG, of_whole_experiments, small_papers
 
 from concord import provenance
 from concord.__main__ import main
@@ -33,7 +33,7 @@ def tiny_papers() -> dict[str, Any]:
     """Return the small papers whose problems need no file, made as cheap as they can be."""
     found = {}
     for name, piece in small_papers().items():
-        piece = copy.deepcopy(piece)
+        piece = of_whole_experiments(copy.deepcopy(piece))
         for problem in piece["problems"].values():
             if problem["kind"] == "tied_mixture":
                 problem.update(grid=12, modes="any")

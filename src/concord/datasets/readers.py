@@ -266,6 +266,41 @@ def breast_cancer() -> tuple[np.ndarray, np.ndarray]:
     return features, labels
 
 
+def digits() -> tuple[np.ndarray, np.ndarray]:
+    """Return scikit-learn's digits: images (1797, 64) float64 in [0, 1], labels (1797,) int64."""
+    from sklearn.datasets import load_digits
+
+    images, labels = load_digits(return_X_y=True)
+    return images / 16, labels.astype(np.int64)
+
+
+def diabetes() -> tuple[np.ndarray, np.ndarray]:
+    """Return scikit-learn's copy of the diabetes data of Efron et al. (2004).
+
+    Returns
+    -------
+    features
+        (442, 10) float64, not standardized.
+    targets
+        (442,) float64, the progression of the disease after a year.
+
+    Raises
+    ------
+    ConcordError
+        If the installed scikit-learn carries other data.
+    """
+    import sklearn
+    from sklearn.datasets import load_diabetes
+
+    features, targets = load_diabetes(return_X_y=True, scaled=False)
+    if features.shape != (442, 10) or targets.min() != 25 or targets.max() != 346:
+        raise ConcordError(
+            f"scikit-learn {sklearn.__version__}, load_diabetes: the data are not 442 x 10, with "
+            "targets from 25 to 346; install the version pinned in envs/requirements.lock"
+        )
+    return features, targets
+
+
 _AGAIN = "delete the file and fetch it again"
 
 

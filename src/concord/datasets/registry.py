@@ -17,11 +17,15 @@ from concord.options import Count, Options, Some
 
 
 class DataFile(Options):
-    """One downloadable file."""
+    """One file, which is downloaded, or made here."""
 
     bytes: Annotated[Count, "size of the file"]
     sha256: Annotated[str, "SHA-256 of the file, 64 lower-case hexadecimal digits"]
-    urls: Annotated[Some[str], "where the file is published, in the order to try"]
+    urls: Annotated[Some[str], "where the file is published, in the order to try"] = ()
+    made: Annotated[
+        dict[str, Any] | None,
+        "instead of urls: the recipe of draws (concord.sampling.certified)",
+    ] = None
 
 
 class Dataset(Options):
@@ -93,4 +97,6 @@ def _file(entry: Any, where: str) -> DataFile:
         for text in texts:
             if not re.fullmatch(pattern, text):
                 raise ConcordError(f"{where}.{key}: {short(text)} is not {rule}")
+    if bool(file.urls) == (file.made is not None):
+        raise ConcordError(f"{where}: a file has either urls or made; give one of them")
     return file

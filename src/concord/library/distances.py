@@ -126,8 +126,9 @@ def compare(
     -------
     pandas.DataFrame
         ``iterations``; ``chains``, 0 of a law; ``diverged``, the share of chains; ``updates`` of
-        positions, ``unicasts`` (a vector for each neighbor that needs it) and ``broadcasts`` (one
-        for all of them) per agent, means over chains; ``w2`` and ``bias2`` of the worst agent,
+        positions, ``unicasts`` (a vector for each neighbor that needs it), ``broadcasts`` (one
+        for all of them) and ``gradients`` per agent, means over chains; on networks with a clock
+        ``seconds`` until the last agent had ended; ``w2`` and ``bias2`` of the worst agent,
         ``w2_average`` and ``bias2_average`` of the average, each with ``_lo`` and ``_hi``.
 
     Raises
@@ -180,7 +181,10 @@ def _row(result: Trace | Law, posterior: Gaussian | None) -> dict[str, Any]:
             "updates": _last(result, "activations") if "activations" in result else float(end),
             "unicasts": _last(result, "unicasts"),
             "broadcasts": _last(result, "broadcasts"),
+            "gradients": _last(result, "gradients"),
         }
+        if "seconds" in result:
+            row["seconds"] = float(result["seconds"][:, -1].max(axis=1).mean())
     if posterior is None:
         return row
     for distance in (w2, bias2):

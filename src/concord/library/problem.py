@@ -33,9 +33,12 @@ class Problem(OneDataSet):
         Numbers of agents and of coordinates.
     potential
         x -> f_i(x_i) up to a constant, (chains, agents); for ``record={"probes": ["potential"]}``.
+    hessian_product
+        (x, v) -> the Hessians of f_i at x_i times v_i, of the shape of both; for samplers that
+        accept moves by curvature.
     prox
-        (v, step) -> the x_i that minimize f_i(x) + |x - v_i|^2 / (2 step_i), for ADMM; v has the
-        shape of x, step (agents,) does not change during a run.
+        (v, step) -> the x_i that minimize ``f_i(x) + |x - v_i|^2 / (2 step_i)``, for ADMM; v has
+        the shape of x, step (agents,) does not change during a run.
     posterior
         The exact posterior, where it is a ``concord.Gaussian(mean, cov)``.
 
@@ -60,6 +63,7 @@ class Problem(OneDataSet):
         agents: int,
         dim: int,
         potential: Function | None = None,
+        hessian_product: Function | None = None,
         prox: Function | None = None,
         posterior: Gaussian | None = None,
     ) -> None:
@@ -69,6 +73,8 @@ class Problem(OneDataSet):
         # Only those that are given: a problem offers what it has.
         if potential is not None:
             self.potential = lambda x: _values("potential", potential, x.shape[:2], x)
+        if hessian_product is not None:
+            self.hessian_product = lambda chains: self._product(hessian_product)
         if prox is not None:
             self.prox = lambda chains, curvature: self._solver(prox, chains, curvature)
 
@@ -80,6 +86,13 @@ class Problem(OneDataSet):
             return out
 
         return gradient
+
+    def _product(self, hessian_product: Function) -> contracts.HessianProduct:
+        def product(x: np.ndarray, v: np.ndarray, out: np.ndarray) -> np.ndarray:
+            np.copyto(out, _values("hessian_product", hessian_product, x.shape, x, v))
+            return out
+
+        return product
 
     def _solver(self, prox: Function, chains: int, curvature: np.ndarray) -> contracts.Prox:
         """Return ``contracts.Proximal``'s solve: grad f_i(x) + c_i x = b is prox of b/c, 1/c."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from concord.errors import ConcordError
-from concord.metrics import Measurement, Row
+from concord.metrics import Measurement, Row, check_network
 from concord.networks import topology
 from concord.options import plain
 from concord.plugins import plugin
@@ -141,6 +141,7 @@ def a_run_is_measured_or_refused(module: Any) -> None:
             trace, prob, graph, sampler, params, start, 6, lambda what: streams.generator(1, what)
         )
         try:
+            check_network(module, None)
             rows = list(module.rows(m))
         except ConcordError as error:
             remedy = ";" in str(error)

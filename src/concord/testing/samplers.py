@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import inspect
 import tracemalloc
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from concord.contracts import AffineSampler, Info
+from concord.contracts import AffineSampler, Info, ReadOut
 from concord.errors import ConcordError
 from concord.networks import topology
 from concord.networks.faults import Conditions, Network, check_channels, drawing
@@ -75,6 +75,8 @@ def advance(
     x0 = vectors[:, :size].reshape(shape).copy()
     state, step = module.init(prob, graph, params, x0, Still(chains))
     names = blocks(state)
+    for earlier in range(k if len(names) < len(state) else 0):  # to what the law takes as known
+        state, _ = step(state, earlier, Still(chains))
     parts = [vectors[:, i * size : (i + 1) * size].reshape(shape).copy() for i in range(len(names))]
     state, _ = step(state._replace(**dict(zip(names, parts, strict=True))), k, rng)
     return np.concatenate([getattr(state, name).reshape(chains, -1) for name in names], axis=1)
@@ -156,6 +158,11 @@ def steps_depend_on_their_arguments_alone(module: Any) -> None:
                 bool((unicasts <= broadcasts * graph.degrees).all()),
                 f"Info has more unicasts than neighbors for each broadcast{on}",
             )
+            paid = None if info.gradients is None else np.asarray(info.gradients)
+            expect(
+                paid is None or (paid.shape in sizes and bool((paid >= 0).all())),
+                f"Info counts gradients in another shape than {sizes}, or negative ones{on}",
+            )
             results.append(state.x.copy())
         expect(results[0].shape == x0.shape, f"x has the shape {results[0].shape}{on}")
         expect(bool(np.isfinite(results[0]).all()), f"x is not finite after four steps{on}")
@@ -219,20 +226,22 @@ def nothing_is_heard_where_all_is_lost(module: Any) -> None:
     """What a sampler sends goes through the channel: it knows nothing else of its neighbors."""
     heard, tried = "", 0
     for graph, prob, params in combinations(module, dims=(2,)):
-        loss = {"kind": "bernoulli", "rate": 1.0, "direction": "one_way"}
-        if not graph.edges or batched(params):
+        if not graph.edges or batched(params) or graph.messages is not None:
             continue
-        try:
-            lossy = Network.of(graph, build(Conditions, {"loss": loss}), "")
-            module.check(prob, lossy, params)
-        except ConcordError:
+        loss = {"kind": "bernoulli", "rate": 1.0, "direction": "one_way"}
+        lossy = [
+            Network.of(graph, build(Conditions, {"loss": loss, "on_loss": policy}), "")
+            for policy in ("keep_own_weight", "sender_keeps")
+        ]
+        accepted = [network for network in lossy if allowed(module, prob, network, params)]
+        if not accepted:
             continue
         ends = []
         for start in (0.0, 1.0):  # of agent 0, whom nobody hears
             x0 = np.zeros((2, prob.agents, 2))
             x0[:, 0] = start
             rng: Any = Quiet(streams.generator(3, "noise"))
-            network = drawing(lossy, streams.generator(3, "masks"))
+            network = drawing(accepted[0], streams.generator(3, "masks"))
             state, step = module.init(prob, network, params, x0, rng)
             try:
                 check_channels(network)
@@ -323,6 +332,25 @@ def auxiliaries_start_as_the_law_says(module: Any) -> None:
                 same(getattr(state, name), expected, f"{name} starts otherwise than the law says")
 
 
+def what_is_read_leaves_the_state_as_it_is(module: Any) -> None:
+    """``read`` returns positions, and changes nothing."""
+    if not isinstance(module, ReadOut):
+        raise Inapplicable("it reads its x")
+    module = cast(Any, module)
+    for graph, prob, params in combinations(module):
+        on = f", on {graph.name} with {params}"
+        x0 = streams.generator(5, "x0").standard_normal((4, prob.agents, prob.dim))
+        rng = streams.generator(5, "noise")
+        state, step = module.init(prob, graph, params, x0, rng)
+        for k in range(4):
+            before = [part.copy() for part in state]
+            shape = module.read(state, params).shape
+            expect(shape == x0.shape, f"what is read has the shape {shape}{on}")
+            kept = zip(before, state, strict=True)
+            expect(all(np.array_equal(*pair) for pair in kept), f"read writes into the state{on}")
+            state, _ = step(state, k, rng)
+
+
 def positions_have_uniform_ranks_in_their_exact_law(module: Any) -> None:
     """Calibration: many chains are distributed as ``affine`` says, after ten steps."""
     if not isinstance(module, AffineSampler):
@@ -382,6 +410,7 @@ CHECKS = (
     step_with_unit_noise_is_the_covariance_of_the_law,
     errors_of_gradients_enter_as_the_law_says,
     auxiliaries_start_as_the_law_says,
+    what_is_read_leaves_the_state_as_it_is,
     positions_have_uniform_ranks_in_their_exact_law,
     a_step_allocates_nothing_the_size_of_its_state,
 )

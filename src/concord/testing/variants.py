@@ -11,14 +11,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import msgspec
 import numpy as np
+from msgspec.structs import fields as fields_of
 
 from concord.contracts import Problem
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.networks import topology
+from concord.networks.compressions import Compression
 from concord.options import choices, members
+from concord.options import kinds as kinds_of
 from concord.problems import linear_regression
 from concord.sampling import partition, streams
 from concord.sampling.schedules import Schedule
@@ -32,6 +34,7 @@ GRAPHS = [
     topology.build("edge_list", 5, edges=[[0, 1], [0, 4], [1, 2], [2, 3], [1, 4]]),
     topology.build("ring", 2),
     topology.build("no_edges", 1),
+    topology.build("server", 4),
 ]
 CONSTANT, DECAYING = Schedule(0.013), Schedule(0.02, b=2.0, c=1.0, exponent=0.7)
 
@@ -51,11 +54,18 @@ def options(field: Any, n: int) -> list[Any]:
         return list(choices(field.type))
     kinds = dict(members(field.type))
     if Schedule in kinds:
-        return [CONSTANT, DECAYING]
+        return [CONSTANT, DECAYING, *([None] if type(None) in kinds else [])]
     if field.name == "batch_size":
         return [None, None, 2]  # both schedules with full gradients, then one with mini-batches
     if field.name == "points":
         return [11]
+    if tagged := kinds_of(field.type):
+        return [
+            kind(**{own.name: options(own, m)[-1] for m, own in enumerate(fields_of(kind))})
+            for kind in tagged.values()
+        ]
+    if Compression in kinds:
+        return [Compression("qsgd", bits=3), Compression("top_k", share=0.5)]
     given = not field.required
     if float in kinds:
         low, high = kinds[float].get("gt", kinds[float].get("ge", 0.0)), kinds[float].get("le")
@@ -68,7 +78,7 @@ def options(field: Any, n: int) -> list[Any]:
 
 def variants(module: ModuleType) -> Iterator[Any]:
     """Yield Params: every combination of choices, and the other fields varied together."""
-    fields = msgspec.structs.fields(module.Params)
+    fields = fields_of(module.Params)
     listed = [options(field, n) for n, field in enumerate(fields)]
     chosen = [bool(choices(field.type)) for field in fields]
     for picks in itertools.product(
