@@ -93,6 +93,14 @@ def _joined(first: Numbers, second: Numbers) -> np.ndarray:
     return np.array([places[key] for key in keys[0]])
 
 
+def _mean(source: Source, each: np.ndarray, family: int) -> tuple[float, float, float]:
+    """Return the mean over data sets and its interval, one of a family."""
+    mean, *ends = (float(end) for end in mean_interval(each, family))
+    if math.isfinite(mean):
+        ends = [mean + source.narrow * (end - mean) for end in ends]
+    return mean, ends[0], ends[1]
+
+
 class Value(_Rule):
     """The quantity is the printed value, within a tolerance.
 
@@ -190,10 +198,7 @@ class Order(_Rule):
             )
             finite = log[np.isfinite(log)]
             log = np.where(np.isneginf(log), finite.min() if len(finite) else -np.inf, log)
-            mean, *ends = (float(end) for end in mean_interval(log, len(pairs)))
-            if math.isfinite(mean):
-                ends = [mean + source.narrow * (end - mean) for end in ends]
-            found.append((mean, *ends))
+            found.append(_mean(source, log, len(pairs)))
         _, lo, hi = np.array(found).T
         verdict = decide((hi < 0).all(), (lo >= 0).any())
         worst = int((lo if verdict == FAILS else hi).argmax())
@@ -265,11 +270,7 @@ class Trend(_Rule):
                 raise Missing(str(error)) from None
             if np.isnan(each).any():
                 raise Diverged([self.quantity], f"{ours.run[i].name} or {ours.run[j].name}")
-            means = mean_interval(self.quantity.scale * each, len(x) - 1)
-            mean, *ends = (float(end) for end in means)
-            if math.isfinite(mean):
-                ends = [mean + source.narrow * (end - mean) for end in ends]
-            lo, hi = ends
+            mean, lo, hi = _mean(source, self.quantity.scale * each, len(x) - 1)
             source.trials.append(len(each))
             found.append((mean, lo, hi) if self.direction == "rising" else (-mean, -hi, -lo))
             texts.append(f"{name(self.axis, x[i])} to {x[j]:g}: {show(mean, lo, hi)}")
