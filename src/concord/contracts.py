@@ -519,11 +519,7 @@ class InitialKind(Protocol):
     Params: type
 
     def draw(
-        self,
-        params: Any,
-        problem: Problem,
-        shape: tuple[int, int, int],
-        rng: np.random.Generator,
+        self, params: Any, problem: Problem, shape: tuple[int, int, int], rng: np.random.Generator
     ) -> np.ndarray:
         """Return initial positions of shape (chains, agents, dim)."""
 

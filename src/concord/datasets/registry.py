@@ -23,8 +23,7 @@ class DataFile(Options):
     sha256: Annotated[str, "SHA-256 of the file, 64 lower-case hexadecimal digits"]
     urls: Annotated[Some[str], "where the file is published, in the order to try"] = ()
     made: Annotated[
-        dict[str, Any] | None,
-        "instead of urls: the recipe of draws (concord.sampling.certified)",
+        dict[str, Any] | None, "instead of urls: the recipe of draws (concord.sampling.certified)"
     ] = None
 
 

@@ -81,10 +81,7 @@ def _pool(draws: np.ndarray, exact: Grid) -> float:
 
 def _floor(m: Measurement, exact: Grid, count: int) -> tuple[float, float, float]:
     sets = exact.sample(FLOORS * count, m.stream("marginal floor")).reshape(FLOORS, count, 2)
-    values = np.mean(
-        [marginal_w1(sets[..., d], exact, d) for d in range(2)],
-        axis=0,
-    )
+    values = np.mean([marginal_w1(sets[..., d], exact, d) for d in range(2)], axis=0)
     mean, lo, hi = mean_interval(values)
     return float(mean), float(lo), float(hi)
 
@@ -95,10 +92,9 @@ def _windows(m: Measurement, x: np.ndarray, exact: Grid) -> Iterator[Row]:
     ends = np.unique(np.searchsorted(draw, wanted - 1e-6).clip(max=len(draw) - 1))
     for end in ends:
         inside = np.flatnonzero((draw > draw[end] / 2) & (draw <= draw[end]))
-        values = np.mean(
-            [marginal_w1(x[d][..., inside], exact, d) for d in range(2)],
-            axis=0,
-        ).mean(axis=1)
+        values = np.mean([marginal_w1(x[d][..., inside], exact, d) for d in range(2)], axis=0).mean(
+            axis=1
+        )
         mean, lo, hi = mean_interval(values)
         yield Row(
             int(draw[end]), "network", "w1_marginal_window", float(mean), float(lo), float(hi)

@@ -155,11 +155,7 @@ def _of_set(name: str, chances: np.ndarray, labels: np.ndarray, single: bool) ->
 
 
 def _examples(
-    name: str,
-    examples: Mapping[str, int],
-    chances: np.ndarray,
-    sd: np.ndarray,
-    labels: np.ndarray,
+    name: str, examples: Mapping[str, int], chances: np.ndarray, sd: np.ndarray, labels: np.ndarray
 ) -> Iterator[tuple[str, float, float | None, float | None, bool]]:
     average = chances.mean(axis=0)
     for image, row in examples.items():

@@ -631,9 +631,7 @@ def _matched(network: Network, edges: Edges) -> np.ndarray:
     return both[np.ix_(edges.links, edges.links)]
 
 
-def chances(
-    network: Network,
-) -> Callable[[int], tuple[np.ndarray, np.ndarray]] | None:
+def chances(network: Network) -> Callable[[int], tuple[np.ndarray, np.ndarray]] | None:
     r"""Return first and second moments of what is drawn in iteration k, by itself.
 
     With :math:`b = (a, m)`, where a_i is 1 if agent i is awake and m_e if a vector arrives over

@@ -28,8 +28,7 @@ class Params(Options):
     """The model, and the rows kept from the agents."""
 
     noise_sd: Annotated[
-        Positive,
-        "standard deviation sigma of the standardized target; least squares leave 0.70",
+        Positive, "standard deviation sigma of the standardized target; least squares leave 0.70"
     ] = 0.7
     prior_variance: Annotated[Positive, "variance v of the prior N(0, v I)"] = 1.0
     test_fraction: Annotated[

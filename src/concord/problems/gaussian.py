@@ -35,9 +35,7 @@ class Params(Options):
     """The posterior, and how agents differ."""
 
     condition: Annotated[
-        float,
-        Meta(ge=1, le=1e8),
-        "condition number kappa of the posterior covariance",
+        float, Meta(ge=1, le=1e8), "condition number kappa of the posterior covariance"
     ] = 10.0
     dim: Annotated[Count, "dimension d; one has the condition number 1"] = 2
     heterogeneity: _heterogeneity.Shifts = 0.0

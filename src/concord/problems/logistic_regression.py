@@ -20,14 +20,7 @@ from typing import Annotated, Any, Literal, cast
 import numpy as np
 from msgspec import Meta
 
-from concord.contracts import (
-    BatchGradient,
-    Gradient,
-    GradientAt,
-    HessianProduct,
-    Prox,
-    Stream,
-)
+from concord.contracts import BatchGradient, Gradient, GradientAt, HessianProduct, Prox, Stream
 from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Count, NonNegative, Options, Positive

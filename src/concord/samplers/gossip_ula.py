@@ -139,9 +139,7 @@ def weights(topology: Topology, params: Params) -> np.ndarray:
     return topology.agents / ({"half": 2, "whole": 1}[params.drift] * activity(topology))
 
 
-def pairs(
-    topology: Topology,
-) -> Callable[[int, int, np.random.Generator], np.ndarray]:
+def pairs(topology: Topology) -> Callable[[int, int, np.random.Generator], np.ndarray]:
     """Return ``draw(ticks, chains, rng)``, which draws who gossips: (ticks, chains, 2) agents."""
     neighbors = np.concatenate(topology.neighbors)
     degrees = topology.degrees

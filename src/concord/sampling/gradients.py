@@ -8,14 +8,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from concord.contracts import (
-    Batched,
-    BatchGradient,
-    BatchNoise,
-    Problem,
-    Quadratic,
-    SeparatePrior,
-)
+from concord.contracts import Batched, BatchGradient, BatchNoise, Problem, Quadratic, SeparatePrior
 from concord.errors import ConcordError
 from concord.options import Count, choices
 

@@ -114,11 +114,7 @@ class Recorder:
     """Keeps copies of what ``Record`` specifies, in arrays allocated before the loop."""
 
     def __init__(
-        self,
-        record: Record,
-        problem: Problem,
-        shape: tuple[int, int, int],
-        iterations: int,
+        self, record: Record, problem: Problem, shape: tuple[int, int, int], iterations: int
     ) -> None:
         chains, agents, dim = shape
         self.due = record.iterations(iterations)
@@ -159,11 +155,7 @@ class Recorder:
         self._next = 0
 
     def observe(
-        self,
-        k: int,
-        x: np.ndarray,
-        info: Info | None,
-        read: Callable[[], np.ndarray] | None = None,
+        self, k: int, x: np.ndarray, info: Info | None, read: Callable[[], np.ndarray] | None = None
     ) -> None:
         """Take note of iteration k: divergence and messages always, the rest when it is due.
 
