@@ -8,6 +8,7 @@ import pytest
 from concord.laws import exact, theory
 from concord.laws.gaussian import Gaussian, w2
 from concord.laws.theory import gurbuzbalaban2021, tzikas2024
+from concord.laws.theory.gurbuzbalaban2021 import Setting
 from concord.networks import topology
 
 
@@ -32,7 +33,7 @@ def test_every_constant_of_one_scalar_agent_by_hand():
     h, a, eta, m, sd, sigma = 2.0, 1.5, 0.1, 0.5, 0.7, 0.3
     k = np.array([0, 1, 5])
     result = gurbuzbalaban2021.theorem2(
-        np.array([[[h]]]), np.array([[h * a]]), np.ones(1), m, sd, eta, k, sigma=sigma
+        Setting(np.array([[[h]]]), np.array([[h * a]]), np.ones(1), m, sd), eta, k, sigma
     )
     assert result.holds
     spread = (m - a) ** 2 + sd**2
@@ -88,7 +89,7 @@ def test_terms_of_a_network_follow_print():
     mean = rng.standard_normal((agents, dim))
     k = np.arange(30)
     eigenvalues = np.linalg.eigvalsh(mixing)
-    result = gurbuzbalaban2021.theorem2(gram, shift, eigenvalues, mean, 0.4, eta, k, sigma)
+    result = gurbuzbalaban2021.theorem2(Setting(gram, shift, eigenvalues, mean, 0.4), eta, k, sigma)
     assert result.holds
     c = result.constants
     # What enters from the problem, from its definition: potentials minimized, gradients taken.
@@ -165,7 +166,9 @@ def test_bound_dominates_the_exact_law(kind, seed):
     gram, shift = problem(agents, dim, seed)
     mixing = weights(kind, agents)
     k = np.arange(300)
-    result = gurbuzbalaban2021.theorem2(gram, shift, np.linalg.eigvalsh(mixing), 1.0, 1.0, eta, k)
+    result = gurbuzbalaban2021.theorem2(
+        Setting(gram, shift, np.linalg.eigvalsh(mixing), 1.0, 1.0), eta, k
+    )
     assert result.holds
     affine = de_sgld(gram, shift, mixing, eta)
     start = exact.initial(agents, dim, (1.0, 1.0))
@@ -197,7 +200,7 @@ def test_terms_of_theorem10_follow_print():
     mean = np.random.default_rng(0).standard_normal((agents, dim))
     k = np.arange(30)
     result = gurbuzbalaban2021.theorem10(
-        gram, shift, eigenvalues, mean, 0.4, eta, (1 - beta) / eta, c5, k, sigma
+        Setting(gram, shift, eigenvalues, mean, 0.4), eta, (1 - beta) / eta, c5, k, sigma
     )
     assert all(condition.holds for condition in result.conditions)
     mu = min(np.linalg.eigvalsh(a)[0] for a in gram)
@@ -256,7 +259,7 @@ def test_bound_of_theorem10_dominates_the_exact_law(kind, seed):
         mean, cov = matrix @ mean + offset, matrix @ cov @ matrix.T + affine.noise
     eigenvalues = np.linalg.eigvalsh(mixing)
     result = gurbuzbalaban2021.theorem10(
-        gram, shift, eigenvalues, 1.0, 1.0, eta, friction, largest, k
+        Setting(gram, shift, eigenvalues, 1.0, 1.0), eta, friction, largest, k
     )
     assert all(condition.holds for condition in result.conditions)
     cov = np.linalg.inv(gram.sum(axis=0))
@@ -270,7 +273,7 @@ def test_theorem10_claims_nothing_where_a_condition_fails():
     for eta, friction, low in ((0.05, 15.0, -1 / 3), (0.4, 2.5, 0.0), (0.05, 20.0, 1.0)):
         eigenvalues = np.array([1, low, low, low])
         result = gurbuzbalaban2021.theorem10(
-            gram, shift, eigenvalues, 0.0, 1.0, eta, friction, 1.0, [0, 9]
+            Setting(gram, shift, eigenvalues, 0.0, 1.0), eta, friction, 1.0, [0, 9]
         )
         assert not all(condition.holds for condition in result.conditions)
         assert (result.bound == np.inf).all() and (result.rederived == np.inf).all()
@@ -285,7 +288,7 @@ def theorem2_at(
 ) -> gurbuzbalaban2021.Bound:
     gram = np.array(curvature).reshape(-1, 1, 1)
     return gurbuzbalaban2021.theorem2(
-        gram, np.ones((2, 1)), np.array(eigenvalues), 0.0, 1.0, eta, [0, 10]
+        Setting(gram, np.ones((2, 1)), np.array(eigenvalues), 0.0, 1.0), eta, [0, 10]
     )
 
 
@@ -321,7 +324,6 @@ def test_lemma12_rejects_the_printed_experiment():
     conditions = {c.name: c for c in gurbuzbalaban2021.lemma12(0.08, 15, 30.0, 70.0, 0.0)}
     assert conditions["beta"].value == pytest.approx(-0.2, rel=1e-12)
     assert not conditions["beta"].holds
-    assert "-0.2" in conditions["beta"].text
 
 
 def test_conditions_of_lemma12_flip_where_they_should():

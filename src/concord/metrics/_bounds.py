@@ -10,7 +10,7 @@ import numpy as np
 from concord.contracts import Quadratic, SampledLaw
 from concord.laws import exact
 from concord.laws.gaussian import w2
-from concord.laws.theory.gurbuzbalaban2021 import Bound
+from concord.laws.theory.gurbuzbalaban2021 import Bound, Setting
 from concord.metrics import Measurement, Row, lacking
 from concord.metrics._laws import exact_law
 from concord.networks import mixing
@@ -47,12 +47,12 @@ def law_of(m: Measurement, theorem: str, sampler: type, name: str) -> exact.Law:
     return law
 
 
-def setting(m: Measurement) -> tuple[np.ndarray, np.ndarray, np.ndarray, Any, float]:
-    """Return gram, shift, the eigenvalues of W, and mean and sd of the start."""
+def setting(m: Measurement) -> Setting:
+    """Return what the theorems ask of problem, network and start."""
     problem: Any = m.problem
     start: Any = m.initial.params
     spectrum: Any = weights_spectrum(m)
-    return problem.gram, problem.shift, spectrum, start.mean, start.sd
+    return Setting(problem.gram, problem.shift, spectrum, start.mean, start.sd)
 
 
 def weights_spectrum(m: Measurement) -> np.ndarray | None:

@@ -36,7 +36,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     """
     law, params = law_of(m, "theorem10", de_sghmc.Params, "DE-SGHMC"), m.sampler_params
     steps = params.step_size.initial, params.friction
-    found = theorem10(*setting(m), *steps, largest_moment(m), m.trace.draw)
+    found = theorem10(setting(m), *steps, largest_moment(m), m.trace.draw)
     yield from tell(m, "theorem10", law, found)
 
 

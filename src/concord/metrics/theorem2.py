@@ -27,5 +27,5 @@ NETWORK = "perfect"  # it speaks of networks on which nothing is lost
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield what ``_bounds.tell`` tells of Theorem 2, refused to runs that it is not about."""
     law, params = law_of(m, "theorem2", de_sgld.Params, "DE-SGLD"), m.sampler_params
-    found = theorem2(*setting(m), params.step_size.initial, m.trace.draw)
+    found = theorem2(setting(m), params.step_size.initial, m.trace.draw)
     yield from tell(m, "theorem2", law, found)

@@ -9,10 +9,9 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Condition:
-    """One condition of a theorem: its name, the inequality with numbers, its value, the verdict."""
+    """One condition of a theorem: its name, the number that decides it, the verdict."""
 
     name: str
-    text: str
     value: float
     holds: bool
 

@@ -52,7 +52,7 @@ def condition1(step: float, smooth: float, least: float, most: float) -> Conditi
     The value is the left side over the right one at ``most``, where it is smallest.
     """
     if not np.isfinite(smooth):
-        return Condition("condition_1", "gradients are not Lipschitz", float("inf"), holds=False)
+        return Condition("condition_1", float("inf"), holds=False)
 
     def ratio(rho: float) -> float:
         below = -np.expm1(-step * rho) * rho
@@ -61,13 +61,13 @@ def condition1(step: float, smooth: float, least: float, most: float) -> Conditi
     easiest, hardest = ratio(most), ratio(least)
     if easiest < 1 <= hardest:
         return None
-    return Condition("condition_1", f"{easiest:.4g} < 1", easiest, hardest < 1)
+    return Condition("condition_1", easiest, hardest < 1)
 
 
 def condition2(gossip: Gossip) -> Condition:
     """Return (26), beta (1 - beta) < 1/(2 connectivity); the value is left over right."""
     value = 2 * gossip.connectivity * gossip.fusion * (1 - gossip.fusion)
-    return Condition("condition_2", f"{value:.4g} < 1", value, value < 1)
+    return Condition("condition_2", value, value < 1)
 
 
 def lemma1(

@@ -41,8 +41,12 @@ class Bound:
         return all(condition.holds for condition in self.conditions)
 
 
-class _Setting:
-    """What both theorems speak of: quadratic f_i, the spectrum of W, and N(mean, sd^2 I)."""
+class Setting:
+    """What both theorems speak of: quadratic f_i, the spectrum of W, and the start.
+
+    grad f_i(x) = gram_i x - shift_i, shapes (N, d, d) and (N, d); eigenvalues of W, in any order,
+    (N,); x_i^(0) ~ N(mean, sd^2 I), independent, the mean a number, (d,) or (N, d).
+    """
 
     def __init__(
         self,
@@ -65,12 +69,11 @@ class _Setting:
         self.start = float(np.sum(self.mean**2)) + self.agents * self.dim * initial_sd**2
 
     def conditions(self) -> list[Condition]:
+        """Return those of problem and network."""
         return [
-            Condition("strong convexity", f"mu = {self.mu:.4g} > 0", self.mu, self.mu > 0),
+            Condition("strong convexity", self.mu, self.mu > 0),
             # gamma_bar of a disconnected graph is 1 but for rounding.
-            Condition(
-                "connected graph", f"gamma_bar = {self.gap:.4g} < 1", self.gap, self.gap < 1 - 1e-12
-            ),
+            Condition("connected graph", self.gap, self.gap < 1 - 1e-12),
         ]
 
     def minimizer(self) -> np.ndarray:
@@ -89,14 +92,7 @@ def _nothing(constants: dict[str, float], conditions: list[Condition], k: np.nda
 
 
 def theorem2(
-    gram: np.ndarray,
-    shift: np.ndarray,
-    mixing_eigenvalues: np.ndarray,
-    initial_mean: float | np.ndarray,
-    initial_sd: float,
-    step_size: float,
-    iterations: np.ndarray,
-    sigma: float = 0.0,
+    setting: Setting, step_size: float, iterations: np.ndarray, sigma: float = 0.0
 ) -> Bound:
     """Return the bound of Theorem 2 for DE-SGLD on quadratic f_i (gurbuzbalaban2021).
 
@@ -113,29 +109,11 @@ def theorem2(
         + 2 sqrt(2 d eta)/sqrt(1 - g^2)
 
     where g = gamma_bar, the second largest modulus of W's eigenvalues (3.9), and D, C_1 and Cbar_1
-    are (3.13)-(3.15). The power of r is Lemma 7's; Theorem 2 itself prints r.
-
-    Parameters
-    ----------
-    gram, shift
-        grad f_i(x) = gram_i x - shift_i, shapes (N, d, d) and (N, d).
-    mixing_eigenvalues
-        Eigenvalues of W, in any order, shape (N,).
-    initial_mean, initial_sd
-        x_i^(0) ~ N(mean, sd^2 I), independent; the mean a number, (d,) or (N, d).
-    step_size
-        eta.
-    iterations
-        The k to evaluate at.
-    sigma
-        Bound of the gradient error, E|xi_i|^2 <= sigma^2 (3.2); 0 for full gradients.
-
-    Returns
-    -------
-    Bound
-        Constants, conditions, bound.
+    are (3.13)-(3.15). The power of r is Lemma 7's; Theorem 2 itself prints r. ``step_size`` is eta,
+    ``iterations`` the k to evaluate at, ``sigma`` the bound of the gradient error, E|xi_i|^2 <=
+    sigma^2 (3.2), 0 for full gradients.
     """
-    setting = _Setting(gram, shift, mixing_eigenvalues, initial_mean, initial_sd)
+    gram, shift, initial_sd = setting.gram, setting.shift, setting.sd
     agents, dim, mu, smooth = setting.agents, setting.dim, setting.mu, setting.smooth
     lambda_n, gap, start = setting.lambda_n, setting.gap, setting.start
     eta, k = step_size, np.asarray(iterations, dtype=float)
@@ -143,19 +121,9 @@ def theorem2(
     decay = eta * mu * (1 - eta * smooth / 2)
     conditions = [
         *setting.conditions(),
-        Condition(
-            "step size",
-            f"eta = {eta:.4g} < 1/(mu + L) = {_ratio(1, mu + smooth):.4g}",
-            eta,
-            eta < _ratio(1, mu + smooth),
-        ),
-        Condition(
-            "contraction",
-            f"mu eta (1 + lambda_N - eta L) = {contraction:.4g} in (0, 1)",
-            contraction,
-            0 < contraction < 1,
-        ),
-        Condition("decay", f"eta mu (1 - eta L/2) = {decay:.4g} <= 1", decay, decay <= 1),
+        Condition("step size", eta, eta < _ratio(1, mu + smooth)),
+        Condition("contraction", contraction, 0 < contraction < 1),
+        Condition("decay", decay, decay <= 1),
     ]
     constants = {
         "N": float(agents),
@@ -237,22 +205,11 @@ def theorem2(
 def lemma12(eta: float, gamma: float, mu: float, smooth: float, lambda_n: float) -> list[Condition]:
     """Return the conditions under which DE-SGHMC's second moments stay bounded.
 
-    Lemma 12 of gurbuzbalaban2021: (4.9), beta = 1 - gamma eta in [0, 1), and (4.10) with c_1 of
-    (4.11), which itself depends on beta. They are sufficient, not necessary.
-
-    Parameters
-    ----------
-    eta, gamma
-        Step size and friction.
-    mu, smooth
-        Strong convexity and smoothness L of the f_i.
-    lambda_n
-        Smallest eigenvalue of W.
-
-    Returns
-    -------
-    list of Condition
-        (4.9) with value eta^2, the range of beta, the two bounds of (4.10).
+    Lemma 12 of gurbuzbalaban2021: (4.9), eta^2 <= (1 + lambda_N)/(2 (L + mu)); beta = 1 - gamma eta
+    in [0, 1); and (4.10), beta <= (1 + lambda_N - 4 eta^2 mu)/4 and beta <= eta^3 sqrt(c_1 mu^3
+    (1 + lambda_N)/64) with c_1 of (4.11), which itself depends on beta. They are sufficient, not
+    necessary. eta and gamma are step size and friction, mu and L (``smooth``) strong convexity and
+    smoothness of the f_i, lambda_N is the smallest eigenvalue of W.
     """
     square = eta**2
     beta = 1 - gamma * eta
@@ -263,34 +220,15 @@ def lemma12(eta: float, gamma: float, mu: float, smooth: float, lambda_n: float)
     inside = c1 * mu**3 * (1 + lambda_n) / 64
     second = eta**3 * np.sqrt(inside) if inside >= 0 else float("nan")
     return [
-        Condition(
-            "(4.9)",
-            f"eta^2 = {square:.4g} <= (1 + lambda_N)/(2 (L + mu)) = {largest:.4g}",
-            square,
-            0 < square <= largest,
-        ),
-        Condition("beta", f"beta = 1 - gamma eta = {beta:.4g} in [0, 1)", beta, 0 <= beta < 1),
-        Condition(
-            "(4.10), first bound",
-            f"beta = {beta:.4g} <= (1 + lambda_N - 4 eta^2 mu)/4 = {first:.4g}",
-            beta,
-            beta <= first,
-        ),
-        Condition(
-            "(4.10), second bound",
-            f"beta = {beta:.4g} <= eta^3 sqrt(c_1 mu^3 (1 + lambda_N)/64) = {second:.4g}",
-            beta,
-            bool(beta <= second),
-        ),
+        Condition("(4.9)", square, 0 < square <= largest),
+        Condition("beta", beta, 0 <= beta < 1),
+        Condition("(4.10), first bound", beta, beta <= first),
+        Condition("(4.10), second bound", beta, bool(beta <= second)),
     ]
 
 
 def theorem10(
-    gram: np.ndarray,
-    shift: np.ndarray,
-    mixing_eigenvalues: np.ndarray,
-    initial_mean: float | np.ndarray,
-    initial_sd: float,
+    setting: Setting,
     step_size: float,
     friction: float,
     moment: float,
@@ -310,22 +248,10 @@ def theorem10(
         + eta sigma/sqrt(h N) + sqrt((g^k - r^k)/(g - r)) 2 L sqrt(g/N) sqrt(E|x_0|^2)
         + sqrt(2) g^(k/2) sqrt(E|x_0|^2/N) + sqrt(2 c_5) eta/(sqrt(N) (1 - g))
 
-    Parameters
-    ----------
-    gram, shift, mixing_eigenvalues, initial_mean, initial_sd, iterations, sigma
-        As for ``theorem2``.
-    step_size, friction
-        eta and gamma.
-    moment
-        c_5, of which Lemma 12 says only that it bounds E|x^(k)|^2 and E|v^(k)|^2 for every k. The
-        bound grows with c_5: if it holds for the smallest, it does for any.
-
-    Returns
-    -------
-    Bound
-        Constants, conditions, bound.
+    ``step_size`` and ``friction`` are eta and gamma, ``moment`` is c_5, of which Lemma 12 says only
+    that it bounds E|x^(k)|^2 and E|v^(k)|^2 for every k. The bound grows with c_5: if it holds for
+    the smallest, it does for any. ``iterations`` and ``sigma`` are as for ``theorem2``.
     """
-    setting = _Setting(gram, shift, mixing_eigenvalues, initial_mean, initial_sd)
     agents, dim, mu, smooth = setting.agents, setting.dim, setting.mu, setting.smooth
     lambda_n, gap, start = setting.lambda_n, setting.gap, setting.start
     eta, k = step_size, np.asarray(iterations, dtype=float)
@@ -334,24 +260,9 @@ def theorem10(
     conditions = [
         *setting.conditions(),
         *lemma12(eta, friction, mu, smooth, lambda_n),
-        Condition(
-            "Lemma 15, step size",
-            f"eta^2 = {square:.4g} < 2/L = {_ratio(2, smooth):.4g}",
-            square,
-            square < _ratio(2, smooth),
-        ),
-        Condition(
-            "Lemma 15, decay",
-            f"eta^2 mu (1 - eta^2 L/2) = {square * drift:.4g} <= 1",
-            square * drift,
-            square * drift <= 1,
-        ),
-        Condition(
-            "step size",
-            f"eta^2 = {square:.4g} <= 2 N/(mu + L) = {_ratio(2 * agents, mu + smooth):.4g}",
-            square,
-            square <= _ratio(2 * agents, mu + smooth),
-        ),
+        Condition("Lemma 15, step size", square, square < _ratio(2, smooth)),
+        Condition("Lemma 15, decay", square * drift, square * drift <= 1),
+        Condition("step size", square, square <= _ratio(2 * agents, mu + smooth)),
     ]
     constants = {
         "mu": mu,

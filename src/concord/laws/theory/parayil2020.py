@@ -15,28 +15,18 @@ def condition1(
     (15) and Condition 1 of the supplement, (S6): 1/2 + delta_1 < delta_2 < 1, the eigenvalues of
     I - b L but one strictly inside the unit circle, and, in the text below (S6), b sigma_max(L)
     < 1, which implies it. The experiments have b_2 + k in place of k + 1, so that b may stand for
-    the numerator or for the first value of beta; both are judged.
-
-    Parameters
-    ----------
-    delta_2, delta_1
-        Exponents of alpha and beta.
-    b, first
-        Numerator and first value of beta.
-    laplacian_max
-        Largest eigenvalue of the graph's Laplacian L.
+    the numerator or for the first value of beta; both are judged. ``laplacian_max`` is the largest
+    eigenvalue of the graph's Laplacian L.
     """
     apart = delta_2 - delta_1
     numerator, first = b * laplacian_max, first * laplacian_max
     return [
         # delta_2 = 0.55 and delta_1 = 0.05 are 1/2 apart but for rounding.
-        Condition(
-            "delta_2 - delta_1 > 1/2", f"{apart:.4g} > 0.5", apart, bool(apart > 0.5 + 1e-12)
-        ),
-        Condition("delta_2 < 1", f"{delta_2:.4g} < 1", delta_2, delta_2 < 1),
-        Condition("b sigma_max < 1", f"{numerator:.4g} < 1", numerator, numerator < 1),
-        Condition("beta_0 sigma_max < 1", f"{first:.4g} < 1", first, first < 1),
-        Condition("beta_0 sigma_max < 2", f"{first:.4g} < 2", first, first < 2),
+        Condition("delta_2 - delta_1 > 1/2", apart, bool(apart > 0.5 + 1e-12)),
+        Condition("delta_2 < 1", delta_2, delta_2 < 1),
+        Condition("b sigma_max < 1", numerator, numerator < 1),
+        Condition("beta_0 sigma_max < 1", first, first < 1),
+        Condition("beta_0 sigma_max < 2", first, first < 2),
     ]
 
 
@@ -49,16 +39,10 @@ def step26(gram: np.ndarray, a: float, delta_2: float) -> Condition:
 
     for some gamma, that is: a is below the right side with gamma = 2. rho_U is the constant of the
     posterior's log-Sobolev inequality, the smallest eigenvalue of its precision; L the largest
-    Lipschitz constant of an agent's gradient.
-
-    Parameters
-    ----------
-    gram
-        Each agent's Hessian, (agents, dim, dim).
-    a, delta_2
-        Numerator and exponent of alpha.
+    Lipschitz constant of an agent's gradient. ``gram`` is each agent's Hessian, (agents, dim, dim);
+    a and delta_2 are numerator and exponent of alpha.
     """
     rho = np.linalg.eigvalsh(gram.sum(axis=0))[0]
     lipschitz = np.linalg.eigvalsh(gram).max()
     largest = np.cbrt(rho * (3 * delta_2 - 1) / (25 * lipschitz**4 * delta_2)) / len(gram) ** 2
-    return Condition("a below (26)", f"{a:.4g} < {largest:.4g}", float(a / largest), a < largest)
+    return Condition("a below (26)", float(a / largest), a < largest)
