@@ -1,18 +1,63 @@
-"""What samplers have in common: networks they refuse, and what a plain step sends."""
+"""What samplers have in common: the parts of a plain step and its law, networks they refuse."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from concord.contracts import ChosenAgents, GradientAt, Info, Problem
+from concord.contracts import ChosenAgents, GradientAt, Info, Problem, Quadratic
 from concord.errors import ConcordError
+from concord.laws.exact import block_diagonal
 from concord.networks import mixing
 from concord.networks.channel import Channel
 from concord.networks.faults import Network
 from concord.networks.topology import Topology
-from concord.sampling.gradients import check_batches
+from concord.samplers import Biased
+from concord.sampling.gradients import Estimator, check_batches, estimator, expected
+
+
+class State(NamedTuple):
+    """Positions x, (chains, agents, dim): the state of a sampler that keeps nothing else."""
+
+    x: np.ndarray
+
+
+class Pieces(NamedTuple):
+    """What affine updates are made of, (S, S) and (S,) with S = agents * dim.
+
+    The gradient gram x - shift that mini-batches have on average, W, what W makes of vectors that
+    arrive, (S, edges * dim), one and zero.
+    """
+
+    gram: np.ndarray
+    shift: np.ndarray
+    mix: np.ndarray
+    heard: np.ndarray
+    identity: np.ndarray
+    zero: np.ndarray
+
+
+def pieces(problem: Quadratic, topology: Topology, params: Any) -> Pieces:
+    """Return them for the weights, and the mini-batches if there are any, of the options."""
+    weights, one = mixing.weights_of(topology, params.weights), np.eye(problem.dim)
+    if isinstance(params, Biased):
+        problem = expected(problem, params.batch_size, params.batch_scale, params.batch_pool)
+    gram, shift = block_diagonal(problem.gram), problem.shift.ravel()
+    mix, heard = np.kron(weights.dense(), one), np.kron(weights.inbox(), one)
+    return Pieces(gram, shift, mix, heard, np.eye(len(shift)), np.zeros_like(gram))
+
+
+def gradients(problem: Problem, params: Any, x0: np.ndarray) -> Estimator:
+    """Return the estimator of the options' mini-batches for arrays like x0."""
+    how = {"scale": params.batch_scale, "pool": params.batch_pool}
+    return estimator(problem, params.batch_size, len(x0), **how)
+
+
+def normal(rng: np.random.Generator, sd: Any, out: np.ndarray) -> np.ndarray:
+    """Write normal numbers of mean 0 and standard deviation ``sd``, which broadcasts."""
+    rng.standard_normal(out=out, dtype=out.dtype)
+    return np.multiply(out, sd, out=out)
 
 
 def to_all_neighbors(channel: Channel) -> Info:

@@ -46,7 +46,7 @@ from concord.networks.faults import Network
 from concord.networks.matrix import AgentMatrix
 from concord.networks.topology import Topology
 from concord.options import Options, Positive
-from concord.samplers._common import check_arrivals, check_connected, to_all_neighbors
+from concord.samplers._common import check_arrivals, check_connected, normal, to_all_neighbors
 
 
 class Params(Options):
@@ -140,8 +140,7 @@ def init(
         old, u = state
         np.multiply(u, params.penalty, out=residual)
         if params.noise:
-            rng.standard_normal(out=noise, dtype=noise.dtype)
-            np.multiply(noise, spread, out=noise)
+            normal(rng, spread, noise)
             np.add(residual, noise, out=residual)
 
         def respond(agent: Any, total: np.ndarray, new: np.ndarray) -> None:

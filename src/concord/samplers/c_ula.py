@@ -14,7 +14,7 @@ Needs: a single agent.
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from concord.laws.exact import Affine, Update
 from concord.networks.channel import connect
 from concord.networks.topology import Topology
 from concord.options import Options
-from concord.samplers._common import check_centralized, to_all_neighbors
+from concord.samplers._common import State, check_centralized, normal, to_all_neighbors
 from concord.sampling.gradients import BatchOrder, BatchSize, estimator
 from concord.sampling.schedules import Schedule
 
@@ -36,12 +36,6 @@ class Params(Options):
     batch_order: BatchOrder = "with_replacement"
 
 
-class State(NamedTuple):
-    """Positions x, (chains, 1, dim)."""
-
-    x: np.ndarray
-
-
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse a network: a centralized sampler holds all the data."""
     check_centralized(topology, "C-ULA")
@@ -51,6 +45,13 @@ def init(
     problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
 ) -> tuple[State, Step]:
     """Return the state at x0 and the step."""
+    return descent(problem, topology, params, x0, warm=True)
+
+
+def descent(
+    problem: Problem, topology: Topology, params: Params, x0: np.ndarray, warm: bool
+) -> tuple[State, Step]:
+    """Return the state at x0 and the step along the gradient; with noise where it is ``warm``."""
     gradient = estimator(problem, params.batch_size, x0.shape[0], params.batch_order)
     channel = connect(topology, x0)
     info = to_all_neighbors(channel)
@@ -59,11 +60,10 @@ def init(
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
         alpha, x = params.step_size(k), state.x
         gradient(x, rng, grad)
-        rng.standard_normal(out=noise, dtype=noise.dtype)
-        np.multiply(noise, np.sqrt(2 * alpha), out=noise)
         np.multiply(grad, alpha, out=grad)
         x -= grad
-        x += noise
+        if warm:
+            x += normal(rng, np.sqrt(2 * alpha), noise)
         return State(x), info
 
     return State(x0.copy()), channel.through(step)

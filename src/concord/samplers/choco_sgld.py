@@ -35,7 +35,7 @@ from concord.networks.compressions import Compression
 from concord.networks.faults import Network
 from concord.networks.topology import Topology
 from concord.options import Options
-from concord.samplers._common import check_connected, check_neighbors, to_all_neighbors
+from concord.samplers._common import check_connected, check_neighbors, normal, to_all_neighbors
 from concord.sampling.gradients import BatchSize, estimator
 from concord.sampling.schedules import Schedule
 
@@ -94,8 +94,7 @@ def init(
         np.multiply(change, params.consensus_step, out=change)
         np.multiply(grad, eta, out=grad)
         np.subtract(change, grad, out=change)
-        rng.standard_normal(out=grad, dtype=grad.dtype)
-        np.multiply(grad, np.sqrt(2 * eta), out=grad)
+        normal(rng, np.sqrt(2 * eta), grad)
         np.add(change, grad, out=change)
         np.add(x, change, out=x)
         return State(x, known), info

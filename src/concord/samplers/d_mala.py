@@ -50,13 +50,13 @@ import numpy as np
 
 from concord.contracts import Info, Problem, Quadratic, Step, WithHessians
 from concord.errors import ConcordError
-from concord.laws.exact import Affine, Start, Update, block_diagonal
+from concord.laws.exact import Affine, Start, Update
 from concord.networks import mixing
 from concord.networks.channel import connect
 from concord.networks.faults import Network
 from concord.networks.topology import Topology
 from concord.options import Options
-from concord.samplers._common import check_connected
+from concord.samplers._common import check_connected, pieces
 from concord.sampling.schedules import Schedule
 
 SHARES = {"whole": 1.0, "half": 0.5}
@@ -188,11 +188,8 @@ def affine(problem: Quadratic, topology: Topology, params: Params) -> Update | N
     """Return the law of (x, rest) where every move is accepted; None elsewhere."""
     if params.correction != "none":
         return None
-    weights = mixing.weights_of(topology, params.weights)
-    mix = np.kron(weights.dense(), np.eye(problem.dim))
-    gram, shift = block_diagonal(problem.gram), problem.shift.ravel()
-    identity, zero = np.eye(len(shift)), np.zeros((len(shift), len(shift)))
-    share, apart = SHARES[params.drift], np.eye(len(shift)) - mix
+    gram, shift, mix, _, identity, zero = pieces(problem, topology, params)
+    share, apart = SHARES[params.drift], identity - mix
 
     @lru_cache(maxsize=1)
     def update(epsilon: float) -> Affine:

@@ -17,7 +17,7 @@ Needs: a connected network, or no edges at all.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -28,7 +28,13 @@ from concord.networks import mixing
 from concord.networks.channel import connect
 from concord.networks.topology import Topology
 from concord.options import Options
-from concord.samplers._common import check_arrivals, check_connected, to_all_neighbors
+from concord.samplers._common import (
+    State,
+    check_arrivals,
+    check_connected,
+    normal,
+    to_all_neighbors,
+)
 from concord.sampling.gradients import BatchOrder, BatchSize, estimator
 from concord.sampling.schedules import Schedule
 
@@ -53,12 +59,6 @@ class Params(Options):
         "an agent averages with its neighbors together, or in turn, each time from where it is",
     ] = "together"
     update_order: mixing.UpdateOrder = "simultaneous"
-
-
-class State(NamedTuple):
-    """Positions x, (chains, agents, dim)."""
-
-    x: np.ndarray
 
 
 def _factors(params: Params, agents: int) -> tuple[int, int]:
@@ -110,8 +110,7 @@ def init(
         nonlocal spare
         alpha = params.step_size(k)
         gradient(state.x, rng, grad)
-        rng.standard_normal(out=residual, dtype=residual.dtype)
-        np.multiply(residual, np.sqrt(2 * alpha * variance), out=residual)
+        normal(rng, np.sqrt(2 * alpha * variance), residual)
         np.multiply(grad, alpha * scale, out=grad)
         np.subtract(residual, grad, out=residual)
         x = spare

@@ -31,11 +31,10 @@ from concord.contracts import Problem, Step
 from concord.errors import ConcordError
 from concord.networks import mixing
 from concord.networks.topology import Topology
-from concord.options import Count, Kind, Options, Positive
+from concord.options import Kind, Options, Positive
 from concord.samplers import de_sgld
-from concord.samplers._common import check_averaging
-from concord.samplers.de_sgld import State
-from concord.sampling.gradients import BatchPool, BatchScale, estimator
+from concord.samplers._common import State, check_averaging, gradients
+from concord.sampling.gradients import BatchPool, BatchScale, ReplacedSize
 from concord.sampling.schedules import Schedule
 
 
@@ -59,9 +58,7 @@ class Params(Options):
     step_size: Annotated[Schedule, "step size eta_k"]
     constraint: Annotated[Ball | Box, "the set K"]
     smoothing: Annotated[Positive, "gamma of the pull towards K"]
-    batch_size: Annotated[
-        Count | None, "points per mini-batch, drawn with replacement; none: full gradients"
-    ] = None
+    batch_size: ReplacedSize = None
     batch_scale: BatchScale = "data"
     batch_pool: BatchPool = "all"
     weights: mixing.Weights = "metropolis"
@@ -106,8 +103,7 @@ def init(
     problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
 ) -> tuple[State, Step]:
     """Return the state at x0 and the step."""
-    batches = {"scale": params.batch_scale, "pool": params.batch_pool}
-    gradient = estimator(problem, params.batch_size, len(x0), **batches)
+    gradient = gradients(problem, params, x0)
     differ, pull = outside(params.constraint, x0), np.empty_like(x0)
 
     def penalized(x: np.ndarray, rng: np.random.Generator, out: np.ndarray) -> np.ndarray:

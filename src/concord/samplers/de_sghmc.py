@@ -26,7 +26,6 @@ from concord.laws.exact import (
     Arrivals,
     Start,
     Update,
-    block_diagonal,
     compose,
     in_place,
     linear,
@@ -34,9 +33,9 @@ from concord.laws.exact import (
 from concord.networks import mixing
 from concord.networks.channel import connect
 from concord.networks.topology import Topology
-from concord.options import Count, NonNegative, Options, Positive
-from concord.samplers._common import check_averaging, to_all_neighbors
-from concord.sampling.gradients import BatchPool, BatchScale, estimator, expected
+from concord.options import NonNegative, Options, Positive
+from concord.samplers._common import check_averaging, gradients, normal, pieces, to_all_neighbors
+from concord.sampling.gradients import BatchPool, BatchScale, ReplacedSize
 from concord.sampling.schedules import Schedule
 
 
@@ -45,9 +44,7 @@ class Params(Options):
 
     step_size: Annotated[Schedule, "step size eta_k"]
     friction: Annotated[Positive, "friction gamma"]
-    batch_size: Annotated[
-        Count | None, "points per mini-batch, drawn with replacement; none: full gradients"
-    ] = None
+    batch_size: ReplacedSize = None
     batch_scale: BatchScale = "data"
     batch_pool: BatchPool = "all"
     weights: mixing.Weights = "metropolis"
@@ -71,8 +68,7 @@ def init(
     problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
 ) -> tuple[State, Step]:
     """Return the state at x0, with velocities drawn from rng, and the step."""
-    batches = {"scale": params.batch_scale, "pool": params.batch_pool}
-    gradient = estimator(problem, params.batch_size, len(x0), **batches)
+    gradient = gradients(problem, params, x0)
     channel = connect(topology, x0)
     weights = mixing.weights_of(topology, params.weights)
     mix = channel.mixer(weights, params.update_order)
@@ -83,8 +79,7 @@ def init(
         nonlocal spare
         eta, v = params.step_size(k), state.v
         gradient(state.x, rng, grad)
-        rng.standard_normal(out=noise, dtype=noise.dtype)
-        np.multiply(noise, np.sqrt(2 * params.friction * eta), out=noise)
+        normal(rng, np.sqrt(2 * params.friction * eta), noise)
         np.multiply(grad, eta, out=grad)
         np.multiply(v, 1 - eta * params.friction, out=v)
         v -= grad
@@ -101,28 +96,22 @@ def init(
 
 def affine(problem: Quadratic, topology: Topology, params: Params) -> Update:
     """Return the law of (x, v): velocities move first, eq. (4.3), then positions, eq. (4.4)."""
-    agents, dim = problem.agents, problem.dim
-    weights = mixing.weights_of(topology, params.weights)
-    mixing_matrix = np.kron(weights.dense(), np.eye(dim))
-    problem = expected(problem, params.batch_size, params.batch_scale, params.batch_pool)
-    gram, shift = block_diagonal(problem.gram), problem.shift.ravel()
-    identity, zero = np.eye(agents * dim), np.zeros((agents * dim, agents * dim))
+    gram, shift, mix, heard, identity, zero = pieces(problem, topology, params)
 
     @lru_cache(maxsize=1)
     def update(eta: float) -> Affine:
         gamma = params.friction
         velocities = Affine(
             np.block([[identity, zero], [-eta * gram, (1 - eta * gamma) * identity]]),
-            np.concatenate([np.zeros(agents * dim), eta * shift]),
+            np.concatenate([np.zeros_like(shift), eta * shift]),
             np.block([[zero, zero], [zero, 2 * gamma * eta * identity]]),
             np.concatenate([zero, -eta * identity]),
         )
-        positions = linear(np.block([[mixing_matrix, eta * identity], [zero, identity]]))
+        positions = linear(np.block([[mix, eta * identity], [zero, identity]]))
         if params.update_order == "in_place":
-            positions = in_place(positions, agents, dim)
+            positions = in_place(positions, problem.agents, problem.dim)
         return compose(velocities, positions)
 
     start = Start(0.0, params.initial_velocity_sd)
-    heard = np.kron(weights.inbox(), np.eye(dim))
     arrivals = Arrivals(np.concatenate([heard, np.zeros_like(heard)]))
     return Update(lambda k: update(params.step_size(k)), (start,), lambda k: arrivals)

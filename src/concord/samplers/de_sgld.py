@@ -15,18 +15,25 @@ Needs: a connected network, or no edges at all.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
 
 from concord.contracts import Info, Problem, Quadratic, Step
-from concord.laws.exact import Affine, Arrivals, Update, block_diagonal, in_place
+from concord.laws.exact import Affine, Arrivals, Update, in_place
 from concord.networks import mixing
 from concord.networks.channel import connect
 from concord.networks.topology import Topology
-from concord.options import Count, Options
-from concord.samplers._common import check_averaging, to_all_neighbors
-from concord.sampling.gradients import BatchPool, BatchScale, Estimator, estimator, expected
+from concord.options import Options
+from concord.samplers._common import (
+    State,
+    check_averaging,
+    gradients,
+    normal,
+    pieces,
+    to_all_neighbors,
+)
+from concord.sampling.gradients import BatchPool, BatchScale, Estimator, ReplacedSize
 from concord.sampling.schedules import Schedule
 
 
@@ -34,19 +41,11 @@ class Params(Options):
     """Options of DE-SGLD."""
 
     step_size: Annotated[Schedule, "step size eta_k"]
-    batch_size: Annotated[
-        Count | None, "points per mini-batch, drawn with replacement; none: full gradients"
-    ] = None
+    batch_size: ReplacedSize = None
     batch_scale: BatchScale = "data"
     batch_pool: BatchPool = "all"
     weights: mixing.Weights = "metropolis"
     update_order: mixing.UpdateOrder = "simultaneous"
-
-
-class State(NamedTuple):
-    """Positions x, (chains, agents, dim)."""
-
-    x: np.ndarray
 
 
 check = check_averaging
@@ -56,8 +55,7 @@ def init(
     problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
 ) -> tuple[State, Step]:
     """Return the state at x0 and the step."""
-    batches = {"scale": params.batch_scale, "pool": params.batch_pool}
-    return along(estimator(problem, params.batch_size, len(x0), **batches), topology, params, x0)
+    return along(gradients(problem, params, x0), topology, params, x0)
 
 
 def along(
@@ -74,8 +72,7 @@ def along(
         nonlocal spare
         eta = params.step_size(k)
         gradient(state.x, rng, grad)
-        rng.standard_normal(out=residual, dtype=residual.dtype)
-        np.multiply(residual, np.sqrt(2 * eta), out=residual)
+        normal(rng, np.sqrt(2 * eta), residual)
         np.multiply(grad, eta, out=grad)
         np.subtract(residual, grad, out=residual)
         x = spare
@@ -88,17 +85,13 @@ def along(
 
 def affine(problem: Quadratic, topology: Topology, params: Params) -> Update:
     """Return the law: eq. (3.3) with gradient gram x - shift, W acting on whole agents."""
-    agents, dim = problem.agents, problem.dim
-    weights = mixing.weights_of(topology, params.weights)
-    mixing_matrix = np.kron(weights.dense(), np.eye(dim))
-    problem = expected(problem, params.batch_size, params.batch_scale, params.batch_pool)
-    gram, shift = block_diagonal(problem.gram), problem.shift.ravel()
-    identity = np.eye(agents * dim)
+    gram, shift, mix, heard, identity, _ = pieces(problem, topology, params)
 
     @lru_cache(maxsize=1)
     def update(eta: float) -> Affine:
-        stage = Affine(mixing_matrix - eta * gram, eta * shift, 2 * eta * identity, -eta * identity)
-        return in_place(stage, agents, dim) if params.update_order == "in_place" else stage
+        stage = Affine(mix - eta * gram, eta * shift, 2 * eta * identity, -eta * identity)
+        shape = problem.agents, problem.dim
+        return in_place(stage, *shape) if params.update_order == "in_place" else stage
 
-    arrivals = Arrivals(np.kron(weights.inbox(), np.eye(dim)))
+    arrivals = Arrivals(heard)
     return Update(lambda k: update(params.step_size(k)), arrivals=lambda k: arrivals)

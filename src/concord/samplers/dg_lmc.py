@@ -37,7 +37,7 @@ from concord.networks.channel import connect
 from concord.networks.matrix import AgentMatrix
 from concord.networks.topology import Topology
 from concord.options import Count, Options, Positive
-from concord.samplers._common import check_server, to_all_neighbors
+from concord.samplers._common import check_server, normal, to_all_neighbors
 from concord.sampling.schedules import Schedule
 
 
@@ -101,11 +101,9 @@ def init(
             np.add(grad, noise, out=grad)
             np.multiply(grad, gamma, out=grad)
             np.subtract(z, grad, out=z)
-            rng.standard_normal(out=noise, dtype=noise.dtype)
-            np.multiply(noise, np.sqrt(2 * gamma), out=noise)
+            normal(rng, np.sqrt(2 * gamma), noise)
             np.add(z, noise, out=z)
-        rng.standard_normal(out=common, dtype=common.dtype)
-        np.multiply(common, width, out=common)
+        normal(rng, width, common)
         np.copyto(noise, common)
         average(z, noise, x)
         return State(x, z), info

@@ -30,13 +30,13 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from concord.contracts import Info, Problem, Quadratic, Step
-from concord.laws.exact import Affine, Arrivals, Start, Update, block_diagonal
+from concord.laws.exact import Affine, Arrivals, Start, Update
 from concord.networks import mixing
 from concord.networks.channel import connect
 from concord.networks.topology import Topology
-from concord.options import Count, Options
-from concord.samplers._common import check_weighted, to_all_neighbors
-from concord.sampling.gradients import BatchPool, BatchScale, estimator, expected
+from concord.options import Options
+from concord.samplers._common import check_weighted, gradients, normal, pieces, to_all_neighbors
+from concord.sampling.gradients import BatchPool, BatchScale, ReplacedSize
 from concord.sampling.schedules import Schedule
 
 
@@ -44,9 +44,7 @@ class Params(Options):
     """Options of DIGing-SGLD."""
 
     step_size: Annotated[Schedule, "step size eta_k"]
-    batch_size: Annotated[
-        Count | None, "points per mini-batch, drawn with replacement; none: full gradients"
-    ] = None
+    batch_size: ReplacedSize = None
     batch_scale: BatchScale = "data"
     batch_pool: BatchPool = "all"
     weights: mixing.Weights = "metropolis"
@@ -66,8 +64,7 @@ def init(
     problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
 ) -> tuple[State, Step]:
     """Return the state at x0 and the step."""
-    batches = {"scale": params.batch_scale, "pool": params.batch_pool}
-    gradient = estimator(problem, params.batch_size, len(x0), **batches)
+    gradient = gradients(problem, params, x0)
     weights = mixing.weights_of(topology, params.weights)
     channel = connect(topology, x0, vectors=2)
     own, residual, spare = (np.empty_like(x0) for _ in range(3))
@@ -82,8 +79,7 @@ def init(
         eta, (old, y), x = params.step_size(k), state, spare
         gradient(old, rng, own)
         np.add(y, own, out=y)
-        rng.standard_normal(out=residual, dtype=residual.dtype)
-        np.multiply(residual, np.sqrt(2 * eta), out=residual)
+        normal(rng, np.sqrt(2 * eta), residual)
         np.multiply(y, eta, out=x)
         np.subtract(residual, x, out=residual)
         mix(old, residual, x)
@@ -97,26 +93,18 @@ def init(
 
 def affine(problem: Quadratic, topology: Topology, params: Params) -> Update:
     """Return the law of (x, v), for y = v + gram x - shift and W acting on whole agents."""
-    agents, dim = problem.agents, problem.dim
-    weights = mixing.weights_of(topology, params.weights)
-    mixing_matrix = np.kron(weights.dense(), np.eye(dim))
-    problem = expected(problem, params.batch_size, params.batch_scale, params.batch_pool)
-    gram, shift = block_diagonal(problem.gram), problem.shift.ravel()
-    identity, zero = np.eye(agents * dim), np.zeros((agents * dim, agents * dim))
-    apart = mixing_matrix - identity
+    gram, shift, mix, heard, identity, zero = pieces(problem, topology, params)
+    apart = mix - identity
 
     @lru_cache(maxsize=1)
     def update(eta: float) -> Affine:
         return Affine(
-            np.block(
-                [[mixing_matrix - eta * gram, -eta * identity], [apart @ gram, mixing_matrix]]
-            ),
+            np.block([[mix - eta * gram, -eta * identity], [apart @ gram, mix]]),
             np.concatenate([eta * shift, -apart @ shift]),
             np.block([[2 * eta * identity, zero], [zero, zero]]),
             np.concatenate([-eta * identity, apart]),
         )
 
-    heard = np.kron(weights.inbox(), np.eye(dim))
     nothing = np.zeros_like(heard)
     of_tracked = np.concatenate([nothing, heard]), np.block([gram, identity]), -shift
     arrivals = Arrivals(np.concatenate([heard, nothing]), second=of_tracked)

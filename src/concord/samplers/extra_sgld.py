@@ -38,13 +38,20 @@ import numpy as np
 from msgspec import Meta
 
 from concord.contracts import Info, Problem, Quadratic, Step
-from concord.laws.exact import Affine, Arrivals, Start, Update, block_diagonal, compose
+from concord.laws.exact import Affine, Arrivals, Start, Update, compose
 from concord.networks import mixing
 from concord.networks.channel import Channel, connect
 from concord.networks.topology import Topology
-from concord.options import Count, Options
-from concord.samplers._common import check_arrivals, check_weighted, to_all_neighbors
-from concord.sampling.gradients import BatchPool, BatchScale, Estimator, estimator, expected
+from concord.options import Options
+from concord.samplers._common import (
+    check_arrivals,
+    check_weighted,
+    gradients,
+    normal,
+    pieces,
+    to_all_neighbors,
+)
+from concord.sampling.gradients import BatchPool, BatchScale, Estimator, ReplacedSize
 from concord.sampling.schedules import Schedule
 
 
@@ -60,9 +67,7 @@ class Params(Options):
         "agents remember u; or, without memory, one after another makes two steps of DE-SGLD, by "
         "W~ and by W (as released code does)",
     ] = "memory"
-    batch_size: Annotated[
-        Count | None, "points per mini-batch, drawn with replacement; none: full gradients"
-    ] = None
+    batch_size: ReplacedSize = None
     batch_scale: BatchScale = "data"
     batch_pool: BatchPool = "all"
     weights: mixing.Weights = "metropolis"
@@ -85,8 +90,7 @@ def init(
     problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
 ) -> tuple[State, Step]:
     """Return the state at x0, without corrections, and the step."""
-    batches = {"scale": params.batch_scale, "pool": params.batch_pool}
-    gradient = estimator(problem, params.batch_size, len(x0), **batches)
+    gradient = gradients(problem, params, x0)
     channel = connect(topology, x0)
     if params.form == "two_steps":
         return State(x0.copy(), np.empty(0)), _two_steps(channel, gradient, params, x0)
@@ -98,8 +102,7 @@ def init(
         nonlocal spare
         eta, (old, u), x = params.step_size(k), state, spare
         gradient(old, rng, grad)
-        rng.standard_normal(out=noise, dtype=noise.dtype)
-        np.multiply(noise, np.sqrt(2 * eta), out=noise)
+        normal(rng, np.sqrt(2 * eta), noise)
         np.multiply(grad, eta, out=grad)
         np.subtract(noise, grad, out=noise)
         np.negative(u, out=grad)
@@ -130,8 +133,7 @@ def _two_steps(channel: Channel, gradient: Estimator, params: Params, x0: np.nda
         eta, old = params.step_size(k), state.x
         gradient(old, rng, grad)
         for kicks in (noise, second):
-            rng.standard_normal(out=kicks, dtype=kicks.dtype)
-            np.multiply(kicks, np.sqrt(2 * eta), out=kicks)
+            normal(rng, np.sqrt(2 * eta), kicks)
         np.multiply(grad, eta, out=grad)
         np.subtract(noise, grad, out=noise)
 
@@ -162,24 +164,18 @@ def affine(problem: Quadratic, topology: Topology, params: Params) -> Update | N
     """
     if params.form == "two_steps":
         return _law_of_two_steps(problem, topology, params)
-    agents, dim = problem.agents, problem.dim
-    weights = mixing.weights_of(topology, params.weights)
-    mixing_matrix = np.kron(weights.dense(), np.eye(dim))
-    problem = expected(problem, params.batch_size, params.batch_scale, params.batch_pool)
-    gram, shift = block_diagonal(problem.gram), problem.shift.ravel()
-    identity, zero = np.eye(agents * dim), np.zeros((agents * dim, agents * dim))
-    apart = params.h * (identity - mixing_matrix)  # W~ - W
+    gram, shift, mix, heard, identity, zero = pieces(problem, topology, params)
+    apart = params.h * (identity - mix)  # W~ - W
 
     @lru_cache(maxsize=1)
     def update(eta: float) -> Affine:
         return Affine(
-            np.block([[mixing_matrix - eta * gram, -identity], [apart, identity]]),
-            np.concatenate([eta * shift, np.zeros(agents * dim)]),
+            np.block([[mix - eta * gram, -identity], [apart, identity]]),
+            np.concatenate([eta * shift, np.zeros_like(shift)]),
             np.block([[2 * eta * identity, zero], [zero, zero]]),
             np.concatenate([-eta * identity, zero]),
         )
 
-    heard = np.kron(weights.inbox(), np.eye(dim))
     arrivals = Arrivals(np.concatenate([heard, -params.h * heard]))
     start = Start(0.0, 0.0)
     return Update(lambda k: update(params.step_size(k)), (start,), lambda k: arrivals)
@@ -189,17 +185,14 @@ def _law_of_two_steps(problem: Quadratic, topology: Topology, params: Params) ->
     """Return the product of the agents' steps, each of which changes one agent's entries."""
     if params.batch_size is not None:
         return None
-    agents, dim = problem.agents, problem.dim
-    weights = np.kron(mixing.weights_of(topology, params.weights).dense(), np.eye(dim))
-    identity = np.eye(agents * dim)
-    gram, shift = block_diagonal(problem.gram), problem.shift.ravel()
-    each = np.repeat(np.arange(agents), dim)
+    gram, shift, mix, _, identity, _ = pieces(problem, topology, params)
+    each = np.repeat(np.arange(problem.agents), problem.dim)
 
     @lru_cache(maxsize=1)
     def update(eta: float) -> Affine:
         stages = []
-        for agent in range(agents):
-            for matrix in (params.h * identity + (1 - params.h) * weights, weights):
+        for agent in range(problem.agents):
+            for matrix in (params.h * identity + (1 - params.h) * mix, mix):
                 moves = (each == agent)[:, None]
                 stages.append(
                     Affine(

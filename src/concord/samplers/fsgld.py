@@ -26,7 +26,7 @@ Needs: a server, or a single agent; for surrogates proximal steps and Hessians o
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -37,7 +37,7 @@ from concord.laws.switching import Choices
 from concord.networks.channel import connect
 from concord.networks.topology import Topology
 from concord.options import Count, Options, Share, Some
-from concord.samplers._common import check_server, gradient_at
+from concord.samplers._common import State, check_server, gradient_at, normal
 from concord.sampling.schedules import Schedule
 
 
@@ -53,12 +53,6 @@ class Params(Options):
         Some[Share] | None, "chance p_s of each agent to be drawn; none: all equal"
     ] = None
     local_steps: Annotated[Count, "steps n that an agent takes before theta goes back"] = 1
-
-
-class State(NamedTuple):
-    """Theta, once for each agent, x (chains, agents, dim)."""
-
-    x: np.ndarray
 
 
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
@@ -150,8 +144,7 @@ def init(
                 np.matmul(theta, matrix, out=pull)
                 np.subtract(pull, offset, out=pull)
                 np.add(grad, pull, out=grad)
-            rng.standard_normal(out=noise)
-            np.multiply(noise, np.sqrt(2 * gamma), out=noise)
+            normal(rng, np.sqrt(2 * gamma), noise)
             np.multiply(grad, gamma, out=grad)
             np.subtract(theta, grad, out=theta)
             np.add(theta, noise, out=theta)

@@ -50,7 +50,7 @@ from concord.networks.channel import connect
 from concord.networks.faults import Conditions, Network
 from concord.networks.topology import Topology
 from concord.options import Count, NonNegative, Options
-from concord.samplers._common import check_connected, check_neighbors, gradient_at
+from concord.samplers._common import check_connected, check_neighbors, gradient_at, normal
 from concord.sampling.schedules import Schedule
 
 # Random numbers are drawn for as many ticks at once as this many normal deviates serve.
@@ -181,8 +181,7 @@ def init(
         active_agents[:] = draw_pairs(ticks, chains, rng)
         places.reshape(active_agents.shape)[:] = active_agents + offsets
         np.multiply(pull[active_agents][..., None], alpha, out=gains)
-        rng.standard_normal(out=noise, dtype=noise.dtype)
-        np.multiply(noise, agents * np.sqrt(alpha[:, None]), out=noise)
+        normal(rng, agents * np.sqrt(alpha[:, None]), noise)
 
     spare = np.empty_like(x0)
     moved, grad, hats, error, apart = (np.empty((chains, 2, dim)) for _ in range(5))

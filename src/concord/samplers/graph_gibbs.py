@@ -37,7 +37,7 @@ Needs: a connected network, or no edges at all, on which everything arrives.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import numpy as np
 
@@ -48,7 +48,7 @@ from concord.networks.channel import connect
 from concord.networks.faults import Network
 from concord.networks.topology import Topology
 from concord.options import Options, Positive
-from concord.samplers._common import check_connected, check_neighbors, to_all_neighbors
+from concord.samplers._common import State, check_connected, check_neighbors, to_all_neighbors
 from concord.sampling.schedules import Schedule
 
 
@@ -60,12 +60,6 @@ class Params(Options):
         Schedule | None,
         "step size gamma_k of a Langevin step; none: a draw, which quadratic problems have",
     ] = None
-
-
-class State(NamedTuple):
-    """Positions x, (chains, agents, dim)."""
-
-    x: np.ndarray
 
 
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:

@@ -48,15 +48,15 @@ from msgspec import Meta
 
 from concord.contracts import Batched, Info, Problem, Quadratic, Step
 from concord.errors import ConcordError
-from concord.laws.exact import Affine, Arrivals, Start, Update, block_diagonal, compose, linear
+from concord.laws.exact import Affine, Arrivals, Start, Update, compose, linear
 from concord.laws.switching import Choices
 from concord.networks import mixing
 from concord.networks.channel import connect
 from concord.networks.faults import Network
 from concord.networks.topology import Topology
 from concord.options import Count, Options, Share
-from concord.samplers._common import check_connected
-from concord.sampling.gradients import differences, estimator
+from concord.samplers._common import check_connected, normal, pieces
+from concord.sampling.gradients import ReplacedSize, differences, estimator
 from concord.sampling.schedules import Schedule
 
 Probability = Annotated[float, Meta(gt=0, le=1)]
@@ -74,9 +74,7 @@ class Params(Options):
         "variance reduction, with the probability q that references are renewed in an iteration; "
         "none: plain gradients",
     ] = None
-    batch_size: Annotated[
-        Count | None, "points per mini-batch, drawn with replacement; none: full gradients"
-    ] = None
+    batch_size: ReplacedSize = None
     weights: mixing.Weights = "metropolis"
 
 
@@ -164,11 +162,9 @@ def init(
                 differ(x, state.reference, rng, grad)
             if reduced:
                 np.add(grad, state.control, out=grad)
-            rng.standard_normal(out=noise, dtype=noise.dtype)
-            np.multiply(noise, np.sqrt(2 * gamma * (1 - tau)), out=noise)
+            normal(rng, np.sqrt(2 * gamma * (1 - tau)), noise)
             if tau > 0:
-                rng.standard_normal(out=common, dtype=common.dtype)
-                np.multiply(common, np.sqrt(2 * gamma * tau / agents), out=common)
+                normal(rng, np.sqrt(2 * gamma * tau / agents), common)
                 np.add(noise, common, out=noise)
             np.multiply(grad, gamma, out=grad)
             np.subtract(x, grad, out=x)
@@ -201,20 +197,17 @@ def _stages(
     problem: Quadratic, topology: Topology, params: Params
 ) -> Callable[[float], tuple[Affine, Affine, Affine]]:
     """Return, by step size, a renewal, a local step and an average, of (x, control) or x alone."""
-    agents, dim = problem.agents, problem.dim
-    size, reduced = agents * dim, params.renewal is not None
-    kept = size * (1 + reduced)
-    weights = np.kron(mixing.weights_of(topology, params.weights).dense(), np.eye(dim))
-    gram, shift = block_diagonal(problem.gram), problem.shift.ravel()
-    identity, zero = np.eye(size), np.zeros((size, size))
-    shares = np.kron(np.full((agents, agents), params.common_noise / agents), np.eye(dim))
+    agents, reduced = problem.agents, params.renewal is not None
+    gram, shift, weights, _, identity, zero = pieces(problem, topology, params)
+    kept = len(shift) * (1 + reduced)
+    shares = np.kron(np.full((agents, agents), params.common_noise / agents), np.eye(problem.dim))
     shares += (1 - params.common_noise) * identity
 
     def stage(matrix: list[list[np.ndarray]], offset: np.ndarray, noise: np.ndarray) -> Affine:
         whole = np.block([[noise, zero], [zero, zero]])
         return Affine(np.block(matrix)[:kept, :kept], offset[:kept], whole[:kept, :kept])
 
-    apart, rest = weights - identity, np.zeros(size)
+    apart, rest = weights - identity, np.zeros_like(shift)
     renewal = stage(
         [[identity, zero], [apart @ gram @ weights, zero]],
         np.concatenate([rest, -apart @ shift]),
@@ -247,8 +240,7 @@ def affine(problem: Quadratic, topology: Topology, params: Params) -> Update | N
         return None
     stages = _stages(problem, topology, params)
 
-    weights = mixing.weights_of(topology, params.weights)
-    heard = np.kron(weights.inbox(), np.eye(problem.dim))
+    heard = pieces(problem, topology, params).heard
 
     @lru_cache(maxsize=1)
     def parts(gamma: float) -> tuple[Affine, Arrivals]:

@@ -34,9 +34,9 @@ from concord.networks import mixing
 from concord.networks.channel import connect
 from concord.networks.faults import Network
 from concord.networks.topology import Topology
-from concord.options import Count, Options
-from concord.samplers._common import check_connected
-from concord.sampling.gradients import estimator, expected
+from concord.options import Options
+from concord.samplers._common import check_connected, normal
+from concord.sampling.gradients import ReplacedSize, estimator
 from concord.sampling.schedules import Schedule
 
 
@@ -44,9 +44,7 @@ class Params(Options):
     """Options of push-sum SGLD."""
 
     step_size: Annotated[Schedule, "step size eta_k"]
-    batch_size: Annotated[
-        Count | None, "points per mini-batch, drawn with replacement; none: full gradients"
-    ] = None
+    batch_size: ReplacedSize = None
 
 
 class State(NamedTuple):
@@ -92,8 +90,7 @@ def init(
         z, y = state.x, state.y[..., None]
         eta = params.step_size(k)
         gradient(z, rng, grad)
-        rng.standard_normal(out=noise, dtype=noise.dtype)
-        np.multiply(noise, np.sqrt(2 * eta), out=noise)
+        normal(rng, np.sqrt(2 * eta), noise)
         np.multiply(grad, eta, out=grad)
         np.subtract(noise, grad, out=residual[..., :-1])
         np.multiply(z, y, out=both[..., :-1])
@@ -112,7 +109,6 @@ def affine(problem: Quadratic, topology: Topology, params: Params) -> Update:
     """Return the law of z given the graph: y is what it makes of ones."""
     agents, dim = problem.agents, problem.dim
     weights = mixing.weights_of(topology, "column_stochastic").dense()
-    problem = expected(problem, params.batch_size, "data", "all")
     gram, shift = block_diagonal(problem.gram), problem.shift.ravel()
     ratios = [np.ones(agents)]  # y of the iterations so far
 

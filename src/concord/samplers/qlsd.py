@@ -37,7 +37,7 @@ from concord.networks.channel import connect
 from concord.networks.compressions import Compression
 from concord.networks.topology import Topology
 from concord.options import Count, Options, Share
-from concord.samplers._common import check_server
+from concord.samplers._common import check_server, normal
 from concord.sampling.gradients import BatchSize, estimator
 from concord.sampling.schedules import Schedule
 
@@ -118,8 +118,7 @@ def init(
         average(grad, zero, again)
         np.multiply(again, gamma * agents * agents / several, out=again)
         np.subtract(x, again, out=x)
-        rng.standard_normal(out=noise, dtype=noise.dtype)
-        np.multiply(noise, np.sqrt(2 * gamma), out=noise)
+        normal(rng, np.sqrt(2 * gamma), noise)
         np.add(x, noise, out=x)
         return State(x, m), info
 

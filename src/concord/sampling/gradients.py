@@ -17,6 +17,9 @@ Difference = Callable[[np.ndarray, np.ndarray, np.random.Generator, np.ndarray],
 Draw = Callable[[np.random.Generator, np.ndarray], object]
 
 BatchSize = Annotated[Count | None, "points per mini-batch; none: full gradients"]
+ReplacedSize = Annotated[
+    Count | None, "points per mini-batch, drawn with replacement; none: full gradients"
+]
 BatchOrder = Annotated[
     Literal["with_replacement", "epochs", "whole_batches"],
     "points of a mini-batch are drawn independently, or without replacement in epochs, or in "
