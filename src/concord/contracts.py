@@ -218,10 +218,7 @@ class WithReference(Protocol):
 def reference_of(problem: Problem) -> Reference:
     """Return the posterior that results of a problem are compared with.
 
-    Raises
-    ------
-    ConcordError
-        If it is not known.
+    A ConcordError if it is not known.
     """
     if isinstance(problem, WithReference):
         return problem.reference

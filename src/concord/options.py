@@ -91,20 +91,11 @@ class _Reads(Protocol):
 def build(kind: Any, value: Any, where: str = "") -> Any:
     """Return what ``value`` stands for, strictly.
 
-    Parameters
-    ----------
-    kind
-        A class of ``Options``, a union of ``Kind``s, or any other type that msgspec knows. A class
-        with ``parse(value, where)`` and ``plain()`` (schedules, ``plugins.Chosen``) reads itself.
-    value
-        What YAML holds; None is an empty mapping.
-    where
-        File and key for messages, ``config/papers/x/study.yaml: experiments.linear.sampler``.
-
-    Raises
-    ------
-    ConcordError
-        On an unknown or missing key, a wrong type or a value outside its bounds.
+    kind: a class of ``Options``, a union of ``Kind``s, or any other type that msgspec knows. A
+    class with ``parse(value, where)`` and ``plain()`` (schedules, ``plugins.Chosen``) reads itself.
+    value: what YAML holds; None is an empty mapping.
+    where: file and key for messages, ``config/papers/x/study.yaml: experiments.linear.sampler``.
+    A ConcordError on an unknown or missing key, a wrong type or a value outside its bounds.
     """
     value = {} if value is None else value
     try:

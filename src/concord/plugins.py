@@ -146,10 +146,7 @@ def provided(kinds: list[tuple[str, str]]) -> dict[str, dict[str, str]]:
 def use(*studies: Path) -> None:
     """Make the files in ``plugins`` of these studies the plug-ins at work, instead of others.
 
-    Raises
-    ------
-    ConcordError
-        If a file is no plug-in, or has the name of another kind.
+    A ConcordError if a file is no plug-in, or has the name of another kind.
     """
     _own.clear()
     for study in studies:
@@ -170,10 +167,7 @@ def files(study: Path) -> list[Path]:
 def add(path: Path) -> tuple[str, str]:
     """Make a file a plug-in at work; return its package and kind.
 
-    Raises
-    ------
-    ConcordError
-        If it is none, or has the name of another kind.
+    A ConcordError if it is none, or has the name of another kind.
     """
     if not path.resolve().is_relative_to(path.parents[1].resolve()):
         raise ConcordError(
@@ -198,10 +192,7 @@ def add(path: Path) -> tuple[str, str]:
 def package_of(path: Path) -> str:
     """Return the package that a file is a kind of, from the names that it defines.
 
-    Raises
-    ------
-    ConcordError
-        If it cannot be read, or is not of exactly one.
+    A ConcordError if it cannot be read, or is not of exactly one.
     """
     tree = parsed(path)
     names: set[str] = set()
@@ -327,10 +318,7 @@ class Chosen:
     def parse(cls, value: Any, where: str) -> Self:
         """Return what a file's mapping chooses.
 
-        Raises
-        ------
-        ConcordError
-            If the kind or an option is unknown, missing or out of bounds.
+        A ConcordError if the kind or an option is unknown, missing or out of bounds.
         """
         if isinstance(value, cls):
             return value

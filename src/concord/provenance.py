@@ -117,13 +117,9 @@ def code(*names: str | Path) -> str:
     """Return a digest of the source of modules and of all package modules that they import.
 
     Modules of this package are named; others (plug-ins) are files, which may be imported from a
-    package of their own, whose modules count as well.
-
-    Raises
-    ------
-    ConcordError
-        If a source file is no longer as it was when this process started: what was imported and
-        what would be read now need not be the same.
+    package of their own, whose modules count as well. A ConcordError if a source file is no longer
+    as it was when this process started: what was imported and what would be read now need not be
+    the same.
     """
     files = module_files(*names)
     for path in files:

@@ -150,10 +150,7 @@ class Parts:
 def check_resolved(run: Mapping[str, Any], where: str) -> None:
     """Check the types of what a run.yaml holds; problem and sampler are checked by their kinds.
 
-    Raises
-    ------
-    ConcordError
-        Naming ``where`` and the key.
+    A ConcordError naming ``where`` and the key.
     """
     stated = {k: run[k] for k in Resolved.__struct_fields__ if k in run}
     resolved: Resolved = build(Resolved, stated, where)
@@ -165,10 +162,7 @@ def check_resolved(run: Mapping[str, Any], where: str) -> None:
 def keys_of(run: Mapping[str, Any], where: str) -> Keys:
     """Return the typed keys of a run.
 
-    Raises
-    ------
-    ConcordError
-        Naming ``where`` and the key below it.
+    A ConcordError naming ``where`` and the key below it.
     """
     return build(Keys, {key: run[key] for key in Keys.__struct_fields__ if key in run}, where)
 
@@ -185,10 +179,7 @@ def _plugged(run: Mapping[str, Any], part: str, where: str) -> tuple[Any, Any]:
 def parse(run: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return the typed options of a run's parts, by part.
 
-    Raises
-    ------
-    ConcordError
-        Naming ``where`` and the key below it.
+    A ConcordError naming ``where`` and the key below it.
     """
     keys = keys_of(run, where)
     plugged = {part: _plugged(run, part, where)[1] for part in ("problem", "sampler")}
@@ -205,10 +196,7 @@ def parse(run: Mapping[str, Any], where: str) -> dict[str, Any]:
 def complete(run: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return a run with every option of its parts written out: the identity of the run.
 
-    Raises
-    ------
-    ConcordError
-        Naming ``where`` and the key below it.
+    A ConcordError naming ``where`` and the key below it.
     """
     stated = {part: plain(options) for part, options in parse(run, where).items()}
     for part, heads in (("problem", ("name", "kind")), ("sampler", ("kind",))):
@@ -219,10 +207,7 @@ def complete(run: Mapping[str, Any], where: str) -> dict[str, Any]:
 def assemble(run: Mapping[str, Any], where: str) -> Parts:
     """Check all that can be checked of a run without drawing or loading its data.
 
-    Raises
-    ------
-    ConcordError
-        Naming ``where`` and the key below it.
+    A ConcordError naming ``where`` and the key below it.
     """
     keys = keys_of(run, where)
     problem, problem_params = _plugged(run, "problem", where)
@@ -375,12 +360,8 @@ def modules(run: Mapping[str, Any]) -> tuple[str | Path, ...]:
 def load_run(path: Path) -> tuple[dict[str, Any], Parts]:
     """Read a run.yaml, as ``read_run`` does, and assemble its parts.
 
-    Its plug-ins are those of the study at work, or else of ``config/<papers or studies>/<key>``.
-
-    Raises
-    ------
-    ConcordError
-        If an option is not stated: a default is part of a run's identity.
+    Its plug-ins are those of the study at work, or else of ``config/<papers or studies>/<key>``. A
+    ConcordError if an option is not stated: a default is part of a run's identity.
     """
     run = read_run(path)
     if not plugins.own() and STUDY.fullmatch(str(run["paper"])):
@@ -399,10 +380,7 @@ def load_run(path: Path) -> tuple[dict[str, Any], Parts]:
 def read_run(path: Path) -> dict[str, Any]:
     """Read a run.yaml.
 
-    Raises
-    ------
-    ConcordError
-        If it is not a whole run: it is generated, so the remedy is to delete it.
+    A ConcordError if it is not a whole run: it is generated, so the remedy is to delete it.
     """
     try:
         run = load_yaml(path)

@@ -34,10 +34,7 @@ class _Refused(Exception):
 def verify(name: str, path: Path, registry: str | Path = REGISTRY) -> Path:
     """Return the path of a file in place if it is the registered ``DATASET/FILE``.
 
-    Raises
-    ------
-    ConcordError
-        If the name is not registered, or the file has another size or SHA-256.
+    A ConcordError if the name is not registered, or the file has another size or SHA-256.
     """
     try:
         _check(path, find(name, registry))
@@ -59,27 +56,16 @@ def fetch(
 ) -> Path:
     """Put a verified copy of a registered file at ``destination``, and return its path.
 
-    Parameters
-    ----------
-    name
-        ``DATASET/FILE`` as in the registry, e.g. ``mnist/t10k-labels-idx1-ubyte.gz``.
-    destination
-        Path of the file to make. A file that is there is kept if it is right, else replaced.
-    mirror
-        Folder to look in before the hosts; without it, the variable ``CONCORD_DATA_MIRROR``.
-    registry
-        The registry's path.
-    timeout
-        Longest wait for an answer or for the next bytes, in seconds.
-    limit
-        Longest time for one host in seconds; without it a minute, and what the file takes at
-        20 kB/s. Kept in the main thread.
-
-    Raises
-    ------
-    ConcordError
-        If the name is not registered, the mirror is not a folder, the destination cannot be
-        written, or no source has the right file; the message lists what each source answered.
+    name: ``DATASET/FILE`` as in the registry, e.g. ``mnist/t10k-labels-idx1-ubyte.gz``.
+    destination: path of the file to make. A file that is there is kept if it is right, else
+    replaced.
+    mirror: folder to look in before the hosts; without it, the variable ``CONCORD_DATA_MIRROR``.
+    registry: the registry's path.
+    timeout: longest wait for an answer or for the next bytes, in seconds.
+    limit: longest time for one host in seconds; without it a minute, and what the file takes at 20
+    kB/s. Kept in the main thread.
+    A ConcordError if the name is not registered, the mirror is not a folder, the destination cannot
+    be written, or no source has the right file; the message lists what each source answered.
     """
     file = find(name, registry)
     destination, folder = Path(destination), _mirror_folder(mirror)

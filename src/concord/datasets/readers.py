@@ -50,24 +50,10 @@ class Digits(NamedTuple):
 def a9a(path: str | Path, counts: tuple[int, int] = (24720, 7841)) -> tuple[csr_matrix, np.ndarray]:
     """Read a9a (svmlight text): 123 binary features, classes -1 and +1.
 
-    Parameters
-    ----------
-    path
-        The file ``a9a``.
-    counts
-        Expected rows of class -1 and of class +1.
-
-    Returns
-    -------
-    features
-        (n, 123) float64, compressed sparse rows, every stored value 1; no intercept column.
-    labels
-        (n,) int64, 0 for class -1 and 1 for class +1.
-
-    Raises
-    ------
-    ConcordError
-        If the file is missing, malformed, or has other values or counts.
+    path: the file ``a9a``. counts: expected rows of class -1 and of class +1. Returns
+    features, (n, 123) float64, compressed sparse rows, every stored value 1, no intercept column;
+    and labels, (n,) int64, 0 for class -1 and 1 for class +1. A ConcordError if the file is
+    missing, malformed, or has other values or counts.
     """
     from sklearn.datasets import load_svmlight_file
 
@@ -92,24 +78,10 @@ def magic(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Read the MAGIC Gamma Telescope data (comma-separated): 10 numbers and a class, g or h.
 
-    Parameters
-    ----------
-    path
-        The file ``magic04.data``.
-    counts
-        Expected rows of class h and of class g.
-
-    Returns
-    -------
-    features
-        (n, 10) float64, columns as in ``MAGIC_COLUMNS``, as in the file (not standardized).
-    labels
-        (n,) int64, 1 for gamma (g) and 0 for hadron (h).
-
-    Raises
-    ------
-    ConcordError
-        If the file is missing, malformed, or has other values or counts.
+    path: the file ``magic04.data``. counts: expected rows of class h and of class g. Returns
+    features, (n, 10) float64, columns as in ``MAGIC_COLUMNS``, not standardized; and labels, (n,)
+    int64, 1 for gamma (g) and 0 for hadron (h). A ConcordError if the file is missing, malformed,
+    or has other values or counts.
     """
     path = _existing(path, "magic")
     layout = f"lines of {len(MAGIC_COLUMNS)} comma-separated numbers and a class"
@@ -141,10 +113,7 @@ def magic(
 def mnist_images(path: str | Path, count: int) -> np.ndarray:
     """Read ``count`` MNIST images, (count, 28, 28) uint8.
 
-    Raises
-    ------
-    ConcordError
-        If the file is missing, truncated, malformed, or holds another number of images.
+    A ConcordError if the file is missing, truncated, malformed, or holds another number of images.
     """
     return _idx(_existing(path, "mnist"), (count, 28, 28))
 
@@ -187,22 +156,10 @@ def svhn(path: str | Path, count: int = 26032) -> Digits:
 
     Grey is the luma of ITU-R BT.601, 0.299 R + 0.587 G + 0.114 B, divided by 255.
 
-    Parameters
-    ----------
-    path
-        The file ``test_32x32.mat`` with X (32, 32, 3, n) and y (n, 1).
-    count
-        Expected number n of images.
-
-    Returns
-    -------
-    Digits
-        Images (n, 32, 32) float32 in [0, 1]; labels, where the file's class 10 is digit 0.
-
-    Raises
-    ------
-    ConcordError
-        If the file is missing, malformed, or has other shapes, types, counts or labels.
+    path: the file ``test_32x32.mat`` with X (32, 32, 3, n) and y (n, 1). count: expected number n
+    of images. Returns images (n, 32, 32) float32 in [0, 1]; labels, where the file's class 10 is
+    digit 0. A ConcordError if the file is missing, malformed, or has other shapes, types, counts or
+    labels.
     """
     from scipy.io import loadmat
 
@@ -237,17 +194,9 @@ def svhn(path: str | Path, count: int = 26032) -> Digits:
 def breast_cancer() -> tuple[np.ndarray, np.ndarray]:
     """Return scikit-learn's copy of the Breast Cancer Wisconsin (Diagnostic) data.
 
-    Returns
-    -------
-    features
-        (569, 30) float64, not standardized.
-    labels
-        (569,) int64, 1 for benign (357 rows) and 0 for malignant (212).
-
-    Raises
-    ------
-    ConcordError
-        If the installed scikit-learn carries other data.
+    Returns features, (569, 30) float64, not standardized, and labels, (569,) int64, 1 for benign
+    (357 rows) and 0 for malignant (212). A ConcordError if the installed scikit-learn carries other
+    data.
     """
     import sklearn
     from sklearn.datasets import load_breast_cancer
@@ -277,17 +226,9 @@ def digits() -> tuple[np.ndarray, np.ndarray]:
 def diabetes() -> tuple[np.ndarray, np.ndarray]:
     """Return scikit-learn's copy of the diabetes data of Efron et al. (2004).
 
-    Returns
-    -------
-    features
-        (442, 10) float64, not standardized.
-    targets
-        (442,) float64, the progression of the disease after a year.
-
-    Raises
-    ------
-    ConcordError
-        If the installed scikit-learn carries other data.
+    Returns features, (442, 10) float64, not standardized, and targets, (442,) float64, the
+    progression of the disease after a year. A ConcordError if the installed scikit-learn carries
+    other data.
     """
     import sklearn
     from sklearn.datasets import load_diabetes

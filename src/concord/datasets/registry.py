@@ -39,10 +39,8 @@ class Dataset(Options):
 def load_registry(path: str | Path = REGISTRY) -> dict[str, Dataset]:
     """Return the data sets by name.
 
-    Raises
-    ------
-    ConcordError
-        If the file is missing, is not YAML, or has an unknown, missing or ill-formed entry.
+    A ConcordError if the file is missing, is not YAML, or has an unknown, missing or ill-formed
+    entry.
     """
     document = load_yaml(path)
     if not isinstance(document, dict):

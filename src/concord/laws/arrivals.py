@@ -48,14 +48,10 @@ _Four = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 class Move(NamedTuple):
     """One iteration t' = t + K (b o (V t + v + w)); several of them are stacked before.
 
-    Attributes
-    ----------
-    change, offset, noise
-        V, v and the covariance of w, shapes (..., D, T), (..., D) and (..., D, D).
-    spread
-        K, shape (..., T, D).
-    first, second
-        Moments of b, shapes (D,) and (D, D).
+    change, offset, noise: V, v and the covariance of w, shapes (..., D, T), (..., D) and (..., D,
+    D).
+    spread: K, shape (..., T, D).
+    first, second: moments of b, shapes (D,) and (D, D).
     """
 
     change: np.ndarray
@@ -178,24 +174,16 @@ def propagate(
 ) -> Law:
     """Return the moments at the recorded iterations, as ``exact.propagate`` does.
 
-    Parameters
-    ----------
-    update
-        The sampler's, which states its ``arrivals``.
-    chances
-        Moments of what is drawn in each iteration.
-    ways
-        Receiver and sender of each way, in the order of ``arrivals``.
-    on_loss
-        What is taken for what does not arrive (``concord.networks.faults``): with ``reuse_last``
-        what the receiver has heard last (at first the sender's start, which it knows), with
-        ``sender_keeps`` nothing, and what the vector would have been is the sender's; otherwise
-        what the receiver has itself.
-    mean0, cov0, iterations, record, agents, dim
-        As of ``exact.propagate``.
-    noise
-        Variance that the channel adds to each coordinate of a vector that arrives, on each way by
-        itself.
+    update: the sampler's, which states its ``arrivals``.
+    chances: moments of what is drawn in each iteration.
+    ways: receiver and sender of each way, in the order of ``arrivals``.
+    on_loss: what is taken for what does not arrive (``concord.networks.faults``): with
+    ``reuse_last`` what the receiver has heard last (at first the sender's start, which it knows),
+    with ``sender_keeps`` nothing, and what the vector would have been is the sender's; otherwise
+    what the receiver has itself.
+    mean0, cov0, iterations, record, agents, dim: as of ``exact.propagate``.
+    noise: variance that the channel adds to each coordinate of a vector that arrives, on each way
+    by itself.
     """
     at, start, shift = moves(update, chances, ways, on_loss, len(mean0), agents, dim, noise)
 

@@ -29,17 +29,11 @@ SIZE_LIMIT = 500
 class Affine:
     """The update s' = A s + c + B w + G xi.
 
-    Attributes
-    ----------
-    matrix
-        A, shape (S, S).
-    offset
-        c, shape (S,).
-    noise
-        Q = B B^T, the covariance added in a step, shape (S, S).
-    gradient_gain
-        G, shape (S, agents * dim): what a step makes of the error xi of the gradients taken at the
-        state s. None where the stage takes no gradient.
+    matrix: A, shape (S, S).
+    offset: c, shape (S,).
+    noise: Q = B B^T, the covariance added in a step, shape (S, S).
+    gradient_gain: G, shape (S, agents * dim): what a step makes of the error xi of the gradients
+    taken at the state s. None where the stage takes no gradient.
     """
 
     matrix: np.ndarray
@@ -102,15 +96,10 @@ class Arrivals(NamedTuple):
 class Update:
     """A sampler's law: the update of each iteration, and how its auxiliaries start.
 
-    Attributes
-    ----------
-    at
-        The update of iteration k -> k + 1 as a function of k.
-    auxiliary
-        One per block of the state beside the positions.
-    arrivals
-        What the step of iteration k makes of vectors that do not arrive as sent; None where the
-        sampler has no law then.
+    at: the update of iteration k -> k + 1 as a function of k.
+    auxiliary: one per block of the state beside the positions.
+    arrivals: what the step of iteration k makes of vectors that do not arrive as sent; None where
+    the sampler has no law then.
     """
 
     at: Callable[[int], Affine]
@@ -134,11 +123,8 @@ def block_diagonal(blocks: np.ndarray) -> np.ndarray:
 def compose(first: Affine, *later: Affine) -> Affine:
     """Return the step that applies ``first``, then each later stage to what the one before made.
 
-    Raises
-    ------
-    ValueError
-        If a later stage has a gradient gain: its gradients would be taken at an intermediate state,
-        whose moments are not those the gradient noise is computed from.
+    A ValueError if a later stage has a gradient gain: its gradients would be taken at an
+    intermediate state, whose moments are not those the gradient noise is computed from.
     """
     matrix, offset, noise, gain = first.matrix, first.offset, first.noise, first.gradient_gain
     for stage in later:
@@ -185,15 +171,10 @@ def initial(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return mean (S,) and covariance (S, S) of a start of independent agents.
 
-    Parameters
-    ----------
-    agents, dim
-        Numbers of agents and of entries per agent.
-    positions
-        Mean and spread of every agent's position. The mean is a number, (dim,) or (agents, dim);
-        the spread a standard deviation or a covariance (dim, dim).
-    auxiliary
-        The other blocks of the state; ``Start(0.0, 0.0)`` is one that starts at zero.
+    agents, dim: numbers of agents and of entries per agent.
+    positions: mean and spread of every agent's position. The mean is a number, (dim,) or (agents,
+    dim); the spread a standard deviation or a covariance (dim, dim).
+    auxiliary: the other blocks of the state; ``Start(0.0, 0.0)`` is one that starts at zero.
     """
     size = agents * dim
     blocks = [Start(*positions), *auxiliary]
@@ -215,18 +196,9 @@ def marginals(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return the positions' moments within those of the state.
 
-    Parameters
-    ----------
-    mean, cov
-        Of the state, shapes (S,) and (S, S).
-    agents, dim
-        Numbers of agents and of entries per agent.
-
-    Returns
-    -------
-    tuple of ndarray
-        Means (agents, dim) and covariances (agents, dim, dim) of the agents, mean (dim,) and
-        covariance (dim, dim) of their average.
+    mean, cov: of the state, shapes (S,) and (S, S). agents, dim: numbers of agents and of entries
+    per agent. Returns means (agents, dim) and covariances (agents, dim, dim) of the agents, mean
+    (dim,) and covariance (dim, dim) of their average.
     """
     size = agents * dim
     means = mean[:size].reshape(agents, dim)
@@ -253,32 +225,16 @@ def propagate(
     with the state and adds G E[xi xi^T] G^T to the covariance: mean and covariance stay exact, but
     the law is no longer Gaussian, and the W2 formula of its moments is a lower bound.
 
-    Parameters
-    ----------
-    affine_at
-        The update of iteration k -> k + 1 as a function of k, from 0.
-    mean0, cov0
-        Moments of the initial state, shapes (S,) and (S, S); see ``initial``.
-    iterations
-        Number of steps.
-    record
-        Iterations to record, from 0 (the start) to ``iterations``.
-    agents, dim
-        Numbers of agents and of entries per agent.
-    gradient_noise
-        For mini-batches: E[xi_i xi_i^T], shape (agents, dim, dim), as a function of the agents'
-        means (agents, dim) and covariances (agents, dim, dim). Agents draw independently.
-
-    Returns
-    -------
-    Law
-        Moments; ``inf`` or ``nan`` from where they leave the finite range (no warning).
-
-    Raises
-    ------
-    ValueError
-        If an iteration to record is not within 0 ... ``iterations``, or the gradients are noisy
-        and the update has no gradient gain.
+    affine_at: the update of iteration k -> k + 1 as a function of k, from 0.
+    mean0, cov0: moments of the initial state, shapes (S,) and (S, S); see ``initial``.
+    iterations: number of steps.
+    record: iterations to record, from 0 (the start) to ``iterations``.
+    agents, dim: numbers of agents and of entries per agent.
+    gradient_noise: for mini-batches: E[xi_i xi_i^T], shape (agents, dim, dim), as a function of the
+    agents' means (agents, dim) and covariances (agents, dim, dim). Agents draw independently.
+    Returns moments; ``inf`` or ``nan`` from where they leave the finite range (no warning). A
+    ValueError if an iteration to record is not within 0 ... ``iterations``, or the gradients are
+    noisy and the update has no gradient gain.
     """
     buffer = np.empty_like(cov0, dtype=float)
 
@@ -342,13 +298,8 @@ def stationary(
     the start no longer changes. For spectral radius below 1 this solves the discrete Lyapunov
     equation C = A C A^T + Q and the start does not matter. Quantities that a step conserves
     (eigenvalue 1, reached by neither offset nor noise; for D-ADMMS the sum of the dual variables)
-    keep the value they have at the start, zero if none is given; ``limit`` keeps them exactly.
-
-    Returns
-    -------
-    tuple of ndarray or None
-        None where the law does not settle: a spectral radius of 1 or more that noise, offset or
-        start reach.
+    keep the value they have at the start, zero if none is given; ``limit`` keeps them exactly. None
+    where the law does not settle: a spectral radius of 1 or more that noise, offset or start reach.
     """
     size = len(affine.offset)
     mean0 = np.zeros(size) if mean0 is None else mean0
@@ -392,18 +343,9 @@ def limit(
     semidefinite blocks, so the moments settle if and only if the solution D is positive
     semidefinite; a spectral radius below 1 is not enough for that.
 
-    Parameters
-    ----------
-    affine, mean0, cov0
-        The update, and moments of the start, shapes (S,) and (S, S); see ``initial``.
-    gradient_noise
-        For mini-batches: D, shape (agents, dim, dim), as a function of the state's mean and
-        covariance; affine in the covariance.
-
-    Returns
-    -------
-    tuple of ndarray or None
-        None where the law does not settle.
+    affine, mean0, cov0: the update, and moments of the start, shapes (S,) and (S, S); see
+    ``initial``. gradient_noise: for mini-batches: D, shape (agents, dim, dim), as a function of the
+    state's mean and covariance; affine in the covariance. None where the law does not settle.
     """
     reduced, basis = restrict(affine)
     start, spread = basis.T @ mean0, basis.T @ cov0 @ basis
@@ -480,11 +422,8 @@ def restrict(affine: Affine) -> tuple[Affine, np.ndarray]:
     A quantity u^T s is conserved if u^T A = u^T and neither offset, noise nor gradient errors reach
     it. Such an eigenvalue 1 says nothing of stability, since a start with u^T s = 0 never leaves
     the subspace: D-ADMMS conserves the sum of the dual variables over each connected component.
-
-    Returns
-    -------
-    tuple of Affine and ndarray
-        The update of z = basis^T s, R entries, and the orthonormal basis (S, R), so s = basis z.
+    Returns the update of z = basis^T s, R entries, and the orthonormal basis (S, R), so s = basis
+    z.
     """
     size = len(affine.offset)
     left, values, _ = np.linalg.svd(affine.matrix - np.eye(size))
@@ -516,20 +455,12 @@ def largest_stable_step(
 ) -> float:
     """Return the step size at which the spectral radius reaches 1, by bisection.
 
-    Parameters
-    ----------
-    affine_for
-        The update as a function of the step size (``restrict``-ed if it conserves something).
-    low, high
-        Ends of the search, 0 < low < high. Stability is taken to be lost once, between them.
-    relative
-        Width of the final bracket, relative to the step size.
-
-    Returns
-    -------
-    float
-        A stable step, within ``relative`` of the limit. ``high`` if that is still stable, nan if
-        not even ``low`` is.
+    affine_for: the update as a function of the step size (``restrict``-ed if it conserves
+    something).
+    low, high: ends of the search, 0 < low < high. Stability is taken to be lost once, between them.
+    relative: width of the final bracket, relative to the step size.
+    Returns a stable step, within ``relative`` of the limit. ``high`` if that is still stable, nan
+    if not even ``low`` is.
     """
     if spectral_radius(affine_for(low).matrix) >= 1:
         return float("nan")

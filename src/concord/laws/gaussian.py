@@ -54,20 +54,11 @@ class Gaussian:
 def w2(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> np.ndarray:
     """Return the 2-Wasserstein distance between N(mean, cov) and ``target``.
 
-    Parameters
-    ----------
-    mean
-        Means, shape (..., dim).
-    cov
-        Covariances, shape (..., dim, dim); they may be singular.
-    target
-        The Gaussian to compare with.
-
-    Returns
-    -------
-    ndarray
-        Distances, shape (...): ``inf`` where a moment is not finite, or so large that its square
-        is not (a sampler that diverged). Rounding leaves about 1e-8 of the moments' size.
+    mean: means, shape (..., dim).
+    cov: covariances, shape (..., dim, dim); they may be singular.
+    target: the Gaussian to compare with.
+    Returns distances, shape (...): ``inf`` where a moment is not finite, or so large that its
+    square is not (a sampler that diverged). Rounding leaves about 1e-8 of the moments' size.
     """
     mean, cov = np.asarray(mean, dtype=float), np.asarray(cov, dtype=float)
     with np.errstate(all="ignore"):
@@ -126,18 +117,9 @@ def covariance_error(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> np.
 def fit(samples: np.ndarray, axis: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Return the maximum-likelihood mean and covariance (division by n) of ``samples``.
 
-    Parameters
-    ----------
-    samples
-        Draws, shape (..., dim), with the n draws along ``axis`` (not the last one).
-    axis
-        The axis of the draws.
-
-    Returns
-    -------
-    tuple of ndarray
-        Mean (..., dim) and covariance (..., dim, dim), ``axis`` removed; not finite where a draw
-        is not.
+    samples: draws, shape (..., dim), with the n draws along ``axis`` (not the last one). axis: the
+    axis of the draws. Returns mean (..., dim) and covariance (..., dim, dim), ``axis`` removed; not
+    finite where a draw is not.
     """
     draws = np.moveaxis(np.asarray(samples, dtype=float), axis, -2)
     with np.errstate(all="ignore"):
@@ -170,25 +152,13 @@ def bootstrap_w2(
     In dimension 2 the percentile interval covers v = 0 never and small v seldom (0 to 0.94), as
     does the bias-corrected one; the reverse percentile interval falls to 0.78.
 
-    Parameters
-    ----------
-    samples
-        Shape (chains, ..., dim).
-    target
-        The Gaussian to compare with.
-    replicates
-        Number of resamples; all leading positions share them.
-    rng
-        Source of the resamples.
-    level
-        Nominal coverage.
-    distance
-        Another one of moments, whose square the bias is added to as well (``mean_error``).
-
-    Returns
-    -------
-    tuple of ndarray
-        Value, lower and upper end, each of shape (...); ``inf`` where a draw is not finite.
+    samples: shape (chains, ..., dim).
+    target: the Gaussian to compare with.
+    replicates: number of resamples; all leading positions share them.
+    rng: source of the resamples.
+    level: nominal coverage.
+    distance: another one of moments, whose square the bias is added to as well (``mean_error``).
+    Returns value, lower and upper end, each of shape (...); ``inf`` where a draw is not finite.
     """
     samples = np.asarray(samples, dtype=float)
     chains, dim = samples.shape[0], samples.shape[-1]
@@ -238,25 +208,13 @@ def w2_floor(
 ) -> tuple[float, float, float]:
     """Return what W2 a perfect sampler would show: the distance of fitted exact draws.
 
-    Parameters
-    ----------
-    target
-        The law drawn from, and compared with.
-    draws
-        Number of exact draws each Gaussian is fitted to (the number of chains of a run).
-    rng
-        Source of the draws.
-    replicates
-        Number of fits.
-    level
-        Share of the fits whose distance lies in the interval.
-    distance
-        As of ``bootstrap_w2``.
-
-    Returns
-    -------
-    tuple of float
-        Mean distance, and the lower and upper end of the central interval of the distances.
+    target: the law drawn from, and compared with.
+    draws: number of exact draws each Gaussian is fitted to (the number of chains of a run).
+    rng: source of the draws.
+    replicates: number of fits.
+    level: share of the fits whose distance lies in the interval.
+    distance: as of ``bootstrap_w2``.
+    Returns mean distance, and the lower and upper end of the central interval of the distances.
     """
     root = _root(target.cov)
     dim = len(target.mean)

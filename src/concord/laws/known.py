@@ -16,14 +16,9 @@ from concord.laws.gaussian import fit
 class Known:
     """A law whose moments have formulas, and of which independent draws can be made.
 
-    Attributes
-    ----------
-    mean, cov
-        Shapes (dim,) and (dim, dim).
-    third, fourth
-        Central moments of each coordinate, (dim,).
-    draw
-        ``draw(count, rng)`` returns independent draws, (count, dim).
+    mean, cov: shapes (dim,) and (dim, dim).
+    third, fourth: central moments of each coordinate, (dim,).
+    draw: ``draw(count, rng)`` returns independent draws, (count, dim).
     """
 
     mean: np.ndarray

@@ -25,12 +25,8 @@ COARSE = 300
 class Grid:
     """A density on the cells of a grid.
 
-    Attributes
-    ----------
-    edges
-        Cell edges along each axis, shapes (m + 1,) and (n + 1,), evenly spaced.
-    density
-        Normalized density at the cells' centers, shape (m, n).
+    edges: cell edges along each axis, shapes (m + 1,) and (n + 1,), evenly spaced. density:
+    normalized density at the cells' centers, shape (m, n).
     """
 
     edges: tuple[np.ndarray, np.ndarray]
@@ -114,15 +110,10 @@ def from_log_density(
 ) -> Grid:
     """Return the grid of a density given up to a constant.
 
-    Parameters
-    ----------
-    log_density
-        Maps arrays of first and second parameters, which broadcast, to log densities.
-    box
-        Ends of each axis of a box that surely holds the mass; the grid covers the part of it where
-        the density is not negligible.
-    cells
-        Cells along each axis.
+    log_density: maps arrays of first and second parameters, which broadcast, to log densities.
+    box: ends of each axis of a box that surely holds the mass; the grid covers the part of it where
+    the density is not negligible.
+    cells: cells along each axis.
     """
     for _ in range(2):
         box = _shrink(log_density, box)

@@ -27,12 +27,8 @@ SIZE_LIMIT = 40
 class Choices:
     """The updates that a step chooses from.
 
-    Attributes
-    ----------
-    probability
-        p_c, shape (choices,).
-    matrix, offset, noise
-        A_c, b_c and Q_c, shapes (choices, S, S), (choices, S) and (choices, S, S).
+    probability: p_c, shape (choices,). matrix, offset, noise: A_c, b_c and Q_c, shapes (choices, S,
+    S), (choices, S) and (choices, S, S).
     """
 
     probability: np.ndarray

@@ -52,12 +52,7 @@ def distances(euclidean: np.ndarray, orders: Sequence[int]) -> list[float]:
 
     Infinite if a point is not finite: POT would answer 0.
 
-    Parameters
-    ----------
-    euclidean
-        The ``costs`` of points of equal weight, (m, n).
-    orders
-        Orders p.
+    euclidean: the ``costs`` of points of equal weight, (m, n). orders: p.
     """
     import ot
 
@@ -71,14 +66,9 @@ def marginal_w1(draws: np.ndarray, exact: Grid, axis: int) -> np.ndarray:
 
     Infinite where a draw is not finite.
 
-    Parameters
-    ----------
-    draws
-        Shape (..., n): n draws each.
-    exact
-        The exact posterior.
-    axis
-        Which parameter.
+    draws: shape (..., n): n draws each.
+    exact: the exact posterior.
+    axis: which parameter.
     """
     draws = np.sort(draws, axis=-1)
     count = draws.shape[-1]

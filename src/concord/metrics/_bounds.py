@@ -20,10 +20,7 @@ from concord.sampling.initial import normal
 def law_of(m: Measurement, theorem: str, sampler: type, name: str) -> exact.Law:
     """Return the exact law of a run that a theorem, with the constants known here, speaks of.
 
-    Raises
-    ------
-    ConcordError
-        If it speaks of another.
+    A ConcordError if it speaks of another.
     """
     params: Any = m.sampler_params
     start, problem = m.initial.params, m.problem

@@ -33,14 +33,9 @@ def paid(
 
     Where chains differ: mean over chains with an interval.
 
-    Parameters
-    ----------
-    values
-        Shape (chains, draws, agents), or (draws, agents) where all chains have the same.
-    names
-        Metrics, each with what the values are multiplied by.
-    whole
-        What the network's value is of its agents': their sum, ``np.max``, ...
+    values: shape (chains, draws, agents), or (draws, agents) where all chains have the same.
+    names: metrics, each with what the values are multiplied by.
+    whole: what the network's value is of its agents': their sum, ``np.max``, ...
     """
     chance = values.ndim == 3
     values = (values if chance else values[None]).astype(float)

@@ -27,12 +27,8 @@ def rows(m: Measurement) -> Iterator[Row]:
     The step size of DE-SGLD is :math:`\eta = \log\sqrt K/(\mu K)`, mu the strong convexity of the
     f_i; for DE-SGHMC that is :math:`\eta^2`, with gamma = 1/eta (beta = 0, as Lemma 12 allows). The
     row's iteration is K. budget_ratio is the distance over :math:`\sqrt{\log K/K}`, the printed
-    order: it stays bounded if that is right.
-
-    Raises
-    ------
-    ConcordError
-        If the run is of another sampler or problem, or has mini-batches.
+    order: it stays bounded if that is right. A ConcordError if the run is of another sampler or
+    problem, or has mini-batches.
     """
     params, problem = m.sampler_params, m.problem
     if (

@@ -22,10 +22,7 @@ NETWORK = "perfect"  # it speaks of networks on which nothing is lost
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield for every condition its value and whether it holds (1) or not (0).
 
-    Raises
-    ------
-    ConcordError
-        If the run is not what the lemma speaks of.
+    A ConcordError if the run is not what the lemma speaks of.
     """
     params = m.sampler_params
     if (

@@ -100,12 +100,7 @@ def sinkhorn(cost: np.ndarray, regularization: float) -> float:
     step: it goes in single precision, and in double where points are so far from all others that
     this does not reach.
 
-    Parameters
-    ----------
-    cost
-        The ``costs`` of the points, (m, n).
-    regularization
-        lambda.
+    cost: the ``costs`` of the points, (m, n). regularization: lambda.
     """
     import ot
 

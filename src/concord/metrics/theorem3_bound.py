@@ -25,12 +25,8 @@ def rows(m: Measurement) -> Iterator[Row]:
 
     The theorem says that there is a rho; theorem3_penalty is the one that its proof chooses, not
     the run's. theorem3_distance is the exact W(law of X^(k), mu* x ... x mu*) of all agents
-    together under that penalty; theorem3_bound is infinite where the condition fails.
-
-    Raises
-    ------
-    ConcordError
-        If the run is not what the theorem speaks of.
+    together under that penalty; theorem3_bound is infinite where the condition fails. A
+    ConcordError if the run is not what the theorem speaks of.
     """
     params, problem = m.sampler_params, m.problem
     if (

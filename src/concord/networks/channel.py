@@ -40,15 +40,10 @@ def connect(
 class Channel:
     """A channel on which everything arrives at once.
 
-    Attributes
-    ----------
-    unicasts, broadcasts
-        Vectors that each agent sends in an iteration, (agents,), of a sampler in which every agent
-        sends its vectors to all its neighbors: counted for each of them, or once.
-    active
-        Which agents are awake, (chains, agents); None: all.
-    clock
-        The network's; None: it has none.
+    unicasts, broadcasts: vectors that each agent sends in an iteration, (agents,), of a sampler in
+    which every agent sends its vectors to all its neighbors: counted for each of them, or once.
+    active: which agents are awake, (chains, agents); None: all.
+    clock: the network's; None: it has none.
     """
 
     active: np.ndarray | None = None

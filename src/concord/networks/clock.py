@@ -69,28 +69,16 @@ class Compute(Options):
 class Clock:
     """When agents end their steps.
 
-    Parameters
-    ----------
-    compute, link
-        How long gradients and vectors take; None: no time.
-    edges
-        The ways that vectors take.
-    shape
-        Agents and chains.
-    size
-        Bytes of a vector.
-    rng
-        Generator of the computing times, which depend on nothing that samplers do.
-    vectors
-        Of an agent that are on their way together; with a barrier a step's ``Info`` counts them.
-
-    Attributes
-    ----------
-    seconds, waited
-        When each agent has ended its last step, and how long it has waited until then, (chains,
-        agents).
-    ticks
-        Ticks that a vector is on its way.
+    compute, link: how long gradients and vectors take; None: no time.
+    edges: the ways that vectors take.
+    shape: agents and chains.
+    size: bytes of a vector.
+    rng: generator of the computing times, which depend on nothing that samplers do.
+    vectors: of an agent that are on their way together; with a barrier a step's ``Info`` counts
+    them.
+    seconds, waited: when each agent has ended its last step, and how long it has waited until then,
+    (chains, agents).
+    ticks: ticks that a vector is on its way.
     """
 
     def __init__(

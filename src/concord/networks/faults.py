@@ -233,15 +233,10 @@ class Conditions(Options):
 class Timed(Topology):
     """A topology on which every vector arrives as it is, with a clock that says when.
 
-    Attributes
-    ----------
-    conditions
-        What happens.
-    masks, times
-        The streams of what arrives and of how long gradients take: generators of their own, in the
-        end for one block of chains.
-    channels
-        Those that a sampler has opened on it.
+    conditions: what happens.
+    masks, times: the streams of what arrives and of how long gradients take: generators of their
+    own, in the end for one block of chains.
+    channels: those that a sampler has opened on it.
     """
 
     conditions: Conditions = field(default_factory=Conditions)
@@ -283,11 +278,8 @@ class Network(Timed):
     def of(cls, topology: Topology, conditions: Conditions | None, where: str) -> Topology:
         """Return the network, or the topology where nothing happens on it, ``Timed`` by a clock.
 
-        Raises
-        ------
-        ConcordError
-            If nothing can happen since there are no edges, the schedule does not suit the graph, or
-            conditions do not go together.
+        A ConcordError if nothing can happen since there are no edges, the schedule does not suit
+        the graph, or conditions do not go together.
         """
         if conditions not in (None, Conditions()) and topology.messages is not None:
             raise ConcordError(
@@ -351,10 +343,7 @@ def drawing(
 def check_channels(topology: Topology) -> None:
     """Refuse a sampler that has opened none: nothing would ever get lost on its way.
 
-    Raises
-    ------
-    ConcordError
-        If something can happen on the network.
+    A ConcordError if something can happen on the network.
     """
     if isinstance(topology, Timed) and not topology.channels:
         raise ConcordError(
@@ -366,13 +355,9 @@ def check_channels(topology: Topology) -> None:
 class Edges:
     """The ways that vectors take, ordered by receiver and then by sender.
 
-    Attributes
-    ----------
-    receivers, senders, links
-        Of each way, (edges,): its ends, and the number of the link that joins them, both ways.
-    by_sender
-        The ways ordered by sender and then by receiver, (edges,): in an undirected graph, of each
-        way the way back.
+    receivers, senders, links: of each way, (edges,): its ends, and the number of the link that
+    joins them, both ways. by_sender: the ways ordered by sender and then by receiver, (edges,): in
+    an undirected graph, of each way the way back.
     """
 
     def __init__(self, topology: Topology) -> None:
@@ -412,26 +397,16 @@ class Edges:
 class Weather:
     """What arrives in the chains of a block, iteration by iteration.
 
-    Attributes
-    ----------
-    edges
-        The ways that vectors take.
-    up, arrived
-        Which links are up and over which ways a vector arrives, (edges, chains).
-    age
-        How many iterations ago that was sent, (edges, chains); None: in this one.
-    iteration
-        Which iteration it is.
-    reach
-        How many iterations a vector takes at most.
-    awake
-        Which agents are awake, (agents, chains): they move. Without a barrier, those whose
-        gradients are ready.
-    varies
-        Whether some may not be.
-    sends
-        Which agents send, (agents, chains): those that are awake; without a barrier those that
-        begin again, since they have moved in the iteration before.
+    edges: the ways that vectors take.
+    up, arrived: which links are up and over which ways a vector arrives, (edges, chains).
+    age: how many iterations ago that was sent, (edges, chains); None: in this one.
+    iteration: which iteration it is.
+    reach: how many iterations a vector takes at most.
+    awake: which agents are awake, (agents, chains): they move. Without a barrier, those whose
+    gradients are ready.
+    varies: whether some may not be.
+    sends: which agents send, (agents, chains): those that are awake; without a barrier those that
+    begin again, since they have moved in the iteration before.
     """
 
     def __init__(self, network: Network, chains: int, clock: Clock | None = None) -> None:

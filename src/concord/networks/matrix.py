@@ -18,13 +18,8 @@ BLOCK = 1 << 16
 class AgentMatrix:
     """A sparse N x N matrix that acts on the agents, not necessarily symmetric.
 
-    Attributes
-    ----------
-    agents
-        Number of agents N.
-    rows, columns, values
-        Position and value of each nonzero entry, sorted by row, then by column; build one with
-        ``from_entries``, which sees to that.
+    agents: number of agents N. rows, columns, values: position and value of each nonzero entry,
+    sorted by row, then by column; build one with ``from_entries``, which sees to that.
     """
 
     agents: int

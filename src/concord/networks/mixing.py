@@ -160,14 +160,9 @@ def sweep(coupling: AgentMatrix, chains: int, dim: int, order: str) -> Sweep:
     ``total`` over its neighborhood. It is called once for all agents with ``i = slice(None)``, or
     once per agent; ``array[:, i]`` suits both. Before the call ``out_i`` holds nothing of use.
 
-    Parameters
-    ----------
-    coupling
-        The weights C; they need not be symmetric.
-    chains, dim
-        Shape of the positions the sweep will see.
-    order
-        One of ``ORDERS``.
+    coupling: the weights C; they need not be symmetric.
+    chains, dim: shape of the positions the sweep will see.
+    order: one of ``ORDERS``.
     """
     if order not in ORDERS:
         raise ConcordError(f"update order: {order!r} is unknown; {nearest(order, ORDERS)}")

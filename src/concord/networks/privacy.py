@@ -67,12 +67,7 @@ def epsilon(mu: float, delta: float) -> float:
 def sigma(epsilon: float, delta: float, clip: float, releases: int) -> float:
     """Return the noise with which so many vectors are (epsilon, delta)-private, the least.
 
-    Parameters
-    ----------
-    epsilon, delta
-        Both positive.
-    clip, releases
-        C, and the number of vectors that an agent sends.
+    epsilon, delta: both positive. clip, releases: C, and the number of vectors that an agent sends.
     """
     log = np.log(1 / delta)
     # Below the least mu that concentrated privacy allows, and above what any allows.

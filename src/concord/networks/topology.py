@@ -254,11 +254,8 @@ class Graph(Chosen):
     def topology(self, agents: int, where: str = "topology") -> Topology:
         """Return the topology on so many agents.
 
-        Raises
-        ------
-        ConcordError
-            If an option does not suit the number of agents, or the graph is none of so many
-            agents; it names ``where``, file and key.
+        A ConcordError if an option does not suit the number of agents, or the graph is none of so
+        many agents; it names ``where``, file and key.
         """
         if isinstance(agents, bool) or not isinstance(agents, (int, np.integer)) or agents < 1:
             raise ConcordError(
@@ -303,10 +300,7 @@ def of_graph(
 def build(kind: str, agents: int, *, where: str = "topology", **options: Any) -> Topology:
     """Return the topology of a kind, such as ``"ring"``, with that kind's options.
 
-    Raises
-    ------
-    ConcordError
-        If the kind or an option is unknown or does not suit the number of agents; it names
-        ``where``, file and key.
+    A ConcordError if the kind or an option is unknown or does not suit the number of agents; it
+    names ``where``, file and key.
     """
     return Graph.parse({"kind": kind, **options}, where).topology(agents, where)

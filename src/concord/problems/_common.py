@@ -71,12 +71,8 @@ def own_data(
     """Return the rows of features X and targets y, split over the agents.
 
     ``concord.problems.linear_regression`` explains the parameters; ``classes``: y are labels, by
-    which rows may be split.
-
-    Raises
-    ------
-    ConcordError
-        If arrays are not numbers, or do not fit each other or the number of agents.
+    which rows may be split. A ConcordError if arrays are not numbers, or do not fit each other or
+    the number of agents.
     """
     together = agents is not None
     if not together and not (isinstance(X, (list, tuple)) and isinstance(y, (list, tuple))):

@@ -30,19 +30,11 @@ HALVINGS = 60
 class Solver:
     """Minimizes each agent's objective.
 
-    Parameters
-    ----------
-    features, targets
-        X, shape (agents, points, dim), and y in {0, 1}, shape (agents, points), padded with zeros.
-    curvature
-        c of each agent, positive, shape (agents,).
-    chains
-        How many it solves for at once.
-
-    Attributes
-    ----------
-    gradients
-        What each agent has paid for its last solution, (chains, agents).
+    features, targets: X, shape (agents, points, dim), and y in {0, 1}, shape (agents, points),
+    padded with zeros.
+    curvature: c of each agent, positive, shape (agents,).
+    chains: how many it solves for at once.
+    gradients: what each agent has paid for its last solution, (chains, agents).
     """
 
     def __init__(
@@ -63,12 +55,7 @@ class Solver:
         ``slice(None)``, with shape (chains, agents, dim). The gradient's norm at ``out`` is at most
         ``TOLERANCE``, or what rounding leaves of it where the terms of the gradient are so large
         that rounding leaves more. Where ``linear`` is not finite, ``out`` is nan (the chain has
-        diverged).
-
-        Raises
-        ------
-        ConcordError
-            If a gradient stays larger.
+        diverged). A ConcordError if a gradient stays larger.
         """
         one = not isinstance(agent, slice)
         block = slice(agent, agent + 1) if one else agent

@@ -70,12 +70,8 @@ takes_options(__name__)
 class DividedGaussian(QuadraticProblem):
     """A Gaussian posterior divided among agents who differ.
 
-    Attributes
-    ----------
-    gram, shift, posterior
-        As of ``concord.problems.quadratic``; the posterior is the one that was chosen.
-    convex
-        Whether all f_i are convex.
+    gram, shift, posterior: as of ``concord.problems.quadratic``; the posterior is the one that was
+    chosen. convex: whether all f_i are convex.
     """
 
     def __init__(self, law: Gaussian, tilts: _heterogeneity.Tilts) -> None:

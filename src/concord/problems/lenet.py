@@ -306,18 +306,10 @@ def _rows(chosen: Any, labels: np.ndarray, where: str) -> dict[str, int]:
 class Classifier(OneDataSet):
     """Potential of a network's weights, training images split over agents.
 
-    Parameters
-    ----------
-    network
-        The network.
-    train
-        Training images; ``parts`` are the rows of each agent.
-    tests
-        Test sets by name; the first is that of the training images' own kind.
-    examples
-        For test sets, the rows of images that are reported one by one, by name.
-    dtype, side
-        Of the arrays, and of the images (float64 where a test needs the digits).
+    train: training images; ``parts`` are the rows of each agent.
+    tests: test sets by name; the first is that of the training images' own kind.
+    examples: for test sets, the rows of images that are reported one by one, by name.
+    dtype, side: of the arrays, and of the images (float64 where a test needs the digits).
     """
 
     posterior = None

@@ -161,14 +161,10 @@ takes_arrays(__name__, from_arrays)
 class LinearRegression(QuadraticProblem):
     """Linear regression split over agents; costs per step do not grow with the number of points.
 
-    Attributes
-    ----------
-    gram, shift
-        Shapes (agents, dim, dim) and (agents, dim): the gradient of f_i is gram_i x - shift_i.
-    posterior
-        The exact posterior, a ``Gaussian``.
-    test
-        Features and targets that no agent has, if any.
+    gram, shift: shapes (agents, dim, dim) and (agents, dim): the gradient of f_i is gram_i x -
+    shift_i.
+    posterior: the exact posterior, a ``Gaussian``.
+    test: features and targets that no agent has, if any.
     """
 
     test: tuple[np.ndarray, np.ndarray] | None = None
@@ -195,10 +191,7 @@ class LinearRegression(QuadraticProblem):
     def sampled(self) -> Gaussian:
         """The law proportional to exp(-sum_i f_i): the posterior if the prior's shares make one.
 
-        Raises
-        ------
-        ConcordError
-            If it is not a proper distribution, for want of points and of a prior.
+        A ConcordError if it is not a proper distribution, for want of points and of a prior.
         """
         values = np.linalg.eigvalsh(self._information)
         if values[0] + self._shares <= 1e-14 * values[-1]:

@@ -395,10 +395,7 @@ class LogisticRegression(OneDataSet):
     def reference(self) -> Grid:
         """The posterior of two parameters on a dense grid.
 
-        Raises
-        ------
-        ConcordError
-            If there is another number of parameters.
+        A ConcordError if there is another number of parameters.
         """
         if self.dim != 2:
             raise ConcordError(

@@ -82,12 +82,8 @@ def build(
 class Splits:
     """Rows of every chain.
 
-    Attributes
-    ----------
-    parts
-        Rows of the data set that each agent holds, shape (chains, agents, n_max), zero-padded.
-    tests
-        Rows kept for testing, shape (chains, rows).
+    parts: rows of the data set that each agent holds, shape (chains, agents, n_max), zero-padded.
+    tests: rows kept for testing, shape (chains, rows).
     """
 
     parts: np.ndarray
@@ -97,12 +93,9 @@ class Splits:
 class SparseLogistic:
     """Logistic regression on the rows of a table that chains split in their own ways.
 
-    Parameters
-    ----------
-    features, labels
-        Sparse table (rows, dim) of zeros and ones; labels 0 or 1, shape (rows,).
-    params, agents, partition, stream
-        As for ``build``. Every chain must give an agent as many rows as the other chains do.
+    features, labels: a sparse table (rows, dim) of zeros and ones; labels 0 or 1, shape (rows,).
+    params, agents, partition, stream: as for ``build``. Every chain must give an agent as many rows
+    as the other chains do.
     """
 
     posterior = None

@@ -70,12 +70,8 @@ def build(
     """Draw the points from the mixture at ``truth`` and split them over the agents.
 
     The points depend on ``stream("data")`` alone, so every number of agents sees the same ones, and
-    the first sets are the same however many there are.
-
-    Raises
-    ------
-    ConcordError
-        If ``modes: two`` is required and no draw has them.
+    the first sets are the same however many there are. A ConcordError if ``modes: two`` is required
+    and no draw has them.
     """
     rng, divide = stream("data"), stream("partition")
 
@@ -182,12 +178,7 @@ class TiedMixture(OneDataSet):
     need the points through :math:`\sum_j r_j` and :math:`\sum_j r_j x_j` only: one exponential for
     each point.
 
-    Attributes
-    ----------
-    points
-        Shape (agents, n_max), padded with zeros.
-    reference
-        The exact posterior, a ``Grid``.
+    points: shape (agents, n_max), padded with zeros. reference: the exact posterior, a ``Grid``.
     """
 
     dim = 2

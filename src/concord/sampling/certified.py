@@ -102,10 +102,7 @@ def _coarse(values: np.ndarray) -> np.ndarray:
 def diagnose(draws: np.ndarray) -> dict[str, float]:
     """Return the worst R-hat, autocorrelation and effective sample size of draws and squares.
 
-    Parameters
-    ----------
-    draws
-        Shape (chains, draws, dim).
+    draws: shape (chains, draws, dim).
     """
     import arviz
 
@@ -123,10 +120,7 @@ def diagnose(draws: np.ndarray) -> dict[str, float]:
 def certify(draws: np.ndarray) -> dict[str, float]:
     """Return the diagnostics of draws that may stand for the posterior.
 
-    Raises
-    ------
-    ConcordError
-        If they may not.
+    A ConcordError if they may not.
     """
     found = diagnose(draws)
     for name, most in (("R-hat", R_HAT), ("autocorrelation", AUTOCORRELATION)):

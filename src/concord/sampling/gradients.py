@@ -60,10 +60,7 @@ def check_batches(batch_size: int | None, scale: str, pool: str) -> None:
 def expected(problem: Quadratic, batch_size: int | None, scale: str, pool: str) -> Quadratic:
     """Return the problem that mini-batches see on average: the problem itself if unbiased.
 
-    Raises
-    ------
-    ConcordError
-        If they are biased and the problem does not say how.
+    A ConcordError if they are biased and the problem does not say how.
     """
     if batch_size is None or (scale, pool) == ("data", "all"):
         return problem
@@ -104,12 +101,9 @@ def estimator(
     mini-batch's own sum, without n_i / b; with ``pool: all_but_last`` it is drawn, with
     replacement, from the agent's points but the last. Either makes the estimate biased.
 
-    ``x`` and ``out`` have shape (chains, agents, dim). Buffers are allocated here, once.
-
-    Raises
-    ------
-    ConcordError
-        If the problem takes no mini-batches, or cannot have them unscaled, or has nothing to draw.
+    ``x`` and ``out`` have shape (chains, agents, dim). Buffers are allocated here, once. A
+    ConcordError if the problem takes no mini-batches, or cannot have them unscaled, or has nothing
+    to draw.
     """
     if batch_size is None:
         full = problem.gradient(chains)

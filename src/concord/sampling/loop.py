@@ -83,17 +83,11 @@ def sample(
     Chains advance in blocks of ``CHAINS_PER_BLOCK``, each with its own streams, so that a chain is
     the same, number for number, whichever others are sampled with it.
 
-    Parameters
-    ----------
-    law
-        Of x^(0).
-    span
-        Whole blocks of chains; none: all chains.
-    progress
-        Show a bar; None: if the error stream is a terminal.
-    keep
-        Whether an interrupt (Ctrl-C) ends the run with what is there, and a line that says so: the
-        blocks that are done, or what is recorded of the first.
+    law: of x^(0).
+    span: whole blocks of chains; none: all chains.
+    progress: show a bar; None: if the error stream is a terminal.
+    keep: whether an interrupt (Ctrl-C) ends the run with what is there, and a line that says so:
+    the blocks that are done, or what is recorded of the first.
     """
     sampler.check(problem, topology, params)
     begin, end = span or (0, chains)

@@ -51,29 +51,17 @@ class Partition:
     def parse(cls, value: Any, where: str) -> Partition:
         """Build a partition from ``{kind: equal | consecutive | sizes | dirichlet | ..., ...}``.
 
-        Raises
-        ------
-        ConcordError
-            If the kind or one of its options is unknown, missing or out of range.
+        A ConcordError if the kind or one of its options is unknown, missing or out of range.
         """
         return cls(build(Way, value, where), where)
 
     def split(self, rows: int | np.ndarray, agents: int, rng: np.random.Generator) -> Parts:
         """Divide rows among agents; returns one array of row numbers per agent.
 
-        Parameters
-        ----------
-        rows
-            Number of rows, or the class of each row, shape (rows,); dirichlet needs the classes.
-        agents
-            Number of agents.
-        rng
-            The stream of the partition, which samplers share.
-
-        Raises
-        ------
-        ConcordError
-            If the rows cannot be divided as asked.
+        rows: number of rows, or the class of each row, shape (rows,); dirichlet needs the classes.
+        agents: number of agents.
+        rng: the stream of the partition, which samplers share.
+        A ConcordError if the rows cannot be divided as asked.
         """
         labels = None if np.ndim(rows) == 0 else np.asarray(rows)
         count = int(rows) if labels is None else len(labels)
@@ -87,14 +75,9 @@ class Partition:
 class AgentData:
     """Rows of all agents in one array each, padded with zeros.
 
-    Attributes
-    ----------
-    features
-        Shape (agents, n_max, d), or (agents, n_max, ...) for rows that are arrays.
-    targets
-        Shape (agents, n_max).
-    counts
-        Rows of each agent, shape (agents,); agent i's are ``features[i, :counts[i]]``.
+    features: shape (agents, n_max, d), or (agents, n_max, ...) for rows that are arrays.
+    targets: shape (agents, n_max).
+    counts: rows of each agent, shape (agents,); agent i's are ``features[i, :counts[i]]``.
     """
 
     features: np.ndarray

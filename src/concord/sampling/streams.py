@@ -19,12 +19,8 @@ def generator(seed: int, *labels: str | int) -> np.random.Generator:
     and the seed: not on job order, the number of cores or the machine. Samplers that share labels
     share random numbers (data, initial states); those that do not are independent (noise).
 
-    Parameters
-    ----------
-    seed
-        Master seed, a non-negative integer.
-    labels
-        What the stream is for, from general to particular, such as ``("noise", "ring")``.
+    seed: master seed, a non-negative integer. labels: what the stream is for, from general to
+    particular, such as ``("noise", "ring")``.
     """
     # Length-prefixed so that ("ab", "c") and ("a", "bc") differ; a digest because labels are text.
     text = "".join(f"{len(str(label))}:{label}" for label in labels)

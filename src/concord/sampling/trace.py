@@ -190,12 +190,8 @@ def read_trace(path: Path) -> Trace:
     """Read a trace back.
 
     Stages check its seal first: HDF5 does not notice all changed numbers, and may loop for ever
-    over a file whose structure was damaged.
-
-    Raises
-    ------
-    ConcordError
-        If the file is not what ``write_trace`` wrote; it should be deleted and sampled again.
+    over a file whose structure was damaged. A ConcordError if the file is not what ``write_trace``
+    wrote; it should be deleted and sampled again.
     """
     import h5netcdf
 

@@ -98,10 +98,7 @@ class Outcome(NamedTuple):
 def run(package: str, kind: str) -> Iterator[Outcome]:
     """Yield the outcome of each check of a kind.
 
-    Raises
-    ------
-    ConcordError
-        If there is no such kind, or it cannot be imported.
+    A ConcordError if there is no such kind, or it cannot be imported.
     """
     module = plugin(package, kind, package)
     for check in CHECKS[package]:

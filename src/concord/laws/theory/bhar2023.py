@@ -91,18 +91,11 @@ def consensus_bound(
 ) -> np.ndarray:
     """Return (27), the bound on E sum_i |w_i - average|^2 after k >= 1 ticks.
 
-    Parameters
-    ----------
-    gossip
-        Algorithm and network.
-    k
-        Ticks.
-    first
-        E sum_i |w_i - average|^2 at the start.
-    gradients
-        mu_g: the mean over agents of E |grad f_i(w_i)|^2 is at most this at every tick.
-    printed
-        As printed, or rederived.
+    gossip: algorithm and network.
+    k: ticks.
+    first: E sum_i |w_i - average|^2 at the start.
+    gradients: mu_g; the mean over agents of E |grad f_i(w_i)|^2 is at most this at every tick.
+    printed: as printed, or rederived.
     """
     n, sigma = gossip.agents, np.sqrt(gossip.contraction)
     twice = 2 * gossip.power  # the printed weights' 1/(2 p), over which the weights are this
@@ -140,12 +133,7 @@ def divergence_bound(
     rederived: the sum in (55), with (27) at the tick that (53) has and not the next one, and nu
     with the plus sign of (53).
 
-    Parameters
-    ----------
-    first
-        KL divergence of the start.
-    apart, offset
-        Y_1 and Y_3 of Theorem 1.
+    first: KL divergence of the start. apart, offset: Y_1 and Y_3 of Theorem 1.
     """
     alpha, smooth = gossip.step, bias.smooth
     gain = (2 * gossip.power) ** 2 * bias.smoothest**2 / gossip.least_active

@@ -13,20 +13,13 @@ from concord.laws.theory import Condition, _geometric, _ratio
 class Bound:
     """A theorem's bound of the agents' average W2 to the posterior, evaluated.
 
-    Attributes
-    ----------
-    constants
-        Every constant of the bound by name.
-    conditions
-        The theorem's conditions, those of its lemmas among them.
-    bound
-        The bound at each requested iteration; inf at all of them if a condition fails, since
-        nothing is then claimed.
-    rederived
-        The same bound with the transient of Lemma 7, or 15, as its proof's recursion gives it (the
-        paper's notes list the slip under errata).
-    limit
-        The bound as k grows.
+    constants: every constant of the bound by name.
+    conditions: the theorem's conditions, those of its lemmas among them.
+    bound: the bound at each requested iteration; inf at all of them if a condition fails, since
+    nothing is then claimed.
+    rederived: the same bound with the transient of Lemma 7, or 15, as its proof's recursion gives
+    it (the paper's notes list the slip under errata).
+    limit: the bound as k grows.
     """
 
     constants: dict[str, float]

@@ -13,24 +13,15 @@ from concord.laws.gaussian import Gaussian, w2
 class Theorem3:
     """The sufficient condition of Theorem 3 of tzikas2024.
 
-    Attributes
-    ----------
-    tau_graph
-        Condition number of the graph, sqrt(largest eigenvalue of the signless Laplacian / algebraic
-        connectivity); inf if it is not connected.
-    strong, smooth
-        m_f and M_f: the least strong convexity and the largest smoothness of the f_i.
-    tau_f
-        M_f / m_f.
-    limit
-        The tau_f below which the condition holds at this m_f and graph; nan if at none.
-    rate
-        The smallest a over kappa and rho, by (86)-(90): the bound falls by sqrt(a) per iteration;
-        1 or more if the condition fails.
-    holds
-        Whether the condition holds.
-    penalty
-        The rho at which a is smallest, (86) at the kappa of (88); nan for a graph in parts.
+    tau_graph: condition number of the graph, sqrt(largest eigenvalue of the signless Laplacian /
+    algebraic connectivity); inf if it is not connected.
+    strong, smooth: m_f and M_f, the least strong convexity and the largest smoothness of the f_i.
+    tau_f: M_f / m_f.
+    limit: the tau_f below which the condition holds at this m_f and graph; nan if at none.
+    rate: the smallest a over kappa and rho, by (86)-(90): the bound falls by sqrt(a) per iteration;
+    1 or more if the condition fails.
+    holds: whether the condition holds.
+    penalty: the rho at which a is smallest, (86) at the kappa of (88); nan for a graph in parts.
     """
 
     tau_graph: float
@@ -52,14 +43,9 @@ def theorem3(
     tau_f^2 < 4 m_f^2/tau_G^2 - 2 m_f. It is delta > 1/(2 m_f) at the largest delta, (90), and
     a = (2 m_f + 1)/(2 m_f (1 + delta)), (21).
 
-    Parameters
-    ----------
-    strong, smooth
-        m_f and M_f.
-    signless_max
-        Largest eigenvalue of D + A.
-    algebraic_connectivity
-        Smallest nonzero eigenvalue of D - A; 0 for a graph in parts.
+    strong, smooth: m_f and M_f.
+    signless_max: largest eigenvalue of D + A.
+    algebraic_connectivity: smallest nonzero eigenvalue of D - A; 0 for a graph in parts.
     """
     tau_f = smooth / strong
     # Rounding leaves 1e-15 or so for a graph in parts.
@@ -99,23 +85,12 @@ def theorem3_bound(
     gradient gram_i x - shift_i, dual variables that start at zero, Y = C sqrt(E|Dw|^2) for
     y = C |Dw|, (18), and R = |E r|, (19).
 
-    Parameters
-    ----------
-    theorem
-        The constants of ``theorem3``.
-    gram, shift
-        Shapes (N, dim, dim) and (N, dim).
-    laplacian
-        D - A, shape (N, N).
-    start
-        Mean (N dim,) and covariance (N dim, N dim) of X^(0).
-    iterations
-        k, shape (K,).
-
-    Returns
-    -------
-    ndarray
-        Shape (K,); infinite at k = 0, of which it says nothing, and throughout if a >= 1.
+    theorem: the constants of ``theorem3``.
+    gram, shift: shapes (N, dim, dim) and (N, dim).
+    laplacian: D - A, shape (N, N).
+    start: mean (N dim,) and covariance (N dim, N dim) of X^(0).
+    iterations: k, shape (K,).
+    Returns shape (K,); infinite at k = 0, of which it says nothing, and throughout if a >= 1.
     """
     agents, dim = shift.shape
     k = np.asarray(iterations)

@@ -31,10 +31,8 @@ def split(
 ) -> Parts:
     """Return the rows of each agent.
 
-    Raises
-    ------
-    ConcordError
-        If the rows have no classes or are too few, or no draw of ``ATTEMPTS`` meets the minimum.
+    A ConcordError if the rows have no classes or are too few, or no draw of ``ATTEMPTS`` meets the
+    minimum.
     """
     if labels is None:
         raise ConcordError(

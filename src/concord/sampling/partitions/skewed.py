@@ -23,10 +23,7 @@ def split(
 ) -> Parts:
     """Return the rows of each agent.
 
-    Raises
-    ------
-    ConcordError
-        If the last agent would have no row.
+    A ConcordError if the last agent would have no row.
     """
     enough(rows, agents)
     sizes = params.ratio ** -np.linspace(0, 1, agents)

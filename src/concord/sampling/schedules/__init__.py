@@ -43,10 +43,7 @@ class Schedule:
     def parse(cls, value: Any, where: str) -> Schedule:
         """Build a schedule from its YAML form; ``where`` is the file and key for messages.
 
-        Raises
-        ------
-        ConcordError
-            If the form or kind is unknown, or a number is not positive.
+        A ConcordError if the form or kind is unknown, or a number is not positive.
         """
         schedule: Schedule
         if isinstance(value, (int, float)) and not isinstance(value, bool):
