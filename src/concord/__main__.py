@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 CONFIG = Path("config/config.yaml")
 
 Command = Callable[[argparse.Namespace], None]
+Part = Callable[[argparse.ArgumentParser], object]  # adds arguments
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,8 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settle()
     # Figures are files; the backend that Jupyter sets may be missing here, which is an error.
     os.environ["MPLBACKEND"] = "agg"
-    options = _parser().parse_args(arguments)
     try:
+        options = _parser().parse_args(arguments)
         options.command(options)
     except ConcordError as error:
         return _tell(str(error), 2)
@@ -87,153 +88,119 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"concord {__version__}")
     commands = parser.add_subparsers(title="commands", required=True)
 
-    def command(name: str, function: Command, text: str) -> argparse.ArgumentParser:
+    def command(name: str, text: str, *parts: Part) -> argparse.ArgumentParser:
         sub = commands.add_parser(name, help=text, description=text)
-        sub.set_defaults(command=function)
+        sub.set_defaults(command=COMMANDS[name])
+        for part in parts:
+            part(sub)
         return sub
 
-    def with_config(sub: argparse.ArgumentParser) -> None:
+    def takes(*names: str, **options: Any) -> Part:
+        return lambda sub: sub.add_argument(*names, **options)
+
+    def config(sub: argparse.ArgumentParser) -> None:
         sub.add_argument("--config", type=Path, default=CONFIG, help="default: %(default)s")
         sub.add_argument("--scale", choices=("paper", "smoke", "full"), help="overrides the config")
         sub.add_argument("--seed", type=int, help="overrides the config")
 
-    def with_paper(sub: argparse.ArgumentParser) -> None:
+    def paper(sub: argparse.ArgumentParser) -> None:
         sub.add_argument("paper", type=Path, help="config/papers/<key>")
-        with_config(sub)
+        config(sub)
 
-    def with_study(sub: argparse.ArgumentParser, default: str) -> None:
+    def study(default: str) -> Part:
         text = f"folder of the study whose plug-ins are used (default: {default})"
-        sub.add_argument("--study", type=Path, help=text)
+        return takes("--study", type=Path, help=text)
 
-    def with_plugins(sub: argparse.ArgumentParser) -> None:
-        with_study(sub, "all in config/papers")
+    def plugins(sub: argparse.ArgumentParser) -> None:
+        study("all in config/papers")(sub)
         sub.add_argument("--json", action="store_true", help="for programs")
 
-    def with_resources(sub: argparse.ArgumentParser) -> None:
-        sub.add_argument("--resources", type=Path, default=Path("resources"), help="data files")
+    def outputs(*suffixes: str) -> Part:
+        return takes("-o", "--output", type=_path(suffixes), nargs="+", required=True)
 
-    sub = command("init", _init, "make a folder with a study of your own")
+    experiment, run = takes("experiment"), takes("run", type=Path)
+    output = takes("-o", "--output", type=Path, required=True)
+    resources = takes("--resources", type=Path, default=Path("resources"), help="data files")
+    results = takes("--results", type=Path, default=Path("results"))
+    own = study("config/papers/<key>")
+    ledger = takes("ledger", type=Path, help="results/claims.csv")
+    expected = takes("--expected", type=Path, default=Path("config/expected_verdicts.yaml"))
+    pages = outputs(".csv", ".md", ".html")
+
+    sub = command("init", "make a folder with a study of your own")
     sub.add_argument("folder", type=Path, help="a new one; the study is called like it")
-    sub = command("check", _check, "check a paper's files and list its runs")
-    with_paper(sub)
-    sub = command("orphans", _orphans, "list folders of results that no study asks for")
-    with_config(sub)
-    sub = command("list", _list, "list the kinds there are of samplers, problems, topologies, ...")
+    command("check", "check a paper's files and list its runs", paper)
+    command("orphans", "list folders of results that no study asks for", config)
+    text = "list the kinds there are of samplers, problems, topologies, ..."
+    sub = command("list", text, plugins)
     sub.add_argument("packages", nargs="*", help="samplers, problems, topologies, ...; none: all")
-    with_plugins(sub)
-    sub = command("describe", _describe, "tell a kind's equation, source, price, needs and options")
+    sub = command("describe", "tell a kind's equation, source, price, needs and options", plugins)
     sub.add_argument("kind", help="de_sgld, samplers/de_sgld, or the file of a plug-in")
-    with_plugins(sub)
-    sub = command("test", _test, "test that plug-ins keep the contract of their kind")
+    sub = command("test", "test that plug-ins keep the contract of their kind", plugins)
     sub.add_argument("kinds", nargs="+", help="files of plug-ins, or kinds by name")
-    with_plugins(sub)
-    sub = command("schema", _schema, "print the JSON Schema of a study's file, for editors")
-    sub.add_argument("file", choices=("study",))
-    with_study(sub, "none")
-    sub = command("resolve", _resolve, "write the run.yaml of one run")
-    with_paper(sub)
-    sub.add_argument("experiment")
-    sub.add_argument("run")
-    sub.add_argument("-o", "--output", type=Path, required=True)
-    sub = command("sample", _sample, "sample a run.yaml and write its trace.nc")
-    sub.add_argument("run", type=Path)
-    sub.add_argument("-o", "--output", type=Path, required=True)
-    with_resources(sub)
-    with_study(sub, "config/papers/<key>")
+    text = "print the JSON Schema of a study's file, for editors"
+    command("schema", text, takes("file", choices=("study",)), study("none"))
+    command("resolve", "write the run.yaml of one run", paper, experiment, takes("run"), output)
+    sub = command("sample", "sample a run.yaml and write its trace.nc", run, output, resources, own)
     sub.add_argument("--progress", action="store_true", help="show a progress bar")
     sub.add_argument(
         "--chains", type=_range, metavar="FIRST:END", help="only these chains, whole blocks of 50"
     )
-    sub = command("join", _join, "join the chains of a run, sampled in pieces, into its trace.nc")
-    sub.add_argument("run", type=Path)
+    text = "join the chains of a run, sampled in pieces, into its trace.nc"
+    sub = command("join", text, run, output, resources, own)
     sub.add_argument("pieces", type=Path, nargs="+", help="traces of its chains, in order")
-    sub.add_argument("-o", "--output", type=Path, required=True)
-    with_resources(sub)
-    with_study(sub, "config/papers/<key>")
-    sub = command("measure", _measure, "compute the metrics.csv of a trace.nc")
-    sub.add_argument("run", type=Path)
-    sub.add_argument("trace", type=Path)
-    with_resources(sub)
-    with_study(sub, "config/papers/<key>")
-    sub.add_argument("-o", "--output", type=Path, required=True)
+    text = "compute the metrics.csv of a trace.nc"
+    command("measure", text, run, takes("trace", type=Path), resources, own, output)
     text = "make small runs of an experiment, up to their metrics, in one process"
-    sub = command("small", _small, text)
-    with_paper(sub)
-    sub.add_argument("experiment")
+    sub = command("small", text, paper, experiment, results, resources)
     sub.add_argument("runs", nargs="+", help="their names; what stands of them is left alone")
-    sub.add_argument("--results", type=Path, default=Path("results"))
     sub.add_argument("-o", "--output", type=Path, help="a table of how they stand then")
-    with_resources(sub)
-    sub = command("compete", _compete, "score an entry of the arena on an experiment's tasks")
-    with_paper(sub)
-    sub.add_argument("experiment")
+    text = "score an entry of the arena on an experiment's tasks"
+    sub = command("compete", text, paper, experiment, results, resources)
     sub.add_argument("entry", help="label of the axis entry")
-    sub.add_argument("--results", type=Path, default=Path("results"))
-    with_resources(sub)
-    sub = command("board", _board, "write scores.csv and the entries' cards of a study's arena")
-    with_paper(sub)
-    sub.add_argument("--results", type=Path, default=Path("results"))
-    for name, function, what in (
-        ("draw", _draw, "draw a figure from metrics (.pdf .svg .png)"),
-        ("tabulate", _tabulate, "build a table from metrics (.csv .md .html .tex)"),
-    ):
-        sub = command(name, function, what)
-        with_paper(sub)
-        sub.add_argument("name", help="id of the figure or table of the paper")
-        sub.add_argument("--results", type=Path, default=Path("results"))
-        sub.add_argument("-o", "--output", type=Path, nargs="+", required=True)
-    sub = command("judge", _judge, "judge a paper's claims (.csv .md .html)")
-    with_paper(sub)
-    sub.add_argument("--results", type=Path, default=Path("results"))
-    sub.add_argument("-o", "--output", type=Path, nargs="+", required=True)
-    sub = command("vary", _vary, "compute runs of an experiment as a universe has them (.csv)")
-    with_paper(sub)
+    command("board", "write scores.csv and the entries' cards of a study's arena", paper, results)
+    name = takes("name", help="id of the figure or table of the paper")
+    text = "draw a figure from metrics (.pdf .svg .png)"
+    command("draw", text, paper, name, results, outputs(".pdf", ".svg", ".png"))
+    text = "build a table from metrics (.csv .md .html .tex)"
+    tables = outputs(".csv", ".md", ".html", ".tex")
+    command("tabulate", text, paper, name, results, tables)
+    command("judge", "judge a paper's claims (.csv .md .html)", paper, results, pages)
+    sub = command("vary", "compute runs of an experiment as a universe has them (.csv)", paper)
     sub.add_argument("universe", help="<assumption>.<label of an alternative>, or seed_<number>")
     sub.add_argument("experiment")
     sub.add_argument("runs", nargs="*", help="runs by name; none: all that the universe changes")
-    with_resources(sub)
-    sub.add_argument("-o", "--output", type=Path, required=True)
-    sub = command("survey", _survey, "judge a paper's claims in all universes (.csv .md .html)")
-    with_paper(sub)
-    sub.add_argument("--results", type=Path, default=Path("results"))
+    resources(sub)
+    sub.add_argument("-o", "--output", type=_path((".csv",)), required=True)
+    text = "judge a paper's claims in all universes (.csv .md .html)"
+    sub = command("survey", text, paper, results, pages)
     sub.add_argument("--figures", type=Path, help="folder of the pictures (none: no pictures)")
     text = "alternatives of different assumptions two by two, too"
     sub.add_argument("--pairs", action="store_true", default=None, help=text)
-    sub.add_argument("-o", "--output", type=Path, nargs="+", required=True)
-    sub = command("ledger", _ledger, "join papers' verdicts (.csv .md .html)")
+    sub = command("ledger", "join papers' verdicts (.csv .md .html)", pages)
     sub.add_argument("tables", type=Path, nargs="*", help="results/<key>/claims.csv")
-    sub.add_argument("-o", "--output", type=Path, nargs="+", required=True)
-    sub = command("front", _front, "write the report's front page around the ledger")
-    sub.add_argument("ledger", type=Path, help="results/claims.csv")
-    sub.add_argument("page", type=Path, help="results/ledger.html")
-    sub.add_argument("--results", type=Path, default=Path("results"))
-    sub.add_argument("--expected", type=Path, default=Path("config/expected_verdicts.yaml"))
-    sub.add_argument("-o", "--output", type=Path, required=True)
-    sub = command("site", _site, "make the site of the results at hand")
-    with_config(sub)
+    page = takes("page", type=Path, help="results/ledger.html")
+    text = "write the report's front page around the ledger"
+    command("front", text, ledger, page, results, expected, output)
+    sub = command("site", "make the site of the results at hand", config)
     sub.add_argument("--results", type=Path, help="default: those of the config")
     sub.add_argument("-o", "--output", type=Path, default=Path("site"), help="default: %(default)s")
-    sub = command("compare", _compare, "compare samplers on the arena's tasks, in a table")
+    text = "compare samplers on the arena's tasks, in a table"
+    sub = command("compare", text, study("all in config/papers"), resources)
     sub.add_argument("entries", nargs="+", help="entries of the arena, or samplers by kind or file")
     sub.add_argument("--tasks", nargs="+", default=[], help="words of tasks' names; none: all")
     sub.add_argument(
         "--arena", type=Path, help="study of the arena (default: config/studies/arena)"
     )
     sub.add_argument("--experiment", default="tasks", help="default: %(default)s")
-    with_study(sub, "all in config/papers")
-    with_resources(sub)
-    sub = command("changes", _differing, "list verdicts that differ from the committed ones")
-    sub.add_argument("ledger", type=Path, help="results/claims.csv")
-    sub.add_argument("--expected", type=Path, default=Path("config/expected_verdicts.yaml"))
+    sub = command("changes", "list verdicts that differ from the committed ones", ledger, expected)
     sub.add_argument("--strict", action="store_true", help="exit with an error if any differs")
-    sub = command("expect", _expect, "commit a ledger's verdicts, and update the README's scores")
-    sub.add_argument("ledger", type=Path, help="results/claims.csv")
-    sub.add_argument("--expected", type=Path, default=Path("config/expected_verdicts.yaml"))
+    text = "commit a ledger's verdicts, and update the README's scores"
+    sub = command("expect", text, ledger, expected)
     sub.add_argument("--readme", type=Path, default=Path("README.md"))
-    sub = command("fetch", _fetch, "download a data file, or make it, and check its SHA-256")
+    sub = command("fetch", "download a data file, or make it, and check its SHA-256", output)
     sub.add_argument("file", help="<data set>/<file> of config/datasets.yaml")
     sub.add_argument("--mirror", help="local folder searched before downloading")
-    sub.add_argument("-o", "--output", type=Path, required=True)
     return parser
 
 
@@ -247,6 +214,25 @@ def _paper(options: argparse.Namespace) -> Paper:
     from concord.studies.paper import Paper
 
     return Paper(options.paper, load_config(options.config, _changes(options)))
+
+
+def _calls(target: str, names: str) -> Command:
+    """Return the command that calls a function, ``module:name``, with these options in order.
+
+    ``paper`` is read first, and the plug-ins of ``--study`` are found.
+    """
+
+    def call(options: argparse.Namespace) -> None:
+        from importlib import import_module
+
+        _at_work(options)
+        module, _, name = target.partition(":")
+        values = {**vars(options), "paper": None}
+        if "paper" in names.split():
+            values["paper"] = _paper(options)
+        getattr(import_module(f"concord.{module}"), name)(*(values[n] for n in names.split()))
+
+    return call
 
 
 def _init(options: argparse.Namespace) -> None:
@@ -291,7 +277,7 @@ def _at_work(options: argparse.Namespace) -> None:
     """Use the plug-ins of the study that ``--study`` names, if it does."""
     from concord import plugins
 
-    if options.study:
+    if getattr(options, "study", None):
         if not options.study.is_dir():
             raise ConcordError(f"{options.study}: there is no such folder; name that of a study")
         plugins.use(options.study)
@@ -369,17 +355,14 @@ def _schema(options: argparse.Namespace) -> None:
     print(json.dumps(study_schema()))
 
 
-def _resolve(options: argparse.Namespace) -> None:
-    from concord.stages.resolve import resolve
+def _path(suffixes: Sequence[str]) -> Callable[[str], Path]:
+    def path(text: str) -> Path:
+        if Path(text).suffix not in suffixes:
+            allowed = " or ".join(suffixes)
+            raise ConcordError(f"{text}: the output must end in {allowed}; rename it")
+        return Path(text)
 
-    resolve(_paper(options), options.experiment, options.run, options.output)
-
-
-def _sample(options: argparse.Namespace) -> None:
-    from concord.stages.sample import sample
-
-    _at_work(options)
-    sample(options.run, options.output, options.resources, options.progress, options.chains)
+    return path
 
 
 def _range(text: str) -> tuple[int, int]:
@@ -390,34 +373,6 @@ def _range(text: str) -> tuple[int, int]:
     return first, end
 
 
-def _join(options: argparse.Namespace) -> None:
-    from concord.stages.sample import join
-
-    _at_work(options)
-    join(options.run, options.pieces, options.output, options.resources)
-
-
-def _measure(options: argparse.Namespace) -> None:
-    from concord.stages.measure import measure
-
-    _at_work(options)
-    measure(options.run, options.trace, options.output, options.resources)
-
-
-def _small(options: argparse.Namespace) -> None:
-    from concord.stages.small import small
-
-    where = options.results, options.output, options.resources
-    small(_paper(options), options.experiment, options.runs, *where)
-
-
-def _compete(options: argparse.Namespace) -> None:
-    from concord.stages.compete import compete
-
-    names = options.experiment, options.entry
-    compete(_paper(options), *names, options.results, options.resources)
-
-
 def _board(options: argparse.Namespace) -> None:
     from concord.stages.compete import board
 
@@ -425,60 +380,12 @@ def _board(options: argparse.Namespace) -> None:
     board(paper, options.results, options.results / paper.key)
 
 
-def _check_suffixes(outputs: Sequence[Path], *allowed: str) -> None:
-    for path in outputs:
-        if path.suffix not in allowed:
-            raise ConcordError(f"{path}: the output must end in {' or '.join(allowed)}; rename it")
-
-
-def _draw(options: argparse.Namespace) -> None:
-    from concord.stages.draw import draw
-
-    _check_suffixes(options.output, ".pdf", ".svg", ".png")
-    draw(_paper(options), options.name, options.results, options.output)
-
-
-def _tabulate(options: argparse.Namespace) -> None:
-    from concord.stages.draw import tabulate
-
-    _check_suffixes(options.output, ".csv", ".md", ".html", ".tex")
-    tabulate(_paper(options), options.name, options.results, options.output)
-
-
-def _judge(options: argparse.Namespace) -> None:
-    from concord.stages.judge import judge
-
-    _check_suffixes(options.output, ".csv", ".md", ".html")
-    judge(_paper(options), options.results, options.output)
-
-
 def _vary(options: argparse.Namespace) -> None:
     from concord.stages.vary import vary
     from concord.studies.universes import changed
 
-    _check_suffixes([options.output], ".csv")
     runs = changed(_paper(options), options.universe, options.experiment, options.runs)
     vary([run.mapping for run in runs], options.output, options.resources)
-
-
-def _survey(options: argparse.Namespace) -> None:
-    from concord.stages.multiverse import survey
-
-    _check_suffixes(options.output, ".csv", ".md", ".html")
-    survey(_paper(options), options.results, options.output, options.figures)
-
-
-def _ledger(options: argparse.Namespace) -> None:
-    from concord.stages.judge import ledger
-
-    _check_suffixes(options.output, ".csv", ".md", ".html")
-    ledger(options.tables, options.output)
-
-
-def _front(options: argparse.Namespace) -> None:
-    from concord.stages.judge import front
-
-    front(options.ledger, options.page, options.results, options.expected, options.output)
 
 
 def _site(options: argparse.Namespace) -> None:
@@ -509,12 +416,6 @@ def _differing(options: argparse.Namespace) -> None:
         print(text)
 
 
-def _expect(options: argparse.Namespace) -> None:
-    from concord.claims.ledger import expect
-
-    expect(options.ledger, options.expected, options.readme)
-
-
 def _fetch(options: argparse.Namespace) -> None:
     from concord.datasets.fetch import fetch
     from concord.datasets.registry import find
@@ -525,6 +426,36 @@ def _fetch(options: argparse.Namespace) -> None:
         from concord.stages.certify import certify
 
         certify(options.file, options.output)
+
+
+COMMANDS: dict[str, Command] = {
+    "init": _init,
+    "check": _check,
+    "orphans": _orphans,
+    "list": _list,
+    "describe": _describe,
+    "test": _test,
+    "schema": _schema,
+    "resolve": _calls("stages.resolve:resolve", "paper experiment run output"),
+    "sample": _calls("stages.sample:sample", "run output resources progress chains"),
+    "join": _calls("stages.sample:join", "run pieces output resources"),
+    "measure": _calls("stages.measure:measure", "run trace output resources"),
+    "small": _calls("stages.small:small", "paper experiment runs results output resources"),
+    "compete": _calls("stages.compete:compete", "paper experiment entry results resources"),
+    "board": _board,
+    "draw": _calls("stages.draw:draw", "paper name results output"),
+    "tabulate": _calls("stages.draw:tabulate", "paper name results output"),
+    "judge": _calls("stages.judge:judge", "paper results output"),
+    "vary": _vary,
+    "survey": _calls("stages.multiverse:survey", "paper results output figures"),
+    "ledger": _calls("stages.judge:ledger", "tables output"),
+    "front": _calls("stages.judge:front", "ledger page results expected output"),
+    "site": _site,
+    "compare": _compare,
+    "changes": _differing,
+    "expect": _calls("claims.ledger:expect", "ledger expected readme"),
+    "fetch": _fetch,
+}
 
 
 if __name__ == "__main__":
