@@ -19,7 +19,7 @@ from concord.errors import ConcordError
 SOURCE = Path(__file__).parents[1]
 PACKAGE = SOURCE / "concord"
 
-LIBRARIES = (
+LIBRARIES = [
     "numpy",
     "scipy",
     "networkx",
@@ -29,7 +29,7 @@ LIBRARIES = (
     "scikit-learn",
     "POT",
     "torch",
-)
+]
 
 
 def describe(inputs: Iterable[Path], **more: Any) -> dict[str, Any]:

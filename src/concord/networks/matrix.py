@@ -87,14 +87,14 @@ class AgentMatrix:
         start, end = np.searchsorted(self.rows, (agent, agent + 1))
         return self.columns[start:end], self.values[start:end]
 
-    def operator(self, chains: int, dim: int, strategy: str | None = None) -> AgentOperator:
-        """Return the product with arrays of shape (chains, agents, dim), buffers allocated.
+    def operator(self, chains: int, dim: int, strategy: str | None = None) -> Apply:
+        """Return ``apply(x, out)``, the product with x, (chains, agents, dim), buffers allocated.
 
-        The strategy is chosen by the matrix and the shape unless one is named (see
-        ``STRATEGIES``).
+        It writes ``out[c, i, :] = sum_j M_ij x[c, j, :]`` and returns ``out``, which does not
+        overlap x. The strategy is chosen by the matrix and the shape unless one is named
+        (``STRATEGIES``).
         """
-        name = strategy or _choose(self, dim)
-        return AgentOperator(name, STRATEGIES[name](self, chains, dim))
+        return STRATEGIES[strategy or _choose(self, dim)](self, chains, dim)
 
     def _common_value(self) -> float | None:
         """The value all off-diagonal entries share, zeros counted, if there is one."""
@@ -139,22 +139,6 @@ class Uniform(AgentMatrix):
 
     def _common_value(self) -> float | None:
         return self.common
-
-
-@dataclass(frozen=True)
-class AgentOperator:
-    """A matrix prepared to act on the agents axis of arrays of one shape.
-
-    ``operator(x, out)`` writes ``out[c, i, :] = sum_j M_ij x[c, j, :]`` and returns ``out``, for x
-    and out of shape (chains, agents, dim) that do not overlap.
-    """
-
-    strategy: str
-    apply: Apply
-
-    def __call__(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """Write M x into out."""
-        return self.apply(x, out)
 
 
 def _choose(matrix: AgentMatrix, dim: int) -> str:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from msgspec import Meta
 
-from concord.contracts import BatchGradient, Gradient, GradientAt
+from concord.contracts import BatchGradient, Gradient, GradientAt, Stream
 from concord.errors import ConcordError, short
 from concord.options import Count, Index, build
 from concord.sampling import streams
@@ -46,12 +46,25 @@ def prior_share(share: str, agents: int) -> float:
     return {"split": 1 / agents, "omitted": 0.0, "whole": 1.0, "twice": 2.0}[share]
 
 
+def check(params: Any, agents: int) -> None:
+    """Refuse more agents than points."""
+    check_points(params.points, agents)
+
+
 def check_points(points: int, agents: int) -> None:
     """Refuse more agents than points."""
     if agents > points:
         raise ConcordError(
             f"{agents} agents cannot share {points} points; give each agent at least one point"
         )
+
+
+def kept_apart(rows: int, testing: int, stream: Stream) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers of the rows to train on, and of those for testing, drawn at random."""
+    order = np.arange(rows)
+    if testing:
+        stream("test").shuffle(order)
+    return np.sort(order[testing:]), np.sort(order[:testing])
 
 
 def numbers(values: Any, name: str) -> np.ndarray:

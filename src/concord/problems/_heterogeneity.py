@@ -30,19 +30,23 @@ import numpy as np
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.laws.known import Known
-from concord.options import NonNegative
+from concord.options import NonNegative, Options
 from concord.problems._common import Tabled
 
-Shifts = Annotated[
-    NonNegative,
-    "zeta: how far agents' own minimizers are from the posterior mean, in posterior standard "
-    "deviations (root mean square); the posterior stays where it is",
-]
-Curvatures = Annotated[
-    NonNegative,
-    "eta: how much agents' curvatures differ, relative to the posterior's; beyond 1 some f_i is "
-    "not convex",
-]
+
+class Dial(Options, kw_only=True):
+    """How agents differ; last among the options of a problem."""
+
+    heterogeneity: Annotated[
+        NonNegative,
+        "zeta: how far agents' own minimizers are from the posterior mean, in posterior standard "
+        "deviations (root mean square); the posterior stays where it is",
+    ] = 0.0
+    curvature_heterogeneity: Annotated[
+        NonNegative,
+        "eta: how much agents' curvatures differ, relative to the posterior's; beyond 1 some f_i "
+        "is not convex",
+    ] = 0.0
 
 
 class Tilts(NamedTuple):
@@ -52,23 +56,16 @@ class Tilts(NamedTuple):
     quadratic: np.ndarray  # (agents, dim, dim)
 
 
-def check(agents: int, heterogeneity: float, curvature_heterogeneity: float) -> None:
+def check(params: Dial, agents: int) -> None:
     """Refuse a single agent that differs from the others."""
-    if agents == 1 and (heterogeneity or curvature_heterogeneity):
-        name = "heterogeneity" if heterogeneity else "curvature_heterogeneity"
-        raise ConcordError(
-            f"{name} {heterogeneity or curvature_heterogeneity:g} is for two agents or more, which "
-            "differ; set it to 0"
-        )
+    for name in ("heterogeneity", "curvature_heterogeneity"):
+        if agents == 1 and (value := getattr(params, name)):
+            raise ConcordError(
+                f"{name} {value:g} is for two agents or more, which differ; set it to 0"
+            )
 
 
-def tilts(
-    agents: int,
-    law: Gaussian,
-    heterogeneity: float,
-    curvature_heterogeneity: float,
-    rng: np.random.Generator,
-) -> Tilts:
+def tilts(agents: int, law: Gaussian, dial: Dial, rng: np.random.Generator) -> Tilts:
     """Return them for the posterior's mean and covariance."""
     dim = len(law.mean)
     root = np.linalg.cholesky(np.linalg.inv(law.cov))
@@ -77,10 +74,10 @@ def tilts(
     if agents == 1:
         return Tilts(np.zeros((1, dim)), np.zeros((1, dim, dim)))
     z -= z.mean(axis=0)
-    z *= heterogeneity / np.sqrt((z**2).mean())
+    z *= dial.heterogeneity / np.sqrt((z**2).mean())
     a += a.swapaxes(1, 2)
     a -= a.mean(axis=0)
-    a *= curvature_heterogeneity / -np.linalg.eigvalsh(a).min()
+    a *= dial.curvature_heterogeneity / -np.linalg.eigvalsh(a).min()
     quadratic = root @ a @ root.T / agents
     quadratic = (quadratic + quadratic.swapaxes(1, 2)) / 2
     linear = -z @ root.T / agents - quadratic @ law.mean
@@ -94,11 +91,9 @@ class Dialed(Tabled):
     A subclass has ``energy(x)``, its f(x), and ``force(x, out)``, which writes the gradient of f.
     """
 
-    def __init__(
-        self, law: Known, agents: int, dial: tuple[float, float], rng: np.random.Generator
-    ) -> None:
+    def __init__(self, law: Known, agents: int, dial: Dial, rng: np.random.Generator) -> None:
         self.agents, self.dim, self.reference = agents, len(law.mean), law
-        self.tables = tilts(agents, Gaussian(law.mean, law.cov), *dial, rng)
+        self.tables = tilts(agents, Gaussian(law.mean, law.cov), dial, rng)
 
     def energy(self, x: np.ndarray) -> np.ndarray:
         """Return f(x), shape (...)."""

@@ -18,24 +18,17 @@ import numpy as np
 
 from concord.contracts import Stream
 from concord.laws.known import Known
-from concord.options import NonNegative, Options, Positive
-from concord.problems import _heterogeneity
+from concord.options import NonNegative, Positive
 from concord.problems._common import takes_options
+from concord.problems._heterogeneity import Dial, Dialed
 from concord.sampling.partition import Partition
 
 
-class Params(Options):
+class Params(Dial):
     """The banana, and how agents differ."""
 
     sd: Annotated[Positive, "standard deviation s of x_1"] = 1.0
     bend: Annotated[NonNegative, "b; without it the banana is a Gaussian"] = 1.0
-    heterogeneity: _heterogeneity.Shifts = 0.0
-    curvature_heterogeneity: _heterogeneity.Curvatures = 0.0
-
-
-def check(params: Params, agents: int) -> None:
-    """Refuse a single agent that differs."""
-    _heterogeneity.check(agents, params.heterogeneity, params.curvature_heterogeneity)
 
 
 def build(
@@ -48,7 +41,7 @@ def build(
 takes_options(__name__)
 
 
-class Banana(_heterogeneity.Dialed):
+class Banana(Dialed):
     """The banana split over agents; ``reference`` is the posterior."""
 
     def __init__(self, params: Params, agents: int, rng: np.random.Generator) -> None:
@@ -68,7 +61,7 @@ class Banana(_heterogeneity.Dialed):
             fourth=np.array([3 * s**4, 3 + 12 * bent + 60 * bent**2]),
             draw=draw,
         )
-        super().__init__(law, agents, (params.heterogeneity, params.curvature_heterogeneity), rng)
+        super().__init__(law, agents, params, rng)
 
     def energy(self, x: np.ndarray) -> np.ndarray:
         """Return f(x), shape (...)."""

@@ -17,7 +17,7 @@ from msgspec import Meta
 from concord.contracts import Stream
 from concord.options import Options, Positive
 from concord.problems import linear_regression
-from concord.problems._common import check_points, takes_options
+from concord.problems._common import check_points, kept_apart, takes_options
 from concord.problems.linear_regression import LinearRegression
 from concord.sampling.partition import AgentData, Partition
 
@@ -49,10 +49,7 @@ def build(
 
     features, targets = readers.diabetes()
     count = round(params.test_fraction * ROWS)
-    rows = np.arange(ROWS)
-    if count:
-        stream("test").shuffle(rows)
-    training, testing = np.sort(rows[count:]), np.sort(rows[:count])
+    training, testing = kept_apart(ROWS, count, stream)
     table = np.column_stack([features, targets])
     table = (table - table[training].mean(axis=0)) / table[training].std(axis=0)
     features, targets = table[:, :-1], table[:, -1]

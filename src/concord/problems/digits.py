@@ -21,7 +21,7 @@ from msgspec import Meta
 
 from concord.contracts import BatchGradient, Gradient, GradientAt, Stream
 from concord.options import Count, Options, Positive
-from concord.problems._common import OneDataSet, check_points, takes_options
+from concord.problems._common import OneDataSet, takes_options
 from concord.sampling.partition import AgentData, Partition
 
 TEST, TRAINING = 360, 1437
@@ -36,11 +36,6 @@ class Params(Options):
     points: Annotated[
         int, Meta(ge=1, le=TRAINING), "training images, over all agents; 1437 are all"
     ] = TRAINING
-
-
-def check(params: Params, agents: int) -> None:
-    """Refuse more agents than images."""
-    check_points(params.points, agents)
 
 
 def build(

@@ -19,26 +19,19 @@ from msgspec import Meta
 
 from concord.contracts import Stream
 from concord.laws.known import Known
-from concord.options import Options, Positive
-from concord.problems import _heterogeneity
+from concord.options import Positive
 from concord.problems._common import takes_options
+from concord.problems._heterogeneity import Dial, Dialed
 from concord.sampling.partition import Partition
 
 
-class Params(Options):
+class Params(Dial):
     """The funnel, and how agents differ."""
 
     dim: Annotated[int, Meta(ge=2), "dimension d, that of v included"] = 2
     sd: Annotated[Positive, "standard deviation s of v, the logarithm of the others' variance"] = (
         1.0
     )
-    heterogeneity: _heterogeneity.Shifts = 0.0
-    curvature_heterogeneity: _heterogeneity.Curvatures = 0.0
-
-
-def check(params: Params, agents: int) -> None:
-    """Refuse a single agent that differs."""
-    _heterogeneity.check(agents, params.heterogeneity, params.curvature_heterogeneity)
 
 
 def build(
@@ -51,7 +44,7 @@ def build(
 takes_options(__name__)
 
 
-class Funnel(_heterogeneity.Dialed):
+class Funnel(Dialed):
     """The funnel split over agents; ``reference`` is the posterior."""
 
     def __init__(self, params: Params, agents: int, rng: np.random.Generator) -> None:
@@ -71,7 +64,7 @@ class Funnel(_heterogeneity.Dialed):
             fourth=np.array([3 * s**4, *[3 * np.exp(2 * s**2)] * width]),
             draw=draw,
         )
-        super().__init__(law, agents, (params.heterogeneity, params.curvature_heterogeneity), rng)
+        super().__init__(law, agents, params, rng)
 
     def energy(self, x: np.ndarray) -> np.ndarray:
         """Return f(x), shape (...)."""

@@ -24,27 +24,20 @@ from msgspec import Meta
 
 from concord.contracts import Stream
 from concord.laws.gaussian import Gaussian
-from concord.options import Count, Options
-from concord.problems import _heterogeneity
+from concord.options import Count
 from concord.problems._common import takes_options
+from concord.problems._heterogeneity import Dial, Tilts, tilts
 from concord.problems._quadratic import QuadraticProblem
 from concord.sampling.partition import Partition
 
 
-class Params(Options):
+class Params(Dial):
     """The posterior, and how agents differ."""
 
     condition: Annotated[
         float, Meta(ge=1, le=1e8), "condition number kappa of the posterior covariance"
     ] = 10.0
     dim: Annotated[Count, "dimension d; one has the condition number 1"] = 2
-    heterogeneity: _heterogeneity.Shifts = 0.0
-    curvature_heterogeneity: _heterogeneity.Curvatures = 0.0
-
-
-def check(params: Params, agents: int) -> None:
-    """Refuse a single agent that differs."""
-    _heterogeneity.check(agents, params.heterogeneity, params.curvature_heterogeneity)
 
 
 def build(
@@ -60,8 +53,7 @@ def build(
     rotation *= np.sign(np.diag(triangle))  # uniform, where QR alone has signs of its own
     values = params.condition ** -np.linspace(0, 1, dim)
     law = Gaussian(mean, (rotation * values) @ rotation.T)
-    dial = params.heterogeneity, params.curvature_heterogeneity
-    return DividedGaussian(law, _heterogeneity.tilts(agents, law, *dial, stream("heterogeneity")))
+    return DividedGaussian(law, tilts(agents, law, params, stream("heterogeneity")))
 
 
 takes_options(__name__)
@@ -74,7 +66,7 @@ class DividedGaussian(QuadraticProblem):
     chosen. convex: whether all f_i are convex.
     """
 
-    def __init__(self, law: Gaussian, tilts: _heterogeneity.Tilts) -> None:
+    def __init__(self, law: Gaussian, tilts: Tilts) -> None:
         precision, agents = np.linalg.inv(law.cov), len(tilts.linear)
         super().__init__(
             precision / agents + tilts.quadratic, precision @ law.mean / agents - tilts.linear

@@ -30,6 +30,7 @@ from concord.problems._common import (
     PriorShare,
     batch_gradient,
     check_points,
+    kept_apart,
     legacy_data,
     own_data,
     prior_share,
@@ -173,10 +174,7 @@ def _load(
     else:
         features, labels = readers.breast_cancer()
     count = _test_rows(params, len(labels))
-    rows = np.arange(len(labels))
-    if count:
-        stream("test").shuffle(rows)
-    training, testing = np.sort(rows[count:]), np.sort(rows[:count])
+    training, testing = kept_apart(len(labels), count, stream)
     seen = features[training]
     if params.features == "unit":
         features = (features - seen.min(axis=0)) / np.ptp(seen, axis=0)

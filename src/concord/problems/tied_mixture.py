@@ -27,7 +27,7 @@ from concord.contracts import BatchGradient, Gradient, GradientAt, Stream
 from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Count, Options, Positive, choices
-from concord.problems._common import OneDataSet, check_points, numbers, own_data, takes_arrays
+from concord.problems._common import OneDataSet, numbers, own_data, takes_arrays
 from concord.sampling.partition import AgentData, Partition
 
 # Two modes are declared out of reach after so many sets of points; of small sets, after so many
@@ -57,11 +57,6 @@ class Params(Options):
         Meta(ge=1, le=10000),
         "independent sets of points; chain c samples the posterior of set c mod data_sets",
     ] = 1
-
-
-def check(params: Params, agents: int) -> None:
-    """Refuse more agents than points."""
-    check_points(params.points, agents)
 
 
 def build(

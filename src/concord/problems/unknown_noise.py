@@ -140,29 +140,16 @@ class UnknownNoise(Tabled):
             data.counts / 2 + share * (params.shape + self.coefficients / 2),
         )
 
-    def values(
-        self,
-        x: np.ndarray,
-        gram: np.ndarray,
-        cross: np.ndarray,
-        square: np.ndarray,
-        weight: np.ndarray,
-    ) -> np.ndarray:
+    def values(self, x: np.ndarray, *tables: np.ndarray) -> np.ndarray:
         """Return the potentials."""
+        gram, cross, square, weight = tables
         beta, eta = x[..., :-1], x[..., -1]
         fitted = (gram @ beta[..., None])[..., 0] - 2 * cross
         return weight * eta + np.exp(-eta) / 2 * ((beta * fitted).sum(axis=-1) + square)
 
-    def slope(
-        self,
-        x: np.ndarray,
-        out: np.ndarray,
-        gram: np.ndarray,
-        cross: np.ndarray,
-        square: np.ndarray,
-        weight: np.ndarray,
-    ) -> np.ndarray:
+    def slope(self, x: np.ndarray, out: np.ndarray, *tables: np.ndarray) -> np.ndarray:
         """Write the gradients."""
+        gram, cross, square, weight = tables
         beta, eta = x[..., :-1], x[..., -1]
         precision = np.exp(-eta)
         slope = out[..., :-1]

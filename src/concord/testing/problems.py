@@ -122,13 +122,17 @@ def gradient_is_the_slope_of_the_potential(module: Any) -> None:
         raise Inapplicable("it states no potential")
 
 
+def batched(module: Any) -> list[tuple[Any, Any, np.ndarray]]:
+    """Return options, problem and positions of those of which mini-batches can be drawn."""
+    found = [(params, one, somewhere(one)) for params, one in built(module)]
+    if not (found := [case for case in found if isinstance(case[1], Batched)]):
+        raise Inapplicable("it has no mini-batches")
+    return found
+
+
 def mini_batches_of_every_point_average_to_the_gradient(module: Any) -> None:
     """All batches of one point, enumerated: the estimate is unbiased, exactly."""
-    tried = 0
-    for params, problem in built(module):
-        if not isinstance(problem, Batched):
-            continue
-        x, tried = somewhere(problem), tried + 1
+    for params, problem, x in batched(module):
         estimate, total = problem.batch_gradient(CHAINS, 1), np.zeros_like(x)
         for row in range(problem.counts.max()):
             inside = row < problem.counts
@@ -140,17 +144,11 @@ def mini_batches_of_every_point_average_to_the_gradient(module: Any) -> None:
             bool(off <= rounding * np.abs(total).max()),
             f"mini-batches of one point do not average to the gradient, with {params}",
         )
-    if not tried:
-        raise Inapplicable("it has no mini-batches")
 
 
 def a_batch_is_the_mean_of_its_points(module: Any) -> None:
     """So a batch of b has the expectation of one point, and the prior's part counts once."""
-    tried = 0
-    for params, problem in built(module):
-        if not isinstance(problem, Batched):
-            continue
-        x, tried = somewhere(problem), tried + 1
+    for params, problem, x in batched(module):
         counts = problem.counts[:, None]
         rows = np.random.default_rng(3).integers(0, counts, (CHAINS, AGENTS, 4))
         together = problem.batch_gradient(CHAINS, 4)(x, rows, np.empty_like(x))
@@ -161,8 +159,6 @@ def a_batch_is_the_mean_of_its_points(module: Any) -> None:
             bool(np.abs(together - mean).max() <= rounding * np.abs(mean).max()),
             f"a mini-batch is not the mean of its points, with {params}",
         )
-    if not tried:
-        raise Inapplicable("it has no mini-batches")
 
 
 CHECKS = (

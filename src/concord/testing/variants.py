@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 from msgspec.structs import fields as fields_of
 
-from concord.contracts import Problem
 from concord.errors import ConcordError
-from concord.laws.gaussian import Gaussian
+from concord.library.problem import Problem
 from concord.networks import topology
 from concord.networks.compressions import Compression
 from concord.options import choices, members
@@ -164,24 +163,9 @@ class Quiet:
         return getattr(self._rng, name)
 
 
-class Bare:
+class Bare(Problem):
     """A problem that offers nothing beyond the protocol: f_i(x) = |x|^2 / 2."""
-
-    posterior: Gaussian | None = None
 
     def __init__(self, agents: int, dim: int = 2) -> None:
         """Make it for so many agents."""
-        self.agents, self.dim = agents, dim
-
-    def from_chain(self, first: int) -> Problem:
-        """Return the problem itself."""
-        return self
-
-    def gradient(self, chains: int) -> Any:
-        """Return the gradient, which is x."""
-
-        def gradient(x: np.ndarray, out: np.ndarray) -> np.ndarray:
-            np.copyto(out, x)
-            return out
-
-        return gradient
+        super().__init__(lambda x: x, agents=agents, dim=dim)

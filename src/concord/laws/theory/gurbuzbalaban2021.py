@@ -78,6 +78,26 @@ class Setting:
         spread = float(np.sum((self.mean.mean(axis=0) - minimizer) ** 2))
         return spread + self.dim * self.sd**2 / self.agents
 
+    def evaluated(
+        self, k: np.ndarray, limit: float, decay: float, rate: float, apart: float, per_step: float
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return a bound at k as printed and as rederived, and its limit, from that and the start.
+
+        ``decay`` and ``rate`` are those of the average's distances to diffusion and posterior,
+        ``apart`` the factor of the agents' distance to it, and ``per_step`` that of E|E_k|^2 in
+        the recursion of Lemma 7, or 15.
+        """
+        agents, dim, gap = self.agents, self.dim, self.gap
+        average = self.average(self.minimizer())
+        shared = (
+            limit
+            + decay**k * (np.sqrt(average) + np.sqrt(2 * dim / (self.mu * agents)))
+            + apart * gap ** (k / 2) * np.sqrt(self.start / agents)
+        )
+        transient = np.sqrt(_geometric(gap, rate, k) * self.start / agents) * 2 * self.smooth
+        ends = shared + transient * np.sqrt(gap), shared + transient * np.sqrt(per_step)
+        return *ends, float(limit)
+
 
 def _nothing(constants: dict[str, float], conditions: list[Condition], k: np.ndarray) -> Bound:
     bound = np.full(k.shape, np.inf)
@@ -180,19 +200,8 @@ def theorem2(
         + 2 * sigma * eta / np.sqrt(1 - gap**2)
         + 2 * np.sqrt(2 * dim * eta) / np.sqrt(1 - gap**2)
     )
-    shared = (
-        limit
-        + (1 - mu * eta) ** k * (np.sqrt(average) + np.sqrt(2 * dim / (mu * agents)))
-        + 2 * gap ** (k / 2) * np.sqrt(start / agents)
-    )
-    transient = np.sqrt(_geometric(gap, rate, k) * start / agents) * 2 * smooth
-    return Bound(
-        constants,
-        conditions,
-        shared + transient * np.sqrt(gap),
-        shared + transient * np.sqrt(per_step),
-        float(limit),
-    )
+    told = setting.evaluated(k, limit, 1 - mu * eta, rate, 2.0, per_step)
+    return Bound(constants, conditions, *told)
 
 
 def lemma12(eta: float, gamma: float, mu: float, smooth: float, lambda_n: float) -> list[Condition]:
@@ -246,7 +255,7 @@ def theorem10(
     the smallest, it does for any. ``iterations`` and ``sigma`` are as for ``theorem2``.
     """
     agents, dim, mu, smooth = setting.agents, setting.dim, setting.mu, setting.smooth
-    lambda_n, gap, start = setting.lambda_n, setting.gap, setting.start
+    lambda_n, gap = setting.lambda_n, setting.gap
     eta, k = step_size, np.asarray(iterations, dtype=float)
     square, beta = eta**2, 1 - friction * eta
     drift = mu * (1 - square * smooth / 2)
@@ -268,8 +277,6 @@ def theorem10(
     if not all(condition.holds for condition in conditions):
         return _nothing(constants, conditions, k)
 
-    minimizer = setting.minimizer()
-    average = setting.average(minimizer)
     rate = 1 - square * drift
     steady = (
         1.65 * smooth / mu * np.sqrt(square * dim / agents)
@@ -284,18 +291,7 @@ def theorem10(
         + eta * sigma / np.sqrt(drift * agents)
         + np.sqrt(2 * moment) * eta / (np.sqrt(agents) * (1 - gap))
     )
-    shared = (
-        steady
-        + (1 - mu * square) ** k * (np.sqrt(average) + np.sqrt(2 * dim / (mu * agents)))
-        + np.sqrt(2) * gap ** (k / 2) * np.sqrt(start / agents)
-    )
-    transient = np.sqrt(_geometric(gap, rate, k) * start / agents) * 2 * smooth
     # The factor of 2 E|E_k|^2 in the recursion (B.48), for the rederived transient.
     per_step = square * (square + (1 + square * smooth) ** 2 / drift)
-    return Bound(
-        constants,
-        conditions,
-        shared + transient * np.sqrt(gap),
-        shared + transient * np.sqrt(per_step),
-        float(steady),
-    )
+    told = setting.evaluated(k, steady, 1 - mu * square, rate, float(np.sqrt(2)), per_step)
+    return Bound(constants, conditions, *told)
