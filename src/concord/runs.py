@@ -183,14 +183,9 @@ def parse(run: Mapping[str, Any], where: str) -> dict[str, Any]:
     """
     keys = keys_of(run, where)
     plugged = {part: _plugged(run, part, where)[1] for part in ("problem", "sampler")}
-    return {
-        part: plugged.get(part) or getattr(keys, part)
-        for part in (
-            *("topology", "problem", "partition", "sampler", "initial", "record"),
-            *("network", "arena"),
-        )
-        if part not in ("network", "arena") or getattr(keys, part) is not None
-    }
+    parts = "topology", "problem", "partition", "sampler", "initial", "record", "network", "arena"
+    found = {part: plugged.get(part) or getattr(keys, part) for part in parts}
+    return {part: options for part, options in found.items() if options is not None}
 
 
 def complete(run: Mapping[str, Any], where: str) -> dict[str, Any]:

@@ -62,6 +62,12 @@ class Law:
     average_mean: np.ndarray
     average_cov: np.ndarray
 
+    def of(self, agent: str | int) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean (K, dim) and covariance (K, dim, dim) of an agent, or of the ``average``."""
+        if agent == "average":
+            return self.average_mean, self.average_cov
+        return self.mean[:, int(agent)], self.cov[:, int(agent)]
+
 
 class Start(NamedTuple):
     """How a block of the state beside the positions starts: v = M x^(0) + m + s z, z ~ N(0, I).

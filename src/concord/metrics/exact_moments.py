@@ -25,10 +25,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     if law is None or target is None:
         raise lacking("exact_moments", "an affine sampler on a Gaussian problem, and its exact law")
     for agent in (*m.trace.agent.tolist(), "average"):
-        mean, cov = law.average_mean, law.average_cov
-        if agent != "average":
-            mean, cov = law.mean[:, agent], law.cov[:, agent]
-        for k, center, spread in zip(law.iterations, mean, cov, strict=True):
+        for k, center, spread in zip(law.iterations, *law.of(agent), strict=True):
             finite = np.isfinite(center).all() and np.isfinite(spread).all()
             found = compare(center, spread, target) if finite else [np.inf] * len(NAMES)
             values = dict(zip(NAMES, found, strict=True))

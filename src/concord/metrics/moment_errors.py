@@ -40,11 +40,7 @@ def rows(m: Measurement) -> Iterator[Row]:
         for name in names:
             if law is None:
                 break
-            if name == "average":
-                found = distance(law.average_mean, law.average_cov, target)
-            else:
-                found = distance(law.mean[:, int(name)], law.cov[:, int(name)], target)
-            for row, k in enumerate(law.iterations):
-                yield Row(k, name, f"{metric}_exact", found[row], chance=False)
+            for k, found in zip(law.iterations, distance(*law.of(name), target), strict=True):
+                yield Row(k, name, f"{metric}_exact", found, chance=False)
         floor = w2_floor(target, len(draws), m.stream("floor"), distance=distance)
         yield Row(m.iterations, "network", f"{metric}_floor", *floor, trials=FLOORS)

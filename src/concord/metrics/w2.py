@@ -32,15 +32,9 @@ def rows(m: Measurement) -> Iterator[Row]:
             yield Row(k, name, "w2", value[row, column], lo[row, column], hi[row, column])
     law = exact_law(m)
     if law is not None:
-        distances = {
-            str(agent): w2(law.mean[:, agent], law.cov[:, agent], target)
-            for agent in m.trace.agent
-            if "x" in m.trace
-        }
-        distances["average"] = w2(law.average_mean, law.average_cov, target)
         for name in names:
-            for row, k in enumerate(law.iterations):
-                yield Row(k, name, "w2_exact", distances[name][row], chance=False)
+            for k, distance in zip(law.iterations, w2(*law.of(name), target), strict=True):
+                yield Row(k, name, "w2_exact", distance, chance=False)
     floor = w2_floor(target, draws.shape[0], m.stream("floor"))
     yield Row(m.iterations, "network", "w2_floor", *floor, trials=FLOORS)
 

@@ -45,6 +45,15 @@ class AgentMatrix:
         rows, columns = np.divmod(places[kept], agents)
         return cls(agents, rows, columns, sums[kept])
 
+    @classmethod
+    def with_diagonal(
+        cls, rows: np.ndarray, columns: np.ndarray, values: np.ndarray, diagonal: np.ndarray
+    ) -> AgentMatrix:
+        """Build a matrix from entries and what is added on its diagonal, (agents,)."""
+        own = np.arange(len(diagonal))
+        rows, columns = np.concatenate([rows, own]), np.concatenate([columns, own])
+        return cls.from_entries(len(own), rows, columns, np.concatenate([values, diagonal]))
+
     def dense(self) -> np.ndarray:
         """Return the matrix as an array of shape (agents, agents)."""
         matrix = np.zeros((self.agents, self.agents))
@@ -64,13 +73,8 @@ class AgentMatrix:
 
     def and_identity(self, share: float, own: float) -> AgentMatrix:
         """Return ``share`` of the matrix and ``own`` of the identity."""
-        agents = np.arange(self.agents)
-        return self.from_entries(
-            self.agents,
-            np.concatenate([self.rows, agents]),
-            np.concatenate([self.columns, agents]),
-            np.concatenate([share * self.values, np.full(self.agents, own)]),
-        )
+        diagonal = np.full(self.agents, own)
+        return self.with_diagonal(self.rows, self.columns, share * self.values, diagonal)
 
     def inbox(self) -> np.ndarray:
         """Return what acts on the vectors that arrive, (agents, entries off the diagonal).

@@ -121,7 +121,6 @@ def weights_of(topology: Topology, weights: str) -> AgentMatrix:
 
     Source: gurbuzbalaban2021, section 2, and what its released code computes.
     """
-    own = np.arange(topology.agents)
     if weights == "metropolis":
         return topology.weights or topology.metropolis()
     if weights == "lazy_metropolis":
@@ -142,12 +141,8 @@ def weights_of(topology: Topology, weights: str) -> AgentMatrix:
         }[weights]
         sums = adjacency.columns if weights == "column_stochastic" else adjacency.rows
         kept = 1 - np.bincount(sums, values, topology.agents)
-        return AgentMatrix.from_entries(
-            topology.agents,
-            np.concatenate([adjacency.rows, own]),
-            np.concatenate([adjacency.columns, own]),
-            np.concatenate([values, kept]),
-        )
+        return AgentMatrix.with_diagonal(adjacency.rows, adjacency.columns, values, kept)
+    own = np.arange(topology.agents)
     seen = (own[:, None] + np.arange(3)) % topology.agents
     third = np.full(seen.size, 1 / 3)
     return AgentMatrix.from_entries(topology.agents, np.repeat(own, 3), seen.ravel(), third)

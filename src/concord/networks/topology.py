@@ -202,18 +202,11 @@ class Topology:
             )
 
     def _matrix(self, edge_values: np.ndarray, diagonal: np.ndarray) -> AgentMatrix:
-        i, j = self._ends.T
-        own = np.arange(self.agents)
-        if self.directed:
-            rows, columns = np.concatenate([j, own]), np.concatenate([i, own])
-            values = np.concatenate([edge_values, diagonal])
-            return AgentMatrix.from_entries(self.agents, rows, columns, values)
-        return AgentMatrix.from_entries(
-            self.agents,
-            np.concatenate([i, j, own]),
-            np.concatenate([j, i, own]),
-            np.concatenate([edge_values, edge_values, diagonal]),
-        )
+        senders, receivers = self._ends.T
+        if not self.directed:  # both ways
+            senders, receivers = self._ends.T.ravel(), self._ends.T[::-1].ravel()
+            edge_values = np.tile(edge_values, 2)
+        return AgentMatrix.with_diagonal(receivers, senders, edge_values, diagonal)
 
 
 def _all_reached(agents: int, pairs: Iterable[tuple[int, int]]) -> bool:

@@ -112,13 +112,8 @@ def _pull(topology: Topology, params: Params) -> AgentMatrix:
     else:
         adjacency = topology.adjacency()
         rows, columns = adjacency.rows, adjacency.columns
-    own = np.arange(topology.agents)
-    return AgentMatrix.from_entries(
-        topology.agents,
-        np.concatenate([rows, own]),
-        np.concatenate([columns, own]),
-        params.penalty * np.concatenate([np.ones(len(rows)), degrees]),
-    )
+    pull = np.full(len(rows), params.penalty)
+    return AgentMatrix.with_diagonal(rows, columns, pull, params.penalty * degrees)
 
 
 def init(

@@ -21,15 +21,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from concord.contracts import Info, Problem, Quadratic, Step
-from concord.laws.exact import (
-    Affine,
-    Arrivals,
-    Start,
-    Update,
-    compose,
-    in_place,
-    linear,
-)
+from concord.laws.exact import Affine, Arrivals, Start, Update, compose, in_place, linear
 from concord.networks import mixing
 from concord.networks.channel import connect
 from concord.networks.topology import Topology

@@ -15,12 +15,13 @@ import numpy as np
 from msgspec.structs import fields as fields_of
 
 from concord.errors import ConcordError
-from concord.library.problem import Problem
+from concord.laws.gaussian import Gaussian
 from concord.networks import topology
 from concord.networks.compressions import Compression
 from concord.options import choices, members
 from concord.options import kinds as kinds_of
 from concord.problems import linear_regression
+from concord.problems._common import OneDataSet
 from concord.sampling import partition, streams
 from concord.sampling.schedules import Schedule
 
@@ -163,9 +164,15 @@ class Quiet:
         return getattr(self._rng, name)
 
 
-class Bare(Problem):
+class Bare(OneDataSet):
     """A problem that offers nothing beyond the protocol: f_i(x) = |x|^2 / 2."""
+
+    posterior: Gaussian | None = None
 
     def __init__(self, agents: int, dim: int = 2) -> None:
         """Make it for so many agents."""
-        super().__init__(lambda x: x, agents=agents, dim=dim)
+        self.agents, self.dim = agents, dim
+
+    def gradient(self, chains: int) -> Any:
+        """Return the gradient, which is x."""
+        return lambda x, out: np.positive(x, out=out)
