@@ -46,7 +46,7 @@ def prior_share(share: str, agents: int) -> float:
     return {"split": 1 / agents, "omitted": 0.0, "whole": 1.0, "twice": 2.0}[share]
 
 
-def check(params: Any, agents: int) -> None:
+def check_agents(params: Any, agents: int) -> None:
     """Refuse more agents than points."""
     check_points(params.points, agents)
 

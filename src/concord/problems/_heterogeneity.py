@@ -56,7 +56,7 @@ class Tilts(NamedTuple):
     quadratic: np.ndarray  # (agents, dim, dim)
 
 
-def check(params: Dial, agents: int) -> None:
+def check_dial(params: Dial, agents: int) -> None:
     """Refuse a single agent that differs from the others."""
     for name in ("heterogeneity", "curvature_heterogeneity"):
         if agents == 1 and (value := getattr(params, name)):

@@ -20,7 +20,7 @@ from concord.contracts import Stream
 from concord.laws.known import Known
 from concord.options import NonNegative, Positive
 from concord.problems._common import takes_options
-from concord.problems._heterogeneity import Dial, Dialed
+from concord.problems._heterogeneity import Dial, Dialed, check_dial
 from concord.sampling.partition import Partition
 
 
@@ -29,6 +29,9 @@ class Params(Dial):
 
     sd: Annotated[Positive, "standard deviation s of x_1"] = 1.0
     bend: Annotated[NonNegative, "b; without it the banana is a Gaussian"] = 1.0
+
+
+check = check_dial
 
 
 def build(

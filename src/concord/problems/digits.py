@@ -21,7 +21,7 @@ from msgspec import Meta
 
 from concord.contracts import BatchGradient, Gradient, GradientAt, Stream
 from concord.options import Count, Options, Positive
-from concord.problems._common import OneDataSet, takes_options
+from concord.problems._common import OneDataSet, check_agents, takes_options
 from concord.sampling.partition import AgentData, Partition
 
 TEST, TRAINING = 360, 1437
@@ -36,6 +36,9 @@ class Params(Options):
     points: Annotated[
         int, Meta(ge=1, le=TRAINING), "training images, over all agents; 1437 are all"
     ] = TRAINING
+
+
+check = check_agents
 
 
 def build(

@@ -21,7 +21,7 @@ from concord.contracts import Stream
 from concord.laws.known import Known
 from concord.options import Positive
 from concord.problems._common import takes_options
-from concord.problems._heterogeneity import Dial, Dialed
+from concord.problems._heterogeneity import Dial, Dialed, check_dial
 from concord.sampling.partition import Partition
 
 
@@ -32,6 +32,9 @@ class Params(Dial):
     sd: Annotated[Positive, "standard deviation s of v, the logarithm of the others' variance"] = (
         1.0
     )
+
+
+check = check_dial
 
 
 def build(

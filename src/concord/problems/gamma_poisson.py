@@ -23,7 +23,7 @@ from concord.contracts import Stream
 from concord.errors import ConcordError
 from concord.laws.known import Known
 from concord.options import Count, Options, Positive
-from concord.problems._common import Tabled, numbers, own_data, takes_arrays
+from concord.problems._common import Tabled, check_agents, numbers, own_data, takes_arrays
 from concord.sampling.partition import AgentData, Partition
 
 
@@ -34,6 +34,9 @@ class Params(Options):
     dim: Annotated[Count, "number of rates"] = 2
     shape: Annotated[Positive, "a of the rates' prior Gamma(a, b)"] = 2.0
     rate: Annotated[Positive, "b of the rates' prior Gamma(a, b)"] = 1.0
+
+
+check = check_agents
 
 
 def build(

@@ -26,7 +26,7 @@ from concord.contracts import Stream
 from concord.laws.gaussian import Gaussian
 from concord.options import Count
 from concord.problems._common import takes_options
-from concord.problems._heterogeneity import Dial, Tilts, tilts
+from concord.problems._heterogeneity import Dial, Tilts, check_dial, tilts
 from concord.problems._quadratic import QuadraticProblem
 from concord.sampling.partition import Partition
 
@@ -38,6 +38,9 @@ class Params(Dial):
         float, Meta(ge=1, le=1e8), "condition number kappa of the posterior covariance"
     ] = 10.0
     dim: Annotated[Count, "dimension d; one has the condition number 1"] = 2
+
+
+check = check_dial
 
 
 def build(

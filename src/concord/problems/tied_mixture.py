@@ -27,7 +27,7 @@ from concord.contracts import BatchGradient, Gradient, GradientAt, Stream
 from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Count, Options, Positive, choices
-from concord.problems._common import OneDataSet, numbers, own_data, takes_arrays
+from concord.problems._common import OneDataSet, check_agents, numbers, own_data, takes_arrays
 from concord.sampling.partition import AgentData, Partition
 
 # Two modes are declared out of reach after so many sets of points; of small sets, after so many
@@ -57,6 +57,9 @@ class Params(Options):
         Meta(ge=1, le=10000),
         "independent sets of points; chain c samples the posterior of set c mod data_sets",
     ] = 1
+
+
+check = check_agents
 
 
 def build(
