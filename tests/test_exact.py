@@ -415,14 +415,12 @@ def test_largest_stable_step_of_the_complete_graph():
     problem = SimpleNamespace(agents=3, dim=1, gram=np.full((3, 1, 1), 5.0), shift=np.ones((3, 1)))
     for kind, limit in (("complete", 0.2), ("no_edges", 0.4)):
         graph = topology.build(kind, 3)
-        step = exact.largest_stable_step(lambda eta, g=graph: de_sgld(problem, g, eta), 1e-3, 1.0)
-        assert step == pytest.approx(limit, rel=2e-6)
-        assert step < limit
+        for start in (1e-3, 1.0):
+            step = exact.stable_limit(lambda eta, g=graph: de_sgld(problem, g, eta), start, 1e-6)
+            assert step == pytest.approx(limit, rel=2e-6)
+            assert step < limit
 
 
-def test_largest_stable_step_outside_the_bracket():
-    def affine_for(eta: float) -> exact.Affine:
-        return exact.linear(np.array([[1 - eta]]))
-
-    assert np.isnan(exact.largest_stable_step(affine_for, 2.5, 3.0))
-    assert exact.largest_stable_step(affine_for, 0.1, 1.5) == 1.5
+def test_stable_steps_out_of_reach():
+    assert np.isnan(exact.stable_limit(lambda eta: exact.linear(np.array([[1 + eta]])), 1.0))
+    assert exact.stable_limit(lambda eta: exact.linear(np.array([[0.5]])), 1.0) == np.inf

@@ -205,13 +205,10 @@ def breast_cancer() -> tuple[np.ndarray, np.ndarray]:
     source = f"scikit-learn {sklearn.__version__}, load_breast_cancer"
     if features.shape != (569, 30) or not (np.isfinite(features) & (features >= 0)).all():
         raise ConcordError(
-            f"{source}: the features are not 569 x 30 finite numbers of at least 0; install the "
-            f"version pinned in envs/requirements.lock"
+            f"{source}: the features are not 569 x 30 finite numbers of at least 0; {_PINNED}"
         )
     labels = labels.astype(np.int64)
-    _check_counts(
-        source, labels, (212, 357), "install the version pinned in envs/requirements.lock"
-    )
+    _check_counts(source, labels, (212, 357), _PINNED)
     return features, labels
 
 
@@ -237,12 +234,13 @@ def diabetes() -> tuple[np.ndarray, np.ndarray]:
     if features.shape != (442, 10) or targets.min() != 25 or targets.max() != 346:
         raise ConcordError(
             f"scikit-learn {sklearn.__version__}, load_diabetes: the data are not 442 x 10, with "
-            "targets from 25 to 346; install the version pinned in envs/requirements.lock"
+            f"targets from 25 to 346; {_PINNED}"
         )
     return features, targets
 
 
 _AGAIN = "delete the file and fetch it again"
+_PINNED = "install the version pinned in envs/requirements.lock"
 
 
 def _existing(path: str | Path, dataset: str) -> Path:

@@ -456,49 +456,34 @@ def restrict(affine: Affine) -> tuple[Affine, np.ndarray]:
     return reduced, basis
 
 
-def largest_stable_step(
-    affine_for: Callable[[float], Affine], low: float, high: float, relative: float = 1e-6
-) -> float:
-    """Return the step size at which the spectral radius reaches 1, by bisection.
-
-    affine_for: the update as a function of the step size (``restrict``-ed if it conserves
-    something).
-    low, high: ends of the search, 0 < low < high. Stability is taken to be lost once, between them.
-    relative: width of the final bracket, relative to the step size.
-    Returns a stable step, within ``relative`` of the limit. ``high`` if that is still stable, nan
-    if not even ``low`` is.
-    """
-    if spectral_radius(affine_for(low).matrix) >= 1:
-        return float("nan")
-    if spectral_radius(affine_for(high).matrix) < 1:
-        return high
-    while high - low > relative * low:
-        middle = (low + high) / 2
-        if spectral_radius(affine_for(middle).matrix) < 1:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
 def stable_limit(
     affine_for: Callable[[float], Affine], value: float, relative: float = 1e-4
 ) -> float:
-    """Return the largest stable step, searched from ``value``.
+    """Return the largest stable step, searched from ``value`` and then by bisection.
 
-    nan if a millionth of it is not stable, inf if a million times is (``largest_stable_step``).
+    ``affine_for`` is the update as a function of the step size (``restrict``-ed if it conserves
+    something); stability is taken to be lost once. The step returned is stable, and within
+    ``relative`` of where the spectral radius reaches 1; nan if a millionth of the value is not
+    stable, inf if a million times is.
     """
+
+    def stable(step: float) -> bool:
+        return spectral_radius(affine_for(step).matrix) < 1
+
     high = value
-    while spectral_radius(affine_for(high).matrix) < 1:
+    while stable(high):
         high *= 4
         if high > 1e6 * value:
             return float("inf")
     low = high / 4
-    while spectral_radius(affine_for(low).matrix) >= 1:
+    while not stable(low):
         low /= 4
         if low < 1e-6 * value:
             return float("nan")
-    return largest_stable_step(affine_for, low, high, relative)
+    while high - low > relative * low:
+        middle = (low + high) / 2
+        low, high = (middle, high) if stable(middle) else (low, middle)
+    return low
 
 
 def _same(projected: np.ndarray, whole: np.ndarray) -> bool:

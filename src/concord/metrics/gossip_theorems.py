@@ -13,7 +13,7 @@ precision, m and C the average's moments and q the posterior mean, this encloses
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,6 +81,12 @@ def rows(m: Measurement) -> Iterator[Row]:
     normally = isinstance(m.initial.params, normal.Params)
     if isinstance(m.problem, Quadratic) and size <= SIZE_LIMIT and normally:
         yield from _linear(m, params, gossip, curvature)
+
+
+def _known(ticks: Iterable[int], name: str, values: Iterable[float]) -> Iterator[Row]:
+    """Yield numbers of the network that no chance enters, tick by tick."""
+    for tick, value in zip(ticks, values, strict=True):
+        yield Row(tick, "network", f"gossip_{name}", float(value), chance=False)
 
 
 def _gossip(m: Measurement, params: gossip_ula.Params) -> theory.Gossip:
@@ -160,14 +166,12 @@ def _linear(
     for name, printed in (("bound", True), ("rederived", False)):
         bound = theory.consensus_bound(gossip, k, law.apart[0], law.gradients, printed) / agents
         if 0 in m.trace.draw:
-            yield Row(0, "network", f"gossip_{name}", np.inf, chance=False)
-        for tick, value in zip(ticks, bound, strict=True):
-            yield Row(tick, "network", f"gossip_{name}", float(value), chance=False)
+            yield from _known([0], name, [np.inf])
+        yield from _known(ticks, name, bound)
     if params.communication == "triggered":
         yield from windows(m, "gossip_added", floor)
         return
-    for tick, value in zip(ticks, law.apart[1:], strict=True):
-        yield Row(tick, "network", "gossip_consensus", value / agents, chance=False)
+    yield from _known(ticks, "consensus", law.apart[1:] / agents)
     first = _divergence(law.mean[0], law.cov[0], posterior)[0]
     bias = theory.Bias(curvature[1], curvature[0], curvature[2], law.gossip_noise, law.spread)
     offset = theory.consensus_bound(
@@ -180,12 +184,12 @@ def _linear(
     settled = _divergence(mean, cov, posterior)[0]
     for row, tick in enumerate(ticks):
         least, most = _divergence(law.mean[row + 1], law.cov[row + 1], posterior, gossip.step)
-        yield Row(tick, "network", "gossip_kl", least, chance=False)
-        yield Row(tick, "network", "gossip_kl_most", most, chance=False)
-        yield Row(tick, "network", "gossip_kl_bound", float(bound[row]), chance=False)
-        yield Row(tick, "network", "gossip_excess", least - settled, chance=False)
-    yield Row(last, "network", "gossip_bias", settled, chance=False)
-    yield Row(last, "network", "gossip_bias_bound", bias_bound, chance=False)
+        yield from _known([tick], "kl", [least])
+        yield from _known([tick], "kl_most", [most])
+        yield from _known([tick], "kl_bound", [bound[row]])
+        yield from _known([tick], "excess", [least - settled])
+    yield from _known([last], "bias", [settled])
+    yield from _known([last], "bias_bound", [bias_bound])
 
 
 def _divergence(
@@ -283,11 +287,6 @@ def _follow(
             means.append(center)
             covs.append(spread)
         mean, cov = choices.step(mean, cov)
-    return _Law(
-        np.array(apart),
-        np.array(means),
-        np.array(covs),
-        float(largest[0]) / agents,
-        float(largest[1]),
-        float(largest[2]),
-    )
+    gradients, gossip_noise, width = map(float, largest)
+    moments = np.array(apart), np.array(means), np.array(covs)
+    return _Law(*moments, gradients / agents, gossip_noise, width)
