@@ -270,6 +270,12 @@ def test_chances_are_none_where_draws_depend_on_each_other():
     assert chances(network(schedule={"kind": "matchings"}, on_loss="skip")) is None
 
 
+def given(awake, arrived):
+    """Return the moments of who is awake and what arrives where they are known."""
+    drawn = np.concatenate([awake, arrived], axis=1).astype(float)
+    return lambda k: (drawn[k], np.multiply.outer(drawn[k], drawn[k]))
+
+
 def deviation(name, net, same, steps=4, chains=6000, dim=2, factor=1.0):
     """Return the largest difference of sampled moments from the exact ones, in standard errors."""
     module, params = SAMPLERS[name]
@@ -289,7 +295,7 @@ def deviation(name, net, same, steps=4, chains=6000, dim=2, factor=1.0):
         for k in range(steps):
             weather.draw(k)
             masks.append([part[:, 0].copy() for part in (weather.awake, weather.arrived)])
-        chance = arrivals.given(*(np.array(part) for part in zip(*masks, strict=True)))
+        chance = given(*(np.array(part) for part in zip(*masks, strict=True)))
     start = exact.initial(net.agents, dim, (1.0, factor), *update.auxiliary)
     ends, on_loss = (ways.receivers, ways.senders), net.conditions.on_loss
     law = arrivals.propagate(update, chance, ends, on_loss, *start, steps, [steps], net.agents, dim)

@@ -36,12 +36,6 @@ from concord.laws.exact import Affine, Arrivals, Law, Update, follow
 Chances = Callable[[int], tuple[np.ndarray, np.ndarray]]
 
 
-def given(awake: np.ndarray, arrived: np.ndarray) -> Chances:
-    """Return the moments of a and m that are known: (iterations, agents) and (..., edges)."""
-    drawn = np.concatenate([awake, arrived], axis=1).astype(float)
-    return lambda k: (drawn[k], np.multiply.outer(drawn[k], drawn[k]))
-
-
 _Four = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 

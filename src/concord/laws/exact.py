@@ -46,14 +46,9 @@ class Affine:
 class Law:
     """Moments at the recorded iterations, first axis ``iterations`` (K,).
 
-    Attributes
-    ----------
-    iterations
-        The recorded iterations, increasing, shape (K,).
-    mean, cov
-        Of every agent, shapes (K, agents, dim) and (K, agents, dim, dim).
-    average_mean, average_cov
-        Of the network average, shapes (K, dim) and (K, dim, dim).
+    iterations: the recorded iterations, increasing, shape (K,).
+    mean, cov: of every agent, shapes (K, agents, dim) and (K, agents, dim, dim).
+    average_mean, average_cov: of the network average, shapes (K, dim) and (K, dim, dim).
     """
 
     iterations: np.ndarray

@@ -69,22 +69,14 @@ class AllPairs(Sequence[tuple[int, int]]):
 class Topology:
     """A graph without self loops.
 
-    Attributes
-    ----------
-    name
-        Its kind, such as ``ring``.
-    agents
-        Number of agents N, which are numbered from 0.
-    edges
-        Sorted pairs (i, j) with i < j, over which both hear each other; in a directed graph any
-        pairs, over which j hears i.
-    weights
-        A matrix W of its own, to mix with in place of Metropolis weights.
-    directed
-        Whether edges have a direction.
-    messages
-        Vectors that each agent sends for an average of all, (agents,), which a server makes; None:
-        one to each neighbor, and agents average.
+    name: its kind, such as ``ring``.
+    agents: number of agents N, which are numbered from 0.
+    edges: sorted pairs (i, j) with i < j, over which both hear each other; in a directed graph any
+    pairs, over which j hears i.
+    weights: a matrix W of its own, to mix with in place of Metropolis weights.
+    directed: whether edges have a direction.
+    messages: vectors that each agent sends for an average of all, (agents,), which a server makes;
+    None: one to each neighbor, and agents average.
     """
 
     name: str
@@ -150,20 +142,13 @@ class Topology:
     def spectral(self) -> dict[str, float]:
         """Return the eigenvalues that convergence rates depend on.
 
-        Returns
-        -------
-        dict
-            Of the weights W: ``lambda_2``, the second largest eigenvalue; ``lambda_N``,
-            the smallest; ``gamma_bar = max(|lambda_2|, |lambda_N|)``; ``spectral_gap =
-            1 - gamma_bar``. Of the Laplacian: ``laplacian_max``, the largest, and
-            ``algebraic_connectivity``, the second smallest. Of the signless Laplacian D + A:
-            ``signless_max``, the largest. A single agent agrees with itself at once: its
-            ``lambda_2``, ``lambda_N`` and ``algebraic_connectivity`` are 0.
-
-        Raises
-        ------
-        ConcordError
-            If there are more than ``SPECTRUM_LIMIT`` agents, or the graph is directed.
+        Those of the weights W: ``lambda_2``, the second largest eigenvalue; ``lambda_N``, the
+        smallest; ``gamma_bar = max(|lambda_2|, |lambda_N|)``; ``spectral_gap = 1 - gamma_bar``. Of
+        the Laplacian: ``laplacian_max``, the largest, and ``algebraic_connectivity``, the second
+        smallest. Of the signless Laplacian D + A: ``signless_max``, the largest. A single agent
+        agrees with itself at once: its ``lambda_2``, ``lambda_N`` and ``algebraic_connectivity``
+        are 0. A ConcordError if there are more than ``SPECTRUM_LIMIT`` agents, or the graph is
+        directed.
         """
         self._check_undirected("this spectrum")
         if self.agents > SPECTRUM_LIMIT:

@@ -19,12 +19,8 @@ from concord.problems._common import OneDataSet, numbers
 class QuadraticProblem(OneDataSet):
     """Agents with potentials x^T gram_i x / 2 - shift_i^T x; ``concord.problems.quadratic``.
 
-    Attributes
-    ----------
-    gram, shift
-        Shapes (agents, dim, dim) and (agents, dim): the gradient of f_i is gram_i x - shift_i.
-    posterior
-        The exact posterior, a ``Gaussian``.
+    gram, shift: shapes (agents, dim, dim) and (agents, dim): the gradient of f_i is gram_i x -
+    shift_i. posterior: the exact posterior, a ``Gaussian``.
     """
 
     agents: int

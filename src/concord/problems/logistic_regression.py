@@ -418,12 +418,7 @@ class LogisticRegression(OneDataSet):
     def _add_prior(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
         if self.share == 0:
             return out
-        if self.prior == "gaussian":
-            point = x if self.prior_gradient_at is None else self.prior_gradient_at
-            out += (self.share / self.prior_scale) * point
-        else:
-            out += (self.share / self.prior_scale) * np.sign(x)
-        return out
+        return np.add(out, self.prior_gradient(x, np.empty_like(x)), out=out)
 
     def potential(self, x: np.ndarray) -> np.ndarray:
         """Return f_i(x_i), shape (chains, agents), up to the prior's constant."""

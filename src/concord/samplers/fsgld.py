@@ -99,11 +99,7 @@ def _surrogates(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _chances(agents: int, params: Params) -> np.ndarray:
-    return (
-        np.full(agents, 1 / agents)
-        if params.probabilities is None
-        else np.array(params.probabilities)
-    )
+    return np.array(params.probabilities or [1 / agents] * agents)
 
 
 def init(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,8 +25,6 @@ AGENTS = (1, 2, 3, 5, 6, 12)
 
 def _kind(module: Any) -> str:
     """Return the kind of a module: the name of its file."""
-    from pathlib import Path
-
     return Path(module.__file__).stem
 
 
@@ -128,8 +128,6 @@ def what_stands_for_a_vector_is_finite_and_the_same_again(module: Any) -> None:
 
 def a_run_is_measured_or_refused(module: Any) -> None:
     """A short run of DE-SGLD gives rows of the metrics it names, or one sentence."""
-    from fnmatch import fnmatchcase
-
     for prob in (problem(5, 2), Bare(5)):
         graph, rng = topology.build("ring", 5), streams.generator(1, "metric")
         params = de_sgld.Params(step_size=Schedule(0.01))
