@@ -48,6 +48,12 @@ def mean_interval(
         return mean, *(np.where(np.isinf(mean), mean, mean + end) for end in (-half, half))
 
 
+def over_chains(values: np.ndarray) -> tuple[float, float | None, float | None]:
+    """Return the mean of one number over chains, and the ends of its interval if it has one."""
+    mean, lo, hi = (float(end) for end in mean_interval(values))
+    return (mean, lo, hi) if len(values) > 1 else (mean, None, None)
+
+
 def spread_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     r"""Return the standard deviation over chains (first axis) and the ends of its interval.
 

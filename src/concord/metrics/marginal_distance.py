@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.laws.intervals import REPLICATES, excess_interval, mean_interval
+from concord.laws.intervals import REPLICATES, excess_interval, mean_interval, over_chains
 from concord.laws.quadrature import Grid
 from concord.laws.transport import marginal_w1
 from concord.metrics import Measurement, Row
@@ -79,11 +79,9 @@ def _pool(draws: np.ndarray, exact: Grid) -> float:
     return float(np.mean([marginal_w1(each.ravel(), exact, d) for d, each in enumerate(draws)]))
 
 
-def _floor(m: Measurement, exact: Grid, count: int) -> tuple[float, float, float]:
+def _floor(m: Measurement, exact: Grid, count: int) -> tuple[float, float | None, float | None]:
     sets = exact.sample(FLOORS * count, m.stream("marginal floor")).reshape(FLOORS, count, 2)
-    values = np.mean([marginal_w1(sets[..., d], exact, d) for d in range(2)], axis=0)
-    mean, lo, hi = mean_interval(values)
-    return float(mean), float(lo), float(hi)
+    return over_chains(np.mean([marginal_w1(sets[..., d], exact, d) for d in range(2)], axis=0))
 
 
 def _windows(m: Measurement, x: np.ndarray, exact: Grid) -> Iterator[Row]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.laws.intervals import mean_interval
+from concord.laws.intervals import mean_interval, over_chains
 from concord.laws.transport import costs, distances, thinned
 from concord.metrics import Measurement, Row
 from concord.metrics._laws import posterior
@@ -45,5 +45,5 @@ def rows(m: Measurement) -> Iterator[Row]:
         for column, agent in enumerate(m.agents):
             ends = (lo[column], hi[column]) if chains > 1 else (None, None)
             yield Row(last, agent, f"posterior_w{order}", mean[column], *ends)
-        floor, low, high = (float(v) for v in mean_interval(floors[:, place]))
-        yield Row(last, "network", f"posterior_w{order}_floor", floor, low, high, trials=FLOORS)
+        floor = over_chains(floors[:, place])
+        yield Row(last, "network", f"posterior_w{order}_floor", *floor, trials=FLOORS)

@@ -42,7 +42,7 @@ import numpy as np
 
 from concord.contracts import WithTests
 from concord.errors import ConcordError
-from concord.laws.intervals import mean_interval, quantile, wilson
+from concord.laws.intervals import mean_interval, over_chains, quantile, wilson
 from concord.metrics import Measurement, Row, lacking
 
 _OF_A_SET = (
@@ -101,19 +101,13 @@ def rows(m: Measurement) -> Iterator[Row]:
         if len(m.agents) > 1:
             apart = np.ptp(_accuracy(chances[used], labels), axis=1)
             count = int(used.sum())
-            yield Row(last, "network", f"accuracy_apart_{name}", *_over_chains(apart), True, count)
+            yield Row(last, "network", f"accuracy_apart_{name}", *over_chains(apart), True, count)
 
 
 def _accuracy(chances: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Return the fraction classified right, by probabilities (..., images, classes)."""
     unknown = np.where(np.isfinite(chances).all(axis=(-2, -1)), 0.0, np.nan)
     return (chances.argmax(axis=-1) == labels).mean(axis=-1) + unknown
-
-
-def _over_chains(values: np.ndarray) -> tuple[float, float | None, float | None]:
-    """Return the mean over chains and its ends; one chain says nothing about the spread."""
-    mean, lo, hi = (float(end) for end in mean_interval(values))
-    return (mean, lo, hi) if len(values) > 1 else (mean, None, None)
 
 
 def _of_set(name: str, chances: np.ndarray, labels: np.ndarray, single: bool) -> Iterator[Number]:
@@ -129,7 +123,7 @@ def _of_set(name: str, chances: np.ndarray, labels: np.ndarray, single: bool) ->
         """Return the mean of every chain's number; ``ends`` and ``count`` are of its images."""
         if single:
             return metric, float(each[0]), *ends, count
-        return metric, *_over_chains(each), chains
+        return metric, *over_chains(each), chains
 
     right = _accuracy(chances, labels)
     yield number(f"accuracy_{name}", right, wilson(right[0], images), images)
@@ -164,7 +158,7 @@ def _examples(
         yield f"example_true_{name}_{image}", labels[row], None, None, False
         yield f"example_predicted_{name}_{image}", predicted, None, None, True
         for metric, values in (("probability", chances), ("sd", sd)):
-            yield f"example_{metric}_{name}_{image}", *_over_chains(values[:, row, label]), True
+            yield f"example_{metric}_{name}_{image}", *over_chains(values[:, row, label]), True
 
 
 def _sd(values: np.ndarray) -> tuple[float, float, float]:

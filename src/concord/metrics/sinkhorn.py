@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from concord.contracts import Replicated
-from concord.laws.intervals import mean_interval
+from concord.laws.intervals import over_chains
 from concord.laws.transport import costs, distances, thinned
 from concord.metrics import Measurement, Row
 from concord.metrics._laws import posterior
@@ -59,11 +59,11 @@ def rows(m: Measurement) -> Iterator[Row]:
     for place, name in enumerate(NAMES):
         for column, agent in enumerate(m.agents):
             each = values[:, column, place]
-            yield Row(last, agent, name, *_summary(each), trials=len(each))
+            yield Row(last, agent, name, *over_chains(each), trials=len(each))
             if len(each) > 1:
                 for number, value in enumerate(each):
                     yield Row(last, agent, f"{name}_set_{number}", value)
-        floor = _summary(floors[:, place])
+        floor = over_chains(floors[:, place])
         yield Row(last, "network", f"{name}_floor", *floor, trials=len(floors))
 
 
@@ -122,10 +122,3 @@ def sinkhorn(cost: np.ndarray, regularization: float) -> float:
         if log["err"] and log["err"][-1] <= TOLERANCE:
             return float(np.sum(plan * cost))
     return float("nan")
-
-
-def _summary(values: np.ndarray) -> tuple[float, float | None, float | None]:
-    mean, lo, hi = mean_interval(values)
-    if len(values) == 1:
-        return float(mean), None, None
-    return float(mean), float(lo), float(hi)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.laws.intervals import excess_interval, mean_interval
+from concord.laws.intervals import excess_interval, over_chains
 from concord.metrics import Measurement, Row
 from concord.metrics._laws import posterior
 from concord.metrics.w2 import pooled
@@ -58,5 +58,5 @@ def rows(m: Measurement) -> Iterator[Row]:
         if chains > 1:
             ends = excess_interval(value, np.array([distance(own[pick]) for pick in chosen]))
         yield Row(last, name, "sliced_w2", value, *ends)
-    floor, lo, hi = (float(e) for e in mean_interval(np.array([distance(s) for s in sets[1:]])))
-    yield Row(last, "network", "sliced_w2_floor", floor, lo, hi, trials=FLOORS)
+    floor = over_chains(np.array([distance(s) for s in sets[1:]]))
+    yield Row(last, "network", "sliced_w2_floor", *floor, trials=FLOORS)

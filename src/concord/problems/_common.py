@@ -112,15 +112,19 @@ def own_data(
         pieces.append((features, targets))
     features, targets = (np.concatenate(column) for column in zip(*pieces, strict=True))
     if together:
-        way = {"kind": partition} if isinstance(partition, str) else partition
         rng = streams.generator(build(Index, seed, "seed"), "partition")
-        parts = Partition.parse(way, "partition").split(
+        parts = parted(partition).split(
             targets if classes else len(targets), build(Count, agents, "agents"), rng
         )
     else:
         counts = [len(aims) for _, aims in pieces]
         parts = np.split(np.arange(len(targets)), np.cumsum(counts)[:-1])
     return AgentData.from_parts(features, targets, parts)
+
+
+def parted(way: Any) -> Partition:
+    """Return the partition that a caller names, or gives as a mapping with a kind."""
+    return Partition.parse({"kind": way} if isinstance(way, str) else way, "partition")
 
 
 def takes_arrays(name: str, function: Callable[..., Any]) -> None:
@@ -143,13 +147,9 @@ def takes_options(name: str) -> None:
         ``partition`` and ``seed`` are as of ``concord.problems.linear_regression``; all that is
         random follows from the seed.
         """
-        kind, way = (
-            sys.modules[name],
-            {"kind": partition} if isinstance(partition, str) else partition,
-        )
+        kind, split = sys.modules[name], parted(partition)
         params, count = build(kind.Params, options), build(Count, agents, "agents")
         kind.check(params, count)
-        split = Partition.parse(way, "partition")
 
         def stream(what: str) -> np.random.Generator:
             return streams.generator(build(Index, seed, "seed"), what)

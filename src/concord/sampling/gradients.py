@@ -10,7 +10,7 @@ import numpy as np
 
 from concord.contracts import Batched, BatchGradient, BatchNoise, Problem, Quadratic, SeparatePrior
 from concord.errors import ConcordError
-from concord.options import Count, choices
+from concord.options import Count
 
 Estimator = Callable[[np.ndarray, np.random.Generator, np.ndarray], np.ndarray]
 Difference = Callable[[np.ndarray, np.ndarray, np.random.Generator, np.ndarray], np.ndarray]
@@ -34,7 +34,6 @@ BatchPool = Annotated[
     Literal["all", "all_but_last"],
     "points of an agent that mini-batches are drawn from: all, or all but the last",
 ]
-BATCH_ORDERS = choices(BatchOrder)
 
 
 @dataclass(eq=False)

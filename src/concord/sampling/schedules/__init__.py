@@ -46,6 +46,7 @@ class Schedule:
         A ConcordError if the form or kind is unknown, or a number is not positive.
         """
         schedule: Schedule
+        at = f"{where}: " if where else ""
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             schedule = cls(build(Positive, value, where))
         elif isinstance(value, Mapping):
@@ -53,22 +54,20 @@ class Schedule:
             made = form.module.schedule(form.params)
             schedule = made if isinstance(made, Schedule) else Other(form, made)
         else:
-            mistake = (
-                f"{short(value)} is not a finite number or a mapping with a kind: "
-                f"{', '.join(kinds(_Form.package))}"
+            known = ", ".join(kinds(_Form.package))
+            raise ConcordError(
+                f"{at}{short(value)} is not a finite number or a mapping with a kind: {known}"
             )
-            raise ConcordError(f"{where}: {mistake}" if where else mistake)
         for k in (0, LAST):  # those of the papers never rise
             try:
                 value = schedule(k)
             except (OverflowError, ZeroDivisionError):
                 value = math.nan
             if not TINIEST <= value <= HUGEST:
-                text = (
-                    f"its value at step {k} is no number from {TINIEST:g} to {HUGEST:g}; "
+                raise ConcordError(
+                    f"{at}its value at step {k} is no number from {TINIEST:g} to {HUGEST:g}; "
                     "give smaller exponents, or numbers nearer to 1"
                 )
-                raise ConcordError(f"{where}: {text}" if where else text)
         return schedule
 
     def __call__(self, k: int) -> float:
