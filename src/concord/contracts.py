@@ -216,10 +216,7 @@ class WithReference(Protocol):
 
 
 def reference_of(problem: Problem) -> Reference:
-    """Return the posterior that results of a problem are compared with.
-
-    A ConcordError if it is not known.
-    """
+    """Return the posterior that results are compared with; a ConcordError if it is not known."""
     if isinstance(problem, WithReference):
         return problem.reference
     if problem.posterior is None:

@@ -44,7 +44,6 @@ T = TypeVar("T")
 LARGEST = 2**63  # what arrays and trace files can hold
 TINIEST, HUGEST = 1e-100, 1e100  # squares and cubes of these are numbers still
 
-
 Positive = Annotated[float, Meta(gt=0)]
 NonNegative = Annotated[float, Meta(ge=0)]
 Share = Annotated[float, Meta(ge=0, le=1)]
@@ -173,7 +172,6 @@ def _fits(hint: Any, value: Any) -> bool:
 
 
 BOUNDS = ("gt", "ge", "le", "lt", "min_length", "pattern")
-
 
 _NAMES = {
     int: "an integer",

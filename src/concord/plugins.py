@@ -165,10 +165,7 @@ def files(study: Path) -> list[Path]:
 
 
 def add(path: Path) -> tuple[str, str]:
-    """Make a file a plug-in at work; return its package and kind.
-
-    A ConcordError if it is none, or has the name of another kind.
-    """
+    """Make a file a plug-in, unless it is none or named like another; return package and kind."""
     if not path.resolve().is_relative_to(path.parents[1].resolve()):
         raise ConcordError(
             f"{path}: it links to a file outside of its study, which is not executed; copy it"

@@ -40,7 +40,6 @@ def kind_and_options(mapping: Any, where: str) -> tuple[Any, dict[str, Any]]:
 
 MOST_NUMBERS = 10**11  # draws of a run; a terabyte at least
 
-
 STUDY = re.compile(r"[A-Za-z0-9]{1,60}")  # a study's key: names its folder, a word to type
 
 
@@ -160,10 +159,7 @@ def check_resolved(run: Mapping[str, Any], where: str) -> None:
 
 
 def keys_of(run: Mapping[str, Any], where: str) -> Keys:
-    """Return the typed keys of a run.
-
-    A ConcordError naming ``where`` and the key below it.
-    """
+    """Return the typed keys of a run; errors name ``where`` and the key below it."""
     return build(Keys, {key: run[key] for key in Keys.__struct_fields__ if key in run}, where)
 
 
@@ -177,10 +173,7 @@ def _plugged(run: Mapping[str, Any], part: str, where: str) -> tuple[Any, Any]:
 
 
 def parse(run: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return the typed options of a run's parts, by part.
-
-    A ConcordError naming ``where`` and the key below it.
-    """
+    """Return the typed options of a run's parts, by part; errors name ``where`` and the key."""
     keys = keys_of(run, where)
     plugged = {part: _plugged(run, part, where)[1] for part in ("problem", "sampler")}
     parts = "topology", "problem", "partition", "sampler", "initial", "record", "network", "arena"

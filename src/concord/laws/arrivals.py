@@ -35,7 +35,6 @@ from concord.laws.exact import Affine, Arrivals, Law, Update, follow
 # First and second moments of b in iteration k, shapes (agents + edges,) and the square of it.
 Chances = Callable[[int], tuple[np.ndarray, np.ndarray]]
 
-
 _Four = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 

@@ -18,10 +18,7 @@ from concord.sampling.initial import normal
 
 
 def law_of(m: Measurement, theorem: str, sampler: type, name: str) -> exact.Law:
-    """Return the exact law of a run that a theorem, with the constants known here, speaks of.
-
-    A ConcordError if it speaks of another.
-    """
+    """Return the exact law of a run, or refuse one that a theorem does not speak of."""
     params: Any = m.sampler_params
     start, problem = m.initial.params, m.problem
     if (

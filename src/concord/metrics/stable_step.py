@@ -17,7 +17,6 @@ from concord.sampling.schedules import Schedule
 METRICS = ("stable.step_size", "stable.fusion", "used.step_size", "used.fusion")
 NETWORK = "perfect"  # it speaks of networks on which nothing is lost
 
-
 PRECISION = 1e-4
 
 

@@ -65,8 +65,7 @@ takes_options(__name__)
 class DividedGaussian(QuadraticProblem):
     """A Gaussian posterior divided among agents who differ.
 
-    gram, shift, posterior: as of ``concord.problems.quadratic``; the posterior is the one that was
-    chosen. convex: whether all f_i are convex.
+    Its ``posterior`` is the one that was chosen; ``convex`` says whether all f_i are.
     """
 
     def __init__(self, law: Gaussian, tilts: Tilts) -> None:

@@ -42,7 +42,6 @@ SVHN = Path("svhn", "test_32x32.mat")
 TRAIN, TEST = 60000, 10000
 CHUNK = 1000  # images per forward pass where all images are needed
 
-
 Activation = Annotated[Literal["tanh", "relu"], "what follows all layers but the last"]
 Pooling = Annotated[
     Literal["max", "average"], "the largest, or the mean, of the outputs in each 2 x 2 block"

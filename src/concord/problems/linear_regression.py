@@ -161,10 +161,8 @@ takes_arrays(__name__, from_arrays)
 class LinearRegression(QuadraticProblem):
     """Linear regression split over agents; costs per step do not grow with the number of points.
 
-    gram, shift: shapes (agents, dim, dim) and (agents, dim): the gradient of f_i is gram_i x -
-    shift_i.
-    posterior: the exact posterior, a ``Gaussian``.
-    test: features and targets that no agent has, if any.
+    ``gram``, ``shift`` and ``posterior`` are as of any ``QuadraticProblem``; ``test`` are features
+    and targets that no agent has, if any.
     """
 
     test: tuple[np.ndarray, np.ndarray] | None = None

@@ -391,10 +391,7 @@ class LogisticRegression(OneDataSet):
 
     @cached_property
     def reference(self) -> Grid:
-        """The posterior of two parameters on a dense grid.
-
-        A ConcordError if there is another number of parameters.
-        """
+        """The posterior on a dense grid; a ConcordError unless there are two parameters."""
         if self.dim != 2:
             raise ConcordError(
                 f"the posterior of logistic regression of {self.dim} parameters is not known; use "

@@ -96,10 +96,7 @@ class Outcome(NamedTuple):
 
 
 def run(package: str, kind: str) -> Iterator[Outcome]:
-    """Yield the outcome of each check of a kind.
-
-    A ConcordError if there is no such kind, or it cannot be imported.
-    """
+    """Yield the outcome of each check of a kind; a ConcordError if it cannot be imported."""
     module = plugin(package, kind, package)
     for check in CHECKS[package]:
         name = check.__name__.replace("_", " ")
