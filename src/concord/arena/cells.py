@@ -35,7 +35,7 @@ from concord.arena.chains import Chains, known
 from concord.arena.laws import Path as Laws
 from concord.arena.laws import Seen
 from concord.arena.read_outs import bytes_of, read_out
-from concord.arena.tuning import Setting, settings
+from concord.arena.tuning import SETTINGS, Setting, between, settings
 from concord.contracts import Problem
 from concord.errors import ConcordError
 from concord.integrity import Made
@@ -67,6 +67,10 @@ class Task(NamedTuple):
     names: list[str]  # of the streams of each problem
     topology: Topology
     masks: Any
+
+
+# A group of settings, where they go, and what an iteration of them costs.
+Tried = tuple[list[Setting], Laws | Chains, Mapping[str, float]]
 
 
 def made(run: Mapping[str, Any], resources: Path) -> Made:
@@ -111,7 +115,8 @@ def score(run: Mapping[str, Any], parts: Parts, arena: Arena, task: Task) -> Sco
         limited = rings.short(task.problems[0])
     groups, limits = settings(sampler, params, arena, *limited, where, lambda p, v: np.inf)
     positions = parts.initial.moments(task.problems[0].dim)
-    count = sum(len(group) for group in groups)
+    seeks = arena.aim is not None and arena.tune is not None and arena.share is None
+    count = SETTINGS if seeks else sum(len(group) for group in groups)
     runs = count + 1 if arena.paid and count > 1 else 1
 
     def path_of(
@@ -127,16 +132,19 @@ def score(run: Mapping[str, Any], parts: Parts, arena: Arena, task: Task) -> Sco
         fewer = {**run, "chains": max(run["chains"] // share, 2)}
         return Chains(sampler, named, task.topology, own, fewer, parts.initial, mix)
 
-    tried = []
-    for group in groups:
+    def tries(group: list[Setting]) -> Tried | None:
         own, size = [setting.params for setting in group], len(group)
         path = path_of(task.names[:1] * size, task.problems[:1] * size, own, TUNING)
         if path is None:
-            why = "no exact law is known, and nothing is sampled"
-            return Scored([_network(0, "applicable", -1.0)], {"not run": why})
+            return None
         price = prices.per_iteration(sampler, own[0], task.problems[0], task.topology, task.masks())
         price["bytes"] += bytes_of(vectors, task.problems[0])
-        tried.append((group, path, {name: runs * paid for name, paid in price.items()}))
+        return group, path, {name: runs * paid for name, paid in price.items()}
+
+    tried = [one for one in map(tries, groups) if one is not None]
+    if len(tried) < len(groups):
+        why = "no exact law is known, and nothing is sampled"
+        return Scored([_network(0, "applicable", -1.0)], {"not run": why})
     by_law = all(isinstance(path, Laws) for _, path, _ in tried)
     rows = [_network(last, "applicable", 1.0), _network(last, "exact", float(by_law))]
     if arena.tune is not None:
@@ -146,6 +154,10 @@ def score(run: Mapping[str, Any], parts: Parts, arena: Arena, task: Task) -> Sco
     choice: dict[str, Any] = {}
     for name, budget in arena.budget.items():
         found = _tuned(tried, name, budget, arena, task, last)
+        if found and seeks:
+            more = tries(between(params, arena, found[0], where))
+            assert more is not None
+            found = _tuned([*tried, more], name, budget, arena, task, last)
         if found is None:
             choice[name] = {"not applicable": f"an iteration costs no {name}"}
             continue
@@ -174,7 +186,7 @@ def _iterations(budget: float, price: float, last: int) -> int:
 
 
 def _tuned(
-    tried: Sequence[tuple[list[Setting], Laws | Chains, Mapping[str, float]]],
+    tried: Sequence[Tried],
     name: str,
     budget: float,
     arena: Arena,
@@ -183,27 +195,32 @@ def _tuned(
 ) -> tuple[Setting, Mapping[str, float], dict[str, Any]] | None:
     """Return the setting with the least score at a budget, its price, and the reasons."""
     all_scores: list[float] = []
+    all_paid: list[float] = []
     all_settings: list[Setting] = []
     all_prices: list[Mapping[str, float]] = []
     for group, path, price in tried:
         if not price[name]:
             continue
         k = _iterations(budget, price[name], last)
-        if k < 1:
-            found = np.full(len(group), np.inf)
-        elif arena.aim is None:
-            found = _bias(path, [k], [task.problems[0]] * len(group))[arena.level][0]
-        else:
-            due = _down_from(k, 2, 0)
-            tuned = [task.problems[0]] * len(group)
-            b2 = _bias(path, due, tuned)[arena.level]
-            paid = np.append(np.array(due) * price[name], np.inf)
-            found = paid[scores.solved_at(b2, arena.aim)]
-        all_scores += found.tolist()
+        b2 = np.full((1, len(group)), np.inf)
+        if k >= 1:
+            due = [k] if arena.aim is None else _down_from(k, 2, 0)
+            b2 = _bias(path, due, [task.problems[0]] * len(group))[arena.level]
+            if arena.aim is not None:
+                paid = np.append(np.array(due) * price[name], np.inf)
+                all_paid += paid[scores.solved_at(b2, arena.aim)].tolist()
+        all_scores += b2[-1].tolist()
         all_settings += group
         all_prices += [price] * len(group)
     if not all_scores:
         return None
+    score = "b2" if known(task.problems[0]) else "log_loss"
+    reason = f"least {score} of {arena.level} after {budget:g} {name}"
+    if np.isfinite(all_paid).any():
+        score, all_scores = "price", all_paid
+        reason = f"least {name} until b2 of {arena.level} stays below {arena.aim:g}"
+    elif arena.aim is not None:
+        reason += f", since none stays below {arena.aim:g}"
     best = int(np.argmin(all_scores))
     chosen, own = all_settings[best], all_scores[best]
     second = {k: v for k, v in chosen.values.items() if k != arena.tune}
@@ -213,16 +230,12 @@ def _tuned(
         if arena.tune is not None and all(setting.values[k] == v for k, v in second.items())
     ]
     near = [step for step, value in alike if value <= 2 * own]
-    score = "b2" if known(task.problems[0]) else "log_loss"
-    aim = f"{score} of {arena.level} after {budget:g} {name}"
-    if arena.aim is not None:
-        aim = f"{name} until {score} of {arena.level} stays below {arena.aim:g}"
     about = {
         "chosen": {
             k: v if isinstance(v, (int, str, bool)) else float(v) for k, v in chosen.values.items()
         },
-        "reason": f"least {aim}",
-        "price" if arena.aim else score: own,
+        "reason": reason,
+        score: own,
         "settings": len(all_scores),
         "diverged": sum(not np.isfinite(value) for value in all_scores),
         "least value tried": len(alike) > 1 and chosen.values[str(arena.tune)] == min(alike)[0],

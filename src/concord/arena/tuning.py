@@ -4,6 +4,9 @@ Every entry has 36: the tuned option on 36 values, or on twelve with a second op
 go from the largest stable value downwards by factors of the square root of two, twelve by factors
 of two: by smaller ones they would end at a 64th, where most of the best ones are not yet reached.
 Where all values are stable they lie around the value that the run states.
+
+What is to reach a target soonest may need far smaller values: 24 settings go down 24 octaves then,
+and twelve lie between the neighbors of the best of these.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from concord.runs import Arena
 
 SETTINGS = 36
 FACTOR, COARSE = 2**0.5, 2.0
+FIRST = 24  # of what aims at a target: so many settings, and octaves
 
 
 class Setting(NamedTuple):
@@ -116,6 +120,9 @@ def settings(
     groups, limits = [], []
     name, values = next(iter(arena.second.items()), (None, (None,)))
     factor = FACTOR if name is None else COARSE
+    count = SETTINGS // len(values)
+    if arena.aim is not None:
+        factor, count = 2.0 ** len(values), FIRST // len(values)
     for value in values:
         own = {} if name is None else {name: value}
 
@@ -126,7 +133,6 @@ def settings(
         limit = stable(sampler, params_of, begin, problem, graph)
         limit = tried(params_of, begin) if limit is None else limit
         limits.append(limit)
-        count = SETTINGS // len(values)
         if arena.share is not None:
             steps = [arena.share * (limit if np.isfinite(limit) else begin)]
         else:
@@ -136,6 +142,17 @@ def settings(
     if arena.share is not None:
         groups, limits = groups[:1], limits[:1]
     return groups, limits
+
+
+def between(params: Any, arena: Arena, best: Setting, where: str) -> list[Setting]:
+    """Return the settings between the best one's neighbors, of what aims at a target."""
+    tune, count = str(arena.tune), SETTINGS - FIRST
+    factor = 2.0 ** len(next(iter(arena.second.values()), (None,)))
+    found = []
+    for part in np.linspace(-1, 1, count + 2)[1:-1]:
+        values = {**best.values, tune: float(best.values[tune] * factor**part)}
+        found.append(Setting(values, changed(params, values, where)))
+    return found
 
 
 def _bare(topology: Topology) -> Topology:
