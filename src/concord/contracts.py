@@ -284,6 +284,14 @@ class HeldOut(Protocol):
 
 
 @runtime_checkable
+class HeldOutOfLaw(HeldOut, Protocol):
+    """Held-out rows whose density is known over a Gaussian law, too."""
+
+    def held_out_of(self, mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
+        """Return the log of every target's mean density over N(mean, cov), (..., rows)."""
+
+
+@runtime_checkable
 class Misclassifier(Protocol):
     """Predictions of all agents' points, which can be wrong."""
 

@@ -14,6 +14,7 @@ for key, study in STUDIES.items():
                         outdated(f"{RESULTS}/{run.folder}/metrics.csv", scored_from(run.mapping))
                         for run in own
                     ],
+                    data=sorted({file for run in own for file in data_files(run.mapping)}),
                 output:
                     [f"{RESULTS}/{run.folder}/{file}" for run in own for file in CELL_FILES],
                 log:

@@ -36,7 +36,7 @@ from concord.arena.laws import Path as Laws
 from concord.arena.laws import Seen
 from concord.arena.read_outs import bytes_of, read_out
 from concord.arena.tuning import SETTINGS, Setting, between, settings
-from concord.contracts import Problem
+from concord.contracts import HeldOutOfLaw, Problem
 from concord.errors import ConcordError
 from concord.integrity import Made
 from concord.laws.gaussian import Gaussian
@@ -299,7 +299,7 @@ def _judged(
         b2 = _of_law(seen, judges)
         final = _ends(b2)
         yield from _scores(last, f"b2_by_{name}", final)
-        yield from _parts(path, seen, end, [_posterior(p) for p in judges], name, last, final)
+        yield from _parts(path, seen, end, judges, name, last, final)
     else:
         b2, more = path.told(due, run["metrics"])
         final = _ends(b2)
@@ -309,11 +309,7 @@ def _judged(
                 yield from _scores(last, f"{metric}_by_{name}", levels)
                 continue
             for level, values in levels.items():
-                row = Row(last, level, f"{metric}_by_{name}", float(values.mean()))
-                if len(values) > 1:
-                    _, lo, hi = mean_interval(values)
-                    row = row._replace(lo=float(lo), hi=float(hi))
-                yield row._replace(trials=len(values))
+                yield _mean(last, level, f"{metric}_by_{name}", values)
     if score != "b2":
         return
     paid = np.append(np.array(due) * price, np.inf)
@@ -341,7 +337,7 @@ def _parts(
     path: Laws,
     seen: Seen,
     end: int,
-    targets: Sequence[Gaussian],
+    problems: Sequence[Problem],
     name: str,
     last: int,
     final: Mapping[str, np.ndarray],
@@ -353,6 +349,7 @@ def _parts(
         numbers[np.isposinf(final[level])] = np.inf
         return {level: numbers}
 
+    targets = [_posterior(problem) for problem in problems]
     averaged = path.averaged(end)
     if averaged is not None:
         sums = [Seen(*(part[v] for part in averaged)) for v in range(len(targets))]
@@ -366,6 +363,34 @@ def _parts(
         for what in parts[0][level]:
             values = lost([one[level][what] for one in parts], level)
             yield from _scores(last, f"{what}_by_{name}", values, each=False)
+    tested = [p for p in problems if isinstance(p, HeldOutOfLaw) and p.test is not None]
+    if len(tested) == len(problems):
+        yield from _predicted(f"log_predictive_by_{name}", ends, tested, last, final)
+
+
+def _predicted(
+    metric: str,
+    ends: Sequence[Seen],
+    problems: Sequence[Any],
+    last: int,
+    final: Mapping[str, np.ndarray],
+) -> Iterator[Row]:
+    """Yield the log predictive density of held-out rows, of agents, average, and the posterior."""
+    found: dict[str, list[float]] = {"worst": [], "average": [], "network": []}
+    with np.errstate(all="ignore"):
+        for seen, problem in zip(ends, problems, strict=True):
+            each = [
+                problem.held_out_of(*moments) for moments in zip(seen.mean, seen.cov, strict=True)
+            ]
+            found["worst"].append(float(np.mean(each, axis=-1).min()))
+            average = problem.held_out_of(seen.average_mean, seen.average_cov)
+            found["average"].append(float(average.mean()))
+            exact = _posterior(problem)
+            found["network"].append(float(problem.held_out_of(exact.mean, exact.cov).mean()))
+    for level in ("worst", "average"):
+        values = np.where(np.isposinf(final[level]), -np.inf, found[level])
+        yield _mean(last, level, metric, values)
+    yield _mean(last, "network", f"{metric}_exact", np.array(found["network"]))
 
 
 def _limit(path: Laws, task: Task) -> Iterator[Row]:
@@ -380,6 +405,15 @@ def _limit(path: Laws, task: Task) -> Iterator[Row]:
     ]
     values = {level: np.array([float(one[level]) for one in found]) for level in scores.LEVELS}
     yield from _scores(laws.FOREVER, "stationary_b2", values)
+
+
+def _mean(k: int, level: str, metric: str, values: np.ndarray) -> Row:
+    """Return the mean over data sets with its interval."""
+    row = Row(k, level, metric, float(values.mean()), trials=len(values))
+    if len(values) > 1:
+        _, lo, hi = mean_interval(values)
+        row = row._replace(lo=float(lo), hi=float(hi))
+    return row
 
 
 def _scores(

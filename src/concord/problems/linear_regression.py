@@ -215,9 +215,14 @@ class LinearRegression(QuadraticProblem):
 
     def held_out(self, x: np.ndarray) -> np.ndarray:
         """Return log N(y; x^T X, sigma^2) of the test rows, (..., rows)."""
+        return self.held_out_of(x, np.zeros((self.dim, self.dim)))
+
+    def held_out_of(self, mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
+        """Return log N(y; m^T X, sigma^2 + X^T C X), the log of the mean over N(m, C)."""
         features, targets = cast("tuple[np.ndarray, np.ndarray]", self.test)
-        square = self._precision * (x @ features.T - targets) ** 2
-        return -0.5 * (square + np.log(2 * np.pi / self._precision))
+        variance = 1 / self._precision + (features @ cov * features).sum(axis=-1)
+        square = (mean @ features.T - targets) ** 2 / variance
+        return -0.5 * (square + np.log(2 * np.pi * variance))
 
     def prior_gradient(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
         """Write the prior's part of the gradients at x; out may be x."""
