@@ -56,6 +56,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     groups = results.split(shown, params.lines, KIND)
     looks = style.looks(params.lines, [value for value, _ in groups])
     labels = {i: style.name(params.lines, v, params.names) for i, (v, _) in enumerate(groups)}
+    seen: set[style.Look] = set()
     numbers = sorted({float(results.lookup(m.run, params.x)) for m in shown})
     for metric, ax in zip(params.metric, axes, strict=True):
         for place, ((_, own), look) in enumerate(zip(groups, looks, strict=True)):
@@ -67,10 +68,14 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
                 for run in own
             }
             x = np.array(sorted(n for n, (values, _) in points.items() if len(values)))
-            y = np.array([points[n][0] for n in x]).reshape(len(x), -1)  # (numbers, sets)
+            y = np.array([points[n][0] for n in x]).reshape(
+                len(x), -1 if len(x) else 1
+            )  # (numbers, sets)
             middle = np.median(y, axis=1)
             means = np.where(np.isfinite(middle) & (middle > 0), middle, np.nan)
             ax.plot(x, means, ms=3, lw=1, **look.line)
+            if np.isfinite(means).any():
+                seen.add(look)
             drawn = np.array([points[n][1] for n in x], dtype=bool)
             ax.plot(x[drawn], means[drawn], "o", ms=4, mfc="w", mec=look.color)
             if len(params.metric) == 1 and (text := _exponent(x, y)):
@@ -83,7 +88,15 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     if len(cells) == 1:
         axes[0].set_ylabel(cells[0].title)
         axes[0].set_title("")
-    handles = [Line2D([], [], label=labels[i], ms=3, **look.line) for i, look in enumerate(looks)]
+    handles = [
+        Line2D([], [], label=name, ms=3, **look.line)
+        for name, look in zip(labels.values(), looks, strict=True)
+        if look in seen
+    ]
+    if none := [
+        name for name, look in zip(labels.values(), looks, strict=True) if look not in seen
+    ]:
+        style.note_below(axes[0], f"No point: {', '.join(none)}")
     style.legend_of(figure, handles)
     return figure
 

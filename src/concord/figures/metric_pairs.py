@@ -58,6 +58,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     figure, axes = _common.axes_of(cells, "all", "auto", 2.6)
     values = results.distinct(shown, params.lines)
     looks = style.looks(params.lines, values)
+    drawn: set[style.Look] = set()
     for cell, ax in zip(cells, axes, strict=True):
         everything = []
         for value, look in zip(values, looks, strict=True):
@@ -66,6 +67,8 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
             points = np.where(np.isfinite(points).all(axis=1, keepdims=True), points, np.nan)
             ax.plot(*points.T, ms=2.8, lw=0.9, **look.line)
             everything.append(points)
+            if np.isfinite(points).any():
+                drawn.add(look)
         ax.set_xscale(params.xscale)
         ax.set_yscale(params.yscale)
         if params.front:
@@ -76,7 +79,10 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     handles = [
         Line2D([], [], label=name, ms=3, **look.line)
         for name, look in zip(names, looks, strict=True)
+        if look in drawn
     ]
+    if none := [name for name, look in zip(names, looks, strict=True) if look not in drawn]:
+        style.note_below(axes[0], f"No point: {', '.join(none)}")
     if params.front:
         handles.append(Line2D([], [], color=style.GRAY, lw=4, alpha=0.3, label="Pareto front"))
     style.legend_of(figure, handles)

@@ -13,8 +13,8 @@ What a researcher writes in a study's YAML::
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 import numpy as np
 from matplotlib.colors import LogNorm
@@ -85,6 +85,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         for metric, place in zip(_metrics(params), _common.wrap(len(_metrics(params))), strict=True)
     ]
     wide = len(others) * len(_metrics(params)) > 5
+    rows, empty = _with_numbers(rows, others, by)
     size = 1.2 + 0.2 * len(rows)
     figure, axes = _common.axes_of(cells, "all", "full" if wide else "column", size)
     norm = LogNorm(1 / params.factor, params.factor, clip=True)
@@ -111,7 +112,27 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         ax.tick_params(axis="x", rotation=45)
         for label in ax.get_xticklabels():
             label.set(ha="right", rotation_mode="anchor")
+    for text, of in empty.items():
+        names = ", ".join(style.name(params.rows, row, params.names) for row in of)
+        style.note_below(axes[0], f"{text}: {names}")
     return figure
+
+
+def _with_numbers(
+    rows: Sequence[Any], columns: Sequence[Any], by: Mapping[tuple[str, ...], Measured]
+) -> tuple[list[Any], dict[str, list[Any]]]:
+    """Return the rows that have a number anywhere, and the others by what all of theirs lacks."""
+    shown: list[Any] = []
+    empty: dict[str, list[Any]] = {}
+    for row in rows:
+        runs = [by.get((str(row), str(column))) for column in columns]
+        lacking = {"not run" if run is None else results.missing(run) for run in runs}
+        text = lacking.pop()
+        if lacking or text is None:
+            shown.append(row)
+        else:
+            empty.setdefault(f"{text.capitalize()} anywhere", []).append(row)
+    return shown, empty
 
 
 def _ratio(

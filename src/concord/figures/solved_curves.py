@@ -74,11 +74,11 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
             solved = np.sort(np.concatenate([v[np.isfinite(v)] for v, _ in numbers]))
             x = np.concatenate([[low / 1.1], solved, [high * 1.1]])
             share = np.arange(len(solved) + 1) / max(total, 1)
-            ax.plot(
-                x, np.append(share, share[-1]), drawstyle="steps-post", color=look.color, lw=1.1
-            )
             marked = np.unique(np.linspace(0, len(solved), 6).astype(int))[1:]
-            ax.plot(x[marked], share[marked], ls="", ms=3, **look.line)
+            ax.plot(
+                x, np.append(share, share[-1]), drawstyle="steps-post", lw=1.1, ms=3,
+                markevery=marked.tolist(), **look.line,
+            )  # fmt: skip
         ax.set_xscale("log")
         ax.set_xlabel(cell.title)
         ax.set_xlim(low / 1.1, high * 1.1)

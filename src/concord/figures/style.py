@@ -147,6 +147,19 @@ SAMPLERS = {
     "gossip_ula": (SKY, "X"),
     "sgd": (GRAY, "o"),
 }
+# Of the arena, where every sampler stands beside every other.
+ENTRIES = {
+    **SAMPLERS,
+    "local_sgld": (MORE[2], "D"),
+    "graph_gibbs": (ORANGE, "o"),
+    "push_sum_sgld": (BLACK, "^"),
+    "d_mala": (MORE[3], "s"),
+    "dg_lmc": (MORE[8], "P"),
+    "fsgld": (MORE[6], "X"),
+    "atc_sgld": (MORE[4], "D"),
+    "choco_sgld": (MORE[5], "v"),
+}
+PAPERS = "_paper"  # ends the name of an entry with a paper's own settings: hollow markers
 TOPOLOGIES = {
     "complete": (BLUE, "o"),
     "ring": (VERMILLION, "s"),
@@ -212,10 +225,14 @@ class Look:
 
     color: str
     marker: str
+    hollow: bool = False
 
     @property
     def line(self) -> dict[str, Any]:
         """What matplotlib draws the line and its markers with."""
+        if self.hollow:
+            own = {"markerfacecolor": "white", "markeredgewidth": 0.8, "linestyle": "--"}
+            return {"color": self.color, "marker": self.marker, **own}
         edge = {"markeredgecolor": "white", "markeredgewidth": 0.4}
         return {"color": self.color, "marker": self.marker, **edge}
 
@@ -230,17 +247,20 @@ def looks(key: str, values: Sequence[Any]) -> list[Look]:
         return [_agent(value) for value in values]
     if len(values) > 1 and all(words.is_number(value) for value in values):
         return _ordered(values)
-    known = {"sampler": SAMPLERS, "entry": SAMPLERS, "topology": TOPOLOGIES}
+    known = {"sampler": SAMPLERS, "entry": ENTRIES, "topology": TOPOLOGIES}
     fixed = known.get(key.split(".")[0], {})
+    hollow = {f"{name}{PAPERS}": Look(*look, True) for name, look in fixed.items()}
     used = {fixed[str(value)][0] for value in values if str(value) in fixed}
     pool = [color for color in PALETTE if color not in used]
-    if sum(str(value) not in fixed for value in values) > len(pool):
+    if sum(str(value) not in {*fixed, *hollow} for value in values) > len(pool):
         pool += [color for color in MORE if color not in used]
     chosen = []
     others = 0
     for value in values:
         if str(value) in fixed:
             chosen.append(Look(*fixed[str(value)]))
+        elif str(value) in hollow:
+            chosen.append(hollow[str(value)])
         else:
             color = pool[others % len(pool)]
             chosen.append(Look(color, MARKERS[-1 - others % len(MARKERS)]))
@@ -325,6 +345,16 @@ def sparse_log_axis(axis: Axis) -> None:
     if isinstance(axis.get_major_formatter(), LogFormatter):
         axis.set_major_formatter(LogFormatterSciNotation(minor_thresholds=(3, 3)))  # all of them
     axis.set_minor_formatter(NullFormatter())
+
+
+def note_below(axes: Axes, text: str) -> None:
+    """Write a line under a panel's axis, in as many lines as it takes."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    lines = textwrap.wrap(text, int(11 * figure.get_figwidth()))
+    label = axes.get_xlabel()
+    axes.set_xlabel("\n".join([*([label] if label else []), *lines]))
+    figure.set_figheight(figure.get_figheight() + 0.14 * len(lines))
 
 
 def legend_of(figure: Figure, handles: Sequence[Artist]) -> None:

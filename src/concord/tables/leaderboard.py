@@ -2,7 +2,7 @@
 
 On every data set of a task the entries are ranked by their scores; those within ``tie`` of each
 other share the mean rank. What diverged comes last, what does not apply or was not run after all.
-The interval of the mean rank is by resampling tasks. Counts are of pairs of task (data set by data
+The interval of the mean rank is by resampling tasks, and the data sets of each. Counts are of pairs of task (data set by data
 set) and target: solved, unsolved, diverged, not applicable and not run add up to all of them.
 Entries whose intervals overlap with that of the one before share its place. The range of the
 option is the factor over which the tuned option may vary with at most twice the best score, the
@@ -83,8 +83,7 @@ def _board(price: str, params: Params, runs: Sequence[Measured]) -> list[list[ob
         ranks.append(np.array([_ranks(row, params.tie) for row in table]))
         scores.append(table)
     means = np.array([part.mean(axis=0) for part in ranks])  # (tasks, entries)
-    drawn = np.random.default_rng(1).integers(0, len(means), (REPLICATES, len(means)))
-    resampled = means[drawn].mean(axis=1)
+    resampled = _resampled(ranks)
     with np.errstate(all="ignore"):
         everything = np.concatenate(scores)
         medians = [
@@ -110,6 +109,19 @@ def _board(price: str, params: Params, runs: Sequence[Measured]) -> list[list[ob
         numbers = [float(mean), float(lo), float(hi), median, ranges[name]]
         rows.append([price, place, *name, *numbers, *rest])
     return rows
+
+
+def _resampled(ranks: Sequence[np.ndarray]) -> np.ndarray:
+    """Return mean ranks (replicates, entries) of tasks drawn anew, and data sets in each of them."""
+    rng = np.random.default_rng(1)
+    drawn = rng.integers(0, len(ranks), (REPLICATES, len(ranks)))
+
+    def one(task: int) -> np.ndarray:
+        of_sets = ranks[task]
+        mean: np.ndarray = of_sets[rng.integers(0, len(of_sets), len(of_sets))].mean(axis=0)
+        return mean
+
+    return np.array([np.mean([one(task) for task in row], axis=0) for row in drawn])
 
 
 def _range(price: str, cells: Sequence[Measured]) -> float | None:
