@@ -41,7 +41,7 @@ def test_shares_are_of_all_tasks_and_targets(tmp_path):
         cell({}, missing=0.0, entry="b", task=2),
     ]
     figure = draw(solved_curves, runs, tmp_path, prices=["bytes"], targets=[1, 0.1])
-    a, _, b, _ = figure.axes[0].lines
+    a, b = figure.axes[0].lines
     assert a.get_ydata().tolist() == [0, 0.25, 0.5, 0.75, 0.75]
     assert a.get_xdata()[1:-1].tolist() == [10.0, 20.0, 100.0]
     assert b.get_ydata().tolist() == [0, 0]
