@@ -83,6 +83,38 @@ def test_thirty_six_settings_from_the_largest_stable_step_downwards(study):
         np.testing.assert_allclose(steps, top * 2.0 ** -np.arange(1, 13))
 
 
+AIMED = STUDY.replace("sets: 3, curve: true", "sets: 3, aim: 0.001").replace("300,", "30000,")
+
+
+def test_what_aims_at_a_target_is_sought_coarsely_then_finely(study):
+    """36 settings: 24 octaves down by 24 or eight, then twelve between the best one's neighbors."""
+    (study.path / "study.yaml").write_text(AIMED, encoding="utf-8")
+    own = Paper(study.path, load_config())
+    for entry, coarse in (("de_sgld", 2.0), ("sghmc", 8.0)):
+        _, found = scored(own, entry)
+        about = found.choice["gradients"]
+        assert about["settings"] == tuning.SETTINGS
+        assert "until b2 of worst stays below 0.001" in about["reason"]
+        (limit,) = values(found, "stable.step_size", "network")
+        octaves = np.log2(limit / about["chosen"]["step_size"]) / np.log2(coarse)
+        places = [i + part for i in range(1, 25) for part in (*np.linspace(-1, 1, 14)[1:-1], 0)]
+        # Of the second option's values each has a limit of its own; the largest is told.
+        assert entry == "sghmc" or min(abs(octaves - np.array(places))) < 1e-9
+        assert about["price"] <= 30000
+        for target in ("0.01", "0.001"):
+            paid = values(found, f"gradients_to_{target}_set_1")[0]
+            assert target == "0.001" or paid <= 30000
+
+
+def test_where_no_setting_reaches_the_target_the_least_score_is_chosen(study):
+    (study.path / "study.yaml").write_text(
+        AIMED.replace("aim: 0.001", "aim: 1.0e-12"), encoding="utf-8"
+    )
+    _, found = scored(Paper(study.path, load_config()), "de_sgld")
+    about = found.choice["gradients"]
+    assert "since none stays below 1e-12" in about["reason"] and 0 < about["b2"] < 0.01
+
+
 def test_the_choice_has_the_least_score_on_the_tuning_set(study):
     run, found = scored(study, "de_sgld")
     parts, arena = assemble(run, ""), keys_of(run, "").arena
@@ -282,6 +314,47 @@ def test_what_cannot_be_tuned_is_told(study):
     other = Paper(study.path, load_config())
     with pytest.raises(ConcordError, match="did you mean 'step_size'"):
         scored(other, "de_sgld")
+
+
+def test_a_single_task_is_no_proof_of_a_rank(study):
+    """Its data sets are drawn anew: entries that swap ranks among them share a place."""
+    ranks = [np.array([[1.0, 2.0]] * 6 + [[2.0, 1.0]] * 4)]
+    drawn = leaderboard._resampled(ranks)
+    lo, hi = np.quantile(drawn, [0.025, 0.975], axis=0)
+    assert drawn.shape[1] == 2 and (hi - lo > 0.3).all()
+    assert lo[1] < hi[0]  # a tie
+    sure = leaderboard._resampled([np.array([[1.0, 2.0]] * 10)])
+    assert (sure == [1.0, 2.0]).all()
+
+
+def test_held_out_data_are_predicted_by_the_law(study):
+    from concord.arena import laws
+    from concord.runs import assemble as parts_of
+
+    text = STUDY.replace("kind: gaussian, condition: 4.0, dim: 1, heterogeneity: 1.0",
+                         "kind: diabetes, test_fraction: 0.2")  # fmt: skip
+    (study.path / "study.yaml").write_text(text, encoding="utf-8")
+    own = Paper(study.path, load_config())
+    run, found = scored(own, "de_sgld")
+    parts, arena = parts_of(run, ""), keys_of(run, "").arena
+    task = cells.task_of(run, parts, arena, Path())
+    step = found.choice["gradients"]["chosen"]["step_size"]
+    params = build(type(parts.sampler_params), {"step_size": step}, "")
+    wanted = []
+    rng = np.random.default_rng(1)
+    for problem in task.problems[1:]:
+        path = laws.path(parts.sampler, [problem], task.topology, [params],
+                         parts.initial.moments(problem.dim))  # fmt: skip
+        seen = path.at([300])
+        each = []
+        for mean, cov in zip(seen.mean[0, 0], seen.cov[0, 0], strict=True):
+            log = problem.held_out(rng.multivariate_normal(mean, cov, 20_000))
+            each.append(np.log(np.exp(log).mean(axis=0)).mean())
+        wanted.append(min(each))
+    (value,) = values(found, "log_predictive_by_gradients")
+    assert value == pytest.approx(np.mean(wanted), abs=3e-3)  # of 20 000 draws
+    (right,) = values(found, "log_predictive_by_gradients_exact", "network")
+    assert value < right < 0
 
 
 @pytest.mark.slow

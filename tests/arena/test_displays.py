@@ -73,6 +73,14 @@ def test_ratios_to_the_plain_condition(tmp_path):
         ratio_maps, runs, tmp_path, rows="entry", columns="fault", plain="none", metric="b2"
     )
     assert {"5", "∞", "n/a", "n/r"} <= set(texts(figure))
+    rows = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert len(rows) == 2
+    more = [*runs, *(fault(name, "c", 0, 0.0) for name in ("none", "loss", "burst"))]
+    figure = draw(
+        ratio_maps, more, tmp_path, rows="entry", columns="fault", plain="none", metric="b2"
+    )
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == rows
+    assert "Not applicable anywhere: C" in texts(figure)
     with pytest.raises(ConcordError, match="did you mean 'none'"):
         draw(ratio_maps, runs, tmp_path, rows="entry", columns="fault", plain="non", metric="b2")
 
@@ -102,13 +110,19 @@ def test_exponents_of_several_data_sets_have_an_interval_and_estimates_are_hollo
     figure = draw(growth_curves, runs, tmp_path, x="agents", metric=["p"], lines="entry")
     assert any("(2.00 ± 0.25)" in text for text in texts(figure))  # t of 2: 4.30 * 0.1 / sqrt(3)
     line, hollow = figure.axes[0].lines
+    draw(growth_curves, [*runs, cell({}, missing=0.0, entry="b", agents=4)], tmp_path, x="agents",
+         metric=["p"], lines="entry")  # fmt: skip
     assert line.get_ydata()[0] == 3.0 * 4**2.0 and hollow.get_xdata().tolist() == [32]
 
 
 def test_the_front_is_what_nothing_lies_below_and_left_of(tmp_path):
     points = [(1.0, 4.0), (2.0, 5.0), (3.0, 2.0), (4.0, 3.0), (5.0, 1.0), (np.inf, 0.1)]
     runs = [cell({"x": x, "y": y}, entry="ab"[i % 2], share=i) for i, (x, y) in enumerate(points)]
+    runs.append(cell({"x": np.inf, "y": 1.0}, entry="c", share=7))
     figure = draw(metric_pairs, runs, tmp_path, x="x", y="y", lines="entry", front=True)
+    assert "No point: C" in "\n".join(texts(figure))
+    (legend,) = figure.legends
+    assert len(legend.get_texts()) == 3  # a, b and the front
     front = figure.axes[0].lines[-1]
     assert front.get_xdata().tolist() == [1, 3, 3, 5, 5]
     assert front.get_ydata().tolist() == [4, 4, 2, 2, 1]

@@ -264,6 +264,14 @@ def test_samplers_beside_each_other_have_colors_of_their_own():
     assert len(set(colors)) == len(colors)
 
 
+def test_a_papers_own_setting_has_the_color_of_its_sampler_and_hollow_markers():
+    tuned, papers, other = style.looks("entry", ["de_sgld", "de_sgld_paper", "push_sum_sgld"])
+    assert (tuned.color, tuned.marker) == (papers.color, papers.marker) and tuned != papers
+    assert papers.line["markerfacecolor"] == "white" and other.color != tuned.color
+    arena = {*style.ENTRIES} - {"admm", "c_admm", "c_ula", "sgd"}  # those that are no entries there
+    assert len({style.ENTRIES[name][0] for name in arena}) == len(arena)
+
+
 def test_numbers_are_written_as_print_has_them():
     assert style.name("step_size", 2.5e-5) == r"$\eta$ = $2.5\times 10^{-5}$"
     assert style.name("step_size", 0.0025) == r"$\eta$ = 0.0025"

@@ -1,0 +1,51 @@
+"""The arena in the DAG: what a sampler of one's own computes, and what a task waits for."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from smoke_project import ROOT
+
+from concord.studies.init import TEMPLATE
+
+pytestmark = pytest.mark.workflow
+
+ARENA = "config/studies/arena"
+CELL = "results/smoke/arena/{}/{}+entry={}/metrics.csv"
+
+
+@pytest.fixture
+def arena(project):
+    shutil.copytree(ROOT / ARENA, project.folder / ARENA)
+    return project
+
+
+def test_one_file_and_one_line_compute_the_cells_of_that_sampler_alone(arena):
+    here = [CELL.format("links", "link=lan", entry) for entry in ("de_sgld", "local_sgld")]
+    arena.make(*here)
+    before = [(arena.folder / cell).read_bytes() for cell in here]
+    plugins = arena.folder / ARENA / "plugins"
+    plugins.mkdir()
+    mine = TEMPLATE / "config" / "papers" / "KEY" / "plugins" / "mine.py"
+    (plugins / "mine.py").write_text(mine.read_text().replace("NAME", "it"))
+    line = "mine: { sampler: { kind: mine, step_size: 0.01 }, arena: { tune: step_size } }"
+    first = "          de_sgld: &de_sgld"
+    with arena.edited(f"{ARENA}/study.yaml", first, f"          {line}\n{first}"):
+        own = [*here, CELL.format("links", "link=lan", "mine")]
+        assert arena.jobs(*own) == {"compete_arena_links_mine": 1}
+        arena.make(*own)
+        assert arena.jobs(*own) == {}
+        assert arena.jobs("results/smoke/arena/scores.csv")["compete_arena_tasks_mine"] == 1
+    text = (arena.folder / own[-1]).read_text()
+    assert "b2_by_seconds" in text
+    assert [(arena.folder / cell).read_bytes() for cell in here] == before
+
+
+def test_a_task_waits_for_its_certified_reference(arena):
+    cell = CELL.format("sampled", "problem=cancer", "de_sgld")
+    assert arena.jobs(cell) == {"compete_arena_sampled_de_sgld": 1, "fetch": 1}
+    draws = arena.folder / "resources" / "breast_cancer_posterior" / "draws.npy"
+    draws.parent.mkdir(parents=True)
+    draws.write_bytes(b"")
+    assert arena.jobs(cell) == {"compete_arena_sampled_de_sgld": 1}
