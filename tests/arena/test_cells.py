@@ -76,7 +76,7 @@ def test_thirty_six_settings_from_the_largest_stable_step_downwards(study):
     parts, arena = assemble(run, ""), keys_of(run, "").arena
     task = cells.task_of(run, parts, arena, Path())
     groups, limits = tuning.settings(
-        parts.sampler, parts.sampler_params, arena, task.problems[0], task.topology, "", None
+        parts.sampler, parts.sampler_params, arena, task.problems[0], task.topology, ""
     )
     for group, top in zip(groups, limits, strict=True):
         steps = [setting.values["step_size"] for setting in group]
@@ -120,7 +120,7 @@ def test_the_choice_has_the_least_score_on_the_tuning_set(study):
     parts, arena = assemble(run, ""), keys_of(run, "").arena
     task = cells.task_of(run, parts, arena, Path())
     groups, _ = tuning.settings(
-        parts.sampler, parts.sampler_params, arena, task.problems[0], task.topology, "", None
+        parts.sampler, parts.sampler_params, arena, task.problems[0], task.topology, ""
     )
     from concord.arena import laws, scores
 

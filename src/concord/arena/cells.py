@@ -113,7 +113,7 @@ def score(run: Mapping[str, Any], parts: Parts, arena: Arena, task: Task) -> Sco
     limited: tuple[Any, Topology] = task.problems[0], task.topology
     if rings.applies(*limited):
         limited = rings.short(task.problems[0])
-    groups, limits = settings(sampler, params, arena, *limited, where, lambda p, v: np.inf)
+    groups, limits = settings(sampler, params, arena, *limited, where)
     positions = parts.initial.moments(task.problems[0].dim)
     seeks = arena.aim is not None and arena.tune is not None and arena.share is None
     count = SETTINGS if seeks else sum(len(group) for group in groups)
@@ -322,11 +322,10 @@ def _judged(
     for number, value in enumerate(solved):
         yield _network(last, f"status.{name}_set_{number + 1}", float(value))
     if arena.curve:
-        for k, all_of in zip(due, range(len(due)), strict=True):
+        for row, k in enumerate(due):
             yield _network(k, f"spent.{name}", k * price)
-            yield from _scores(
-                k, f"curve.{name}", {l: v[all_of] for l, v in b2.items()}, each=False
-            )
+            of_row = {level: values[row] for level, values in b2.items()}
+            yield from _scores(k, f"curve.{name}", of_row, each=False)
 
 
 def _ends(values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -345,9 +344,8 @@ def _parts(
     """Yield what else a law says at the end of the budget; infinite where b² is."""
 
     def lost(values: Sequence[Any], level: str) -> dict[str, np.ndarray]:
-        numbers = np.array([float(value) for value in values])
-        numbers[np.isposinf(final[level])] = np.inf
-        return {level: numbers}
+        numbers = np.array(values, dtype=float)
+        return {level: np.where(np.isposinf(final[level]), np.inf, numbers)}
 
     targets = [_posterior(problem) for problem in problems]
     averaged = path.averaged(end)

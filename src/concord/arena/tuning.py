@@ -59,13 +59,13 @@ def value_of(params: Any, name: str, where: str) -> float:
 
 def stable(
     sampler: Any, params_of: Callable[[float], Any], value: float, problem: Problem, graph: Topology
-) -> float | None:
-    """Return the largest stable value of an option where everything arrives; None: not known.
+) -> float:
+    """Return the largest stable value of an option where everything arrives; infinity: not known.
 
     Of a sampler with random choices it is that of the mean.
     """
     if not isinstance(problem, Quadratic):
-        return None
+        return np.inf
 
     def affine_for(step: float) -> exact.Affine:
         params = params_of(step)
@@ -85,11 +85,11 @@ def stable(
         return exact.restrict(exact.compose(*bare))[0]
 
     if not isinstance(sampler, (AffineSampler, SwitchingSampler)):
-        return None
+        return np.inf
     try:
         return exact.stable_limit(affine_for, value, 1e-3)
     except _NoLaw:
-        return None
+        return np.inf
 
 
 class _NoLaw(Exception):
@@ -103,11 +103,10 @@ def settings(
     problem: Problem,
     topology: Topology,
     where: str,
-    tried: Callable[[Callable[[float], Any], float], float],
 ) -> tuple[list[list[Setting]], list[float]]:
     """Return the settings, in a group for each value of the second option, and each group's limit.
 
-    ``tried(params_of, value)`` finds a limit where no law is known.
+    The limit is infinite where it is not known.
     """
     if arena.tune is None:
         return [[Setting({}, params)]], [float("nan")]
@@ -131,7 +130,6 @@ def settings(
 
         graph = _bare(topology)
         limit = stable(sampler, params_of, begin, problem, graph)
-        limit = tried(params_of, begin) if limit is None else limit
         limits.append(limit)
         if arena.share is not None:
             steps = [arena.share * (limit if np.isfinite(limit) else begin)]

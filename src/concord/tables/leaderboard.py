@@ -2,11 +2,11 @@
 
 On every data set of a task the entries are ranked by their scores; those within ``tie`` of each
 other share the mean rank. What diverged comes last, what does not apply or was not run after all.
-The interval of the mean rank is by resampling tasks, and the data sets of each. Counts are of pairs
-of task (data set by data set) and target: solved, unsolved, diverged, not applicable and not run add
-up to all of them. Entries whose intervals overlap with that of the one before share its place. The
-range of the option is the factor over which the tuned option may vary with at most twice the best
-score, the median over tasks.
+The interval of the mean rank is by resampling tasks, and the data sets of each. Counts are of
+pairs of task (data set by data set) and target: solved, unsolved, diverged, not applicable and not
+run add up to all of them. Entries whose intervals overlap with that of the one before share its
+place. The range of the option is the factor over which the tuned option may vary with at most
+twice the best score, the median over tasks.
 """
 
 from __future__ import annotations
