@@ -46,7 +46,7 @@ def reads(params: Params) -> list[str]:
 def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     """Return the table, for every price from the best to the worst mean rank."""
     rows = [row for price in params.prices for row in _board(price, params, runs)]
-    columns = ["price", "place", *_labels(params), "mean rank", "lo", "hi", "median score"]
+    columns = ["price", "place", "to", *_labels(params), "mean rank", "lo", "hi", "median score"]
     return Table([*columns, "range of the option", *STATES, "pairs"], rows)
 
 
@@ -102,12 +102,12 @@ def _board(price: str, params: Params, runs: Sequence[Measured]) -> list[list[ob
         for name in names
     }
     rows: list[list[object]] = []
-    place, first_hi = 0, -np.inf
-    for number, (mean, lo, hi, name, median, *rest) in enumerate(board, 1):
-        if lo > first_hi:  # surely behind the first of the place before
-            place, first_hi = number, hi
+    ends = np.array([row[1:3] for row in board], dtype=float)
+    for mean, lo, hi, name, median, *rest in board:
+        # No other is surely ahead of it, or behind, whose interval overlaps with its own.
+        place, last = 1 + int((ends[:, 1] < lo).sum()), len(board) - int((ends[:, 0] > hi).sum())
         numbers = [float(mean), float(lo), float(hi), median, ranges[name]]
-        rows.append([price, place, *name, *numbers, *rest])
+        rows.append([price, place, last, *name, *numbers, *rest])
     return rows
 
 
