@@ -16,6 +16,9 @@ not. ``curve.<price>``: b² where so much is paid (``spent.<price>``).
 sampler refuses the task, -1 where it has no exact law and is not run. ``exact``: 1 where scores are
 those of laws, 0 where they are estimated from chains.
 
+``log_predictive_by_<price>``: where rows are held out, the log of their density over the law, with
+that over the posterior (``_exact``); means over the data sets.
+
 Of chains, where no law is known: ``w1_by_<price>``, ``sliced_w2_by_<price>``,
 ``coverage_<level>_by_<price>`` in place of what is Gaussian, and what the families of the run's
 ``metrics`` say; means over the data sets. Where no posterior is known ``log_loss_by_<price>`` takes
@@ -40,7 +43,7 @@ from concord.contracts import HeldOutOfLaw, Problem
 from concord.errors import ConcordError
 from concord.integrity import Made
 from concord.laws.gaussian import Gaussian
-from concord.laws.intervals import mean_interval
+from concord.laws.intervals import mean_interval, over_chains
 from concord.metrics import Row
 from concord.networks.topology import Topology
 from concord.plugins import location
@@ -375,19 +378,15 @@ def _predicted(
 ) -> Iterator[Row]:
     """Yield the log predictive density of held-out rows, of agents, average, and the posterior."""
     found: dict[str, list[float]] = {"worst": [], "average": [], "network": []}
-    with np.errstate(all="ignore"):
-        for seen, problem in zip(ends, problems, strict=True):
-            each = [
-                problem.held_out_of(*moments) for moments in zip(seen.mean, seen.cov, strict=True)
-            ]
-            found["worst"].append(float(np.mean(each, axis=-1).min()))
-            average = problem.held_out_of(seen.average_mean, seen.average_cov)
-            found["average"].append(float(average.mean()))
-            exact = _posterior(problem)
-            found["network"].append(float(problem.held_out_of(exact.mean, exact.cov).mean()))
+    for seen, problem in zip(ends, problems, strict=True):
+        exact = _posterior(problem)
+        every = (seen.mean, seen.cov), seen[2:], (exact.mean, exact.cov)
+        for values, moments in zip(found.values(), every, strict=True):
+            with np.errstate(all="ignore"):
+                values.append(float(problem.held_out_of(*moments).mean(axis=-1).min()))
     for level in ("worst", "average"):
-        values = np.where(np.isposinf(final[level]), -np.inf, found[level])
-        yield _mean(last, level, metric, values)
+        lost = np.isposinf(final[level])
+        yield _mean(last, level, metric, np.where(lost, -np.inf, found[level]))
     yield _mean(last, "network", f"{metric}_exact", np.array(found["network"]))
 
 
@@ -407,11 +406,7 @@ def _limit(path: Laws, task: Task) -> Iterator[Row]:
 
 def _mean(k: int, level: str, metric: str, values: np.ndarray) -> Row:
     """Return the mean over data sets with its interval."""
-    row = Row(k, level, metric, float(values.mean()), trials=len(values))
-    if len(values) > 1:
-        _, lo, hi = mean_interval(values)
-        row = row._replace(lo=float(lo), hi=float(hi))
-    return row
+    return Row(k, level, metric, *over_chains(values), trials=len(values))
 
 
 def _scores(
