@@ -126,3 +126,11 @@ def test_the_front_is_what_nothing_lies_below_and_left_of(tmp_path):
     front = figure.axes[0].lines[-1]
     assert front.get_xdata().tolist() == [1, 3, 3, 5, 5]
     assert front.get_ydata().tolist() == [4, 4, 2, 2, 1]
+
+
+def test_a_front_without_any_point_is_drawn_empty(tmp_path):
+    runs = [cell({"x": np.inf, "y": 1.0}, entry=entry) for entry in "ab"]
+    figure = draw(metric_pairs, runs, tmp_path, x="x", y="y", lines="entry", front=True)
+    assert "No point: A, B" in "\n".join(texts(figure))
+    lines = [cell({"p": np.inf}, entry="a", agents=n) for n in (4, 8)]
+    draw(growth_curves, lines, tmp_path, x="agents", metric=["p"], lines="entry")

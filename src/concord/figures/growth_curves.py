@@ -81,7 +81,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
             if len(params.metric) == 1 and (text := _exponent(x, y)):
                 labels[place] += f" ({text})"
         ax.set_xscale("log", base=2)
-        ax.set_yscale("log")
+        ax.set_yscale("log" if seen else "linear")  # a log scale needs a point
         ax.set_xticks(numbers, [f"{n:g}" for n in numbers])
         ax.minorticks_off()
     _common.label(cells, axes, "none", params.xlabel or params.x, "")

@@ -69,6 +69,8 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
             everything.append(points)
             if np.isfinite(points).any():
                 drawn.add(look)
+        if not np.isfinite(np.concatenate(everything)).any():
+            continue  # a log scale needs a point
         ax.set_xscale(params.xscale)
         ax.set_yscale(params.yscale)
         if params.front:
