@@ -1,4 +1,5 @@
 # Loads and checks the configuration, names files, says what is made from what; no rule of its own.
+import gc
 import os
 import re
 import shlex
@@ -19,6 +20,9 @@ elif str(SOURCE) not in sys.path:
     sys.path.insert(0, str(SOURCE))
 
 os.environ.update(MPLBACKEND="agg")  # as in concord.__main__
+
+# What planning makes stays: to look for what does not, 700 objects at a time, took an eighth of it.
+gc.set_threshold(100_000)
 
 try:
     import concord
