@@ -19,7 +19,10 @@ from concord.studies.config import load_papers
 
 def options_of(run):
     """Return the typed options of a run's parts, by part."""
-    return runs.parse(run, "run")
+    keys, (_, problem), (_, sampler) = runs.parse(run, "run")
+    parts = ("topology", "partition", "initial", "record", "network", "arena")
+    found = {part: getattr(keys, part) for part in parts} | {"problem": problem, "sampler": sampler}
+    return {part: options for part, options in found.items() if options is not None}
 
 
 @pytest.fixture(scope="module")
@@ -27,9 +30,9 @@ def stated():
     """Every run of all papers as its paper's file states it, before defaults are written out."""
     found, complete = [], runs.complete
 
-    def noting(run, where):
+    def noting(run, where, typed):
         found.append(run)
-        return complete(run, where)
+        return complete(run, where, typed)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runs, "complete", noting)

@@ -50,7 +50,7 @@ RESERVED = {
     *("default", "reproduce", "everything", "ledger", "unknown", "made"),
     *("fetch", "resolve", "sample", "measure", "figure", "table", "judge", "join", "compare"),
     *("front", "site", "smoke", "full", "logs", "benchmarks", "claims", "workflow", "statistics"),
-    *("board", "scores", "cards", "small", "multiverse", "vary", "survey"),
+    *("board", "scores", "cards", "small", "many", "multiverse", "vary", "survey"),
 }
 
 
