@@ -21,8 +21,8 @@ from concord.errors import ConcordError, short
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,59}")
 
 
-# Of an experiment: to plan so many takes 5 CPU seconds if they are small, else a minute, and grows as
-# their number (docs/speed.md).
+# Of an experiment: to plan so many takes 5 CPU seconds if they are small, else a minute, and that
+# grows as their number (docs/speed.md).
 MOST_RUNS = 10_000
 
 
