@@ -19,10 +19,7 @@ from concord.studies.config import load_papers
 
 def options_of(run):
     """Return the typed options of a run's parts, by part."""
-    keys, (_, problem), (_, sampler) = runs.parse(run, "run")
-    parts = ("topology", "partition", "initial", "record", "network", "arena")
-    found = {part: getattr(keys, part) for part in parts} | {"problem": problem, "sampler": sampler}
-    return {part: options for part, options in found.items() if options is not None}
+    return runs.parse(run, "run").parts
 
 
 @pytest.fixture(scope="module")
