@@ -17,7 +17,6 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from concord.claims.multiverse import BASE, SEED, Row, robustness, way
@@ -108,15 +107,15 @@ def curve(says: str, rows: Sequence[Row], names: Mapping[str, str]) -> Figure:
     figure.suptitle("\n".join(title), x=0.01, ha="left", fontsize=8, parse_math=False)
     said = {way(row["verdict"]) for row in shown}
     handles = [
-        Line2D([], [], color=COLORS[w], marker=MARKERS[w], linestyle="", label=text)
+        style.entry(text, color=COLORS[w], marker=MARKERS[w], linestyle="")
         for w, text in WORDS.items()
         if w in said
     ]
-    handles.append(Line2D([], [], linestyle="", label=OURS, **_RING))
+    handles.append(style.entry(OURS, linestyle="", **_RING))
     if any(np.isfinite([row["low"] or np.inf, row["high"] or np.inf]).any() for row in shown):
-        handles.append(Line2D([], [], label="the rule", **_RULE))
+        handles.append(style.entry("the rule", **_RULE))
     if any(row["printed"] is not None for row in shown):
-        handles.append(Line2D([], [], label="print", **_PRINTED))
+        handles.append(style.entry("print", **_PRINTED))
     style.legend_of(figure, handles)
     return figure
 
@@ -288,8 +287,6 @@ def overview(rows: Sequence[Row], universes: Sequence[str]) -> Figure:
         Patch(color=style.mix(style.BLUE, "white", 0.3), label="pale: as configured"),
         Patch(color=NONE, label="reads nothing that is changed"),
     ]
-    handles.append(
-        Line2D([], [], color="k", marker="x", markersize=3, linestyle="", label="not run")
-    )
+    handles.append(style.entry("not run", color="k", marker="x", markersize=3, linestyle=""))
     style.legend_of(figure, handles)
     return figure

@@ -16,7 +16,6 @@ from typing import Annotated
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from concord import results
 from concord.contracts import Read
@@ -83,7 +82,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     if len(cells) == 1:
         axes[0].set_ylabel(cells[0].title)
         axes[0].set_title("")
-    handles = [Line2D([], [], label=labels[i], ms=3, **look.line) for i, look in enumerate(looks)]
+    handles = [style.entry(labels[i], ms=3, **look.line) for i, look in enumerate(looks)]
     style.legend_of(figure, handles)
     return figure
 

@@ -19,7 +19,6 @@ from typing import Annotated, Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from concord.contracts import Read
 from concord.figures import _common, style
@@ -84,9 +83,9 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     style.plain_log_axis(axes[0])
     _common.label(places, axes, "all", "probability", "density")
     handles: list[Any] = [
-        Line2D([], [], color=look.color, linestyle=pattern, label=text)
+        style.entry(text, color=look.color, linestyle=pattern)
         if name in drawn
-        else Line2D([], [], linestyle="", label=missing[name])
+        else style.entry(missing[name], linestyle="")
         for (name, text), look, pattern in zip(params.sets.items(), looks, _PATTERNS, strict=False)
     ]
     # What is missing comes last: it is no line.

@@ -24,7 +24,6 @@ from concord.io import read_text
 from concord.report import markup
 from concord.report.pages import render
 from concord.site.curves import curves, group
-from concord.site.slim import slim
 from concord.studies.paper import Paper, Run
 
 ROOT = "../"  # from a study's page to the site
@@ -258,10 +257,9 @@ def _figure(
 
 
 def _picture(source: Path, path: str, files: Files) -> dict[str, Any]:
-    """Write a figure to a path of the site, and return that and its size in pixels."""
-    svg = read_text(source)
-    found: dict[str, Any] = {"image": files.write(slim(svg), path)}
-    if size := re.search(r'<svg[^>]* width="([\d.]+)pt" height="([\d.]+)pt"', svg):
+    """Copy a figure to a path of the site, and return that and its size in pixels."""
+    found: dict[str, Any] = {"image": files.copy(source, path)}
+    if size := re.search(r'<svg[^>]* width="([\d.]+)pt" height="([\d.]+)pt"', read_text(source)):
         found["width"], found["height"] = (round(float(text) * 4 / 3) for text in size.groups())
     return found
 
