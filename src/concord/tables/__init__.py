@@ -119,21 +119,16 @@ class Table:
             [*(wrap(cell, 30) or [""] for cell in row[:labels]), *map(_parted, row[labels:])]
             for row in _grouped(self.layout)
         ]
-        width = [
-            GAP + LETTER * max(len(line) for cell in column for line in cell)
+        widths = [
+            6 + max(_width(line) for cell in column for line in cell)
             for column in zip(heads, *rows, strict=True)
         ]
-        parts: list[list[int]] = [[]]
-        for place in range(labels, len(heads)):
-            if sum(width[:labels]) + sum(width[p] for p in [*parts[-1], place]) > PAGE:
-                parts.append([])
-            parts[-1].append(place)
         text = [
             r"% \usepackage{booktabs,longtable}",
             r"\begingroup\footnotesize\setlength{\tabcolsep}{3pt}",
         ]
-        for part in filter(None, parts) if any(parts) else [[]]:
-            first = part[:1] == [labels] or not part
+        for number, part in enumerate(_parts(widths, labels)):
+            first = number == 0
             shown = [*range(labels), *part]
             text += [
                 *([] if first else [r"\addtocounter{table}{-1}"]),
@@ -148,8 +143,22 @@ class Table:
         return "\n".join([*text, *note, r"\endgroup", ""])
 
 
-# Of a page, of a letter at \footnotesize and between columns, in points.
-PAGE, LETTER, GAP = 469.0, 4.2, 6.0
+def _width(text: str) -> float:
+    """Return about how many points a text takes in a footnote's size."""
+    return sum(2.7 if c in " .,;:[]()|il-" else 6.0 if c.isupper() else 4.3 for c in text)
+
+
+def _parts(widths: Sequence[float], labels: int, page: float = 469.0) -> list[list[int]]:
+    """Return which columns stand on a page together, about as much in each part."""
+    room, total = page - sum(widths[:labels]), sum(widths[labels:])
+    for count in range(1, len(widths) - labels):
+        parts: list[list[int]] = [[] for _ in range(count)]
+        for place in range(labels, len(widths)):
+            along = sum(widths[labels:place]) + widths[place] / 2
+            parts[int(count * along / total)].append(place)
+        if all(sum(widths[place] for place in part) <= room for part in parts):
+            return parts
+    return [[place] for place in range(labels, len(widths))] or [[]]
 
 
 def _grouped(layout: Layout) -> list[list[str]]:
