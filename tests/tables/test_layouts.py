@@ -170,6 +170,8 @@ def test_iterations_of_the_network_keep_their_rows():
     one = Measured({"experiment": "e", "run": "r", "labels": {}}, table)
     made = final([one], metrics=["w2", "n"], iterations=[1, 2])
     assert made.layout.rows == [["1", "0.5", "0.5"], ["2", "1", "1"]]
+    made = final([one], metrics=["w2"], iterations=[10])  # beyond the end, as at smoke scale
+    assert made.layout.rows == [["1"]]
 
 
 def test_across_names_what_there_is(ends):
