@@ -212,6 +212,8 @@ def _draw_slope(
     start = 1.35 * y[0]
     ends = np.array([x[0], x[-1]])
     axes.plot(ends, start * (ends / x[0]) ** slope, **style.POINT, zorder=1.9, label="_slope")
+    if len(params.slopes) == 1:
+        return  # the legend has its name
     # Its name stands above or below it, where the lines are farthest from that.
     at = np.geomspace(x[0], x[-1], 9)[1:-1]
     along = np.log(start * (at / x[0]) ** slope)
@@ -291,6 +293,8 @@ def _handles(params: Params, lines: Sequence[_Line]) -> list[Artist]:
         handles.append(Patch(color=style.GRAY, **style.BAND, label="95 % interval"))
     elif params.band != "none":
         handles.append(Patch(color=style.GRAY, **style.BAND, label="± 1 sd over chains"))
+    if len(params.slopes) == 1:
+        handles.append(style.entry(f"$k^{{{params.slopes[0]:g}}}$", **style.POINT))
     if params.floor:
         handles.append(style.entry("floor of exact draws", **style.FLOOR))
     return handles

@@ -72,7 +72,8 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
             density = numbers(cell.runs[0], metric, panel.agent, KIND, name in missing)
             if density is not None:
                 bins = np.linspace(0, 1, len(density) + 1)
-                ax.stairs(density, bins, color=look.color, linewidth=1.1, linestyle=pattern)
+                look_of = {"color": look.color, "linewidth": 1.1, "linestyle": pattern}
+                ax.stairs(density, bins, baseline=None, **look_of)
                 drawn.add(name)
         ax.set_yscale("log")
         ax.set_xlim(0, 1)
