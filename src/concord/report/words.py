@@ -232,8 +232,8 @@ def rounded(value: float | None, lo: float | None = None, hi: float | None = Non
         text = _exact(value)
         return f"{text} [{_exact(known[0])}, {_exact(known[1])}]" if len(known) == 2 else text
     digits = max(1 - math.floor(math.log10(half)), 0)
-    if digits > 8 or abs(value) >= 1e9:
-        low, middle, high = (f"{number:.4g}" for number in (known[0], value, known[1]))
+    if digits > 6 or abs(value) >= 1e9:
+        low, middle, high = (f"{n:.{2 if digits > 6 else 4}g}" for n in (known[0], value, known[1]))
     else:
         # adding 0 turns -0 into 0
         low, middle, high = (
