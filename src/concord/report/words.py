@@ -228,6 +228,8 @@ def rounded(value: float | None, lo: float | None = None, hi: float | None = Non
         return "\N{EN DASH}"
     known = [end for end in (lo, hi) if end is not None and math.isfinite(end)]
     half = (known[1] - known[0]) / 2 if len(known) == 2 else 0.0
+    if abs(value) < 1e-12 and 0 < half < 1e-12:
+        return "0"
     if math.isinf(value) or half <= 0 or not math.isfinite(half):
         text = _exact(value)
         return f"{text} [{_exact(known[0])}, {_exact(known[1])}]" if len(known) == 2 else text
