@@ -104,7 +104,7 @@ def make(paper: Paper, results: Path) -> None:
         (folder / "run.yaml").write_text(dump_yaml(run.mapping))
         sample.sample(folder / "run.yaml", folder / "trace.nc", RESOURCES)
         measure.measure(folder / "run.yaml", folder / "trace.nc", folder / "metrics.csv", RESOURCES)
-    for key, runs in Multiverse(paper).batches().items():
+    for key, runs in Multiverse(paper).batches.items():
         vary.vary([r.mapping for r in runs], stage.place(paper, results, *key), RESOURCES)
 
 
@@ -167,7 +167,7 @@ def test_a_run_is_computed_once(tmp_path):
         {**ALTERNATIVE, "label": "again", "set": {"problem.noise_sd": 3.0}}]}  # fmt: skip
     paper = load(tmp_path, {"pairs": True}, assumptions={"weights": WEIGHTS, "data": data})
     found = Multiverse(paper)
-    batches = {key: len(runs) for key, runs in found.batches().items() if "seed" not in key[0]}
+    batches = {key: len(runs) for key, runs in found.batches.items() if "seed" not in key[0]}
     assert batches == {("weights.lazy", "walk"): 2, ("weights.next_two", "walk"): 2,
                        ("data.noisy", "other"): 1}  # fmt: skip
     assert len(found.runs["weights.lazy+data.again"]) == 3
@@ -246,7 +246,7 @@ def test_what_was_removed_comes_back_byte_for_byte(made, tmp_path):
     first, second = tmp_path / "1.csv", tmp_path / "2.csv"
     stage.survey(paper, copy, [first])
     shutil.rmtree(copy / paper.key / "multiverse" / "weights.lazy")
-    runs = Multiverse(paper).batches()["weights.lazy", "walk"]
+    runs = Multiverse(paper).batches["weights.lazy", "walk"]
     again = stage.place(paper, copy, "weights.lazy", "walk")
     vary.vary([run.mapping for run in runs], again, RESOURCES)
     assert again.read_bytes() == stage.place(paper, results, "weights.lazy", "walk").read_bytes()

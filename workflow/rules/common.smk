@@ -475,7 +475,7 @@ def multiverse_of(key):
 @told
 def batch_of(wildcards):
     """The runs of an experiment that a universe computes."""
-    found = multiverse_of(paper_of(wildcards).key).batches()
+    found = multiverse_of(paper_of(wildcards).key).batches
     universe(paper_of(wildcards), wildcards.universe)
     if (wildcards.universe, wildcards.experiment) not in found:
         raise ConcordError(
@@ -490,7 +490,7 @@ def varied(wildcards):
     key = wildcards.paper
     return [
         f"{RESULTS}/{key}/multiverse/{universe}/{experiment}/metrics.csv"
-        for (universe, experiment), runs in multiverse_of(key).batches().items()
+        for (universe, experiment), runs in multiverse_of(key).batches.items()
         if all(map(makeable_here, runs))
         or stages.multiverse.place(STUDIES[key], PLACE, universe, experiment).exists()
     ]

@@ -154,6 +154,11 @@ def computes(family: str, metric: str) -> bool:
     return any(_alike(metric, name) for name in plugin("metrics", family, "metrics").METRICS)
 
 
+def exact(family: str, metric: str) -> bool:
+    """Whether a family yields a metric without any chain: its module lists it in ``EXACT``."""
+    return any(_alike(metric, name) for name in getattr(plugin("metrics", family, ""), "EXACT", ()))
+
+
 def _alike(metric: str, name: str) -> bool:
     return fnmatchcase(metric, name) or fnmatchcase(name, metric)
 
@@ -242,6 +247,8 @@ def to_csv(rows: Sequence[Row]) -> str:
 def _diverged(m: Measurement) -> Iterator[Row]:
     """Fraction of chains that left the finite range, and the first iteration at which one did."""
     at = m.trace["diverged_at"]
+    if not at.size:
+        return
     gone = at[at >= 0]
     yield Row(m.iterations, "network", "diverged", gone.size / at.size)
     if gone.size:

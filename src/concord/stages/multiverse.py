@@ -59,7 +59,7 @@ def survey(
 
 def made(paper: Paper, results: Path, found: Multiverse | None = None) -> Made:
     """Return what a paper's verdicts over the universes are made from."""
-    batches = (found or Multiverse(paper)).batches()
+    batches = (found or Multiverse(paper)).batches
     seals = {"/".join(key): integrity.sealed(place(paper, results, *key))[1] for key in batches}
     own = {"universes": digest(seals), "survey": code(__name__, "concord.figures._multiverse")}
     return {**judge.made_alone(paper, results), **own}
@@ -87,7 +87,7 @@ class _Universe:
 
     def __init__(self, found: Multiverse, name: str, results: Path, base: judge.Find) -> None:
         self.found, self.name, self.results, self.base = found, name, results, base
-        self.batches = found.batches()
+        self.batches = found.batches
         self.tables: dict[tuple[str, str], Mapping[str, Any] | None] = {}
         self.refused: dict[tuple[str, str], Mapping[str, str]] = {}
 

@@ -12,14 +12,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from concord import integrity
+from concord.contracts import Problem
 from concord.errors import ConcordError
 from concord.integrity import AGAIN, Made
 from concord.io import whole
 from concord.metrics import COLUMNS
 from concord.plugins import provided
 from concord.provenance import code, digest
-from concord.runs import assemble, build_problem, data_digest, kinds_of
+from concord.runs import Parts, assemble, build_problem, data_digest, kinds_of
+from concord.sampling.recorder import Recorder
+from concord.sampling.trace import Trace
 from concord.stages import measure
 from concord.stages.sample import modules_of as sampled_by
 from concord.stages.sample import simulate
@@ -43,9 +48,9 @@ def vary(runs: Runs, output: Path, resources: Path) -> None:
     for run in runs:
         try:
             where = f"{run['experiment']}/{run['run']}"
-            parts = assemble(run, where)
+            parts = assemble({**run, "chains": max(run["chains"], 1)}, where)
             problem = build_problem(run, parts, resources)
-            table = measure.measured(run, parts, problem, simulate(run, parts, problem))
+            table = measure.measured(run, parts, problem, _trace(run, parts, problem))
         except ConcordError as error:
             refused[run["run"]] = str(error)
         else:
@@ -55,6 +60,18 @@ def vary(runs: Runs, output: Path, resources: Path) -> None:
         path.write_text(text, encoding="utf-8")
     more = {"plugins": used} if used else {}
     integrity.seal([output], made(runs, resources), refused=refused, **more)
+
+
+def _trace(run: Mapping[str, Any], parts: Parts, problem: Problem) -> Trace:
+    """Return the trace of a run; of one without chains, what is known of it beforehand."""
+    if run["chains"]:
+        return simulate(run, parts, problem)
+    parts.sampler.check(problem, parts.topology, parts.sampler_params)
+    nothing = np.empty((0, problem.agents, problem.dim))
+    recorder = Recorder(parts.record, problem, nothing.shape, run["iterations"])
+    for k in recorder.due:
+        recorder.observe(k, nothing, None)
+    return recorder.trace()
 
 
 def refused(path: Path) -> dict[str, str]:

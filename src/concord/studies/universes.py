@@ -10,10 +10,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import replace as with_changes
 from typing import Any
 
+from concord import metrics
 from concord.errors import ConcordError, nearest, short
+from concord.options import build
+from concord.plugins import plugin
 from concord.provenance import digest
+from concord.sampling.recorder import Record
 from concord.studies.paper import Change, Paper, Run
 
 SEEDS = range(1, 6)
@@ -77,6 +82,8 @@ class Multiverse:
         By universe, then by experiment and name of the study's run: the run in its place.
     home
         By digest of a run: the universe that computes it, the first that has it; BASE is the study.
+    batches
+        By universe and experiment: the runs that are computed together, as ``lean`` has them.
     """
 
     def __init__(self, paper: Paper) -> None:
@@ -84,6 +91,7 @@ class Multiverse:
         self.runs: dict[str, dict[tuple[str, str], Run]] = {}
         self._own = {digest(run.mapping): run for run in paper.runs.values()}
         self.home = dict.fromkeys(self._own, BASE)
+        self.batches: dict[tuple[str, str], list[Run]] = {}
         read = {
             (run.experiment, run.name): run
             for run in paper.claim_runs()
@@ -99,7 +107,9 @@ class Multiverse:
                 if run.mapping != read[key].mapping or changes.reads(read[key])
             }
             for run in self.runs[name].values():
-                self.home.setdefault(digest(run.mapping), name)
+                if self.home.setdefault(digest(run.mapping), name) == name:
+                    batch = self.batches.setdefault((name, run.experiment), [])
+                    batch.append(lean(paper, run))
 
     def twin(self, run: Run) -> Run:
         """Return the run of the study that is the same."""
@@ -109,14 +119,31 @@ class Multiverse:
         """Return the universe that computes a run."""
         return self.home[digest(run.mapping)]
 
-    def batches(self) -> dict[tuple[str, str], list[Run]]:
-        """Return the runs that are computed together, by universe and experiment."""
-        found: dict[tuple[str, str], list[Run]] = {}
-        for name, runs in self.runs.items():
-            for run in runs.values():
-                if self.home_of(run) == name:
-                    found.setdefault((name, run.experiment), []).append(run)
-        return found
+
+def lean(paper: Paper, run: Run) -> Run:
+    """Return a run with the metrics, and iterations, that claims read of it, and no others.
+
+    It has no chains where all of these are exact. A run of which claims read nothing stays whole.
+    """
+    read, whole = paper.claim_reads.get((run.experiment, run.name), []), run.mapping
+    changes = [change for labels in paper.alternatives.values() for change in labels.values()]
+    others = [change.reads.get("metric", {}) for change in changes]
+    names = {other.get(q.metric, q.metric) for q in read for other in ({}, *others)}
+    families = [f for f in whole["metrics"] if any(metrics.computes(f, name) for name in names)]
+    if not families:
+        return run
+    record = build(Record, whole["record"], "record")
+    if all(any(metrics.exact(family, name) for family in families) for name in names):
+        kept: dict[str, Any] = {"chains": 0, "record": {**whole["record"], "probes": []}}
+    elif all(hasattr(plugin("metrics", f, "metrics"), "APART") for f in families) and not any(
+        quantity.at == "all" for quantity in read
+    ):
+        at = {k for q in read for k in (q.at if isinstance(q.at, tuple) else [q.at])} - {"last"}
+        due = record.iterations(whole["iterations"]).tolist()
+        kept = {"record": {**whole["record"], "at": [k for k in due if k in {*at, due[-1]}]}}
+    else:
+        kept = {}
+    return with_changes(run, mapping={**whole, "metrics": families, **kept})
 
 
 def changed(paper: Paper, name: str, experiment: str, names: Sequence[str]) -> list[Run]:
@@ -137,4 +164,4 @@ def changed(paper: Paper, name: str, experiment: str, names: Sequence[str]) -> l
                 f"{paper.at('experiments')}: {name} changes no run {short(run)} of {experiment}; "
                 f"{nearest(run, others)}"
             )
-    return [others[run] for run in names or others]
+    return [lean(paper, others[run]) for run in names or others]
