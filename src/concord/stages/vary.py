@@ -8,8 +8,10 @@ too: its reason is in the seal.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from traceback import print_exception
 from typing import Any
 
 import numpy as np
@@ -44,22 +46,37 @@ def made(runs: Runs, resources: Path) -> Made:
 
 def vary(runs: Runs, output: Path, resources: Path) -> None:
     """Sample and measure runs of one experiment, and write the metrics of all (.csv), sealed."""
-    text, refused = ",".join(("run", *COLUMNS)) + "\n", {}
-    for run in runs:
-        try:
-            where = f"{run['experiment']}/{run['run']}"
-            parts = assemble({**run, "chains": max(run["chains"], 1)}, where)
-            problem = build_problem(run, parts, resources)
-            table = measure.measured(run, parts, problem, _trace(run, parts, problem))
-        except ConcordError as error:
-            refused[run["run"]] = str(error)
-        else:
-            text += "".join(f"{run['run']},{line}\n" for line in table.splitlines()[1:])
+    lines = [",".join(("run", *COLUMNS))]
+
+    def compute(run: Mapping[str, Any]) -> None:
+        where = f"{run['experiment']}/{run['run']}"
+        parts = assemble({**run, "chains": max(run["chains"], 1)}, where)
+        problem = build_problem(run, parts, resources)
+        table = measure.measured(run, parts, problem, _trace(run, parts, problem))
+        lines.extend(f"{run['run']},{line}" for line in table.splitlines()[1:])
+
+    refused = failures({run["run"]: partial(compute, run) for run in runs})
     used = provided(sorted({kind for run in runs for kind in kinds_of(run)}))
     with whole(output) as path:
-        path.write_text(text, encoding="utf-8")
+        path.write_text("\n".join([*lines, ""]), encoding="utf-8")
     more = {"plugins": used} if used else {}
     integrity.seal([output], made(runs, resources), refused=refused, **more)
+
+
+def failures(makes: Mapping[str, Callable[[], None]]) -> dict[str, str]:
+    """Do all of these; return by name why some failed."""
+    failed = {}
+    for name, make in makes.items():
+        try:
+            make()
+        except (OSError, MemoryError):  # the others would not fare better
+            raise
+        except ConcordError as error:
+            failed[name] = str(error)
+        except Exception as error:
+            print_exception(error)
+            failed[name] = f"it failed ({type(error).__name__})"
+    return failed
 
 
 def _trace(run: Mapping[str, Any], parts: Parts, problem: Problem) -> Trace:

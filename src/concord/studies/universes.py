@@ -81,7 +81,8 @@ class Multiverse:
     runs
         By universe, then by experiment and name of the study's run: the run in its place.
     home
-        By digest of a run: the universe that computes it, the first that has it; BASE is the study.
+        By digest of a run, as ``lean`` has it: the universe that computes it, the first that has
+        it; BASE is the study.
     batches
         By universe and experiment: the runs that are computed together, as ``lean`` has them.
     """
@@ -89,14 +90,14 @@ class Multiverse:
     def __init__(self, paper: Paper) -> None:
         self.paper, self.universes = paper, universes(paper, paper.config["pairs"])
         self.runs: dict[str, dict[tuple[str, str], Run]] = {}
-        self._own = {digest(run.mapping): run for run in paper.runs.values()}
-        self.home = dict.fromkeys(self._own, BASE)
         self.batches: dict[tuple[str, str], list[Run]] = {}
         read = {
             (run.experiment, run.name): run
             for run in paper.claim_runs()
             if "arena" not in run.mapping
         }
+        self._own = {self._key(run): run for run in read.values()}
+        self.home = dict.fromkeys(self._own, BASE)
         for name, changes in self.universes.items():
             others = {
                 key: paper.varied(run, changes.changes, changes.seed) for key, run in read.items()
@@ -107,17 +108,20 @@ class Multiverse:
                 if run.mapping != read[key].mapping or changes.reads(read[key])
             }
             for run in self.runs[name].values():
-                if self.home.setdefault(digest(run.mapping), name) == name:
+                if self.home.setdefault(self._key(run), name) == name:
                     batch = self.batches.setdefault((name, run.experiment), [])
                     batch.append(lean(paper, run))
 
+    def _key(self, run: Run) -> str:
+        return digest(lean(self.paper, run).mapping)
+
     def twin(self, run: Run) -> Run:
         """Return the run of the study that is the same."""
-        return self._own[digest(run.mapping)]
+        return self._own[self._key(run)]
 
     def home_of(self, run: Run) -> str:
         """Return the universe that computes a run."""
-        return self.home[digest(run.mapping)]
+        return self.home[self._key(run)]
 
 
 def lean(paper: Paper, run: Run) -> Run:
@@ -135,6 +139,8 @@ def lean(paper: Paper, run: Run) -> Run:
     record = build(Record, whole["record"], "record")
     if all(any(metrics.exact(family, name) for family in families) for name in names):
         kept: dict[str, Any] = {"chains": 0, "record": {**whole["record"], "probes": []}}
+        if whole["problem"].get("legacy_seed") and whole["partition"]["kind"] == "consecutive":
+            kept["seed"] = paper.config["seed"]  # it draws nothing
     elif all(hasattr(plugin("metrics", f, "metrics"), "APART") for f in families) and not any(
         quantity.at == "all" for quantity in read
     ):
