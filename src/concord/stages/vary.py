@@ -1,8 +1,8 @@
 """vary: from runs of a universe to their metrics, sampled and measured in one go.
 
 They are computed together, since most take less time than a command does to start; nothing is kept
-of them but one table, the metrics of all with the column ``run``. What cannot be run is a result,
-too: its reason is in the seal.
+of them but one table, the metrics of all with columns for experiment and run. What cannot be run is
+a result, too: its reason is in the seal.
 """
 
 from __future__ import annotations
@@ -38,24 +38,27 @@ def made(runs: Runs, resources: Path) -> Made:
     """Return what the metrics of runs are made from."""
     modules = {m for run in runs for m in (*sampled_by(run), *measure.modules_of(run))}
     return {
-        "run": digest({run["run"]: run for run in runs}),
+        "run": digest({_name(run): run for run in runs}),
         "code": code(__name__, *sorted(modules, key=str)),
-        "data": digest({run["run"]: data_digest(run, resources) for run in runs}),
+        "data": digest({_name(run): data_digest(run, resources) for run in runs}),
     }
 
 
+def _name(run: Mapping[str, Any]) -> str:
+    return f"{run['experiment']}/{run['run']}"
+
+
 def vary(runs: Runs, output: Path, resources: Path) -> None:
-    """Sample and measure runs of one experiment, and write the metrics of all (.csv), sealed."""
-    lines = [",".join(("run", *COLUMNS))]
+    """Sample and measure runs, and write the metrics of all as one table (.csv), sealed."""
+    lines = [",".join(("experiment", "run", *COLUMNS))]
 
     def compute(run: Mapping[str, Any]) -> None:
-        where = f"{run['experiment']}/{run['run']}"
-        parts = assemble({**run, "chains": max(run["chains"], 1)}, where)
+        parts = assemble({**run, "chains": max(run["chains"], 1)}, _name(run))
         problem = build_problem(run, parts, resources)
         table = measure.measured(run, parts, problem, _trace(run, parts, problem))
-        lines.extend(f"{run['run']},{line}" for line in table.splitlines()[1:])
+        lines.extend(f"{run['experiment']},{run['run']},{row}" for row in table.splitlines()[1:])
 
-    refused = failures({run["run"]: partial(compute, run) for run in runs})
+    refused = failures({_name(run): partial(compute, run) for run in runs})
     used = provided(sorted({kind for run in runs for kind in kinds_of(run)}))
     with whole(output) as path:
         path.write_text("\n".join([*lines, ""]), encoding="utf-8")
@@ -92,7 +95,7 @@ def _trace(run: Mapping[str, Any], parts: Parts, problem: Problem) -> Trace:
 
 
 def refused(path: Path) -> dict[str, str]:
-    """Return why runs of a table that ``vary`` wrote are not in it, by their name."""
+    """Return why runs of a table that ``vary`` wrote are not in it, by experiment/run."""
     try:
         found: dict[str, str] = json.loads(path.with_suffix(".json").read_bytes())["refused"]
     except (OSError, ValueError, KeyError, TypeError) as error:

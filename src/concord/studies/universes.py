@@ -8,7 +8,7 @@ others are those of the study. A run that an earlier universe has as well is com
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import replace as with_changes
 from typing import Any
@@ -20,9 +20,11 @@ from concord.plugins import plugin
 from concord.provenance import digest
 from concord.sampling.recorder import Record
 from concord.studies.paper import Change, Paper, Run
+from concord.studies.small import SMALL, cost
 
 SEEDS = range(1, 6)
 BASE = "base"
+SMALL_RUNS = "small-runs"  # a batch
 
 
 @dataclass(frozen=True)
@@ -80,11 +82,9 @@ class Multiverse:
     ----------
     runs
         By universe, then by experiment and name of the study's run: the run in its place.
-    home
-        By digest of a run, as ``lean`` has it: the universe that computes it, the first that has
-        it; BASE is the study.
     batches
-        By universe and experiment: the runs that are computed together, as ``lean`` has them.
+        By universe and batch: the runs that one job computes, as ``lean`` has them. Small runs are
+        a batch, those of any other experiment another; what an earlier universe has is there.
     """
 
     def __init__(self, paper: Paper) -> None:
@@ -97,7 +97,7 @@ class Multiverse:
             if "arena" not in run.mapping
         }
         self._own = {self._key(run): run for run in read.values()}
-        self.home = dict.fromkeys(self._own, BASE)
+        self._homes = dict.fromkeys(self._own, (BASE, ""))
         for name, changes in self.universes.items():
             others = {
                 key: paper.varied(run, changes.changes, changes.seed) for key, run in read.items()
@@ -107,10 +107,12 @@ class Multiverse:
                 for key, run in others.items()
                 if run.mapping != read[key].mapping or changes.reads(read[key])
             }
-            for run in self.runs[name].values():
-                if self.home.setdefault(self._key(run), name) == name:
-                    batch = self.batches.setdefault((name, run.experiment), [])
-                    batch.append(lean(paper, run))
+            for whole in self.runs[name].values():
+                run = lean(paper, whole)
+                batch = SMALL_RUNS if cost(run.mapping) <= SMALL else run.experiment
+                home = self._homes.setdefault(digest(run.mapping), (name, batch))
+                if home == (name, batch):
+                    self.batches.setdefault(home, []).append(run)
 
     def _key(self, run: Run) -> str:
         return digest(lean(self.paper, run).mapping)
@@ -119,9 +121,19 @@ class Multiverse:
         """Return the run of the study that is the same."""
         return self._own[self._key(run)]
 
-    def home_of(self, run: Run) -> str:
-        """Return the universe that computes a run."""
-        return self.home[self._key(run)]
+    def home(self, run: Run) -> tuple[str, str]:
+        """Return universe and batch that compute a run; the universe BASE is the study."""
+        return self._homes[self._key(run)]
+
+    def batch(self, name: str, batch: str) -> list[Run]:
+        """Return the runs of a batch of a universe."""
+        universe(self.paper, name)
+        found = [own for known, own in self.batches if known == name]
+        if batch not in found:
+            raise ConcordError(
+                f"{self.paper.path}: {name} computes no {short(batch)}; {nearest(batch, found)}"
+            )
+        return self.batches[name, batch]
 
 
 def lean(paper: Paper, run: Run) -> Run:
@@ -150,24 +162,3 @@ def lean(paper: Paper, run: Run) -> Run:
     else:
         kept = {}
     return with_changes(run, mapping={**whole, "metrics": families, **kept})
-
-
-def changed(paper: Paper, name: str, experiment: str, names: Sequence[str]) -> list[Run]:
-    """Return runs of an experiment as a universe has them; without names, all that it changes."""
-    changes = universe(paper, name)
-    runs = [run for run in paper.runs.values() if run.experiment == experiment]
-    found = [(run, paper.varied(run, changes.changes, changes.seed)) for run in runs]
-    others = {run.name: other for run, other in found if other.mapping != run.mapping}
-    if not others:
-        experiments = [key for key in paper.experiments if key != experiment]
-        raise ConcordError(
-            f"{paper.at('experiments')}: {name} changes no run of {short(experiment)}; "
-            f"{nearest(experiment, experiments)}"
-        )
-    for run in names:
-        if run not in others:
-            raise ConcordError(
-                f"{paper.at('experiments')}: {name} changes no run {short(run)} of {experiment}; "
-                f"{nearest(run, others)}"
-            )
-    return [lean(paper, others[run]) for run in names or others]
