@@ -448,6 +448,13 @@ def judged(wildcards):
     return metrics(filter(at_hand, paper_of(wildcards).claim_runs()))
 
 
+def multiverse_first(wildcards):
+    """The multiverse of a paper, if it has been asked for, too: verdicts take it over."""
+    table, key = f"{RESULTS}/{wildcards.paper}/multiverse.csv", wildcards.paper
+    asked = {"multiverse", f"multiverse_{key}", table} & {*workflow.dag_settings.targets}
+    return [table] if asked else []
+
+
 def scored_from(run):
     """What the metrics of a cell are made from, as a function of wildcards."""
     return lambda wildcards: cells.made(run, Path("resources"))

@@ -1,0 +1,95 @@
+"""The multiverse of a small study: its runs, its ledger and what is expected."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+import subprocess
+import sys
+
+import pytest
+import yaml
+from smoke_project import PAPER, RESULTS, STUDY, Project
+
+pytestmark = pytest.mark.workflow
+
+WALK = {"experiment": "walk", "metric": "w2_exact", "agents": [0]}
+ANOTHER = {"says": "another", "reason": "also used"}
+SECTIONS = {
+    "paper": {"title": "A paper", "authors": "A. Author", "year": 2021},
+    "assumptions": {
+        "weights": {
+            "value": "Metropolis weights",
+            "alternatives": [
+                {**ANOTHER, "label": "lazy", "set": {"sampler.weights": "lazy_metropolis"}},
+                {**ANOTHER, "label": "next_two", "set": {"sampler.weights": "next_two"}},
+            ],
+        }
+    },
+    "defaults": {"agents": 6, "chains": 8, "iterations": 12, "record": {"agents": [0]}},
+    "experiments": {
+        "walk": {
+            "problem": {"kind": "linear_regression", "points": 60, "dim": 2},
+            "metrics": ["w2"],
+            "sampler": {"kind": "de_sgld", "step_size": 0.015},
+            "sweep": {"topology": ["ring", "no_edges"]},
+        }
+    },
+    "claims": {
+        "nearer": {
+            **{"where": "Fig 1", "says": "on the ring agents end nearer", "reason": "exact"},
+            "check": {
+                "kind": "order",
+                "both": WALK,
+                "lower": {"runs": {"topology": "ring"}},
+                "higher": {"runs": {"topology": "no_edges"}},
+            },
+        }
+    },
+}
+TARGETS = (f"multiverse_{PAPER}", "ledger")
+TABLE = f"{RESULTS}/multiverse.csv"
+
+
+def rows(project: Project, path: str) -> dict[str, dict[str, str]]:
+    with open(project.folder / path) as file:
+        return {row.get("universe", row["claim"]): row for row in csv.DictReader(file)}
+
+
+def concord(project: Project, *arguments: str) -> None:
+    command = [sys.executable, "-m", "concord", *arguments]
+    subprocess.run(command, cwd=project.folder, check=True, capture_output=True)
+
+
+def test_the_multiverse_of_a_study(project):
+    project.rewrite(SECTIONS)
+    made = project.make(*TARGETS)
+    assert "rule survey:" in made and project.jobs(*TARGETS) == {}
+    # What cannot be run has its reason, and the rest is judged.
+    found = rows(project, TABLE)
+    assert found["weights.next_two"]["verdict"] == "not run"
+    assert "next_two goes around a ring" in found["weights.next_two"]["ours"]
+    others = {found[u]["verdict"] for u in ("base", "weights.lazy", "seed_2", "seed_5")}
+    assert others <= {"holds", "does not hold"}
+    # The ledger has it, and is compared with what is committed.
+    ledger = rows(project, f"{RESULTS.partition('/')[0]}/smoke/claims.csv")["nearer"]["multiverse"]
+    assert ledger.endswith(("of 6 universes", ")")) and "in" in ledger
+    table = "results/smoke/claims.csv"
+    concord(project, "expect", table, "--readme", "README.md")
+    expected = project.folder / "config/expected_multiverse.yaml"
+    assert yaml.safe_load(expected.read_text()) == {PAPER: {"nearer": {"published": ledger}}}
+    concord(project, "changes", table, "--strict")
+    expected.write_text(expected.read_text().replace("of 6 universes", "of 7 universes"))
+    with pytest.raises(subprocess.CalledProcessError) as told:
+        concord(project, "changes", table, "--strict")
+    assert b"over the universes" in told.value.stdout + told.value.stderr
+    # What was removed comes back byte for byte, and alone.
+    files = {path: path.read_bytes() for path in (project.folder / RESULTS).glob("multiverse*/**/*")
+             if path.suffix in (".csv", ".svg")}  # fmt: skip
+    shutil.rmtree(project.folder / RESULTS / "multiverse" / "weights.lazy")
+    assert project.jobs(*TARGETS) == {"vary": 1, "survey": 1, "judge": 1, "compare": 1, "front": 1}
+    project.make(*TARGETS)
+    assert files and {path: path.read_bytes() for path in files} == files
+    with project.edited(STUDY, "sampler.weights: lazy_metropolis", "sampler.weights: metropolis"):
+        refused = project.snakemake(*TARGETS, "--dry-run")
+    assert refused.returncode and "[0].set: it changes no run; correct it" in refused.stdout
