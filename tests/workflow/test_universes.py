@@ -72,9 +72,10 @@ def test_the_multiverse_of_a_study(project):
     others = {found[u]["verdict"] for u in ("base", "weights.lazy", "seed_2", "seed_5")}
     assert others <= {"holds", "does not hold"}
     # The ledger has it, and is compared with what is committed.
-    ledger = rows(project, f"{RESULTS.partition('/')[0]}/smoke/claims.csv")["nearer"]["multiverse"]
-    assert ledger.endswith(("of 6 universes", ")")) and "in" in ledger
     table = "results/smoke/claims.csv"
+    ledger = rows(project, table)["nearer"]["multiverse"]
+    assert "of 6 universes" in ledger
+    (project.folder / "README.md").write_text("<!-- scoreboard -->\n<!-- end of scoreboard -->\n")
     concord(project, "expect", table, "--readme", "README.md")
     expected = project.folder / "config/expected_multiverse.yaml"
     assert yaml.safe_load(expected.read_text()) == {PAPER: {"nearer": {"published": ledger}}}

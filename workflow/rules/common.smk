@@ -488,13 +488,16 @@ def batch_of(wildcards):
 
 
 def varied(wildcards):
-    """What the universes of a paper compute, as far as it can be had or has been made."""
+    """What the universes of a paper compute, as far as it is wanted, and can be had or was made."""
     key = wildcards.paper
     return [
         f"{RESULTS}/{key}/multiverse/{universe}/{batch}/metrics.csv"
         for (universe, batch), runs in multiverse_of(key).batches.items()
-        if all(map(makeable_here, runs))
-        or stages.multiverse.place(STUDIES[key], PLACE, universe, batch).exists()
+        if f"{key}/{batch}" not in CONFIG["not_varied"]
+        and (
+            all(map(makeable_here, runs))
+            or stages.multiverse.place(STUDIES[key], PLACE, universe, batch).exists()
+        )
     ]
 
 

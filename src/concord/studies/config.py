@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from concord import plugins
-from concord.errors import ConcordError
+from concord.errors import ConcordError, nearest, short
 from concord.io import load_yaml
 from concord.options import Count, Index, Options, build_file, plain
 from concord.studies.paper import Paper
@@ -47,6 +47,9 @@ class Config(Options):
     pairs: Annotated[
         bool, "the multiverse has every two alternatives of different assumptions together, too"
     ] = False
+    not_varied: Annotated[
+        tuple[str, ...], "experiments of which the multiverse makes no runs, <key>/<experiment>"
+    ] = ()
     findings: Annotated[
         tuple[str, ...], "claims on the site's first page, <key>/<claim>; none: the first five"
     ] = ()
@@ -111,4 +114,11 @@ def load_papers(
     plugins.use(*(paper.path for paper in papers.values()))  # each was checked with its own
     if not papers:
         raise ConcordError(f"{folder / 'papers'} holds no paper's folder; add one")
+    known = [f"{key}/{name}" for key, paper in papers.items() for name in paper.experiments]
+    for name in [] if checked else config["not_varied"]:
+        if name.partition("/")[0] in papers and name not in known:
+            raise ConcordError(
+                f"{folder / 'config.yaml'}: not_varied: there is no experiment {short(name)}; "
+                f"{nearest(name, known)}"
+            )
     return config, papers
