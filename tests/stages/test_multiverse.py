@@ -514,6 +514,16 @@ def test_pictures_of_every_claim_that_a_universe_changes(made, tmp_path):
     assert "hangs on" in page and "| weights.next_two | another | also used | 2 <details>" in page
 
 
+def test_a_rule_at_zero_is_in_the_legend():
+    from concord.figures import _multiverse as figures
+
+    margin = judgements.Margin(0.2, 0.1, 0.3, low=0.0)
+    table = [multiverse.row("a", "", "published", name, judgements.Judgement("holds", "", margin))
+             for name in (BASE, "seed_2")]  # fmt: skip
+    (legend,) = figures.curve("it rises", table, {"seed_2": "master seed 2"}).legends
+    assert "the rule" in [text.get_text() for text in legend.get_texts()]
+
+
 def test_infinite_numbers_and_missing_ones_are_drawn(tmp_path):
     from concord.figures import _multiverse as figures
 
