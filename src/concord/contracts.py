@@ -523,7 +523,11 @@ class InitialKind(Protocol):
 
 @runtime_checkable
 class MetricFamily(Protocol):
-    """A module of ``concord.metrics``."""
+    """A module of ``concord.metrics``.
+
+    Where it says more, universes compute less (``studies.universes.lean``): ``EXACT`` are the
+    metrics that need no chains, and ``APART`` is true if those of an iteration need no other.
+    """
 
     METRICS: tuple[str, ...]  # the names it yields; ``*`` stands for anything
 

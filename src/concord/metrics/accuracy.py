@@ -9,7 +9,7 @@ from concord.metrics import Measurement, Row
 
 METRICS = ("accuracy_mean", "accuracy_sd")
 RECORDS = ("accuracy",)
-APART = True  # a number is of its iteration alone
+APART = True
 
 
 def rows(m: Measurement) -> Iterator[Row]:

@@ -149,6 +149,8 @@ def a_run_is_measured_or_refused(module: Any) -> None:
             expect(isinstance(row, Row), "rows yields something else than metrics.Row")
             named = any(fnmatchcase(row.metric, name) for name in module.METRICS)
             expect(named, f"it yields {row.metric!r}, which METRICS does not name")
+            exact = any(fnmatchcase(row.metric, name) for name in getattr(module, "EXACT", ()))
+            expect(not (exact and row.chance), f"{row.metric!r} is in EXACT, and random")
 
 
 CHECKS: dict[str, tuple[Any, ...]] = {
