@@ -523,11 +523,7 @@ class InitialKind(Protocol):
 
 @runtime_checkable
 class MetricFamily(Protocol):
-    """A module of ``concord.metrics``.
-
-    Where it says more, universes compute less (``studies.universes.lean``): ``EXACT`` are the
-    metrics that need no chains, and ``APART`` is true if those of an iteration need no other.
-    """
+    """A module of ``concord.metrics``."""
 
     METRICS: tuple[str, ...]  # the names it yields; ``*`` stands for anything
 
@@ -540,6 +536,20 @@ class NeedsRecord(Protocol):
     """A metric family that reads what a run records only if its ``record`` says so."""
 
     RECORDS: tuple[str, ...]  # ``draws``, probes and averages
+
+
+@runtime_checkable
+class WithoutChains(Protocol):
+    """A metric family with metrics for which nothing has to be sampled."""
+
+    EXACT: tuple[str, ...]
+
+
+@runtime_checkable
+class OfIterations(Protocol):
+    """A metric family whose metrics of an iteration need no other one to be recorded."""
+
+    APART: bool
 
 
 class Read(NamedTuple):

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from concord.contracts import NeedsRecord, Problem, Sampler, Stream
+from concord.contracts import NeedsRecord, Problem, Sampler, Stream, WithoutChains
 from concord.errors import ConcordError, nearest, short
 from concord.laws.theory import Condition
 from concord.laws.transport import kept
@@ -156,7 +156,8 @@ def computes(family: str, metric: str) -> bool:
 
 def exact(family: str, metric: str) -> bool:
     """Whether a family yields a metric without any chain: its module lists it in ``EXACT``."""
-    return any(_alike(metric, name) for name in getattr(plugin("metrics", family, ""), "EXACT", ()))
+    module = plugin("metrics", family, "metrics")
+    return isinstance(module, WithoutChains) and any(_alike(metric, n) for n in module.EXACT)
 
 
 def _alike(metric: str, name: str) -> bool:

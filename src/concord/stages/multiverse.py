@@ -105,7 +105,7 @@ class _Universe:
         if home[0] == BASE:
             return self.base(self.found.twin(other))
         if home not in self.tables:
-            self._read(*home)
+            self._read(home)
         tables, name = self.tables[home], f"{run.experiment}/{run.name}"
         if tables is None:
             raise Missing(f"{self.name}: {name} was not run")
@@ -113,7 +113,7 @@ class _Universe:
             raise Missing(f"{self.name}: {name} cannot be run: {self.refused[home][name]}")
         return Measured(other.mapping, tables[name].reset_index(drop=True))
 
-    def _read(self, *home: str) -> None:
+    def _read(self, home: tuple[str, str]) -> None:
         """Read what was computed together, where it is what would be computed now."""
         path = place(self.found.paper, self.results, *home)
         runs = [run.mapping for run in self.found.batch(*home)]

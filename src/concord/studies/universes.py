@@ -14,6 +14,7 @@ from dataclasses import replace as with_changes
 from typing import Any
 
 from concord import metrics
+from concord.contracts import OfIterations
 from concord.errors import ConcordError, nearest, short
 from concord.options import build
 from concord.plugins import plugin
@@ -149,13 +150,12 @@ def lean(paper: Paper, run: Run) -> Run:
     if not families:
         return run
     record = build(Record, whole["record"], "record")
+    apart = all(isinstance(plugin("metrics", f, "metrics"), OfIterations) for f in families)
     if all(any(metrics.exact(family, name) for family in families) for name in names):
         kept: dict[str, Any] = {"chains": 0, "record": {**whole["record"], "probes": []}}
         if whole["problem"].get("legacy_seed") and whole["partition"]["kind"] == "consecutive":
             kept["seed"] = paper.config["seed"]  # it draws nothing
-    elif all(hasattr(plugin("metrics", f, "metrics"), "APART") for f in families) and not any(
-        quantity.at == "all" for quantity in read
-    ):
+    elif apart and all(quantity.at != "all" for quantity in read):
         at = {k for q in read for k in (q.at if isinstance(q.at, tuple) else [q.at])} - {"last"}
         due = record.iterations(whole["iterations"]).tolist()
         kept = {"record": {**whole["record"], "at": [k for k in due if k in {*at, due[-1]}]}}
