@@ -387,6 +387,12 @@ def test_settings_that_are_not_set_have_the_documented_defaults(tmp_path):
     assert load_config(path) == {**defaults, "seed": 7, "smoke": smoke}
 
 
+def test_what_the_command_line_calls_true_is_true():
+    path = ROOT / "config" / "config.yaml"
+    assert load_config(path, {"pairs": "true"}) == load_config(path, {"pairs": True})
+    assert load_config(path, {"strict": "false"}) == load_config(path)
+
+
 def test_an_experiment_that_is_not_varied_has_to_exist():
     message = r"not_varied: there is no experiment 'bhar2023/gnm'; did you mean 'bhar2023/gmm'"
     with pytest.raises(ConcordError, match=message):

@@ -69,7 +69,9 @@ def load_config(path: Path = CONFIG, changes: Mapping[str, Any] | None = None) -
     config = (load_yaml(path) if path != CONFIG or path.exists() else None) or {}
     if not isinstance(config, dict):
         raise ConcordError(f"{path}: it is not a mapping of keys to values")
-    checked: dict[str, Any] = plain(build_file(Config, {**config, **(changes or {})}, path))
+    words = {"true": True, "false": False}  # on the command line Snakemake knows Python's alone
+    set_now = {key: words.get(str(value), value) for key, value in (changes or {}).items()}
+    checked: dict[str, Any] = plain(build_file(Config, {**config, **set_now}, path))
     return checked
 
 
