@@ -83,9 +83,9 @@ def test_the_multiverse_of_a_study(project):
     (project.folder / "README.md").write_text("<!-- scoreboard -->\n<!-- end of scoreboard -->\n")
     concord(project, "expect", "results/claims.csv")
     expected = project.folder / "config/expected_multiverse.yaml"
-    assert yaml.safe_load(expected.read_text()) == {PAPER: {"nearer": {"published": ledger}}}
+    assert yaml.safe_load(expected.read_text())[PAPER] == {"nearer": {"published": ledger}}
     concord(project, "changes", "results/claims.csv", "--strict")
-    expected.write_text(expected.read_text().replace("of 6 universes", "of 7 universes"))
+    expected.write_text(yaml.safe_dump({PAPER: {"nearer": {"published": f"{ledger} and more"}}}))
     with pytest.raises(subprocess.CalledProcessError) as told:
         concord(project, "changes", "results/claims.csv", "--strict")
     assert b"over the universes" in told.value.stderr
