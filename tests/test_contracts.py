@@ -38,7 +38,7 @@ OPTIONAL = {
         contracts.SizedSampler,
     ],
     "problems": [contracts.NeedsData, contracts.TakesData, contracts.Extra],
-    "metrics": [contracts.NeedsRecord],
+    "metrics": [contracts.NeedsRecord, contracts.OfIterations, contracts.WithoutChains],
     "topologies": [contracts.AveragingKind],
 }
 OF_MODULES = [

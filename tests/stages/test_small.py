@@ -136,7 +136,7 @@ def test_a_run_that_fails_leaves_the_others(folder, monkeypatch, capsys, error):
     results = folder / "results/x/steps"
     if isinstance(error, ValueError):
         assert "Traceback" in told and told.endswith(
-            "concord: steps: step=0.01: it failed as above\n"
+            "concord: steps: step=0.01: it failed (ValueError)\n"
         )
     else:
         assert told == "concord: steps: step=0.01: it is odd; change it\n"

@@ -48,7 +48,7 @@ from concord.report.pages import template_digest
 from concord.runs import data_sets, downloads, optional_data_sets, unavailable
 from concord.studies.config import load_papers, results_folder
 from concord.studies.small import many_runs, small_runs
-from concord.studies.universes import Multiverse, universe
+from concord.studies.universes import Multiverse
 import snakemake_logger_plugin_concord
 
 stages = concord.stages
@@ -130,6 +130,7 @@ wildcard_constraints:
     number="[0-9]+",
     name="[^/.]+",
     universe="[A-Za-z0-9._+-]+",
+    batch="[A-Za-z0-9_-]+",
 
 
 told(check_folder)(PLACE)
@@ -447,6 +448,13 @@ def judged(wildcards):
     return metrics(filter(at_hand, paper_of(wildcards).claim_runs()))
 
 
+def multiverse_first(wildcards):
+    """The multiverse of a paper, if it has been asked for, too: verdicts take it over."""
+    table, key = f"{RESULTS}/{wildcards.paper}/multiverse.csv", wildcards.paper
+    asked = {"multiverse", f"multiverse_{key}", table} & {*workflow.dag_settings.targets}
+    return [table] if asked else []
+
+
 def scored_from(run):
     """What the metrics of a cell are made from, as a function of wildcards."""
     return lambda wildcards: cells.made(run, Path("resources"))
@@ -474,25 +482,22 @@ def multiverse_of(key):
 
 @told
 def batch_of(wildcards):
-    """The runs of an experiment that a universe computes."""
-    found = multiverse_of(paper_of(wildcards).key).batches()
-    universe(paper_of(wildcards), wildcards.universe)
-    if (wildcards.universe, wildcards.experiment) not in found:
-        raise ConcordError(
-            f"{wildcards.universe} computes nothing of {wildcards.experiment!r}; "
-            f"{nearest(wildcards.experiment, {e for u, e in found if u == wildcards.universe})}"
-        )
-    return found[wildcards.universe, wildcards.experiment]
+    """The runs of a batch of a universe."""
+    found = multiverse_of(paper_of(wildcards).key)
+    return found.batch(wildcards.universe, wildcards.batch)
 
 
 def varied(wildcards):
-    """What the universes of a paper compute, as far as it can be had or has been made."""
+    """What the universes of a paper compute, as far as it is wanted, and can be had or was made."""
     key = wildcards.paper
     return [
-        f"{RESULTS}/{key}/multiverse/{universe}/{experiment}/metrics.csv"
-        for (universe, experiment), runs in multiverse_of(key).batches().items()
-        if all(map(makeable_here, runs))
-        or stages.multiverse.place(STUDIES[key], PLACE, universe, experiment).exists()
+        f"{RESULTS}/{key}/multiverse/{universe}/{batch}/metrics.csv"
+        for (universe, batch), runs in multiverse_of(key).batches.items()
+        if f"{key}/{batch}" not in CONFIG["not_varied"]
+        and (
+            all(map(makeable_here, runs))
+            or stages.multiverse.place(STUDIES[key], PLACE, universe, batch).exists()
+        )
     ]
 
 

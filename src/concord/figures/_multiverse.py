@@ -112,7 +112,7 @@ def curve(says: str, rows: Sequence[Row], names: Mapping[str, str]) -> Figure:
         if w in said
     ]
     handles.append(style.entry(OURS, linestyle="", **_RING))
-    if any(np.isfinite([row["low"] or np.inf, row["high"] or np.inf]).any() for row in shown):
+    if _ends(shown):
         handles.append(style.entry("the rule", **_RULE))
     if any(row["printed"] is not None for row in shown):
         handles.append(style.entry("print", **_PRINTED))
@@ -163,8 +163,7 @@ def _numbers(axes: Axes, rows: Sequence[Row]) -> None:
         axes.plot(place, row["value"], linestyle="", **look)
         if row["universe"] == BASE:
             axes.plot(place, row["value"], **_RING)
-    ends = {row[key] for row in rows for key in ("low", "high") if row[key] is not None}
-    for end in filter(np.isfinite, ends):
+    for end in _ends(rows):
         axes.axhline(end, zorder=0.9, **_RULE)
     for printed in {row["printed"] for row in rows if row["printed"] is not None}:
         axes.axhline(printed, zorder=0.9, **_PRINTED)
@@ -172,12 +171,16 @@ def _numbers(axes: Axes, rows: Sequence[Row]) -> None:
     axes.tick_params(axis="x", bottom=False, labelbottom=False)
 
 
+def _ends(rows: Sequence[Row]) -> list[float]:
+    """Return the ends of the rule that are drawn, each once."""
+    ends = {row[key] for row in rows for key in ("low", "high") if row[key] is not None}
+    return sorted(filter(np.isfinite, ends))
+
+
 def _scale(axes: Axes, rows: Sequence[Row]) -> None:
     """Have a logarithmic axis where numbers are positive and far apart."""
     values = np.array([row["value"] for row in rows], float)
-    ends = [row[key] for row in rows for key in ("low", "high") if row[key] is not None]
-    marked = np.array([*values, *ends], float)
-    marked = marked[np.isfinite(marked)]
+    marked = np.array([*values[np.isfinite(values)], *_ends(rows)])
     if len(marked) and marked.min() > 0 and marked.max() > 20 * marked.min():
         axes.set_yscale("log")
         style.plain_log_axis(axes)

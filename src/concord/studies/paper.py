@@ -438,23 +438,23 @@ class Paper:
 
     def claim_runs(self) -> list[Run]:
         """Return every run that the claims read, in the order of the file."""
-        chosen: dict[str, Run] = {}
-        for name, claim in self.claims.items():
-            for case in claim.cases.values():
-                for reading in case.readings:
-                    for run in self.case_runs(case, reading, f"claims.{name}"):
-                        chosen[run.folder] = run
-        return list(chosen.values())
+        return [self.runs[key] for key in self.claim_reads]
 
-    def case_runs(self, case: Case, reading: str, where: str) -> list[Run]:
-        """Return the runs that a case of a claim reads, in a reading."""
+    @cached_property
+    def claim_reads(self) -> dict[tuple[str, str], list[Quantity]]:
+        """Return what the claims read, by experiment and name of the run."""
         from concord.claims.checks import quantities
 
-        return [
-            run
-            for quantity in quantities(case.checker(self.at(where)))
-            for run in self.quantity_runs(quantity, reading, where)
-        ]
+        found: dict[tuple[str, str], list[Quantity]] = {}
+        for name, claim in self.claims.items():
+            where = f"claims.{name}"
+            for case in claim.cases.values():
+                read = quantities(case.checker(self.at(where)))
+                for reading in case.readings:
+                    for quantity in read:
+                        for run in self.quantity_runs(quantity, reading, where):
+                            found.setdefault((run.experiment, run.name), []).append(quantity)
+        return found
 
     def check_outputs(self) -> None:
         """Check the kinds, options and runs of all figures, tables and claims."""
