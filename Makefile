@@ -40,8 +40,7 @@ site: $(READY) ## site/: findings, papers, curves and documents as pages, of wha
 	$(BIN)/snakemake --cores $(CORES) site
 
 multiverse: $(READY) ## all verdicts with other defensible values and other seeds, and what they hang on
-	$(BIN)/snakemake --cores $(CORES) multiverse
-	$(BIN)/snakemake --cores $(CORES) ledger
+	$(BIN)/snakemake --cores $(CORES) multiverse ledger
 
 reliability: $(READY) ## many more faults, inputs and laws than `make test` tries: results/reliability.md
 	$(PYTEST) tests/faults tests/fuzz tests/calibration --effort 10 $(PYTEST_ARGS)

@@ -20,7 +20,7 @@ from concord.networks import topology
 from concord.networks.clock import Clock
 from concord.networks.faults import Edges
 from concord.options import choices
-from concord.plugins import kinds, plugin
+from concord.plugins import built_in, plugin
 from concord.problems._newton import Solver
 from concord.sampling import initial, streams
 from concord.sampling.gradients import estimator
@@ -38,7 +38,7 @@ OPTIONAL = {
         contracts.SizedSampler,
     ],
     "problems": [contracts.NeedsData, contracts.TakesData, contracts.Extra],
-    "metrics": [contracts.NeedsRecord],
+    "metrics": [contracts.NeedsRecord, contracts.OfIterations, contracts.WithoutChains],
     "topologies": [contracts.AveragingKind],
 }
 OF_MODULES = [
@@ -54,10 +54,10 @@ OF_PROBLEMS = [
     and one.__module__ == contracts.__name__
     and one not in (*OF_MODULES, *OF_OTHERS, contracts.Reference)
 ]
-ALL = [(p, k) for p in MODULES for k in kinds(p)]
+ALL = [(p, k) for p in MODULES for k in built_in(p)]
 CLASSES = [
     one
-    for kind in kinds("problems")
+    for kind in built_in("problems")
     for one in vars(plugin("problems", kind, "tests")).values()
     if inspect.isclass(one) and hasattr(one, "gradient") and one.__module__.endswith(kind)
 ]
@@ -166,7 +166,7 @@ def test_a_bare_problem_is_a_problem_and_nothing_else():
     assert found == ["Problem"]
 
 
-@pytest.mark.parametrize("family", kinds("metrics"))
+@pytest.mark.parametrize("family", built_in("metrics"))
 def test_a_metric_refuses_in_one_sentence_what_it_cannot_measure(family):
     trace = sound(2, 0)
     for name in ("accuracy", "misclassified"):
@@ -181,7 +181,7 @@ def test_a_metric_refuses_in_one_sentence_what_it_cannot_measure(family):
         assert "remove" in str(error) or "record it" in str(error)
 
 
-@pytest.mark.parametrize("kind", kinds("samplers"))
+@pytest.mark.parametrize("kind", built_in("samplers"))
 def test_a_sampler_refuses_in_one_sentence_what_it_cannot_sample(kind):
     module, refused = plugin("samplers", kind, "tests"), []
     x0 = np.ones((2, AGENTS, 2))

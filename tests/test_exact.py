@@ -397,6 +397,18 @@ def test_restriction_removes_what_d_admms_conserves(kind, conserved, order):
     np.testing.assert_allclose(basis @ cov_in @ basis.T, cov, atol=1e-9)
 
 
+def test_restriction_of_a_law_that_conserves_nothing_is_that_law(monkeypatch):
+    rng = np.random.default_rng(3)
+    affine = exact.Affine(0.3 * rng.standard_normal((6, 6)), rng.standard_normal(6), np.eye(6))
+    assert exact.restrict(affine)[0] is affine
+    monkeypatch.setattr(exact, "_invertible", lambda matrix: False)  # all that others go through
+    exact.restrict.cache_clear()
+    reduced, basis = exact.restrict(affine)
+    exact.restrict.cache_clear()
+    np.testing.assert_allclose(basis @ reduced.matrix @ basis.T, affine.matrix, atol=1e-14)
+    np.testing.assert_allclose(basis @ reduced.offset, affine.offset, atol=1e-14)
+
+
 def test_restriction_keeps_a_random_walk():
     # Eigenvalue 1 driven by noise is no conserved quantity; the idle one beside it is.
     affine = exact.Affine(np.diag([1.0, 1.0, 0.5]), np.zeros(3), np.diag([1.0, 0.0, 1.0]))

@@ -19,7 +19,7 @@ from concord.studies.config import load_papers
 
 def options_of(run):
     """Return the typed options of a run's parts, by part."""
-    return runs.parse(run, "run")
+    return runs.parse(run, "run").parts
 
 
 @pytest.fixture(scope="module")
@@ -27,9 +27,9 @@ def stated():
     """Every run of all papers as its paper's file states it, before defaults are written out."""
     found, complete = [], runs.complete
 
-    def noting(run, where):
+    def noting(run, where, typed):
         found.append(run)
-        return complete(run, where)
+        return complete(run, where, typed)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runs, "complete", noting)

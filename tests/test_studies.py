@@ -381,10 +381,22 @@ def test_settings_that_are_not_set_have_the_documented_defaults(tmp_path):
     path.write_text("")
     defaults = load_config(path)
     ours = load_config(ROOT / "config" / "config.yaml")  # which names findings of its papers
-    assert defaults == {**ours, "findings": []}
+    assert defaults == {**ours, "findings": [], "not_varied": []}
     path.write_text("smoke: { chains: 2 }\nseed: 7")
     smoke = {**defaults["smoke"], "chains": 2}
     assert load_config(path) == {**defaults, "seed": 7, "smoke": smoke}
+
+
+def test_what_the_command_line_calls_true_is_true():
+    path = ROOT / "config" / "config.yaml"
+    assert load_config(path, {"pairs": "true"}) == load_config(path, {"pairs": True})
+    assert load_config(path, {"strict": "false"}) == load_config(path)
+
+
+def test_an_experiment_that_is_not_varied_has_to_exist():
+    message = r"not_varied: there is no experiment 'bhar2023/gnm'; did you mean 'bhar2023/gmm'"
+    with pytest.raises(ConcordError, match=message):
+        load_papers(ROOT / "config", {"not_varied": ["bhar2023/gnm"]})
 
 
 @pytest.mark.parametrize("scale", ["paper", "smoke"])

@@ -156,6 +156,12 @@ def test_neighbors_are_those_within_reach():
     assert abs(share.mean() - expected) < 4 * share.std(ddof=1) / np.sqrt(graphs)
 
 
+@pytest.mark.parametrize(("agents", "radius"), [(1, 0.5), (20, 0.4), (200, 0.1)])
+def test_neighbors_are_those_that_networkx_finds(agents, radius):
+    pairs = nx.random_geometric_graph(agents, radius, seed=3).edges
+    assert build("random_geometric", agents, radius=radius, seed=3).edges == tuple(sorted(pairs))
+
+
 def test_random_graph_with_probability_one_is_complete():
     assert build("erdos_renyi", 7, probability=1.0).edges == build("complete", 7).edges
 

@@ -166,10 +166,9 @@ def _parser() -> argparse.ArgumentParser:
     tables = outputs(".csv", ".md", ".html", ".tex")
     command("tabulate", text, paper, name, results, tables)
     command("judge", "judge a paper's claims (.csv .md .html)", paper, results, pages)
-    sub = command("vary", "compute runs of an experiment as a universe has them (.csv)", paper)
+    sub = command("vary", "compute what claims read of runs of a universe (.csv)", paper)
     sub.add_argument("universe", help="<assumption>.<label of an alternative>, or seed_<number>")
-    sub.add_argument("experiment")
-    sub.add_argument("runs", nargs="*", help="runs by name; none: all that the universe changes")
+    sub.add_argument("batch", help="an experiment, or small-runs: the small ones of all of them")
     resources(sub)
     sub.add_argument("-o", "--output", type=_path((".csv",)), required=True)
     text = "judge a paper's claims in all universes (.csv .md .html)"
@@ -382,9 +381,10 @@ def _board(options: argparse.Namespace) -> None:
 
 def _vary(options: argparse.Namespace) -> None:
     from concord.stages.vary import vary
-    from concord.studies.universes import changed
+    from concord.studies.universes import Multiverse
 
-    runs = changed(_paper(options), options.universe, options.experiment, options.runs)
+    options.pairs = "+" in options.universe
+    runs = Multiverse(_paper(options)).batch(options.universe, options.batch)
     vary([run.mapping for run in runs], options.output, options.resources)
 
 

@@ -546,6 +546,20 @@ class NeedsRecord(Protocol):
     RECORDS: tuple[str, ...]  # ``draws``, probes and averages
 
 
+@runtime_checkable
+class WithoutChains(Protocol):
+    """A metric family with metrics for which nothing has to be sampled."""
+
+    EXACT: tuple[str, ...]
+
+
+@runtime_checkable
+class OfIterations(Protocol):
+    """A metric family whose metrics of an iteration need no other one to be recorded."""
+
+    APART: bool
+
+
 class Read(NamedTuple):
     """A metric that every run shown must have; a name alone is one that some run must have."""
 

@@ -312,13 +312,18 @@ def _out_of_bounds(value: Any, rules: Mapping[str, Any]) -> str:
 
 def _computable(value: Any) -> bool:
     """Return whether all numbers in plain data can be computed with."""
-    if isinstance(value, dict):
-        return all(map(_computable, value.values()))
-    if isinstance(value, (list, tuple)):
-        return all(map(_computable, value))
-    if isinstance(value, float):
-        return value == 0 or TINIEST <= abs(value) <= HUGEST
-    return not isinstance(value, int) or abs(value) < LARGEST
+    parts = [value]
+    for part in parts:  # which grow: a call for each would take most of a study's check
+        if isinstance(part, dict):
+            parts += part.values()
+        elif isinstance(part, (list, tuple)):
+            parts += part
+        elif isinstance(part, float):
+            if part and not TINIEST <= abs(part) <= HUGEST:
+                return False
+        elif isinstance(part, int) and not -LARGEST < part < LARGEST:
+            return False
+    return True
 
 
 def _numbers(value: Any, where: str, integer: bool = True) -> Iterator[str]:

@@ -196,7 +196,7 @@ def select(runs: Sequence[Measured], wanted: Mapping[str, Any] | None, kind: str
     for key, value in reversed(list((wanted or {}).items())):
         _require(runs, key, kind)
         options = value if isinstance(value, (list, tuple)) else [value]
-        chosen = [m for option in options for m in chosen if same(lookup(m.run, key), option)]
+        chosen = [m for option in options for m in having(chosen, key, option)]
     if not chosen:
         present = {key: distinct(runs, key) for key in wanted or {}}
         raise ConcordError(
@@ -216,13 +216,15 @@ def distinct(runs: Sequence[Measured], key: str) -> list[Any]:
     return values
 
 
+def having(runs: Sequence[Measured], key: str, value: Any) -> list[Measured]:
+    """Return the runs of which ``key`` is the value."""
+    return [m for m in runs if same(lookup(m.run, key), value)]
+
+
 def split(runs: Sequence[Measured], key: str, kind: str) -> list[tuple[Any, list[Measured]]]:
     """Group runs by the value of ``key``, in order of appearance; the key must exist."""
     _require(runs, key, kind)
-    return [
-        (value, [m for m in runs if same(lookup(m.run, key), value)])
-        for value in distinct(runs, key)
-    ]
+    return [(value, having(runs, key, value)) for value in distinct(runs, key)]
 
 
 def only(runs: Sequence[Measured], what: str, kind: str) -> Measured:

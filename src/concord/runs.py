@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from msgspec import Meta, field, structs
@@ -172,34 +172,46 @@ def _plugged(run: Mapping[str, Any], part: str, where: str) -> tuple[Any, Any]:
     return module, build(module.Params, options, f"{where}.{part}")
 
 
-def parse(run: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return the typed options of a run's parts, by part; errors name ``where`` and the key."""
-    keys = keys_of(run, where)
-    plugged = {part: _plugged(run, part, where)[1] for part in ("problem", "sampler")}
-    parts = "topology", "problem", "partition", "sampler", "initial", "record", "network", "arena"
-    found = {part: plugged.get(part) or getattr(keys, part) for part in parts}
-    return {part: options for part, options in found.items() if options is not None}
+class Typed(NamedTuple):
+    """A run's typed keys, and the modules of its problem and sampler with their typed options."""
+
+    keys: Keys
+    problem: tuple[ProblemKind, Any]
+    sampler: tuple[Sampler, Any]
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """The typed options of its parts, by part."""
+        parts = "topology", "partition", "initial", "record", "network", "arena"
+        found = {part: getattr(self.keys, part) for part in parts}
+        found |= {"problem": self.problem[1], "sampler": self.sampler[1]}
+        return {part: options for part, options in found.items() if options is not None}
 
 
-def complete(run: Mapping[str, Any], where: str) -> dict[str, Any]:
+def parse(run: Mapping[str, Any], where: str, keys: Keys | None = None) -> Typed:
+    """Return what a run states, typed; errors name ``where`` and the key."""
+    keys = keys or keys_of(run, where)
+    return Typed(keys, *(_plugged(run, part, where) for part in ("problem", "sampler")))
+
+
+def complete(run: Mapping[str, Any], where: str, typed: Typed | None = None) -> dict[str, Any]:
     """Return a run with every option of its parts written out: the identity of the run.
 
-    A ConcordError naming ``where`` and the key below it.
+    ``typed`` is what ``parse`` returns. A ConcordError naming ``where`` and the key below it.
     """
-    stated = {part: plain(options) for part, options in parse(run, where).items()}
+    typed = typed or parse(run, where)
+    stated = {part: plain(options) for part, options in typed.parts.items()}
     for part, heads in (("problem", ("name", "kind")), ("sampler", ("kind",))):
         stated[part] = {key: run[part][key] for key in heads} | stated[part]
     return {**run, **stated}
 
 
-def assemble(run: Mapping[str, Any], where: str) -> Parts:
+def assemble(run: Mapping[str, Any], where: str, typed: Typed | None = None) -> Parts:
     """Check all that can be checked of a run without drawing or loading its data.
 
-    A ConcordError naming ``where`` and the key below it.
+    ``typed`` is what ``parse`` returns. A ConcordError naming ``where`` and the key below it.
     """
-    keys = keys_of(run, where)
-    problem, problem_params = _plugged(run, "problem", where)
-    sampler, sampler_params = _plugged(run, "sampler", where)
+    keys, (problem, problem_params), (sampler, sampler_params) = typed or parse(run, where)
     graph = keys.topology.topology(run["agents"], f"{where}.topology")
     graph = Network.of(graph, keys.network, f"{where}.network")
     _at(f"{where}.agents", problem.check, problem_params, run["agents"])

@@ -149,12 +149,14 @@ class LogHandler(LogHandlerBase):
         taken = tqdm.format_interval(time.monotonic() - self.started)
         done = f"{self.finished} job{'' if self.finished == 1 else 's'}"
         self._say(f"Made {', '.join(counted) or 'nothing to look at'} ({done}) in {taken}.")
-        suffixes = {"figures": ".pdf", "tables": ".csv"}
-        folders = dict.fromkeys(p.parent for p in self.outputs if p.parent.name in suffixes)
-        pages = [path for path in self.outputs if path.name in ("ledger.html", "claims.html")]
-        site = [Path("site/index.html")] * self.made["site"]
-        if found := [*site, *pages, *folders]:
-            self._say("Look at: " + ", ".join(map(str, found)))
+        ledger, claims = (
+            [path for path in self.outputs if path.name == name]
+            for name in ("ledger.html", "claims.html")
+        )
+        folders = {p.parent for p in self.outputs if p.parent.name in ("figures", "tables")}
+        site = ["site/index.html"] * self.made["site"]
+        if found := [*site, *(ledger or claims), *sorted(folders)]:  # the ledger has all claims
+            self._say("Look at: " + "\n         ".join(map(str, found)))
         for path in (path for path in self.outputs if path.name == CHANGED):
             lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
             if lines:

@@ -1,7 +1,7 @@
 """What it takes to plan a figure of many runs: `python tests/bench/planning.py 1000 2000 10000`.
 
-A dry run, in a project of its own, of an experiment of small runs that one figure shows: CPU
-seconds and largest memory of Snakemake, reading and checking the study included.
+A dry run, in a project of its own, of an experiment of small runs (``--large``: of others) that one
+figure shows: CPU seconds and largest memory of Snakemake, reading and checking the study included.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).parents[2]
-TARGET = "results/smoke/many/figures/all.pdf"
+TARGET = "results/planned/figures/all.pdf"
 
 
-def study(runs: int) -> str:
+def study(runs: int, iterations: int) -> str:
     """Return a study of so many runs, and a figure of them."""
     steps = {"key": "sampler.step_size", "values": [round(1e-6 * n, 6) for n in range(1, runs + 1)]}
     return yaml.safe_dump(
@@ -33,7 +33,7 @@ def study(runs: int) -> str:
                     "agents": 4,
                     "topology": "ring",
                     "chains": 8,
-                    "iterations": 12,
+                    "iterations": iterations,
                     "metrics": ["w2"],
                     "sampler": {"kind": "de_sgld"},
                     "sweep": {"step": steps},
@@ -51,17 +51,17 @@ def study(runs: int) -> str:
     )
 
 
-def plan(runs: int) -> tuple[int, float, float]:
+def plan(runs: int, iterations: int) -> tuple[int, float, float]:
     """Return the number of jobs, CPU seconds and megabytes of a dry run."""
     with tempfile.TemporaryDirectory() as folder:
         for part in ("Snakefile", "workflow", "src", "envs", "profiles"):
             os.symlink(ROOT / part, Path(folder, part))
-        file = Path(folder, "config", "papers", "many", "study.yaml")
+        file = Path(folder, "config", "papers", "planned", "study.yaml")
         file.parent.mkdir(parents=True)
-        file.write_text(study(runs))
+        file.write_text(study(runs, iterations))
         (file.parents[2] / "datasets.yaml").symlink_to(ROOT / "config" / "datasets.yaml")
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        command = [sys.executable, "-m", "snakemake", "-n", TARGET, "--config", "scale=smoke"]
+        command = [sys.executable, "-m", "snakemake", "-n", TARGET]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode:
@@ -75,9 +75,11 @@ def main() -> None:
     """Print a line per number of runs, in growing order: the memory is that of the largest yet."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runs", type=int, nargs="+")
+    parser.add_argument("--large", action="store_true", help="runs that share no job")
+    arguments = parser.parse_args()
     print("runs,jobs,cpu_seconds,max_rss_mb")
-    for runs in sorted(parser.parse_args().runs):
-        jobs, seconds, megabytes = plan(runs)
+    for runs in sorted(arguments.runs):
+        jobs, seconds, megabytes = plan(runs, 10_000 if arguments.large else 12)
         print(f"{runs},{jobs},{seconds:.1f},{megabytes:.0f}", flush=True)
 
 

@@ -88,6 +88,9 @@ def test_a_slope_stands_beside_what_falls() -> None:
     (x0, y0), (x1, y1) = slope.get_xydata()
     assert (x0, x1) == (10, 100) and y1 / y0 == pytest.approx(10**-0.5)
     assert [text.get_text() for text in figure.axes[0].texts] == ["$k^{-0.5}$"]
+    figure = drawn([run("a", 1.0), flat], slopes=[-0.5], **options)  # the legend has one alone
+    assert not figure.axes[0].texts
+    assert "$k^{-0.5}$" in [text.get_text() for text in figure.legends[0].get_texts()]
 
 
 def test_fitted_exponents_are_written_in_the_panel() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from made_up_runs import run, w2
 from matplotlib import image
 from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
 
 from concord import results
 from concord.errors import ConcordError
@@ -28,7 +30,7 @@ OTHER_TASTE = {
     "path.sketch": "(5, 100, 1)",
     "savefig.bbox": "tight",
     "figure.constrained_layout.h_pad": 0.5,
-    "svg.fonttype": "none",
+    "svg.fonttype": "path",
     "pdf.compression": 0,
     "axes.unicode_minus": False,
 }
@@ -92,6 +94,25 @@ def test_files_carry_no_date_and_no_version(saved):
         assert matplotlib.__version__.encode() not in text
         assert b"Date" not in text
         assert b"<dc:date>" not in text
+
+
+def test_svg_has_texts_as_they_are_short_numbers_and_bands_without_corners_nobody_sees(tmp_path):
+    drawn = Figure(figsize=(4, 3))
+    axes = drawn.add_axes((0, 0, 1, 1))
+    x = np.linspace(0, 10, 3001)
+    axes.fill_between(x, np.maximum(x - 5, 0), 7)
+    axes.set(xlim=(0, 10), ylim=(0, 10), title="0.123456 < $x$ 0.98765")
+    axes.text(1, 9, "0.123456 < x", clip_on=False)
+    style.save(drawn, [tmp_path / "f.svg"])
+    text = (tmp_path / "f.svg").read_text()
+    assert ">0.123456 &lt; x</text>" in text
+    assert not re.search(r"\d\.\d{3}", " ".join(re.findall(r"<[^>]+>", text)))
+    band = max(re.findall(r' d="([^"]*)"', text), key=len)
+    corners = np.array(re.findall(r"(-?[\d.]+) (-?[\d.]+)", band), float)
+    assert 5 <= len(corners) < 30
+    edge = corners[1:-1] * [1 / 28.8, -1 / 21.6] + [0, 10]  # 288 by 216 points, y downwards
+    away = np.minimum(np.abs(edge[:, 1] - np.maximum(edge[:, 0] - 5, 0)), np.abs(edge[:, 1] - 7))
+    assert away.max() < 0.01  # 0.2 of a point
 
 
 def test_watermark_is_drawn_and_not_left_behind(tmp_path):

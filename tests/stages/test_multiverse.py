@@ -25,7 +25,7 @@ from concord.stages import judge, measure, sample, vary
 from concord.stages import multiverse as stage
 from concord.studies.config import load_config
 from concord.studies.paper import Paper
-from concord.studies.universes import Multiverse, changed, universe, universes
+from concord.studies.universes import SMALL_RUNS, Multiverse, universe, universes
 
 RESOURCES = Path("resources")
 ALTERNATIVE = {"says": "another", "reason": "also used"}
@@ -104,7 +104,7 @@ def make(paper: Paper, results: Path) -> None:
         (folder / "run.yaml").write_text(dump_yaml(run.mapping))
         sample.sample(folder / "run.yaml", folder / "trace.nc", RESOURCES)
         measure.measure(folder / "run.yaml", folder / "trace.nc", folder / "metrics.csv", RESOURCES)
-    for key, runs in Multiverse(paper).batches().items():
+    for key, runs in Multiverse(paper).batches.items():
         vary.vary([r.mapping for r in runs], stage.place(paper, results, *key), RESOURCES)
 
 
@@ -167,9 +167,8 @@ def test_a_run_is_computed_once(tmp_path):
         {**ALTERNATIVE, "label": "again", "set": {"problem.noise_sd": 3.0}}]}  # fmt: skip
     paper = load(tmp_path, {"pairs": True}, assumptions={"weights": WEIGHTS, "data": data})
     found = Multiverse(paper)
-    batches = {key: len(runs) for key, runs in found.batches().items() if "seed" not in key[0]}
-    assert batches == {("weights.lazy", "walk"): 2, ("weights.next_two", "walk"): 2,
-                       ("data.noisy", "other"): 1}  # fmt: skip
+    batches = {key[0]: len(runs) for key, runs in found.batches.items() if "seed" not in key[0]}
+    assert batches == {"weights.lazy": 2, "weights.next_two": 2, "data.noisy": 1}
     assert len(found.runs["weights.lazy+data.again"]) == 3
 
 
@@ -217,26 +216,70 @@ def test_a_universe_that_does_not_exist_is_refused(name, message, tmp_path):
     assert message in str(caught.value)
 
 
-def test_runs_that_a_universe_leaves_alone_are_refused(tmp_path):
-    paper = load(tmp_path)
-    assert [run.name for run in changed(paper, "weights.lazy", "walk", [])] == [
+def test_a_batch_that_a_universe_does_not_have_is_refused(tmp_path):
+    found = Multiverse(load(tmp_path))
+    assert [run.name for run in found.batch("weights.lazy", "small-runs")] == [
         *("topology=ring", "topology=no_edges")
     ]
-    with pytest.raises(ConcordError, match="changes no run of 'other'; choose one of walk"):
-        changed(paper, "weights.lazy", "other", [])
-    with pytest.raises(ConcordError, match="no run 'topology=rang' of walk; did you mean"):
-        changed(paper, "weights.lazy", "walk", ["topology=rang"])
+    with pytest.raises(ConcordError, match=r"computes no 'other'; choose one of small"):
+        found.batch("weights.lazy", "other")
+    with pytest.raises(ConcordError, match="no universe 'seed_9'"):
+        found.batch("seed_9", "small-runs")
 
 
-def test_numbers_are_those_of_the_stages(made, tmp_path):
-    paper, results = made
-    (run,) = changed(paper, "seed_3", "walk", ["topology=ring"])
-    (tmp_path / "run.yaml").write_text(dump_yaml(run.mapping))
+@pytest.mark.parametrize(
+    ("experiment", "metric", "at", "chains", "rows"),
+    [
+        ("walk", "w2_exact", "last", 0, 6),  # of an agent and of the average, 3 iterations
+        ("other", "w2", "last", 50, 0),  # all
+        ("classes", "accuracy_mean", [0, 20], 50, 5),  # mean, spread, and the part that diverged
+        ("classes", "accuracy_mean", "all", 50, 43),
+    ],
+)
+def test_a_universe_computes_what_claims_read_and_no_other_numbers(
+    experiment, metric, at, chains, rows, tmp_path
+):
+    check = {"experiment": experiment, "metric": metric, "agents": [0], "at": at}
+    claim = {**DEFINITION["claims"]["reached"], "check": {"kind": "measurement", "quantity": check}}
+    problem = {"kind": "logistic_regression", "points_per_agent": 20, "dim": 2}
+    classes = {
+        **{"metrics": ["accuracy", "consensus_error"], "topology": "ring", "problem": problem},
+        "record": {"every": 1, "probes": ["accuracy", "consensus_error"]},
+        "sampler": {"kind": "de_sgld", "step_size": 0.01},
+    }
+    experiments = {**DEFINITION["experiments"], "classes": classes}
+    paper = load(tmp_path, experiments=experiments, claims={"one": claim}, assumptions={})
+    run, *_ = Multiverse(paper).batch("seed_3", SMALL_RUNS)
+    assert run.experiment == experiment and run.mapping["chains"] == chains
+    keys = ["iteration", "agent", "metric"]
+    whole = paper.varied(paper.runs[experiment, run.name], seed=3).mapping
+    (tmp_path / "run.yaml").write_text(dump_yaml(whole))
     sample.sample(tmp_path / "run.yaml", tmp_path / "trace.nc", RESOURCES)
     measure.measure(tmp_path / "run.yaml", tmp_path / "trace.nc", tmp_path / "m.csv", RESOURCES)
-    table = stage.place(paper, results, "seed_3", "walk").read_text().splitlines()
-    own = [f"topology=ring,{line}" for line in (tmp_path / "m.csv").read_text().splitlines()[1:]]
-    assert own == [line for line in table if line.startswith("topology=ring,")] and own
+    vary.vary([run.mapping], tmp_path / "found/metrics.csv", RESOURCES)
+    own, found = (
+        pandas.read_csv(tmp_path / name, dtype={"agent": str}).set_index(keys).sort_index()
+        for name in ("m.csv", "found/metrics.csv")
+    )
+    assert len(found) == (rows or len(own)) and len(found) <= len(own)
+    # Sums of arrays that come from a file and of those that do not differ by rounding.
+    numbers = ["value", "lo", "hi", "trials"]
+    pandas.testing.assert_frame_equal(
+        found[numbers], own.loc[found.index, numbers], rtol=1e-13, check_dtype=False
+    )
+
+
+def test_data_of_a_seed_of_their_own_are_the_same_with_another_master_seed(tmp_path):
+    """Nothing else is drawn for exact numbers: the universe takes those of the study."""
+    split = {"partition": {"kind": "consecutive"}}
+    problem = {"kind": "linear_regression", "points_per_agent": 9, "dim": 2, "legacy_seed": 1}
+    defaults = {**DEFINITION["defaults"], "problem": problem, **split}
+    paper = load(tmp_path, defaults=defaults, assumptions={})
+    found = Multiverse(paper)
+    assert set(found.batches) == {(f"seed_{seed}", SMALL_RUNS) for seed in (2, 3, 4, 5)}
+    assert {run.experiment for run in found.batch("seed_2", SMALL_RUNS)} == {"other"}
+    run = found.runs["seed_2"]["walk", "topology=ring"]
+    assert found.home(run)[0] == BASE and found.twin(run) == paper.runs["walk", "topology=ring"]
 
 
 def test_what_was_removed_comes_back_byte_for_byte(made, tmp_path):
@@ -246,10 +289,12 @@ def test_what_was_removed_comes_back_byte_for_byte(made, tmp_path):
     first, second = tmp_path / "1.csv", tmp_path / "2.csv"
     stage.survey(paper, copy, [first])
     shutil.rmtree(copy / paper.key / "multiverse" / "weights.lazy")
-    runs = Multiverse(paper).batches()["weights.lazy", "walk"]
-    again = stage.place(paper, copy, "weights.lazy", "walk")
+    runs = Multiverse(paper).batches["weights.lazy", SMALL_RUNS]
+    again = stage.place(paper, copy, "weights.lazy", SMALL_RUNS)
     vary.vary([run.mapping for run in runs], again, RESOURCES)
-    assert again.read_bytes() == stage.place(paper, results, "weights.lazy", "walk").read_bytes()
+    assert (
+        again.read_bytes() == stage.place(paper, results, "weights.lazy", SMALL_RUNS).read_bytes()
+    )
     stage.survey(paper, copy, [second])
     assert first.read_bytes() == second.read_bytes()
 
@@ -285,8 +330,8 @@ def test_what_was_not_run_or_is_another_is_told(made, tmp_path):
     paper, results = made
     copy = tmp_path / "results"
     shutil.copytree(results, copy)
-    stage.place(paper, copy, "weights.lazy", "walk").unlink()
-    table = stage.place(paper, copy, "seed_2", "walk")
+    stage.place(paper, copy, "weights.lazy", SMALL_RUNS).unlink()
+    table = stage.place(paper, copy, "seed_2", SMALL_RUNS)
     table.write_text(table.read_text().replace("w2_exact", "w2_other"))
     found = rows(paper, copy)
     for name in ("weights.lazy", "seed_2"):
@@ -297,8 +342,13 @@ def test_what_was_not_run_or_is_another_is_told(made, tmp_path):
 
 def test_claims_read_another_agent_where_an_alternative_says_so(made):
     paper, results = made
-    table = pandas.read_csv(stage.place(paper, results, "data.third", "other"))
-    last = table[(table["metric"] == "w2") & (table["iteration"] == 20) & (table["agent"] == "2")]
+    table = pandas.read_csv(stage.place(paper, results, "data.third", SMALL_RUNS))
+    last = table[
+        (table["experiment"] == "other")
+        & (table["metric"] == "w2")
+        & (table["iteration"] == 20)
+        & (table["agent"] == "2")
+    ]
     assert rows(*made)["reached", "data.third"]["value"] == last["value"].iloc[0]
 
 
@@ -462,6 +512,16 @@ def test_pictures_of_every_claim_that_a_universe_changes(made, tmp_path):
     assert names == sorted([*claims, *(f"overview.{s}" for s in ("pdf", "png", "svg"))])
     page = (tmp_path / "m.md").read_text()
     assert "hangs on" in page and "| weights.next_two | another | also used | 2 <details>" in page
+
+
+def test_a_rule_at_zero_is_in_the_legend():
+    from concord.figures import _multiverse as figures
+
+    margin = judgements.Margin(0.2, 0.1, 0.3, low=0.0)
+    table = [multiverse.row("a", "", "published", name, judgements.Judgement("holds", "", margin))
+             for name in (BASE, "seed_2")]  # fmt: skip
+    (legend,) = figures.curve("it rises", table, {"seed_2": "master seed 2"}).legends
+    assert "the rule" in [text.get_text() for text in legend.get_texts()]
 
 
 def test_infinite_numbers_and_missing_ones_are_drawn(tmp_path):

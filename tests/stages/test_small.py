@@ -14,7 +14,7 @@ from concord.__main__ import main
 from concord.stages import small as stage
 from concord.studies.config import load_config
 from concord.studies.paper import Paper
-from concord.studies.small import MOST, SMALL, TOGETHER, cost, small_runs
+from concord.studies.small import MOST, SMALL, TOGETHER, cost, many_runs, small_runs
 
 CONFIG = Path(concord.__file__).parents[2] / "config" / "config.yaml"
 STUDY = {
@@ -136,7 +136,7 @@ def test_a_run_that_fails_leaves_the_others(folder, monkeypatch, capsys, error):
     results = folder / "results/x/steps"
     if isinstance(error, ValueError):
         assert "Traceback" in told and told.endswith(
-            "concord: steps: step=0.01: it failed as above\n"
+            "concord: steps: step=0.01: it failed (ValueError)\n"
         )
     else:
         assert told == "concord: steps: step=0.01: it is odd; change it\n"
@@ -189,3 +189,16 @@ def test_a_job_has_not_too_many_and_not_too_much(folder):
     assert [run.name for runs in jobs for run in runs] == [
         n for e, n in paper().runs if e == "steps"
     ]
+
+
+def test_more_runs_than_that_which_are_not_small_are_divided_for_what_shows_them(folder):
+    study = yaml.safe_load(Path("config/papers/x/study.yaml").read_text())
+    study["experiments"]["steps"]["iterations"] = 100_000
+    steps = study["experiments"]["steps"]["sweep"]["step"]
+    study["figures"]["fig1"]["runs"] = ["steps"]
+    for count, parts in ((MOST, []), (2 * MOST + 1, [MOST, MOST, 1])):
+        steps["values"] = [round(0.0001 * n, 4) for n in range(1, count + 1)]
+        Path("config/papers/x/study.yaml").write_text(yaml.safe_dump(study))
+        found = many_runs(paper())
+        assert list(map(len, found.get("steps", []))) == parts
+        assert "steps" not in small_runs(paper())

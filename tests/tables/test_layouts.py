@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -32,7 +33,10 @@ CONFIG = Path(__file__).parents[2] / "config"
         ((84.5637,), "84.56"),
         ((4.0, 4.0, 4.0), "4 [4, 4]"),
         ((3.6e-15,), "0"),
+        ((1e-17, -2e-16, 2e-16), "0"),
         ((1.5e12,), "1.5e+12"),
+        ((2.87e-7, -5.14e-7, 1.09e-6), "2.9e-07 [-5.1e-07, 1.1e-06]"),
+        ((3.14159e10, 3.1e10, 3.2e10), "3.142e+10 [3.1e+10, 3.2e+10]"),
         ((float("inf"),), "∞"),
         ((float("nan"),), "–"),
         ((None,), "–"),
@@ -169,6 +173,8 @@ def test_iterations_of_the_network_keep_their_rows():
     one = Measured({"experiment": "e", "run": "r", "labels": {}}, table)
     made = final([one], metrics=["w2", "n"], iterations=[1, 2])
     assert made.layout.rows == [["1", "0.5", "0.5"], ["2", "1", "1"]]
+    made = final([one], metrics=["w2"], iterations=[10])  # beyond the end, as at smoke scale
+    assert made.layout.rows == [["1"]]
 
 
 def test_across_names_what_there_is(ends):
@@ -232,14 +238,43 @@ def test_latex_shows_what_is_typed(text):
     assert markup.latex("a--b") == "a-{}-b"
 
 
+WIDE = Table(
+    [],
+    [],
+    laid_out=Layout(
+        ["which of many", "of", *(f"quantity {k} [95 % interval]" for k in range(14))],
+        [
+            ["a name that takes more than a line of a page that is narrow", "b"]
+            + [f"{k} / 0.123456 [0.1200, 0.1300]; floor 0.1" for k in range(14)]
+        ],
+        2,
+    ),
+)
+
+
+def test_latex_has_columns_that_do_not_fit_in_further_tables():
+    first, *others = WIDE.latex("Wide").split(r"\begin{longtable}")[1:]
+    assert others and r"\caption{Wide}" in first
+    for part in others:
+        assert r"\caption{Wide, continued}" in part and "a name that takes" in part
+    heads = re.findall(r"quantity (\d+)", " ".join([first, *others]))
+    assert [int(number) for number in heads] == list(range(14))
+
+
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX is installed")
-def test_latex_compiles(tmp_path):
-    text = TABLE.latex('All of it: a_b^c~{}\\ <|> " $ # % & -- ü')
-    document = r"\documentclass{article}\usepackage{booktabs,longtable}\begin{document}"
+@pytest.mark.parametrize("table", [TABLE, WIDE], ids=["marks", "wide"])
+def test_latex_compiles_and_fits_a_page(tmp_path, table):
+    text = table.latex('All of it: a_b^c~{}\\ <|> " $ # % & -- ü')
+    document = (
+        r"\documentclass{article}\usepackage[margin=1in,letterpaper]{geometry}"
+        r"\usepackage{booktabs,longtable}\begin{document}"
+    )
     (tmp_path / "t.tex").write_text(f"{document}\n{text}\n\\end{{document}}\n", encoding="utf-8")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
-    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    for _ in range(2):  # a long table knows its columns the second time
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
     assert (tmp_path / "t.pdf").stat().st_size > 1000
+    assert "Overfull" not in (tmp_path / "t.log").read_text(errors="replace")
 
 
 # The numbers as the papers print them, row by row.

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from smoke_project import FIGURES, STUDY, Project
+from smoke_project import FIGURES, RESULTS, STUDY, Project
 
 pytestmark = pytest.mark.workflow
 
@@ -74,6 +74,22 @@ def test_a_metric_makes_what_it_measures_again(finished):
     file = "src/concord/metrics/__init__.py"  # without sampling: tests/stages/test_small.py
     with finished.edited(file, "from __future__", "\nfrom __future__"):
         assert finished.jobs(*FIGURES) == {"small": 4, "figure": 2}
+
+
+def test_small_runs_that_are_forced_are_sampled_again(finished, tmp_path):
+    """In the same call one of them is asked for itself: its own jobs make it, before the others."""
+    project = Project(tmp_path / "project", finished.folder)
+    folder = project.folder / RESULTS / "linear_step"
+    table, traces = folder / "small_0.csv", sorted(folder.rglob("trace.nc"))
+    own = traces[0].with_name("metrics.csv")
+    targets = FIGURES[1], str(own.relative_to(project.folder))
+    assert project.jobs(*targets) == {}
+    before = [os.stat(path).st_mtime_ns for path in traces]
+    project.make(*targets, "--forcerun", "small", "sample")
+    after = [os.stat(path).st_mtime_ns for path in traces]
+    assert len(after) == 2 and all(a > b for a, b in zip(after, before, strict=True))
+    assert after[0] < os.stat(own).st_mtime_ns < after[1] < os.stat(table).st_mtime_ns
+    assert project.jobs(*targets) == {}
 
 
 def test_jobs_stay_within_their_memory(finished):

@@ -8,6 +8,7 @@ EXPECTED = list(filter(os.path.exists, EXPECTED))
 rule judge:
     input:
         judged,
+        multiverse_first,
         outdated=outdated(f"{RESULTS}/{{paper}}/claims.csv", judged_from),
     output:
         csv=f"{RESULTS}/{{paper}}/claims.csv",

@@ -1,5 +1,5 @@
 # multiverse: runs with other defensible values of assumptions, or other seeds, and the verdicts there.
-BATCH = "{paper}/multiverse/{universe}/{experiment}"
+BATCH = "{paper}/multiverse/{universe}/{batch}"
 OVER = f"{RESULTS}/{{paper}}/multiverse"
 
 
@@ -15,7 +15,7 @@ rule vary:
     log:
         f"{LOGS}/{BATCH}.log",
     benchmark:
-        f"{BENCHMARKS}/{{paper}}/{{experiment}}/{{universe}}/vary.tsv"
+        f"{BENCHMARKS}/{{paper}}/{{batch}}/{{universe}}/vary.tsv"
     conda:
         varying_environment
     resources:
@@ -24,10 +24,9 @@ rule vary:
     params:
         settings=SETTINGS,
         paper=lambda wildcards: str(paper_of(wildcards).path),
-        runs=lambda wildcards: [run.name for run in batch_of(wildcards)],
     shell:
-        "python -m concord vary {params.paper:q} {wildcards.universe:q} {wildcards.experiment} "
-        "{params.runs:q} {params.settings} -o {output.csv:q} 2> {log:q}"
+        "python -m concord vary {params.paper:q} {wildcards.universe:q} {wildcards.batch} "
+        "{params.settings} -o {output.csv:q} 2> {log:q}"
 
 
 rule survey:

@@ -2,7 +2,8 @@
 # how they stand; their files are none of Snakemake's outputs, which it deletes if one run fails.
 rule small:
     input:
-        outdated(f"{RESULTS}/{SMALL}.csv", small_states, stages.small.stated),
+        asked_alone,
+        outdated=outdated(f"{RESULTS}/{SMALL}.csv", small_states, stages.small.stated),
     output:
         f"{RESULTS}/{SMALL}.csv",
     log:
@@ -15,10 +16,19 @@ rule small:
         mem_mb=growing(1000),
         runtime=growing(10),
     params:
-        names=lambda wildcards: [run.name for run in small_of(wildcards)],
+        names=lambda wildcards: [run.name for run in part_of(wildcards)],
         settings=SETTINGS,
         results=lambda wildcards: str(PLACE),
         paper=lambda wildcards: str(paper_of(wildcards).path),
     shell:
         "python -m concord small {params.paper:q} {wildcards.experiment} {params.names:q} "
         "{params.settings} --results {params.results:q} -o {output:q} 2> {log:q}"
+
+
+# many: stands for up to a hundred runs of an experiment among the inputs of what shows them all.
+rule many:
+    input:
+        many_metrics,
+    output:
+        touch(f"{RESULTS}/{MANY}.csv"),
+    localrule: True

@@ -138,12 +138,9 @@ class Numbers:
 
 
 def show(value: float, lo: float, hi: float) -> str:
-    """Return a number and its interval as text, with two digits of the interval's half-width."""
+    """Return a number as text, with its interval if that has a width."""
     half = (hi - lo) / 2 if np.isfinite([lo, hi]).all() else 0
-    if half <= 1e-9 * abs(value):
-        return words.number(value)
-    digits = min(max(0, 1 - math.floor(math.log10(half))), 12)
-    return f"{value:.{digits}f} [{lo:.{digits}f}, {hi:.{digits}f}]"
+    return words.number(value) if half <= 1e-9 * abs(value) else words.rounded(value, lo, hi)
 
 
 @dataclass

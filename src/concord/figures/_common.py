@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +49,18 @@ def cross(
             here = [m for m in in_column if any(m is other for other in in_row)]
             cells.append(Cell(", ".join(parts), here, r, c))
     return cells
+
+
+def lines(
+    runs: Sequence[Measured],
+    scope: Sequence[Measured],
+    key: str,
+    names: Mapping[str, Any] | None,
+) -> Iterator[tuple[Any, style.Look, str, list[Measured]]]:
+    """Yield each value of ``key`` in ``scope``, with look, text, and those of ``runs`` with it."""
+    values = results.distinct(scope, key)
+    for value, look in zip(values, style.looks(key, values), strict=True):
+        yield value, look, style.name(key, value, names), results.having(runs, key, value)
 
 
 def wrap(count: int, across: int | None = None) -> list[tuple[int, int]]:

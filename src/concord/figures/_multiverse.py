@@ -17,7 +17,6 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from concord.claims.multiverse import BASE, SEED, Row, robustness, way
@@ -108,15 +107,15 @@ def curve(says: str, rows: Sequence[Row], names: Mapping[str, str]) -> Figure:
     figure.suptitle("\n".join(title), x=0.01, ha="left", fontsize=8, parse_math=False)
     said = {way(row["verdict"]) for row in shown}
     handles = [
-        Line2D([], [], color=COLORS[w], marker=MARKERS[w], linestyle="", label=text)
+        style.entry(text, color=COLORS[w], marker=MARKERS[w], linestyle="")
         for w, text in WORDS.items()
         if w in said
     ]
-    handles.append(Line2D([], [], linestyle="", label=OURS, **_RING))
-    if any(np.isfinite([row["low"] or np.inf, row["high"] or np.inf]).any() for row in shown):
-        handles.append(Line2D([], [], label="the rule", **_RULE))
+    handles.append(style.entry(OURS, linestyle="", **_RING))
+    if _ends(shown):
+        handles.append(style.entry("the rule", **_RULE))
     if any(row["printed"] is not None for row in shown):
-        handles.append(Line2D([], [], label="print", **_PRINTED))
+        handles.append(style.entry("print", **_PRINTED))
     style.legend_of(figure, handles)
     return figure
 
@@ -164,8 +163,7 @@ def _numbers(axes: Axes, rows: Sequence[Row]) -> None:
         axes.plot(place, row["value"], linestyle="", **look)
         if row["universe"] == BASE:
             axes.plot(place, row["value"], **_RING)
-    ends = {row[key] for row in rows for key in ("low", "high") if row[key] is not None}
-    for end in filter(np.isfinite, ends):
+    for end in _ends(rows):
         axes.axhline(end, zorder=0.9, **_RULE)
     for printed in {row["printed"] for row in rows if row["printed"] is not None}:
         axes.axhline(printed, zorder=0.9, **_PRINTED)
@@ -173,12 +171,16 @@ def _numbers(axes: Axes, rows: Sequence[Row]) -> None:
     axes.tick_params(axis="x", bottom=False, labelbottom=False)
 
 
+def _ends(rows: Sequence[Row]) -> list[float]:
+    """Return the ends of the rule that are drawn, each once."""
+    ends = {row[key] for row in rows for key in ("low", "high") if row[key] is not None}
+    return sorted(filter(np.isfinite, ends))
+
+
 def _scale(axes: Axes, rows: Sequence[Row]) -> None:
     """Have a logarithmic axis where numbers are positive and far apart."""
     values = np.array([row["value"] for row in rows], float)
-    ends = [row[key] for row in rows for key in ("low", "high") if row[key] is not None]
-    marked = np.array([*values, *ends], float)
-    marked = marked[np.isfinite(marked)]
+    marked = np.array([*values[np.isfinite(values)], *_ends(rows)])
     if len(marked) and marked.min() > 0 and marked.max() > 20 * marked.min():
         axes.set_yscale("log")
         style.plain_log_axis(axes)
@@ -288,8 +290,6 @@ def overview(rows: Sequence[Row], universes: Sequence[str]) -> Figure:
         Patch(color=style.mix(style.BLUE, "white", 0.3), label="pale: as configured"),
         Patch(color=NONE, label="reads nothing that is changed"),
     ]
-    handles.append(
-        Line2D([], [], color="k", marker="x", markersize=3, linestyle="", label="not run")
-    )
+    handles.append(style.entry("not run", color="k", marker="x", markersize=3, linestyle=""))
     style.legend_of(figure, handles)
     return figure

@@ -16,13 +16,12 @@ What a researcher writes in a paper's YAML (Tzikas et al., Fig 6)::
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from msgspec import Meta
 
@@ -75,19 +74,15 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     chosen = results.select(runs, params.select, KIND)
     cells = _common.cross(chosen, params.rows, params.columns, params.names, KIND)
     figure, axes = _common.axes_of(cells, "all", params.width, 1.6 if len(cells) > 1 else 2.1)
-    values = results.distinct(chosen, params.lines)
-    looks = style.looks(params.lines, values)
     low, high = _common.limits(params.ylim, f"figure {KIND}: ylim")
     first, last = _common.limits(params.xlim, f"figure {KIND}: xlim")
     for cell, panel in zip(cells, axes, strict=True):
+        lines = list(_common.lines(cell.runs, chosen, params.lines, params.names))
         # The first last: it is the one that the figure is about.
-        for order, (value, look) in reversed(list(enumerate(zip(values, looks, strict=True)))):
-            mine = [
-                m for m in cell.runs if results.same(results.lookup(m.run, params.lines), value)
-            ]
+        for order, (value, look, _, mine) in reversed(list(enumerate(lines))):
             if mine:
                 what = f"line {params.lines} = {value} of panel {cell.title!r}"
-                _draw_run(panel, results.only(mine, what, KIND), look, params, order, len(values))
+                _draw_run(panel, results.only(mine, what, KIND), look, params, order, len(lines))
         if params.stretch is not None:
             _stretch(panel, params.stretch, low or 0.0, high or 1.0)
         panel.set_ylim(low, high)
@@ -95,7 +90,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         panel.set_xlim(first, last)
     xlabel = _common.price_axis(axes, params.x, params.xscale)
     _common.label(cells, axes, "all", xlabel, "accuracy")
-    style.legend_of(figure, _handles(params, values, looks, chosen))
+    style.legend_of(figure, _handles(params, chosen))
     return figure
 
 
@@ -120,7 +115,7 @@ def _draw_run(
         sd = results.series(run, "accuracy_sd", agent, KIND, "accuracy").value
         lo, hi = mean.value - sd, np.minimum(mean.value + sd, 1.0)
         x = _common.priced(run, mean.iteration, params.x, KIND)
-        axes.fill_between(x, lo, hi, color=look.color, **_BAND, zorder=1.5)
+        axes.fill_between(x, lo, hi, color=look.color, **style.BAND, zorder=1.5)
         step = max(1, len(mean.iteration) // 6)
         axes.plot(
             x,
@@ -148,20 +143,15 @@ def _stretch(axes: Axes, knee: float, low: float, high: float) -> None:
 
 
 _HAIR = 0.35
-_BAND: dict[str, Any] = {"alpha": 0.2, "linewidth": 0}
 
 
-def _handles(
-    params: Params, values: Sequence[object], looks: Sequence[style.Look], runs: Sequence[Measured]
-) -> list[Artist]:
+def _handles(params: Params, runs: Sequence[Measured]) -> list[Artist]:
     handles: list[Artist] = [
-        Line2D([], [], **look.line, label=style.name(params.lines, value, params.names))
-        for value, look in zip(values, looks, strict=True)
+        style.entry(text, **look.line)
+        for _, look, text, _ in _common.lines(runs, runs, params.lines, params.names)
     ]
     who = ", ".join(style.name("agent", agent) for agent in params.agents)
-    handles.append(Patch(color=style.GRAY, **_BAND, label=f"{who}: mean ± 1 sd over chains"))
+    handles.append(Patch(color=style.GRAY, **style.BAND, label=f"{who}: mean ± 1 sd over chains"))
     if params.others:
-        handles.append(
-            Line2D([], [], color=style.GRAY, linewidth=_HAIR, label="mean of each other agent")
-        )
+        handles.append(style.entry("mean of each other agent", color=style.GRAY, linewidth=_HAIR))
     return handles

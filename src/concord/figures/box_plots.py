@@ -26,7 +26,6 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from concord import results
@@ -182,14 +181,11 @@ _EXTREME: dict[str, Any] = {"marker": "_", "markersize": 3, "markeredgewidth": 0
 
 
 def _handles(params: Params, outside: bool) -> list[Artist]:
-    handles: list[Artist] = [
-        Line2D(
-            [], [], color=style.BLACK, linewidth=1.2, label=f"median, {words.agent(params.agent)}"
-        )
-    ]
+    text = f"median, {words.agent(params.agent)}"
+    handles: list[Artist] = [style.entry(text, color=style.BLACK, linewidth=1.2)]
     box: dict[str, Any] = {"facecolor": "#e6e6e6", "edgecolor": style.GRAY, "linewidth": 0.7}
     handles.append(Patch(**box, label="quartiles; whiskers: 1.5 times their distance"))
     if outside:
         mark = {**_EXTREME, "linestyle": "", "color": style.GRAY}
-        handles.append(Line2D([], [], label="lowest and highest chain", **mark))
+        handles.append(style.entry("lowest and highest chain", **mark))
     return handles

@@ -19,7 +19,6 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from concord import results
@@ -134,22 +133,13 @@ _POSTERIOR: dict[str, Any] = {"color": "#d0d0d0", "linewidth": 0, "zorder": 1}
 
 
 def _handles(params: Params, runs: Sequence[Measured]) -> list[Artist]:
-    looks = style.looks("agent", params.agents)
+    tick: dict[str, Any] = {"linestyle": "", "marker": "|", "markersize": 6}
     handles: list[Artist] = [
-        Line2D(
-            [],
-            [],
-            linestyle="",
-            marker="|",
-            markersize=6,
-            color=look.color,
-            label=style.name("agent", agent, params.names),
-        )
-        for agent, look in zip(params.agents, looks, strict=True)
+        style.entry(style.name("agent", agent, params.names), color=look.color, **tick)
+        for agent, look in zip(params.agents, style.looks("agent", params.agents), strict=True)
     ]
     handles.append(Patch(color="#d0d0d0", label="posterior density (scaled)"))
     if any(results.has(run, "law_sd") for run in runs):
-        handles.append(
-            Line2D([], [], color=style.GRAY, linewidth=0.6, label="exact law of an agent (scaled)")
-        )
+        text = "exact law of an agent (scaled)"
+        handles.append(style.entry(text, color=style.GRAY, linewidth=0.6))
     return handles

@@ -16,7 +16,6 @@ from typing import Annotated
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from concord import results
 from concord.contracts import Read
@@ -88,16 +87,8 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     if len(cells) == 1:
         axes[0].set_ylabel(cells[0].title)
         axes[0].set_title("")
-    handles = [
-        Line2D([], [], label=name, ms=3, **look.line)
-        for name, look in zip(labels.values(), looks, strict=True)
-        if look in seen
-    ]
-    if none := [
-        name for name, look in zip(labels.values(), looks, strict=True) if look not in seen
-    ]:
-        style.note_below(axes[0], f"No point: {', '.join(none)}")
-    style.legend_of(figure, handles)
+    lines = zip(labels.values(), looks, strict=True)
+    style.legend_of(figure, style.entries_drawn(axes[0], lines, seen))
     return figure
 
 

@@ -23,7 +23,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from concord.contracts import Read
 from concord.errors import ConcordError
@@ -91,9 +90,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     for (_, _, values, counts), ax in zip(maps, axes, strict=False):
         ax.grid(False)
         _map(ax, values, counts, size=6.5 - across)
-    style.legend_of(
-        figure, [Line2D([], [], linestyle="", label=text) for text in dict.fromkeys(lacking)]
-    )
+    style.legend_of(figure, [style.entry(text, linestyle="") for text in dict.fromkeys(lacking)])
     return figure
 
 

@@ -39,13 +39,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from concord import results
@@ -183,16 +182,13 @@ def _lines(cell: _common.Cell, scope: Sequence[Measured], params: Params) -> lis
             _Line(run, agent, look, style.name("agent", agent, params.names))
             for agent, look in zip(params.agents, looks, strict=True)
         ]
-    values = results.distinct(scope, params.lines)
-    looks = style.looks(params.lines, values)
-    found = []
-    for value, look in zip(values, looks, strict=True):
-        mine = [m for m in cell.runs if results.same(results.lookup(m.run, params.lines), value)]
-        if mine:
-            run = results.only(mine, f"line {params.lines} = {value}", KIND)
-            label = style.name(params.lines, value, params.names)
-            found.append(_Line(run, params.agents[0], look, label))
-    return found
+    return [
+        _Line(
+            results.only(mine, f"line {params.lines} = {value}", KIND), params.agents[0], look, text
+        )
+        for value, look, text, mine in _common.lines(cell.runs, scope, params.lines, params.names)
+        if mine
+    ]
 
 
 def _middle(lines: Sequence[_Line], params: Params) -> np.ndarray:
@@ -216,6 +212,8 @@ def _draw_slope(
     start = 1.35 * y[0]
     ends = np.array([x[0], x[-1]])
     axes.plot(ends, start * (ends / x[0]) ** slope, **style.POINT, zorder=1.9, label="_slope")
+    if len(params.slopes) == 1:
+        return  # the legend has its name
     # Its name stands above or below it, where the lines are farthest from that.
     at = np.geomspace(x[0], x[-1], 9)[1:-1]
     along = np.log(start * (at / x[0]) ** slope)
@@ -272,9 +270,8 @@ def _draw_line(
         sd = results.series(line.run, params.band, line.agent, KIND).value
         lo, hi = series.value - sd, series.value + sd
     if params.band != "none" and np.isfinite(lo).any():
-        axes.fill_between(
-            x[shown], lo[shown], hi[shown], color=line.look.color, **_BAND, zorder=1.5
-        )
+        pale = {**style.BAND, "alpha": 0.2 if lines < 5 else 0.08}  # many overlap
+        axes.fill_between(x[shown], lo[shown], hi[shown], color=line.look.color, **pale, zorder=1.5)
     axes.plot(
         x[shown],
         (series.value - middle)[shown],
@@ -287,18 +284,17 @@ def _draw_line(
     )
 
 
-_BAND: dict[str, Any] = {"alpha": 0.2, "linewidth": 0}
-
-
 def _handles(params: Params, lines: Sequence[_Line]) -> list[Artist]:
-    own = {line.label: Line2D([], [], **line.look.line, label=line.label) for line in lines}
+    own = {line.label: style.entry(line.label, **line.look.line) for line in lines}
     handles: list[Artist] = list(own.values())
     if params.differences:
         return handles
     if params.band == "interval":
-        handles.append(Patch(color=style.GRAY, **_BAND, label="95 % interval"))
+        handles.append(Patch(color=style.GRAY, **style.BAND, label="95 % interval"))
     elif params.band != "none":
-        handles.append(Patch(color=style.GRAY, **_BAND, label="± 1 sd over chains"))
+        handles.append(Patch(color=style.GRAY, **style.BAND, label="± 1 sd over chains"))
+    if len(params.slopes) == 1:
+        handles.append(style.entry(f"$k^{{{params.slopes[0]:g}}}$", **style.POINT))
     if params.floor:
-        handles.append(Line2D([], [], **style.FLOOR, label="floor of exact draws"))
+        handles.append(style.entry("floor of exact draws", **style.FLOOR))
     return handles

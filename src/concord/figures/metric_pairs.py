@@ -16,7 +16,6 @@ from typing import Annotated
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from concord import results
 from concord.contracts import Read
@@ -56,13 +55,10 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     shown = results.select(runs, params.select, KIND)
     cells = _common.cross(shown, None, params.columns, params.names, KIND)
     figure, axes = _common.axes_of(cells, "all", "auto", 2.6)
-    values = results.distinct(shown, params.lines)
-    looks = style.looks(params.lines, values)
     drawn: set[style.Look] = set()
     for cell, ax in zip(cells, axes, strict=True):
         everything = []
-        for value, look in zip(values, looks, strict=True):
-            own = [m for m in cell.runs if results.same(results.lookup(m.run, params.lines), value)]
+        for _, look, _, own in _common.lines(cell.runs, shown, params.lines, params.names):
             points = np.array([[_of(m, params.x, params), _of(m, params.y, params)] for m in own])
             points = np.where(np.isfinite(points).all(axis=1, keepdims=True), points, np.nan)
             ax.plot(*points.T, ms=2.8, lw=0.9, **look.line)
@@ -77,16 +73,10 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
             x, y = _front(np.concatenate(everything))
             ax.plot(x, y, color=style.GRAY, lw=4, alpha=0.3, zorder=0, solid_capstyle="butt")
     _common.label(cells, axes, "all", params.xlabel or params.x, params.ylabel or params.y)
-    names = [style.name(params.lines, value, params.names) for value in values]
-    handles = [
-        Line2D([], [], label=name, ms=3, **look.line)
-        for name, look in zip(names, looks, strict=True)
-        if look in drawn
-    ]
-    if none := [name for name, look in zip(names, looks, strict=True) if look not in drawn]:
-        style.note_below(axes[0], f"No point: {', '.join(none)}")
+    lines = _common.lines(shown, shown, params.lines, params.names)
+    handles = style.entries_drawn(axes[0], ((text, look) for _, look, text, _ in lines), drawn)
     if params.front:
-        handles.append(Line2D([], [], color=style.GRAY, lw=4, alpha=0.3, label="Pareto front"))
+        handles.append(style.entry("Pareto front", color=style.GRAY, lw=4, alpha=0.3))
     style.legend_of(figure, handles)
     return figure
 

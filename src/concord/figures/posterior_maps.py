@@ -18,7 +18,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from concord import results
 from concord.contracts import Read
@@ -90,11 +89,11 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     _common.label(cells, panels, "all", params.axes[0], params.axes[1])
     parts = ", ".join(f"{100 * part:g}" for part in params.mass)
     text = f"contours around {parts} % of the exact posterior"
-    handles = [Line2D([], [], color=style.VERMILLION, linewidth=_LINE, label=text)]
+    handles = [style.entry(text, color=style.VERMILLION, linewidth=_LINE)]
     outside = 100 * (1 - min(inside))
     if outside >= 0.05:
         text = f"at most {outside:.1f} % of an agent's draws lie outside the panels"
-        handles.append(Line2D([], [], linestyle="", label=text))
+        handles.append(style.entry(text, linestyle=""))
     style.legend_of(figure, handles)
     return figure
 

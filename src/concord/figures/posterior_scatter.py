@@ -19,7 +19,6 @@ from typing import Annotated, Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from concord import results
 from concord.contracts import Read
@@ -85,8 +84,8 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     style.legend_of(
         figure,
         [
-            Line2D([], [], label=f"contours: {parts} % of the exact mass", **_LINE),
-            Line2D([], [], linestyle="", label="draws of one chain", **{**_DOT, "markersize": 3}),
+            style.entry(f"contours: {parts} % of the exact mass", **_LINE),
+            style.entry("draws of one chain", linestyle="", **{**_DOT, "markersize": 3}),
         ],
     )
     return figure

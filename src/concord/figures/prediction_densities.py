@@ -19,7 +19,6 @@ from typing import Annotated, Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from concord.contracts import Read
 from concord.figures import _common, style
@@ -73,7 +72,8 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
             density = numbers(cell.runs[0], metric, panel.agent, KIND, name in missing)
             if density is not None:
                 bins = np.linspace(0, 1, len(density) + 1)
-                ax.stairs(density, bins, color=look.color, linewidth=1.1, linestyle=pattern)
+                look_of = {"color": look.color, "linewidth": 1.1, "linestyle": pattern}
+                ax.stairs(density, bins, baseline=None, **look_of)
                 drawn.add(name)
         ax.set_yscale("log")
         ax.set_xlim(0, 1)
@@ -84,9 +84,9 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     style.plain_log_axis(axes[0])
     _common.label(places, axes, "all", "probability", "density")
     handles: list[Any] = [
-        Line2D([], [], color=look.color, linestyle=pattern, label=text)
+        style.entry(text, color=look.color, linestyle=pattern)
         if name in drawn
-        else Line2D([], [], linestyle="", label=missing[name])
+        else style.entry(missing[name], linestyle="")
         for (name, text), look, pattern in zip(params.sets.items(), looks, _PATTERNS, strict=False)
     ]
     # What is missing comes last: it is no line.

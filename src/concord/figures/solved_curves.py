@@ -16,12 +16,10 @@ from typing import Annotated, Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from concord import results
 from concord.contracts import Read
 from concord.figures import _common, style
-from concord.figures._common import Cell
 from concord.figures._options import Names, Select
 from concord.options import Options, Positive, Some
 from concord.results import Measured
@@ -54,10 +52,7 @@ def reads(params: Params) -> list[Read | str]:
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw the figure."""
     shown = results.select(runs, params.select, KIND)
-    cells = [
-        Cell(LABELS.get(price, price), shown, *place)
-        for price, place in zip(params.prices, _common.wrap(len(params.prices)), strict=True)
-    ]
+    cells = _common.by_metric(params.prices, LABELS, shown)
     figure, axes = _common.axes_of(cells, "all", "auto", 2.5)
     groups = results.split(shown, params.lines, KIND)
     looks = style.looks(params.lines, [value for value, _ in groups])
@@ -92,10 +87,9 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     for ax in axes:
         ax.set_ylim(0, min(1, 1.1 * max(*tops, 0.1)))
     axes[0].set_ylabel("share of tasks and targets solved")
-    names = [style.name(params.lines, value, params.names) for value, _ in groups]
     handles = [
-        Line2D([], [], label=name, ms=3, **look.line)
-        for name, look in zip(names, looks, strict=True)
+        style.entry(style.name(params.lines, value, params.names), ms=3, **look.line)
+        for (value, _), look in zip(groups, looks, strict=True)
     ]
     style.legend_of(figure, handles)
     return figure

@@ -64,7 +64,6 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     chosen = results.select(runs, params.select, KIND)
     cells = _common.cross(chosen, params.rows, params.columns, params.names, KIND)
     values = results.distinct(chosen, params.lines)
-    looks = style.looks(params.lines, values)
     figure, axes = _common.axes_of(cells, "all", params.width, 0.55 + 0.27 * len(values))
     low, high = params.xlim[0], params.xlim[-1]
     for cell, panel in zip(cells, axes, strict=True):
@@ -80,10 +79,8 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         panel.xaxis.set_minor_formatter(NullFormatter())
         panel.grid(visible=False, axis="y")
-        for place, (value, look) in enumerate(zip(values, looks, strict=True)):
-            mine = [
-                m for m in cell.runs if results.same(results.lookup(m.run, params.lines), value)
-            ]
+        lines = _common.lines(cell.runs, chosen, params.lines, params.names)
+        for place, (value, look, _, mine) in enumerate(lines):
             if mine:
                 what = f"line {params.lines} = {value} of panel {cell.title!r}"
                 run = results.only(mine, what, KIND)
@@ -136,8 +133,8 @@ def _mark(
 def _handles(params: Params) -> list[Line2D]:
     gray: dict[str, Any] = {"color": style.GRAY, "linestyle": ""}
     return [
-        Line2D([], [], marker="o", **gray, label=style.name("agent", params.agent)),
-        Line2D([], [], marker="D", markerfacecolor="white", **gray, label="average"),
-        Line2D([], [], marker="<", **gray, label="a point: no spread at all"),
-        Line2D([], [], marker="x", **gray, label="no stationary law"),
+        style.entry(style.name("agent", params.agent), marker="o", **gray),
+        style.entry("average", marker="D", markerfacecolor="white", **gray),
+        style.entry("a point: no spread at all", marker="<", **gray),
+        style.entry("no stationary law", marker="x", **gray),
     ]

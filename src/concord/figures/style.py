@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import functools
 import io
+import re
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,11 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
+from matplotlib.lines import Line2D
 from matplotlib.ticker import (
     FuncFormatter,
     LogFormatter,
@@ -43,7 +46,8 @@ COLUMN = 3.4
 FULL = 7.0
 
 RC: Any = {
-    "font.family": "DejaVu Sans",
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
     "font.size": 8,
     "axes.titlesize": 8,
     "axes.labelsize": 8,
@@ -76,10 +80,9 @@ RC: Any = {
     "legend.labelspacing": 0.35,
     "figure.dpi": 100,
     "savefig.dpi": 200,
-    # Text stays text in PDF (editable TrueType); SVG carries outlines, so it looks the same
-    # everywhere, and its ids come from this salt instead of from chance.
+    # Text stays text, in PDF with its font; ids in SVG come from this salt instead of from chance.
     "pdf.fonttype": 42,
-    "svg.fonttype": "path",
+    "svg.fonttype": "none",
     "svg.hashsalt": "concord",
 }
 
@@ -176,6 +179,7 @@ TOPOLOGIES = {
 AGENT_STYLES: tuple[Any, ...] = ("-", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 1.5, 1, 1.5)))
 AVERAGE_STYLE: Any = (0, (3.5, 1.6))
 FLOOR: dict[str, Any] = {"color": "#444444", "linewidth": 1.0, "linestyle": (0, (1, 1.6))}
+BAND: dict[str, Any] = {"alpha": 0.2, "linewidth": 0}
 POINT: dict[str, Any] = {"color": "#8c8c8c", "linewidth": 0.8, "linestyle": "-"}
 
 SYMBOLS = {
@@ -357,6 +361,21 @@ def note_below(axes: Axes, text: str) -> None:
     figure.set_figheight(figure.get_figheight() + 0.14 * len(lines))
 
 
+def entry(text: str, **line: Any) -> Line2D:
+    """Return a legend's entry, with a line or marker that is drawn nowhere else."""
+    return Line2D([], [], label=text, **line)
+
+
+def entries_drawn(
+    axes: Axes, lines: Iterable[tuple[str, Look]], drawn: Container[Look]
+) -> list[Artist]:
+    """Return a legend's entries of lines that have a point; the others are named below a panel."""
+    named = list(lines)
+    if none := ", ".join(text for text, look in named if look not in drawn):
+        note_below(axes, f"No point: {none}")
+    return [entry(text, ms=3, **look.line) for text, look in named if look in drawn]
+
+
 def legend_of(figure: Figure, handles: Sequence[Artist]) -> None:
     """Put one legend below all panels and make the figure higher by what it takes."""
     if handles:
@@ -443,14 +462,39 @@ def save(figure: Figure, paths: Iterable[Path | str], watermark: bool = False) -
         layout.execute(figure)
         figure.set_layout_engine("none")
     mark = _watermark(figure) if watermark else None
+    _simplify(figure)
     for path in targets:
         path.parent.mkdir(parents=True, exist_ok=True)
         # Into memory, since PDF on a full disk ends in an error of Matplotlib's own.
         image = io.BytesIO()
         figure.savefig(image, format=path.suffix[1:], metadata=_METADATA[path.suffix])
-        path.write_bytes(image.getbuffer())
+        data = image.getvalue()
+        path.write_bytes(_short(data) if path.suffix == ".svg" else data)
     if mark is not None:
         mark.remove()
+
+
+def _simplify(figure: Figure) -> None:
+    """Leave out corners of bands that nobody sees, as matplotlib does with those of lines."""
+    for band in figure.findobj(PolyCollection):
+        shown = band.get_transform()
+        paths = [shown.transform_path(path).cleaned(simplify=True) for path in band.get_paths()]
+        band.set_verts(
+            [shown.inverted().transform(np.asarray(path.vertices)[:-1]) for path in paths]
+        )
+
+
+def _short(svg: bytes) -> bytes:
+    """Write coordinates to a hundredth of a point, and fonts for where there is no DejaVu.
+
+    Verdana's letters are about as wide.
+    """
+
+    def rounded(tag: re.Match[bytes]) -> bytes:
+        return re.sub(rb"-?\d+\.\d{3,}", lambda number: b"%.2f" % float(number[0]), tag[0])
+
+    tags = re.sub(rb"<[^>]+>", rounded, svg)
+    return re.sub(rb"'DejaVu Sans'(, sans-serif)?", rb"'DejaVu Sans', Verdana, sans-serif", tags)
 
 
 _METADATA: dict[str, dict[str, Any]] = {

@@ -21,7 +21,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from concord import results
@@ -84,7 +83,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         [
             Patch(facecolor=_COMPUTE, label="computes"),
             Patch(**_WAIT, label="waits"),
-            Line2D([], [], **_SEND, label="a vector on its way"),
+            style.entry("a vector on its way", **_SEND),
         ],
     )
     return figure

@@ -73,7 +73,6 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from concord import results
@@ -299,11 +298,8 @@ def _curves(
             f"figure {KIND}: styles: {params.styles} needs the line patterns, which tell "
             f"agents apart too; draw one agent instead of {list(agents)}"
         )
-    values = results.distinct(scope, key)
     curves = []
-    for value, look in zip(values, style.looks(key, values), strict=True):
-        mine = [m for m in cell.runs if results.same(results.lookup(m.run, key), value)]
-        text = style.name(key, value, params.names)
+    for value, look, text, mine in _common.lines(cell.runs, scope, key, params.names):
         if over is None and (muted := _muted(value, params)) is not None:
             look, text = style.Look(_MUTED, ""), muted
         first = True
@@ -336,8 +332,7 @@ def _members(
             yield run, agent, _linestyle(agent, agents), style.name("agent", agent)
     else:
         for place, pattern in enumerate(results.distinct(scope, params.styles)):
-            mine = [m for m in runs if results.same(results.lookup(m.run, params.styles), pattern)]
-            if mine:
+            if mine := results.having(runs, params.styles, pattern):
                 linestyle = style.AGENT_STYLES[place % len(style.AGENT_STYLES)]
                 part = style.name(params.styles, pattern, params.names)
                 yield results.only(mine, f"{where}, {pattern}", KIND), agents[0], linestyle, part
@@ -449,7 +444,7 @@ def _draw_curves(panel: _Panel, axes: Axes, log_x: bool) -> None:
                 _bars(axes, *ends, curve.look.color, depth - 0.6)
             else:
                 axes.fill_between(
-                    shown.iteration, lo, hi, color=curve.look.color, **_BAND, zorder=1.5
+                    shown.iteration, lo, hi, color=curve.look.color, **style.BAND, zorder=1.5
                 )
         line = curve.look.line if curve.first else {**curve.look.line, "marker": ""}
         axes.plot(
@@ -650,7 +645,6 @@ _BAR: dict[str, Any] = {"linewidth": 0.9, "alpha": 0.6}
 _TO_ZERO: dict[str, Any] = {
     **{"marker": 11, "markersize": 3, "linestyle": "", "alpha": 0.6, "markeredgewidth": 0},
 }
-_BAND: dict[str, Any] = {"alpha": 0.25, "linewidth": 0}
 _CROSS: dict[str, Any] = {
     "marker": "x",
     "markersize": 5,
@@ -660,13 +654,8 @@ _CROSS: dict[str, Any] = {
 
 
 def _handle(curve: _Curve, key: str) -> Artist:
-    return Line2D(
-        [],
-        [],
-        **curve.look.line,
-        linestyle=curve.linestyle if key == "agent" else "-",
-        label=curve.label,
-    )
+    pattern = curve.linestyle if key == "agent" else "-"
+    return style.entry(curve.label, **curve.look.line, linestyle=pattern)
 
 
 def _common_handles(params: Params, panels: Sequence[_Panel]) -> list[Artist]:
@@ -682,33 +671,26 @@ def _common_handles(params: Params, panels: Sequence[_Panel]) -> list[Artist]:
                     text = style.name(params.styles, value, params.names)
                 styles[text] = c.linestyle
     handles += [
-        Line2D([], [], color=style.GRAY, linestyle=pattern, label=text)
-        for text, pattern in styles.items()
+        style.entry(text, color=style.GRAY, linestyle=pattern) for text, pattern in styles.items()
     ]
     curves = [curve for panel in panels for curve in panel.curves]
     if any(np.isfinite(curve.series.lo).any() for curve in curves):
         scales = {panel.yscale for panel in panels if panel.curves}
         axis = "" if len(scales) == 1 else " (log axis)"
         if "log" in scales:
-            bar: dict[str, Any] = {
-                "marker": "|",
-                "markersize": 8,
-                "linestyle": "",
-                "markeredgewidth": 0.9,
-            }
-            handles.append(Line2D([], [], color=style.GRAY, **bar, label=f"95 % interval{axis}"))
+            bar: dict[str, Any] = {"marker": "|", "markersize": 8, "markeredgewidth": 0.9}
+            text = f"95 % interval{axis}"
+            handles.append(style.entry(text, color=style.GRAY, linestyle="", **bar))
         if "linear" in scales:
             axis = axis.replace("log", "linear")
-            handles.append(Patch(color=style.GRAY, **_BAND, label=f"95 % interval{axis}"))
+            handles.append(Patch(color=style.GRAY, **style.BAND, label=f"95 % interval{axis}"))
     if any(curve.exact is not None for curve in curves):
-        handles.append(Line2D([], [], color="#222222", linewidth=_THIN, label="exact law"))
+        handles.append(style.entry("exact law", color="#222222", linewidth=_THIN))
     draws = dict.fromkeys(str(count) for panel in panels for _, count in panel.floors)
     if draws:
-        text = f"floor of {' or '.join(draws)} exact draws"
-        handles.append(Line2D([], [], **style.FLOOR, label=text))
+        handles.append(style.entry(f"floor of {' or '.join(draws)} exact draws", **style.FLOOR))
     if any(panel.points for panel in panels):
-        handles.append(Line2D([], [], **style.POINT, label="a point at the posterior's mean"))
+        handles.append(style.entry("a point at the posterior's mean", **style.POINT))
     if any(curve.diverged for curve in curves):
-        text = "diverged"
-        handles.append(Line2D([], [], color=style.GRAY, label=text, **_CROSS))
+        handles.append(style.entry("diverged", color=style.GRAY, **_CROSS))
     return handles

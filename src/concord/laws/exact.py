@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -417,6 +418,7 @@ def spectral_radius(matrix: np.ndarray) -> float:
     return float(np.abs(values).max())
 
 
+@lru_cache(maxsize=1)
 def restrict(affine: Affine) -> tuple[Affine, np.ndarray]:
     """Return the update on the states in which every conserved quantity is zero, and their basis.
 
@@ -427,7 +429,10 @@ def restrict(affine: Affine) -> tuple[Affine, np.ndarray]:
     z.
     """
     size = len(affine.offset)
-    left, values, _ = np.linalg.svd(affine.matrix - np.eye(size))
+    change = affine.matrix - np.eye(size)
+    if _invertible(change):
+        return affine, np.eye(size)
+    left, values, _ = np.linalg.svd(change)
     still = values <= 1e-11 * max(values[0], 1e-300)
     fixed = left[:, still]
     gain = affine.gradient_gain
@@ -449,6 +454,14 @@ def restrict(affine: Affine) -> tuple[Affine, np.ndarray]:
         None if gain is None else basis.T @ gain,
     )
     return reduced, basis
+
+
+def _invertible(matrix: np.ndarray) -> bool:
+    """Whether no singular value is near 0, for a part of what they all cost."""
+    try:
+        return bool(np.linalg.norm(matrix) * np.linalg.norm(np.linalg.inv(matrix)) < 1e10)
+    except np.linalg.LinAlgError:
+        return False
 
 
 def stable_limit(

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from concord.contracts import NeedsRecord, Problem, Sampler, Stream
+from concord.contracts import NeedsRecord, Problem, Sampler, Stream, WithoutChains
 from concord.errors import ConcordError, nearest, short
 from concord.laws.theory import Condition
 from concord.laws.transport import kept
@@ -154,6 +154,12 @@ def computes(family: str, metric: str) -> bool:
     return any(_alike(metric, name) for name in plugin("metrics", family, "metrics").METRICS)
 
 
+def exact(family: str, metric: str) -> bool:
+    """Whether a family yields a metric without any chain: its module lists it in ``EXACT``."""
+    module = plugin("metrics", family, "metrics")
+    return isinstance(module, WithoutChains) and any(_alike(metric, n) for n in module.EXACT)
+
+
 def _alike(metric: str, name: str) -> bool:
     return fnmatchcase(metric, name) or fnmatchcase(name, metric)
 
@@ -242,6 +248,8 @@ def to_csv(rows: Sequence[Row]) -> str:
 def _diverged(m: Measurement) -> Iterator[Row]:
     """Fraction of chains that left the finite range, and the first iteration at which one did."""
     at = m.trace["diverged_at"]
+    if not at.size:
+        return
     gone = at[at >= 0]
     yield Row(m.iterations, "network", "diverged", gone.size / at.size)
     if gone.size:

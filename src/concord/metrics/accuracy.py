@@ -9,6 +9,7 @@ from concord.metrics import Measurement, Row
 
 METRICS = ("accuracy_mean", "accuracy_sd")
 RECORDS = ("accuracy",)
+APART = True
 
 
 def rows(m: Measurement) -> Iterator[Row]:

@@ -16,6 +16,7 @@ from concord.samplers import de_sghmc, de_sgld
 from concord.sampling.schedules import Schedule
 
 METRICS = ("budget_w2", "budget_ratio")
+EXACT = METRICS
 NETWORK = "perfect"  # it speaks of networks on which nothing is lost
 
 BUDGETS = tuple(100 * 2**n for n in range(8))

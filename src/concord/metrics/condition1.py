@@ -12,6 +12,7 @@ METRICS = with_values(
     *("condition1.delta_2 - delta_1 > 1/2", "condition1.delta_2 < 1"),
     *("condition1.b sigma_max < 1", "condition1.beta_0 sigma_max < [12]"),
 )
+EXACT = METRICS
 NETWORK = "perfect"  # it speaks of networks on which nothing is lost
 
 

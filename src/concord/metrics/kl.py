@@ -19,6 +19,7 @@ from concord.metrics._laws import exact_law
 from concord.samplers import Fusing
 
 METRICS = ("kl_average", "consensus_exact", *with_values("theorem2_step.a below (26)"))
+EXACT = METRICS
 NETWORK = "perfect"  # it speaks of networks on which nothing is lost
 
 

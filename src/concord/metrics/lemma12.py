@@ -16,6 +16,7 @@ METRICS = with_values(
     *("lemma12.beta", "lemma12.(4.9)"),
     *("lemma12.(4.10), first bound", "lemma12.(4.10), second bound"),
 )
+EXACT = METRICS
 NETWORK = "perfect"  # it speaks of networks on which nothing is lost
 
 

@@ -14,6 +14,7 @@ METRICS = tuple(
     for statistic in ("mean", "median", "min", "max", "q25", "q75", "whisker_lo", "whisker_hi")
 )
 RECORDS = ("misclassified",)
+APART = True
 
 
 def rows(m: Measurement) -> Iterator[Row]:

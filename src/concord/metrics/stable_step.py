@@ -15,6 +15,7 @@ from concord.samplers import Fusing, Stepping
 from concord.sampling.schedules import Schedule
 
 METRICS = ("stable.step_size", "stable.fusion", "used.step_size", "used.fusion")
+EXACT = METRICS
 NETWORK = "perfect"  # it speaks of networks on which nothing is lost
 
 PRECISION = 1e-4

@@ -14,6 +14,7 @@ from concord.metrics._laws import batch_noise, choices_of, start_of, update_of
 
 NAMES = ("w2", "trace", "narrowest", "widest", "bias")
 METRICS = (*(f"stationary_{name}" for name in NAMES), "spectral_radius")
+EXACT = METRICS
 NETWORK = "perfect"  # it speaks of networks on which nothing is lost
 
 

@@ -15,6 +15,7 @@ METRICS = tuple(
     f"theorem3.{name}"
     for name in ("m_f", "M_f", "tau_f", "tau_G", "limit", "limit_at_2", "a", "holds")
 )
+EXACT = METRICS
 NETWORK = "perfect"  # it speaks of networks on which nothing is lost
 
 

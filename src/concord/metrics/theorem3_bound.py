@@ -17,6 +17,7 @@ from concord.metrics.theorem3 import of
 from concord.samplers import admm
 
 METRICS = ("theorem3_bound", "theorem3_distance", "theorem3_penalty")
+EXACT = METRICS
 NETWORK = "perfect"  # it speaks of networks on which nothing is lost
 
 

@@ -14,6 +14,7 @@ from concord.metrics._laws import exact_law
 from concord.sampling.trace import Trace
 
 METRICS = ("w2", "w2_exact", "w2_floor")
+EXACT = ("w2_exact",)
 
 
 def rows(m: Measurement) -> Iterator[Row]:
@@ -26,17 +27,19 @@ def rows(m: Measurement) -> Iterator[Row]:
     if target is None:
         raise lacking("w2", "a problem with an exact Gaussian posterior")
     names, draws = positions(m.trace)
-    value, lo, hi = bootstrap_w2(draws, target, REPLICATES, m.stream("bootstrap"), LEVEL)
-    for column, name in enumerate(names):
-        for row, k in enumerate(m.trace.draw):
-            yield Row(k, name, "w2", value[row, column], lo[row, column], hi[row, column])
+    if m.trace.chains:
+        value, lo, hi = bootstrap_w2(draws, target, REPLICATES, m.stream("bootstrap"), LEVEL)
+        for column, name in enumerate(names):
+            for row, k in enumerate(m.trace.draw):
+                yield Row(k, name, "w2", value[row, column], lo[row, column], hi[row, column])
     law = exact_law(m)
     if law is not None:
         for name in names:
             for k, distance in zip(law.iterations, w2(*law.of(name), target), strict=True):
                 yield Row(k, name, "w2_exact", distance, chance=False)
-    floor = w2_floor(target, draws.shape[0], m.stream("floor"))
-    yield Row(m.iterations, "network", "w2_floor", *floor, trials=FLOORS)
+    if m.trace.chains:
+        floor = w2_floor(target, m.trace.chains, m.stream("floor"))
+        yield Row(m.iterations, "network", "w2_floor", *floor, trials=FLOORS)
 
 
 def positions(trace: Trace) -> tuple[list[str], np.ndarray]:

@@ -281,13 +281,13 @@ class Network(Timed):
         A ConcordError if nothing can happen since there are no edges, the schedule does not suit
         the graph, or conditions do not go together.
         """
-        if conditions not in (None, Conditions()) and topology.messages is not None:
+        if conditions is None:
+            return topology
+        if topology.messages is not None and conditions != Conditions():
             raise ConcordError(
                 f"{where}: {topology.name} averages over all agents at once, and what happens on "
                 "the way there and back is not modelled; remove it, or use topology complete"
             )
-        if conditions is None:
-            return topology
         conditions.check(topology.agents, where)
         own = {own.name: getattr(topology, own.name) for own in fields(topology)}
         if conditions.perfect:

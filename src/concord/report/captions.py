@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import Any, TypedDict, cast
 
 from concord.plugins import plugin
@@ -189,20 +190,18 @@ def _kind(package: str, chosen: Mapping[str, Any], what: str) -> str:
 
 def _options(package: str, chosen: Mapping[str, Any]) -> dict[str, str]:
     """Return the options of a component that its kind demands, or that are not their defaults."""
+    usual = _usual(getattr(plugin(package, chosen["kind"], package), "Params", None))
+    texts = {key: _text(value) for key, value in chosen.items() if key not in ("kind", "name")}
+    return {key: text for key, text in texts.items() if usual.get(key) != text}
+
+
+@cache
+def _usual(params: Any) -> dict[str, str]:
+    """Return the texts of the defaults of a kind's options."""
     import msgspec
 
-    fields = {}
-    params = getattr(plugin(package, chosen["kind"], package), "Params", None)
-    if params is not None:
-        fields = {field.name: field for field in msgspec.structs.fields(params)}
-    found = {}
-    for key, value in chosen.items():
-        if key in ("kind", "name"):
-            continue
-        usual = fields[key].default if key in fields else msgspec.NODEFAULT
-        if usual is msgspec.NODEFAULT or _text(usual) != _text(value):
-            found[key] = _text(value)
-    return found
+    found = () if params is None else msgspec.structs.fields(params)
+    return {f.name: _text(f.default) for f in found if f.default is not msgspec.NODEFAULT}
 
 
 def _text(value: Any) -> str:

@@ -228,12 +228,14 @@ def rounded(value: float | None, lo: float | None = None, hi: float | None = Non
         return "\N{EN DASH}"
     known = [end for end in (lo, hi) if end is not None and math.isfinite(end)]
     half = (known[1] - known[0]) / 2 if len(known) == 2 else 0.0
+    if abs(value) < 1e-12 and 0 < half < 1e-12:
+        return "0"
     if math.isinf(value) or half <= 0 or not math.isfinite(half):
         text = _exact(value)
         return f"{text} [{_exact(known[0])}, {_exact(known[1])}]" if len(known) == 2 else text
     digits = max(1 - math.floor(math.log10(half)), 0)
-    if digits > 8 or abs(value) >= 1e9:
-        low, middle, high = (f"{number:.4g}" for number in (known[0], value, known[1]))
+    if digits > 6 or abs(value) >= 1e9:
+        low, middle, high = (f"{n:.{2 if digits > 6 else 4}g}" for n in (known[0], value, known[1]))
     else:
         # adding 0 turns -0 into 0
         low, middle, high = (

@@ -264,9 +264,7 @@ def _sphinx(source: Path, output: Path, doctrees: Path) -> None:
         from sphinx.errors import SphinxError
         from sphinx.util import console
     except ModuleNotFoundError as error:
-        raise ConcordError(
-            f"the site needs {error.name}; pip install 'concord[docs]' (`make site` does it)"
-        ) from error
+        raise pages.needs(error) from error
     console.nocolor()
     told, warned = io.StringIO(), io.StringIO()
     try:

@@ -59,15 +59,15 @@ def survey(
 
 def made(paper: Paper, results: Path, found: Multiverse | None = None) -> Made:
     """Return what a paper's verdicts over the universes are made from."""
-    batches = (found or Multiverse(paper)).batches()
+    batches = (found or Multiverse(paper)).batches
     seals = {"/".join(key): integrity.sealed(place(paper, results, *key))[1] for key in batches}
     own = {"universes": digest(seals), "survey": code(__name__, "concord.figures._multiverse")}
     return {**judge.made_alone(paper, results), **own}
 
 
-def place(paper: Paper, results: Path, universe: str, experiment: str) -> Path:
-    """Return the table of what a universe computes of an experiment."""
-    return results / paper.key / "multiverse" / universe / experiment / "metrics.csv"
+def place(paper: Paper, results: Path, universe: str, batch: str) -> Path:
+    """Return the table of a batch of a universe."""
+    return results / paper.key / "multiverse" / universe / batch / "metrics.csv"
 
 
 def judged(found: Multiverse, results: Path) -> Iterator[Row]:
@@ -87,7 +87,6 @@ class _Universe:
 
     def __init__(self, found: Multiverse, name: str, results: Path, base: judge.Find) -> None:
         self.found, self.name, self.results, self.base = found, name, results, base
-        self.batches = found.batches()
         self.tables: dict[tuple[str, str], Mapping[str, Any] | None] = {}
         self.refused: dict[tuple[str, str], Mapping[str, str]] = {}
 
@@ -102,30 +101,29 @@ class _Universe:
         return found
 
     def _computed(self, run: Run, other: Run) -> Measured:
-        home = self.found.home_of(other)
-        if home == BASE:
+        home = self.found.home(other)
+        if home[0] == BASE:
             return self.base(self.found.twin(other))
-        key = home, other.experiment
-        if key not in self.tables:
-            self._read(*key)
-        tables, what = self.tables[key], f"{self.name}: {run.experiment}/{run.name}"
+        if home not in self.tables:
+            self._read(home)
+        tables, name = self.tables[home], f"{run.experiment}/{run.name}"
         if tables is None:
-            raise Missing(f"{what} was not run")
-        if other.name in self.refused[key]:
-            raise Missing(f"{what} cannot be run: {self.refused[key][other.name]}")
-        return Measured(other.mapping, tables[other.name].reset_index(drop=True))
+            raise Missing(f"{self.name}: {name} was not run")
+        if name in self.refused[home]:
+            raise Missing(f"{self.name}: {name} cannot be run: {self.refused[home][name]}")
+        return Measured(other.mapping, tables[name].reset_index(drop=True))
 
-    def _read(self, home: str, experiment: str) -> None:
+    def _read(self, home: tuple[str, str]) -> None:
         """Read what was computed together, where it is what would be computed now."""
-        key = home, experiment
-        path = place(self.found.paper, self.results, *key)
-        wanted = vary.made([run.mapping for run in self.batches[key]], Path("resources"))
-        if not wanted.items() <= integrity.intact(path).items():
-            self.tables[key] = None
+        path = place(self.found.paper, self.results, *home)
+        runs = [run.mapping for run in self.found.batch(*home)]
+        if not vary.made(runs, Path("resources")).items() <= integrity.intact(path).items():
+            self.tables[home] = None
             return
-        self.refused[key] = vary.refused(path)
+        self.refused[home] = vary.refused(path)
         table = read({}, path).metrics
-        self.tables[key] = {name: table[table["run"] == name] for name in table["run"].unique()}
+        names = table["experiment"] + "/" + table["run"]
+        self.tables[home] = dict(iter(table.groupby(names, sort=False)))
 
 
 def renamed(run: Measured, metrics: Mapping[str, str], agent: int | None) -> Measured:

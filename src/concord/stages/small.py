@@ -7,8 +7,8 @@ is left alone, so that after an interruption, or for one changed run, only that 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from traceback import print_exception
 
 from concord import integrity
 from concord.errors import ConcordError
@@ -18,6 +18,7 @@ from concord.stages.measure import made as measured_from
 from concord.stages.measure import measure
 from concord.stages.sample import made as sampled_from
 from concord.stages.sample import sample
+from concord.stages.vary import failures
 from concord.studies.paper import Paper, Run
 
 FILES = ("run.yaml", "trace.nc", "trace.json", "metrics.csv", "metrics.json")
@@ -38,20 +39,11 @@ def small(
     ConcordError
         If a run fails, after the others have been made.
     """
-    failed: list[str] = []
     runs = paper.chosen(experiment, names)
-    for run in runs:
-        try:
-            _make(run, results, resources)
-        except (OSError, MemoryError):  # the others would not fare better
-            raise
-        except ConcordError as error:
-            failed.append(f"{run.name}: {error}")
-        except Exception as error:
-            print_exception(error)
-            failed.append(f"{run.name}: it failed as above")
+    failed = failures({run.name: partial(_make, run, results, resources) for run in runs})
     if failed:
-        raise ConcordError(f"{experiment}: {'; '.join(failed)}")
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in failed.items())
+        raise ConcordError(f"{experiment}: {reasons}")
     if output is not None:
         lines = [f"{run},{state}\n" for run, state in states(runs, results, resources).items()]
         with whole(output) as path:

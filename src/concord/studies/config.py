@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from concord import plugins
-from concord.errors import ConcordError
+from concord.errors import ConcordError, nearest, short
 from concord.io import load_yaml
 from concord.options import Count, Index, Options, build_file, plain
 from concord.studies.paper import Paper
@@ -47,6 +47,9 @@ class Config(Options):
     pairs: Annotated[
         bool, "the multiverse has every two alternatives of different assumptions together, too"
     ] = False
+    not_varied: Annotated[
+        tuple[str, ...], "experiments of which the multiverse makes no runs, <key>/<experiment>"
+    ] = ()
     findings: Annotated[
         tuple[str, ...], "claims on the site's first page, <key>/<claim>; none: the first five"
     ] = ()
@@ -66,7 +69,9 @@ def load_config(path: Path = CONFIG, changes: Mapping[str, Any] | None = None) -
     config = (load_yaml(path) if path != CONFIG or path.exists() else None) or {}
     if not isinstance(config, dict):
         raise ConcordError(f"{path}: it is not a mapping of keys to values")
-    checked: dict[str, Any] = plain(build_file(Config, {**config, **(changes or {})}, path))
+    words = {"true": True, "false": False}  # on the command line Snakemake knows Python's alone
+    set_now = {key: words.get(str(value), value) for key, value in (changes or {}).items()}
+    checked: dict[str, Any] = plain(build_file(Config, {**config, **set_now}, path))
     return checked
 
 
@@ -111,4 +116,11 @@ def load_papers(
     plugins.use(*(paper.path for paper in papers.values()))  # each was checked with its own
     if not papers:
         raise ConcordError(f"{folder / 'papers'} holds no paper's folder; add one")
+    known = [f"{key}/{name}" for key, paper in papers.items() for name in paper.experiments]
+    for name in [] if checked else config["not_varied"]:
+        if name.partition("/")[0] in papers and name not in known:
+            raise ConcordError(
+                f"{folder / 'config.yaml'}: not_varied: there is no experiment {short(name)}; "
+                f"{nearest(name, known)}"
+            )
     return config, papers

@@ -6,7 +6,6 @@ An experiment is one problem with a sweep; each cell of the sweep is a run, and 
 
 from __future__ import annotations
 
-import copy
 import itertools
 import math
 import re
@@ -51,7 +50,7 @@ RESERVED = {
     *("default", "reproduce", "everything", "ledger", "unknown", "made"),
     *("fetch", "resolve", "sample", "measure", "figure", "table", "judge", "join", "compare"),
     *("front", "site", "smoke", "full", "logs", "benchmarks", "claims", "workflow", "statistics"),
-    *("board", "scores", "cards", "small", "multiverse", "vary", "survey"),
+    *("board", "scores", "cards", "small", "many", "multiverse", "vary", "survey"),
 }
 
 
@@ -138,6 +137,7 @@ class Paper:
         self.mapping: dict[str, Any] = {}
         self.files: dict[str, Path] = {}  # of each section
         self._resolved: dict[str, list[Run]] = {}  # by experiment
+        self._selected: dict[str, list[Run]] = {}  # by selection
         plugins.use(path)
         self._read()
 
@@ -284,6 +284,11 @@ class Paper:
                 f"{self.at(where)}: there is no experiment {short(experiment)}; "
                 f"{nearest(experiment, self.experiments)}"
             )
+        if (asked := str(selection)) not in self._selected:
+            self._selected[asked] = self._select(experiment, selection, where)
+        return list(self._selected[asked])
+
+    def _select(self, experiment: str, selection: Mapping[str, Any], where: str) -> list[Run]:
         wanted = {k: v for k, v in selection.items() if k != "experiment"}
         axes = self.experiments[experiment].get("sweep", {})
         runs = self._runs_of(experiment)
@@ -433,23 +438,23 @@ class Paper:
 
     def claim_runs(self) -> list[Run]:
         """Return every run that the claims read, in the order of the file."""
-        chosen: dict[str, Run] = {}
-        for name, claim in self.claims.items():
-            for case in claim.cases.values():
-                for reading in case.readings:
-                    for run in self.case_runs(case, reading, f"claims.{name}"):
-                        chosen[run.folder] = run
-        return list(chosen.values())
+        return [self.runs[key] for key in self.claim_reads]
 
-    def case_runs(self, case: Case, reading: str, where: str) -> list[Run]:
-        """Return the runs that a case of a claim reads, in a reading."""
+    @cached_property
+    def claim_reads(self) -> dict[tuple[str, str], list[Quantity]]:
+        """Return what the claims read, by experiment and name of the run."""
         from concord.claims.checks import quantities
 
-        return [
-            run
-            for quantity in quantities(case.checker(self.at(where)))
-            for run in self.quantity_runs(quantity, reading, where)
-        ]
+        found: dict[tuple[str, str], list[Quantity]] = {}
+        for name, claim in self.claims.items():
+            where = f"claims.{name}"
+            for case in claim.cases.values():
+                read = quantities(case.checker(self.at(where)))
+                for reading in case.readings:
+                    for quantity in read:
+                        for run in self.quantity_runs(quantity, reading, where):
+                            found.setdefault((run.experiment, run.name), []).append(quantity)
+        return found
 
     def check_outputs(self) -> None:
         """Check the kinds, options and runs of all figures, tables and claims."""
@@ -565,8 +570,7 @@ class Paper:
                     f"{file}: {where}.sweep: the name {short(name)} has more than "
                     f"{LONGEST_NAME} characters, too many for a folder; shorten axes or labels"
                 )
-            mapping, origins = copy.deepcopy(base), {}
-            labels = {}
+            mapping, labels, origins = base, {}, {}
             for axis, label, change, places in combination:
                 labels[axis] = label
                 mapping = merge(mapping, change)
@@ -605,12 +609,15 @@ class Paper:
         most = mapping.get("iterations")
         record = mapping.get("record")
         late = record.get("burn_in") if isinstance(record, dict) else None
-        if isinstance(record, dict) and isinstance(late, int) and isinstance(most, int):
-            record["burn_in"] = late * min(most, limits["iterations"]) // max(most, 1)
-        for key in ("chains", "iterations"):
-            if isinstance(mapping.get(key), int):
-                mapping[key] = min(mapping[key], limits[key])
-        return merge(mapping, smoke)
+        shrunk: dict[str, Any] = {
+            key: min(mapping[key], limits[key])
+            for key in ("chains", "iterations")
+            if isinstance(mapping.get(key), int)
+        }
+        if isinstance(late, int) and isinstance(most, int):
+            burn_in = late * min(most, limits["iterations"]) // max(most, 1)
+            shrunk["record"] = {"burn_in": burn_in}
+        return merge(merge(mapping, shrunk), smoke)
 
     def _resolve(
         self,
@@ -621,7 +628,7 @@ class Paper:
         changed: bool = False,
     ) -> Run:
         where = self.at(f"experiments.{experiment}")
-        keys = build(Keys, mapping, where)
+        keys, mapping = build(Keys, mapping, where), dict(mapping)
         problem = keys.problem
         if isinstance(problem, str):
             problems = self.mapping.get("problems", {})
@@ -643,7 +650,7 @@ class Paper:
                 )
             if named is not None:
                 mapping["problem"] = merge({"name": base, **named}, problem)
-        mapping["problem"].setdefault("name", experiment)
+        mapping["problem"] = {"name": experiment, **mapping["problem"]}
         if isinstance(mapping["topology"], str):
             mapping["topology"] = {"kind": mapping["topology"]}
         mapping["sampler"] = resolved_sampler(mapping, where)
@@ -679,9 +686,10 @@ class Paper:
                 f"{where}.sweep: cells of the arena, which have the key arena, are told apart by "
                 "an axis called entry, and no other runs have one; add the other, or rename it"
             )
-        from concord.runs import assemble, complete
+        from concord.runs import assemble, complete, parse
 
-        resolved = complete(resolved, where)
+        typed = parse(resolved, where, keys)
+        resolved = complete(resolved, where, typed)
         resolved["assumptions"] = [
             name
             for name, entry in self.assumptions.items()
@@ -690,6 +698,6 @@ class Paper:
         if not self.checked and not changed:  # what a universe cannot have is a result
             from concord import metrics
 
-            assemble(resolved, where)
+            assemble(resolved, where, typed)
             metrics.check(resolved["metrics"], f"{where}.metrics", resolved["record"], keys.network)
         return Run(self.key, experiment, name, resolved)

@@ -30,6 +30,35 @@ def small_runs(paper: Paper, chains_per_job: int | None = None) -> dict[str, lis
     needs what may not be installed, since others must not wait for those, and if its chains are
     divided over jobs.
     """
+    found: dict[str, list[list[Run]]] = defaultdict(list)
+    for experiment, alike in _alike(paper):
+        taken = math.inf
+        for run in alike:
+            if _small(run, chains_per_job):
+                taken += cost(run.mapping)
+                if taken > TOGETHER or len(found[experiment][-1]) == MOST:
+                    found[experiment].append([])
+                    taken = cost(run.mapping)
+                found[experiment][-1].append(run)
+    return found
+
+
+def many_runs(paper: Paper, chains_per_job: int | None = None) -> dict[str, list[list[Run]]]:
+    """Return the runs that are not small, by experiment, where more than MOST are shown together.
+
+    They are divided, so that a figure has an input for each part: in Snakemake the time to plan
+    grows with the square of a job's inputs.
+    """
+    found: dict[str, list[list[Run]]] = defaultdict(list)
+    for experiment, alike in _alike(paper):
+        runs = [run for run in alike if not _small(run, chains_per_job)]
+        if len(runs) > MOST:
+            found[experiment] += [runs[i : i + MOST] for i in range(0, len(runs), MOST)]
+    return found
+
+
+def _alike(paper: Paper) -> list[tuple[str, list[Run]]]:
+    """Return experiments and runs of theirs that the same figures, tables and verdicts show."""
     shown: dict[str, list[str]] = defaultdict(list)
     for section in ("figures", "tables"):
         for name in paper.mapping.get(section, {}):
@@ -39,20 +68,14 @@ def small_runs(paper: Paper, chains_per_job: int | None = None) -> dict[str, lis
         shown[run.folder].append("claims")
     alike: dict[tuple[str, ...], list[Run]] = defaultdict(list)
     for run in paper.runs.values():
-        chains = run.mapping["chains"]
-        split = chains_per_job is not None and chains > chains_per_job
-        if not split and "arena" not in run.mapping and cost(run.mapping) <= SMALL:
+        if "arena" not in run.mapping:
             alike[run.experiment, *shown[run.folder]].append(run)
-    found: dict[str, list[list[Run]]] = defaultdict(list)
-    for (experiment, *_), runs in alike.items():
-        taken = math.inf
-        for run in runs:
-            taken += cost(run.mapping)
-            if taken > TOGETHER or len(found[experiment][-1]) == MOST:
-                found[experiment].append([])
-                taken = cost(run.mapping)
-            found[experiment][-1].append(run)
-    return found
+    return [(experiment, runs) for (experiment, *_), runs in alike.items()]
+
+
+def _small(run: Run, chains_per_job: int | None) -> bool:
+    split = chains_per_job is not None and run.mapping["chains"] > chains_per_job
+    return not split and cost(run.mapping) <= SMALL
 
 
 def cost(run: Mapping[str, Any]) -> float:

@@ -11,7 +11,6 @@ An axis is one of
 
 from __future__ import annotations
 
-import copy
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -22,8 +21,8 @@ from concord.errors import ConcordError, short
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,59}")
 
 
-# Of an experiment. docs/speed.md says what planning them takes: small runs share jobs, so that it
-# grows as their number; of others a figure takes a time that grows with its square in Snakemake.
+# Of an experiment: to plan so many takes 5 CPU seconds if they are small, else a minute, and that
+# grows as their number (docs/speed.md).
 MOST_RUNS = 10_000
 
 
@@ -111,17 +110,20 @@ SHORT = {"problem": "name", "topology": "kind"}  # what a text stands for in the
 
 
 def merge(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``base`` with ``change`` merged in, mapping by mapping."""
+    """Return ``base`` with ``change`` merged in, mapping by mapping.
+
+    It shares parts with both, which nobody changes in place.
+    """
     merged = dict(base)
     for key, value in change.items():
         if isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):
             # Options belong to their kind: those of another kind go with it.
             other = "kind" in value and merged[key].get("kind", value["kind"]) != value["kind"]
-            merged[key] = copy.deepcopy(value) if other else merge(merged[key], value)
+            merged[key] = value if other else merge(merged[key], value)
         elif isinstance(value, Mapping) and key in SHORT and isinstance(merged.get(key), str):
             merged[key] = {SHORT[key]: merged[key], **value}
         else:
-            merged[key] = copy.deepcopy(value)
+            merged[key] = value
     return merged
 
 

@@ -8,16 +8,24 @@ others are those of the study. A run that an earlier universe has as well is com
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from dataclasses import replace as with_changes
 from typing import Any
 
+from concord import metrics
+from concord.contracts import OfIterations
 from concord.errors import ConcordError, nearest, short
+from concord.options import build
+from concord.plugins import plugin
 from concord.provenance import digest
+from concord.sampling.recorder import Record
 from concord.studies.paper import Change, Paper, Run
+from concord.studies.small import SMALL, cost
 
 SEEDS = range(1, 6)
 BASE = "base"
+SMALL_RUNS = "small-runs"  # a batch
 
 
 @dataclass(frozen=True)
@@ -75,20 +83,22 @@ class Multiverse:
     ----------
     runs
         By universe, then by experiment and name of the study's run: the run in its place.
-    home
-        By digest of a run: the universe that computes it, the first that has it; BASE is the study.
+    batches
+        By universe and batch: the runs that one job computes, as ``lean`` has them. Small runs are
+        a batch, those of any other experiment another; what an earlier universe has is there.
     """
 
     def __init__(self, paper: Paper) -> None:
         self.paper, self.universes = paper, universes(paper, paper.config["pairs"])
         self.runs: dict[str, dict[tuple[str, str], Run]] = {}
-        self._own = {digest(run.mapping): run for run in paper.runs.values()}
-        self.home = dict.fromkeys(self._own, BASE)
+        self.batches: dict[tuple[str, str], list[Run]] = {}
         read = {
             (run.experiment, run.name): run
             for run in paper.claim_runs()
             if "arena" not in run.mapping
         }
+        self._own = {self._key(run): run for run in read.values()}
+        self._homes = dict.fromkeys(self._own, (BASE, ""))
         for name, changes in self.universes.items():
             others = {
                 key: paper.varied(run, changes.changes, changes.seed) for key, run in read.items()
@@ -98,43 +108,57 @@ class Multiverse:
                 for key, run in others.items()
                 if run.mapping != read[key].mapping or changes.reads(read[key])
             }
-            for run in self.runs[name].values():
-                self.home.setdefault(digest(run.mapping), name)
+            for whole in self.runs[name].values():
+                run = lean(paper, whole)
+                batch = SMALL_RUNS if cost(run.mapping) <= SMALL else run.experiment
+                home = self._homes.setdefault(digest(run.mapping), (name, batch))
+                if home == (name, batch):
+                    self.batches.setdefault(home, []).append(run)
+
+    def _key(self, run: Run) -> str:
+        return digest(lean(self.paper, run).mapping)
 
     def twin(self, run: Run) -> Run:
         """Return the run of the study that is the same."""
-        return self._own[digest(run.mapping)]
+        return self._own[self._key(run)]
 
-    def home_of(self, run: Run) -> str:
-        """Return the universe that computes a run."""
-        return self.home[digest(run.mapping)]
+    def home(self, run: Run) -> tuple[str, str]:
+        """Return universe and batch that compute a run; the universe BASE is the study."""
+        return self._homes[self._key(run)]
 
-    def batches(self) -> dict[tuple[str, str], list[Run]]:
-        """Return the runs that are computed together, by universe and experiment."""
-        found: dict[tuple[str, str], list[Run]] = {}
-        for name, runs in self.runs.items():
-            for run in runs.values():
-                if self.home_of(run) == name:
-                    found.setdefault((name, run.experiment), []).append(run)
-        return found
-
-
-def changed(paper: Paper, name: str, experiment: str, names: Sequence[str]) -> list[Run]:
-    """Return runs of an experiment as a universe has them; without names, all that it changes."""
-    changes = universe(paper, name)
-    runs = [run for run in paper.runs.values() if run.experiment == experiment]
-    found = [(run, paper.varied(run, changes.changes, changes.seed)) for run in runs]
-    others = {run.name: other for run, other in found if other.mapping != run.mapping}
-    if not others:
-        experiments = [key for key in paper.experiments if key != experiment]
-        raise ConcordError(
-            f"{paper.at('experiments')}: {name} changes no run of {short(experiment)}; "
-            f"{nearest(experiment, experiments)}"
-        )
-    for run in names:
-        if run not in others:
+    def batch(self, name: str, batch: str) -> list[Run]:
+        """Return the runs of a batch of a universe."""
+        universe(self.paper, name)
+        found = [own for known, own in self.batches if known == name]
+        if batch not in found:
             raise ConcordError(
-                f"{paper.at('experiments')}: {name} changes no run {short(run)} of {experiment}; "
-                f"{nearest(run, others)}"
+                f"{self.paper.path}: {name} computes no {short(batch)}; {nearest(batch, found)}"
             )
-    return [others[run] for run in names or others]
+        return self.batches[name, batch]
+
+
+def lean(paper: Paper, run: Run) -> Run:
+    """Return a run with the metrics, and iterations, that claims read of it, and no others.
+
+    It has no chains where all of these are exact. A run of which claims read nothing stays whole.
+    """
+    read, whole = paper.claim_reads.get((run.experiment, run.name), []), run.mapping
+    changes = [change for labels in paper.alternatives.values() for change in labels.values()]
+    others = [change.reads.get("metric", {}) for change in changes]
+    names = {other.get(q.metric, q.metric) for q in read for other in ({}, *others)}
+    families = [f for f in whole["metrics"] if any(metrics.computes(f, name) for name in names)]
+    if not families:
+        return run
+    record = build(Record, whole["record"], "record")
+    apart = all(isinstance(plugin("metrics", f, "metrics"), OfIterations) for f in families)
+    if all(any(metrics.exact(family, name) for family in families) for name in names):
+        kept: dict[str, Any] = {"chains": 0, "record": {**whole["record"], "probes": []}}
+        if whole["problem"].get("legacy_seed") and whole["partition"]["kind"] == "consecutive":
+            kept["seed"] = paper.config["seed"]  # it draws nothing
+    elif apart and all(quantity.at != "all" for quantity in read):
+        at = {k for q in read for k in (q.at if isinstance(q.at, tuple) else [q.at])} - {"last"}
+        due = record.iterations(whole["iterations"]).tolist()
+        kept = {"record": {**whole["record"], "at": [k for k in due if k in {*at, due[-1]}]}}
+    else:
+        kept = {}
+    return with_changes(run, mapping={**whole, "metrics": families, **kept})

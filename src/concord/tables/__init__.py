@@ -108,34 +108,57 @@ class Table:
         return Section("", self.note, layout.columns, layout.rows, filters, layout.labels)
 
     def latex(self, title: str) -> str:
-        """Return the layout as LaTeX, for packages booktabs and longtable."""
-        layout = self.layout
-        columns = "l" * layout.labels + "r" * (len(layout.columns) - layout.labels)
-        heads = [_lines(list(map(markup.latex, wrap(c, 14)))) for c in layout.columns]
-        head = " & ".join(heads)
-        body = [
-            " & ".join(
-                [*map(markup.latex, row[: layout.labels]), *map(_stacked, row[layout.labels :])]
-            )
-            + r" \\"
-            for row in _grouped(layout)
+        """Return the layout as LaTeX, for packages booktabs and longtable.
+
+        Columns that do not fit beside each other on a page of 6.5 inches make further tables, each
+        with what names the rows.
+        """
+        labels = self.layout.labels
+        heads = [wrap(column, 14) or [""] for column in self.layout.columns]
+        rows = [
+            [*(wrap(cell, 30) or [""] for cell in row[:labels]), *map(_parted, row[labels:])]
+            for row in _grouped(self.layout)
         ]
-        note = [r"\par\smallskip " + markup.latex(self.note)] if self.note else []
-        return "\n".join(
-            [
-                r"% \usepackage{booktabs,longtable}",
-                r"\begingroup\footnotesize\setlength{\tabcolsep}{3pt}",
-                rf"\begin{{longtable}}{{@{{}}{columns}@{{}}}}",
-                rf"\caption{{{markup.latex(title)}}}\\",
-                rf"\toprule {head} \\ \midrule \endhead",
+        widths = [
+            6 + max(_width(line) for cell in column for line in cell)
+            for column in zip(heads, *rows, strict=True)
+        ]
+        text = [
+            r"% \usepackage{booktabs,longtable}",
+            r"\begingroup\footnotesize\setlength{\tabcolsep}{3pt}",
+        ]
+        for number, part in enumerate(_parts(widths, labels)):
+            first = number == 0
+            shown = [*range(labels), *part]
+            text += [
+                *([] if first else [r"\addtocounter{table}{-1}"]),
+                rf"\begin{{longtable}}{{@{{}}{'l' * labels}{'r' * len(part)}@{{}}}}",
+                rf"\caption{{{markup.latex(title)}{'' if first else ', continued'}}}\\",
+                rf"\toprule {_row([heads[p] for p in shown], labels, '')} \midrule \endhead",
                 r"\bottomrule \endfoot",
-                *body,
+                *(_row([row[p] for p in shown], labels) for row in rows),
                 r"\end{longtable}",
-                *note,
-                r"\endgroup",
-                "",
             ]
-        )
+        note = [r"\par\smallskip " + markup.latex(self.note)] if self.note else []
+        return "\n".join([*text, *note, r"\endgroup", ""])
+
+
+def _width(text: str) -> float:
+    """Return about how many points a text takes in a footnote's size."""
+    return sum(2.7 if c in " .,;:[]()|il-" else 6.0 if c.isupper() else 4.3 for c in text)
+
+
+def _parts(widths: Sequence[float], labels: int, page: float = 469.0) -> list[list[int]]:
+    """Return which columns stand on a page together, about as much in each part."""
+    room, total = page - sum(widths[:labels]), sum(widths[labels:])
+    for count in range(1, len(widths) - labels):
+        parts: list[list[int]] = [[] for _ in range(count)]
+        for place in range(labels, len(widths)):
+            along = sum(widths[labels:place]) + widths[place] / 2
+            parts[int(count * along / total)].append(place)
+        if all(sum(widths[place] for place in part) <= room for part in parts):
+            return parts
+    return [[place] for place in range(labels, len(widths))] or [[]]
 
 
 def _grouped(layout: Layout) -> list[list[str]]:
@@ -163,16 +186,20 @@ def marks_divergence(tabulate: Callable[..., Table]) -> Callable[..., Table]:
     return tabulated
 
 
-def _stacked(text: str) -> str:
-    """Return a cell for LaTeX, its interval and what else it says below its number."""
-    first, *others = map(markup.latex, re.split(r" (?=\[)|; ", text))
-    return _lines([first, *(rf"\scriptsize {{}}{line}" for line in others)])
+def _parted(text: str) -> list[str]:
+    """Return the lines of a cell for LaTeX: its interval and what else it says stand below."""
+    return re.split(r" (?=\[)|; ", text)
 
 
-def _lines(lines: Sequence[str]) -> str:
-    """Return lines below each other, since pages are narrow."""
-    text = r"\\ ".join(lines)
-    return rf"\begin{{tabular}}[t]{{@{{}}r@{{}}}}{text}\end{{tabular}}" if len(lines) > 1 else text
+def _row(cells: Sequence[Sequence[str]], labels: int, small: str = r"\scriptsize ") -> str:
+    """Return a row for LaTeX, whose first cells are names; lines below a number are small."""
+    found = []
+    for place, cell in enumerate(cells):
+        side, looks = ("l", "") if place < labels else ("r", small)
+        text = rf"\\ {looks}{{}}".join(map(markup.latex, cell))  # no [ follows a \\
+        stacked = rf"\begin{{tabular}}[t]{{@{{}}{side}@{{}}}}{text}\end{{tabular}}"
+        found.append(stacked if len(cell) > 1 else text)
+    return " & ".join(found) + r" \\"
 
 
 def _text(cell: Any) -> str:

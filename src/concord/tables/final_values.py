@@ -33,7 +33,7 @@ class Params(Options):
     ] = None
     iterations: Annotated[
         Some[Index] | None,
-        "iterations shown; none: the last of each metric",
+        "iterations shown; the last of a metric that has none of these",
     ] = None
     across: Annotated[
         Some[str], "what the columns are of: metric, agent, iteration, or a label of the runs"
@@ -189,7 +189,8 @@ def _rows(run: Measured, params: Params) -> list[dict[str, Any]]:
     for pattern in params.metrics:
         for name in _matching(pattern, available):
             rows = run.metrics[run.metrics["metric"] == name]
-            shown = params.iterations or [rows["iteration"].max()]
+            # Smoke scale may reach none of the iterations.
+            shown = {*(params.iterations or ())} & {*rows["iteration"]} or {rows["iteration"].max()}
             rows = rows[rows["iteration"].isin(shown)]
             chosen += [
                 row for row in rows.to_dict("records") if wanted is None or row["agent"] in wanted

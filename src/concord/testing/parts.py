@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from concord.contracts import WithoutChains
 from concord.errors import ConcordError
 from concord.metrics import Measurement, Row, check_network
 from concord.networks import topology
@@ -149,6 +150,9 @@ def a_run_is_measured_or_refused(module: Any) -> None:
             expect(isinstance(row, Row), "rows yields something else than metrics.Row")
             named = any(fnmatchcase(row.metric, name) for name in module.METRICS)
             expect(named, f"it yields {row.metric!r}, which METRICS does not name")
+            names = module.EXACT if isinstance(module, WithoutChains) else ()
+            exact = any(fnmatchcase(row.metric, name) for name in names)
+            expect(not (exact and row.chance), f"{row.metric!r} is in EXACT, and random")
 
 
 CHECKS: dict[str, tuple[Any, ...]] = {

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import random
+from typing import Annotated
+
+import numpy as np
 
 from concord.networks.topology import check_pairs
 from concord.options import Index, Options, Positive
@@ -15,9 +18,13 @@ class Params(Options):
     seed: Annotated[Index, "seed of the places"] = 0
 
 
-def graph(params: Params, agents: int) -> Any:
-    """Return the graph."""
-    import networkx as nx
-
+def graph(params: Params, agents: int) -> list[tuple[int, int]]:
+    """Return the pairs; networkx finds the same ones, with a k-d tree that takes long to import."""
     check_pairs(agents, "random_geometric")
-    return nx.random_geometric_graph(agents, params.radius, seed=params.seed)
+    rng = random.Random(params.seed)
+    places = np.array([[rng.random(), rng.random()] for _ in range(agents)])
+    near = (
+        (np.square(places[i + 1 :] - places[i]).sum(axis=1) <= params.radius**2).nonzero()[0]
+        for i in range(agents)
+    )
+    return [(i, i + 1 + int(j)) for i, found in enumerate(near) for j in found]

@@ -138,7 +138,8 @@
       const xs = state.x === "k" ? "iteration" : data.prices.find(([price]) => price === state.x)[1];
       const ys = data.metrics.find(([metric]) => metric === state.metric)[1];
       const columns = Math.max(1, Math.min(3, panels.length, Math.floor(place.clientWidth / 230)));
-      const width = Math.floor((place.clientWidth - 16 * (columns - 1)) / columns);
+      // clientWidth is rounded, and what is wider by a part of a pixel goes to the next row.
+      const width = Math.floor((place.clientWidth - 1 - 16 * (columns - 1)) / columns);
       const number = (value) => value === null ? "" : d3.format(".4~g")(value).replace("−", "-");
       const told = (p) => `${[p.name, p.kind].filter(Boolean).join(", ")}\n${xs} ${number(p.x)}: ${number(p.y)}${p.lo === null ? "" : ` [${number(p.lo)}, ${number(p.hi)}]`}`;
       plots.replaceChildren(...panels.map((panel) => {

@@ -1,0 +1,102 @@
+"""The multiverse of a small study: its runs, its ledger and what is expected."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+import subprocess
+import sys
+
+import pytest
+import yaml
+from smoke_project import PAPER, STUDY, Project
+
+pytestmark = pytest.mark.workflow
+
+WALK = {"experiment": "walk", "metric": "w2_exact", "agents": [0]}
+ANOTHER = {"says": "another", "reason": "also used"}
+SECTIONS = {
+    "paper": {"title": "A paper", "authors": "A. Author", "year": 2021},
+    "assumptions": {
+        "weights": {
+            "value": "Metropolis weights",
+            "alternatives": [
+                {**ANOTHER, "label": "lazy", "set": {"sampler.weights": "lazy_metropolis"}},
+                {**ANOTHER, "label": "next_two", "set": {"sampler.weights": "next_two"}},
+            ],
+        }
+    },
+    "defaults": {"agents": 6, "chains": 8, "iterations": 12, "record": {"agents": [0]}},
+    "experiments": {
+        "walk": {
+            "problem": {"kind": "linear_regression", "points": 60, "dim": 2},
+            "metrics": ["w2"],
+            "sampler": {"kind": "de_sgld", "step_size": 0.015},
+            "sweep": {"topology": ["ring", "no_edges"]},
+        }
+    },
+    "claims": {
+        "nearer": {
+            **{"where": "Fig 1", "says": "on the ring agents end nearer", "reason": "exact"},
+            "check": {
+                "kind": "order",
+                "both": WALK,
+                "lower": {"runs": {"topology": "ring"}},
+                "higher": {"runs": {"topology": "no_edges"}},
+            },
+        }
+    },
+}
+TARGETS = (f"multiverse_{PAPER}", "ledger")
+
+
+def make(project: Project, *arguments: str) -> str:
+    """Run Snakemake at paper scale, at which verdicts are committed; it must succeed."""
+    done = project.snakemake(*TARGETS, *arguments, config=["scale=paper"])
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def rows(project: Project, table: str) -> dict[str, dict[str, str]]:
+    with open(project.folder / "results" / table) as file:
+        return {row.get("universe", row["claim"]): row for row in csv.DictReader(file)}
+
+
+def concord(project: Project, *arguments: str) -> None:
+    command = [sys.executable, "-m", "concord", *arguments]
+    subprocess.run(command, cwd=project.folder, check=True, capture_output=True)
+
+
+def test_the_multiverse_of_a_study(project):
+    project.rewrite(SECTIONS)
+    make(project)
+    assert "Nothing to be done" in make(project, "--dry-run")
+    # What cannot be run has its reason, and the rest is judged.
+    found = rows(project, f"{PAPER}/multiverse.csv")
+    assert found["weights.next_two"]["verdict"] == "not run"
+    assert "next_two goes around a ring" in found["weights.next_two"]["ours"]
+    others = {found[u]["verdict"] for u in ("base", "weights.lazy", "seed_2", "seed_5")}
+    assert others <= {"holds", "does not hold"}
+    # The ledger has it, and is compared with what is committed.
+    ledger = rows(project, "claims.csv")["nearer"]["multiverse"]
+    assert "of 6 universes" in ledger
+    (project.folder / "README.md").write_text("<!-- scoreboard -->\n<!-- end of scoreboard -->\n")
+    concord(project, "expect", "results/claims.csv")
+    expected = project.folder / "config/expected_multiverse.yaml"
+    assert yaml.safe_load(expected.read_text())[PAPER] == {"nearer": {"published": ledger}}
+    concord(project, "changes", "results/claims.csv", "--strict")
+    expected.write_text(yaml.safe_dump({PAPER: {"nearer": {"published": f"{ledger} and more"}}}))
+    with pytest.raises(subprocess.CalledProcessError) as told:
+        concord(project, "changes", "results/claims.csv", "--strict")
+    assert b"over the universes" in told.value.stderr
+    # What was removed comes back byte for byte, and alone.
+    folder = project.folder / "results" / PAPER
+    files = {path: path.read_bytes() for path in folder.glob("multiverse*/**/*")
+             if path.suffix in (".csv", ".svg")}  # fmt: skip
+    shutil.rmtree(folder / "multiverse" / "weights.lazy")
+    made = make(project)
+    assert made.count("rule vary:") == made.count("rule survey:") == 1 and "rule small:" not in made
+    assert files and {path: path.read_bytes() for path in files} == files
+    with project.edited(STUDY, "sampler.weights: lazy_metropolis", "sampler.weights: metropolis"):
+        refused = project.snakemake(*TARGETS, "--dry-run", config=["scale=paper"])
+    assert refused.returncode and "[0].set: it changes no run; correct it" in refused.stdout
