@@ -6,6 +6,7 @@ is wrong may have perfect ones.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 
 import numpy as np
@@ -25,7 +26,9 @@ def rows(m: Measurement) -> Iterator[Row]:
     and P.-C. Buerkner, Bayesian Analysis 16 (2021) 667-718. No numbers (nan) of fewer than four
     draws a chain. They have no intervals.
     """
-    import arviz
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # once a day it tells of its next version
+        import arviz
 
     names, draws = positions(m.trace)
     late = draws[:, m.late]
