@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 
 from concord.catalog import described
+from concord.io import load_yaml
 from concord.plugins import PACKAGES, built_in
 from concord.report.pages import render
 from concord.site import extension, reference
 from concord.site.curves import MOST, _run, _thinned, agent_name
 from concord.site.papers import Files, _arena, _universes
+
+ROOT = Path(__file__).parents[1]
 
 
 def test_thinned_iterations_have_both_ends_and_no_more_than_are_shown():
@@ -114,7 +117,16 @@ def test_every_equation_of_the_samplers_can_be_written():
 
 
 def test_the_documents_that_the_index_names_are_there():
-    index = Path(__file__).parents[1] / "docs" / "index.md"
+    index = ROOT / "docs" / "index.md"
     links = re.findall(r"\]\(([^)]+)\)", index.read_text())
     assert len(links) > 8
     assert all((index.parent / link).is_file() for link in links)
+
+
+def test_kinds_of_figures_that_no_paper_draws_have_a_picture_in_the_docs():
+    """So the reference shows one of each where only the papers have been reproduced."""
+    drawn = set()
+    for path in (ROOT / "config" / "papers").glob("*/figures.yaml"):
+        drawn |= {entry["kind"] for entry in load_yaml(path)["figures"].values()}
+    kept = {path.stem for path in (ROOT / "docs" / "figures").glob("*.png")}
+    assert drawn | kept == set(built_in("figures"))
