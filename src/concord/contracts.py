@@ -335,6 +335,8 @@ class Info(NamedTuple):
     or (chains, agents), in every step; None, in every step: one of each agent that moved. A product
     with a Hessian counts as two, a proximal step as the gradients of its inner solver.
     clock: on a network that has one, what it shows after the step.
+    moved: places chain * agents + agent outside of which no position has changed, and all of the
+    above is zero, in arrays of shape (chains, agents); None: anywhere.
     """
 
     unicasts: np.ndarray
@@ -342,6 +344,7 @@ class Info(NamedTuple):
     active: np.ndarray | None = None
     gradients: np.ndarray | None = None
     clock: Times | None = None
+    moved: np.ndarray | None = None
 
 
 Step = Callable[[Any, int, np.random.Generator], tuple[Any, Info]]

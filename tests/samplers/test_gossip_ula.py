@@ -399,3 +399,35 @@ def test_chains_with_local_steps_have_the_moments_over_who_gossips() -> None:
 def test_no_local_steps_are_refused() -> None:
     with pytest.raises(ConcordError, match=r"^sampler.local_steps: 0 is not a positive integer;"):
         params(local_steps=0)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"local_steps": 2},
+        {"communication": "never"},
+        {"communication": "triggered", "threshold": 2.0, "decay": 0.3},
+        {"step_size": 1.0},  # diverges
+    ],
+    ids=str,
+)
+def test_where_only_the_last_pair_is_copied_nothing_changes(monkeypatch, options) -> None:
+    """On large networks a tick costs what a pair costs; the numbers are those of copying all."""
+    graph, problem = GRAPHS["ring"], Quadratic(6)
+    x0 = np.random.default_rng(3).standard_normal((4, 6, 2))
+    monkeypatch.setattr(gossip_ula, "BLOCK", 64)  # several blocks of ticks
+    traces, told = [], [[], []]
+    for few, infos in zip((10**9, 0), told, strict=True):
+        monkeypatch.setattr(gossip_ula, "FEW", few)
+        traces.append(run(problem, graph, params(**options), x0, 50))
+        rng = np.random.default_rng(0)
+        state, step = gossip_ula.init(problem, graph, params(**options), x0, rng)
+        for k in range(20):
+            state, info = step(state, k, rng)
+            infos.append([np.copy(part).tolist() for part in info[:4]])
+    assert told[0] == told[1]
+    whole, pairs = traces
+    for name, (_, values) in whole.variables.items():
+        assert values.tobytes() == pairs[name].tobytes(), name
+    assert whole["unicasts"].any() == (options.get("communication") != "never")

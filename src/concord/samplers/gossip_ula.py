@@ -55,6 +55,8 @@ from concord.sampling.schedules import Schedule
 
 # Random numbers are drawn for as many ticks at once as this many normal deviates serve.
 BLOCK = 1 << 17
+# Up to so many numbers it is faster to copy all positions than those of the last tick's agents.
+FEW = 1 << 13
 
 
 class Params(Options):
@@ -173,6 +175,7 @@ def init(
     active_agents = np.empty((ticks, chains, 2), dtype=np.intp)
     places = np.empty((ticks, 2 * chains), dtype=np.intp)
     gains = np.empty((ticks, chains, 2, 1))
+    heard_by = np.empty((ticks, 2 * chains), dtype=np.int64)
     offsets = (np.arange(chains) * agents)[:, None]
     tick = ticks
 
@@ -181,58 +184,64 @@ def init(
         active_agents[:] = draw_pairs(ticks, chains, rng)
         places.reshape(active_agents.shape)[:] = active_agents + offsets
         np.multiply(pull[active_agents][..., None], alpha, out=gains)
+        heard_by.reshape(active_agents.shape)[:] = topology.degrees[active_agents]
         normal(rng, agents * np.sqrt(alpha[:, None]), noise)
 
-    spare = np.empty_like(x0)
+    latest, spare, before = x0, np.empty_like(x0), np.zeros(2 * chains, dtype=np.intp)
     moved, grad, hats, error, apart = (np.empty((chains, 2, dim)) for _ in range(5))
     rows, hat_rows = moved.reshape(-1, dim), hats.reshape(-1, dim)
     error_rows = error.reshape(-1, dim)
     squared, level, counts = (np.empty(2 * chains) for _ in range(3))
     triggered = np.empty(2 * chains, dtype=bool)
-    sent = np.zeros((chains, agents), dtype=np.int64)
-    copies = np.zeros_like(sent) if triggering else sent
     active = np.zeros((chains, agents), dtype=np.int64)
-    sent_flat, active_flat = sent.reshape(-1), active.reshape(-1)
-    gradients = np.zeros_like(active)
-    info = Info(unicasts=copies, broadcasts=sent, active=active, gradients=gradients)
+    sent = active if fusing and not triggering else np.zeros_like(active)
+    copies = np.zeros_like(active) if triggering else sent
+    tallies = [tally.reshape(-1) for tally in (active, sent, copies)]
+    active_flat, sent_flat, copies_flat = tallies
+    gradients = np.zeros_like(active) if local > 1 else None
+    moving = before if x0.size > FEW else None
+    info = Info(copies, sent, active, gradients, moved=moving)
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
-        nonlocal spare, tick
+        nonlocal latest, spare, tick
         if tick == ticks:
             prepare(k, rng)
             tick = 0
-        place = places[tick]
-        x = spare
-        np.copyto(x, state.x)
-        flat = x.reshape(-1, dim)
-        np.take(flat, place, axis=0, out=rows, mode="clip")
+        place, x = places[tick], spare
+        flat, old = x.reshape(-1, dim), state.x.reshape(-1, dim)
+        if moving is not None and state.x is latest:
+            flat[before] = old.take(before, 0, rows, "clip")
+            for tally in tallies:
+                tally[before] = 0
+        else:
+            np.copyto(x, state.x)
+            for tally in tallies:
+                tally.fill(0)
+        before[:] = place
+        old.take(place, 0, rows, "clip")
         if params.local_steps is None:
             gradient(moved, active_agents[tick], grad)
-        active.fill(0)
         active_flat[place] = 1
-        np.multiply(active, local, out=gradients)
+        if gradients is not None:
+            np.multiply(active, local, out=gradients)
         if triggering:
             known = state.communicated.reshape(-1, dim)
-            np.take(known, place, axis=0, out=hat_rows, mode="clip")
+            known.take(place, 0, hat_rows, "clip")
             np.subtract(rows, hat_rows, out=error_rows)
             np.einsum("md,md->m", error_rows, error_rows, out=squared)
-            np.take(state.activations.reshape(-1), place, out=counts, mode="clip")
+            activations = state.activations.reshape(-1)
+            activations.take(place, None, counts, "clip")
             np.add(counts, 1.0, out=counts)
             np.power(counts, -decay, out=level)
             np.multiply(level, threshold, out=level)
             np.greater(squared, level, out=triggered)
             np.copyto(hat_rows, rows, where=triggered[:, None])
             known[place] = hat_rows
-            state.activations.reshape(-1)[place] = counts
-            sent.fill(0)
+            activations[place] = counts
             sent_flat[place] = triggered
-            np.multiply(sent, topology.degrees, out=copies)
-            fused = hats
-        else:
-            fused = moved
-            if fusing:
-                np.copyto(sent, active)
+            copies_flat[place] = np.multiply(triggered, heard_by[tick], out=heard_by[tick])
         if fusing:
+            fused = hats if triggering else moved
             differ(active_agents[tick], fused, apart)
             np.multiply(apart, params.fusion(k), out=apart)
             np.subtract(moved, apart, out=moved)
@@ -244,7 +253,7 @@ def init(
             np.subtract(moved, grad, out=moved)
             np.add(moved, kicks, out=moved)
         flat[place] = rows
-        spare = state.x
+        latest, spare = x, state.x
         tick += 1
         return State(x, state.communicated, state.activations), info
 

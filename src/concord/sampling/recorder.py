@@ -161,15 +161,18 @@ class Recorder:
 
         ``read`` returns what is recorded in place of x.
         """
-        if info is not None:
-            self._count("unicasts", info.unicasts)
-            self._count("broadcasts", info.broadcasts)
-            if info.active is not None:
-                self._count("activations", info.active)
-            if info.gradients is not None:
-                self._count("gradients", info.gradients)
-            self._clock = info.clock
         flat = x.reshape(-1)
+        if info is not None:
+            moved = info.moved
+            self._count("unicasts", info.unicasts, moved)
+            self._count("broadcasts", info.broadcasts, moved)
+            if info.active is not None:
+                self._count("activations", info.active, moved)
+            if info.gradients is not None:
+                self._count("gradients", info.gradients, moved)
+            self._clock = info.clock
+            if moved is not None:
+                flat = x.reshape(-1, x.shape[-1])[moved].reshape(-1)
         # One pass: the squared norm is huge, infinite or NaN as soon as any entry is.
         if not np.dot(flat, flat) < FINITE_RANGE**2:
             self._note_divergence(k, x)
@@ -180,12 +183,15 @@ class Recorder:
             self._record(self._next, x)
             self._next += 1
 
-    def _count(self, name: str, more: np.ndarray) -> None:
+    def _count(self, name: str, more: np.ndarray, moved: np.ndarray | None) -> None:
         if name not in self._totals:
             kind = np.result_type(more, np.int64)
             self._totals[name] = np.zeros(more.shape, dtype=kind)
             self._counts[name] = np.zeros((len(self.due), *more.shape), dtype=kind)
-        self._totals[name] += more
+        if moved is None:
+            self._totals[name] += more
+        else:
+            self._totals[name].reshape(-1)[moved] += more.reshape(-1)[moved]
 
     def _note_divergence(self, k: int, x: np.ndarray) -> None:
         inside = (np.abs(x) < FINITE_RANGE).all(axis=(1, 2))
