@@ -557,9 +557,9 @@ class Near:
 
 
 # Agents of large networks, and arrays of the positions' size that a step reads or writes: each pass
-# of the code is counted once, products in blocks of the cache are not. A tick of gossip copies all.
+# of the code is counted once, products in blocks of the cache are not. A tick of gossip moves two.
 LARGE = {"ring": (100_000, 1_000_000), "torus": (100_000,), "exponential": (100_000,)}
-MOVED = {"de_sgld": 15, "diging_sgld": 25, "gossip_ula": 2.5}
+MOVED = {"de_sgld": 15, "diging_sgld": 25, "gossip_ula": None}
 NUMBERS = 1 << 23  # of the arrays that the memory's bandwidth is measured with: 64 MB each
 
 
@@ -581,12 +581,13 @@ def large_networks(tiny: bool) -> Iterator[Case]:
             )
             title = f"{kind} per agent, {agents} / {few} agents, {name}, dim 10, {chains} chains"
             yield Case(title, work, small, per=agents / few, aim=1.5)
-            yield Case(
-                f"{kind} step / its bytes at the memory's bandwidth, {agents} agents, {name}",
-                work,
-                lambda: np.add(arrays[0], arrays[1], out=arrays[2]),
-                per=MOVED[kind] * work.positions / arrays.nbytes,
-            )
+            if passes := MOVED[kind]:
+                yield Case(
+                    f"{kind} step / its bytes at the memory's bandwidth, {agents} agents, {name}",
+                    work,
+                    lambda: np.add(arrays[0], arrays[1], out=arrays[2]),
+                    per=passes * work.positions / arrays.nbytes,
+                )
             del work, small
 
 
@@ -612,7 +613,7 @@ def against_others(tiny: bool) -> Iterator[Case | Skipped]:
         chains = 1 if tiny or slow else 100
         case = f"{title} / {kind} here, ring of 20, {chains} chains"
         if package is not None and find_spec(package) is None:
-            extra = "lenet" if package == "torch" else "bench"
+            extra = {"torch": "lenet", "numba": "fast"}.get(package, "bench")
             remedy = f"python -m pip install -e '.[{extra}]'"
             yield Skipped(case, f"{package} is not installed ({remedy})")
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import re
 
 import numpy as np
@@ -194,9 +195,9 @@ def test_without_numba_its_cases_are_skipped_with_the_remedy(monkeypatch):
 
 def test_large_networks_hold_at_most_six_times_their_positions():
     """Of a size at which buffers count, and what does not grow with agents does not."""
-    for kind in bench.MOVED:
-        work = bench.Sampling(kind, topology.build("ring", 20_000), 10, bench.Near(20_000))
-        assert work.memory < 6 * work.positions
+    for name, kind in itertools.product(("ring", "exponential"), bench.MOVED):
+        work = bench.Sampling(kind, topology.build(name, 20_000), 10, bench.Near(20_000))
+        assert work.memory < 6 * work.positions, (name, kind)
 
 
 def test_benchmarks_run_by_name(monkeypatch, capsys, tmp_path):

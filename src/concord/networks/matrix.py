@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -208,10 +210,18 @@ def _sparse(matrix: AgentMatrix, chains: int, dim: int) -> Apply:
     from scipy.sparse import csr_array
 
     agents = matrix.agents
-    weights = csr_array((matrix.values, (matrix.rows, matrix.columns)), shape=(agents, agents))
+    starts = np.searchsorted(matrix.rows, np.arange(agents + 1)).astype(np.int32)
+    columns = matrix.columns.astype(np.int32)
+
+    def block(first: int, last: int) -> Any:
+        """Return these rows, without a copy of their entries."""
+        own = slice(starts[first], starts[last])
+        entries = matrix.values[own], columns[own], starts[first : last + 1] - starts[first]
+        return csr_array(entries, shape=(last - first, agents))
+
     if agents * dim >= 2 * BLOCK:
-        size = BLOCK // dim
-        blocks = [(slice(i, i + size), weights[i : i + size]) for i in range(0, agents, size)]
+        ends = [*range(0, agents, BLOCK // dim), agents]
+        blocks = [(slice(i, j), block(i, j)) for i, j in pairwise(ends)]
 
         def by_chain(x: np.ndarray, out: np.ndarray) -> np.ndarray:
             for old, new in zip(x, out, strict=True):
@@ -220,7 +230,7 @@ def _sparse(matrix: AgentMatrix, chains: int, dim: int) -> Apply:
             return out
 
         return by_chain
-    buffer = np.empty((agents, chains, dim))
+    weights, buffer = block(0, agents), np.empty((agents, chains, dim))
     flat = buffer.reshape(agents, chains * dim)
 
     def apply(x: np.ndarray, out: np.ndarray) -> np.ndarray:

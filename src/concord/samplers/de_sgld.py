@@ -63,8 +63,7 @@ def along(
 ) -> tuple[State, Step]:
     """Return the state at x0 and the step along these gradients."""
     channel = connect(topology, x0)
-    weights = mixing.weights_of(topology, params.weights)
-    mix = channel.mixer(weights, params.update_order)
+    mix = channel.mixer(mixing.weights_of(topology, params.weights), params.update_order)
     info = to_all_neighbors(channel)
     grad, residual, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
 

@@ -65,13 +65,16 @@ def init(
 ) -> tuple[State, Step]:
     """Return the state at x0 and the step."""
     gradient = gradients(problem, params, x0)
-    weights = mixing.weights_of(topology, params.weights)
     channel = connect(topology, x0, vectors=2)
-    own, residual, spare = (np.empty_like(x0) for _ in range(3))
     # Neighbors know how y starts, as they know x: by full gradients.
     tracked = channel.lane(problem.gradient(len(x0))(x0, np.empty_like(x0)))
-    mix = channel.mixer(weights, "simultaneous")
-    mix_tracked = tracked.mixer(weights, "simultaneous")
+    # Where nothing happens to vectors both take one lane; of its weights one copy is kept.
+    mixers = {
+        lane: lane.mixer(mixing.weights_of(topology, params.weights), "simultaneous")
+        for lane in {channel, tracked}
+    }
+    mix, mix_tracked = mixers[channel], mixers[tracked]
+    own, residual, spare = (np.empty_like(x0) for _ in range(3))
     info = to_all_neighbors(channel)
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
