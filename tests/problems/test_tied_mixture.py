@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import platform
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +13,7 @@ import pytest
 
 from concord.errors import ConcordError
 from concord.options import build
-from concord.problems import tied_mixture
+from concord.problems import _compiled, tied_mixture
 from concord.problems.tied_mixture import MEANS
 from concord.sampling.gradients import estimator
 from concord.sampling.partition import Partition
@@ -209,3 +213,79 @@ def test_exact_pairs_are_the_same_at_every_call_and_for_every_number_of_agents()
     for again in (one.exact_pairs([30, 30]), five.exact_pairs([30, 30])):
         assert all(np.array_equal(a, b) for a, b in zip(pairs, again, strict=True))
     assert not np.array_equal(pairs[0][0], pairs[0][1])
+
+
+@pytest.mark.parametrize("second_mean", MEANS)
+@pytest.mark.parametrize(("agents", "partition"), [(1, None), (4, UNEVEN), (10, None)])
+@pytest.mark.parametrize("which", ["all", "chosen", "batches"])
+def test_compiled_gradients_are_numpys_up_to_rounding(
+    monkeypatch, second_mean, agents, partition, which
+) -> None:
+    monkeypatch.setattr(tied_mixture, "PATIENCE", 2)
+    problem, chains = made(second_mean, agents, partition), 3
+    rng = np.random.default_rng(5)
+    x = 3 * rng.standard_normal((chains, agents, 2))
+    x[0] *= 1e6  # on its way to divergence
+    if which == "all":
+        work, arguments = problem.gradient(chains), (x,)
+    elif which == "chosen":
+        chosen = rng.integers(0, agents, (chains, 1))
+        x = np.take_along_axis(x, chosen[..., None], axis=1)
+        work, arguments = problem.gradient_at(chains, 1), (x, chosen)
+    else:
+        rows = rng.integers(0, problem.counts[:, None], (chains, agents, 2))
+        work, arguments = problem.batch_gradient(chains, 2), (x, rows)
+    asked, by_numba = [], tied_mixture._by_numba
+    monkeypatch.setattr(tied_mixture, "_by_numba", lambda *of: asked.append(of) or by_numba(*of))
+    with np.errstate(over="ignore"):
+        numpys = work(*arguments, np.empty_like(x))
+        assert not asked
+        numbas = work(*arguments, np.empty_like(x))
+    assert asked
+    # Sums of at most 100 terms, each of which is rounded a few times, and which may cancel.
+    terms = 100 * np.abs(problem.points).max() + 100 * np.abs(x).max(axis=-1, keepdims=True)
+    assert (np.abs(numbas - numpys) <= 10 * np.finfo(float).eps * terms).all()
+
+
+def test_compiled_shares_are_within_two_units_of_the_last_place() -> None:
+    """The shares 1 / (1 + e^z) by themselves, against twice as many digits."""
+    rng, count = np.random.default_rng(6), 20_000
+    z = np.concatenate([4 * rng.standard_normal(count), rng.uniform(-708, 708, count)])
+    z = np.concatenate([z, [0.0, -0.0, 1e-300, np.log(2) / 2, -np.log(2) / 2, 709, -800, 1e300]])
+    columns = len(z)
+    buffer, x = np.empty((7, columns)), np.tile([0.0, 1.0], (columns, 1))
+    points, totals, prior = 0.5 - z[None], np.zeros((2, columns)), np.zeros(2)
+    _compiled.tied_mixture(
+        *(x, points, totals, np.empty_like(x), None, None, True, 1.0, prior),
+        *(buffer, np.empty(columns, dtype=np.int64)),
+    )
+    shares = buffer[3]  # of one point each
+    with np.errstate(over="ignore"):
+        exact = 1 / (1 + np.exp((0.5 - points[0]).astype(np.longdouble)))
+    assert np.abs(shares - exact).max() <= 1e-15
+    inside = np.abs(z) <= 708
+    error = np.abs(shares[inside] / exact[inside] - 1).max()
+    assert np.finfo(float).eps / 4 < error <= 2 * np.finfo(float).eps
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="names of x86-64 processors")
+def test_compiled_gradients_are_the_same_bytes_on_all_processors() -> None:
+    code = """
+import hashlib
+import numpy as np
+from concord.problems._compiled import tied_mixture
+rng, digest = np.random.default_rng(0), hashlib.sha256()
+for n, m in ((10, 403), (100, 21), (7, 3)):
+    points, x, out = rng.standard_normal((n, m)), 3 * rng.standard_normal((m, 2)), np.empty((m, 2))
+    buffers = np.empty((7, m)), np.empty(m, dtype=np.int64)
+    tied_mixture(x, points, points[:2], out, None, rng.random(m), True, 0.5, x[0], *buffers)
+    digest.update(out.tobytes())
+print(digest.hexdigest())
+"""
+    found = set()
+    for processor in ("nehalem", "haswell", None):  # SSE, AVX2, this one
+        environment = dict(os.environ) | ({"NUMBA_CPU_NAME": processor} if processor else {})
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        found.add(done.stdout)
+    assert len(found) == 1
