@@ -17,9 +17,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from concord.__main__ import KERNELS, THREADS, settle
+from concord.__main__ import BACKENDS, KERNELS, THREADS, settle
 
 ROOT = Path(__file__).parents[1]
+SAME = THREADS | BACKENDS  # on all machines
 INTEL = "processor\t: 0\nflags\t\t: fpu sse4_2 {}\nprocessor\t: 1\nflags\t\t: fpu sse4_2 {}\n"
 # Runs of all papers at smoke scale: paper, experiment, how many of its runs (all: None).
 SAMPLE = (
@@ -51,7 +52,7 @@ x86 = pytest.mark.skipif(
 
 def environment(**settings: str) -> dict[str, str]:
     """Return an environment in which nothing is settled yet but this."""
-    kept = {name: text for name, text in os.environ.items() if name not in THREADS | KERNELS}
+    kept = {name: text for name, text in os.environ.items() if name not in SAME | KERNELS}
     return {**kept, "PYTHONPATH": str(ROOT / "src"), **settings}
 
 
@@ -148,11 +149,11 @@ print(json.dumps([blas, [name for name in __cpu_dispatch__ if __cpu_features__[n
 @pytest.mark.parametrize(
     ("cpu", "expected"),
     [
-        (INTEL.format("avx avx2 fma", "avx avx2 fma"), THREADS | KERNELS),
-        (INTEL.format("avx2 fma avx512f", ""), THREADS | KERNELS),
-        (INTEL.format("avx", "avx"), THREADS),
-        ("processor\t: 0\nFeatures\t: fp asimd avx2 fma\n", THREADS),
-        (None, THREADS),
+        (INTEL.format("avx avx2 fma", "avx avx2 fma"), SAME | KERNELS),
+        (INTEL.format("avx2 fma avx512f", ""), SAME | KERNELS),
+        (INTEL.format("avx", "avx"), SAME),
+        ("processor\t: 0\nFeatures\t: fp asimd avx2 fma\n", SAME),
+        (None, SAME),
     ],
     ids=["AVX2", "AVX-512", "AVX", "Arm", "not Linux"],
 )
@@ -171,4 +172,4 @@ def test_what_the_user_has_set_stays(tmp_path, monkeypatch):
     found = {"OPENBLAS_CORETYPE": "Zen", "OMP_NUM_THREADS": "4"}
     monkeypatch.setattr(os, "environ", found)
     settle(tmp_path / "cpuinfo")
-    assert found == {**THREADS, **KERNELS, "OPENBLAS_CORETYPE": "Zen", "OMP_NUM_THREADS": "4"}
+    assert found == {**SAME, **KERNELS, "OPENBLAS_CORETYPE": "Zen", "OMP_NUM_THREADS": "4"}

@@ -53,6 +53,8 @@ KERNELS = {
     "OPENBLAS_CORETYPE": "Haswell",
     "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
 }
+# Where torch is installed POT would import it, which takes a second.
+BACKENDS = {"POT_BACKEND_DISABLE_PYTORCH": "1"}
 
 
 def settle(cpu: Path = Path("/proc/cpuinfo")) -> None:
@@ -62,7 +64,7 @@ def settle(cpu: Path = Path("/proc/cpuinfo")) -> None:
     description of the processors: elsewhere, and without AVX2, the kernels are left alone, since
     OpenBLAS crashes if it is told to use those that the processor lacks.
     """
-    settings = dict(THREADS)
+    settings = THREADS | BACKENDS
     try:
         with open(cpu) as file:
             flags = next((line.split() for line in file if line.startswith("flags")), [])
