@@ -12,6 +12,7 @@ rule measure:
         f"{LOGS}/{RUN}/measure.log",
     benchmark:
         f"{BENCHMARKS}/{RUN}/measure.tsv"
+    priority: 1
     group:
         with_other_runs
     conda:

@@ -15,6 +15,7 @@ rule sample_chains:
     wildcard_constraints:
         first="[0-9]+",
         end="[0-9]+",
+    priority: 1  # runs that take long go first, not last, where most cores would wait for them
     conda:
         sampling_environment
     resources:
