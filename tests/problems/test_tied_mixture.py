@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import concord.problems
 from concord.errors import ConcordError
 from concord.options import build
 from concord.problems import _compiled, tied_mixture
@@ -245,6 +246,15 @@ def test_compiled_gradients_are_numpys_up_to_rounding(
     # Sums of at most 100 terms, each of which is rounded a few times, and which may cancel.
     terms = 100 * np.abs(problem.points).max() + 100 * np.abs(x).max(axis=-1, keepdims=True)
     assert (np.abs(numbas - numpys) <= 10 * np.finfo(float).eps * terms).all()
+
+
+def test_a_numba_that_cannot_be_used_is_told(monkeypatch) -> None:
+    monkeypatch.setattr(tied_mixture, "PATIENCE", 1)
+    monkeypatch.delattr(concord.problems, "_compiled", raising=False)
+    monkeypatch.setitem(sys.modules, "concord.problems._compiled", None)
+    gradient, x = made().gradient(1), np.zeros((1, 5, 2))
+    with pytest.raises(ConcordError, match="numba is installed, but cannot be used"):
+        gradient(x, np.empty_like(x))
 
 
 def test_compiled_shares_are_within_two_units_of_the_last_place() -> None:

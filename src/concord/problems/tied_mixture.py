@@ -401,8 +401,13 @@ def _differentiate(problem: TiedMixture, shape: tuple[int, int]) -> Callable[...
 
 
 def _by_numba(problem: TiedMixture, columns: int) -> Callable[..., np.ndarray]:
-    from concord.problems import _compiled
-
+    try:
+        from concord.problems import _compiled
+    except ImportError as error:  # of another version of numpy
+        raise ConcordError(
+            f"numba is installed, but cannot be used: {error}; install the version of "
+            "envs/requirements.lock, or remove it"
+        ) from None
     constants = _tied(problem.params), 1 / problem.params.variance
     prior = _prior_precision(problem.params) / problem.agents
     buffers = np.empty((7, columns)), np.empty(columns, dtype=np.int64)
