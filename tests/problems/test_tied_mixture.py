@@ -227,6 +227,7 @@ def test_compiled_gradients_are_numpys_up_to_rounding(
     rng = np.random.default_rng(5)
     x = 3 * rng.standard_normal((chains, agents, 2))
     x[0] *= 1e6  # on its way to divergence
+    x[1, :, 1] = np.nan  # which neither hides
     if which == "all":
         work, arguments = problem.gradient(chains), (x,)
     elif which == "chosen":
@@ -242,7 +243,8 @@ def test_compiled_gradients_are_numpys_up_to_rounding(
         numpys = work(*arguments, np.empty_like(x))
         assert not asked
         numbas = work(*arguments, np.empty_like(x))
-    assert asked
+    assert asked and np.isnan(numpys[1]).all() and np.isnan(numbas[1]).all()
+    numpys, numbas, x = (np.delete(each, 1, axis=0) for each in (numpys, numbas, x))
     # Sums of at most 100 terms, each of which is rounded a few times, and which may cancel.
     terms = 100 * np.abs(problem.points).max() + 100 * np.abs(x).max(axis=-1, keepdims=True)
     assert (np.abs(numbas - numpys) <= 10 * np.finfo(float).eps * terms).all()
@@ -266,8 +268,8 @@ def test_compiled_shares_are_within_two_units_of_the_last_place() -> None:
     buffer, x = np.empty((7, columns)), np.tile([0.0, 1.0], (columns, 1))
     points, totals, prior = 0.5 - z[None], np.zeros((2, columns)), np.zeros(2)
     _compiled.tied_mixture(
-        *(x, points, totals, np.empty_like(x), None, None, True, 1.0, prior),
-        *(buffer, np.empty(columns, dtype=np.int64)),
+        *(True, 1.0, prior, buffer, np.empty(columns, dtype=np.int64)),
+        *(x, points, totals, np.empty_like(x), None, None),
     )
     shares = buffer[3]  # of one point each
     with np.errstate(over="ignore"):
@@ -288,7 +290,7 @@ rng, digest = np.random.default_rng(0), hashlib.sha256()
 for n, m in ((10, 403), (100, 21), (7, 3)):
     points, x, out = rng.standard_normal((n, m)), 3 * rng.standard_normal((m, 2)), np.empty((m, 2))
     buffers = np.empty((7, m)), np.empty(m, dtype=np.int64)
-    tied_mixture(x, points, points[:2], out, None, rng.random(m), True, 0.5, x[0], *buffers)
+    tied_mixture(True, 0.5, x[0], *buffers, x, points, points[:2], out, None, rng.random(m))
     digest.update(out.tobytes())
 print(digest.hexdigest())
 """

@@ -207,11 +207,12 @@ def _sparse(matrix: AgentMatrix, chains: int, dim: int) -> Apply:
     Few agents come first, all chains together. Many are taken chain by chain, where nothing is
     transposed, in blocks of rows whose product stays in the cache.
     """
-    from scipy.sparse import csr_array
+    from scipy.sparse import csr_array, get_index_dtype
 
     agents = matrix.agents
-    starts = np.searchsorted(matrix.rows, np.arange(agents + 1)).astype(np.int32)
-    columns = matrix.columns.astype(np.int32)
+    index = get_index_dtype(maxval=max(agents, len(matrix.rows)))  # of 4 bytes, if they do
+    starts = np.searchsorted(matrix.rows, np.arange(agents + 1)).astype(index)
+    columns = matrix.columns.astype(index)
 
     def block(first: int, last: int) -> Any:
         """Return these rows, without a copy of their entries."""

@@ -1,4 +1,4 @@
-r"""The tied mixture's gradient as numba compiles it, the extra ``fast``: no array is passed twice.
+r"""The tied mixture's gradient as numba compiles it, the extra ``fast``.
 
 It is what ``tied_mixture`` computes, but for the exponential, which numpy takes number by number
 from the C library. Here :math:`e^z = 2^k e^r` with :math:`|r| \le \tfrac12 \log 2`, and
@@ -28,22 +28,23 @@ ROUND = 1.5 * 2.0**52
 
 @numba.njit(error_model="numpy")
 def tied_mixture(
+    tied: bool,
+    precision: float,
+    prior: np.ndarray,
+    buffer: np.ndarray,
+    exponents: np.ndarray,
     x: np.ndarray,
     points: np.ndarray,
     totals: np.ndarray,
     out: np.ndarray,
     mask: np.ndarray | None,
     scale: np.ndarray | None,
-    tied: bool,
-    precision: float,
-    prior: np.ndarray,
-    buffer: np.ndarray,
-    exponents: np.ndarray,
 ) -> None:
     """Write the gradients at x, (m, 2), into out.
 
-    points, totals, mask, scale: as of ``tied_mixture._in_numpy``. buffer: (7, m); exponents: (m,),
-    integers of 64 bits.
+    points, totals, mask, scale: as of ``tied_mixture._differentiate``. tied: whether the second
+    mean is theta_1 + theta_2. precision: 1 / s. prior: that of an agent's share of the prior, (2,).
+    buffer: (7, m). exponents: (m,), integers of 64 bits.
     """
     rows, columns = points.shape
     weight, middle, mean, number = buffer[0], buffer[1], buffer[2], buffer[3]
@@ -61,7 +62,8 @@ def tied_mixture(
         for c in range(columns):
             share[c] = (middle[c] - point[c]) * weight[c]
         for c in range(columns):
-            z = min(max(share[c], -LARGEST), LARGEST)
+            z = share[c]
+            z = LARGEST if z > LARGEST else -LARGEST if z < -LARGEST else z  # nan stays nan
             powers[c] = z * (1 / (HIGH + LOW)) + ROUND
             k = powers[c] - ROUND
             r = (z - k * HIGH) - k * LOW

@@ -16,7 +16,7 @@ exists; ``reference`` holds it on a dense grid.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -382,25 +382,8 @@ def _gradient(sets: list[TiedMixture]) -> Gradient:
     return lambda x, out: differentiate(x, points, totals, out, padding)
 
 
-def _differentiate(problem: TiedMixture, shape: tuple[int, int]) -> Callable[..., np.ndarray]:
-    """Return ``_in_numpy``, and after ``PATIENCE`` calls what numba compiles, if it is installed.
-
-    They agree to a few units of the last place.
-    """
-    current, left = _in_numpy(problem, shape), PATIENCE if find_spec("numba") else 0
-
-    def differentiate(*arguments: Any, **options: Any) -> np.ndarray:
-        nonlocal current, left
-        if left:
-            left -= 1
-            if not left:
-                current = _by_numba(problem, shape[1])
-        return current(*arguments, **options)
-
-    return differentiate
-
-
-def _by_numba(problem: TiedMixture, columns: int) -> Callable[..., np.ndarray]:
+def _by_numba(problem: TiedMixture, columns: int) -> Callable[..., None]:
+    """Return what numba compiles, with all that stays the same."""
     try:
         from concord.problems import _compiled
     except ImportError as error:  # of another version of numpy
@@ -411,31 +394,21 @@ def _by_numba(problem: TiedMixture, columns: int) -> Callable[..., np.ndarray]:
     constants = _tied(problem.params), 1 / problem.params.variance
     prior = _prior_precision(problem.params) / problem.agents
     buffers = np.empty((7, columns)), np.empty(columns, dtype=np.int64)
-
-    def differentiate(
-        x: np.ndarray,
-        points: np.ndarray,
-        totals: np.ndarray,
-        out: np.ndarray,
-        mask: np.ndarray | None = None,
-        scale: np.ndarray | None = None,
-    ) -> np.ndarray:
-        rows = out.reshape(-1, 2, copy=False)
-        _compiled.tied_mixture(
-            x.reshape(-1, 2), points, totals, rows, mask, scale, *constants, prior, *buffers
-        )
-        return out
-
-    return differentiate
+    return partial(_compiled.tied_mixture, *constants, prior, *buffers)
 
 
-def _in_numpy(problem: TiedMixture, shape: tuple[int, int]) -> Callable[..., np.ndarray]:
+def _differentiate(problem: TiedMixture, shape: tuple[int, int]) -> Callable[..., np.ndarray]:
     """Return ``differentiate(x, points, totals, out, mask, scale)`` for points of this shape.
 
     A column of ``points``, (n, m), belongs to a row of x and out, which have m in all; ``totals``
     (2, m) are as ``_totals`` returns them. ``mask``, (n, m), is zero where there is no point, and
     ``scale``, (m,), how much a point counts; none: all are there, and count once.
+
+    Where numba is installed the calls after ``PATIENCE`` are compiled; they agree to a few units of
+    the last place.
     """
+    compiled: Callable[..., None] | None = None
+    left = PATIENCE if find_spec("numba") else 0
     tied, precision = _tied(problem.params), 1 / problem.params.variance
     prior = (_prior_precision(problem.params) / problem.agents)[:, None]
     second_share = np.empty(shape)
@@ -451,7 +424,16 @@ def _in_numpy(problem: TiedMixture, shape: tuple[int, int]) -> Callable[..., np.
         mask: np.ndarray | None = None,
         scale: np.ndarray | None = None,
     ) -> np.ndarray:
-        theta = x.reshape(-1, 2).T
+        nonlocal compiled, left
+        rows, out_rows = x.reshape(-1, 2), out.reshape(-1, 2, copy=False)
+        if left:
+            left -= 1
+            if not left:
+                compiled = _by_numba(problem, shape[1])
+        if compiled is not None:
+            compiled(rows, points, totals, out_rows, mask, scale)
+            return out
+        theta = rows.T
         first, second = theta
         if tied:
             np.add(first, second, out=mean)
@@ -484,7 +466,7 @@ def _in_numpy(problem: TiedMixture, shape: tuple[int, int]) -> Callable[..., np.
         if tied:
             np.add(pull, second_pull, out=pull)
         np.multiply(theta, prior, out=sums)
-        np.add(pulls, sums, out=out.reshape(-1, 2, copy=False).T)
+        np.add(pulls, sums, out=out_rows.T)
         return out
 
     return differentiate

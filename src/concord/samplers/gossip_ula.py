@@ -184,7 +184,8 @@ def init(
         active_agents[:] = draw_pairs(ticks, chains, rng)
         places.reshape(active_agents.shape)[:] = active_agents + offsets
         np.multiply(pull[active_agents][..., None], alpha, out=gains)
-        heard_by.reshape(active_agents.shape)[:] = topology.degrees[active_agents]
+        if triggering:
+            heard_by.reshape(active_agents.shape)[:] = topology.degrees[active_agents]
         normal(rng, agents * np.sqrt(alpha[:, None]), noise)
 
     latest, spare, before = x0, np.empty_like(x0), np.zeros(2 * chains, dtype=np.intp)
@@ -196,8 +197,8 @@ def init(
     active = np.zeros((chains, agents), dtype=np.int64)
     sent = active if fusing and not triggering else np.zeros_like(active)
     copies = np.zeros_like(active) if triggering else sent
-    tallies = [tally.reshape(-1) for tally in (active, sent, copies)]
-    active_flat, sent_flat, copies_flat = tallies
+    active_flat, sent_flat, copies_flat = (each.reshape(-1) for each in (active, sent, copies))
+    tallies = [active_flat, sent_flat, copies_flat] if triggering else [active_flat]
     gradients = np.zeros_like(active) if local > 1 else None
     moving = before if x0.size > FEW else None
     info = Info(copies, sent, active, gradients, moved=moving)
