@@ -1,49 +1,55 @@
 # `make` alone lists the targets. Each of them first sets up .venv from envs/requirements.lock.
 PYTHON ?= python3
 CORES ?= all
+SNAKEMAKE_ARGS ?=
 PYTEST_ARGS ?=
 
 BIN := .venv/bin
-# A file of tests stays in one process, since its tests share what takes long to set up.
-PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 8 --dist loadfile
+PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 8
+SNAKEMAKE := $(BIN)/snakemake
+ARGUMENTS = --cores $(CORES) $(SNAKEMAKE_ARGS)
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 # Written last and named after the lock's checksum: it is missing after an interrupted set-up and
 # whenever the lock has changed.
 READY := .venv/ready-$(firstword $(shell cksum < envs/requirements.lock))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce arena test report site multiverse reliability bench lint types clean
+.PHONY: help setup reproduce arena test test-all report site multiverse reliability bench lint types clean
 
 help: ## list the targets
 	@echo "Concord: reproduce and compare decentralized Bayesian samplers"
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
-	@echo "Settings: CORES=4 (default: all), PYTEST_ARGS='-k topology' ('-n 0': in one process), PYTHON=python3.12 (makes .venv)"
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@echo "Settings: CORES=4 (default: all), SNAKEMAKE_ARGS='--config scale=smoke' (tiny, in minutes), PYTEST_ARGS='-k topology' ('-n 0': in one process), PYTHON=python3.12 (makes .venv)"
 
 setup: $(READY) ## create .venv from envs/requirements.lock (every other target does it too)
 
 reproduce: $(READY) ## every figure and table that needs no download, into results/
-	$(BIN)/snakemake --cores $(CORES)
+	$(SNAKEMAKE) $(ARGUMENTS)
 
 arena: $(READY) ## every sampler on the same tasks, at the same price, into results/arena
-	$(BIN)/snakemake --cores $(CORES) arena
+	$(SNAKEMAKE) arena $(ARGUMENTS)
 
-test: $(READY) ## the whole test suite, on all cores
-	$(PYTEST) $(PYTEST_ARGS)
+test: $(READY) ## whether it works: all tests but those that take long or need an extra
+	$(PYTEST) --dist worksteal -m 'not thorough' $(PYTEST_ARGS)
+
+# A file of tests stays in one process: there can be but one SLURM on a machine.
+test-all: $(READY) ## every test, on all cores
+	$(PYTEST) --dist loadfile $(PYTEST_ARGS)
 
 report: reproduce ## results/report.html: the ledger and whatever has been made, in one file
-	$(BIN)/snakemake --cores $(CORES) ledger made
-	$(BIN)/snakemake made --report results/report.html --report-stylesheet workflow/report/report.css
+	$(SNAKEMAKE) ledger made $(ARGUMENTS)
+	$(SNAKEMAKE) made $(ARGUMENTS) --report results/report.html --report-stylesheet workflow/report/report.css
 	@! grep -o 'System Message: [^&]*' results/report.html || { echo "Captions of the report are no valid reStructuredText: mend what docutils says above." >&2; exit 1; }
 
 site: $(READY) ## site/: findings, papers, curves and documents as pages, of whatever has been made
 	@$(BIN)/python -c 'import furo, myst_parser' 2> /dev/null || $(PIP) install -q --no-build-isolation -e '.[docs]'
-	$(BIN)/snakemake --cores $(CORES) site
+	$(SNAKEMAKE) site $(ARGUMENTS)
 
 multiverse: $(READY) ## all verdicts with other defensible values and other seeds, and what they hang on
-	$(BIN)/snakemake --cores $(CORES) multiverse ledger
+	$(SNAKEMAKE) multiverse ledger $(ARGUMENTS)
 
 reliability: $(READY) ## many more faults, inputs and laws than `make test` tries: results/reliability.md
-	$(PYTEST) tests/faults tests/fuzz tests/calibration --effort 10 $(PYTEST_ARGS)
+	$(PYTEST) --dist loadfile tests/faults tests/fuzz tests/calibration --effort 10 $(PYTEST_ARGS)
 
 bench: $(READY) ## time the samplers: results/bench.csv
 	@mkdir -p results

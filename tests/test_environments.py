@@ -113,6 +113,7 @@ os._exit(0)
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["concord", "lenet", "site"])
 def test_condas_solver_takes_the_versions_that_are_meant(name: str, tmp_path: Path) -> None:
     """Of a channel that we make up: each version that is named, others, and builds for a GPU."""
@@ -139,6 +140,7 @@ def test_condas_solver_takes_the_versions_that_are_meant(name: str, tmp_path: Pa
     assert name != "lenet" or taken["pytorch"][1] == "cpu_0"
 
 
+@pytest.mark.thorough
 def test_the_extra_cluster_is_complete() -> None:
     """What the plugin needs beyond the lock is in the extra, so that no version is left open."""
     extra = [Requirement(line) for line in EXTRAS["cluster"]]
@@ -243,6 +245,7 @@ def test_container_has_a_python_and_the_versions_of_the_lock() -> None:
     assert user.partition(":")[0] not in {"root", "0"}
 
 
+@pytest.mark.thorough
 def test_container_recipe_is_what_a_linter_wants() -> None:
     linter = Path(sys.executable).with_name("hadolint")
     if not linter.exists():

@@ -136,6 +136,7 @@ def test_the_page_of_problems_runs():
     assert names["law"].mean.shape == (301, 16, 5) and names["cov"].shape == (2, 2)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("library", ["jax", "torch", "autograd"])
 def test_gradients_of_other_libraries(library):
     pytest.importorskip(library)

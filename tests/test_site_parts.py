@@ -50,6 +50,7 @@ def test_a_run_becomes_curves_with_their_exact_law_and_prices(tmp_path):
     assert [agent_name("0"), agent_name("average")] == ["1", "average"]
 
 
+@pytest.mark.thorough
 def test_a_multiverse_and_an_arena_are_shown_where_they_have_been_made(tmp_path):
     pytest.importorskip("scour", reason="pip install -e '.[docs]'")
     files = Files(tmp_path / "results", tmp_path / "site", tmp_path / "raw")

@@ -158,6 +158,7 @@ def test_a_stepper_steps_every_time_it_is_called(monkeypatch):
     assert not np.array_equal(*seen)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", rivals.KINDS)
 @pytest.mark.parametrize(("name", "package"), [(n, p) for n, (_, p) in bench.OTHERS.items()])
 def test_others_make_the_same_steps(kind, name, package):

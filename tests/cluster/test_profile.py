@@ -11,7 +11,7 @@ from snakemake_interface_executor_plugins.utils import TargetSpec, encode_target
 
 from workflow.smoke_project import FIGURES, PAPER, RESULTS, Project
 
-pytestmark = [pytest.mark.cluster, pytest.mark.workflow]
+pytestmark = [pytest.mark.cluster, pytest.mark.workflow, pytest.mark.thorough]
 
 # Names that mean something else in Python and in YAML.
 PARTITION, ACCOUNT = "all", "2024"
@@ -25,9 +25,14 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 @pytest.fixture(scope="module")
-def submitted(project: Project) -> dict[str, list[tuple[str, dict[str, str]]]]:
-    """By attempt: (rule, resources) of each job that the profile would have SLURM run."""
+def plugin() -> None:
+    """Snakemake's plugin for SLURM, which a profile cannot be read without."""
     pytest.importorskip("snakemake_executor_plugin_slurm", reason="needs '.[cluster]'")
+
+
+@pytest.fixture(scope="module")
+def submitted(project: Project, plugin: None) -> dict[str, list[tuple[str, dict[str, str]]]]:
+    """By attempt: (rule, resources) of each job that the profile would have SLURM run."""
     of_a_job = r"^ *rule (\w+):$.*?^ *resources: (.*?)$"
     jobs = {}
     for attempt in ("1", "2"):
@@ -79,7 +84,7 @@ def test_a_node_knows_its_run_by_its_whole_name(project):
     assert f"output: {RESULTS}/linear_sghmc/{run}/trace.nc" in output
 
 
-def test_what_a_rule_takes_can_be_set_for_every_attempt(project):
+def test_what_a_rule_takes_can_be_set_for_every_attempt(project, plugin):
     """As docs/environments.md advises where three attempts do not do."""
     more = ("--set-resources", "small:mem_mb=4000*attempt", "small:runtime=60*attempt")
     profile = ("--workflow-profile", "profiles/slurm", "--attempt", "2")

@@ -39,7 +39,7 @@ from faults.tiny_project import ALL, RUNS, TinyProject
 from workflow.smoke_project import LOUD, PARTS, RESULTS, ROOT
 
 # Its tests stay in this file, and a file in one process: there can be but one SLURM on a machine.
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.thorough]
 
 # Each job costs SLURM a Snakemake more than it costs a laptop, so it is not all papers: a figure
 # and a table of one, and a figure of another with another problem.

@@ -13,7 +13,7 @@ import psutil
 import pytest
 from tiny_project import ALL, TinyProject, differing
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.workflow, pytest.mark.thorough]
 
 FAULTS = {
     "SIGKILL of Snakemake and its jobs": (signal.SIGKILL, "group"),

@@ -27,6 +27,8 @@ LENET5 = lenet.lenet5()
 REASON = "PyTorch is not installed; install the extra: python -m pip install -e '.[lenet]'"
 EQUAL = Partition.parse({"kind": "equal"}, "partition")
 
+pytestmark = pytest.mark.thorough
+
 
 def images(count: int, seed: int, side: int = lenet.SIDE) -> lenet.Images:
     rng = np.random.default_rng(seed)

@@ -10,7 +10,7 @@ from smoke_project import RESULTS
 
 from concord.claims import ledger
 
-pytestmark = [pytest.mark.workflow, pytest.mark.slow]
+pytestmark = [pytest.mark.workflow, pytest.mark.slow, pytest.mark.thorough]
 
 # What a reader does with a table: choose a verdict, search, click a column's head.
 USE_TABLE = """

@@ -21,7 +21,7 @@ from smoke_project import ROOT
 pytest.importorskip("furo", reason="pip install -e '.[docs,browser]'")
 webdriver = pytest.importorskip("selenium.webdriver", reason="pip install -e '.[docs,browser]'")
 
-pytestmark = [pytest.mark.workflow, pytest.mark.slow]
+pytestmark = [pytest.mark.workflow, pytest.mark.slow, pytest.mark.thorough]
 
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 KEY = "gurbuzbalaban2021"

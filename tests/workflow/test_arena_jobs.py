@@ -9,7 +9,7 @@ from smoke_project import ROOT
 
 from concord.studies.init import TEMPLATE
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.workflow, pytest.mark.thorough]
 
 ARENA = "config/studies/arena"
 CELL = "results/smoke/arena/{}/{}+entry={}/metrics.csv"

@@ -18,7 +18,7 @@ from zipfile import ZipFile
 import pytest
 from smoke_project import ROOT
 
-pytestmark = [pytest.mark.workflow, pytest.mark.slow]
+pytestmark = [pytest.mark.workflow, pytest.mark.slow, pytest.mark.thorough]
 
 RUN = "topology=ring+sampler=mine"
 MODULE = "    config:"
