@@ -17,8 +17,8 @@ FOLDER = Path(__file__).parents[1] / "results" / "reliability"
 COLUMNS = ("what", "tried", "failed", "rule")
 HEAD = """# Reliability
 
-What was tried on Concord and what came of it, written by the tests that tried it (`make test-all`; with
-larger numbers `make reliability`). *Failed* counts the cases in which the rule did not hold.
+What was tried on Concord and what came of it, written by the tests that tried it (`make test-all`;
+with larger numbers `make reliability`). *Failed* counts the cases in which the rule did not hold.
 
 """
 
