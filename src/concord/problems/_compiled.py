@@ -2,7 +2,7 @@
 
 It does the operations of ``tied_mixture._differentiate`` in their order, several points at once, so
 that its gradients have the same bytes. For this numba must not reorder or fuse them: ``fastmath``
-stays off, and nothing is called that a library computes.
+stays off, and nothing is called that a library computes (``_shares``).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import boolean, float64, int64, njit, types, void
 
-from concord.problems.tied_mixture import LARGEST, LOG2_E, ROUND, P, Q
+from concord.problems._shares import LARGEST, LOG2_E, ROUND, P, Q
 
 P0, P1, P2 = P
 Q0, Q1 = Q

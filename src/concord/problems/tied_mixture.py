@@ -30,6 +30,7 @@ from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Count, Options, Positive, choices
 from concord.problems._common import OneDataSet, check_agents, numbers, own_data, takes_arrays
+from concord.problems._shares import LOG2_E, shares_of
 from concord.sampling.partition import AgentData, Partition
 
 # Two modes are declared out of reach after so many sets of points; of small sets, after so many
@@ -37,12 +38,6 @@ from concord.sampling.partition import AgentData, Partition
 ATTEMPTS, POINTS = 50, 3000
 # So many gradients save what numba takes to compile; where fewer are to come numpy computes them.
 PATIENCE = 30_000
-# The exponential's constants; see _shares.
-LOG2_E = 1.4426950408889634
-P = 1513.8603572515423, 20.201667274658167, 0.023094408441817863
-Q = 4368.07766001039, 233.17769678806853
-ROUND = 1.5 * 2.0**52 + 1023  # numbers near it are integers
-LARGEST = 1000.0  # beyond it 1 + 2^y is 2^y, or one
 
 SecondMean = Annotated[Literal["theta_1 + theta_2", "theta_2"], "mean of the second component"]
 MEANS = choices(SecondMean)
@@ -459,7 +454,7 @@ def _differentiate(problem: TiedMixture, shape: tuple[int, int]) -> Callable[...
 
         return call
     prior, per_share = prior[:, None], precision * LOG2_E
-    shares, shared = _shares(shape)
+    shares, shared = shares_of(shape)
     weight, middle, mean = (np.empty(shape[1]) for _ in range(3))
     sums, pulls = np.empty((2, shape[1])), np.empty((2, shape[1]))
     (number, total), (pull, second_pull) = sums, pulls
@@ -505,48 +500,3 @@ def _differentiate(problem: TiedMixture, shape: tuple[int, int]) -> Callable[...
         return out
 
     return differentiate
-
-
-def _shares(shape: tuple[int, int]) -> tuple[Callable[..., None], np.ndarray]:
-    r"""Return ``shares(middle, points, weight)`` and where it writes them, :math:`1 / (1 + 2^y)`.
-
-    With :math:`y = (\mathrm{middle} - x_j)\,\mathrm{weight} = k + f`, k an integer and :math:`|f|
-    \le \tfrac12`,
-
-    .. math::
-        2^f = \frac{q + p}{q - p}, \qquad p = f (P_0 + P_1 f^2 + P_2 f^4), \qquad
-        q = Q_0 + Q_1 f^2 + f^4, \qquad \frac{1}{1 + 2^y} = \frac{q - p}{q - p + 2^k (q + p)},
-
-    where p / q is :math:`\tanh(\tfrac12 f \log 2)` to 5e-18 of it (the coefficients are of
-    Remez' algorithm), and the bits of :math:`2^k` are made of those of k. Shares are within 4e-16.
-    """
-    f, power, s, p = (np.empty(shape) for _ in range(4))
-    bits = power.view(np.int64)
-    # As arrays: numpy takes as long to convert a number as to add it to a hundred.
-    rounding, largest, least, shift = map(np.array, (ROUND, LARGEST, -LARGEST, 52))
-    (p0, p1, p2), (q0, q1) = map(np.array, P), map(np.array, Q)
-
-    def shares(middle: np.ndarray, points: np.ndarray, weight: np.ndarray) -> None:
-        np.subtract(middle, points, out=f)
-        np.multiply(f, weight, out=f)
-        f.clip(least, largest, f)
-        np.add(f, rounding, out=power)  # whose last bits are k + 1023
-        np.subtract(power, rounding, out=s)
-        np.subtract(f, s, out=f)
-        np.left_shift(bits, shift, out=bits)
-        np.multiply(f, f, out=s)
-        np.multiply(s, p2, out=p)
-        np.add(p, p1, out=p)
-        np.multiply(p, s, out=p)
-        np.add(p, p0, out=p)
-        np.multiply(p, f, out=p)
-        np.add(s, q1, out=f)
-        np.multiply(f, s, out=f)
-        np.add(f, q0, out=f)
-        np.add(f, p, out=s)
-        np.subtract(f, p, out=f)
-        np.multiply(s, power, out=s)
-        np.add(s, f, out=s)
-        np.divide(f, s, out=f)
-
-    return shares, f
