@@ -11,10 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import concord.problems
+import concord
 from concord.errors import ConcordError
 from concord.options import build
-from concord.problems import _compiled, tied_mixture
+from concord.problems import tied_mixture
+from concord.problems._shares import shares_of
 from concord.problems.tied_mixture import MEANS
 from concord.sampling.gradients import estimator
 from concord.sampling.partition import Partition
@@ -216,67 +217,167 @@ def test_exact_pairs_are_the_same_at_every_call_and_for_every_number_of_agents()
     assert not np.array_equal(pairs[0][0], pairs[0][1])
 
 
+@pytest.fixture
+def kernels(monkeypatch):
+    """Choose numpy's arithmetic or the compiled kernel for what is made next."""
+
+    def choose(compiled: bool) -> None:
+        monkeypatch.setattr(tied_mixture, "_uncompiled", 0 if compiled else 1)
+
+    return choose
+
+
+def same(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays have the same bits, but for those that tell one nan from another."""
+    there = ~np.isnan(a)
+    bits = (each.view(np.int64)[there] for each in (a, b))
+    return np.array_equal(there, ~np.isnan(b)) and np.array_equal(*bits)
+
+
 @pytest.mark.parametrize("second_mean", MEANS)
 @pytest.mark.parametrize(("agents", "partition"), [(1, None), (4, UNEVEN), (10, None)])
 @pytest.mark.parametrize("which", ["all", "chosen", "batches"])
-def test_compiled_gradients_are_numpys_up_to_rounding(
-    monkeypatch, second_mean, agents, partition, which
+def test_compiled_gradients_are_numpys_to_the_last_bit(
+    kernels, second_mean, agents, partition, which
 ) -> None:
-    monkeypatch.setattr(tied_mixture, "PATIENCE", 2)
     problem, chains = made(second_mean, agents, partition), 3
     rng = np.random.default_rng(5)
     x = 3 * rng.standard_normal((chains, agents, 2))
     x[0] *= 1e6  # on its way to divergence
     x[1, :, 1] = np.nan  # which neither hides
-    if which == "all":
-        work, arguments = problem.gradient(chains), (x,)
-    elif which == "chosen":
-        chosen = rng.integers(0, agents, (chains, 1))
-        x = np.take_along_axis(x, chosen[..., None], axis=1)
-        work, arguments = problem.gradient_at(chains, 1), (x, chosen)
-    else:
-        rows = rng.integers(0, problem.counts[:, None], (chains, agents, 2))
-        work, arguments = problem.batch_gradient(chains, 2), (x, rows)
-    asked, by_numba = [], tied_mixture._by_numba
-    monkeypatch.setattr(tied_mixture, "_by_numba", lambda *of: asked.append(of) or by_numba(*of))
+
+    def gradient() -> np.ndarray:
+        if which == "all":
+            return problem.gradient(chains)(x, np.empty_like(x))
+        draw = np.random.default_rng(6)
+        if which == "chosen":
+            chosen = draw.integers(0, agents, (chains, 1))
+            some = np.take_along_axis(x, chosen[..., None], axis=1)
+            return problem.gradient_at(chains, 1)(some, chosen, np.empty_like(some))
+        rows = draw.integers(0, problem.counts[:, None], (chains, agents, 2))
+        return problem.batch_gradient(chains, 2)(x, rows, np.empty_like(x))
+
     with np.errstate(over="ignore"):
-        numpys = work(*arguments, np.empty_like(x))
-        assert not asked
-        numbas = work(*arguments, np.empty_like(x))
-    assert asked and np.isnan(numpys[1]).all() and np.isnan(numbas[1]).all()
-    numpys, numbas, x = (np.delete(each, 1, axis=0) for each in (numpys, numbas, x))
-    # Sums of at most 100 terms, each of which is rounded a few times, and which may cancel.
-    terms = 100 * np.abs(problem.points).max() + 100 * np.abs(x).max(axis=-1, keepdims=True)
-    assert (np.abs(numbas - numpys) <= 10 * np.finfo(float).eps * terms).all()
+        kernels(compiled=False)
+        numpys = gradient()
+        kernels(compiled=True)
+        x.flags.writeable = False  # it reads them only
+        numbas = gradient()
+    assert np.isnan(numpys[1]).all() and np.isfinite(numpys[[0, 2]]).all()
+    assert same(numpys, numbas)
 
 
-def test_a_numba_that_cannot_be_used_is_told(monkeypatch) -> None:
-    monkeypatch.setattr(tied_mixture, "PATIENCE", 1)
+def test_compiled_gradients_of_anything_are_numpys_to_the_last_bit(kernels) -> None:
+    """Shapes, masks, scales, strides, huge and tiny numbers, and those that are none."""
+    rng = np.random.default_rng(7)
+    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e308, -1e308, 5e-324, 1e-310])
+    for trial in range(1000):
+        n, m = rng.integers(1, 40, 2)
+        problem = made(MEANS[rng.integers(2)], points=5, variance=float(np.exp(rng.normal())))
+        points = rng.standard_normal((n, m)) * 10.0 ** rng.integers(-3, 4)
+        x = rng.standard_normal((m, 2)) * 10.0 ** rng.integers(-3, 8)
+        if trial % 2:
+            chosen = rng.random((m, 2)) < 0.3
+            x[chosen] = rng.choice(special, chosen.sum())
+            points[rng.random((n, m)) < 0.1] = -0.0
+        mask = np.floor(1.7 * rng.random((n, m))) if trial % 3 else None
+        scale = np.exp(rng.standard_normal(m)) if trial % 5 else None
+        totals, places = rng.standard_normal((2, m)), np.asfortranarray(x) if trial % 7 else x
+        found = []
+        for compiled in (False, True):
+            kernels(compiled)
+            differentiate = tied_mixture._differentiate(problem, points.shape)
+            with np.errstate(all="ignore"):
+                found.append(
+                    differentiate(places, points, totals, np.empty((m, 2)), mask, scale).copy()
+                )
+        assert same(*found), trial
+
+
+def test_runs_that_are_compiled_are_the_same_bytes(kernels) -> None:
+    options = {"iterations": 300, "chains": 60, "step_size": 1e-2}
+    for problem, network in ((made(), "ring"), (made(data_sets=3), "ring"), (made(agents=1), None)):
+        traces = []
+        for compiled in (False, True):
+            kernels(compiled)
+            traces.append(concord.sample("de_sgld", problem, network, **options)["x"])
+        assert np.ptp(traces[0]) > 1 and traces[0].tobytes() == traces[1].tobytes()
+
+
+def test_enough_gradients_are_compiled_and_few_are_not(monkeypatch) -> None:
+    made_by = []
+    monkeypatch.setattr(tied_mixture, "_compiled", lambda: made_by.append("numba"))
+    monkeypatch.setattr(tied_mixture, "_uncompiled", 1000)
+    problem = made(data_sets=2)
+    for iterations, asked in ((400, False), (599, False), (1, True)):
+        concord.sample("de_sgld", problem, "ring", iterations=iterations, chains=2, step_size=0.01)
+        assert bool(made_by) == asked
+
+
+BROKEN = {
+    "of another numpy": "raise ImportError('Numba needs NumPy 2.3 or less')",
+    "half removed": "raise AttributeError('module numba has no attribute\\nnjit')",
+    "of another Python": "raise SystemError('initialization of _internal failed')",
+    "that cannot compile": """
+from unittest.mock import MagicMock
+boolean = float64 = int64 = types = void = MagicMock()
+def njit(*signature, **options):
+    def compile(function):
+        raise RuntimeError('no processor of this name')
+    return compile""",
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_broken_numba_is_told_once_before_the_work_and_numpy_goes_on(
+    monkeypatch, kernels, capsys, tmp_path, kind
+) -> None:
+    def sample() -> np.ndarray:
+        trace = concord.sample(
+            "de_sgld", made(), "ring", iterations=20, chains=2, step_size=0.01, record={"every": 10}
+        )
+        return trace["x"]
+
+    kernels(compiled=False)
+    expected = sample()
+    kernels(compiled=True)
+    (tmp_path / "numba.py").write_text(BROKEN[kind])
+    for name in [name for name in sys.modules if name.split(".")[0] == "numba"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delitem(sys.modules, "concord.problems._compiled", raising=False)
     monkeypatch.delattr(concord.problems, "_compiled", raising=False)
-    monkeypatch.setitem(sys.modules, "concord.problems._compiled", None)
-    gradient, x = made().gradient(1), np.zeros((1, 5, 2))
-    with pytest.raises(ConcordError, match="numba is installed, but cannot be used"):
-        gradient(x, np.empty_like(x))
+    monkeypatch.syspath_prepend(tmp_path)
+    tied_mixture._compiled.cache_clear()
+    told: list[str] = []
+    first = tied_mixture._differentiate
+
+    def differentiate(*arguments):  # what begins the work
+        told.append(capsys.readouterr().err)
+        return first(*arguments)
+
+    monkeypatch.setattr(tied_mixture, "_differentiate", differentiate)
+    try:
+        assert np.array_equal(sample(), expected)
+        assert np.array_equal(sample(), expected)
+    finally:
+        tied_mixture._compiled.cache_clear()
+    told.append(capsys.readouterr().err)
+    assert told[0].startswith("concord: numba is installed, but cannot be used (")
+    assert told[0].count("\n") == 1 and told[1:] == ["", ""]
 
 
-def test_compiled_shares_are_within_two_units_of_the_last_place() -> None:
-    """The shares 1 / (1 + e^z) by themselves, against twice as many digits."""
+def test_shares_are_within_two_units_of_the_last_place() -> None:
+    """The shares 1 / (1 + 2^y) by themselves, against longer numbers."""
     rng, count = np.random.default_rng(6), 20_000
-    z = np.concatenate([4 * rng.standard_normal(count), rng.uniform(-708, 708, count)])
-    z = np.concatenate([z, [0.0, -0.0, 1e-300, np.log(2) / 2, -np.log(2) / 2, 709, -800, 1e300]])
-    columns = len(z)
-    buffer, x = np.empty((7, columns)), np.tile([0.0, 1.0], (columns, 1))
-    points, totals, prior = 0.5 - z[None], np.zeros((2, columns)), np.zeros(2)
-    _compiled.tied_mixture(
-        *(True, 1.0, prior, buffer, np.empty(columns, dtype=np.int64)),
-        *(x, points, totals, np.empty_like(x), None, None),
-    )
-    shares = buffer[3]  # of one point each
+    y = np.concatenate([4 * rng.standard_normal(count), rng.uniform(-1000, 1000, count)])
+    y = np.concatenate([y, [0.0, -0.0, 1e-300, 0.5, -0.5, 1.5, 1001, -1100, 1e300, -np.inf]])
+    work, shares = shares_of((1, len(y)))
+    work(y, np.zeros((1, len(y))), np.ones(len(y)))
     with np.errstate(over="ignore"):
-        exact = 1 / (1 + np.exp((0.5 - points[0]).astype(np.longdouble)))
-    assert np.abs(shares - exact).max() <= 1e-15
-    inside = np.abs(z) <= 708
-    error = np.abs(shares[inside] / exact[inside] - 1).max()
+        exact = 1 / (1 + np.exp2(y.astype(np.longdouble)))
+    assert np.abs(shares[0] - exact).max() <= 2 * np.finfo(float).eps
+    inside = np.abs(y) <= 1000
+    error = np.abs(shares[0, inside] / exact[inside] - 1).max()
     assert np.finfo(float).eps / 4 < error <= 2 * np.finfo(float).eps
 
 
@@ -290,7 +391,8 @@ rng, digest = np.random.default_rng(0), hashlib.sha256()
 for n, m in ((10, 403), (100, 21), (7, 3)):
     points, x, out = rng.standard_normal((n, m)), 3 * rng.standard_normal((m, 2)), np.empty((m, 2))
     buffers = np.empty((7, m)), np.empty(m, dtype=np.int64)
-    tied_mixture(True, 0.5, x[0], *buffers, x, points, points[:2], out, None, rng.random(m))
+    more = points[:2].copy(), out, rng.random((n, m)), rng.random(m)
+    tied_mixture(True, 0.5, x[0], *buffers, x, points, *more)
     digest.update(out.tobytes())
 print(digest.hexdigest())
 """

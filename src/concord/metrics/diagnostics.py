@@ -6,13 +6,13 @@ is wrong may have perfect ones.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 
 import numpy as np
 
 from concord.metrics import Measurement, Row
 from concord.metrics.w2 import positions
+from concord.sampling.arviz_by_numpy import arviz_by_numpy
 
 METRICS = ("ess_bulk", "ess_tail", "r_hat")
 RECORDS = ("draws",)
@@ -26,10 +26,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     and P.-C. Buerkner, Bayesian Analysis 16 (2021) 667-718. No numbers (nan) of fewer than four
     draws a chain. They have no intervals.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # once a day it tells of its next version
-        import arviz
-
+    arviz = arviz_by_numpy()
     names, draws = positions(m.trace)
     late = draws[:, m.late]
     data = arviz.convert_to_dataset({"x": late}) if late.shape[1] >= 4 else None

@@ -1,59 +1,58 @@
-r"""The tied mixture's gradient as numba compiles it, the extra ``fast``.
+"""The tied mixture's gradient as numba compiles it, the extra ``fast``.
 
-It is what ``tied_mixture`` computes, but for the exponential, which numpy takes number by number
-from the C library. Here :math:`e^z = 2^k e^r` with :math:`|r| \le \tfrac12 \log 2`, and
-
-.. math::
-    e^r = \frac{q + p}{q - p} (1 + \epsilon), \qquad |\epsilon| < 2 \cdot 10^{-19}, \\
-    p = r \Bigl(\tfrac12 + \tfrac{r^2}{66} + \tfrac{r^4}{15840}\Bigr), \qquad
-    q = 1 + \tfrac{5 r^2}{44} + \tfrac{r^4}{792} + \tfrac{r^6}{665280}
-
-(the Padé approximant of order 6), so that the processor does several points at once, and a share
-:math:`1 / (1 + e^z) = (q - p) / (q - p + 2^k (q + p))` is one division. Shares are within two
-units of the last place, and for |z| > 708 within 1e-307; the same bytes on all processors.
+It does the operations of ``tied_mixture._differentiate`` in their order, several points at once, so
+that its gradients have the same bytes. For this numba must not reorder or fuse them: ``fastmath``
+stays off, and nothing is called that a library computes (``_shares``).
 """
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+from numba import boolean, float64, int64, njit, types, void
 
-# log 2 to 1e-26: multiples of the first part by k, of 11 bits, are exact.
-HIGH, LOW = float.fromhex("0x1.62e42fecp-1"), 4.236521365809284e-10
-# Beyond it 1 + e^z is e^z, or one, and 2^k stays a number.
-LARGEST = 708.0
-# Numbers near it are integers, whose last bits are those of what was added.
-ROUND = 1.5 * 2.0**52
+from concord.problems._shares import LARGEST, LOG2_E, ROUND, P, Q
+
+P0, P1, P2 = P
+Q0, Q1 = Q
+POSITIONS = types.Array(float64, 2, "A", readonly=True)  # of any strides
+LINE, TABLE = float64[::1], float64[:, ::1]
 
 
-@numba.njit(error_model="numpy")
+# Compiled here, where it is imported, so that what is wrong with numba shows before the work.
+@njit(
+    void(
+        *(boolean, float64, LINE, TABLE, int64[::1]),
+        *(POSITIONS, TABLE, TABLE, float64[:, :], TABLE, LINE),
+    ),
+    error_model="numpy",
+)
 def tied_mixture(
     tied: bool,
     precision: float,
     prior: np.ndarray,
     buffer: np.ndarray,
-    exponents: np.ndarray,
+    bits: np.ndarray,
     x: np.ndarray,
     points: np.ndarray,
     totals: np.ndarray,
     out: np.ndarray,
-    mask: np.ndarray | None,
-    scale: np.ndarray | None,
+    mask: np.ndarray,
+    scale: np.ndarray,
 ) -> None:
     """Write the gradients at x, (m, 2), into out.
 
-    points, totals, mask, scale: as of ``tied_mixture._differentiate``. tied: whether the second
-    mean is theta_1 + theta_2. precision: 1 / s. prior: that of an agent's share of the prior, (2,).
-    buffer: (7, m). exponents: (m,), integers of 64 bits.
+    points, totals, mask, scale: as of ``tied_mixture._differentiate``, but without entries where it
+    has none. tied: whether the second mean is theta_1 + theta_2. precision: 1 / s. prior: that of
+    an agent's share of the prior, (2,). buffer: (7, m). bits: (m,), integers of 64 bits.
     """
     rows, columns = points.shape
     weight, middle, mean, number = buffer[0], buffer[1], buffer[2], buffer[3]
     total, share, lower = buffer[4], buffer[5], buffer[6]
-    powers = exponents.view(np.float64)
+    power, per_share = bits.view(np.float64), precision * LOG2_E
     for c in range(columns):
         first, second = x[c]
         mean[c] = first + second if tied else second
-        weight[c] = (second if tied else second - first) * precision
+        weight[c] = (second if tied else second - first) * per_share
         middle[c] = (first + mean[c]) * 0.5
         number[c] = total[c] = 0.0
     for row in range(rows):
@@ -62,20 +61,19 @@ def tied_mixture(
         for c in range(columns):
             share[c] = (middle[c] - point[c]) * weight[c]
         for c in range(columns):
-            z = share[c]
-            z = LARGEST if z > LARGEST else -LARGEST if z < -LARGEST else z  # nan stays nan
-            powers[c] = z * (1 / (HIGH + LOW)) + ROUND
-            k = powers[c] - ROUND
-            r = (z - k * HIGH) - k * LOW
-            s = r * r
-            p = r * (1 / 2 + s * (1 / 66 + s * (1 / 15840)))
-            q = 1.0 + s * (5 / 44 + s * (1 / 792 + s * (1 / 665280)))
+            y = share[c]
+            y = LARGEST if y > LARGEST else -LARGEST if y < -LARGEST else y  # nan stays nan
+            power[c] = y + ROUND
+            f = y - (power[c] - ROUND)
+            s = f * f
+            p = (((s * P2 + P1) * s) + P0) * f
+            q = (s + Q1) * s + Q0
             share[c], lower[c] = q + p, q - p
         for c in range(columns):
-            exponents[c] = (exponents[c] + 1023) << 52  # last bits are k's: those of 2^k
+            bits[c] = bits[c] << 52
         for c in range(columns):
-            share[c] = lower[c] / (lower[c] + powers[c] * share[c])
-        if mask is not None:
+            share[c] = lower[c] / (share[c] * power[c] + lower[c])
+        if mask.size:
             present = mask[row]
             for c in range(columns):
                 share[c] *= present[c]
@@ -85,7 +83,7 @@ def tied_mixture(
     for c in range(columns):
         first, second = x[c]
         seconds, moment = number[c] * precision, total[c] * precision
-        if scale is not None:
+        if scale.size:
             seconds, moment = seconds * scale[c], moment * scale[c]
         second_pull = mean[c] * seconds - moment
         pull = first * (totals[0, c] - seconds) - (totals[1, c] - moment)

@@ -15,8 +15,9 @@ exists; ``reference`` holds it on a dense grid.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -29,12 +30,13 @@ from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Count, Options, Positive, choices
 from concord.problems._common import OneDataSet, check_agents, numbers, own_data, takes_arrays
+from concord.problems._shares import LOG2_E, shares_of
 from concord.sampling.partition import AgentData, Partition
 
 # Two modes are declared out of reach after so many sets of points; of small sets, after so many
 # points, which take a millisecond each.
 ATTEMPTS, POINTS = 50, 3000
-# So many gradients save what numba takes to compile: numpy computes them, and all of shorter runs.
+# So many gradients save what numba takes to compile; where fewer are to come numpy computes them.
 PATIENCE = 30_000
 
 SecondMean = Annotated[Literal["theta_1 + theta_2", "theta_2"], "mean of the second component"]
@@ -192,6 +194,10 @@ class TiedMixture(OneDataSet):
         self.params = params
         self._mask = data.mask
 
+    def expect(self, gradients: int) -> None:
+        """Compile the kernel once a process has enough gradients to compute."""
+        _expect(gradients)
+
     def gradient(self, chains: int) -> Gradient:
         """Return ``g(x, out)``, the gradient of every f_i at x_i."""
         return _gradient([self] * chains)
@@ -335,6 +341,10 @@ class TiedMixtures:
         start = first % len(self.sets)
         return TiedMixtures(self.sets[start:] + self.sets[:start], self._stream)
 
+    def expect(self, gradients: int) -> None:
+        """Compile the kernel once a process has enough gradients to compute."""
+        _expect(gradients)
+
     def gradient(self, chains: int) -> Gradient:
         """Return ``g(x, out)``, the gradient of every f_i at x_i."""
         return _gradient([self.sets[chain % len(self.sets)] for chain in range(chains)])
@@ -364,11 +374,11 @@ def _totals(params: Params, points: np.ndarray, mask: np.ndarray) -> np.ndarray:
 
 
 def _column_sums(table: np.ndarray, out: np.ndarray) -> None:
-    """Add rows one after another, so that a column's sum is the same whatever stands beside it."""
+    """Add rows to zero one after another, so that a column's sum depends on nothing beside it."""
     if table.shape[1] == 1:
-        out[0] = table.cumsum()[-1]  # a sum would go by pairs
+        out[0] = 0.0 + table.cumsum()[-1]  # a sum would go by pairs
     else:
-        np.add.reduce(table, axis=0, out=out)
+        np.add.reduce(table, axis=0, out=out, initial=0.0)
 
 
 def _gradient(sets: list[TiedMixture]) -> Gradient:
@@ -382,19 +392,32 @@ def _gradient(sets: list[TiedMixture]) -> Gradient:
     return lambda x, out: differentiate(x, points, totals, out, padding)
 
 
-def _by_numba(problem: TiedMixture, columns: int) -> Callable[..., None]:
-    """Return what numba compiles, with all that stays the same."""
+_uncompiled = PATIENCE  # gradients to come until it pays to compile
+
+
+def _expect(gradients: int) -> None:
+    global _uncompiled
+    _uncompiled = max(_uncompiled - gradients, 0)
+    if not _uncompiled:
+        _compiled()
+
+
+@cache
+def _compiled() -> Callable[..., None] | None:
+    """Return what numba compiles; None where it is not installed, or broken, which is told once."""
     try:
-        from concord.problems import _compiled
-    except ImportError as error:  # of another version of numpy
-        raise ConcordError(
-            f"numba is installed, but cannot be used: {error}; install the version of "
-            "envs/requirements.lock, or remove it"
-        ) from None
-    constants = _tied(problem.params), 1 / problem.params.variance
-    prior = _prior_precision(problem.params) / problem.agents
-    buffers = np.empty((7, columns)), np.empty(columns, dtype=np.int64)
-    return partial(_compiled.tied_mixture, *constants, prior, *buffers)
+        if find_spec("numba") is None:
+            return None
+        from concord.problems._compiled import tied_mixture
+    except Exception as error:  # of any kind: numpy's, llvmlite's, the compiler's
+        print(
+            f"concord: numba is installed, but cannot be used ({type(error).__name__}: "
+            f"{' '.join(str(error).split())}); numpy gives the same numbers, but takes longer; "
+            "install the version of envs/requirements.lock, or remove numba",
+            file=sys.stderr,
+        )
+        return None
+    return tied_mixture
 
 
 def _differentiate(problem: TiedMixture, shape: tuple[int, int]) -> Callable[..., np.ndarray]:
@@ -404,14 +427,34 @@ def _differentiate(problem: TiedMixture, shape: tuple[int, int]) -> Callable[...
     (2, m) are as ``_totals`` returns them. ``mask``, (n, m), is zero where there is no point, and
     ``scale``, (m,), how much a point counts; none: all are there, and count once.
 
-    Where numba is installed the calls after ``PATIENCE`` are compiled; they agree to a few units of
-    the last place.
+    ``_compiled.tied_mixture`` does the same operations in the same order, none of which leaves a
+    bit to the library or the processor, so that its gradients have the same bytes.
     """
-    compiled: Callable[..., None] | None = None
-    left = PATIENCE if find_spec("numba") else 0
     tied, precision = _tied(problem.params), 1 / problem.params.variance
-    prior = (_prior_precision(problem.params) / problem.agents)[:, None]
-    second_share = np.empty(shape)
+    prior = _prior_precision(problem.params) / problem.agents
+    compiled = None if _uncompiled else _compiled()
+    if compiled is not None:
+        buffers = np.empty((7, shape[1])), np.empty(shape[1], dtype=np.int64)
+        kernel = partial(compiled, tied, precision, prior, *buffers)
+        no_mask, no_scale = np.empty((0, 0)), np.empty(0)
+
+        def call(
+            x: np.ndarray,
+            points: np.ndarray,
+            totals: np.ndarray,
+            out: np.ndarray,
+            mask: np.ndarray | None = None,
+            scale: np.ndarray | None = None,
+        ) -> np.ndarray:
+            present = no_mask if mask is None else mask
+            counting = no_scale if scale is None else scale
+            rows = out.reshape(-1, 2, copy=False)
+            kernel(x.reshape(-1, 2), points, totals, rows, present, counting)
+            return out
+
+        return call
+    prior, per_share = prior[:, None], precision * LOG2_E
+    shares, shared = shares_of(shape)
     weight, middle, mean = (np.empty(shape[1]) for _ in range(3))
     sums, pulls = np.empty((2, shape[1])), np.empty((2, shape[1]))
     (number, total), (pull, second_pull) = sums, pulls
@@ -424,36 +467,23 @@ def _differentiate(problem: TiedMixture, shape: tuple[int, int]) -> Callable[...
         mask: np.ndarray | None = None,
         scale: np.ndarray | None = None,
     ) -> np.ndarray:
-        nonlocal compiled, left
-        rows, out_rows = x.reshape(-1, 2), out.reshape(-1, 2, copy=False)
-        if left:
-            left -= 1
-            if not left:
-                compiled = _by_numba(problem, shape[1])
-        if compiled is not None:
-            compiled(rows, points, totals, out_rows, mask, scale)
-            return out
-        theta = rows.T
+        theta = x.reshape(-1, 2).T
         first, second = theta
         if tied:
             np.add(first, second, out=mean)
-            np.multiply(second, precision, out=weight)
+            np.multiply(second, per_share, out=weight)
         else:
             np.copyto(mean, second)
             np.subtract(second, first, out=weight)
-            np.multiply(weight, precision, out=weight)
+            np.multiply(weight, per_share, out=weight)
         np.add(first, mean, out=middle)
         np.multiply(middle, 0.5, out=middle)
-        np.subtract(middle, points, out=second_share)
-        np.multiply(second_share, weight, out=second_share)
-        np.exp(second_share, out=second_share)
-        np.add(second_share, 1.0, out=second_share)
-        np.reciprocal(second_share, out=second_share)
+        shares(middle, points, weight)
         if mask is not None:
-            np.multiply(second_share, mask, out=second_share)
-        _column_sums(second_share, number)
-        np.multiply(second_share, points, out=second_share)
-        _column_sums(second_share, total)
+            np.multiply(shared, mask, out=shared)
+        _column_sums(shared, number)
+        np.multiply(shared, points, out=shared)
+        _column_sums(shared, total)
         np.multiply(sums, precision, out=sums)
         if scale is not None:
             np.multiply(sums, scale, out=sums)
@@ -466,7 +496,7 @@ def _differentiate(problem: TiedMixture, shape: tuple[int, int]) -> Callable[...
         if tied:
             np.add(pull, second_pull, out=pull)
         np.multiply(theta, prior, out=sums)
-        np.add(pulls, sums, out=out_rows.T)
+        np.add(pulls, sums, out=out.reshape(-1, 2, copy=False).T)
         return out
 
     return differentiate

@@ -29,6 +29,7 @@ from msgspec import Meta
 
 from concord.errors import ConcordError
 from concord.options import Count, Index, Options
+from concord.sampling.arviz_by_numpy import arviz_by_numpy
 
 ACCEPTED = 0.574
 SMALL = 0.1
@@ -104,8 +105,7 @@ def diagnose(draws: np.ndarray) -> dict[str, float]:
 
     draws: shape (chains, draws, dim).
     """
-    import arviz
-
+    arviz = arviz_by_numpy()
     values = np.concatenate([draws, draws**2], axis=2)
     data = arviz.convert_to_dataset({"x": values})
     centered = values - values.mean(axis=(0, 1))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from concord.contracts import Problem, ReadOut, Sampler, Step
+from concord.contracts import Compiling, Problem, ReadOut, Sampler, Step
 from concord.networks.faults import check_channels, drawing
 from concord.networks.topology import Topology
 from concord.sampling import initial, streams
@@ -98,6 +98,8 @@ def sample(
     masks = ["network", labels.paper, labels.problem]
     times = ["clock", labels.paper, labels.problem]
     firsts = range(begin, end, CHAINS_PER_BLOCK)
+    if isinstance(problem, Compiling):
+        problem.expect(len(firsts) * iterations)
     advance, done = _bar(progress, len(firsts) * iterations)
     traces: list[Trace] = []
     recorder = None
