@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from concord.errors import ConcordError
-from concord.io import check_folder, check_writable, hold
+from concord.io import check_folder, check_regular, check_writable, hold
 
 
 def loop(path: Path) -> None:
@@ -72,6 +72,35 @@ def test_a_folder_is_held_by_one_process_until_it_is_killed(tmp_path):
         holder.kill()
     with start_and_hold(folder) as holder:
         holder.kill()
+
+
+def a_folder_with_a_file(path: Path) -> None:
+    path.mkdir()
+    (path / "file").touch()
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, loop, link_to_nowhere, a_folder_with_a_file])
+def test_what_cannot_be_locked_is_named(tmp_path, make):
+    make(tmp_path / ".running")
+    with pytest.raises(ConcordError, match=r"/.running: it cannot be locked \(.*\); remove it"):
+        hold(tmp_path)
+
+
+def test_a_link_is_not_locked(tmp_path):
+    (tmp_path / "mine").touch()
+    (tmp_path / ".running").symlink_to("mine")
+    with pytest.raises(ConcordError, match=r"/.running: it cannot be locked \(it is a link\)"):
+        hold(tmp_path)
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, loop, link_to_nowhere])
+def test_what_snakemake_would_write_through_is_named(tmp_path, make):
+    (tmp_path / "paper").mkdir()
+    (tmp_path / "paper" / "sample.tsv").touch()
+    check_regular(tmp_path)
+    make(tmp_path / "paper" / "measure.tsv")
+    with pytest.raises(ConcordError, match=r"measure.tsv: it is neither a regular file nor a"):
+        check_regular(tmp_path)
 
 
 def test_without_locks_it_says_so_and_goes_on(tmp_path, monkeypatch, capsys):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import fcntl
 import json
 import os
 import shutil
@@ -15,8 +16,9 @@ import pytest
 import yaml
 
 import concord
-from concord import io
+from concord import io, provenance
 from concord.__main__ import main
+from concord.errors import ConcordError
 from concord.sampling import streams
 from concord.sampling.recorder import FINITE_RANGE
 from concord.sampling.trace import read_trace
@@ -308,14 +310,67 @@ def test_a_result_appears_whole_or_not_at_all(tmp_path):
 
 
 def test_what_a_killed_process_left_is_removed_by_the_next_attempt(tmp_path):
-    """And nothing else of that folder."""
-    gone = ".trace.concord-part.nc"
+    """And nothing else of that folder: no other file's, none of a process that is at work."""
+    gone = ".trace.0123456789abcdef.concord-part.nc"
     others = {gone.replace("trace", "trace2"), gone.replace(".nc", ".csv"), gone[1:], f"{gone}~"}
     for name in (gone, *others):
         (tmp_path / name).write_text("half of more than will be written")
-    with io.whole(tmp_path / "trace.nc") as temporary:
-        temporary.write_text("whole")
+    with io.whole(tmp_path / "trace.nc") as first, io.whole(tmp_path / "trace.nc") as second:
+        assert {p.name for p in tmp_path.iterdir()} == {first.name, second.name, *others}
+        first.write_text("first")
+        second.write_text("second")
+    assert (tmp_path / "trace.nc").read_text() == "first"  # who comes last has the file
     assert {path.name for path in tmp_path.iterdir()} == {"trace.nc", *others}
+
+
+def test_a_file_that_was_taken_for_left_behind_is_made_again(tmp_path, monkeypatch):
+    """Another process comes between making and locking it."""
+    lock, names = fcntl.flock, []
+
+    def removed_first(file, operation):
+        if not names:
+            names.extend(path.name for path in tmp_path.iterdir())
+            (tmp_path / names[0]).unlink()
+        lock(file, operation)
+
+    monkeypatch.setattr(fcntl, "flock", removed_first)
+    with io.whole(tmp_path / "a.csv") as temporary:
+        assert names != [temporary.name] == [path.name for path in tmp_path.iterdir()]
+        temporary.write_text("whole")
+    assert (tmp_path / "a.csv").read_text() == "whole"
+
+
+SPECIAL = {
+    "link": lambda path: path.symlink_to("mine"),
+    "dangling": lambda path: path.symlink_to("nowhere"),
+    "loop": lambda path: path.symlink_to(path.name),
+    "pipe": os.mkfifo,
+    "folder": Path.mkdir,
+}
+
+
+@pytest.mark.parametrize("make", SPECIAL.values(), ids=SPECIAL)
+def test_what_is_no_regular_file_is_not_written_to(make, tmp_path, monkeypatch):
+    """An output, or a temporary name that somebody knew."""
+    (tmp_path / "mine").write_text("mine")
+    monkeypatch.setattr(os, "urandom", bytes)
+    make(tmp_path / f".b.{'00' * 8}.concord-part.csv")
+    with pytest.raises(OSError, match="exists"), io.whole(tmp_path / "b.csv"):
+        raise AssertionError
+    make(tmp_path / "a.csv")
+    with pytest.raises(ConcordError, match=r"/a.csv: it is (a link|not a file)"):
+        io.whole(tmp_path / "a.csv").__enter__()
+    assert (tmp_path / "mine").read_text() == "mine"
+
+
+@pytest.mark.parametrize("make", [SPECIAL[kind] for kind in ("dangling", "loop", "pipe", "folder")])
+def test_what_is_no_regular_file_is_not_read(make, tmp_path):
+    """Reading a pipe would wait for ever; a link to a file is as good as that."""
+    make(tmp_path / "a.csv")
+    with pytest.raises(ConcordError, match=r"/a.csv: cannot be read \("):
+        io.read_text(tmp_path / "a.csv")
+    with pytest.raises(OSError, match=r"a\.csv"):
+        provenance.sha256(tmp_path / "a.csv")
 
 
 STARTED = """

@@ -1,64 +1,101 @@
 """Integrity: a result that is stale, damaged or another one's is never used.
 
-- A result is written under a temporary name and renamed when it is whole (``io.whole``).
-- Beside it is its seal, a ``.json``: the SHA-256 of the files made together, and ``made``, digests
-  of what they were made from (the run or the entry of the study, the code that was imported, the
-  data, the results that were read).
-- Every stage refuses a result whose bytes have changed, or that was not made from the present
-  configuration, code and data.
-- The workflow makes such a result again, whatever Snakemake has on record, and whoever else works
-  in the folder. One Snakemake at a time does (``io.hold``).
+1. A file appears whole: it is written under a random name and renamed (``io.whole``).
+2. Files that one job makes are sealed by the ``.json`` beside the first: their SHA-256, what they
+   were made from (run or entry, code, data, the results that were read), and its own SHA-256.
+3. What reads a result refuses it where it, or its seal, is not as it was written, or where it was
+   made from another configuration, code or data. Pages show only files that their seals list.
+4. Snakemake makes again what is damaged, stale or missing, whatever was forced, whichever triggers
+   are set, and whatever its records and files' times say: input functions compare, no record does.
+5. Traces are read whole by what measures them, not by planning: a damaged one is refused then. One
+   that was deleted is made again only with its metrics.
+6. One Snakemake at a time works in a folder (``io.hold``).
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from concord.errors import ConcordError
-from concord.io import whole
+from concord.io import regular, whole
 from concord.provenance import sha256
 
 Made = Mapping[str, str]
 
 AGAIN = "delete the file to have it made again"
 _MEANINGS = {"run": "run.yaml", "chains": "range of chains", "entry": "configuration"}
+_OWN = b',\n "seal": "'
 
 
 def seal(outputs: Iterable[Path], made: Made, **more: Any) -> None:
-    """Write the digests of results that were made together, into the ``.json`` beside the first."""
+    """Write the seal of results that were made together, with more to say, beside the first."""
     outputs = list(outputs)
-    digests = {path.name: sha256(path) for path in outputs}
-    with whole(outputs[0].with_suffix(".json")) as path:
-        text = json.dumps({"made": made, "sha256": digests, **more}, indent=1)
-        path.write_text(text + "\n", encoding="utf-8")
+    path = outputs[0].with_suffix(".json")
+    digests = {os.path.relpath(output, path.parent): sha256(output) for output in outputs}
+    text = json.dumps({"made": made, "sha256": digests, **more}, indent=1)
+    body = text.removesuffix("\n}").encode()
+    with whole(path) as temporary:
+        temporary.write_bytes(body + _OWN + _end(body))
 
 
-def _seal_of(path: Path) -> tuple[Made, Mapping[str, str]]:
-    """Return ``made`` and the digests; nothing where the ``.json`` is missing or none of ours."""
+def _end(body: bytes) -> bytes:
+    return hashlib.sha256(body).hexdigest().encode() + b'"\n}\n'
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Return what the seal of a result says; nothing where it is missing, or not as it was."""
     try:
-        document = json.loads(path.with_suffix(".json").read_bytes())
-        return dict(document["made"]), dict(document["sha256"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return {}, {}
+        with open(path.with_suffix(".json"), "rb", opener=regular) as file:
+            content = file.read()
+    except OSError:
+        return {}
+    body, _, end = content.rpartition(_OWN)
+    return dict(json.loads(content)) if end == _end(body) else {}
 
 
 def sealed(path: Path) -> tuple[Made, str]:
     """Return what a result was made from, and its SHA-256, as its seal has them; or nothing."""
-    made, digests = _seal_of(path)
-    return made, str(digests.get(path.name, ""))
+    document = _read(path)
+    return document.get("made", {}), document.get("sha256", {}).get(path.name, "")
+
+
+def _changed(path: Path, document: Mapping[str, Any]) -> Path | None:
+    """Return the first file of a seal that is not as it was written, the seal itself included."""
+    if not document:
+        return path.with_suffix(".json")
+    for name, digest in document["sha256"].items():
+        file = path.parent / name
+        try:
+            if sha256(file) != digest:
+                return file
+        except OSError:
+            return file
+    return None
 
 
 def intact(path: Path) -> Made:
     """Return what a result was made from; nothing if a file made with it has changed since."""
-    made, digests = _seal_of(path)
-    try:
-        whole = all(sha256(path.with_name(name)) == digest for name, digest in digests.items())
-    except OSError:
-        whole = False
-    return made if whole else {}
+    document = _read(path)
+    return {} if _changed(path, document) else document["made"]
+
+
+def document(path: Path) -> Mapping[str, Any]:
+    """Return all that the seal of a result says.
+
+    Raises
+    ------
+    ConcordError
+        If the result, its seal, or a file made with it is not as it was written.
+    """
+    found = _read(path)
+    if changed := _changed(path, found):
+        raise ConcordError(f"{changed}: it is not as it was written; {AGAIN}")
+    return found
 
 
 def check(path: Path, wanted: Made | None = None) -> str:

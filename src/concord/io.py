@@ -10,11 +10,13 @@ multiply to more than ``LARGEST`` values, and nesting deeper than ``DEEPEST`` (p
 from __future__ import annotations
 
 import csv
+import errno
 import fcntl
 import io
 import json
 import os
 import re
+import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -39,6 +41,18 @@ _FLOAT = (
 _NUMBERS = {"int": (_INT, "-+0123456789"), "float": (_FLOAT, "-+0123456789.")}
 
 
+def regular(path: Path | str, flags: int = os.O_RDONLY) -> int:
+    """Open a file and return its descriptor; for ``open(path, opener=regular)``.
+
+    An OSError if it is no regular file: what reads a pipe or a device might never end.
+    """
+    file = os.open(path, flags | os.O_NONBLOCK, 0o666)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise OSError(errno.EINVAL, "it is no regular file", str(path))
+    return file
+
+
 def read_text(path: Path | str) -> str:
     """Read a text file.
 
@@ -48,7 +62,8 @@ def read_text(path: Path | str) -> str:
         If it cannot be read, or is not UTF-8; the message names the file, and the line.
     """
     try:
-        return Path(path).read_text(encoding="utf-8")
+        with open(path, encoding="utf-8", opener=regular) as file:
+            return file.read()
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise ConcordError(f"{path}: line {line} is not UTF-8 text") from error
@@ -247,15 +262,19 @@ def hold(folder: Path) -> None:
     Raises
     ------
     ConcordError
-        If another process holds it.
+        If another process holds it, or ``.running`` is a link, a folder, or no regular file.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / ".running"
     try:
-        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)  # never closed but by the system
-    except PermissionError:  # another user's, whose results these are too
-        file = os.open(path, os.O_RDONLY)
-    try:
+        try:
+            file = regular(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
+        except PermissionError:  # another user's, whose results these are too
+            file = regular(path, os.O_RDONLY | os.O_NOFOLLOW)
+    except OSError as error:
+        why = "it is a link" if error.errno == errno.ELOOP else error.strerror
+        raise ConcordError(f"{path}: it cannot be locked ({why}); remove it") from error
+    try:  # the file is never closed but by the system
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise ConcordError(
@@ -265,49 +284,81 @@ def hold(folder: Path) -> None:
         print(f"concord: {path}: {error.strerror}; run one Snakemake at a time", file=sys.stderr)
 
 
-@contextmanager
-def whole(path: Path) -> Iterator[Path]:
-    """Give a temporary name beside ``path``; rename it to ``path`` if all goes well.
-
-    The temporary name is ``.<stem>.concord-part<suffix>``: what a killed process left there is
-    overwritten. Who comes while another process writes the same file (jobs outlive a Snakemake that
-    is killed) waits: who comes last has the file.
+def check_regular(folder: Path) -> None:
+    """Check that all below a folder are regular files and folders: Snakemake writes through links.
 
     Raises
     ------
     ConcordError
-        If ``path`` is there and is no regular file.
+        With the first that is a link, a pipe or a device.
+    """
+    for place, folders, files in os.walk(folder):
+        for path in (Path(place, name) for name in (*folders, *files)):
+            mode = path.lstat().st_mode
+            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+                raise ConcordError(f"{path}: it is neither a regular file nor a folder; remove it")
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """Give the name of a ``temporary`` file; rename it to ``path`` if all goes well.
+
+    Of several who write the same file at once, who comes last has it.
+
+    Raises
+    ------
+    ConcordError
+        If ``path`` is there and is no regular file, or a link, wherever that leads.
     OSError
         With the name of ``path`` if it comes without one, as that of a full disk does.
     """
-    if path.exists() and not path.is_file():  # a folder, or a device such as /dev/null
+    if path.is_symlink():
+        raise ConcordError(f"{path}: it is a link, which is not written through; remove it")
+    if path.exists() and not path.is_file():  # a folder, a pipe, or a device such as /dev/null
         raise ConcordError(f"{path}: it is not a file that could be replaced; name another one")
+    check_folder(path.parent)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.stem}.concord-part{path.suffix}")
     try:
-        with _locked(temporary):
-            try:
-                yield temporary
-                os.replace(temporary, path)
-            except BaseException:
-                temporary.unlink(missing_ok=True)
-                raise
+        with temporary(path) as part:
+            yield part
+            os.replace(part, path)
     except OSError as error:
         error.filename = error.filename or str(path)
         raise
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Make a file and lock it, if the file system knows locks."""
-    while True:
-        with open(path, "a") as file:
+def temporary(path: Path) -> Iterator[Path]:
+    """Make a file beside ``path`` that nobody can foresee, and remove it in the end.
+
+    Its name is ``.<stem>.<random>.concord-part<suffix>``, and it is locked. Those of ``path`` that
+    no process holds any more, since theirs was killed, are removed first, if the file system knows
+    locks.
+    """
+    name = rf"\.{re.escape(path.stem)}\.[0-9a-f]{{16}}\.concord-part{re.escape(path.suffix)}"
+    for left in os.listdir(path.parent):
+        if re.fullmatch(name, left):
+            _remove_unless_held(path.with_name(left))
+    there = False
+    while not there:  # who came between making and locking it has taken it for left behind
+        part = path.with_name(f".{path.stem}.{os.urandom(8).hex()}.concord-part{path.suffix}")
+        file = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
+        try:
             with suppress(OSError):
                 fcntl.flock(file, fcntl.LOCK_EX)
-            try:
-                there = os.path.samestat(os.fstat(file.fileno()), os.stat(path))
-            except FileNotFoundError:
-                there = False
-            if there:  # else who had the lock has renamed or removed it
-                yield
-                return
+            there = part.exists()
+            if there:
+                yield part
+        finally:
+            part.unlink(missing_ok=True)
+            os.close(file)
+
+
+def _remove_unless_held(part: Path) -> None:
+    with suppress(OSError):  # it is held, another user's, a link, or gone
+        file = regular(part, os.O_RDWR | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            part.unlink()
+        finally:
+            os.close(file)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from concord.errors import ConcordError
+from concord.io import regular
 
 SOURCE = Path(__file__).parents[1]
 PACKAGE = SOURCE / "concord"
@@ -102,8 +103,8 @@ def _git(*arguments: str) -> str:
 
 
 def sha256(path: Path) -> str:
-    """Return the SHA-256 of a file, in hexadecimal."""
-    with open(path, "rb") as file:
+    """Return the SHA-256 of a regular file, in hexadecimal."""
+    with open(path, "rb", opener=regular) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

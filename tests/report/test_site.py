@@ -382,7 +382,7 @@ def test_a_wrong_finding_is_told(reported, tmp_path, capsys, monkeypatch):
 
 @pytest.mark.parametrize(
     ("results", "output", "told"),
-    [("results", "file", "it is a file; name a folder"), ("none", "new", "there are no results")],
+    [("results", "file", "it is no folder; remove it"), ("none", "new", "there are no results")],
 )
 def test_wrong_folders_are_told(reported, tmp_path, capsys, results, output, told):
     from concord.__main__ import main

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -406,7 +405,8 @@ def test_front_page(tmp_path):
     judge.ledger([path], pages)
     figures = tmp_path / "p" / "figures"
     figures.mkdir(parents=True)
-    (figures / "fig1.json").write_text(json.dumps({"seed": 17}))
+    (figures / "fig1.pdf").touch()
+    integrity.seal([figures / "fig1.pdf"], {}, seed=17)
     times = tmp_path / "benchmarks" / "p" / "walk" / "run"
     times.mkdir(parents=True)
     (times / "sample.tsv").write_text("s\th:m:s\n1.5\t0:00:01\n")

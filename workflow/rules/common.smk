@@ -1,13 +1,15 @@
 # Loads and checks the configuration, names files, says what is made from what; no rule of its own.
+import atexit
 import gc
 import os
 import re
 import shlex
 import sys
+from contextlib import ExitStack
 from functools import cache, wraps
 from itertools import product
 from pathlib import Path
-from tempfile import NamedTemporaryFile, TemporaryFile
+from tempfile import TemporaryFile
 
 from snakemake.settings.types import DeploymentMethod
 
@@ -40,11 +42,10 @@ from concord import integrity
 from concord.arena import cells
 from concord.contracts import Extra
 from concord.errors import ConcordError, nearest
-from concord.io import check_folder, check_writable, dump_yaml, hold
+from concord.io import check_folder, check_regular, check_writable, dump_yaml, hold, temporary
 from concord.plugins import plugin
-from concord.provenance import code, commit, sha256
+from concord.provenance import sha256
 from concord.report import captions
-from concord.report.pages import template_digest
 from concord.runs import data_sets, downloads, optional_data_sets, unavailable
 from concord.studies.config import load_papers, results_folder
 from concord.studies.small import many_runs, small_runs
@@ -63,6 +64,8 @@ def told(function):
             return function(*arguments, **options)
         except ConcordError as error:
             sys.exit(f"concord: {error}")
+        except OSError as error:
+            sys.exit(f"concord: {error.filename}: {error.strerror}; mend or remove it")
 
     return telling
 
@@ -144,6 +147,7 @@ onstart:
     told(check_writable)(PLACE)
     told(hold)(Path(".snakemake"))
     told(hold)(placed(CONFIG["results"]))
+    told(check_regular)(placed(BENCHMARKS))
     # The logger says when the last run of an experiment has been made.
     dag = workflow.dag
     for job in dag.needrun_jobs():
@@ -226,26 +230,35 @@ def trace_made(path):
 @cache
 def newer():
     """A file that goes when this Snakemake ends."""
-    return NamedTemporaryFile(prefix="outdated-", dir=".snakemake")
+    stack = ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(temporary(Path(".snakemake/outdated")))
 
 
-def outdated(path, wanted, made=integrity.intact):
+def outdated(path, wanted, made=integrity.intact, missing=True):
     """An input function: a newer file, if a result was not made from what is wanted now.
 
-    So its job runs, whatever Snakemake's records say, and whoever else writes into the results.
+    So its job runs, whatever Snakemake's records say, and whoever else writes into the results; of
+    itself Snakemake would not make a missing file again behind one that stands (``missing=False``:
+    nor does this).
     """
 
     @told
     def inputs(wildcards):
         file = placed(path.format(**wildcards))
         # A cluster's job does what it was submitted for.
-        if not workflow.is_main_process or not file.exists():
+        if not workflow.is_main_process:
             return []
-        if wanted(wildcards).items() <= made(file).items():
+        there = file.exists()
+        # Where not even its folder is there, nothing stands that was made from it unnoticed.
+        if not there and not (missing and file.parent.exists()):
             return []
-        time = max(os.stat(newer().name).st_mtime, file.stat().st_mtime + 1)
-        os.utime(newer().name, (time, time))
-        return [local(os.path.relpath(newer().name))]
+        if there and wanted(wildcards).items() <= made(file).items():
+            return []
+        time = newer().stat().st_mtime
+        time = max(time, file.stat().st_mtime + 1) if there else time
+        os.utime(newer(), (time, time))
+        return [local(str(newer()))]
 
     return inputs
 
@@ -255,6 +268,7 @@ def run_text(wildcards):
     return dump_yaml(run_of(wildcards).mapping)
 
 
+@told
 def data_files(run):
     """The data files that a run's problem reads: what it needs, and what else is at hand."""
     names = [*data_sets(run), *filter(fetched_or_mirrored, optional_data_sets(run))]
@@ -267,7 +281,9 @@ def data_files(run):
 
 def fetched_or_mirrored(dataset):
     """Whether all files of a data set are in place or in the data mirror."""
-    folders = [Path("resources", dataset), *([Path(MIRROR).expanduser()] if MIRROR else [])]
+    # Unlike Path's, this one knows what to do without such a user.
+    mirror = [Path(os.path.expanduser(MIRROR))] if MIRROR else []
+    folders = [Path("resources", dataset), *mirror]
     return all(
         any(Path(folder, Path(file).name).is_file() for folder in folders)
         for file in DATA_FILES[dataset]
@@ -371,6 +387,7 @@ def metrics(runs):
     return list(dict.fromkeys(tables))
 
 
+@told
 def many_metrics(wildcards):
     """The metrics of a part of many runs."""
     return [f"{RESULTS}/{run.folder}/metrics.csv" for run in part_of(wildcards, many_runs_of)]
@@ -443,9 +460,19 @@ def makeable_here(run):
     return all(map(fetched_or_mirrored, downloads(run.mapping)))
 
 
+@told
 def judged(wildcards):
     """The metrics of every run that a paper's claims read, as far as they can be had."""
     return metrics(filter(at_hand, paper_of(wildcards).claim_runs()))
+
+
+def standing(files):
+    """An input function: those of these results of which there is anything, if only the seal."""
+    return lambda wildcards: [
+        file
+        for file in files
+        if placed(file).exists() or placed(file).with_suffix(".json").exists()
+    ]
 
 
 def multiverse_first(wildcards):
@@ -487,6 +514,7 @@ def batch_of(wildcards):
     return found.batch(wildcards.universe, wildcards.batch)
 
 
+@told
 def varied(wildcards):
     """What the universes of a paper compute, as far as it is wanted, and can be had or was made."""
     key = wildcards.paper

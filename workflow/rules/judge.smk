@@ -84,7 +84,7 @@ rule compare:
     conda:
         ENVIRONMENT
     params:
-        expected=lambda wildcards: [sha256(Path(file)) for file in EXPECTED],
+        expected=told(lambda wildcards: [sha256(Path(file)) for file in EXPECTED]),
         strict="--strict" if CONFIG["strict"] else "",
     shell:
         "python -m concord changes {input.ledger:q} {params.strict} > {output:q} 2> {log:q}"
@@ -94,9 +94,15 @@ rule front:
     input:
         ledger=f"{RESULTS}/claims.csv",
         page=f"{RESULTS}/ledger.html",
-        expected=list(map(local, EXPECTED)),
+        outdated=outdated(
+            f"{RESULTS}/front.html",
+            lambda wildcards: stages.judge.front_made(
+                placed(f"{RESULTS}/claims.csv"), Path("config/expected_verdicts.yaml")
+            ),
+        ),
     output:
-        f"{RESULTS}/front.html",
+        html=f"{RESULTS}/front.html",
+        seal=f"{RESULTS}/front.json",
     log:
         f"{LOGS}/front.log",
     benchmark:
@@ -105,19 +111,16 @@ rule front:
     conda:
         ENVIRONMENT
     params:
-        code=told(code)("concord.stages.judge"),
-        template=template_digest("front.html"),
         results=lambda wildcards: str(PLACE),
-        commit=commit(),
     shell:
         "python -m concord front {input.ledger:q} {input.page:q} --results {params.results:q} "
-        "-o {output:q} 2> {log:q}"
+        "-o {output.html:q} 2> {log:q}"
 
 
 # The report shows what has been made, whatever was asked for: `make report` asks for this.
 rule made:
     input:
-        lambda wildcards: [file for file in outputs(STUDIES) if placed(file).exists()],
+        standing(outputs(STUDIES)),
         f"{RESULTS}/front.html",
         expand(f"{RESULTS}/{{paper}}/claims.html", paper=PAPERS),
 

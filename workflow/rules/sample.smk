@@ -4,7 +4,9 @@ rule sample_chains:
         run=f"{RESULTS}/{RUN}/run.yaml",
         pieces=[],
         data=lambda wildcards: data_files(run_of(wildcards).mapping),
-        outdated=outdated(f"{RESULTS}/{RUN}/chains_{{first}}_{{end}}.nc", sampled_from, trace_made),
+        outdated=outdated(
+            f"{RESULTS}/{RUN}/chains_{{first}}_{{end}}.nc", sampled_from, trace_made, missing=False
+        ),
     output:
         trace=temp(f"{RESULTS}/{RUN}/chains_{{first}}_{{end}}.nc"),
         seal=temp(f"{RESULTS}/{RUN}/chains_{{first}}_{{end}}.json"),
@@ -37,7 +39,7 @@ use rule sample_chains as sample with:
         pieces=pieces,
         seals=lambda wildcards: pieces(wildcards, "json"),
         data=lambda wildcards: data_files(run_of(wildcards).mapping),
-        outdated=outdated(f"{RESULTS}/{RUN}/trace.nc", sampled_from, trace_made),
+        outdated=outdated(f"{RESULTS}/{RUN}/trace.nc", sampled_from, trace_made, missing=False),
     output:
         trace=f"{RESULTS}/{RUN}/trace.nc",
         seal=f"{RESULTS}/{RUN}/trace.json",

@@ -2,7 +2,14 @@
 # output, so that it is made anew whenever somebody asks: documents and templates are no inputs.
 rule site:
     input:
-        lambda wildcards: [f for f in [*outputs(STUDIES), *CLAIMS] if placed(f).exists()],
+        standing(
+            [
+                *outputs(STUDIES),
+                *(f"{RESULTS}/{key}/claims.csv" for key in STUDIES),
+                *(f"{RESULTS}/{key}/scores.csv" for key in STUDIES if STUDIES[key].arenas),
+            ]
+        ),
+        damaged_multiverses,
     log:
         f"{LOGS}/site.log",
     localrule: True

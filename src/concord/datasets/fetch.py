@@ -108,12 +108,13 @@ def fetch(
 
 def _mirror_folder(mirror: str | Path | None) -> Path | None:
     value = mirror or os.environ.get(MIRROR_VARIABLE)
-    if value and not Path(value).expanduser().is_dir():
+    folder = os.path.expanduser(value) if value else None  # Path's has no sentence for ~nobody
+    if folder and not Path(folder).is_dir():
         raise ConcordError(
             f"{'data_mirror' if mirror else MIRROR_VARIABLE}: {str(value)!r} is not a folder; name "
             f"the folder that holds the data files, or leave it empty to download them"
         )
-    return Path(value).expanduser() if value else None
+    return Path(folder) if folder else None
 
 
 def _check(path: Path, file: DataFile) -> None:

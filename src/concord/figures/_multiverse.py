@@ -35,8 +35,8 @@ def save(
     says: Mapping[str, str],
     folder: Path,
     watermark: bool,
-) -> None:
-    """Draw the overview and every claim's curve into a folder (.pdf .svg .png).
+) -> list[Path]:
+    """Draw the overview and every claim's curve into a folder (.pdf .svg .png), and return them.
 
     Parameters
     ----------
@@ -45,7 +45,6 @@ def save(
     names, says
         What universes are, and what claims say, in words.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     pictures: dict[str, Callable[[], Figure]] = {}
     if any(way(row["verdict"]) for row in rows):
         pictures["overview"] = partial(overview, rows, list(names))
@@ -55,9 +54,13 @@ def save(
     for claim, own in by_claim.items():
         if len(own) > len({(row["case"], row["reading"]) for row in own}):  # not the study alone
             pictures[f"claim_{claim}"] = partial(curve, says[claim], own, names)
+    drawn = []
     for name, draw in pictures.items():
         suffixes = (".pdf", ".svg", ".png") if name == "overview" else (".pdf", ".svg")
-        style.save(draw(), [folder / f"{name}{suffix}" for suffix in suffixes], watermark)
+        paths = [folder / f"{name}{suffix}" for suffix in suffixes]
+        style.save(draw(), paths, watermark)
+        drawn += paths
+    return drawn
 
 
 def _case(rows: Sequence[Row]) -> str:

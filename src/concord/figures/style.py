@@ -40,6 +40,7 @@ from matplotlib.transforms import ScaledTranslation
 
 from concord import results
 from concord.errors import ConcordError, short
+from concord.io import whole
 from concord.report import words
 
 COLUMN = 3.4
@@ -464,12 +465,12 @@ def save(figure: Figure, paths: Iterable[Path | str], watermark: bool = False) -
     mark = _watermark(figure) if watermark else None
     _simplify(figure)
     for path in targets:
-        path.parent.mkdir(parents=True, exist_ok=True)
         # Into memory, since PDF on a full disk ends in an error of Matplotlib's own.
         image = io.BytesIO()
         figure.savefig(image, format=path.suffix[1:], metadata=_METADATA[path.suffix])
         data = image.getvalue()
-        path.write_bytes(_short(data) if path.suffix == ".svg" else data)
+        with whole(path) as part:
+            part.write_bytes(_short(data) if path.suffix == ".svg" else data)
     if mark is not None:
         mark.remove()
 

@@ -96,8 +96,8 @@ def site(
     ConcordError
         If Sphinx is not installed, warns, or the folder is not the site's.
     """
-    if output.exists() and not output.is_dir():
-        raise ConcordError(f"{output}: it is a file; name a folder")
+    if output.is_symlink() or (output.exists() and not output.is_dir()):
+        raise ConcordError(f"{output}: it is no folder; remove it, or name another one")
     if output.is_dir() and any(output.iterdir()) and not (output / ".buildinfo").exists():
         raise ConcordError(f"{output}: it holds something else than a site; name another folder")
     settings, studies = load_papers(config, changes)
@@ -179,7 +179,7 @@ def _write(
         )
     cards = []
     for key in shown:
-        for card in sorted((results / key / "cards").glob("*.md")):
+        for card in pages.cards(results / key):
             cards.append(f"cards/{key}/{card.stem}")
             (source / "cards" / key).mkdir(parents=True, exist_ok=True)
             shutil.copyfile(card, source / "cards" / key / card.name)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from concord import integrity
 from concord import results as read_results
 from concord.contracts import Read
 from concord.options import build, plain
@@ -144,6 +145,7 @@ def _read(
 
 
 def _run(run: Run, path: Path, metrics: Sequence[str], agents: set[str]) -> dict[str, Any] | None:
+    integrity.check(path)
     table = read_results.read(run.mapping, path).metrics
     steps = {
         metric: np.unique(table["iteration"].to_numpy()[(table["metric"] == metric).to_numpy()])

@@ -16,11 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from concord import integrity
 from concord.claims import ledger
 from concord.claims.ledger import Row
 from concord.errors import ConcordError, nearest, short
 from concord.home import HOME
-from concord.io import read_text
+from concord.io import dump_yaml, read_text
 from concord.report import markup
 from concord.report.pages import render
 from concord.site.curves import curves, group
@@ -208,8 +209,8 @@ def _entry(
     if not base.with_suffix(".json").exists():
         return None
     folder = f"results/{paper.key}/{section}/{name}"
-    made = json.loads(read_text(base.with_suffix(".json")))
-    told = {key: value for key, value in made.items() if key not in ("table", "caption")}
+    made = integrity.document(base.with_suffix(".json"))
+    told = {key: value for key, value in made.items() if key not in ("table", "caption", "seal")}
     provenance = files.write(json.dumps(told, indent=1), f"{folder}.json")
     for claim in claims:
         if claim["figure"] == name:
@@ -233,14 +234,14 @@ def _stated(runs: Iterable[Run]) -> list[Run]:
 
 
 def _runs(paper: Paper, files: Files) -> dict[str, list[tuple[str, str]]]:
-    """Copy what states every parameter of a run; return names and paths by experiment."""
+    """Write what states every parameter of a run; return names and paths by experiment."""
     found: dict[str, list[tuple[str, str]]] = {}
     for run in _stated(paper.runs.values()):
-        source = files.results / run.folder / "run.yaml"
-        if source.exists():
+        source, text = files.results / run.folder / "run.yaml", dump_yaml(run.mapping)
+        if source.is_file() and source.read_bytes() == text.encode():
             # Names of runs have marks that a host of pages may take for its own.
             path = f"runs/{re.sub(r'[^A-Za-z0-9_./-]', '-', run.folder)}.yaml"
-            found.setdefault(run.experiment, []).append((run.name, files.copy(source, path)))
+            found.setdefault(run.experiment, []).append((run.name, files.write(text, path)))
     return found
 
 
@@ -299,7 +300,9 @@ def _universes(
         return None
     known = {f"claim_{claim['name']}": claim for claim in claims}
     pictures = []
-    for path in sorted((source / "figures").glob("*.svg"), key=lambda p: (p.stem in known, p.stem)):
+    sealed = [table.parent / name for name in integrity.document(table)["sha256"]]
+    drawn = [path for path in sealed if path.suffix == ".svg"]
+    for path in sorted(drawn, key=lambda path: (path.stem in known, path.stem)):
         claim = known.get(path.stem)
         picture = _picture(path, f"{folder}/{path.name}", files)
         pictures.append({**picture, "name": path.stem, "claim": claim})
@@ -314,12 +317,20 @@ def _arena(paper: Paper, files: Files) -> dict[str, Any] | None:
     source = files.results / paper.key
     if not (source / "scores.csv").exists():
         return None
-    cards = sorted((source / "cards").glob("*.md"))  # as pages of the site
     folder = f"results/{paper.key}"
     return {
         "scores": files.packed(source / "scores.csv", f"{folder}/scores.csv.gz"),
-        "cards": [(card.stem, f"cards/{paper.key}/{card.stem}.html") for card in cards],
+        "cards": [(c.stem, f"cards/{paper.key}/{c.stem}.html") for c in cards(source)],
     }
+
+
+def cards(folder: Path) -> list[Path]:
+    """Return the cards of an arena's entries as Markdown, which become pages of the site."""
+    table = folder / "scores.csv"
+    if not table.exists():
+        return []
+    sealed = (folder / name for name in integrity.document(table)["sha256"])
+    return sorted(path for path in sealed if path.suffix == ".md")
 
 
 def _table(

@@ -7,7 +7,6 @@ and why. Cells are scored together since each takes less time than a command doe
 from __future__ import annotations
 
 import itertools
-import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -52,7 +51,7 @@ def compete(paper: Paper, experiment: str, entry: str, below: Path, resources: P
                 path.write_text(text, encoding="utf-8")
         if used := provided(kinds_of(mapping)):
             more["plugins"] = used
-        outputs = [folder / "metrics.csv", folder / "choice.yaml"]
+        outputs = [folder / name for name in ("metrics.csv", "choice.yaml", "run.yaml")]
         integrity.seal(outputs, cells.made(mapping, resources), **more)
 
 
@@ -171,17 +170,16 @@ def board(paper: Paper, results: Path, outputs: Path) -> None:
         sections = cards.card(entry, own, about)
         texts[f"cards/{entry}.md"] = markdown_page(entry, about["is"], sections)
         texts[f"cards/{entry}.html"] = page(entry, about["is"], sections)
-    (outputs / "cards").mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         with whole(outputs / name) as path:
             path.write_text(text, encoding="utf-8")
-    integrity.seal([outputs / "scores.csv"], board_made(paper, results))
+    integrity.seal([outputs / name for name in texts], board_made(paper, results))
 
 
 def _cost(run: Run, results: Path) -> list[Any]:
-    seal = json.loads((results / run.folder / "metrics.json").read_bytes())
+    seconds = integrity.document(results / run.folder / "metrics.csv")["cpu_seconds"]
     entry = run.mapping["labels"]["entry"]
-    return [run.experiment, task_of(run.mapping), entry, seal["cpu_seconds"]]
+    return [run.experiment, task_of(run.mapping), entry, seconds]
 
 
 def board_made(paper: Paper, results: Path) -> Made:

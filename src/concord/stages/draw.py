@@ -7,7 +7,6 @@ caption as data (``report.captions.Caption``) and, of a table, its layout (``Tab
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +51,7 @@ def draw(paper: Paper, name: str, results: Path, outputs: Sequence[Path]) -> Non
     params = build(kind.Params, entry.get("options"), f"{where}.options")
     runs = _measured(paper, "figures", name, results)
     figure = kind.draw(params, runs)
-    with ExitStack() as stack:
-        temporary = [stack.enter_context(whole(path)) for path in outputs]
-        style.save(figure, temporary, watermark=is_smoke(runs))
+    style.save(figure, outputs, watermark=is_smoke(runs))
     _finish(paper, "figures", name, results, outputs)
 
 

@@ -5,7 +5,6 @@ A paper's verdicts are one CSV table and one page; the ledger joins the papers' 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,7 +34,7 @@ from concord.claims.quantities import Missing
 from concord.errors import ConcordError
 from concord.integrity import Made
 from concord.io import read_table, read_text, whole
-from concord.provenance import code, describe, digest, sha256
+from concord.provenance import code, commit, describe, digest, sha256
 from concord.report import words
 from concord.report.markup import markdown
 from concord.report.pages import Folded, Section, markdown_page, page, render, template_digest
@@ -334,9 +333,10 @@ def front(
     ledger_path: Path, page_path: Path, results: Path, expected_path: Path, output: Path
 ) -> None:
     """Write the report's front page: verdicts, which changed, how they were made, the ledger."""
+    integrity.document(ledger_path)  # the page among what it seals
     rows = read_rows(ledger_path)
     columns, cells = scores(rows)
-    made = {"results": str(results), **describe([])}
+    about = {"results": str(results), **describe([])}
     seeds = {_seed(path) for path in results.glob("*/*/*.json")}
     text = render(
         "front.html",
@@ -344,20 +344,32 @@ def front(
         columns=columns,
         scores=cells,
         changes=compare(ledger_path, expected_path, strict=False) if expected_path.exists() else [],
-        made=made,
+        made=about,
         seeds=sorted(seeds),
         times=run_times(results / "benchmarks"),
         ledger=read_text(page_path),
     )
     with whole(output) as path:
         path.write_text(text, encoding="utf-8")
+    integrity.seal([output], front_made(ledger_path, expected_path))
+
+
+def front_made(ledger_path: Path, expected_path: Path) -> Made:
+    """Return what the report's front page is made from."""
+    return {
+        "ledger": integrity.sealed(ledger_path)[1],
+        "expected": sha256(expected_path) if expected_path.exists() else "",
+        "code": code(__name__),
+        "template": template_digest("front.html"),
+        "commit": digest(commit()),
+    }
 
 
 def _seed(provenance: Path) -> str:
     """Return the master seed that a figure's provenance states."""
     try:
-        return str(json.loads(read_text(provenance))["seed"])
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        return str(integrity.document(provenance)["seed"])
+    except KeyError as error:
         raise ConcordError(
             f"{provenance}: it does not state the seed; delete the file to have it made again"
         ) from error

@@ -51,10 +51,11 @@ def survey(
     for output in outputs:
         with whole(output) as path:
             path.write_text(texts[output.suffix](), encoding="utf-8")
+    drawn: list[Path] = []
     if pictures is not None:
         says = {name: claim.says for name, claim in paper.claims.items()}
-        figures.save(rows, names(found), says, pictures, smoke)
-    integrity.seal(outputs, made(paper, results, found), seed=paper.config["seed"])
+        drawn = figures.save(rows, names(found), says, pictures, smoke)
+    integrity.seal([*outputs, *drawn], made(paper, results, found), seed=paper.config["seed"])
 
 
 def made(paper: Paper, results: Path, found: Multiverse | None = None) -> Made:

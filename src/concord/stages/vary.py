@@ -7,7 +7,6 @@ a result, too: its reason is in the seal.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -97,7 +96,7 @@ def _trace(run: Mapping[str, Any], parts: Parts, problem: Problem) -> Trace:
 def refused(path: Path) -> dict[str, str]:
     """Return why runs of a table that ``vary`` wrote are not in it, by experiment/run."""
     try:
-        found: dict[str, str] = json.loads(path.with_suffix(".json").read_bytes())["refused"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        found: dict[str, str] = integrity.document(path)["refused"]
+    except KeyError as error:
         raise ConcordError(f"{path}: its seal says nothing of what was refused; {AGAIN}") from error
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from pathlib import Path
@@ -33,7 +34,7 @@ def init(folder: Path) -> list[Path]:
             f"{folder}: no study can be called {short(name)}; choose another name, of letters, "
             "digits and . _ - (at most 60), such as my-study"
         )
-    if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
+    if os.path.lexists(folder) and not (folder.is_dir() and not any(folder.iterdir())):
         raise ConcordError(f"{folder}: it is there already; name a new folder")
     written = []
     for source in sorted(path for path in TEMPLATE.rglob("*") if path.is_file()):
