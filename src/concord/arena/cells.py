@@ -392,11 +392,11 @@ def _predicted(
 
 def _limit(path: Laws, task: Task) -> Iterator[Row]:
     """Yield the bias of the limit, where the update repeats."""
-    if not path.repeats:
+    seen = path.limit()
+    if seen is None:
         return
-    seen = path.at([laws.FOREVER])
     found = [
-        scores.bias(Seen(*(part[0, v] for part in seen)), problem.posterior)
+        scores.bias(Seen(*(part[v] for part in seen)), problem.posterior)
         for v, problem in enumerate(task.problems[1:])
         if problem.posterior is not None
     ]
