@@ -113,16 +113,21 @@ def test_neighbors_hear_the_same_hidden_vector_and_noise_of_their_own():
         assert abs(heard - 1).max() > 0.05
 
 
-def test_the_channels_noise_in_the_exact_law_of_a_step():
-    r"""After a step from 0: 2 eta + s^2 sum_j W_ij^2, over neighbors j."""
-    network = concord.network("star", 4, noise=0.7)
+@pytest.mark.parametrize("policy", ["keep_own_weight", "reuse_last", "sender_keeps"])
+def test_the_channels_noise_in_the_exact_law_of_a_step(policy):
+    r"""After a step from 0 of which a share p is lost: 2 eta + (1 - p) s^2 sum_j W_ij^2.
+
+    Over neighbors j; nothing that is lost brings noise to anybody.
+    """
+    loss = {"kind": "bernoulli", "rate": 0.25, "direction": "one_way"}
+    network = concord.network("star", 4, noise=0.7, loss=loss, on_loss=policy)
     update = de_sgld.affine(problem(4), network, de_sgld.Params(step_size=0.02))
     ends = Edges(network).receivers, Edges(network).senders
     law = arrivals.propagate(
         update,
         chances(network),
         ends,
-        "keep_own_weight",
+        policy,
         np.zeros(8),
         np.zeros((8, 8)),
         1,
@@ -133,12 +138,12 @@ def test_the_channels_noise_in_the_exact_law_of_a_step():
     )
     weights = network.metropolis().dense()
     heard = (weights - np.diag(weights.diagonal())) ** 2
-    expected = (0.04 + 0.49 * heard.sum(axis=1))[:, None, None] * np.eye(2)
+    expected = (0.04 + 0.75 * 0.49 * heard.sum(axis=1))[:, None, None] * np.eye(2)
     np.testing.assert_allclose(law.cov[0], expected, atol=1e-14)
 
 
-@pytest.mark.parametrize("policy", ["keep_own_weight", "reuse_last", "skip"])
-@pytest.mark.parametrize("sampler", ["de_sgld", "d_ula", "de_sghmc"])
+@pytest.mark.parametrize("policy", ["keep_own_weight", "reuse_last", "skip", "sender_keeps"])
+@pytest.mark.parametrize("sampler", ["de_sgld", "d_ula", "de_sghmc", "diging_sgld"])
 def test_chains_have_the_moments_with_noise(sampler, policy):
     """Under losses too; means and products of coordinates within standard errors."""
     chains, k = 6000, 4

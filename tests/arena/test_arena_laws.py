@@ -162,6 +162,40 @@ def test_choices_are_not_built_where_their_second_moments_would_be_too_large(mon
     assert seen
 
 
+@pytest.mark.parametrize("options", [{"renewal": 0.5}, {"renewal": 0.5, "period": 3}])
+def test_renewals_by_chance_are_no_law_of_the_same_choices(options):
+    """The first iteration surely renews, so that the moments of one do not repeat."""
+    module, prob = plugin("samplers", "local_sgld", ""), problem(5, 2)
+    params = build(module.Params, {"step_size": 0.01, **options}, "")
+    assert laws.path(module, [prob], GRAPH, [params], START(2)) is None
+    limit = tuning.stable(
+        module, lambda s: tuning.changed(params, {"step_size": s}, ""), 0.01, prob, GRAPH
+    )
+    assert 0 < limit < np.inf
+    silent = build(module.Params, {"step_size": 0.01, "communication": 0.5}, "")
+    path = laws.path(module, [prob], GRAPH, [silent], START(2))
+    assert isinstance(path, laws.Switching)
+
+
+@pytest.mark.parametrize(
+    ("kind", "step", "options", "order"),
+    [
+        ("extra_sgld", 2e-5, {}, 4),
+        ("d_mala", 1e-3, {"drift": "half", "correction": "none"}, 16),  # the noise's sd
+    ],
+)
+def test_limits_of_small_steps_are_not_moved_by_rounding(kind, step, options, order):
+    """The bias of the average falls as theory says; powers move what a step conserves instead."""
+    module, prob = EXACT[kind], problem(5, 1)
+    both = [build(module.Params, {"step_size": s, **options}, "") for s in (step, step / 2)]
+    path = laws.path(module, [prob] * 2, GRAPH, both, START(1))
+    for level in ("worst", "average"):
+        b2 = scores.bias(path.limit(), prob.posterior)[level]
+        assert b2[0] / b2[1] == pytest.approx(order, rel=0.02), level
+    moved = scores.bias(laws.Path.limit(path), prob.posterior)["average"]
+    assert moved[0] / moved[1] != pytest.approx(order, rel=0.02)
+
+
 def test_gossip_has_the_moments_of_its_choices():
     module, prob, graph = plugin("samplers", "gossip_ula", ""), problem(5, 2), GRAPH
     params = build(module.Params, {"step_size": 0.001, "drift": "whole"}, "")

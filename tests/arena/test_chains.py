@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import concord
-from concord.arena import laws, scores
+from concord.arena import chains, laws, scores
 from concord.arena.chains import Chains
 from concord.options import build
 from concord.plugins import plugin
@@ -40,6 +40,35 @@ def test_no_score_is_less_than_what_as_many_exact_draws_show():
     drawn, exactly = both(0.001, [2000], chains=50)
     assert exactly["average"][0, 0] < 1e-3
     assert drawn["average"][0, 0] >= 1 / 50
+
+
+def test_the_floor_is_what_exact_draws_show_at_the_worst_agent():
+    """Of eight agents in two dimensions four times what one function of one agent shows."""
+    prob, count, rng = problem(8, 2), 50, np.random.default_rng(5)
+    wanted, variance = prob.posterior.monomials()
+    worst = []
+    for _ in range(300):
+        x = prob.posterior.sample(count * 8, rng).reshape(count, 8, 2)
+        f = np.concatenate([x, x**2], axis=-1)
+        square = (f.mean(axis=0) - wanted) ** 2 - f.var(axis=0, ddof=1) / count
+        worst.append((square / variance).max())
+    error = np.std(worst) / np.sqrt(chains.FLOORS)
+    floors = chains._floors(prob, count, np.random.default_rng(6))
+    assert abs(floors["worst"] - np.mean(worst)) < 4 * error
+    assert 2.5 / count < floors["worst"] < 10 / count and floors["average"] < 2 / count
+
+
+def test_a_law_that_is_right_is_never_told_as_better_than_the_floor():
+    """Chains that start at the posterior and hardly move; twenty data sets of one."""
+    prob = concord.problems.quadratic(np.tile(np.eye(2) / 8, (8, 1, 1)), np.zeros((8, 2)))
+    module, graph = plugin("samplers", "de_sgld", ""), concord.network("ring", 8)
+    params, run = build(module.Params, {"step_size": 1e-9}, ""), {**RUN, "chains": 50}
+    for name in "abcdefghijklmnopqrst":
+        drawn = Chains(module, [(name, prob)], graph, [params], run, Law("normal"))
+        b2, more = drawn.told([1, 2], ())
+        for level in scores.LEVELS:
+            assert (b2[level] >= more["floor.b2"][level]).all(), level
+        assert more["floor.b2"]["worst"][0] > 2.5 / 50
 
 
 def test_a_chain_that_diverges_is_not_flattered():

@@ -85,6 +85,27 @@ def test_ratios_to_the_plain_condition(tmp_path):
         draw(ratio_maps, runs, tmp_path, rows="entry", columns="fault", plain="non", metric="b2")
 
 
+def test_a_score_at_the_floor_of_its_chains_is_a_bound(tmp_path):
+    def fault(name, entry, value, floor=None):
+        scores = {"b2": value} | ({} if floor is None else {"floor.b2": floor})
+        return cell(scores, entry=entry, fault=name)
+
+    runs = [
+        fault("none", "exact", 0.02), fault("loss", "exact", 0.01, 0.01),
+        fault("late", "exact", 0.08, 0.01), fault("burst", "exact", 0.1, 0.1),
+        fault("none", "chains", 0.01, 0.01), fault("loss", "chains", 0.01, 0.01),
+        fault("late", "chains", 0.07, 0.01), fault("burst", "chains", 0.1),
+    ]  # fmt: skip
+    figure = draw(
+        ratio_maps, runs, tmp_path, rows="entry", columns="fault", plain="none", metric="b2"
+    )
+    said = [text.get_text() for text in figure.axes[0].texts]
+    assert said == ["≤0.5", "4", "≤5", "–", "≥7", "≥10"]
+    image = figure.axes[0].images[0].get_array()
+    # No color says of a bound above one that it is worse, or of none anything.
+    assert image.mask.tolist() == [[False, False, True], [True, False, False]]
+
+
 def test_the_exponent_is_that_of_the_finite_values(tmp_path):
     runs = [
         cell({"p": 3.0 * n**2 if n < 32 else np.inf}, entry="a", agents=n) for n in (4, 8, 16, 32)

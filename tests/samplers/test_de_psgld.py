@@ -27,9 +27,9 @@ def moments(density):
     return np.array([mean, weights @ (GRID - mean) ** 2])
 
 
-def smoothed(gamma, agents=1):
+def smoothed(gamma, pulls=1):
     apart = GRID - np.clip(GRID, -1, 1)
-    log = -(2 * GRID**2 - 6 * GRID + agents * apart**2 / (2 * gamma))
+    log = -(2 * GRID**2 - 6 * GRID + pulls * apart**2 / (2 * gamma))
     return moments(np.exp(log - log.max()))
 
 
@@ -64,16 +64,17 @@ def test_small_steps_and_smoothing_have_the_posterior_on_the_interval():
     assert off[2] < 0.25
 
 
-def test_the_average_of_agents_has_every_agents_pull():
-    """Three agents that average with all: their law is that of the sum with three penalties."""
+@pytest.mark.parametrize(("more", "pulls"), [({}, 1), ({"pull": "whole"}, 3)])
+def test_the_average_of_agents_has_their_pulls_together(more, pulls):
+    """Three agents that average with all: their law is that of the sum with one pull, or three."""
     prob = concord.problems.quadratic(np.full((3, 1, 1), 4 / 3), np.full((3, 1), 2.0))
     trace = concord.sample(
         "de_psgld", prob, "server", step_size=0.01, constraint=INTERVALS[0], smoothing=0.5,
-        iterations=400, chains=3000, record={"at": [300, 350, 400], "draws": False},
+        iterations=400, chains=3000, record={"at": [300, 350, 400], "draws": False}, **more,
     )  # fmt: skip
     x = trace["x_average"].ravel()
-    wanted, alone = smoothed(0.5, agents=3), smoothed(0.5)
-    assert abs(x.mean() - wanted[0]) < 0.2 * abs(alone[0] - wanted[0])
+    wanted, other = smoothed(0.5, pulls), smoothed(0.5, 4 - pulls)
+    assert abs(x.mean() - wanted[0]) < 0.2 * abs(other[0] - wanted[0])
     assert abs(x.var() / wanted[1] - 1) < 0.1
 
 

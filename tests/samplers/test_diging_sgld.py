@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from chains import EXACT, chain
 
+import concord
 from concord.errors import ConcordError
 from concord.networks import topology
 from concord.samplers import c_ula, diging_sgld
@@ -54,3 +55,14 @@ def test_a_network_in_parts_is_refused():
     parts = topology.build("edge_list", 4, edges=[[0, 1], [2, 3]])
     with pytest.raises(ConcordError, match=r"not connected.*no_edges"):
         diging_sgld.check(None, parts, diging_sgld.Params(CONSTANT))
+
+
+def test_what_it_begins_with_is_hidden_or_refused():
+    hidden = {"privacy": {"clip": 1.0, "sigma": 2.0}}
+    options = {"step_size": 0.01, "iterations": 2, "chains": 2}
+    network = concord.network("ring", 5, **hidden, on_loss="reuse_last")
+    with pytest.raises(ConcordError, match="neighbors know the gradients that DIGing-SGLD begins"):
+        concord.sample("diging_sgld", problem(5, 2), network, **options)
+    concord.sample("diging_sgld", problem(5, 2), concord.network("ring", 5, **hidden), **options)
+    known = concord.network("ring", 5, awake=0.5, on_loss="reuse_last")
+    concord.sample("diging_sgld", problem(5, 2), known, **options)

@@ -10,9 +10,10 @@ import pytest
 import concord
 from concord.errors import ConcordError
 from concord.laws import exact
+from concord.laws.gaussian import bias2
 from concord.networks import topology
 from concord.networks.faults import Conditions, Network, drawing
-from concord.samplers import de_sghmc, de_sgld, push_sum_sgld
+from concord.samplers import de_sghmc, de_sgld, local_sgld, push_sum_sgld
 from concord.sampling.schedules import Schedule
 
 UNEQUAL = topology.build("directed_ring", 6, every=2, reach=3)
@@ -44,8 +45,9 @@ def law(prob, net, params, iterations, module=push_sum_sgld):
     return exact.propagate(update.at, *start, iterations, [iterations], net.agents, prob.dim)
 
 
-def test_chains_have_the_exact_moments():
-    prob, params, chains = problem(), push_sum_sgld.Params(step_size=0.05), 8000
+@pytest.mark.parametrize("read", ["moved", "averaged"])
+def test_chains_have_the_exact_moments(read):
+    prob, params, chains = problem(), push_sum_sgld.Params(step_size=0.05, read=read), 8000
     state, _ = run(prob, UNEQUAL, params, 5, chains)
     found = law(prob, UNEQUAL, params, 5)
     centered = state.x - found.mean[0]
@@ -62,6 +64,25 @@ def test_where_all_hear_as_many_as_they_send_to_it_is_de_sgld():
     other, _ = run(prob, EQUAL, params, 20, 3, de_sgld)
     assert abs(mine.x - other.x).max() < 1e-12
     assert abs(mine.y - 1).max() < 1e-14
+
+
+def test_that_moves_first_it_is_a_local_step():
+    prob = problem()
+    mine, _ = run(prob, EQUAL, push_sum_sgld.Params(step_size=STEP, read="averaged"), 20, 3)
+    params = local_sgld.Params(step_size=STEP, weights="row_stochastic")
+    other, _ = run(prob, EQUAL, params, 20, 3, local_sgld)
+    assert abs(mine.x - other.x).max() < 1e-12
+
+
+def test_what_is_read_after_averaging_has_less_bias():
+    off = []
+    for read in ("moved", "averaged"):
+        update = push_sum_sgld.affine(
+            problem(), UNEQUAL, push_sum_sgld.Params(step_size=0.02, read=read)
+        )
+        seen = exact.marginals(*exact.stationary(update.at(500)), 6, 2)
+        off.append(bias2(*seen[:2], problem().posterior).max())
+    assert off[1] < 0.7 * off[0]
 
 
 def test_with_equal_hessians_the_average_is_that_of_the_complete_graph():

@@ -16,6 +16,8 @@ not. ``curve.<price>``: b² where so much is paid (``spent.<price>``).
 sampler refuses the task, -1 where it has no exact law and is not run. ``exact``: 1 where scores are
 those of laws, 0 where they are estimated from chains.
 
+``floor.b2_by_<price>``: of scores that are estimated from chains, what they are never less than.
+
 ``log_predictive_by_<price>``: where rows are held out, the log of their density over the law, with
 that over the posterior (``_exact``); means over the data sets.
 
@@ -308,7 +310,7 @@ def _judged(
         final = _ends(b2)
         yield from _scores(last, f"{score}_by_{name}", final)
         for metric, levels in more.items():
-            if metric == "ergodic_b2":
+            if metric in ("ergodic_b2", "floor.b2"):
                 yield from _scores(last, f"{metric}_by_{name}", levels)
                 continue
             for level, values in levels.items():
@@ -392,11 +394,11 @@ def _predicted(
 
 def _limit(path: Laws, task: Task) -> Iterator[Row]:
     """Yield the bias of the limit, where the update repeats."""
-    if not path.repeats:
+    seen = path.limit()
+    if seen is None:
         return
-    seen = path.at([laws.FOREVER])
     found = [
-        scores.bias(Seen(*(part[0, v] for part in seen)), problem.posterior)
+        scores.bias(Seen(*(part[v] for part in seen)), problem.posterior)
         for v, problem in enumerate(task.problems[1:])
         if problem.posterior is not None
     ]

@@ -1,10 +1,13 @@
 """Scores of what has no exact law: many chains of the whole network, compared with the posterior.
 
 E f is estimated by the mean over C chains, whose own error adds Var f / C to the bias squared;
-that much is subtracted. What is left is never less than 1 / C, what as many exact draws show: a run
-is not flattered by its noise. If one chain diverges the score is infinite. Where no posterior is
-known the score is the log loss instead, the mean over held-out data of -log of the predictive
-density, of all chains' draws.
+that much is subtracted. What is left is never less than the floor, the mean of what C exact draws
+show in its place: a run is not flattered by its noise. The largest of several estimates is too
+large, and so is that of the worst agent, whose floor is that of as many agents with draws of their
+own: 3 / C to 10 / C among eight. Scores that choose a setting are never less than 1 / C, so that
+fewer of them tie. If one chain diverges the score is infinite. Where no posterior is known the
+score is the log loss instead, the mean over held-out data of -log of the predictive density, of all
+chains' draws.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ from concord.sampling.trace import Trace
 
 POOLED = 1000  # draws of which distances are
 LATE = 50  # draws of a chain that are compared, from its second half
+FLOORS = 20  # times that the floor of a score is drawn
 
 
 def known(problem: Problem) -> bool:
@@ -72,7 +76,8 @@ class Chains:
         """Return the score as ``bias`` does, and by metric and level what else the end tells.
 
         Of the second half of the last iterations: the ergodic b², distances and coverage of its
-        draws, and what these families of metrics say.
+        draws, and what these families of metrics say. ``floor.b2``: what the score is never less
+        than.
         """
         end = iterations[-1]
         late = range(end // 2 + 1, end + 1)
@@ -80,9 +85,15 @@ class Chains:
         biases, more = [], []
         for (name, problem), params in self._versions:
             trace = self._sampled(name, problem, params, both)
-            biases.append(self._bias(_at(trace, iterations), problem))
+            score, own = self._bias(_at(trace, iterations), problem), {}
+            if known(problem):
+                rng = streams.generator(self._run["seed"], "floors", self._run["paper"], name)
+                own["floor.b2"] = _floors(problem, trace.chains, rng)
+                score = {level: np.maximum(b2, own["floor.b2"][level])
+                         for level, b2 in score.items()}  # fmt: skip
+            biases.append(score)
             rng = streams.generator(self._run["seed"], "scores", self._run["paper"], name)
-            own = dict(_late(_at(trace, late), problem, rng))
+            own |= dict(_late(_at(trace, late), problem, rng))
             own |= self._families(_at(trace, late), problem, params, name, families)
             more.append(own)
         score = {level: np.stack([b[level] for b in biases], axis=1) for level in biases[0]}
@@ -168,25 +179,42 @@ def _at(trace: Trace, iterations: Sequence[int]) -> Trace:
 
 
 def _squared(trace: Trace, problem: Problem) -> dict[str, np.ndarray]:
-    """Return b² by level, (iterations,)."""
-    wanted, variance = reference_of(problem).monomials()
-    chains = trace.chains
-
-    def of(f: np.ndarray) -> np.ndarray:
-        """Return b² of values of f (chains, iterations, ..., 2 dim), of any names between."""
-        square = (f.mean(axis=0) - wanted) ** 2 - f.var(axis=0, ddof=1) / chains
-        b2: np.ndarray = np.maximum((square / variance).max(axis=-1), 1 / chains)
-        return b2
-
-    def both(x: np.ndarray) -> np.ndarray:
-        return np.concatenate([x, x**2], axis=-1)
-
-    each = both(trace["x"])
-    return {
-        "worst": of(each).max(axis=-1),
-        "average": of(both(trace["x_average"])),
-        "pooled": of(each.mean(axis=2)),  # of a chain's agents together
+    """Return b² by level, (iterations,), at least one over the chains."""
+    exact, each = reference_of(problem), _both(trace["x"])
+    found = {
+        "worst": _b2(each, exact).max(axis=-1),
+        "average": _b2(_both(trace["x_average"]), exact),
+        "pooled": _b2(each.mean(axis=2), exact),  # of a chain's agents together
     }
+    return {level: np.maximum(b2, 1 / trace.chains) for level, b2 in found.items()}
+
+
+def _both(x: np.ndarray) -> np.ndarray:
+    return np.concatenate([x, x**2], axis=-1)
+
+
+def _b2(f: np.ndarray, exact: Reference) -> np.ndarray:
+    """Return b² of values of f (chains, ..., 2 dim), of any names between."""
+    wanted, variance = exact.monomials()
+    square = (f.mean(axis=0) - wanted) ** 2 - f.var(axis=0, ddof=1) / len(f)
+    b2: np.ndarray = (square / variance).max(axis=-1)
+    return b2
+
+
+def _floors(problem: Problem, chains: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Return by level the mean b² of so many exact draws, at least one over their number.
+
+    Of agents with draws of their own, of which the worst counts, and of one alone, for the average
+    and for agents that are pooled.
+    """
+    exact, agents = reference_of(problem), problem.agents
+    drawn = [
+        _b2(_both(exact.sample(chains * agents, rng).reshape(chains, agents, -1)), exact)
+        for _ in range(FLOORS)
+    ]
+    one = np.maximum(np.mean(drawn), 1 / chains)
+    worst = np.maximum(np.max(drawn, axis=1).mean(), 1 / chains)
+    return {"worst": worst, "average": one, "pooled": one}
 
 
 def _loss(trace: Trace, problem: Problem) -> dict[str, np.ndarray]:

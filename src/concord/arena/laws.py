@@ -26,7 +26,7 @@ from concord.networks.faults import Edges, Network, chances
 from concord.networks.topology import Topology
 
 LONGEST_PERIOD = 64
-# Enough for whatever mixes within 10^7 iterations; beyond it rounding moves what is conserved.
+# The limit, where it has to be gone to: enough for whatever mixes within 10^7 iterations.
 FOREVER = 2**26
 # Entries of the positions up to which all settings together have a law in time.
 SIZE_LIMIT = 150
@@ -139,6 +139,12 @@ class Path:
             count = iterations - first
             return self._split(mean / count, cov / count**2)
 
+    def limit(self) -> Seen | None:
+        """Return the laws of the limit, (versions, ...); None where updates do not repeat."""
+        if not self.repeats:
+            return None
+        return Seen(*(part[0] for part in self.at([FOREVER])))
+
     def _of_read(self, cov: np.ndarray) -> np.ndarray:
         return self._read @ cov @ self._read.T
 
@@ -197,6 +203,31 @@ class Repeating(Path):
 
     def _advance(self, mean: np.ndarray, cov: np.ndarray, first: int, end: int) -> Moments:
         return self._go(self._map_at, self._powers, (mean, cov), first, end)
+
+    def limit(self) -> Seen | None:
+        """Return the laws of the limit, (versions, ...), in which a step keeps what it conserves.
+
+        By ``exact.limit``: powers of the update would move by rounding what it conserves. They are
+        no numbers where a version does not settle.
+        """
+        if not self.repeats:
+            return None
+        begin, period = self._begin, self._period
+        with np.errstate(all="ignore"):
+            cycle = reduce(Map.then, self._maps)
+            moments = self._advance(*self._start, 0, begin)
+            found = [
+                exact.limit(exact.Affine(*once), *start) if np.isfinite(once[0]).all() else None
+                for once, start in zip(
+                    zip(*cycle, strict=True), zip(*moments, strict=True), strict=True
+                )
+            ]
+            lost = tuple(np.full_like(part[0], np.nan) for part in moments)
+            ends = [lost if end is None else end for end in found]
+            settled = tuple(np.stack(part) for part in zip(*ends, strict=True))
+            until = begin + (FOREVER - begin) % period
+            mean, cov = self._go(self._map_at, None, settled, begin, until)
+            return self._split(np.matvec(self._read, mean), self._of_read(cov))
 
     def _sum(self, mean: np.ndarray, cov: np.ndarray, first: int, end: int) -> Moments:
         sums, size = len(self._read), mean.shape[-1]
@@ -276,7 +307,8 @@ def path(
         if len(known) == len(both):
             start = exact.initial(agents, dim, positions)
             firsts = [choices(0) for choices in known]
-            if any(not np.array_equal(known[0](k).matrix, firsts[0].matrix) for k in (1, 2, 7)):
+            own = len(firsts[0].offset[0]) == agents * dim  # of nothing but positions
+            if not own or not all(_alike(known[0](k), firsts[0]) for k in (1, 2, 7)):
                 return None
             return Switching(firsts, _tiled([start] * len(both)), answers, agents)
     if not isinstance(sampler, AffineSampler) or agents * dim > SIZE_LIMIT:
@@ -316,6 +348,11 @@ def period_of(update: exact.Update) -> tuple[int, int] | None:
             if all(same(*pair) for pair in zip(steps, steps[period:], strict=False)):
                 return begin, period
     return None
+
+
+def _alike(one: Choices, other: Choices) -> bool:
+    """Whether two iterations have the same choices, with the same chances."""
+    return all(np.array_equal(a, getattr(other, name)) for name, a in vars(one).items())
 
 
 def _tiled(starts: Sequence[Moments]) -> Moments:

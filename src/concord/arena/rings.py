@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from concord.arena.laws import Map, Moments, Repeating, Seen, period_of
+from concord.arena.laws import Map, Moments, Path, Repeating, Seen, period_of
 from concord.contracts import AffineSampler, Problem, Quadratic
 from concord.laws import exact
 from concord.networks.topologies import ring
@@ -208,6 +208,8 @@ class Modes(Repeating):
     ) -> None:
         super().__init__(maps.__getitem__, period, start, np.eye(dim, start[0].shape[-1]), agents)
         self._dim = dim
+
+    limit = Path.limit  # of modes, which are complex, by powers
 
     def _split(self, mean: np.ndarray, cov: np.ndarray) -> Seen:
         agents = self._agents

@@ -72,7 +72,7 @@ def stable(
         if isinstance(sampler, SwitchingSampler):
             choices = sampler.choices(problem, graph, params)
             if choices is not None:
-                drawn = choices(0)
+                drawn = choices(1)  # the first iteration may be another: references are taken
                 mean = np.tensordot(drawn.probability, drawn.matrix, axes=1)
                 return exact.linear(mean)
         assert isinstance(sampler, AffineSampler)

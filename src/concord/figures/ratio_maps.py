@@ -2,7 +2,9 @@
 
 Each cell has the ratio of the score to that of the plain condition, data set by data set, colored
 on a log scale; in italics where it is estimated from chains, in gray where its 95 % interval over
-data sets holds one. ∞: diverged; n/a: does not apply; n/r: not run; –: nothing to compare with.
+data sets holds one. ≤: some of the scores are the floor of their chains, so that the ratio is at
+most this; ≥: those of the plain condition are. ∞: diverged; n/a: does not apply; n/r: not run; –:
+nothing to compare with.
 What a researcher writes in a study's YAML::
 
     rows: entry
@@ -140,21 +142,27 @@ def _ratio(
 ) -> tuple[str, float, bool]:
     """Return what a place says, its ratio, and whether that is surely not one.
 
-    The ratio is the geometric mean over data sets, its interval over them.
+    The ratio is the geometric mean over data sets, its interval over them; of one that is a bound
+    and does not tell on which side of one it is there is none.
     """
-    found = []
+    found, floors = [], []
     for one in (run, base):
         lacking = "not run" if one is None else results.missing(one)
         values = np.empty(0) if one is None else results.of_sets(one, metric, params.level)
         if lacking or not len(values):
             return LACKING[lacking or "not run"], np.nan, False
         found.append(values)
+        lowest = results.of_sets(one, f"floor.{metric}", params.level)
+        floors.append(len(lowest) == len(values) and bool((values <= lowest).any()))
     if not np.isfinite(found[0]).all():
         return DIVERGED, np.inf, True
-    if len(found[0]) != len(found[1]) or not np.isfinite(found[1]).all():
+    if len(found[0]) != len(found[1]) or not np.isfinite(found[1]).all() or all(floors):
         return "–", np.nan, False
     logs = np.log(np.maximum(found[0], 1e-300)) - np.log(np.maximum(found[1], 1e-300))
     mean, lo, hi = mean_interval(logs) if len(logs) > 1 else (logs[0], logs[0], logs[0])
     ratio = float(np.exp(mean))
     text = f"{ratio:.2g}" if ratio < 9.95 else f"{ratio:.0f}" if ratio < 1000 else ">999"
-    return text, ratio, bool(lo > 0 or hi < 0)
+    if not any(floors):
+        return text, ratio, bool(lo > 0 or hi < 0)
+    sure = bool(hi < 0 if floors[0] else lo > 0)
+    return f"{'≤' if floors[0] else '≥'}{text}", ratio if sure else np.nan, sure

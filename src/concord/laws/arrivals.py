@@ -8,9 +8,10 @@ takes otherwise, one iteration is
     s^* = A s + c + w + G_0 (h - S x), \qquad r = y + m \circ (z + e - y), \qquad
     s' = s + a \circ \bigl( s^* + G (r - z) - s \bigr), \qquad h' = r
 
-(with ``sender_keeps`` y = 0, and G has besides what comes back to the sender's own block), where a
-is 1 for agents that are awake and m for ways over which a vector arrives, and e is the channel's
-noise, of covariance ``noise`` times the identity. Since a vector arrives only at agents that are
+(with ``sender_keeps`` y = 0, and G has besides what comes back to the sender's own block; no noise
+comes back, so that m o e then stands apart, behind a G without this), where a is 1 for agents that
+are awake and m for ways over which a vector arrives, and e is the channel's noise, of covariance
+``noise`` times the identity. Since a vector arrives only at agents that are
 awake, this is t' = t + K (b o (V t + v + w)) with b = (a, m), w in its second part with e, and
 
 .. math::
@@ -94,9 +95,10 @@ def moves(
         sends = np.concatenate([sends, second[1]])
         offset = np.concatenate([offset, second[2]])
     edge = len(heard)
-    added = np.zeros((size + edge, size + edge))
-    added[size:, size:] = noise * np.eye(edge)
     remembers, returns = on_loss == "reuse_last", on_loss == "sender_keeps"
+    apart = edge * bool(returns and noise)  # what comes back to the sender is without noise
+    added = np.zeros((size + edge + apart,) * 2)
+    added[size + apart :, size + apart :] = noise * np.eye(edge)
     state = np.eye(size, size + edge * remembers)
     x, memory = sends @ state, np.eye(edge, size + edge, size) if remembers else None
     # What is sent over each way, beyond what the receiver takes otherwise of what is there.
@@ -105,7 +107,9 @@ def moves(
     drawn = np.concatenate(
         [
             np.tile(np.repeat(np.arange(agents), dim), size // positions),
-            np.tile(agents + np.repeat(np.arange(len(ways[0])), dim), len(lanes)),
+            np.tile(
+                agents + np.repeat(np.arange(len(ways[0])), dim), len(lanes) * (2 if apart else 1)
+            ),
         ]
     )
 
@@ -113,6 +117,7 @@ def moves(
         fresh, stale, other, stages = arrivals
         if other is not None:
             fresh = np.concatenate([fresh, other[0]], axis=1)
+        noisy = fresh[:, :apart]
         if returns:
             fresh = fresh - _returned(fresh, ways, agents, dim)
         late = stale is not None or stages is not None  # it sends where it has moved to
@@ -126,10 +131,13 @@ def moves(
         told = beyond[:, :positions] @ np.eye(positions, size) * late
         change = np.concatenate([after @ there - state - fresh @ differs, differs])
         kicks = np.concatenate([after - fresh @ told, told])
-        spread = np.block([[np.eye(size), fresh]])
+        spread = np.concatenate([np.eye(size), fresh, noisy], axis=1)
         if memory is not None:
             spread = np.block([[spread], [np.zeros((edge, size)), np.eye(edge)]])
         shift = np.concatenate([-fresh @ constant, constant])
+        if apart:
+            change, kicks = (np.pad(part, ((0, apart), (0, 0))) for part in (change, kicks))
+            shift = np.pad(shift, (0, apart))
         both = kicks @ before.noise @ kicks.T + added
         return change, kicks @ before.offset + shift, both, spread
 

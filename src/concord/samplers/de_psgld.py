@@ -2,14 +2,17 @@ r"""DE-PSGLD: DE-SGLD within a convex set, which agents are pulled back to where
 
 .. math::
     x_i^{(k+1)} = \sum_j W_{ij} x_j^{(k)} - \eta_k \Bigl( \tilde\nabla f_i(x_i^{(k)})
-        + \frac{x_i^{(k)} - P_K(x_i^{(k)})}{\gamma} \Bigr) + \sqrt{2 \eta_k}\, w_i^{(k+1)},
+        + \frac{x_i^{(k)} - P_K(x_i^{(k)})}{\gamma N} \Bigr) + \sqrt{2 \eta_k}\, w_i^{(k+1)},
         \qquad w_i \sim N(0, I)
 
-with P_K the projection on the set K. The pull is the gradient of :math:`d_K(x)^2 / 2 \gamma`, the
-Moreau-Yosida envelope of the constraint, d_K the distance to K. Every agent has all of it, so that
-for small steps the network average has the law :math:`\exp(-\sum_i f_i - N d_K^2 / 2 \gamma)`
-(derived here), which is the posterior on K for small gamma. Draws may lie outside of K, by about
-:math:`\sqrt{\gamma / N}`. Steps need :math:`\eta < 2 \gamma`, about, to be stable there.
+with P_K the projection on the set K. The pulls of all N agents add up to the gradient of
+:math:`d_K(x)^2 / 2 \gamma`, the Moreau-Yosida envelope of the constraint, d_K the distance to K.
+For small steps the network average has the law :math:`\exp(-\sum_i f_i - d_K^2 / 2 \gamma)`, which
+is the posterior on K for small gamma, and the same for any number of agents (``pull: shared``, as
+in the source). With ``pull: whole`` every agent has all of it, :math:`(x_i - P_K(x_i)) / \gamma`,
+and the law is :math:`\exp(-\sum_i f_i - N d_K^2 / 2 \gamma)`: that of gamma / N, shared. Draws may
+lie outside of K, by about :math:`\sqrt{\gamma}`, or :math:`\sqrt{\gamma / N}`. Steps need
+:math:`\eta < 2 \gamma N`, or :math:`2 \gamma`, about, to be stable there.
 
 Source: Islam and Zhu, "Decentralized proximal stochastic gradient Langevin dynamics" (2026,
 arXiv:2605.00723), from its authors' released code; the print was not at hand. There agents move one
@@ -23,7 +26,7 @@ Needs: a connected network, or no edges at all.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -58,6 +61,10 @@ class Params(Options):
     step_size: Annotated[Schedule, "step size eta_k"]
     constraint: Annotated[Ball | Box, "the set K"]
     smoothing: Annotated[Positive, "gamma of the pull towards K"]
+    pull: Annotated[
+        Literal["shared", "whole"],
+        "each agent's pull towards K: a share 1/N of it, as in released code, or all of it",
+    ] = "shared"
     batch_size: ReplacedSize = None
     batch_scale: BatchScale = "data"
     batch_pool: BatchPool = "all"
@@ -105,11 +112,12 @@ def init(
     """Return the state at x0 and the step."""
     gradient = gradients(problem, params, x0)
     differ, pull = outside(params.constraint, x0), np.empty_like(x0)
+    smoothing = params.smoothing * (problem.agents if params.pull == "shared" else 1)
 
     def penalized(x: np.ndarray, rng: np.random.Generator, out: np.ndarray) -> np.ndarray:
         gradient(x, rng, out)
         differ(x, pull)
-        np.divide(pull, params.smoothing, out=pull)
+        np.divide(pull, smoothing, out=pull)
         return np.add(out, pull, out=out)
 
     return de_sgld.along(penalized, topology, params, x0)

@@ -19,7 +19,8 @@ read, its equations were not; without noise it is DIGing (Nedić, Olshevsky, Shi
 
 Price: two vectors to every neighbor and a gradient (or mini-batch) of every agent per step. What
 happens on the network happens to both of an agent's vectors.
-Needs: a connected network, or no edges at all.
+Needs: a connected network, or no edges at all; with ``privacy`` any ``on_loss`` but ``reuse_last``,
+which begins with the first tracked gradients, as they are.
 """
 
 from __future__ import annotations
@@ -30,9 +31,11 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from concord.contracts import Info, Problem, Quadratic, Step
+from concord.errors import ConcordError
 from concord.laws.exact import Affine, Arrivals, Start, Update
 from concord.networks import mixing
 from concord.networks.channel import connect
+from concord.networks.faults import Network
 from concord.networks.topology import Topology
 from concord.options import Options
 from concord.samplers._common import check_weighted, gradients, normal, pieces, to_all_neighbors
@@ -57,7 +60,15 @@ class State(NamedTuple):
     v: np.ndarray
 
 
-check = check_weighted
+def check(problem: Problem | None, topology: Topology, params: Params) -> None:
+    """Refuse what ``check_weighted`` does, and first tracked gradients that nobody has hidden."""
+    check_weighted(problem, topology, params)
+    options = topology.conditions if isinstance(topology, Network) else None
+    if options is not None and options.privacy is not None and options.on_loss == "reuse_last":
+        raise ConcordError(
+            "network.on_loss: with reuse_last neighbors know the gradients that DIGing-SGLD begins "
+            "with, which privacy does not hide; use keep_own_weight, or remove privacy"
+        )
 
 
 def init(

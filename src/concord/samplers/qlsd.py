@@ -13,6 +13,8 @@ posterior; the memory m_i makes what is compressed small, so that the drift vari
 What the released code does besides: ``quantized: twice`` sends C(C(g_i - m_i)) and keeps C(g_i -
 m_i); ``memory_start: position`` has m^(0) = theta^(0), the weights, for zero. In that code all
 agents share one memory, which each changes in its turn; here each has its own, as in the equations.
+It has variants besides whose mini-batches are taken around control variates, the gradient at the
+mode or at a point that is renewed every so many iterations; here gradients are plain ones.
 
 Source: Vono, Plassier, Durmus, Dieuleveut and Moulines, "QLSD: quantised Langevin stochastic
 dynamics for Bayesian federated learning" (2021, arXiv:2106.00797), from its authors' released code;

@@ -250,6 +250,7 @@ def theorem10(
         + eta sigma/sqrt(h N) + sqrt((g^k - r^k)/(g - r)) 2 L sqrt(g/N) sqrt(E|x_0|^2)
         + sqrt(2) g^(k/2) sqrt(E|x_0|^2/N) + sqrt(2 c_5) eta/(sqrt(N) (1 - g))
 
+    The last term is that of the proof, by Lemma 13; the theorem's has sqrt(2) c_5 in the print.
     ``step_size`` and ``friction`` are eta and gamma, ``moment`` is c_5, of which Lemma 12 says only
     that it bounds E|x^(k)|^2 and E|v^(k)|^2 for every k. The bound grows with c_5: if it holds for
     the smallest, it does for any. ``iterations`` and ``sigma`` are as for ``theorem2``.

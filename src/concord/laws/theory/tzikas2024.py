@@ -83,7 +83,8 @@ def theorem3_bound(
 
     It is on W(law of X^(k), mu* x ... x mu*) with mu* = exp(-sum_i f_i), for quadratic f_i with
     gradient gram_i x - shift_i, dual variables that start at zero, Y = C sqrt(E|Dw|^2) for
-    y = C |Dw|, (18), and R = |E r|, (19).
+    y = C |Dw|, (18), and R = |E r|, (19). The print has 1/sqrt(2 m_f) before D w in (16) and in the
+    theorem; here it is 1/(sqrt(2) m_f), as in (20) and in the proof, after (62).
 
     theorem: the constants of ``theorem3``.
     gram, shift: shapes (N, dim, dim) and (N, dim).

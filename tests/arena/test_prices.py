@@ -1,0 +1,57 @@
+"""What an iteration costs: expectations, not means of a few draws."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import concord
+from concord.arena import prices
+from concord.options import build
+from concord.plugins import plugin
+from variants import problem
+
+
+def price(kind, options, agents=8, topology="ring", **happens):
+    module, network = plugin("samplers", kind, ""), concord.network(topology, agents, **happens)
+    params, prob = build(module.Params, {"step_size": 0.01, **options}, ""), problem(agents, 1)
+    rng = np.random.default_rng(1)
+    return prices.per_iteration(module, params, prob, network, rng)
+
+
+@pytest.mark.parametrize(
+    ("happens", "gradients", "vectors"),
+    [
+        ({}, 1.0, 2.0),
+        ({"awake": 0.5}, 0.5, 1.0),
+        ({"schedule": {"kind": "kept", "probability": 0.3}, "awake": 0.9}, 0.9, 0.54),
+        ({"schedule": {"kind": "matchings"}}, 1.0, 2 / 3),  # the lowest of three numbers
+        ({"schedule": {"kind": "pair"}}, 0.25, 0.25),
+        ({"schedule": {"kind": "one_peer"}}, 1.0, 1.0),
+        ({"schedule": {"kind": "in_turn", "graphs": [[[0, 1]], [], []]}}, 1.0, 2 / 24),
+        ({"loss": {"kind": "bernoulli", "rate": 0.5, "direction": "link"}}, 1.0, 2.0),
+    ],
+)
+def test_what_the_network_decides_by_chance_counts_by_its_probability(happens, gradients, vectors):
+    for kind, options, each, sent in (
+        ("de_sgld", {}, 1, 1), ("diging_sgld", {}, 1, 2), ("local_sgld", {"period": 3}, 3, 1),
+    ):  # fmt: skip
+        found = price(kind, options, **happens)
+        assert found["gradients"] == pytest.approx(each * gradients, rel=1e-12)
+        assert found["bytes"] == pytest.approx(8 * sent * vectors, rel=1e-12)
+
+
+def test_unequal_agents_pay_by_their_links():
+    """On a star a pair is the center and a leaf."""
+    found = price("de_sgld", {}, 5, "star", schedule={"kind": "pair"})
+    assert found["gradients"] == pytest.approx(2 / 5) and found["bytes"] == pytest.approx(16 / 5)
+
+
+def test_what_repeats_slowly_or_by_the_samplers_own_chance_is_a_mean_over_many():
+    slow = {"compute": {"seconds": 0.005, "slowest": 10.0}}
+    found = price("de_sgld", {}, barrier=False, on_loss="reuse_last", **slow)
+    assert found["gradients"] == pytest.approx((7 + 0.1) / 8, abs=1e-4)
+    assert found["seconds"] == pytest.approx(0.005, rel=1e-3)
+    assert price("de_sgld", {}, **slow)["seconds"] == pytest.approx(0.05)
+    silent = price("local_sgld", {"communication": 0.5})
+    assert silent["bytes"] == pytest.approx(8, abs=5 * 16 * 0.5 / np.sqrt(prices.MANY * 8))
