@@ -297,18 +297,20 @@ def _sphinx(source: Path, output: Path, doctrees: Path) -> None:
         from sphinx.application import Sphinx
         from sphinx.errors import SphinxError
         from sphinx.util import console
+        from sphinx.util.docutils import docutils_namespace
     except ModuleNotFoundError as error:
         raise pages.needs(error) from error
     console.nocolor()
     told, warned = io.StringIO(), io.StringIO()
     try:
-        app = Sphinx(
-            *(source, None, output, doctrees, "html"),
-            confoverrides=SETTINGS,
-            status=told,
-            warning=warned,
-        )
-        app.build()
+        with docutils_namespace():  # so that a process can make another
+            app = Sphinx(
+                *(source, None, output, doctrees, "html"),
+                confoverrides=SETTINGS,
+                status=told,
+                warning=warned,
+            )
+            app.build()
     except SphinxError as error:
         raise ConcordError(f"the site could not be made: {error}") from error
     warnings = warned.getvalue().replace(str(source), "").strip()
