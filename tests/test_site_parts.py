@@ -54,7 +54,8 @@ def test_a_run_becomes_curves_with_their_exact_law_and_prices(tmp_path):
 def test_a_multiverse_and_an_arena_are_shown_where_they_have_been_made(tmp_path):
     pytest.importorskip("scour", reason="pip install -e '.[docs]'")
     files = Files(tmp_path / "results", tmp_path / "site", tmp_path / "raw")
-    paper, claim = SimpleNamespace(key="p"), {"name": "near", "says": "So", "universes": None}
+    claim = {"name": "near", "says": "So", "universes": None}
+    paper = SimpleNamespace(key="p", claims={"near": SimpleNamespace(says="So")})
     assert _universes(paper, [claim], files) is None and _arena(paper, files) is None
     assert claim["universes"] is None
     made = tmp_path / "results" / "p"

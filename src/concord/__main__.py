@@ -412,10 +412,10 @@ def _compare(options: argparse.Namespace) -> None:
 
 
 def _differing(options: argparse.Namespace) -> None:
-    from concord.claims.ledger import compare
+    from concord.claims.ledger import changes
 
-    for text in compare(options.ledger, options.expected, options.strict):
-        print(text)
+    found = changes(options.ledger, options.expected, options.strict)
+    print(found.text, *found.lines, sep="\n")
 
 
 def _fetch(options: argparse.Namespace) -> None:

@@ -133,7 +133,7 @@ class LogHandler(LogHandlerBase):
         tqdm.write(text, file=sys.stderr)
 
     def close(self) -> None:
-        """Say what was made, where to look, and which verdicts changed."""
+        """Say what was made, where to look, and how many verdicts differ from those committed."""
         if self.bar is not None:
             self.bar.close()
             self.bar = None
@@ -160,8 +160,7 @@ class LogHandler(LogHandlerBase):
         for path in (path for path in self.outputs if path.name == CHANGED):
             lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
             if lines:
-                self._say(f"Verdicts that changed: {len(lines)}, in {path}, such as {lines[0]}")
-            else:
-                self._say("Verdicts that changed: none.")
+                more = f" They are listed in {path}." if lines[1:] else ""
+                self._say(f"Verdicts: {lines[0]}{more}")
         if self.log:
             self._say(f"Full log: {self.log}")

@@ -8,15 +8,15 @@ import shutil
 import time
 from collections.abc import Iterator
 from functools import partial
-from html.parser import HTMLParser
 from itertools import cycle
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 import pytest
 from hostile import SECRET, SHOWN
 from smoke_project import ROOT
+
+from links import Links, dead, pages
 
 pytest.importorskip("furo", reason="pip install -e '.[docs,browser]'")
 webdriver = pytest.importorskip("selenium.webdriver", reason="pip install -e '.[docs,browser]'")
@@ -132,43 +132,9 @@ def of_curves(browser, script: str, *arguments: Any) -> Any:
     return browser.execute_script(head + script, *arguments)
 
 
-class Links(HTMLParser):
-    """What a page leads to and loads, and its anchors."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.anchors, self.links, self.loaded = set(), set(), set()
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: Any) -> None:
-        found = dict(attrs)
-        self.anchors |= {found[key] for key in ("id", "name") if found.get(key)}
-        if tag == "a" and found.get("href"):
-            self.links.add(found["href"])
-        elif tag == "link" and found.get("rel") not in ("index", "search", "next", "prev"):
-            self.loaded.add(found["href"])
-        self.loaded |= {found[key] for key in ("src", "data-curves") if found.get(key)}
-
-
 def test_every_link_and_anchor_leads_somewhere(folder):
-    pages = {path: Links(path.read_text()) for path in folder.rglob("*.html")}
-    assert len(pages) > 20
-    followed = 0
-    for path, page in pages.items():
-        assert not [link for link in page.loaded if urlsplit(link).netloc], path
-        root = {link for link in page.loaded if link.startswith("curves/")}
-        for link in page.links | page.loaded:
-            parts = urlsplit(link)
-            if parts.scheme:
-                assert parts.scheme in ("https", "http", "mailto", "data"), (path, link)
-                continue
-            base = folder if link in root else path.parent
-            target = (base / unquote(parts.path)).resolve() if parts.path else path
-            assert target.is_file(), (path, link)
-            if parts.fragment and target in pages:
-                assert unquote(parts.fragment) in pages[target].anchors, (path, link)
-                followed += 1
-    assert followed > 100
+    assert len(pages(folder)) > 20
+    assert dead(folder) == []
 
 
 def test_a_claim_and_its_figure_lead_to_each_other(folder):

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from concord import integrity, metrics
+from concord.__main__ import main
 from concord.claims import ledger
 from concord.claims import verdicts as judgements
 from concord.errors import ConcordError
@@ -368,25 +369,49 @@ def test_cases_are_committed_one_by_one_and_counted_as_one_sentence(tmp_path):
     cases = {"n=5": "holds", "n=20": "does not hold", "n=50": "holds"}
     assert yaml.safe_load(expected.read_text()) == {"p": {"a": {"published": cases}}}
     assert "| `p` | published | 1 | 1 |" in readme.read_text()
-    assert ledger.compare(path, expected, strict=True) == []
+    assert ledger.changes(path, expected, strict=True).lines == ()
     judge.ledger([path], [tmp_path / "l.md", tmp_path / "l.html"])
     for page in (tmp_path / "l.md", tmp_path / "l.html"):
         assert "1 of 3 cases; n 20: " in page.read_text()
         assert "<summary>3 cases</summary>" in page.read_text()
 
 
-def test_compare_lists_what_changed(committed, tmp_path):
+def test_verdicts_that_differ_are_listed_apart_from_new_ones(committed, tmp_path):
     expected, _ = committed
-    assert ledger.compare(ledger_of(tmp_path, a="holds", b="does not hold"), expected, True) == []
-    changed = ledger_of(tmp_path, a="not run", c="holds")
-    texts = [
-        "p a published: holds -> not run",
+    same = ledger.changes(ledger_of(tmp_path, a="holds", b="does not hold"), expected, True)
+    assert (same.lines, same.text) == ((), "None of 2 committed verdicts differs.")
+    path = ledger_of(tmp_path, a="does not hold", c="holds", d="not run")
+    found = ledger.changes(path, expected, strict=False)
+    assert found.changed == (
+        "p a published: holds -> does not hold",
         "p b published: does not hold -> no longer a claim",
-        "p c published: not committed -> holds",
-    ]
-    assert ledger.compare(changed, expected, strict=False) == texts
-    with pytest.raises(ConcordError, match=r"3 verdicts differ.*concord expect"):
-        ledger.compare(changed, expected, strict=True)
+    )
+    assert found.new == ("p c published: new, holds",)  # d has no verdict, here or committed
+    assert found.text == "2 of 2 committed verdicts differ; 1 new."
+    with pytest.raises(ConcordError, match=r"2 verdicts differ.*concord expect"):
+        ledger.changes(path, expected, strict=True)
+
+
+def test_what_was_not_judged_or_not_committed_is_no_change(committed, tmp_path, capsys):
+    expected, _ = committed
+    path = ledger_of(tmp_path, a="not run", b="does not hold")
+    found = ledger.changes(path, expected, strict=True)
+    assert found.left == ("p a published: holds, not judged here: ",)
+    assert (found.changed, found.new, found.compared) == ((), (), 1)
+    assert main(["changes", str(path), "--expected", str(expected)]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert told == ["None of 1 committed verdicts differs; 1 not judged here.", *found.lines]
+    # What was committed without a verdict has one now.
+    expected.write_text("p: { a: { published: not run }, b: { published: does not hold } }")
+    path = ledger_of(tmp_path, a="holds", b="does not hold")
+    assert ledger.changes(path, expected, strict=True).new == ("p a published: new, holds",)
+    # Nor are studies that were not judged, or of which none was committed.
+    rows = ledger.read_rows(path)
+    other = [{**row, "paper": "q"} for row in rows]
+    assert ledger.compare(other, expected).compared is None
+    assert ledger.compare([*rows, *other], expected) == ledger.compare(rows, expected)
+    assert ledger.compare([], expected).compared is None
+    assert ledger.compare(rows, tmp_path / "none.yaml").compared is None
 
 
 def test_smoke_scale_commits_and_compares_nothing(committed, tmp_path):
@@ -394,7 +419,8 @@ def test_smoke_scale_commits_and_compares_nothing(committed, tmp_path):
     path = ledger_of(tmp_path, a="not run")
     path.write_text(path.read_text().replace(",paper\n", ",smoke\n"))
     integrity.seal([path], {})
-    assert ledger.compare(path, expected, strict=True) == []
+    found = ledger.changes(path, expected, strict=True)
+    assert found.lines == () and found.text.startswith("Nothing is compared")
     with pytest.raises(ConcordError, match="smoke scale"):
         ledger.expect(path, expected, readme)
 
@@ -416,6 +442,7 @@ def test_front_page(tmp_path):
     judge.front(path, pages[2], tmp_path, committed, tmp_path / "front.html")
     text = (tmp_path / "front.html").read_text()
     assert "<li>p a published: does not hold -&gt; holds</li>" in text and text.count("<li>") == 1
+    assert "1 of 2 committed verdicts differs." in text
     assert "<td>17</td>" in text and "p: 2 jobs, 4 s" in text and "numpy" in text
     assert 'srcdoc="&lt;!doctype html&gt;' in text
 

@@ -441,17 +441,17 @@ def test_what_verdicts_hang_on_is_committed_and_compared(tmp_path):
     ledger.expect(ledger_of(tmp_path, judgements.SEED, "hangs on the seed"), expected, readme)
     both = {"p": {"a": {"published": "hangs on the seed"}}}
     assert yaml.safe_load((tmp_path / "expected_multiverse.yaml").read_text()) == both
-    assert (
-        ledger.compare(ledger_of(tmp_path, judgements.SEED, "hangs on the seed"), expected, True)
-        == []
-    )
-    assert ledger.compare(ledger_of(tmp_path, "holds", "robust"), expected, False) == [
+    same = ledger_of(tmp_path, judgements.SEED, "hangs on the seed")
+    assert ledger.changes(same, expected, True).lines == ()
+    found = ledger.changes(ledger_of(tmp_path, "holds", "robust"), expected, False)
+    assert found.lines == (
         f"p a published: {judgements.SEED} -> holds",
         "p a published, over the universes: hangs on the seed -> robust",
-    ]
+    )
+    assert found.text == "2 of 2 committed verdicts differ."
     # Without universes nothing is known of seeds, nor forgotten.
     alone = ledger_of(tmp_path, "holds", "")
-    assert ledger.compare(alone, expected, True) == []
+    assert ledger.changes(alone, expected, True).lines == ()
     ledger.expect(alone, expected, readme)
     assert yaml.safe_load(expected.read_text()) == {"p": {"a": {"published": judgements.SEED}}}
     assert yaml.safe_load((tmp_path / "expected_multiverse.yaml").read_text()) == both

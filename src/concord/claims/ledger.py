@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -125,19 +125,85 @@ def _items(mapping: Any, where: str, what: str) -> Iterable[tuple[str, Any]]:
     return mapping.items()
 
 
-def changes(rows: Sequence[Row], expected: Sequence[Row]) -> list[str]:
-    """Return one sentence for every verdict that differs from the committed one.
+@dataclass(frozen=True)
+class Comparison:
+    """Verdicts beside the committed ones, one line each; all who count them ask for this.
 
-    Whether it depends on the seed is known only where universes were run.
+    Attributes
+    ----------
+    changed
+        Those that differ, and those whose claim is gone.
+    new
+        Those of a study with committed verdicts that were not committed.
+    left
+        Those committed that were not judged here, with the reason.
+    compared
+        How many are compared, those over the universes included; None where nothing is.
     """
-    before, after = ({_key(row): row["verdict"] for row in found} for found in (expected, rows))
-    known = {_key(row) for row in rows if row["multiverse"]}
-    texts = []
+
+    changed: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    compared: int | None = None
+
+    @property
+    def text(self) -> str:
+        """Return what it adds up to, in a sentence."""
+        if self.compared is None:
+            return "Nothing is compared: no verdicts of this scale and these studies are committed."
+        many = len(self.changed)
+        differ = "differ" if many > 1 else "differs"
+        text = f"{many or 'None'} of {self.compared} committed verdicts {differ}"
+        for found, what in ((self.new, "new"), (self.left, "not judged here")):
+            text += f"; {len(found)} {what}" if found else ""
+        return f"{text}."
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Return all lines, those that differ first."""
+        return self.changed + self.new + self.left
+
+
+def compare(rows: Sequence[Row], expected_path: Path) -> Comparison:
+    """Compare verdicts with the committed ones, study by study.
+
+    Those of smoke scale are not compared, nor those of studies of which none is committed. A claim
+    that was not judged here, or not where verdicts were committed, is no change. Whether a verdict
+    depends on the seed is known only where universes were run.
+    """
+    if is_smoke(rows) or not expected_path.exists():
+        return Comparison()
+    judged = {row["paper"] for row in rows}
+    before = {_key(row): row["verdict"] for row in expected_rows(expected_path)}
+    before = {key: verdict for key, verdict in before.items() if key[0] in judged}
+    after = {_key(row): row for row in rows if row["paper"] in {paper for paper, *_ in before}}
+    if not after:
+        return Comparison()
+    changed, new, left, compared = [], [], [], 0
     for key in sorted({*before, *after}):
-        was, now = before.get(key, "not committed"), after.get(key, "no longer a claim")
-        if was != now and (was != verdicts.SEED or key in known or key not in after):
-            texts.append(f"{' '.join(filter(None, key))}: {was} -> {now}")
-    return texts
+        name, was = " ".join(filter(None, key)), before.get(key, verdicts.NOT_RUN)
+        now = after[key]["verdict"] if key in after else "no longer a claim"
+        if was == verdicts.NOT_RUN and key in after:
+            new += [f"{name}: new, {now}"] * (now != was)
+        elif now == verdicts.NOT_RUN:
+            left.append(f"{name}: {was}, not judged here: {after[key]['ours']}")
+        else:
+            compared += 1
+            unknown = was == verdicts.SEED and key in after and not after[key]["multiverse"]
+            if was != now and not unknown:
+                changed.append(f"{name}: {was} -> {now}")
+    universes = expected_universes(expected_path)
+    for paper, claims in over_universes(after.values()).items():
+        for claim, readings in claims.items():
+            for reading, now in readings.items():
+                name = f"{paper} {claim} {reading}, over the universes"
+                was = universes.get(paper, {}).get(claim, {}).get(reading)
+                compared += was is not None
+                if was is None:
+                    new += [f"{name}: new, {now}"] * (paper in universes)
+                elif was != now:
+                    changed.append(f"{name}: {was} -> {now}")
+    return Comparison(tuple(changed), tuple(new), tuple(left), compared)
 
 
 def over_universes(rows: Iterable[Row]) -> dict[str, dict[str, dict[str, str]]]:
@@ -163,35 +229,23 @@ def expected_universes(path: Path) -> dict[str, Any]:
     return dict(document)
 
 
-def _over_universes_changed(rows: Sequence[Row], expected: Mapping[str, Any]) -> Iterator[str]:
-    for paper, claims in over_universes(rows).items():
-        for claim, readings in claims.items():
-            for reading, now in readings.items():
-                was = expected.get(paper, {}).get(claim, {}).get(reading, "not committed")
-                if was != now:
-                    yield f"{paper} {claim} {reading}, over the universes: {was} -> {now}"
-
-
 def _key(row: Row) -> tuple[str, ...]:
     return tuple(row[column] for column in ("paper", "claim", "case", "reading"))
 
 
-def compare(ledger_path: Path, expected_path: Path, strict: bool) -> list[str]:
-    """Return the changes against the committed verdicts; at smoke scale, none are reported.
+def changes(ledger_path: Path, expected_path: Path, strict: bool) -> Comparison:
+    """Compare a ledger with the committed verdicts.
 
     Raises
     ------
     ConcordError
-        If there are any and ``strict`` is true.
+        If verdicts differ and ``strict`` is true.
     """
-    rows = read_rows(ledger_path)
-    if is_smoke(rows):
-        return []
-    found = changes(rows, expected_rows(expected_path))
-    found += _over_universes_changed(rows, expected_universes(expected_path))
-    if found and strict:
+    found = compare(read_rows(ledger_path), expected_path)
+    if found.changed and strict:
         raise ConcordError(
-            f"{len(found)} verdicts differ from {expected_path} ({'; '.join(found)}); "
+            f"{len(found.changed)} verdicts differ from {expected_path} "
+            f"({'; '.join(found.changed)}); "
             "find out why, or commit the new verdicts with: concord expect"
         )
     return found

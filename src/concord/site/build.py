@@ -10,7 +10,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from concord.report.pages import render
 from concord.site import papers as pages
 from concord.site import reference
 from concord.site.papers import Files
-from concord.studies.config import load_papers, results_folder
+from concord.studies.config import load_config, load_papers, results_folder
 from concord.studies.paper import Paper
 
 STATIC = Path(__file__).parent / "static"
@@ -131,30 +131,31 @@ def _write(
     (source / "papers").mkdir()
     files.raw.mkdir()
     rows: list[Row] = []
-    shown = []
+    shown, lacking = [], {}
+    typed = _typed(config, settings)
     for key, paper in studies.items():
         table = results / key / "claims.csv"
         mine = list(ledger.read_rows(table)) if table.exists() else []
-        if not mine and not (results / key / "figures").exists():
+        lacking[key] = pages.missing(paper, mine, results)
+        if not pages.made(paper, mine, results):
             continue
         shown.append(key)
         rows += mine
-        (source / "papers" / f"{key}.rst").write_text(pages.page(paper, mine, files), "utf-8")
+        own = [(key if target == "reproduce" else target, what) for target, what in lacking[key]]
+        text = pages.page(paper, mine, files, _todo({"": own}, typed))
+        (source / "papers" / f"{key}.rst").write_text(text, "utf-8")
     claims = pages.summarized(rows)
     board = pages.board(rows)
     raw = source / "raw"
 
-    expected = config / "expected_verdicts.yaml"
-    changes = None
-    if rows and not ledger.is_smoke(rows) and expected.exists():
-        before = [r for r in ledger.expected_rows(expected) if r["paper"] in shown]
-        changes = ledger.changes(rows, before)
     (raw / "front.html").write_text(
         render(
             "site/front.html",
             findings=pages.findings(studies, claims, settings["findings"], extra),
             board=board,
-            changes=changes,
+            todo=_todo(lacking, typed),
+            commands=[typed(target) for target in ("reproduce", "site")],
+            compared=ledger.compare(rows, config / "expected_verdicts.yaml"),
             smoke=ledger.SMOKE if settings["scale"] == "smoke" else "",
             made=describe([]),
             seed=settings["seed"],
@@ -204,6 +205,34 @@ def _write(
         head = f".. toctree::\n   :hidden:\n   :caption: {caption}\n\n"
         index += [head + "\n".join(lines)] if lines else []
     (source / "index.rst").write_text("\n\n".join(index) + "\n", "utf-8")
+
+
+def _typed(config: Path, settings: Mapping[str, Any]) -> Callable[[str], str]:
+    """Return what somebody types for a target, with what was set for this site, too."""
+    stated = load_config(config / "config.yaml")
+    changed = [
+        f"{key}={settings[key]}" for key in ("scale", "seed") if settings[key] != stated[key]
+    ]
+    makefile = config.resolve() == HOME / "config" and (HOME / "Makefile").exists()
+
+    def typed(target: str) -> str:
+        if makefile and not changed and target in ("reproduce", "arena", "multiverse", "site"):
+            return f"make {target}"
+        target = "multiverse ledger" if target == "multiverse" else target
+        return " ".join(["snakemake", target, *(["--config", *changed] if changed else [])])
+
+    return typed
+
+
+def _todo(
+    lacking: Mapping[str, Iterable[tuple[str, str]]], typed: Callable[[str], str]
+) -> list[tuple[str, list[str]]]:
+    """Return what has not been made of studies, by the command that makes it."""
+    found: dict[str, list[str]] = {}
+    for key, things in lacking.items():
+        for target, what in things:
+            found.setdefault(typed(target), []).append(f"{key}: {what}" if key else what)
+    return list(found.items())
 
 
 def _pictures(studies: Mapping[str, Paper], extra: Path) -> dict[str, str]:
@@ -268,18 +297,20 @@ def _sphinx(source: Path, output: Path, doctrees: Path) -> None:
         from sphinx.application import Sphinx
         from sphinx.errors import SphinxError
         from sphinx.util import console
+        from sphinx.util.docutils import docutils_namespace
     except ModuleNotFoundError as error:
         raise pages.needs(error) from error
     console.nocolor()
     told, warned = io.StringIO(), io.StringIO()
     try:
-        app = Sphinx(
-            *(source, None, output, doctrees, "html"),
-            confoverrides=SETTINGS,
-            status=told,
-            warning=warned,
-        )
-        app.build()
+        with docutils_namespace():  # so that a process can make another
+            app = Sphinx(
+                *(source, None, output, doctrees, "html"),
+                confoverrides=SETTINGS,
+                status=told,
+                warning=warned,
+            )
+            app.build()
     except SphinxError as error:
         raise ConcordError(f"the site could not be made: {error}") from error
     warnings = warned.getvalue().replace(str(source), "").strip()

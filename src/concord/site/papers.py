@@ -24,6 +24,7 @@ from concord.home import HOME
 from concord.io import dump_yaml, read_text
 from concord.report import markup
 from concord.report.pages import render
+from concord.runs import downloads, unavailable
 from concord.site.curves import curves, group
 from concord.studies.paper import Paper, Run
 
@@ -64,10 +65,71 @@ class Files:
         return target
 
 
-def page(paper: Paper, rows: Sequence[Row], files: Files) -> str:
-    """Return a study's page in reStructuredText; its files are copied beside it."""
+def missing(paper: Paper, rows: Sequence[Row], results: Path) -> list[tuple[str, str]]:
+    """Return what of a study has not been made, each with the target that makes it."""
+    found = []
+    wanted = list(_entries(paper))
+    runs = {
+        name: [run.mapping for run in paper.output_runs(section, name)]
+        for section, name in wanted
+        if not _place(paper, section, name, results)
+    }
+    fetched = [name for name, read in runs.items() if any(map(downloads, read))]
+    others = [name for name in runs if name not in fetched]
+    for target, names, what in (
+        ("reproduce" if paper.printed else paper.key, others, ""),
+        (paper.key, fetched, ", whose data are downloaded"),
+    ):
+        if names:
+            why = next(filter(None, (unavailable(run) for name in names for run in runs[name])), "")
+            text = f"{len(names)} of {len(wanted)} figures and tables{what}"
+            found.append((target, f"{text} ({why})" if why else text))
+    if paper.arenas and not _scored(paper, results):
+        found.append((paper.key, "scores and cards"))
+    if paper.claims and not rows:
+        target = "ledger" if paper.printed else paper.key
+        found.append((target, f"verdicts on {len(paper.claims)} claims"))
+    if paper.claims and paper.printed and not any(row["multiverse"] for row in rows):
+        found.append(("multiverse", "verdicts with other defensible values and seeds"))
+    return found
+
+
+def made(paper: Paper, rows: Sequence[Row], results: Path) -> bool:
+    """Whether anything of a study is there to be shown."""
+    drawn = any(_place(paper, *entry, results) for entry in _entries(paper))
+    surveyed = (results / paper.key / "multiverse.csv").exists()
+    return bool(rows) or drawn or surveyed or _scored(paper, results)
+
+
+def _entries(paper: Paper) -> Iterator[tuple[str, str]]:
+    """Yield section and name of every figure and table."""
+    for section in ("figures", "tables"):
+        yield from ((section, name) for name in paper.mapping.get(section, {}))
+
+
+def _scored(paper: Paper, results: Path) -> bool:
+    folder = results / paper.key
+    return (folder / "scores.csv").exists() and (folder / "cards").is_dir()
+
+
+def _place(paper: Paper, section: str, name: str, results: Path) -> Path | None:
+    """Return where a figure or table is, without a suffix; None where it has not been made."""
+    base = results / paper.key / section / name
+    shown = (".json", ".svg") if section == "figures" else (".json", ".csv")
+    return base if all(base.with_suffix(suffix).exists() for suffix in shown) else None
+
+
+def page(
+    paper: Paper, rows: Sequence[Row], files: Files, todo: Sequence[tuple[str, list[str]]]
+) -> str:
+    """Return a study's page in reStructuredText; its files are copied beside it.
+
+    ``todo`` is what has not been made, by the command that makes it.
+    """
     about = paper.mapping.get("paper") or {"title": paper.key}
     claims = summarized(rows)
+    for claim in claims:
+        claim["assumptions"] = [n for n in claim["assumptions"] if n in paper.assumptions]
     followed = dict.fromkeys(run.mapping["reading"] for run in paper.runs.values())
     raw = _Raw(files.raw / paper.key)
     parts = [_title(about["title"], "#")]
@@ -77,6 +139,7 @@ def page(paper: Paper, rows: Sequence[Row], files: Files) -> str:
             about=about,
             smoke=ledger.SMOKE if paper.config["scale"] == "smoke" else "",
             board=board(rows),
+            todo=todo,
             readings=[(name, paper.readings[name]) for name in followed],
         )
     )
@@ -106,9 +169,10 @@ def page(paper: Paper, rows: Sequence[Row], files: Files) -> str:
         parts += [_title("With other assumptions and seeds", "*"), raw("universes", **universes)]
     if runs := _runs(paper, files):
         parts += [_title("Runs", "*"), raw("runs", runs=runs)]
+    judged = {claim["name"] for claim in claims}
     for kind, heading, notes in _notes(paper):
         if notes:
-            parts += [_title(heading, "*"), raw("notes", kind=kind, notes=notes)]
+            parts += [_title(heading, "*"), raw("notes", kind=kind, notes=notes, judged=judged)]
     if paper.mapping.get("released_code"):
         parts += [_title("Released code", "*"), markup.rst(paper.mapping["released_code"])]
     return "\n\n".join(parts) + "\n"
@@ -205,8 +269,8 @@ def _entry(
     paper: Paper, section: str, name: str, claims: Sequence[Mapping[str, Any]], files: Files
 ) -> dict[str, Any] | None:
     """Return what figures and tables share, None if there are no results of it."""
-    base = files.results / paper.key / section / name
-    if not base.with_suffix(".json").exists():
+    base = _place(paper, section, name, files.results)
+    if base is None:
         return None
     folder = f"results/{paper.key}/{section}/{name}"
     made = integrity.document(base.with_suffix(".json"))
@@ -219,7 +283,11 @@ def _entry(
         "name": name,
         "anchor": anchor(paper, name),
         "caption": paper.caption(section, name),
-        "runs": Counter(run.experiment for run in _stated(paper.output_runs(section, name))),
+        "runs": Counter(
+            run.experiment
+            for run in _stated(paper.output_runs(section, name))
+            if (files.results / run.folder / "run.yaml").exists()
+        ),
         "claims": [claim["name"] for claim in claims if claim["figure"] == name],
         "files": [("provenance", provenance)],
         "base": base,
@@ -298,14 +366,17 @@ def _universes(
     table = source.with_suffix(".csv")
     if not table.exists():
         return None
-    known = {f"claim_{claim['name']}": claim for claim in claims}
+    known = {f"claim_{name}": claim.says for name, claim in paper.claims.items()}
+    judged = {f"claim_{claim['name']}": claim for claim in claims}
     pictures = []
     sealed = [table.parent / name for name in integrity.document(table)["sha256"]]
     drawn = [path for path in sealed if path.suffix == ".svg"]
     for path in sorted(drawn, key=lambda path: (path.stem in known, path.stem)):
-        claim = known.get(path.stem)
+        claim = judged.get(path.stem)
         picture = _picture(path, f"{folder}/{path.name}", files)
-        pictures.append({**picture, "name": path.stem, "claim": claim})
+        pictures.append(
+            {**picture, "name": path.stem, "says": known.get(path.stem), "claim": claim}
+        )
         if claim:
             claim["universes"] = f"universes-{path.stem}"
     about = "docs/multiverse.html" if (HOME / "docs" / "multiverse.md").exists() else None
@@ -315,7 +386,7 @@ def _universes(
 def _arena(paper: Paper, files: Files) -> dict[str, Any] | None:
     """Return the scores and cards of an arena, None where there are none."""
     source = files.results / paper.key
-    if not (source / "scores.csv").exists():
+    if not _scored(paper, files.results):
         return None
     folder = f"results/{paper.key}"
     return {

@@ -332,19 +332,20 @@ def ledger(tables: Sequence[Path], outputs: Sequence[Path]) -> None:
 def front(
     ledger_path: Path, page_path: Path, results: Path, expected_path: Path, output: Path
 ) -> None:
-    """Write the report's front page: verdicts, which changed, how they were made, the ledger."""
+    """Write the report's front page: verdicts, which differ, how they were made, the ledger."""
     integrity.document(ledger_path)  # the page among what it seals
     rows = read_rows(ledger_path)
     columns, cells = scores(rows)
-    about = {"results": str(results), **describe([])}
-    seeds = {_seed(path) for path in results.glob("*/*/*.json")}
+    made = {"results": str(results), **describe([])}
+    drawn = (path for kind in ("figures", "tables") for path in results.glob(f"*/{kind}/*.json"))
+    seeds = set(map(_seed, drawn))
     text = render(
         "front.html",
         smoke=SMOKE if is_smoke(rows) else "",
         columns=columns,
         scores=cells,
-        changes=compare(ledger_path, expected_path, strict=False) if expected_path.exists() else [],
-        made=about,
+        compared=compare(rows, expected_path),
+        made=made,
         seeds=sorted(seeds),
         times=run_times(results / "benchmarks"),
         ledger=read_text(page_path),

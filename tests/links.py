@@ -1,0 +1,58 @@
+"""What pages of a site lead to, and what of it is not there."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+
+class Links(HTMLParser):
+    """What a page leads to and loads, and its anchors."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.anchors, self.links, self.loaded = set(), set(), set()
+        self.articles = 0  # that are open
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        found = dict(attrs)
+        self.articles += tag == "article"
+        self.anchors |= {found[key] for key in ("id", "name") if found.get(key)}
+        if tag == "a" and "href" in found:
+            # Around the article the theme leads to the page's top; within it an anchor is missing.
+            top = found["href"] == "#" and not self.articles
+            self.links |= set() if top else {found["href"] or ""}
+        elif tag == "link" and found.get("rel") not in ("index", "search", "next", "prev"):
+            self.loaded.add(found["href"])
+        self.loaded |= {found[key] for key in ("src", "data-curves") if found.get(key)}
+
+    def handle_endtag(self, tag: str) -> None:
+        self.articles -= tag == "article"
+
+
+def pages(folder: Path) -> dict[Path, Links]:
+    """Return the pages of a site."""
+    return {path: Links(path.read_text()) for path in folder.rglob("*.html")}
+
+
+def dead(folder: Path) -> list[tuple[str, str]]:
+    """Return page and link of all that leads nowhere, or loads from elsewhere."""
+    folder = folder.resolve()
+    found, site = [], pages(folder)
+    for path, page in site.items():
+        name = str(path.relative_to(folder))
+        found += [(name, link) for link in page.loaded if urlsplit(link).netloc]
+        for link in page.links | page.loaded:
+            parts = urlsplit(link)
+            if parts.scheme in ("https", "http", "mailto", "data"):
+                continue
+            base = folder if link.startswith("curves/") else path.parent  # told by data-root
+            target = (base / unquote(parts.path)).resolve() if parts.path else path.resolve()
+            anchors = site[target].anchors if target in site else {parts.fragment}
+            there = target.is_file() and link not in ("", "#")
+            if not there or (parts.fragment and unquote(parts.fragment) not in anchors):
+                found.append((name, link))
+    return found
