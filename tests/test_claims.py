@@ -424,7 +424,7 @@ def test_one_chain_says_nothing_of_the_spread_over_chains():
         (RISING, [*ends((1.0,)), *ends((2.0,))], "one number for each of several values of eta"),
         (RISING, ends((1.0,)), "one number for each of several values of eta"),
         (RISING, [at_end("a", 1.0, eta="ring"), at_end("a", 2.0, eta="star")], "is not a number"),
-        (ROOT, ends((1.0,)), "more than one value of eta"),
+        (ROOT, ends((1.0,)), "one number for each of several values of eta"),
         (ROOT, ends((1.0,), (0.0,)), "positive numbers"),
     ],
 )
@@ -596,3 +596,78 @@ def test_a_rule_gives_kind_tolerance_and_reason():
     found = model.case({"check": check, "reason": "at the end"}, "about", "x.yaml: claims.c")
     assert found.checker("x").tolerance == 5 and found.kind == "value"
     assert found.reason == "within five points; at the end" and found.printed == "80"
+
+
+# Like is compared with like
+
+
+def grid(experiment, topology, **numbers):
+    """Return a run for each sampler, with a number for each agent."""
+    return [
+        run(
+            experiment,
+            *((10, agent, "w2_exact", value) for agent, value in enumerate(values)),
+            sampler=sampler,
+            topology=topology,
+        )
+        for sampler, values in numbers.items()
+    ]
+
+
+def test_samplers_and_agents_are_compared_one_by_one():
+    """The second sampler is nearer than the first everywhere; each is nearer on one graph."""
+    near = grid("a", "complete", de_sgld=(2.0, 4.0), extra=(0.2, 0.45))
+    far = grid("b", "ring", de_sgld=(3.0, 5.0), extra=(0.3, 0.5))
+    found = judge(*ORDER, *near, *far)
+    assert found.verdict == HOLDS
+    assert found.ours.endswith(
+        "0.45 (A, EXTRA, Complete, agent 2) is below 0.5 (B, EXTRA, Ring, agent 2)"
+    )
+    assert found.margin is not None and found.margin.value == pytest.approx(0.9)
+    far = grid("b", "ring", de_sgld=(3.0, 3.9), extra=(0.3, 0.5))
+    found = judge(*ORDER, *near, *far)
+    assert found.verdict == FAILS and "4 (A, DE-SGLD, Complete, agent 2) is not below" in found.ours
+
+
+def test_curves_are_compared_sampler_by_sampler():
+    def curves(experiment, **at):
+        return [
+            run(experiment, *((k, 0, "w2_exact", k < end) for k in range(9)), sampler=sampler)
+            for sampler, end in at.items()
+        ]
+
+    early, late = curves("a", one=1, two=5), curves("b", one=2, two=6)
+    check = ("sooner", {**SOONER[1], "threshold": 0.5})
+    assert judge(*check, *early, *late).verdict == HOLDS
+    assert judge(*check, *early, *curves("b", one=2, two=5)).verdict == FAILS
+
+
+def test_what_only_one_side_varies_is_compared_with_all_of_it():
+    others = grid("b", "ring", de_sgld=(3.0,), extra=(0.3,))
+    assert (
+        judge(*ORDER, at_end("a", 1.0, sampler="mine", topology="ring"), *others).verdict == FAILS
+    )
+    assert (
+        judge(*ORDER, at_end("a", 0.1, sampler="mine", topology="ring"), *others).verdict == HOLDS
+    )
+
+
+def test_sides_that_are_only_partly_alike_are_not_pooled():
+    few, many = grid("a", "ring", de_sgld=(1.0, 1.0)), grid("b", "ring", de_sgld=(2.0, 2.0, 2.0))
+    found = judge(*ORDER, *few, *many)
+    assert found.verdict == NOT_RUN
+    assert found.ours == (
+        "numbers cannot be paired: the first quantity has none of agent 2; choose the same "
+        "agent on both sides, or a single one on one of them"
+    )
+
+
+@pytest.mark.parametrize("check", [ROOT, RISING])
+def test_an_exponent_and_a_trend_do_not_pool_curves(check):
+    runs = [
+        run("a", (10, 0, "w2_exact", value), (10, 1, "w2_exact", value), eta=eta)
+        for eta, value in ((1, 1.0), (4, 2.0))
+    ]
+    found = judge(*check, *runs)
+    assert found.verdict == NOT_RUN
+    assert found.ours.endswith("values of eta; choose one agent, or a case for each")
