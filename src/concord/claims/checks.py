@@ -129,7 +129,8 @@ def _mean(source: Source, each: np.ndarray, family: int) -> tuple[float, float, 
     """Return the mean over data sets and its interval, one of a family."""
     mean, *ends = (float(end) for end in mean_interval(each, family))
     if math.isfinite(mean):
-        ends = [mean + source.narrow * (end - mean) for end in ends]
+        factor = source.factor(family, len(each))
+        ends = [mean + factor * (end - mean) for end in ends]
     return mean, ends[0], ends[1]
 
 

@@ -128,13 +128,16 @@ def _items(mapping: Any, where: str, what: str) -> Iterable[tuple[str, Any]]:
 def changes(rows: Sequence[Row], expected: Sequence[Row]) -> list[str]:
     """Return one sentence for every verdict that differs from the committed one.
 
-    Whether it depends on the seed is known only where universes were run.
+    Whether it depends on the seed is known only where universes were run. One that other chains
+    could turn, here or as committed, says itself that another processor may give another.
     """
     before, after = ({_key(row): row["verdict"] for row in found} for found in (expected, rows))
     known = {_key(row) for row in rows if row["multiverse"]}
     texts = []
     for key in sorted({*before, *after}):
         was, now = before.get(key, "not committed"), after.get(key, "no longer a claim")
+        if verdicts.OTHER in (was, now) and key in before and key in after:
+            continue
         if was != now and (was != verdicts.SEED or key in known or key not in after):
             texts.append(f"{' '.join(filter(None, key))}: {was} -> {now}")
     return texts
