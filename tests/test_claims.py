@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pandas
 import pytest
 from scipy.stats import norm, t
 
-from concord.claims import checks, model, quantities, verdicts
+from concord.claims import checks, ledger, model, quantities, verdicts
 from concord.claims.quantities import Quantity
 from concord.claims.verdicts import (
     FAILS,
@@ -19,13 +20,16 @@ from concord.claims.verdicts import (
     INSIDE,
     LOST,
     NOT_RUN,
+    OTHER,
     OUTSIDE,
     TIE,
     TOO_FEW,
 )
 from concord.errors import ConcordError
+from concord.laws.intervals import quantile, repeating
 from concord.options import build
 from concord.results import Measured
+from concord.runs import amplifies
 
 COLUMNS = ["iteration", "agent", "metric", "value", "lo", "hi", "trials"]
 NAN, INF = math.nan, math.inf
@@ -377,7 +381,7 @@ def test_an_extreme_lies_between_the_extremes_of_both_ends(how, text):
     )
     quantity = build(Quantity, {**A_ALL, "reduce": how}, "q")
     rows = quantities._table(quantity, [table])
-    numbers = quantities._numbers(quantity, [table], rows, 1, 1.0, ())
+    numbers = quantities._numbers(quantity, [table], rows, 1, quantities.Source(lambda _: []), ())
     assert numbers.pick(0) == text
 
 
@@ -424,7 +428,7 @@ def test_one_chain_says_nothing_of_the_spread_over_chains():
         (RISING, [*ends((1.0,)), *ends((2.0,))], "one number for each of several values of eta"),
         (RISING, ends((1.0,)), "one number for each of several values of eta"),
         (RISING, [at_end("a", 1.0, eta="ring"), at_end("a", 2.0, eta="star")], "is not a number"),
-        (ROOT, ends((1.0,)), "more than one value of eta"),
+        (ROOT, ends((1.0,)), "one number for each of several values of eta"),
         (ROOT, ends((1.0,), (0.0,)), "positive numbers"),
     ],
 )
@@ -596,3 +600,146 @@ def test_a_rule_gives_kind_tolerance_and_reason():
     found = model.case({"check": check, "reason": "at the end"}, "about", "x.yaml: claims.c")
     assert found.checker("x").tolerance == 5 and found.kind == "value"
     assert found.reason == "within five points; at the end" and found.printed == "80"
+
+
+# Like is compared with like
+
+
+def grid(experiment, topology, **numbers):
+    """Return a run for each sampler, with a number for each agent."""
+    return [
+        run(
+            experiment,
+            *((10, agent, "w2_exact", value) for agent, value in enumerate(values)),
+            sampler=sampler,
+            topology=topology,
+        )
+        for sampler, values in numbers.items()
+    ]
+
+
+def test_samplers_and_agents_are_compared_one_by_one():
+    """The second sampler is nearer than the first everywhere; each is nearer on one graph."""
+    near = grid("a", "complete", de_sgld=(2.0, 4.0), extra=(0.2, 0.45))
+    far = grid("b", "ring", de_sgld=(3.0, 5.0), extra=(0.3, 0.5))
+    found = judge(*ORDER, *near, *far)
+    assert found.verdict == HOLDS
+    assert found.ours.endswith(
+        "0.45 (A, EXTRA, Complete, agent 2) is below 0.5 (B, EXTRA, Ring, agent 2)"
+    )
+    assert found.margin is not None and found.margin.value == pytest.approx(0.9)
+    far = grid("b", "ring", de_sgld=(3.0, 3.9), extra=(0.3, 0.5))
+    found = judge(*ORDER, *near, *far)
+    assert found.verdict == FAILS and "4 (A, DE-SGLD, Complete, agent 2) is not below" in found.ours
+
+
+def test_curves_are_compared_sampler_by_sampler():
+    def curves(experiment, **at):
+        return [
+            run(experiment, *((k, 0, "w2_exact", k < end) for k in range(9)), sampler=sampler)
+            for sampler, end in at.items()
+        ]
+
+    early, late = curves("a", one=1, two=5), curves("b", one=2, two=6)
+    check = ("sooner", {**SOONER[1], "threshold": 0.5})
+    assert judge(*check, *early, *late).verdict == HOLDS
+    assert judge(*check, *early, *curves("b", one=2, two=5)).verdict == FAILS
+
+
+def test_what_only_one_side_varies_is_compared_with_all_of_it():
+    others = grid("b", "ring", de_sgld=(3.0,), extra=(0.3,))
+    assert (
+        judge(*ORDER, at_end("a", 1.0, sampler="mine", topology="ring"), *others).verdict == FAILS
+    )
+    assert (
+        judge(*ORDER, at_end("a", 0.1, sampler="mine", topology="ring"), *others).verdict == HOLDS
+    )
+
+
+def test_sides_that_are_only_partly_alike_are_not_pooled():
+    few, many = grid("a", "ring", de_sgld=(1.0, 1.0)), grid("b", "ring", de_sgld=(2.0, 2.0, 2.0))
+    found = judge(*ORDER, *few, *many)
+    assert found.verdict == NOT_RUN
+    assert found.ours == (
+        "numbers cannot be paired: the first quantity has none of agent 2; choose the same "
+        "agent on both sides, or a single one on one of them"
+    )
+
+
+@pytest.mark.parametrize("check", [ROOT, RISING])
+def test_an_exponent_and_a_trend_do_not_pool_curves(check):
+    runs = [
+        run("a", (10, 0, "w2_exact", value), (10, 1, "w2_exact", value), eta=eta)
+        for eta, value in ((1, 1.0), (4, 2.0))
+    ]
+    found = judge(*check, *runs)
+    assert found.verdict == NOT_RUN
+    assert found.ours.endswith("values of eta; choose one agent, or a case for each")
+
+
+# Runs whose chains are others on another machine
+
+
+LENET = {"problem": {"kind": "lenet"}, "iterations": 586}
+
+
+def amplified(experiment: str, *rows: tuple[Any, ...], chains: int, **labels: Any) -> Measured:
+    made = run(experiment, *rows, chains=chains, **labels)
+    return Measured({**made.run, **LENET}, made.metrics)
+
+
+def test_which_runs_amplify_rounding():
+    gossip = {"kind": "gossip_ula", "step_size": 0.1, "fusion": 0.1}
+    triggered = {**gossip, "communication": "triggered", "threshold": 1.0, "decay": 0.5}
+    assert amplifies(LENET)
+    assert amplifies({"sampler": triggered, "iterations": 40_000})
+    assert not amplifies({"sampler": triggered, "iterations": 1000})
+    assert not amplifies({"sampler": gossip, "iterations": 40_000})
+
+
+@pytest.mark.parametrize(("half", "verdict"), [(0.017, HOLDS), (0.018, OTHER), (0.2, OTHER)])
+def test_a_claim_is_decided_where_other_chains_would_decide_it_alike(half, verdict):
+    """Of three chains sqrt(2) + sqrt(19) half-widths: F at 0.95 with 2 and 2 degrees is 19."""
+    assert repeating(3) == pytest.approx(math.sqrt(2) + math.sqrt(19), rel=1e-9)
+    row = (10, 0, "w2", 1.0, 1 - half, 1 + half)
+    check = ("value", {**VALUE[1], "quantity": {"experiment": "a", "metric": "w2"}})
+    assert judge(*check, amplified("a", row, chains=3)).verdict == verdict
+    assert judge(*check, run("a", row, chains=3)).verdict != OTHER
+    exact = (10, 0, "w2_exact", 1.0)
+    assert judge(*VALUE, amplified("a", exact, chains=3)).verdict == HOLDS
+
+
+@pytest.mark.parametrize(("chains", "numbers"), [(2, 1), (3, 1), (3, 4), (10, 2), (100, 1)])
+def test_other_chains_decide_alike_as_often_as_is_said(chains, numbers):
+    """What is just decided, by numbers at the edge, is decided alike by nine of ten other sets."""
+    rng = np.random.default_rng(1)
+    shape = (2, 20_000, numbers, chains)
+    mean, sd = (f(rng.standard_normal(shape), axis=-1) for f in (np.mean, partial(np.std, ddof=1)))
+    half = quantile(chains, numbers) * sd / math.sqrt(chains)
+    edge = mean[0] + repeating(chains, numbers) * half[0]
+    alike = (mean[1] + half[1] < edge).all(axis=-1).mean()
+    assert alike > 0.9 - 3 * math.sqrt(0.09 / 20_000)
+
+
+@pytest.mark.parametrize("made", [run, amplified])
+@pytest.mark.parametrize("check", [VALUE, ORDER, SPREAD, SAME])
+def test_one_chain_decides_nothing(check, made):
+    """Its numbers have no interval, in metrics.csv neither ends nor trials."""
+    kind, options = check
+    options = {k: {**v, "metric": "w2"} if isinstance(v, dict) else v for k, v in options.items()}
+    runs = [
+        made(name, (10, 0, "w2", value, NAN, NAN, NAN), chains=1, eta=eta)
+        for name, value, eta in (("a", 1.0, 1), ("a", 9.0, 2), ("b", 0.9, 1), ("b", 8.0, 2))
+    ]
+    found = judge(kind, options, *runs)
+    assert found.verdict == (OTHER if made is amplified else TOO_FEW)
+
+
+def test_a_verdict_that_other_chains_could_turn_is_no_change():
+    def row(verdict, claim="c"):
+        return dict.fromkeys(ledger.COLUMNS, "") | {"claim": claim, "verdict": verdict}
+
+    assert ledger.changes([row(OTHER)], [row(HOLDS)]) == []
+    assert ledger.changes([row(FAILS)], [row(OTHER)]) == []
+    assert ledger.changes([row(FAILS)], [row(HOLDS)]) == ["c: holds -> does not hold"]
+    assert len(ledger.changes([row(OTHER)], [row(OTHER, "d")])) == 2

@@ -36,8 +36,9 @@ OPTIONAL = {
         contracts.AffineSampler,
         contracts.ReadOut,
         contracts.SizedSampler,
+        contracts.Amplifies,
     ],
-    "problems": [contracts.NeedsData, contracts.TakesData, contracts.Extra],
+    "problems": [contracts.Amplifies, contracts.NeedsData, contracts.TakesData, contracts.Extra],
     "metrics": [contracts.NeedsRecord, contracts.OfIterations, contracts.WithoutChains],
     "topologies": [contracts.AveragingKind],
 }

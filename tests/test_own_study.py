@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pandas
 import pytest
 
 from concord import __version__
 from concord.__main__ import main
+from concord.results import Measured
+from concord.stages import judge, vary
 from concord.studies.init import init
 from concord.studies.orphans import orphans
 from concord.studies.paper import Paper
@@ -21,6 +24,19 @@ def test_a_new_study_passes_the_check(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path / "my-study")
     assert main(["check", "config/papers/mystudy"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 4
+
+
+def test_its_claim_holds(tmp_path):
+    """For each sampler and agent the ring is farther, not for the nearest and farthest of all."""
+    init(tmp_path / "my-study")
+    config = {"scale": "paper", "seed": 1}
+    paper = Paper(tmp_path / "my-study" / "config" / "papers" / "mystudy", config)
+    runs = [{**run.mapping, "chains": 2} for run in paper.claim_runs()]  # the law needs none
+    vary.vary(runs, tmp_path / "metrics.csv", tmp_path)
+    metrics = pandas.read_csv(tmp_path / "metrics.csv", dtype={"agent": str})
+    (case,) = judge.cases(paper)
+    found = case.judge(lambda run: Measured(run.mapping, metrics[metrics["run"] == run.name]))
+    assert found.verdict == "holds"
 
 
 @pytest.mark.parametrize("name", ["claims", "...", "a: b", "ledger", "x" * 61, "été"])

@@ -400,6 +400,17 @@ class Extra(Protocol):
 
 
 @runtime_checkable
+class Amplifies(Protocol):
+    """A kind of problem or sampler, some of whose runs amplify rounding errors.
+
+    On another processor their numbers agree only as those of other chains would.
+    """
+
+    def amplifies(self, params: Any, iterations: int) -> bool:
+        """Whether a run with these options, of so many iterations, does."""
+
+
+@runtime_checkable
 class Sampler(Protocol):
     """A module of ``concord.samplers``, which says more."""
 

@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Meta, field, structs
 
 from concord import plugins
-from concord.contracts import Extra, NeedsData, Problem, ProblemKind, Sampler, TakesData
+from concord.contracts import Amplifies, Extra, NeedsData, Problem, ProblemKind, Sampler, TakesData
 from concord.errors import ConcordError, short
 from concord.integrity import AGAIN
 from concord.io import load_yaml
@@ -324,6 +324,16 @@ def unavailable(run: Mapping[str, Any]) -> str | None:
     """Say what to install where the run's problem cannot be computed; None where it can."""
     problem = plugin("problems", run["problem"]["kind"], "problem")
     return problem.unavailable() if isinstance(problem, Extra) else None
+
+
+def amplifies(run: Mapping[str, Any]) -> bool:
+    """Whether rounding errors grow in a run until its chains are others on another processor."""
+    parts = [_plugged(run, part, "run") for part in ("problem", "sampler") if part in run]
+    return any(
+        module.amplifies(params, run["iterations"])
+        for module, params in parts
+        if isinstance(module, Amplifies)
+    )
 
 
 def stream_label(run: Mapping[str, Any]) -> str:

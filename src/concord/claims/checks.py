@@ -20,6 +20,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -71,33 +72,65 @@ def _range(ours: Numbers) -> str:
     return f"{len(order)} numbers from {ours.told(order[0])} to {ours.told(order[-1])}"
 
 
-def _joined(first: Numbers, second: Numbers) -> np.ndarray:
-    """Return the place in ``second`` of the partner of every number of ``first``.
-
-    Partners agree in what varies on both sides: axes of the sweep, agents, iterations. An axis of
-    one value on a side, such as two samplers that are compared, or one agent against the network,
-    is what the sides may differ in.
-    """
-    names = [name for name in first.varying() if name in second.varying()]
+def _alike(first: Numbers, second: Numbers, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the places, in ``first`` and in ``second``, of all pairs that agree in these names."""
     keys = [numbers.keys(names) for numbers in (first, second)]
-    places = {key: place for place, key in enumerate(keys[1])}
     for mine, others, other in ((keys[0], keys[1], "second"), (keys[1], keys[0], "first")):
         alone = [key for key in mine if key not in set(others)]
         if alone:
             what = ", ".join(f"{n} {k}" for n, k in zip(names, alone[0], strict=True))
-            raise Missing(f"numbers cannot be paired: the {other} quantity has none of {what}")
-    if any(len(set(key)) < len(key) for key in keys):
-        counts = f"{len(keys[0])} numbers cannot be paired with {len(keys[1])}"
+            raise Missing(
+                f"numbers cannot be paired: the {other} quantity has none of {what}; choose the "
+                f"same {' and '.join(names)} on both sides, or a single one on one of them"
+            )
+    pairs = [(i, j) for i, key in enumerate(keys[0]) for j, k in enumerate(keys[1]) if k == key]
+    i, j = np.array(pairs).T
+    return i, j
+
+
+def _varying(first: Numbers, second: Numbers) -> list[str]:
+    """Return what varies on both sides: axes of the sweep, agents, iterations.
+
+    An axis of one value on a side, such as two samplers that are compared, or one agent against the
+    network, is what the sides may differ in.
+    """
+    return [name for name in first.varying() if name in second.varying()]
+
+
+def _compared(first: Numbers, second: Numbers) -> tuple[np.ndarray, np.ndarray]:
+    """Return the places of all pairs of like numbers, whose sides are compared.
+
+    An axis of which they have no value in common is what they differ in.
+    """
+    names = _varying(first, second)
+    names = [n for n in names if not set(first.keys([n])).isdisjoint(second.keys([n]))]
+    return _alike(first, second, names)
+
+
+def _joined(first: Numbers, second: Numbers) -> np.ndarray:
+    """Return the place in ``second`` of the only like number of every number of ``first``."""
+    names = _varying(first, second)
+    i, j = _alike(first, second, names)
+    if not len(i) == len(set(i)) == len(set(j)):
+        counts = f"{len(first.value)} numbers cannot be paired with {len(second.value)}"
         agree = f" by {', '.join(names)} alone" if names else ": nothing says which belong together"
         raise Missing(counts + agree)
-    return np.array([places[key] for key in keys[0]])
+    return j
+
+
+def _several(what: str, ours: Numbers, axis: str) -> str:
+    """Say that there is not one number for each of several values of an axis, and what to add."""
+    others = [name for name in ours.varying() if name != axis]
+    choose = f"; choose one {' and one '.join(others)}, or a case for each" if others else ""
+    return f"{what} needs one number for each of several values of {axis}{choose}"
 
 
 def _mean(source: Source, each: np.ndarray, family: int) -> tuple[float, float, float]:
     """Return the mean over data sets and its interval, one of a family."""
     mean, *ends = (float(end) for end in mean_interval(each, family))
     if math.isfinite(mean):
-        ends = [mean + source.narrow * (end - mean) for end in ends]
+        factor = source.factor(family, len(each))
+        ends = [mean + factor * (end - mean) for end in ends]
     return mean, ends[0], ends[1]
 
 
@@ -131,13 +164,14 @@ class Value(_Rule):
 
 
 class Order(_Rule):
-    """Every number of ``lower`` is below every number of ``higher``, times a factor.
+    """Every number of ``lower`` is below every like number of ``higher``, times a factor.
 
-    Holds if the largest upper end of lower is below the smallest lower end of higher; does not
-    hold if some number of lower is surely not below some number of higher. Runs on the same data
-    sets differ by less than their means over data sets tell: paired, the mean logarithms of the
-    ratios of ``<metric>_set_<d>`` decide, with Student's intervals over the data sets d. A ratio to
-    an infinite score counts as the least finite one of the pair.
+    Like numbers agree in what varies on both sides: samplers on two graphs are compared sampler by
+    sampler and agent by agent. Holds if the upper end of lower is below the lower end of higher in
+    every pair; does not hold if in some pair lower is surely not below higher. Runs on the same
+    data sets differ by less than their means over data sets tell: paired, the mean logarithms of
+    the ratios of ``<metric>_set_<d>`` decide, with Student's intervals over the data sets d. A
+    ratio to an infinite score counts as the least finite one of the pair.
     """
 
     lower: Annotated[Quantity, "numbers said to be smaller"]
@@ -148,37 +182,36 @@ class Order(_Rule):
     def judge(self, source: Source) -> Judgement:
         """Return the verdict."""
         lower, higher = gather(source, self.lower, self.higher)
+        i, j = _compared(lower, higher)
         if self.paired:
-            return self._of_pairs(source, lower, higher)
-        sure = lower.hi.max() < self.factor * higher.lo.min()
-        refuted = lower.lo.max() >= self.factor * higher.hi.min()
+            return self._of_pairs(source, lower, higher, list(zip(i, j, strict=True)))
+        sure = (lower.hi[i] < self.factor * higher.lo[j]).all()
+        refuted = (lower.lo[i] >= self.factor * higher.hi[j]).any()
         verdict = decide(sure, refuted)
-        if verdict == FAILS:
-            worst, best = lower.told(int(lower.lo.argmax())), higher.told(int(higher.hi.argmin()))
-        else:
-            worst, best = lower.told(int(lower.hi.argmax())), higher.told(int(higher.lo.argmin()))
-        times = "" if self.factor == 1 else f"{self.factor:g} times "
-        joint = {HOLDS: "is below", FAILS: "is not below", INCONCLUSIVE: "may be above"}
         ends = [
-            (low.max(), self.factor * high.min())
+            (low[i], self.factor * high[j])
             for low, high in (
                 (lower.value, higher.value),
                 (lower.lo, higher.hi),
                 (lower.hi, higher.lo),
             )
         ]
-        text = f"{worst} {joint[verdict]} {times}{best}"
+        worst = int(_minus(*ends[1 if verdict == FAILS else 2]).argmax())
+        times = "" if self.factor == 1 else f"{self.factor:g} times "
+        joint = {HOLDS: "is below", FAILS: "is not below", INCONCLUSIVE: "may be above"}
+        text = f"{lower.told(i[worst])} {joint[verdict]} {times}{higher.told(j[worst])}"
         if min(lower.value.min(), higher.value.min()) < 0:  # there are no ratios
-            less = (_minus(*pair) for pair in ends)
+            less = (_minus(*pair).max() for pair in ends)
             least = Margin.of(less, high=0, what="the lower less the higher")
             return Judgement(verdict, text, least)
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = [float(np.divide(*np.maximum(pair, 0))) for pair in ends]
+            ratios = [np.divide(*np.maximum(pair, 0)).max() for pair in ends]
         return Judgement(verdict, text, Margin.of(ratios, high=1, what="the lower over the higher"))
 
-    def _of_pairs(self, source: Source, lower: Numbers, higher: Numbers) -> Judgement:
+    def _of_pairs(
+        self, source: Source, lower: Numbers, higher: Numbers, pairs: Sequence[tuple[int, int]]
+    ) -> Judgement:
         source.unit, source.trials, source.what = "data sets", [], ""
-        pairs = list(itertools.product(range(len(lower.value)), range(len(higher.value))))
         found = []
         for i, j in pairs:
             sets = [
@@ -237,7 +270,7 @@ class Trend(_Rule):
         (ours,) = gather(source, self.quantity)
         x = ours.axis(self.axis)
         if len(set(x)) < max(2, len(x)):
-            raise Missing(f"a trend needs one number for each of several values of {self.axis}")
+            raise Missing(_several("a trend", ours, self.axis))
         order = np.argsort(x)
         if self.paired:
             return self._of_pairs(source, ours, x, order)
@@ -298,8 +331,8 @@ class Rate(_Rule):
         x = ours.axis(self.against)
         if (x <= 0).any() or (ours.value <= 0).any():
             raise Missing("an exponent needs positive numbers")
-        if len(set(x)) < 2:
-            raise Missing(f"an exponent needs more than one value of {self.against}")
+        if len(set(x)) < max(2, len(x)):
+            raise Missing(_several("an exponent", ours, self.against))
         if np.isposinf(ours.lo).any():
             return Judgement(FAILS, "infinite")
         x = np.log(x)
@@ -472,9 +505,10 @@ class Measurement(_Rule):
 class Sooner(_Rule):
     """One quantity reaches a threshold in fewer iterations than another.
 
-    The iteration of arrival is the first at which the value is at or below the threshold; its
-    interval runs from the first at which the lower end is, to the first at which the upper end is.
-    A curve that never arrives does so at infinity.
+    Like curves are compared, as an order's numbers are. The iteration of arrival is the first at
+    which the value is at or below the threshold; its interval runs from the first at which the
+    lower end is, to the first at which the upper end is. A curve that never arrives does so at
+    infinity.
     """
 
     first: Annotated[Quantity, "said to arrive first; at: all"]
@@ -483,18 +517,25 @@ class Sooner(_Rule):
 
     def judge(self, source: Source) -> Judgement:
         """Return the verdict."""
-        curves = gather(source, self.first, self.later)
-        first, later = ([*self._arrivals(numbers)] for numbers in curves)
-        sure = max(hi for _, _, hi, _ in first) < min(lo for _, lo, _, _ in later)
-        refuted = max(lo for _, lo, _, _ in first) >= min(hi for _, _, hi, _ in later)
-        last, soonest = max(first, key=lambda a: a[2]), min(later, key=lambda a: a[1])
-        texts = [f"{who} at {show(*ends)}" for *ends, who in (last, soonest)]
-        text = f"{texts[0]}, {texts[1]}".replace("at inf", "never")
+        first, later = map(self._arrivals, gather(source, self.first, self.later))
+        i, j = _compared(first, later)
+        sure = (first.hi[i] < later.lo[j]).all()
+        refuted = (first.lo[i] >= later.hi[j]).any()
         ends = [
-            (max(a[i] for a in first), min(a[j] for a in later))
-            for i, j in ((0, 0), (1, 2), (2, 1))
+            _minus(soon[i], late[j])
+            for soon, late in (
+                (first.value, later.value),
+                (first.lo, later.hi),
+                (first.hi, later.lo),
+            )
         ]
-        margin = Margin.of((_minus(*pair) for pair in ends), high=0, what="iterations later")
+        worst = int(ends[2].argmax())
+        texts = [
+            f"{numbers.who(at[worst])} at {numbers.pick(at[worst])}"
+            for numbers, at in ((first, i), (later, j))
+        ]
+        text = f"{texts[0]}, {texts[1]}".replace("at inf", "never")
+        margin = Margin.of((end.max() for end in ends), high=0, what="iterations later")
         text = f"within {self.threshold:g} at iteration: {text}"
         return Judgement(decide(sure, refuted), text, margin)
 
@@ -502,19 +543,27 @@ class Sooner(_Rule):
         """Return what is said to arrive later."""
         return self.later
 
-    def _arrivals(self, ours: Numbers) -> list[tuple[float, float, float, str]]:
-        """Return the iteration of arrival, its interval and whose it is, by run and agent."""
+    def _arrivals(self, ours: Numbers) -> Numbers:
+        """Return the iteration of arrival of every curve, one by run and agent."""
         keys = [(run.name, agent) for run, agent in zip(ours.run, ours.agent, strict=True)]
-        arrivals = []
-        for key in dict.fromkeys(keys):
-            index = np.array([i for i, other in enumerate(keys) if other == key])
-            found = []
-            for values in (ours.value, ours.lo, ours.hi):
-                below = index[values[index] <= self.threshold]
-                found.append(float(ours.iteration[below].min()) if below.size else math.inf)
-            who = ours.who(int(index[0])).rsplit(", iteration", 1)[0]
-            arrivals.append((found[0], found[1], found[2], who))
-        return arrivals
+        curves = [
+            np.array([i for i, other in enumerate(keys) if other == key])
+            for key in dict.fromkeys(keys)
+        ]
+        ends = (
+            np.array(
+                [ours.iteration[at[x[at] <= self.threshold]].min(initial=math.inf) for at in curves]
+            )
+            for x in (ours.value, ours.lo, ours.hi)
+        )
+        firsts = [at[0] for at in curves]
+        return replace(
+            ours,
+            **dict(zip(("value", "lo", "hi"), ends, strict=True)),
+            run=[ours.run[at] for at in firsts],
+            agent=[ours.agent[at] for at in firsts],
+            iteration=np.zeros(len(firsts)),
+        )
 
 
 Check = Value | Order | Trend | Rate | Bound | Identity | Spread | Condition | Sooner | Measurement

@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
-from concord.laws.intervals import quantile
+from concord.laws.intervals import quantile, repeating
 from concord.options import Options, Positive, Some
 from concord.report import words
 from concord.results import AVERAGE, Measured, divergence, lookup
+from concord.runs import amplifies
 
 if TYPE_CHECKING:
     import pandas
@@ -153,6 +154,10 @@ class Source:
         Returns the runs of a quantity.
     narrow
         Factor of all half-widths: 1/sqrt(m) shows what m times as many chains would.
+    again
+        Whether the intervals are as wide as another set of as many chains may move them.
+    amplified
+        Whether chance of runs that amplify rounding errors has been read so far.
     trials
         How many independent trials are behind the random numbers read so far.
     unit
@@ -163,9 +168,15 @@ class Source:
 
     runs: Callable[[Quantity], Sequence[Measured]]
     narrow: float = 1.0
+    again: bool = False
+    amplified: bool = False
     trials: list[float] = field(default_factory=list)
     unit: str = "chains"
     what: str = ""
+
+    def factor(self, count: int, trials: float) -> float:
+        """Return what half-widths grow by, of ``count`` that hold together (``widening``)."""
+        return self.narrow * (repeating(trials, max(count, 1)) if self.again else 1)
 
 
 def gather(source: Source, *quantities: Quantity) -> list[Numbers]:
@@ -187,6 +198,7 @@ def gather(source: Source, *quantities: Quantity) -> list[Numbers]:
         raise Diverged([quantity for quantity, _ in lost], str(lost[0][1]["name"].iloc[0]))
     count = sum(int(table["chance"].sum()) for _, _, table in tables)
     source.trials += [n for _, _, table in tables for n in table["trials"][table["chance"]]]
+    source.amplified |= count > 0 and any(amplifies(run.run) for _, runs in drawn for run in runs)
     if any(run.run.get("arena") for _, runs in drawn for run in runs):
         source.unit = "data sets"
     axes = _axes([run for _, runs in drawn for run in runs])
@@ -194,7 +206,7 @@ def gather(source: Source, *quantities: Quantity) -> list[Numbers]:
     source.what = names[0] if len(set(names)) == 1 else ""
     return [
         replace(
-            _numbers(quantity, runs, table, count, source.narrow, axes),
+            _numbers(quantity, runs, table, count, source, axes),
             what="" if source.what else what,
         )
         for (quantity, runs, table), what in zip(tables, names, strict=True)
@@ -257,13 +269,15 @@ def _rows(quantity: Quantity, run: Measured) -> pandas.DataFrame:
     if rows["value"].isna().any() and divergence(run) is None:
         raise Missing(f"{quantity.metric} of {run.name} is not a number")
     chance, finite = rows["trials"] != 0, np.isfinite(rows["value"])
+    # One chain says nothing of the spread over chains, nor does resampling it.
+    bare = rows["lo"].isna() & rows["hi"].isna()
+    alone = chance & finite & (bare & (run.run.get("chains") == 1) | (rows["trials"] == 1))
+    alone &= bare | (rows["lo"] == rows["hi"])
+    rows.loc[alone, ["lo", "hi", "trials"]] = -math.inf, math.inf, 1
     if (chance & finite & rows["lo"].isna() & rows["hi"].isna()).any():
         raise Missing(f"{quantity.metric} of {run.name} is random but has no interval")
     lo = rows["lo"].where(chance & finite, rows["value"]).fillna(-math.inf)
     hi = rows["hi"].where(chance & finite, rows["value"]).fillna(math.inf)
-    # Resampling one trial gives intervals of no width, though nothing is known of its spread.
-    unknown = (rows["trials"] == 1) & (lo == hi) & finite
-    lo, hi = lo.where(~unknown, -math.inf), hi.where(~unknown, math.inf)
     return rows.assign(lo=lo, hi=hi, chance=chance)
 
 
@@ -286,11 +300,11 @@ def _numbers(
     runs: Sequence[Measured],
     table: pandas.DataFrame,
     count: int,
-    narrow: float,
+    source: Source,
     axes: tuple[str, ...],
 ) -> Numbers:
     trials = table["trials"].where(table["trials"] > 1, math.inf)
-    factor = narrow * np.array([widening(count, number) for number in trials])
+    factor = np.array([source.factor(count, n) * widening(count, n) for n in trials])
     value, lo, hi = (table[name].to_numpy(float) for name in ("value", "lo", "hi"))
     with np.errstate(invalid="ignore"):  # infinite values, which keep their ends
         wide_lo = value - factor * np.maximum(value - lo, 0)

@@ -1,7 +1,11 @@
 """Verdicts: what a check's intervals decide, and why they leave a claim open.
 
-``inconclusive`` has four causes. Whether more chains would decide is tried: half-widths shrink with
+``inconclusive`` has five causes. Whether more chains would decide is tried: half-widths shrink with
 the square root of their number, so the check is judged again with narrower intervals.
+
+Where rounding errors are amplified, another processor gives other chains (``runs.amplifies``). A
+claim about those is decided only where another set of as many chains decides it alike with a
+probability of 90 % (``intervals.repeating``); otherwise other chains could turn it.
 """
 
 from __future__ import annotations
@@ -20,13 +24,16 @@ HOLDS, FAILS, NOT_RUN = "holds", "does not hold", "not run"
 INSIDE, OUTSIDE = "inside the conditions", "outside the conditions"
 MEASURED = "measured"
 INCONCLUSIVE = "inconclusive"
-TOO_FEW, TIE, SEED, LOST = (
+TOO_FEW, TIE, SEED, OTHER, LOST = (
     f"{INCONCLUSIVE}: {cause}"
-    for cause in ("too few chains", "a tie", "depends on data or seed", "a run diverged")
+    for cause in (
+        *("too few chains", "a tie", "depends on data or seed", "other chains could turn it"),
+        "a run diverged",
+    )
 )
 # A claim's verdict is the first of these that one of its cases has.
-VERDICTS = (FAILS, NOT_RUN, LOST, SEED, TOO_FEW, TIE, HOLDS, OUTSIDE, INSIDE, MEASURED)
-SHOWN = (HOLDS, FAILS, TOO_FEW, TIE, SEED, LOST, NOT_RUN, INSIDE, OUTSIDE, MEASURED)
+VERDICTS = (FAILS, NOT_RUN, LOST, SEED, OTHER, TOO_FEW, TIE, HOLDS, OUTSIDE, INSIDE, MEASURED)
+SHOWN = (HOLDS, FAILS, TOO_FEW, TIE, SEED, OTHER, LOST, NOT_RUN, INSIDE, OUTSIDE, MEASURED)
 
 # Times as many chains that are tried; what a hundred times as many leave open is a tie.
 MORE = (2, 3, 5, 10, 20, 50, 100)
@@ -82,6 +89,11 @@ def judge(check: Any, runs: Callable[[Quantity], Sequence[Measured]]) -> Judgeme
         if found.margin is not None:
             of = ", ".join(filter(None, [source.what, found.margin.what]))
             found = replace(found, margin=replace(found.margin, what=of))
+        if source.amplified:
+            again = check.judge(Source(runs, again=True)).verdict
+            return (
+                found if again == found.verdict != INCONCLUSIVE else replace(found, verdict=OTHER)
+            )
         if found.verdict != INCONCLUSIVE:
             return found
         if any(number == 1 for number in source.trials):

@@ -31,6 +31,25 @@ def quantile(count: float, numbers: int = 1) -> float:
     return float(stdtrit(count - 1, 1 - (1 - LEVEL) / (2 * numbers)))
 
 
+@cache
+def repeating(count: float, numbers: int = 1) -> float:
+    r"""Return how many half-widths of ours those of another set of chains reach at most.
+
+    .. math::
+        \sqrt 2 + \sqrt{F_{1 - 0.05/m}(n - 1, n - 1)}
+
+    with n chains (``count``) in either set, and m intervals (``numbers``) that hold together. Two
+    independent means differ by sqrt(2) half-widths at most, and the other set's half-width is at
+    most that root times ours, each with a probability of 95 %: with 90 % and more a rule that is
+    met or broken throughout the wider intervals is so throughout the other set's own.
+    """
+    from scipy.special import fdtri
+
+    degrees = count - 1
+    ratio = 1.0 if math.isinf(count) else fdtri(degrees, degrees, 1 - (1 - LEVEL) / numbers)
+    return math.sqrt(2) + math.sqrt(ratio)
+
+
 def mean_interval(
     values: np.ndarray, numbers: int = 1
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

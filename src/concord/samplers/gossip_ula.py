@@ -265,6 +265,11 @@ def init(
     return State(x0.copy(), communicated, activations), channel.through(step)
 
 
+def amplifies(params: Params, iterations: int) -> bool:
+    """Triggers do: each is a yes or a no, and of tens of thousands some are decided by rounding."""
+    return params.communication == "triggered" and iterations >= 10_000
+
+
 def choices(
     problem: Quadratic, topology: Topology, params: Params
 ) -> Callable[[int], Choices] | None:
