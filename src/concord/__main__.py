@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from concord import __version__
-from concord.errors import ConcordError
+from concord.errors import ConcordError, in_the_way
 
 if TYPE_CHECKING:
     from concord.studies.paper import Paper
@@ -30,17 +30,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = _parser().parse_args(arguments)
         options.command(options)
-    except ConcordError as error:
+    except BaseException as error:
+        return _end(error)
+    return 0
+
+
+def _end(error: BaseException) -> int:
+    """Say in one sentence what ended a command, and return its exit code; raise what is a bug."""
+    if isinstance(error, ConcordError):
         return _tell(str(error), 2)
-    except MemoryError as error:
+    if isinstance(error, SystemExit) and "concord.plugins" not in sys.modules:
+        raise error  # of the parser
+    try:
+        from concord.provenance import excuse
+    except Exception:  # it needs what is missing
+        excuse = lambda error: in_the_way()  # noqa: E731
+    if isinstance(error, KeyboardInterrupt):
+        return _tell(excuse(error) or "interrupted", 130)
+    if sentence := excuse(error):
+        return _tell(sentence, 1)
+    if isinstance(error, MemoryError):
         detail = f" ({error})" if str(error) else ""
         return _tell(f"there is not enough memory{detail}; lower chains or record less often", 1)
-    except OSError as error:
+    if isinstance(error, OSError):
         what = f" ({error.filename})" if error.filename else ""
         return _tell(f"{error.strerror or error}{what}", 1)
-    except KeyboardInterrupt:
-        return _tell("interrupted", 130)
-    return 0
+    raise error
 
 
 # One thread: results must not depend on the number of cores, and jobs share them.

@@ -120,8 +120,9 @@ def _recorded(place: Path) -> list[metadata.Distribution]:
 
 @cache
 def _having(base: Path, name: str) -> list[metadata.Distribution]:
-    line = re.compile(rf"^{re.escape(name)}[,/]", re.M)
-    return [owner for owner in _in(base) if line.search(_record(owner)) and owner.metadata["Name"]]
+    lines = f"\n{name},", f"\n{name}/"  # words of a regular expression would take 50 ms
+    found = (owner for owner in _in(base) if any(line in _record(owner) for line in lines))
+    return [owner for owner in found if owner.metadata["Name"]]
 
 
 @cache
@@ -132,7 +133,8 @@ def _in(base: Path) -> list[metadata.Distribution]:
 @cache
 def _record(owner: metadata.Distribution) -> str:
     """Return what is installed, a line each: its RECORD, or its packages' and modules' names."""
-    return owner.read_text("RECORD") or "".join(f"{n}/\n{n}.py,\n" for n in _tops(owner))
+    names = "".join(f"{name}/\n{name}.py,\n" for name in _tops(owner))
+    return "\n" + (owner.read_text("RECORD") or names)
 
 
 def _tops(owner: metadata.Distribution) -> list[str]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib
+import os
 import pkgutil
 import re
 import sys
@@ -79,6 +80,12 @@ def installed(package: str) -> dict[str, list[EntryPoint]]:
     for entry in entry_points(group=f"concord.{package}"):
         found.setdefault(entry.name, []).append(entry)
     return found
+
+
+def plugin_folders() -> set[str]:
+    """Return the folders in which distributions with plug-ins are installed."""
+    entries = (e for package in PACKAGES for found in installed(package).values() for e in found)
+    return {os.path.abspath(str(entry.dist.locate_file(""))) for entry in entries if entry.dist}
 
 
 def kinds(package: str) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from types import FrameType
 from typing import Any
 
 from concord.distributions import Code, code_of, usual
-from concord.errors import ConcordError
+from concord.errors import ConcordError, in_the_way
 
 SOURCE = Path(__file__).parents[1]
 PACKAGE = SOURCE / "concord"
@@ -120,10 +120,9 @@ def digest(mapping: Mapping[str, Any]) -> str:
 def code(*names: str | Path) -> str:
     """Return a digest of the source of modules and of all package modules that they import.
 
-    Modules of this package are named; others (plug-ins) are files, and all counts with one that
-    ``distributions.code_of`` returns. A ConcordError if a source file is no longer
-    as it was when this process started: what was imported and what would be read now need not be
-    the same.
+    Modules of this package are named; others (plug-ins) are files, with which all counts that
+    ``distributions.code_of`` returns. A ConcordError if a file is no longer as it was when this
+    process started: what was imported and what would be read now need not be the same.
     """
     files = module_files(*names)
     for path in files:
@@ -237,6 +236,25 @@ def blamed(error: BaseException) -> str | None:
         if frame.filename in _PLUGGED:
             return f"{frame.filename}, line {frame.lineno}"
     return None
+
+
+_ENDINGS = {
+    MemoryError: "there is not enough memory for it; lower chains or record less often",
+    KeyboardInterrupt: "it was interrupted",
+    SystemExit: "it ends Python; have it raise a ConcordError in the place of that",
+}
+
+
+def excuse(error: BaseException) -> str | None:
+    """Return what to say instead of a traceback, None where nothing is known of the reason."""
+    if isinstance(error, ConcordError):
+        return str(error)
+    place = blamed(error)
+    for kind, text in _ENDINGS.items():
+        if place and isinstance(error, kind):
+            return f"{place}: {text}"
+    ours = isinstance(error, Exception) and not isinstance(error, (OSError, MemoryError))
+    return in_the_way() if ours else None
 
 
 @cache
