@@ -208,7 +208,7 @@ def test_a_file_of_a_study_counts_its_distributions_and_no_stray_module(tmp_path
     with pytest.raises(ConcordError) as caught:
         watch(path)
     assert str(caught.value) == (
-        f"{path}, line 3: it imports {tmp_path}/lib/helper.py, which no installed distribution has, "
-        "so that nobody would notice a change of it; write it into the plug-in's file, or install "
-        "it (pip install -e)"
+        f"{path}, line 3: it imports {tmp_path}/lib/helper.py, which no installed distribution "
+        "has, so that nobody would notice a change of it; write it into the plug-in's file, or "
+        "install it (pip install -e)"
     )

@@ -4,8 +4,8 @@
   names included; of an editable one those of its packages and modules where the project is.
 - Other distributions that these files import, or that are required: by version; an editable one,
   whose version stays while its files change, by its files.
-- A file of no distribution counts alone. A module that it imports from a folder of ``sys.path``, and
-  that no distribution has either, is refused: nobody would notice that it changes.
+- A file of no distribution counts alone. A module that is imported from a folder of ``sys.path``,
+  and that no distribution has, is refused: nobody would notice that it changes.
 """
 
 from __future__ import annotations

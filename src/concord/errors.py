@@ -36,9 +36,10 @@ def short(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-_NEEDED = """
-arviz h5netcdf jinja2 matplotlib msgspec networkx numpy ot pandas pooch scipy sklearn tqdm xarray yaml
-""".split()
+_NEEDED = (
+    *("arviz", "h5netcdf", "jinja2", "matplotlib", "msgspec", "networkx", "numpy", "ot", "pandas"),
+    *("pooch", "scipy", "sklearn", "tqdm", "xarray", "yaml"),
+)
 
 
 def in_the_way() -> str | None:
