@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from concord import plugins
+from concord import distributions, plugins
 from concord.__main__ import main
 from concord.errors import ConcordError
 from concord.provenance import code
@@ -201,7 +201,7 @@ def test_it_is_listed_and_described_and_none_is_executed_for_a_list(study, capsy
 @pytest.mark.parametrize("kind", ["ladder", "bowl", "cosine"])
 def test_it_is_tested(study, kind, capsys):
     assert main(["test", str(study / "plugins" / f"{kind}.py")]) == 0
-    assert "failed" not in capsys.readouterr().out
+    assert "  failed " not in capsys.readouterr().out
 
 
 @pytest.mark.slow
@@ -271,6 +271,13 @@ def test_another_form_of_schedule_is_its_own_yaml(study):
     assert schedule == Schedule.parse(schedule.plain(), "x") != Schedule(2.0)
 
 
+def forget():
+    """Look again at what is installed."""
+    for remembered in (plugins.installed, plugins._source):
+        remembered.cache_clear()
+    distributions.forget()
+
+
 @pytest.fixture
 def distribution(tmp_path, monkeypatch):
     """Return the folder of an installed package of plug-ins, one of which is broken."""
@@ -290,9 +297,9 @@ def distribution(tmp_path, monkeypatch):
         "gone = ladders.gone\n"
     )
     monkeypatch.syspath_prepend(site)
-    plugins.installed.cache_clear()
+    forget()
     yield site
-    plugins.installed.cache_clear()
+    forget()
     for name in [name for name in sys.modules if name.startswith("ladders")]:
         del sys.modules[name]
 
@@ -313,8 +320,8 @@ def test_an_entry_point_that_cannot_be_imported_is_told_and_the_rest_works(distr
     with pytest.raises(ConcordError) as caught:
         plugins.plugin("samplers", "bad", "x")
     assert str(caught.value) == (
-        "sampler 'bad' of of-ladders 1.2 cannot be imported (ModuleNotFoundError: No module named "
-        "'nothing_of_that_name'); mend or uninstall it"
+        f"sampler 'bad' of of-ladders 1.2 cannot be imported ({distribution}/ladders/broken.py, "
+        "line 1: ModuleNotFoundError: No module named 'nothing_of_that_name'); mend or uninstall it"
     )
     assert main(["list", "samplers"]) == 0
     lines = capsys.readouterr().out.splitlines()

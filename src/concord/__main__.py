@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from concord import __version__
-from concord.errors import ConcordError
+from concord.errors import ConcordError, in_the_way
 
 if TYPE_CHECKING:
     from concord.studies.paper import Paper
@@ -30,17 +30,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = _parser().parse_args(arguments)
         options.command(options)
-    except ConcordError as error:
+    except BaseException as error:
+        return _end(error)
+    return 0
+
+
+def _end(error: BaseException) -> int:
+    """Say in one sentence what ended a command, and return its exit code; raise what is a bug."""
+    if isinstance(error, ConcordError):
         return _tell(str(error), 2)
-    except MemoryError as error:
+    if isinstance(error, SystemExit) and "concord.plugins" not in sys.modules:
+        raise error  # of the parser
+    try:
+        from concord.provenance import excuse
+    except Exception:  # it needs what is missing
+        excuse = lambda error: in_the_way()  # noqa: E731
+    if isinstance(error, KeyboardInterrupt):
+        return _tell(excuse(error) or "interrupted", 130)
+    if sentence := excuse(error):
+        return _tell(sentence, 1)
+    if isinstance(error, MemoryError):
         detail = f" ({error})" if str(error) else ""
         return _tell(f"there is not enough memory{detail}; lower chains or record less often", 1)
-    except OSError as error:
+    if isinstance(error, OSError):
         what = f" ({error.filename})" if error.filename else ""
         return _tell(f"{error.strerror or error}{what}", 1)
-    except KeyboardInterrupt:
-        return _tell("interrupted", 130)
-    return 0
+    raise error
 
 
 # One thread: results must not depend on the number of cores, and jobs share them.
@@ -326,25 +341,69 @@ def _describe(options: argparse.Namespace) -> None:
 
 
 def _test(options: argparse.Namespace) -> None:
+    """Test kinds in a process of its own: what ends that before its checks are done, fails."""
     import json
-
-    from concord import testing
+    from collections import Counter
+    from multiprocessing import get_context
 
     _find_plugins(options)
-    failed, found = 0, []
-    for package, kind in (pair for word in options.kinds for pair in _kinds(word)):
-        if not options.json:
-            print(f"{package}/{kind}")
-        for outcome in testing.run(package, kind):
-            failed += outcome.ended == "failed"
-            found.append({"package": package, "kind": kind, **outcome._asdict()})
-            why = f": {outcome.why}" if outcome.why else ""
+    chosen = [pair for word in options.kinds for pair in _kinds(word)]
+    context = get_context("fork")
+    heard, told = context.Pipe(duplex=False)
+    process = context.Process(target=_run_checks, args=(chosen, told))
+    process.start()
+    told.close()  # so that nothing more is heard once the process has ended
+    found: list[dict[str, str]] = []
+    sentence: str | None = None
+    try:
+        while isinstance(message := heard.recv(), dict):
+            found.append(message)
             if not options.json:
-                print(f"  {outcome.ended:14}  {outcome.check}{why}", flush=True)
+                _print_outcome(message, found[-2:-1])
+        sentence = message
+    except EOFError:
+        process.join()
+        names = ", ".join(f"{package}/{kind}" for package, kind in chosen)
+        sentence = f"{names}: Python ended (exit code {process.exitcode}) before all checks had run"
+    finally:
+        process.kill()
+        process.join()
     if options.json:
         print(json.dumps(found, indent=1))
-    if failed:
-        raise ConcordError(f"{failed} of {len(found)} checks failed; mend what they name")
+    ended = Counter(each["ended"] for each in found)
+    kinds = ("ok", "failed", "warning", "not applicable")
+    counted = ", ".join(f"{ended[kind]} {kind}" for kind in kinds)
+    print(f"{len(found)} checks: {counted}", file=sys.stderr if options.json else sys.stdout)
+    if sentence:
+        raise ConcordError(sentence)
+    if ended["failed"] or not found:
+        failed = f"{ended['failed']} of {len(found)} checks failed; mend what they name"
+        raise ConcordError(failed if found else "no check ran; name a kind that has checks")
+
+
+def _print_outcome(each: dict[str, str], before: list[dict[str, str]]) -> None:
+    if [each["package"], each["kind"]] not in [[b["package"], b["kind"]] for b in before]:
+        print(f"{each['package']}/{each['kind']}")
+    why = f": {each['why']}" if each["why"] else ""
+    print(f"  {each['ended']:14}  {each['check']}{why}", flush=True)
+
+
+def _run_checks(chosen: Sequence[tuple[str, str]], told: Any) -> None:
+    """Send the outcome of each check, and in the end nothing, or why there are no more."""
+    from concord import testing
+    from concord.provenance import excuse
+
+    sys.stdout = sys.stderr  # what plug-ins print is no outcome
+    try:
+        for package, kind in chosen:
+            for outcome in testing.run(package, kind):
+                told.send({"package": package, "kind": kind, **outcome._asdict()})
+        told.send(None)
+    except BaseException as error:
+        if sentence := excuse(error):
+            told.send(sentence)
+        elif not isinstance(error, KeyboardInterrupt):
+            raise
 
 
 def _schema(options: argparse.Namespace) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import os
+import sys
 from collections.abc import Iterable
 
 LISTED = 20  # options that a message names
@@ -32,3 +34,29 @@ def short(value: object) -> str:
     """Return the repr of a value, cut so that a message stays one sentence."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+_NEEDED = (
+    *("arviz", "h5netcdf", "jinja2", "matplotlib", "msgspec", "networkx", "numpy", "ot", "pandas"),
+    *("pooch", "scipy", "sklearn", "tqdm", "xarray", "yaml"),
+)
+
+
+def in_the_way() -> str | None:
+    """Return a sentence about a file that is imported in the place of a module that we need.
+
+    It names a file or folder without metadata of a distribution, in a folder of ``sys.path`` before
+    Python's own, that has been imported, or failed to be.
+    """
+    for folder in map(os.path.abspath, sys.path):
+        if folder == os.path.dirname(os.__file__):
+            break
+        if not os.path.isdir(folder) or any(n.endswith(".dist-info") for n in os.listdir(folder)):
+            continue
+        for name in sorted({*_NEEDED, *sys.stdlib_module_names}):
+            loaded = getattr(sys.modules.get(name), "__file__", None)
+            for file in (f"{name}.py", os.path.join(name, "__init__.py")):
+                path = os.path.join(folder, file)
+                if os.path.isfile(path) and (loaded is None or os.path.abspath(loaded) == path):
+                    return f"{path}: it stands in the way of the module {name!r}; rename it"
+    return None

@@ -11,17 +11,20 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import importlib.util
+import importlib
+import os
 import pkgutil
 import re
 import sys
-import traceback
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
-from concord import provenance
+from concord import distributions, provenance
 from concord.errors import ConcordError, nearest, short
 from concord.options import build, plain
 
@@ -79,6 +82,12 @@ def installed(package: str) -> dict[str, list[EntryPoint]]:
     return found
 
 
+def plugin_folders() -> set[str]:
+    """Return the folders in which distributions with plug-ins are installed."""
+    entries = (e for package in PACKAGES for found in installed(package).values() for e in found)
+    return {os.path.abspath(str(entry.dist.locate_file(""))) for entry in entries if entry.dist}
+
+
 def kinds(package: str) -> tuple[str, ...]:
     """Return the kinds of a package ("samplers", ...): built in, installed, and of the study."""
     own = [kind for where, kind in _own if where == package]
@@ -128,16 +137,21 @@ def origin(package: str, kind: str) -> str:
     return _distribution(installed(package)[kind][0])
 
 
-def provided(kinds: list[tuple[str, str]]) -> dict[str, dict[str, str]]:
-    """Return which of these kinds are plug-ins, for provenance: where from, and their SHA-256."""
-    return {
-        f"{package}/{kind}": {
-            "from": origin(package, kind),
-            "sha256": provenance.sha256(Path(location(package, kind))),
-        }
-        for package, kind in kinds
-        if kind not in built_in(package)
-    }
+def provided(kinds: list[tuple[str, str]]) -> dict[str, dict[str, Any]]:
+    """Return which of these kinds are plug-ins, for provenance.
+
+    Where each is from, its file's SHA-256, the other distributions that count as its code, and what
+    it has read that does not.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for package, kind in kinds:
+        if kind not in built_in(package):
+            path = Path(location(package, kind))
+            about = found[f"{package}/{kind}"] = {"from": origin(package, kind)}
+            about["sha256"] = provenance.sha256(path)
+            about |= {"with": used} if (used := provenance.libraries(path)) else {}
+            about |= {"unwatched": read} if (read := provenance.unwatched(path)) else {}
+    return found
 
 
 # Files of a study.
@@ -166,7 +180,9 @@ def files(study: Path) -> list[Path]:
 
 def add(path: Path) -> tuple[str, str]:
     """Make a file a plug-in, unless it is none or named like another; return package and kind."""
-    if not path.resolve().is_relative_to(path.parents[1].resolve()):
+    if path.exists() and not path.is_file():
+        raise ConcordError(f"{path}: it is a pipe, a folder or a device, and no file; remove it")
+    if not path.resolve().is_relative_to(path.absolute().parents[1].resolve()):
         raise ConcordError(
             f"{path}: it links to a file outside of its study, which is not executed; copy it"
         )
@@ -245,10 +261,8 @@ def _execute(path: Path) -> ModuleType:
         module = ModuleType(f"concord_plugins.{path.stem}_{digest}")
         module.__file__ = str(path)
         sys.modules[module.__name__] = module  # options look up their annotations there
-        try:
+        with _importing(path):
             exec(compile(source, str(path), "exec"), module.__dict__)
-        except (Exception, SystemExit) as error:
-            raise ConcordError(_told(error, path)) from error
         _executed[path] = digest, module
     return _executed[path][1]
 
@@ -260,7 +274,11 @@ def _load(package: str, entries: list[EntryPoint]) -> Any:
         others = " and ".join(map(_distribution, entries))
         raise ConcordError(f"{one} {entry.name!r}: {others} both have one; uninstall one of them")
     try:
-        provenance.watch(_source(entry))
+        path = _source(entry)
+        if not provenance.watched(path):
+            provenance.watch(path)
+            with _importing(path):
+                entry.load()
         module = entry.load()
     except (Exception, SystemExit) as error:
         raise ConcordError(
@@ -271,11 +289,34 @@ def _load(package: str, entries: list[EntryPoint]) -> Any:
     return module
 
 
+@contextmanager
+def _importing(path: Path) -> Iterator[None]:
+    """Tell of an import that lasts, and refuse one that fails, or needs code of no distribution."""
+
+    def tell() -> None:
+        print(f"concord: still importing {path} after {PATIENCE:g} s", file=sys.stderr, flush=True)
+
+    provenance.listen()
+    timer = threading.Timer(PATIENCE, tell)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        raise ConcordError(_told(error, path)) from error
+    finally:
+        timer.cancel()
+    for read in map(Path, provenance.unwatched(path)):
+        if read.suffix == ".py" and not distributions.owners(read):
+            raise distributions.stray(str(path), read)
+
+
+PATIENCE = 5.0  # seconds
+
+
+@cache
 def _source(entry: EntryPoint) -> Path:
-    found = importlib.util.find_spec(entry.module)
-    if found is None or found.origin is None:
-        raise ImportError(f"there is no module {entry.module}")
-    return Path(found.origin)
+    return distributions.find(entry.module)
 
 
 def _distribution(entry: EntryPoint) -> str:
@@ -285,16 +326,11 @@ def _distribution(entry: EntryPoint) -> str:
 def _told(error: BaseException, path: Path | None = None) -> str:
     """Return what is wrong with a plug-in's code, with its line, in one sentence."""
     text = " ".join(str(error).split()) or "no reason given"
-    line = None
+    place = provenance.blamed(error) or (str(path) if path else None)
     if isinstance(error, SyntaxError):
-        text, line = error.msg, error.lineno
-        path = path or (Path(error.filename) if error.filename else None)
-    elif path is not None:
-        frames = traceback.extract_tb(error.__traceback__)
-        line = next((f.lineno for f in reversed(frames) if f.filename == str(path)), None)
+        text, place = error.msg, f"{error.filename or path}, line {error.lineno}"
     what = text if isinstance(error, ConcordError) else f"{type(error).__name__}: {text}"
-    place = f"{path}{'' if line is None else f', line {line}'}: " if path else ""
-    return place + what
+    return what if place is None or what.startswith(place) else f"{place}: {what}"
 
 
 class Chosen:

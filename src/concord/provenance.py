@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
 import os
 import platform
 import re
 import subprocess
+import sys
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cache
+from itertools import chain
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
-from concord.errors import ConcordError
+from concord.distributions import Code, code_of, usual
+from concord.errors import ConcordError, in_the_way
 from concord.io import regular
 
 SOURCE = Path(__file__).parents[1]
@@ -117,10 +121,9 @@ def digest(mapping: Mapping[str, Any]) -> str:
 def code(*names: str | Path) -> str:
     """Return a digest of the source of modules and of all package modules that they import.
 
-    Modules of this package are named; others (plug-ins) are files, which may be imported from a
-    package of their own, whose modules count as well. A ConcordError if a source file is no longer
-    as it was when this process started: what was imported and what would be read now need not be
-    the same.
+    Modules of this package are named; others (plug-ins) are files, with which all counts that
+    ``distributions.code_of`` returns. A ConcordError if a file is no longer as it was when this
+    process started: what was imported and what would be read now need not be the same.
     """
     files = module_files(*names)
     for path in files:
@@ -128,7 +131,8 @@ def code(*names: str | Path) -> str:
             raise ConcordError(
                 f"{path}: it changed while this command was running; run the command again"
             )
-    return _digest_of(files)
+    others = {o for name in names if isinstance(name, Path) for o in libraries(name).items()}
+    return _digest_of(files, *sorted(others))
 
 
 def _signature(path: str) -> tuple[int, ...] | None:
@@ -145,23 +149,119 @@ _AT_START = {str(path): _signature(str(path)) for path in Path(__file__).parent.
 
 
 def watch(path: Path) -> None:
-    """Remember how a plug-in's files are now, before they are executed."""
-    for file in _files_of(path):
-        name = str(file)
-        if _AT_START.get(name) != (signature := _signature(name)):
-            _AT_START[name] = signature
-            for remembered in (_digest_of, _content, module_files, _imports):
-                remembered.cache_clear()
+    """Remember how a plug-in's files are now, before they are executed.
+
+    A file of a study is executed again when it has changed, modules of a distribution are not.
+    """
+    if _AT_START.get(str(path), signature := _signature(str(path))) != signature:
+        for remembered in (_digest_of, _content, module_files, _imports, _code_of):
+            remembered.cache_clear()
+    _AT_START[str(path)] = signature
+    for file in _code_of(path).files:
+        _PLUGGED.setdefault(str(file), str(path))
+        _AT_START.setdefault(str(file), _signature(str(file)))
 
 
-def _files_of(path: Path) -> list[Path]:
-    """Return a plug-in's file, and the others of its package that it imports."""
-    return [Path(file) for file in module_files(path) if not Path(file).is_relative_to(PACKAGE)]
+def watched(path: Path) -> bool:
+    """Return whether ``watch`` has remembered a plug-in's file."""
+    return str(path) in _PLUGGED
+
+
+_PLUGGED: dict[str, str] = {}  # files of plug-ins' code, and the plug-ins
 
 
 @cache
-def _digest_of(files: tuple[str, ...]) -> str:
-    return digest({_label(path): _content(path) for path in files})
+def _code_of(path: Path) -> Code:
+    return code_of(path, LIBRARIES)
+
+
+# What plug-ins' code has opened to read, and does not count as it: by plug-in.
+_READ: dict[str, dict[str, None]] = {}
+
+
+def unwatched(path: Path) -> list[str]:
+    """Return files that a plug-in has read in this process, whose changes nobody would notice."""
+    return sorted(_READ.get(str(path), ()))
+
+
+@cache
+def listen() -> None:
+    """Note from now on what plug-ins' code reads, and tell of it once."""
+    sys.addaudithook(_hear)
+
+
+def _hear(event: str, arguments: tuple[Any, ...]) -> None:
+    if event != "open" or not isinstance(arguments[0], str) or _writes(*arguments[1:]):
+        return
+    frame: FrameType | None = sys._getframe(1)
+    plug_in = None
+    while frame is not None and (plug_in := _PLUGGED.get(frame.f_code.co_filename)) is None:
+        # What Concord reads for itself counts; io.py reads what others ask for.
+        if frame.f_code.co_filename.startswith(_PLACE) and frame.f_code.co_filename != _IO:
+            return
+        frame = frame.f_back
+    if plug_in is None:
+        return
+    name = os.path.abspath(arguments[0])
+    folder, file = os.path.split(name)
+    if os.path.basename(folder) == "__pycache__":  # of a module, or of a compiler
+        name = os.path.join(os.path.dirname(folder), file.partition(".")[0] + ".py")
+    seen = _READ.setdefault(plug_in, {})
+    known = name in _PLUGGED or os.path.relpath(name) in _PLUGGED or name.startswith(_PLACE)
+    if not (known or name in seen or not os.path.isfile(name) or usual(Path(name))):
+        seen[name] = None
+        print(
+            f"concord: {plug_in}: it reads {name}, whose changes nobody notices: results made "
+            "with it are not made again",
+            file=sys.stderr,
+        )
+
+
+def _writes(mode: str | None, flags: int) -> bool:
+    return bool(set(mode or "") & set("wax+") or flags & (os.O_WRONLY | os.O_RDWR))
+
+
+_PLACE, _IO = f"{PACKAGE}{os.sep}", str(PACKAGE / "io.py")
+
+
+def libraries(path: Path) -> dict[str, str]:
+    """Return the distributions that count as a plug-in's code, with their versions."""
+    return _code_of(path).versions
+
+
+def blamed(error: BaseException) -> str | None:
+    """Return the file and line of a plug-in where an error arose, None if it did in none."""
+    import traceback
+
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if frame.filename in _PLUGGED:
+            return f"{frame.filename}, line {frame.lineno}"
+    return None
+
+
+_ENDINGS = {
+    MemoryError: "there is not enough memory for it; lower chains or record less often",
+    KeyboardInterrupt: "it was interrupted",
+    SystemExit: "it ends Python; have it raise a ConcordError in the place of that",
+}
+
+
+def excuse(error: BaseException) -> str | None:
+    """Return what to say instead of a traceback, None where nothing is known of the reason."""
+    if isinstance(error, ConcordError):
+        return str(error)
+    place = blamed(error)
+    for kind, text in _ENDINGS.items():
+        if place and isinstance(error, kind):
+            return f"{place}: {text}"
+    ours = isinstance(error, Exception) and not isinstance(error, (OSError, MemoryError))
+    return in_the_way() if ours else None
+
+
+@cache
+def _digest_of(files: tuple[str, ...], *others: tuple[str, str]) -> str:
+    plugged = Counter(_label(path) for path in files if not Path(path).is_relative_to(PACKAGE))
+    return digest({_label(path): _content(path) for path in files} | plugged | dict(others))
 
 
 def _label(path: str) -> str:
@@ -178,14 +278,15 @@ def _content(path: str) -> str:
 
 @cache
 def module_files(*names: str | Path) -> tuple[str, ...]:
-    """Return the source files of modules and of all package modules that they import.
+    """Return the files of modules, of plug-ins, and of all package modules that they import.
 
     Snakemake does not see imports; results carry a digest of these files: changing a sampler's file
     reruns that sampler's runs, and nothing else. Modules chosen by name at run time (samplers,
     problems, figure kinds) are not found through the modules that choose them: name them.
     """
     found: set[str | Path] = set()
-    pending: list[str | Path] = [*names]
+    files = (_code_of(name).files for name in names if isinstance(name, Path))
+    pending: list[str | Path] = [*names, *chain(*files)]
     while pending:
         name = pending.pop()
         if name not in found:
@@ -207,10 +308,12 @@ _IMPORT = re.compile(
 
 
 @cache
-def _imports(name: str | Path) -> tuple[str | Path, ...]:
+def _imports(name: str | Path) -> tuple[str, ...]:
     """Return the package modules that a module imports, at the top or inside functions."""
     modules: set[str] = set()
     path = _file(name)
+    if path.suffix != ".py":
+        return ()
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
@@ -218,30 +321,4 @@ def _imports(name: str | Path) -> tuple[str | Path, ...]:
     for package, names, module in _IMPORT.findall(text):
         found = [f"{package}.{word}" for word in re.findall(r"\w+", names)]
         modules |= {name for name in [package, module, *found] if name and _file(name).exists()}
-    own = _beside(path, text) if isinstance(name, Path) and path.suffix == ".py" else []
-    return (*sorted(modules), *own)
-
-
-def _beside(path: Path, text: str) -> list[Path]:
-    """Return the files of a plug-in's own package that it imports, the packages' own included."""
-    top = path.parent
-    while (top / "__init__.py").is_file():
-        top = top.parent
-    if top == path.parent:
-        return []
-    found: set[Path] = set()
-    for node in ast.walk(ast.parse(text, str(path))):
-        if isinstance(node, ast.Import):
-            dotted = [(top, alias.name) for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = path.parents[node.level - 1] if node.level else top
-            names = [alias.name for alias in node.names]
-            dotted = [(base, ".".join(filter(None, (node.module, n)))) for n in names]
-        else:
-            continue
-        for base, name in dotted:
-            for end in range(1 + name.count(".") + 1):
-                at = base.joinpath(*name.split(".")[:end])
-                found |= {at.with_suffix(".py"), at / "__init__.py"}
-    inside = (file for file in found if file.is_relative_to(top / path.relative_to(top).parts[0]))
-    return sorted(file for file in inside if file.is_file())
+    return tuple(sorted(modules))

@@ -31,20 +31,26 @@ try:
     import concord
 except ModuleNotFoundError:
     sys.exit("concord: the package is not installed beside Snakemake; pip install concord")
-import concord.stages.compete
-import concord.stages.judge
-import concord.stages.measure
-import concord.stages.multiverse
-import concord.stages.sample
-import concord.stages.small
-import concord.stages.vary
+from concord.errors import ConcordError, in_the_way, nearest
+
+try:
+    import concord.stages.compete
+    import concord.stages.judge
+    import concord.stages.measure
+    import concord.stages.multiverse
+    import concord.stages.sample
+    import concord.stages.small
+    import concord.stages.vary
+except Exception:
+    if sentence := in_the_way():
+        sys.exit(f"concord: {sentence}")
+    raise
 from concord import integrity
 from concord.arena import cells
 from concord.contracts import Extra
-from concord.errors import ConcordError, nearest
 from concord.io import check_folder, check_regular, check_writable, dump_yaml, hold, temporary
-from concord.plugins import plugin
-from concord.provenance import sha256
+from concord.plugins import plugin, plugin_folders
+from concord.provenance import excuse, sha256
 from concord.report import captions
 from concord.runs import data_sets, downloads, optional_data_sets, unavailable
 from concord.studies.config import load_papers, results_folder
@@ -62,10 +68,12 @@ def told(function):
     def telling(*arguments, **options):
         try:
             return function(*arguments, **options)
-        except ConcordError as error:
-            sys.exit(f"concord: {error}")
-        except OSError as error:
-            sys.exit(f"concord: {error.filename}: {error.strerror}; mend or remove it")
+        except BaseException as error:
+            if sentence := excuse(error):
+                sys.exit(f"concord: {sentence}")
+            if isinstance(error, OSError):
+                sys.exit(f"concord: {error.filename}: {error.strerror}; mend or remove it")
+            raise
 
     return telling
 
@@ -115,7 +123,14 @@ ENVIRONMENT = "../../envs/concord.yaml"
 # Every command needs the package's source; a conda environment and a node of a cluster do not
 # inherit it. Without conda, jobs use the Python that runs Snakemake, whatever the shell's path says.
 CONDA = DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
-EXPORTS = {"PYTHONPATH": str(SOURCE)} if SOURCE else {}
+# The user's own folders follow, where planning finds plug-ins; into a conda environment, for which
+# those are not made, go folders of plug-ins alone. What lies in the working folder is no module.
+FOLDERS = map(os.path.abspath, filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)))
+FOLDERS = [folder for folder in FOLDERS if not CONDA or folder in plugin_folders()]
+EXPORTS = {
+    "PYTHONPATH": os.pathsep.join([str(SOURCE)] * bool(SOURCE) + FOLDERS),
+    "PYTHONSAFEPATH": "1",
+}
 MIRROR = os.environ.get("CONCORD_DATA_MIRROR") or CONFIG["data_mirror"]
 if MIRROR:
     EXPORTS["CONCORD_DATA_MIRROR"] = MIRROR

@@ -1,0 +1,276 @@
+"""What counts as a plug-in's code: files, and distributions that it uses by their version.
+
+- All files of the distribution that a plug-in's file is of, its data and modules that no import
+  names included; of an editable one those of its packages and modules where the project is.
+- Other distributions that these files import, or that are required: by version; an editable one,
+  whose version stays while its files change, by its files.
+- A file of no distribution counts alone. A module that is imported from a folder of ``sys.path``,
+  and that no distribution has, is refused: nobody would notice that it changes.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import json
+import re
+import sys
+from collections.abc import Collection, Iterable, Iterator
+from functools import cache
+from importlib import metadata
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from concord.errors import ConcordError
+
+SYSTEM = ("/dev", "/etc", "/lib", "/proc", "/sys", "/usr", "/var/cache")
+OURS = {"concord", "snakemake_logger_plugin_concord", "__main__"}
+
+
+class Code(NamedTuple):
+    """Files, and other distributions with their versions."""
+
+    files: tuple[Path, ...]
+    versions: dict[str, str]
+
+
+def code_of(path: Path, apart: Collection[str]) -> Code:
+    """Return what counts as the code of a plug-in's file.
+
+    ``apart`` are distributions that do not count, nor what they require: Concord's own libraries,
+    whose versions every result states.
+
+    Raises
+    ------
+    ConcordError
+        If it imports what no distribution has.
+    """
+    files, read, versions = {path}, set[Path](), dict[str, str]()
+    done = skipped = {"concord", *map(_normal, apart)}
+    # A file of a study may lie in somebody's project and yet be none of its distribution.
+    pending = [o for o in owners(path) if not _project(o) or path in _files(o)]
+    first = {_normal(owner.name) for owner in pending}
+    while pending or (unread := sorted(files - read)):
+        if pending:
+            owner = pending.pop()
+            name = _normal(owner.name)
+            if name not in done:
+                done = done | {name}
+                if name in first or _project(owner):
+                    files |= set(_files(owner))
+                else:
+                    versions[name] = owner.version
+                pending += _required(owner)
+            continue
+        read |= {*unread}
+        for file in unread:
+            for name, spec in _imported(file) if file.suffix == ".py" else ():
+                found = [owner for place in _places(spec) for owner in owners(place)]
+                if not found and (line := _line(file, name)):
+                    raise stray(f"{file}, line {line}", _places(spec)[0])
+                pending += found
+                for owner in found:
+                    if _project(owner) and _normal(owner.name) not in skipped:
+                        files |= set(_walk(spec, owner))
+    return Code(tuple(sorted(files)), versions)
+
+
+def stray(where: str, place: Path) -> ConcordError:
+    """Return the refusal of a module that no distribution has."""
+    return ConcordError(
+        f"{where}: it imports {place}, which no installed distribution has, so that nobody would "
+        "notice a change of it; write it into the plug-in's file, or install it (pip install -e)"
+    )
+
+
+def find(module: str) -> Path:
+    """Return the file of a module; unlike ``importlib.util.find_spec`` execute no package above it.
+
+    An ImportError if there is none.
+    """
+    top, *rest = module.split(".")
+    spec = importlib.util.find_spec(top)
+    for part in rest:
+        inside = spec.submodule_search_locations if spec else None
+        spec = PathFinder.find_spec(f"{spec.name}.{part}", [*inside]) if spec and inside else None
+    if spec is None or spec.origin is None or not Path(spec.origin).is_file():
+        raise ImportError(f"there is no module {module}")
+    return Path(spec.origin)
+
+
+def owners(place: Path) -> list[metadata.Distribution]:
+    """Return the distributions that have a file or a folder of modules."""
+    real = place.resolve()
+    return _recorded(place) or [o for o, project in _editable() if real.is_relative_to(project)]
+
+
+def _recorded(place: Path) -> list[metadata.Distribution]:
+    place = place.absolute()
+    bases = {base for entry in sys.path if (base := Path(entry).absolute()) in place.parents}
+    for base in sorted(bases, key=lambda base: -len(base.parts)):
+        within = place.relative_to(base)
+        # Of a namespace package several have a part.
+        for wanted in (within.as_posix(), within.parts[0]):
+            if found := _having(base, wanted):
+                return found
+    return []
+
+
+@cache
+def _having(base: Path, name: str) -> list[metadata.Distribution]:
+    lines = f"\n{name},", f"\n{name}/"  # words of a regular expression would take 50 ms
+    found = (owner for owner in _in(base) if any(line in _record(owner) for line in lines))
+    return [owner for owner in found if owner.metadata["Name"]]
+
+
+@cache
+def _in(base: Path) -> list[metadata.Distribution]:
+    return list(metadata.distributions(path=[str(base)]))
+
+
+@cache
+def _record(owner: metadata.Distribution) -> str:
+    """Return what is installed, a line each: its RECORD, or its packages' and modules' names."""
+    names = "".join(f"{name}/\n{name}.py,\n" for name in _tops(owner))
+    return "\n" + (owner.read_text("RECORD") or names)
+
+
+def _tops(owner: metadata.Distribution) -> list[str]:
+    """Return the names of packages and modules, as far as its metadata have them."""
+    stated = (owner.read_text("top_level.txt") or owner.name.replace("-", "_")).split()
+    entries = [entry.module.partition(".")[0] for entry in owner.entry_points]
+    return list(dict.fromkeys([*stated, *entries]))
+
+
+@cache
+def _editable() -> list[tuple[metadata.Distribution, Path]]:
+    found = [(owner, _project(owner)) for owner in metadata.distributions()]
+    return [(owner, project) for owner, project in found if project]
+
+
+@cache
+def _project(owner: metadata.Distribution) -> Path | None:
+    """Return the folder of an editable distribution's project."""
+    try:
+        stated = json.loads(owner.read_text("direct_url.json") or "{}")
+        url = urlsplit(stated["url"]) if stated["dir_info"]["editable"] else None
+    except (ValueError, KeyError, TypeError):
+        return None
+    return Path(unquote(url.path)).resolve() if url and url.scheme == "file" else None
+
+
+def _files(owner: metadata.Distribution) -> Iterator[Path]:
+    """Yield the files of a distribution; of one that does not list them those of its packages."""
+    listed = owner.files if owner.read_text("RECORD") else None
+    for file in listed or ():
+        installed = ".." in file.parts or file.parts[0].endswith((".dist-info", ".data"))
+        # How an editable one is found has the project's path within.
+        if not installed and "editable_" not in file.name and file.suffix != ".pth":
+            yield from _regular([Path(str(owner.locate_file(file)))])
+    if listed is None or _project(owner):
+        for name in _tops(owner):
+            if spec := _spec(name):
+                yield from _walk(spec, owner)
+
+
+def _walk(spec: ModuleSpec, owner: metadata.Distribution) -> Iterator[Path]:
+    """Yield the files of a package or module; of an editable one those in its project."""
+    project = _project(owner)
+    for place in _places(spec):
+        if project is None or place.resolve().is_relative_to(project):
+            inside = sorted(place.rglob("*")) if place.is_dir() else [place]
+            hidden = [p for p in inside if any(n[0] == "." for n in p.relative_to(place).parts)]
+            yield from _regular(sorted({*inside} - {*hidden}))
+
+
+def _regular(paths: Iterable[Path]) -> Iterator[Path]:
+    return (p for p in paths if p.suffix != ".pyc" and "__pycache__" not in p.parts and p.is_file())
+
+
+def _places(spec: ModuleSpec) -> list[Path]:
+    """Return the folders of a package, or the file of a module; nothing of what is built in."""
+    folders = [Path(place) for place in spec.submodule_search_locations or ()]
+    if folders:
+        return [folder for folder in folders if folder.is_dir()]
+    return [Path(spec.origin)] if spec.has_location and spec.origin else []
+
+
+def _spec(name: str) -> ModuleSpec | None:
+    try:
+        return importlib.util.find_spec(name)
+    except (ImportError, ValueError):  # of a module that another one has made up
+        return None
+
+
+_WORDS = re.compile(r"\b(?:from|import)[ \t]+([^\n;#]+)|import_module\(\s*[\"'](\w+)")
+
+
+def _imported(file: Path) -> Iterator[tuple[str, ModuleSpec]]:
+    """Yield packages and modules that a file seems to import, but Python's and Concord's.
+
+    It reads words: syntax trees of a large distribution would take seconds in every job.
+    """
+    try:
+        text = file.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise ConcordError(f"{file}: cannot be read ({error.strerror})") from error
+    stated = (part for words, name in _WORDS.findall(text) for part in (name or words).split(","))
+    found = (re.match(r"\s*([A-Za-z_]\w*)", part) for part in stated)
+    for name in sorted({match[1] for match in found if match}):
+        if name not in OURS | sys.stdlib_module_names and (spec := _spec(name)) and _places(spec):
+            yield name, spec
+
+
+def _line(file: Path, name: str) -> int | None:
+    """Return where a file does import a package or module; None if it does not."""
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=aliases):
+                modules = [alias.name for alias in aliases]
+            case ast.ImportFrom(module=str(module), level=0):
+                modules = [module]
+            case ast.Call(
+                func=ast.Attribute(attr="import_module") | ast.Name(id="import_module"),
+                args=[ast.Constant(value=str(module)), *_],
+            ):
+                modules = [module]
+            case _:
+                continue
+        if any(module.partition(".")[0] == name for module in modules):
+            return node.lineno
+    return None
+
+
+def _required(owner: metadata.Distribution) -> Iterator[metadata.Distribution]:
+    """Yield the installed distributions that one requires, its extras' apart."""
+    for stated in owner.requires or ():
+        name = re.match(r"[\w.-]+", stated)
+        if name and not re.search(r";.*\bextra\b", stated):
+            try:
+                yield metadata.distribution(name[0])
+            except (metadata.PackageNotFoundError, ValueError):
+                continue
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def usual(path: Path) -> bool:
+    """Return whether a file is the system's, a library's own cache, or installed."""
+    home = Path.home()
+    hidden = path.is_relative_to(home) and path.relative_to(home).parts[0].startswith(".")
+    folders = (sys.prefix, sys.base_prefix, *SYSTEM)
+    return hidden or any(map(path.is_relative_to, folders)) or bool(_recorded(path))
+
+
+def forget() -> None:
+    """Look again at what is installed."""
+    for remembered in (_having, _in, _record, _editable, _project):
+        remembered.cache_clear()

@@ -1,0 +1,110 @@
+"""`concord test`: how many checks ran is counted by a process that no plug-in can end."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from concord import plugins
+from concord.__main__ import main
+from concord.provenance import SOURCE
+from test_plugin_study import COSINE, LADDER
+
+LINE = re.compile(r"(\d+) checks: (\d+) ok, (\d+) failed, (\d+) warning, (\d+) not applicable")
+
+
+@pytest.fixture
+def tested(tmp_path, monkeypatch, capsys):
+    """A function that tests a plug-in, and returns the exit code, the counts, and what was said."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plugins").mkdir()
+
+    def test(text: str, *options: str):
+        path = Path("plugins", "mine.py")
+        path.write_text(text)
+        plugins.use()
+        code = main(["test", str(path), *options])
+        said = capsys.readouterr()
+        last = (said.err if options else said.out).splitlines()
+        (counts,) = (found for line in last if (found := LINE.fullmatch(line)))
+        return code, [int(number) for number in counts.groups()], said.err
+
+    yield test
+    plugins.use()
+
+
+def test_the_last_line_counts_the_checks(tested):
+    code, (ran, *ended), _ = tested(COSINE)
+    assert code == 0 and ran == sum(ended) >= 4 and ended[1] == 0
+    code, (again, *ended), said = tested(COSINE.replace('"the mean value"', '""'))
+    assert code == 2 and again == ran and ended[1] == 1
+    assert said == f"concord: 1 of {ran} checks failed; mend what they name\n"
+    assert tested(COSINE, "--json")[1][0] == ran
+
+
+STEP = "return lambda k: "
+
+
+@pytest.mark.parametrize(
+    ("text", "some", "sentence"),
+    [
+        ("import os\nos._exit(0)\n" + COSINE, False, "Python ended (exit code 0) before all"),
+        (COSINE.replace(STEP, f"{STEP}__import__('os')._exit(0) or "), True, "(exit code 0)"),
+        (
+            COSINE.replace(STEP, f"{STEP}__import__('os').kill(__import__('os').getpid(), 9) or "),
+            True,
+            "(exit code -9)",
+        ),
+        ("import sys\nsys.exit(0)\n" + COSINE, False, "plugins/mine.py, line 2: SystemExit: 0"),
+        (COSINE.replace(STEP, f"{STEP}exit(0) or "), True, "mine.py, line 16: it ends Python;"),
+        ("raise KeyboardInterrupt\n" + COSINE, False, "mine.py, line 1: it was interrupted"),
+        ("raise MemoryError\n" + COSINE, False, "mine.py, line 1: MemoryError"),
+    ],
+)
+def test_a_plug_in_that_ends_python_fails(tested, text, some, sentence):
+    code, (ran, *_), said = tested(text)
+    assert code == 2 and bool(ran) == some
+    assert sentence in said and said.count("\n") == 1
+
+
+def test_what_a_plug_in_prints_is_no_outcome(tested):
+    assert tested(COSINE + "\nprint('noise')\n", "--json")[0] == 0
+
+
+def test_a_file_can_be_named_from_its_own_folder(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("ladder_of_mine.py").write_text(LADDER)
+    assert main(["test", "ladder_of_mine.py"]) == 0
+    plugins.use()
+
+
+def test_it_can_be_interrupted(tmp_path):
+    path = tmp_path / "plugins" / "mine.py"
+    path.parent.mkdir()
+    path.write_text(
+        COSINE.replace(
+            STEP,
+            f"{STEP}open('begun', 'w') and print(flush=True) or __import__('time').sleep(60) or ",
+        )
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-m", "concord", "test", str(path)],
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    while not (tmp_path / "begun").exists():
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 130 and said.split() == ["concord:", "interrupted"]

@@ -1,0 +1,67 @@
+"""Plug-ins in a folder of the user's PYTHONPATH: planning finds them, and so do jobs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pytest
+from smoke_project import RESULTS, Project
+
+from test_distributions import LADDER, install
+
+pytestmark = pytest.mark.workflow
+
+STUDY = {
+    "paper": {"title": "Mine", "authors": "Me", "year": 2026},
+    "problems": {"gaussian": {"kind": "gaussian", "dim": 2}},
+    "experiments": {
+        "compare": {
+            **{"problem": "gaussian", "agents": 4, "chains": 4, "iterations": 5},
+            **{"topology": "rungs", "sampler": {"kind": "de_sgld", "step_size": 0.01}},
+            **{"metrics": ["w2"]},
+        }
+    },
+}
+MADE = f"{RESULTS}/compare/run/metrics.csv"
+
+
+def made(project: Project, *folders: object) -> str:
+    """Make the run with this PYTHONPATH, and return what was said."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders))}
+    python, *command = project.command(MADE)
+    done = subprocess.run(
+        [python, "-P", *command],
+        cwd=project.folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode == 0) == (project.folder / MADE).exists()
+    return done.stdout + done.stderr
+
+
+def test_jobs_find_what_planning_has_found(project, tmp_path):
+    project.rewrite(STUDY)
+    assert "there is no topology 'rungs'" in made(project)
+    words = LADDER.format(imports="import words_of_rungs")
+    install(tmp_path / "mine", "of-rungs", {"ladder_of.py": words}, "ladder_of")
+    install(tmp_path / "of words", "words-of-rungs", {"words_of_rungs.py": ""})
+    (project.folder / "random.py").write_text("x = 1\n")  # no module, in jobs as in planning
+    said = made(project, tmp_path / "mine", tmp_path / "of words")
+    assert (project.folder / MADE).exists(), said
+    said = made(project, tmp_path / "mine", tmp_path / "of words")
+    assert "Nothing to be done" in said
+    (tmp_path / "of words" / "words_of_rungs-1.0.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: words-of-rungs\nVersion: 2.0\n"
+    )
+    said = made(project, tmp_path / "mine", tmp_path / "of words")
+    assert "Nothing to be done" not in said
+
+
+def test_a_file_in_the_way_is_named(project):
+    (project.folder / "msgspec.py").write_text("")
+    path = project.folder / "msgspec.py"
+    assert f"concord: {path}: it stands in the way of the module 'msgspec'; rename it" in made(
+        project
+    )
