@@ -261,9 +261,6 @@ def _rows(quantity: Quantity, run: Measured) -> pandas.DataFrame:
         raise Missing(f"{quantity.metric} of {run.name} is random but has no interval")
     lo = rows["lo"].where(chance & finite, rows["value"]).fillna(-math.inf)
     hi = rows["hi"].where(chance & finite, rows["value"]).fillna(math.inf)
-    # Resampling one trial gives intervals of no width, though nothing is known of its spread.
-    unknown = (rows["trials"] == 1) & (lo == hi) & finite
-    lo, hi = lo.where(~unknown, -math.inf), hi.where(~unknown, math.inf)
     return rows.assign(lo=lo, hi=hi, chance=chance)
 
 
