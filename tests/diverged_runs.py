@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -83,11 +84,11 @@ def problem(dim: int) -> Any:
     return made
 
 
-def sound(dim: int, seed: int) -> Trace:
-    """Return a trace of six chains of the posterior's draws, with everything else recorded."""
+def sound(dim: int, seed: int, chains: int = CHAINS) -> Trace:
+    """Return a trace of chains of the posterior's draws, with everything else recorded."""
     rng = np.random.default_rng(seed)
-    counts = CHAINS, LAST + 1, AGENTS
-    chances = rng.dirichlet(np.ones(3), (CHAINS, AGENTS, IMAGES))
+    counts = chains, LAST + 1, AGENTS
+    chances = rng.dirichlet(np.ones(3), (chains, AGENTS, IMAGES))
     arrays = {
         "x": rng.multivariate_normal(*vars(problem(dim).posterior).values(), counts),
         "x_average": rng.multivariate_normal(*vars(problem(dim).posterior).values(), counts[:2]),
@@ -96,9 +97,9 @@ def sound(dim: int, seed: int) -> Trace:
         "misclassified": rng.integers(20, 900, counts),
         "predictive_mean": chances.astype(np.float32),
         "predictive_sd": (0.1 * chances).astype(np.float32),
-        **dict.fromkeys(("unicasts", "broadcasts", "gradients"), STEPS),
-        **{"seconds": 0.5 * STEPS, "waited": 0.1 * STEPS},
-        "diverged_at": np.full(CHAINS, -1),
+        **dict.fromkeys(("unicasts", "broadcasts", "gradients"), STEPS[:chains]),
+        **{"seconds": 0.5 * STEPS[:chains], "waited": 0.1 * STEPS[:chains]},
+        "diverged_at": np.full(chains, -1),
     }
     named = {
         name: (DIMENSIONS.get(name, ("chain", "draw", "agent")[: array.ndim]), array)
@@ -120,17 +121,31 @@ def diverged(trace: Trace, chains: int) -> Trace:
     return changed
 
 
+def equal(trace: Trace) -> Trace:
+    """Return the trace with every chain the same as its first."""
+    return replace(
+        trace,
+        variables={
+            name: (names, np.repeat(values[:1], len(values), axis=0))
+            for name, (names, values) in trace.variables.items()
+        },
+    )
+
+
 @cache
-def measured(family: str, seed: int = 0, lost: int = 0) -> list[Row]:
+def measured(
+    family: str, seed: int = 0, lost: int = 0, chains: int = CHAINS, alike: bool = False
+) -> list[Row]:
     """Return a family's rows, of the first of the made-up runs that it applies to.
 
-    ``lost``: the number of its chains that diverged.
+    ``lost``: the number of its chains that diverged. ``alike``: all chains are the same.
     """
     refused = []
     for graph, dim in itertools.product(GRAPHS, (2, 1)):
+        trace = sound(dim, seed, chains)
         for sampler, params in SAMPLERS.values():
             m = Measurement(
-                trace=diverged(sound(dim, seed), lost),
+                trace=diverged(equal(trace) if alike else trace, lost),
                 problem=problem(dim),
                 topology=graph,
                 sampler=sampler,

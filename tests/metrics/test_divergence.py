@@ -63,12 +63,33 @@ def test_no_number_of_a_diverged_run_is_finite(family, chains):
             assert new.iteration < DIVERGED or chains < CHAINS, new
 
 
+SEVERAL = {
+    "six chains": {},
+    "six others": {"seed": 1},
+    "two chains": {"chains": 2},
+    "three chains": {"chains": 3, "seed": 2},
+    "all alike": {"alike": True},
+    "one diverged": {"lost": 1},
+    "two of two diverged": {"chains": 2, "lost": 2},
+}
+
+
 @pytest.mark.parametrize("family", FAMILIES)
-def test_values_lie_in_their_own_intervals(family):
-    for seed in range(2):
-        for row in measured(family, seed):
-            if row.lo is not None and not math.isnan(row.lo):
-                assert row.lo <= row.value <= row.hi, row
+@pytest.mark.parametrize("case", SEVERAL)
+def test_an_interval_contains_its_number(family, case):
+    for row in measured(family, **SEVERAL[case]):
+        assert (row.lo is None) == (row.hi is None)
+        if row.lo is not None:
+            assert row.lo <= row.value <= row.hi, row
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("lost", [0, 1])
+def test_one_chain_has_no_interval(family, lost):
+    """But over what it has many of: images, data sets, exact draws; a learned share has Wilson's."""
+    for row in measured(family, chains=1, lost=lost):
+        if row.chance and row.trials in (None, 1) and row.metric != "learned_share":
+            assert row.lo is None and row.hi is None and row.trials in (None, 1), row
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -45,7 +45,7 @@ from concord.contracts import HeldOutOfLaw, Problem
 from concord.errors import ConcordError
 from concord.integrity import Made
 from concord.laws.gaussian import Gaussian
-from concord.laws.intervals import mean_interval, over_chains
+from concord.laws.intervals import around, mean_interval, over_chains
 from concord.metrics import Row
 from concord.networks.topology import Topology
 from concord.plugins import location
@@ -421,7 +421,8 @@ def _scores(
             continue
         with np.errstate(all="ignore"):
             logs = np.log(np.maximum(of_sets, 1e-300))
-            mean, lo, hi = (float(np.exp(end)) for end in mean_interval(logs))
-        yield Row(k, level, metric, mean, lo, hi, trials=len(of_sets))
+            mean, *ends = (np.exp(end) for end in mean_interval(logs))
+        lo, hi = (float(end) for end in around(mean, *ends))
+        yield Row(k, level, metric, float(mean), lo, hi, trials=len(of_sets))
         for number, value in enumerate(of_sets if each else ()):
             yield Row(k, level, f"{metric}_set_{number + 1}", float(value), chance=False)

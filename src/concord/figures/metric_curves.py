@@ -290,7 +290,9 @@ def _handles(params: Params, lines: Sequence[_Line]) -> list[Artist]:
     if params.differences:
         return handles
     if params.band == "interval":
-        handles.append(Patch(color=style.GRAY, **style.BAND, label="95 % interval"))
+        shown = (results.series(line.run, params.metric, line.agent, KIND) for line in lines)
+        if any(np.isfinite(series.lo).any() for series in shown):
+            handles.append(Patch(color=style.GRAY, **style.BAND, label="95 % interval"))
     elif params.band != "none":
         handles.append(Patch(color=style.GRAY, **style.BAND, label="± 1 sd over chains"))
     if len(params.slopes) == 1:

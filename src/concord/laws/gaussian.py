@@ -158,7 +158,8 @@ def bootstrap_w2(
     rng: source of the resamples.
     level: nominal coverage.
     distance: another one of moments, whose square the bias is added to as well (``mean_error``).
-    Returns value, lower and upper end, each of shape (...); ``inf`` where a draw is not finite.
+    Returns value, lower and upper end, each of shape (...); ``inf`` where a draw is not finite. The
+    ends of one chain are not a number: it has no interval.
     """
     samples = np.asarray(samples, dtype=float)
     chains, dim = samples.shape[0], samples.shape[-1]
@@ -195,6 +196,8 @@ def bootstrap_w2(
     lost = ~np.isfinite(value)
     for array in (low, high):
         array[lost | ~np.isfinite(array)] = np.inf
+    if chains == 1:
+        low[:] = high[:] = np.nan
     return value.reshape(shape), low.reshape(shape), high.reshape(shape)
 
 

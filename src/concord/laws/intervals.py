@@ -3,7 +3,8 @@
 Means over chains use Student's t, which matters for the ten or twenty chains of an expensive
 sampler: with ten, the interval is 15 % wider than the normal one. Standard deviations have Bonett's
 interval, shares of independent successes Wilson's, and other statistics over chains are resampled.
-A number that is not finite, of a run that diverged, is known to be so: it is both ends.
+A number that is not finite, of a run that diverged, is known to be so: it is both ends. One chain
+has no interval, and every interval contains its estimate (``around``).
 """
 
 from __future__ import annotations
@@ -67,6 +68,17 @@ def mean_interval(
         return mean, *(np.where(np.isinf(mean), mean, mean + end) for end in (-half, half))
 
 
+def around(value: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ends of intervals so that each contains its estimate, whatever rounding has done.
+
+    Arrays have one shape. Where the estimate or an end is not a number both ends are none: there is
+    no interval.
+    """
+    unknown = np.isnan(value) | np.isnan(lo) | np.isnan(hi)
+    lo, hi = np.minimum(lo, value), np.maximum(hi, value)
+    return np.where(unknown, np.nan, lo), np.where(unknown, np.nan, hi)
+
+
 def over_chains(values: np.ndarray) -> tuple[float, float | None, float | None]:
     """Return the mean of one number over chains, and the ends of its interval if it has one."""
     mean, lo, hi = (float(end) for end in mean_interval(values))
@@ -111,8 +123,8 @@ def spread_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndar
         center, half = np.log(correction * variance), quantile(chains) * error
         sd = np.sqrt(variance)
         ends = np.exp((center - half) / 2), np.exp((center + half) / 2)
-    # Chains that are all the same have no kurtosis.
-    return sd, *(np.where(variance > 0, end, sd) for end in ends)
+    # Chains that are all the same, perhaps up to rounding, have no kurtosis.
+    return sd, *(np.where(np.isnan(end), sd, end) for end in ends)
 
 
 def percentiles(values: np.ndarray, parts: Sequence[float]) -> np.ndarray:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -22,6 +23,7 @@ import numpy as np
 
 from concord.contracts import NeedsRecord, Problem, Sampler, Stream, WithoutChains
 from concord.errors import ConcordError, nearest, short
+from concord.laws.intervals import around
 from concord.laws.theory import Condition
 from concord.laws.transport import kept
 from concord.networks.faults import Conditions, Timed
@@ -37,7 +39,8 @@ class Row(NamedTuple):
     """A number: its iteration, agent, metric and interval, and whether it is random (``chance``).
 
     ``trials``: the independent trials behind the interval; none: the chains. The uncertainty of a
-    random number without an interval is unknown.
+    random number without an interval is unknown. ``measure`` sees to it that an interval contains
+    its number, and that one chain has none.
     """
 
     iteration: int
@@ -221,16 +224,26 @@ def conditions(m: Measurement, theorem: str, found: Iterable[Condition]) -> Iter
 def measure(families: Sequence[str], measurement: Measurement) -> list[Row]:
     """Return the rows of all families, and of divergence, which every run reports."""
     chains = len(measurement.trace["diverged_at"])
-    rows = list(_diverged(measurement))
+    rows: list[Row] = []
     marked = replace(measurement, trace=measurement.trace.marked())
     for family in families:
         network = marked.topology.conditions if isinstance(marked.topology, Timed) else None
         module = plugin("metrics", family, "metrics")
         check_network(module, network)
-        for row in module.rows(marked):
-            over_chains = row.lo is not None and row.trials is None
-            rows.append(row._replace(trials=chains) if over_chains else row)
-    return rows
+        rows += module.rows(marked)
+    numbers = ((row.value, row.lo, row.hi) for row in rows)
+    columns = np.array([[np.nan if n is None else n for n in row] for row in numbers], dtype=float)
+    ends = np.stack(around(*columns.reshape(-1, 3).T), axis=1).tolist()
+    settled = (_with_interval(*each, chains) for each in zip(rows, ends, strict=True))
+    return [*_diverged(measurement), *settled]
+
+
+def _with_interval(row: Row, ends: Sequence[float], chains: int) -> Row:
+    """Return a row with its interval's ends and trials, or without: of what one chain shows."""
+    over_chains = row.trials is None and row.chance
+    if math.isnan(ends[0]) or (over_chains and chains == 1):
+        return row._replace(lo=None, hi=None)
+    return row._replace(lo=ends[0], hi=ends[1], trials=chains if over_chains else row.trials)
 
 
 def to_csv(rows: Sequence[Row]) -> str:

@@ -43,7 +43,6 @@ def rows(m: Measurement) -> Iterator[Row]:
     for place, order in enumerate(ORDERS):
         mean, lo, hi = mean_interval(values[place])
         for column, agent in enumerate(m.agents):
-            ends = (lo[column], hi[column]) if chains > 1 else (None, None)
-            yield Row(last, agent, f"posterior_w{order}", mean[column], *ends)
+            yield Row(last, agent, f"posterior_w{order}", mean[column], lo[column], hi[column])
         floor = over_chains(floors[:, place])
         yield Row(last, "network", f"posterior_w{order}_floor", *floor, trials=FLOORS)
