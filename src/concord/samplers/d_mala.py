@@ -35,8 +35,7 @@ the sign of ``energy`` we do not know. There several rounds of averaging may fol
 and ``mala`` are ours. Arrays have shape (chains, agents, dim).
 
 Price: a gradient of every agent, and with a correction a product with its Hessian (two gradients);
-x and the gradients to every neighbor, with ``mala`` a third vector, with the others a number, which
-is not counted.
+x and the gradients to every neighbor, with ``mala`` a third vector, with the others a number.
 Needs: a connected network, or no edges at all, on which everything arrives; for corrections
 Hessians of the potentials.
 """
@@ -129,7 +128,9 @@ def init(
     correction, share = params.correction, SHARES[params.drift]
     corrected = correction != "none"
     paid = np.full(agents, 3 if corrected else 1)
-    info = Info(channel.unicasts, channel.broadcasts, None, paid)
+    # Curvatures that are tracked are one number, which takes one over dim of a vector.
+    more = 1 + 1 / (2 * x0.shape[2]) if correction in ("energy", "released") else 1
+    info = Info(channel.unicasts * more, channel.broadcasts * more, None, paid)
     own, tracked, move, spare, zero = (np.zeros_like(x0) for _ in range(5))
     if corrected:
         product = _curved(problem).hessian_product(chains)

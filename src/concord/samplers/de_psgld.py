@@ -72,6 +72,9 @@ class Params(Options):
     update_order: mixing.UpdateOrder = "simultaneous"
 
 
+BIASED = "the posterior within a set"
+
+
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse a network in parts, unless it is meant, and an empty set."""
     check_averaging(problem, topology, params)

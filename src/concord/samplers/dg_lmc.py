@@ -56,6 +56,9 @@ class State(NamedTuple):
     z: np.ndarray
 
 
+BIASED = "the product of the agents' laws, each wider by its tolerance"
+
+
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse a network without a server, and tolerances of other agents."""
     check_server(topology, "dg_lmc", averages=True)

@@ -62,6 +62,9 @@ class Params(Options):
     ] = None
 
 
+BIASED = "agents tied by a tolerance, which is the posterior's only where that is 0"
+
+
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse a network on which not all is heard, or in parts, and what cannot be drawn."""
     check_connected(topology)

@@ -24,6 +24,9 @@ class Params(c_ula.Params):
     """Options of SGD."""
 
 
+BIASED = "a point, the mode: it adds no noise"
+
+
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse a network: there is one agent, which holds all the data."""
     check_centralized(topology, "SGD")

@@ -18,6 +18,7 @@ from concord.options import Options, members
 from concord.plugins import PACKAGES, plugin
 from concord.testing import parts, problems, samplers
 from concord.testing._outcome import Broken, Inapplicable, Prototype, expect
+from concord.testing.variants import SEED
 
 __all__ = ["CHECKS", "Broken", "Inapplicable", "Outcome", "Prototype", "run"]
 
@@ -95,9 +96,13 @@ class Outcome(NamedTuple):
     why: str = ""
 
 
-def run(package: str, kind: str) -> Iterator[Outcome]:
-    """Yield the outcome of each check of a kind; a ConcordError if it cannot be imported."""
+def run(package: str, kind: str, seed: int = 1) -> Iterator[Outcome]:
+    """Yield the outcome of each check of a kind; a ConcordError if it cannot be imported.
+
+    ``seed``: of all that the tests of a sampler draw.
+    """
     module = plugin(package, kind, package)
+    SEED.set(seed)
     for check in CHECKS[package]:
         name = check.__name__.replace("_", " ")
         try:

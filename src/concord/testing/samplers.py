@@ -19,9 +19,18 @@ from concord.networks.faults import Conditions, Network, check_channels, drawing
 from concord.options import build
 from concord.samplers import Batching
 from concord.sampling import streams
-from concord.testing import calibration
+from concord.testing import calibration, gate
 from concord.testing._outcome import Inapplicable, Prototype, expect, same
-from concord.testing.variants import GRAPHS, Bare, Quiet, Still, allowed, problem, variants
+from concord.testing.variants import (
+    GRAPHS,
+    Bare,
+    Quiet,
+    Still,
+    allowed,
+    problem,
+    stream,
+    variants,
+)
 
 Case = tuple[Any, Any, Any]  # network, problem, options
 
@@ -49,6 +58,7 @@ def laws(module: Any, dims: tuple[int, ...] = (1, 3)) -> list[tuple[Any, Any, An
     if not isinstance(module, AffineSampler):
         raise Inapplicable("it states no exact law (affine)")
     full = [c for c in combinations(module, dims) if not batched(c[2])]
+    full += [c for c in gate.cases(module, constants=False) if not batched(c[2])]
     found = [(*c, module.affine(c[1], c[0], c[2])) for c in full]
     found = [c for c in found if c[-1] is not None]
     expect(bool(found), "affine states no law for any of the networks and options tried")
@@ -267,7 +277,7 @@ def step_without_noise_is_the_matrix_of_the_law(module: Any) -> None:
     for graph, prob, params, law in laws(module):
         size, on = state_size(module, prob, graph, params), f", on {graph.name} with {params}"
         vectors = np.concatenate([np.zeros((1, size)), np.eye(size)])
-        for k in (0, 3):
+        for k in (0, 3, int(stream("later").integers(21, 150))):
             after = advance(module, prob, graph, params, vectors, k, Still(len(vectors)))
             update = law.at(k)
             expect(
@@ -398,5 +408,6 @@ CHECKS = (
     auxiliaries_start_as_the_law_says,
     what_is_read_leaves_the_state_as_it_is,
     positions_have_uniform_ranks_in_their_exact_law,
+    *gate.CHECKS,
     a_step_allocates_nothing_the_size_of_its_state,
 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from contextvars import ContextVar
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -37,6 +38,36 @@ GRAPHS = [
     topology.build("server", 4),
 ]
 CONSTANT, DECAYING = Schedule(0.013), Schedule(0.02, b=2.0, c=1.0, exponent=0.7)
+
+
+# Of all that the tests of a sampler draw; ``testing.run`` may set it.
+SEED = ContextVar("SEED", default=1)
+
+
+def stream(*labels: str | int) -> np.random.Generator:
+    """Return the generator of a test's own numbers, by fixed labels: not by where a file lies."""
+    return streams.generator(SEED.get(), "test", *labels)
+
+
+def drawn_networks() -> list[Any]:
+    """Return a tree and a network with circles of seven agents or more, which the seed decides."""
+    rng = stream("networks")
+    found = []
+    for more in (0, 5):
+        agents = int(rng.integers(7, 10))
+        order = rng.permutation(agents)
+        edges = {
+            tuple(sorted((int(order[i]), int(order[rng.integers(0, i)])))) for i in range(1, agents)
+        }
+        for _ in range(more):
+            edges.add(tuple(sorted(int(i) for i in rng.choice(agents, 2, replace=False))))
+        found.append(topology.build("edge_list", agents, edges=[list(edge) for edge in sorted(edges)]))
+    return found
+
+
+def drawn_dim(*labels: str | int) -> int:
+    """Return a dimension from seven on."""
+    return int(stream("dimension", *labels).integers(7, 10))
 
 
 def problem(agents: int, dim: int, share: Any = "split", points: int = 3) -> Any:

@@ -1,0 +1,359 @@
+"""What lets no cheat through, whether a sampler states a law or not.
+
+Networks, dimensions and iterations are drawn, from seven agents and dimensions on and beyond a
+hundred steps: what is right for small ones only is seen. Where a test is one of chance it fails a
+right sampler with a probability below ``LEVEL`` (see ``least_p``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from msgspec.structs import fields as fields_of
+from msgspec.structs import replace
+from scipy import stats
+
+from concord.contracts import AffineSampler, ReadOut
+from concord.laws import exact
+from concord.options import choices
+from concord.problems._quadratic import QuadraticProblem
+from concord.samplers import Batching
+from concord.sampling import spent
+from concord.sampling.schedules import Schedule
+from concord.testing import variants
+from concord.testing._outcome import ROUNDING, Inapplicable, expect
+from concord.testing.variants import CONSTANT, GRAPHS, Quiet, allowed, drawn_dim, stream
+
+Case = tuple[Any, Any, Any]  # network, problem, options
+
+# The chance that a right sampler fails by a statistic, over all statistics of a test: a run of all
+# tests has a few dozen networks and options, so that it is accused with less than 1e-8.
+LEVEL = 1e-10
+# Chains of the blocks whose noise is compared: the loop's fifty, again, and what is left over.
+BLOCKS = (50, 50, 23)
+STEPS = 160  # and so beyond a hundred
+# By how much a law may miss the posterior. Exact: this part of what it misses it by at a step four
+# times as large; or this little, in units of the posterior's standard deviation and variance.
+SHRINKS, CLOSE = 0.6, 1e-3
+# Simulated: how far a variance may be off besides chance, for the bias of a finite step.
+ROUGH = 0.3
+
+
+def of_its_own(params: Any) -> bool:
+    """Whether mini-batches are drawn in epochs, whose order a step remembers."""
+    return isinstance(params, Batching) and params.batch_size is not None
+
+
+def constant(params: Any, **values: Schedule) -> Any:
+    """Return the options with constant schedules, the same or as stated."""
+    own = {f.name: getattr(params, f.name) for f in fields_of(type(params))}
+    plain = {name: CONSTANT for name, value in own.items() if isinstance(value, Schedule)}
+    return replace(params, **(plain | values))
+
+
+def cases(module: Any, constants: bool = True, dim: int | None = None) -> Iterator[Case]:
+    """Yield one drawn network for each of the options with full gradients, or one it accepts."""
+    graphs, seen = [*variants.drawn_networks(), *GRAPHS], []
+    for number, params in enumerate(variants.variants(module)):
+        own = constant(params) if constants else params
+        if of_its_own(own) or own in seen:
+            continue
+        for graph in graphs[number % 2 :]:
+            prob = variants.problem(graph.agents, dim or drawn_dim(number))
+            if allowed(module, prob, graph, own):
+                seen.append(own)
+                yield graph, prob, own
+                break
+
+
+def told(graph: Any, prob: Any, params: Any) -> str:
+    """Say which case it is."""
+    return f"on {graph.name} of {graph.agents} agents in {prob.dim} dimensions, with {params}"
+
+
+def pays_for_what_it_uses(module: Any) -> None:
+    """``Info`` counts the gradients that a step uses, and what agents learn of each other."""
+    slips = getattr(module, "SLIPS", {})
+    late, seed = int(stream("late").integers(21, 120)), int(stream("spent").integers(1 << 30))
+    graphs = [*variants.drawn_networks(), *GRAPHS]
+    tried = 0
+    for number, params in enumerate(variants.variants(module)):
+        if any(getattr(params, name) == value for name, value in slips.items()):
+            continue
+        fits = [
+            (graph, prob)
+            for graph in graphs
+            for prob in [variants.problem(graph.agents, 2 + number % 2)]
+            if allowed(module, prob, graph, params)
+        ]
+        chosen = [fits[0], fits[1 + number % (len(fits) - 1)]] if len(fits) > 1 else fits
+        for graph, prob in chosen:
+            steps = (2, late) if not tried else (1 + (number + seed) % 5,)
+            tried += 1
+            why = spent.unpaid(module, params, prob, graph, lambda g=graph: g, seed, steps)
+            expect(not why, f"{why}, {told(graph, prob, params)}")
+    expect(bool(tried), "it accepts none of the networks and options tried")
+
+
+class Watched:
+    """A generator that says whether it was asked for numbers."""
+
+    def __init__(self, rng: Any) -> None:
+        """Watch a generator."""
+        self._rng, self.asked = rng, False
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what the generator has, and note it."""
+        self.asked = True
+        return getattr(self._rng, name)
+
+
+def a_step_is_a_function_of_its_state(module: Any) -> None:
+    """The same state, iteration and numbers give the same step, whatever was before.
+
+    And whatever the iteration, where no schedule changes and k is not 0.
+    """
+    for number, (graph, prob, params) in enumerate(cases(module)):
+        rng, on = stream("history", number), told(graph, prob, params)
+        early, late = int(rng.integers(2, 8)), int(rng.integers(21, 60))
+        late = STEPS if number == 0 else late
+        x0 = rng.standard_normal((3, prob.agents, prob.dim))
+        label = int(rng.integers(1 << 30))
+
+        def begun(start: np.ndarray) -> Any:
+            return module.init(prob, graph, params, start.copy(), stream("history", "init"))  # noqa: B023
+
+        def one(state: Any, step: Any, k: int, quiet: bool) -> tuple[list[np.ndarray], bool]:
+            numbers: Any = stream("history", "numbers", label)  # noqa: B023
+            watched: Any = Watched(Quiet(numbers) if quiet else numbers)
+            given = type(state)(*(part.copy() for part in state))
+            with np.errstate(all="ignore"):
+                after, _ = step(given, k, watched)
+            return [np.array(part) for part in after], watched.asked
+
+        for quiet in (True, False):
+            ends, ahead = [], False
+            state, step = begun(x0)
+            whole: Any = stream("history", "whole", number)
+            for k in range(late):
+                state, _ = step(state, k, Quiet(whole) if quiet else whole)
+            state = type(state)(*(part.copy() for part in state))
+            if not np.isfinite(state.x).all():
+                continue
+            for again, k in ((step, late), (begun(-2 * x0)[1], late), (begun(x0)[1], early)):
+                end, asked = one(state, again, k, quiet)
+                ends.append(end)
+                ahead |= not asked
+            if ahead and not quiet:  # numbers that are prepared for many steps at once
+                ends = ends[1:]
+            names = (f"of step {late} in a chain", f"of step {late} by itself", f"of step {early}")
+            for end, name in zip(ends[1:], names[-len(ends) + 1 :], strict=True):
+                expect(
+                    _alike(ends[0], end),
+                    f"from the same state with the same numbers the end {names[-len(ends)]} is "
+                    f"another than {name}: keep in State what a step needs, {on}",
+                )
+
+
+def _alike(first: list[np.ndarray], second: list[np.ndarray]) -> bool:
+    for one, other in zip(first, second, strict=True):
+        if one.dtype.kind != "f":
+            if not np.array_equal(one, other):
+                return False
+            continue
+        sound = np.isfinite(one)
+        scale = max(1.0, float(np.abs(one[sound]).max(initial=0.0)))
+        if not np.array_equal(sound, np.isfinite(other)):
+            return False
+        if np.abs(one[sound] - other[sound]).max(initial=0.0) > 100 * ROUNDING * scale:
+            return False
+    return True
+
+
+def noise_is_fresh(module: Any) -> None:
+    """Noise is independent between chains, blocks of chains and steps, and always as large.
+
+    Every step starts from one state, so that what differs is noise.
+    """
+    tried = 0
+    for number, (graph, prob, params) in enumerate(cases(module, dim=2)):
+        values = [_kicks(module, graph, prob, params, (number, b)) for b in range(len(BLOCKS))]
+        if not all(np.isfinite(one).all() for one in values):
+            continue
+        tried += 1
+        p, what = least_p(values)
+        expect(p > LEVEL, f"{what} (p = {p:.0e}), {told(graph, prob, params)}")
+    if not tried:
+        raise Inapplicable("its steps from one place are not finite")
+
+
+def _kicks(module: Any, graph: Any, prob: Any, params: Any, label: tuple[int, int]) -> np.ndarray:
+    """Return where STEPS steps from one state lead, (steps, chains, agents * dim), one block."""
+    rng = stream("fresh", *label)
+    start = stream("fresh", "start", label[0]).standard_normal((1, prob.agents, prob.dim))
+    x0 = np.repeat(start, BLOCKS[label[1]], axis=0)
+    state, step = module.init(prob.from_chain(50 * label[1]), graph, params, x0, rng)
+    kept = [np.repeat(part[:1], len(part), axis=0) if part.ndim > 1 else part.copy()
+            for part in state]  # fmt: skip
+    found = np.empty((STEPS, len(x0), prob.agents * prob.dim))
+    for k in range(STEPS):
+        state, _ = step(type(state)(*(part.copy() for part in kept)), k + 1, rng)
+        found[k] = state.x.reshape(len(x0), -1)
+    return found
+
+
+def least_p(values: list[np.ndarray]) -> tuple[float, str]:
+    """Return the least p-value of all statistics times their number (Bonferroni), and what it is.
+
+    Of every coordinate: the sum of squares of chains' means (chi-squared where chains are
+    independent); correlations between blocks and between steps one to four apart, and the logarithm
+    of the ratio of variances of blocks and of the first steps and the last (both normal, with a
+    standard deviation from the fourth moment).
+    """
+    found: list[tuple[float, str]] = []
+    deviations = []
+    for one in values:
+        centered = one - one.mean(axis=(0, 1))
+        sd = centered.std(axis=(0, 1))
+        deviations.append(np.divide(centered, sd, out=np.zeros_like(one), where=sd > 1e-12))
+    moving = np.all([np.abs(one).max(axis=(0, 1)) > 0 for one in deviations], axis=0)
+    deviations = [one[:, :, moving] for one in deviations]
+    if not moving.any():
+        return 1.0, "there is no noise"
+    for one in deviations:
+        steps, chains, _ = one.shape
+        sums = chains * (one.mean(axis=1) ** 2).sum(axis=0)
+        # A coordinate's own kurtosis makes the sum vary more than that of normal numbers.
+        wide = 1 + (one**4).mean(axis=(0, 1)) / (2 * chains)
+        found.append((float(stats.chi2.sf(sums / wide, steps).min()), "chains share noise"))
+        for lag in (1, 2, 3, 4):
+            z = (one[lag:] * one[:-lag]).mean(axis=(0, 1)) * np.sqrt((steps - lag) * chains)
+            found.append((_two_sided(z), f"noise comes again after {lag} steps"))
+        half = steps // 2
+        late = one[half:].var(axis=(0, 1)) / one[: 20 if steps > 40 else half].var(axis=(0, 1))
+        early = 20 if steps > 40 else half
+        found.append((_ratio(late, one, chains * early), "noise changes with time"))
+    first = deviations[0]
+    for other, block in zip(deviations[1:], values[1:], strict=True):
+        chains = min(first.shape[1], other.shape[1])
+        z = (first[:, :chains] * other[:, :chains]).mean(axis=(0, 1))
+        found.append(
+            (_two_sided(z * np.sqrt(len(first) * chains)), "noise comes again in another block")
+        )
+        ratio = (block.var(axis=(0, 1)) / values[0].var(axis=(0, 1)))[moving]
+        less = len(first) * other.shape[1]
+        found.append((_ratio(ratio, first, less), "noise depends on how many chains there are"))
+    p, what = min(found)
+    return min(1.0, p * len(found) * int(moving.sum())), what
+
+
+def _two_sided(z: np.ndarray) -> float:
+    return float(2 * stats.norm.sf(np.abs(z)).min())
+
+
+def _ratio(ratio: np.ndarray, deviations: np.ndarray, count: int) -> float:
+    """Return the least p-value of ratios of variances, the smaller of ``count`` numbers."""
+    kurtosis = (deviations**4).mean(axis=(0, 1))
+    return _two_sided(np.log(ratio) / np.sqrt(2 * np.maximum(kurtosis - 1, 2) / count))
+
+
+def tends_to_the_posterior(module: Any) -> None:
+    """With some of its options, and small steps, the network average has the posterior's law.
+
+    With ``affine`` exactly, and every agent: as the step falls fourfold, what is missing falls too.
+    Otherwise by chains that start from the posterior and stay close to it. A sampler that samples
+    something else by design says so, and what, in ``BIASED``.
+    """
+    if biased := getattr(module, "BIASED", ""):
+        raise Inapplicable(f"it says that it samples another law: {biased}")
+    reasons, tried = [], []
+    for graph in [*variants.drawn_networks()[1:], GRAPHS[8], GRAPHS[7]]:
+        prob = _near_unit(graph.agents, drawn_dim("posterior"))
+        for params in variants.variants(module):
+            own = constant(params)
+            if of_its_own(own) or own in tried or not allowed(module, prob, graph, own):
+                continue
+            tried.append(own)
+            law = isinstance(module, AffineSampler) and module.affine(prob, graph, own) is not None
+            why = (_by_law if law else _by_chains)(module, prob, graph, own)
+            if not why:
+                return
+            reasons.append(f"{why}, {told(graph, prob, own)}")
+    expect(False, f"with none of {len(tried)} options it tends to the posterior; {reasons[0]}")
+
+
+def _with_step(params: Any, step: float) -> Any:
+    """Return the options with this step: of ``step_size``, or the first schedule; none: as given."""
+    names = [f.name for f in fields_of(type(params))]
+    names = [name for name in names if isinstance(getattr(params, name), Schedule)]
+    names.sort(key=lambda name: name != "step_size")
+    return constant(params, **{name: Schedule(step) for name in names[:1]})
+
+
+def _near_unit(agents: int, dim: int) -> QuadraticProblem:
+    """Return a problem whose agents have about the same curvature, 1, and different modes."""
+    rng = stream("posterior", agents, dim)
+    skew = 0.1 * rng.standard_normal((agents, dim, dim))
+    gram = np.eye(dim) + (skew + skew.swapaxes(1, 2)) / 2
+    return QuadraticProblem(gram, rng.standard_normal((agents, dim)))
+
+
+def _missing(mean: np.ndarray, cov: np.ndarray, prob: Any) -> float:
+    """Return by how much moments miss the posterior's, in its units."""
+    target = prob.posterior
+    root = np.linalg.inv(np.linalg.cholesky(target.cov))
+    off = np.linalg.norm(root @ (mean - target.mean))
+    return float(off + np.linalg.norm(root @ cov @ root.T - np.eye(prob.dim), 2))
+
+
+def _by_law(module: Any, prob: Any, graph: Any, params: Any) -> str:
+    """Say how the exact law misses the posterior for small steps; nothing if it does not."""
+    size, found = prob.agents * prob.dim, []
+    start = np.zeros((prob.agents, prob.dim)), 1.0
+    for step in (4.0**-8, 4.0**-9):
+        update = module.affine(prob, graph, _with_step(params, step))
+        law = exact.limit(update.at(1000), *exact.initial(*prob.gram.shape[:2], start,
+                                                          *update.auxiliary))  # fmt: skip
+        if law is None:
+            return "the law does not settle"
+        places = [np.kron(np.full((1, prob.agents), 1 / prob.agents), np.eye(prob.dim))]
+        places += list(np.eye(size).reshape(prob.agents, prob.dim, size))
+        mean, cov = law[0][:size], law[1][:size, :size]
+        found.append(max(_missing(p @ mean, p @ cov @ p.T, prob) for p in places))
+    if found[1] < CLOSE or found[1] < SHRINKS * found[0]:
+        return ""
+    return f"the law of its update misses the posterior by {found[1]:.2g} for a step near 0"
+
+
+def _by_chains(module: Any, prob: Any, graph: Any, params: Any) -> str:
+    """Say how the average of chains misses the posterior; nothing if it does not."""
+    chains, step = 300, 0.02 / prob.agents
+    rng = stream("posterior", "chains", graph.agents)
+    theta = prob.posterior.sample(chains, rng)[:, None]
+    own = _with_step(params, step)
+    state, move = module.init(prob, graph, own, np.repeat(theta, prob.agents, axis=1), rng)
+    with np.errstate(all="ignore"):
+        for k in range(int(3 / step)):
+            state, _ = move(state, k, rng)
+        x = module.read(state, own) if isinstance(module, ReadOut) else state.x
+    root = np.linalg.inv(np.linalg.cholesky(prob.posterior.cov))
+    z = (x.mean(axis=1) - prob.posterior.mean) @ root.T
+    if not np.isfinite(z).all():
+        return "chains leave the posterior"
+    off, ratio = np.abs(z.mean(axis=0)).max(), float((z**2).mean())
+    sure = 8.0  # standard errors
+    if off > ROUGH + sure / np.sqrt(chains):
+        return f"the mean of chains is {off:.2g} standard deviations from the posterior's"
+    if abs(ratio - 1) > ROUGH + sure * np.sqrt(2 / z.size):
+        return f"the variance of chains is {ratio:.2g} times the posterior's"
+    return ""
+
+
+CHECKS = (
+    pays_for_what_it_uses,
+    a_step_is_a_function_of_its_state,
+    noise_is_fresh,
+    tends_to_the_posterior,
+)
