@@ -20,6 +20,7 @@ from concord.claims.ledger import Row
 from concord.errors import ConcordError
 from concord.home import HOME
 from concord.io import read_text
+from concord.progress import each
 from concord.provenance import describe
 from concord.report.pages import render
 from concord.site import papers as pages
@@ -132,7 +133,7 @@ def _write(
     files.raw.mkdir()
     rows: list[Row] = []
     shown = []
-    for key, paper in studies.items():
+    for key, paper in each(list(studies.items()), "studies"):
         table = results / key / "claims.csv"
         mine = list(ledger.read_rows(table)) if table.exists() else []
         if not mine and not (results / key / "figures").exists():
