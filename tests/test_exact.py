@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
+import concord
 import tracking
 from concord.laws import exact
 from concord.laws.gaussian import Gaussian, w2
@@ -436,3 +437,67 @@ def test_largest_stable_step_of_the_complete_graph():
 def test_stable_steps_out_of_reach():
     assert np.isnan(exact.stable_limit(lambda eta: exact.linear(np.array([[1 + eta]])), 1.0))
     assert exact.stable_limit(lambda eta: exact.linear(np.array([[0.5]])), 1.0) == np.inf
+
+
+@pytest.mark.parametrize(
+    "conserved", [False, True], ids=["it forgets its start", "it conserves a part of it"]
+)
+def test_powers_go_where_the_recursion_goes(monkeypatch, conserved) -> None:
+    """Over 5,000 iterations between two records; the numbers before are the same bytes."""
+    problem, graph = quadratic(4, 2), topology.build("ring", 4)
+    update = d_admms(problem, graph, 2.0) if conserved else de_sgld(problem, graph, 1e-3)
+    blocks = len(update.offset) // 8 - 1
+    start = exact.initial(4, 2, (3.0, 2.0), *[exact.Start(0.0, 1.0)] * blocks)
+    record = [0, 1, 7, 5007, 5010]
+
+    def law() -> exact.Law:
+        return exact.propagate(lambda k: update, *start, 6000, record, 4, 2)
+
+    slow = law()
+    monkeypatch.setattr(exact, "LEAP", 5000)
+    fast = law()
+    for name in ("mean", "cov", "average_mean", "average_cov"):
+        one, other = getattr(slow, name), getattr(fast, name)
+        assert np.array_equal(one[:3], other[:3]) and not np.array_equal(one, other)
+        # Roundings of 5,000 steps, relative to the largest entry.
+        assert np.abs(one - other).max() <= 5000 * 2.3e-16 * np.abs(one).max()
+
+
+def test_powers_are_taken_only_where_every_update_is_the_same(monkeypatch) -> None:
+    """A step that changes late, or once, or at last, is not overlooked."""
+    monkeypatch.setattr(exact, "LEAP", 100)
+    usual, other = (
+        exact.Affine(np.array([[a]]), np.ones(1), np.ones((1, 1))) for a in (0.999, 0.9)
+    )
+    start = np.zeros(1), np.zeros((1, 1))
+    for odd in ([999], [500], range(400, 1000), range(0, 1000, 2), []):
+        law = exact.propagate(
+            lambda k, odd=odd: other if k in odd else usual, *start, 1000, [1000], 1, 1
+        )
+        mean, variance = 0.0, 0.0
+        for k in range(1000):
+            a = 0.9 if k in odd else 0.999
+            mean, variance = a * mean + 1, a * a * variance + 1
+        assert law.mean[0, 0, 0] == pytest.approx(mean, rel=1e-12)
+        assert law.cov[0, 0, 0, 0] == pytest.approx(variance, rel=1e-12)
+
+
+@pytest.mark.parametrize("iterations", [10**6, 10**6 + 1])
+def test_a_law_of_a_million_iterations_takes_no_million_steps(monkeypatch, iterations) -> None:
+    taken = []
+    problem = concord.problems.quadratic(H=[[[1.0]], [[2.0]]], b=[[1.0], [0.0]])
+    split = exact.marginals
+    monkeypatch.setattr(exact, "marginals", lambda *of: taken.append(1) or split(*of))
+    monkeypatch.setattr(np, "matmul", None)  # by which the recursion goes
+    law = concord.law(
+        *("de_sgld", problem, "complete"),
+        iterations=iterations,
+        record={"at": [iterations]},
+        step_size=0.1,
+    )
+    assert len(taken) == 1
+    monkeypatch.undo()
+    known = concord.law(
+        "de_sgld", problem, "complete", iterations=2000, record={"at": [2000]}, step_size=0.1
+    )
+    assert np.allclose(law.cov, known.cov, rtol=1e-12) and np.allclose(law.mean, known.mean)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from concord import __version__
 from concord.errors import ConcordError, in_the_way
+from concord.progress import at_work
 
 if TYPE_CHECKING:
     from concord.studies.paper import Paper
@@ -29,7 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ["MPLBACKEND"] = "agg"
     try:
         options = _parser().parse_args(arguments)
-        options.command(options)
+        with at_work(options.text):
+            options.command(options)
+        sys.stdout.flush()
     except BaseException as error:
         return _end(error)
     return 0
@@ -37,6 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _end(error: BaseException) -> int:
     """Say in one sentence what ended a command, and return its exit code; raise what is a bug."""
+    if isinstance(error, BrokenPipeError):  # of `concord list | head`, which has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
     if isinstance(error, ConcordError):
         return _tell(str(error), 2)
     if isinstance(error, SystemExit) and "concord.plugins" not in sys.modules:
@@ -107,7 +114,7 @@ def _parser() -> argparse.ArgumentParser:
 
     def command(name: str, text: str, *parts: Part) -> argparse.ArgumentParser:
         sub = commands.add_parser(name, help=text, description=text)
-        sub.set_defaults(command=COMMANDS[name])
+        sub.set_defaults(command=COMMANDS[name], text=f"{name}: {text}")
         for part in parts:
             part(sub)
         return sub
@@ -159,7 +166,8 @@ def _parser() -> argparse.ArgumentParser:
     command("schema", text, takes("file", choices=("study",)), study("none"))
     command("resolve", "write the run.yaml of one run", paper, experiment, takes("run"), output)
     sub = command("sample", "sample a run.yaml and write its trace.nc", run, output, resources, own)
-    sub.add_argument("--progress", action="store_true", help="show a progress bar")
+    text = "show a progress bar at once (default: after four seconds, on a terminal)"
+    sub.add_argument("--progress", action="store_true", default=None, help=text)
     sub.add_argument(
         "--chains", type=_range, metavar="FIRST:END", help="only these chains, whole blocks of 50"
     )

@@ -21,6 +21,7 @@ import numpy as np
 
 from concord.contracts import AffineSampler, Problem, Quadratic, SwitchingSampler
 from concord.laws import arrivals, exact
+from concord.laws.powers import Map, Moments, Powers
 from concord.laws.switching import Choices
 from concord.networks.faults import Edges, Network, chances
 from concord.networks.topology import Topology
@@ -33,8 +34,6 @@ SIZE_LIMIT = 150
 # Entries of the positions up to which second moments are squared as one linear map.
 SECOND_LIMIT = 20
 
-Moments = tuple[np.ndarray, np.ndarray]
-
 
 class Seen(NamedTuple):
     """Moments of agents, (..., agents, dim) and (..., agents, dim, dim), and of their average."""
@@ -43,54 +42,6 @@ class Seen(NamedTuple):
     cov: np.ndarray
     average_mean: np.ndarray
     average_cov: np.ndarray
-
-
-class Map(NamedTuple):
-    """Stacked maps of moments: matrix (..., S, S), offset (..., S), noise (..., S, S)."""
-
-    matrix: np.ndarray
-    offset: np.ndarray
-    noise: np.ndarray
-
-    def of(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
-        """Return the moments after the map."""
-        transposed = self.matrix.swapaxes(-1, -2).conj()  # of modes they are complex
-        return self.mean(mean), self.matrix @ cov @ transposed + self.noise
-
-    def mean(self, mean: np.ndarray) -> np.ndarray:
-        """Return the mean after the map."""
-        return np.matvec(self.matrix, mean) + self.offset
-
-    def then(self, later: Map) -> Map:
-        """Return the composition: this one, then ``later``."""
-        return Map(later.matrix @ self.matrix, *later.of(self.offset, self.noise))
-
-    def summing(self, read: np.ndarray) -> Map:
-        """Return the map with a running sum of what is read, R s, after it."""
-        stack, size, sums = self.matrix.shape[:-2], self.matrix.shape[-1], len(read)
-        matrix = np.zeros((*stack, size + sums, size + sums), self.matrix.dtype)
-        matrix[..., :size, :size], matrix[..., size:, :size] = self.matrix, read @ self.matrix
-        matrix[..., size:, size:] = np.eye(sums)
-        both = np.concatenate([np.eye(size), read])
-        return Map(matrix, np.matvec(both, self.offset), both @ self.noise @ both.T)
-
-
-class Powers:
-    """A map's powers of two, made when they are needed."""
-
-    def __init__(self, once: Map) -> None:
-        self._maps = [once]
-
-    def after(self, steps: int, mean: np.ndarray, cov: np.ndarray) -> Moments:
-        """Return the moments after so many applications."""
-        power = 0
-        while steps:
-            if power == len(self._maps):
-                self._maps.append(self._maps[-1].then(self._maps[-1]))
-            if steps & 1:
-                mean, cov = self._maps[power].of(mean, cov)
-            steps, power = steps >> 1, power + 1
-        return mean, cov
 
 
 class Path:

@@ -21,9 +21,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from concord.arena.laws import Map, Moments, Path, Repeating, Seen, period_of
+from concord.arena.laws import Path, Repeating, Seen, period_of
 from concord.contracts import AffineSampler, Problem, Quadratic
 from concord.laws import exact
+from concord.laws.powers import Map, Moments
 from concord.networks.topologies import ring
 from concord.networks.topology import Topology, of_graph
 from concord.problems._quadratic import QuadraticProblem

@@ -20,6 +20,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from concord.laws.powers import Map, Moments, Powers
+from concord.progress import progress
+
+# Powers of the update are taken where so many iterations lie between two that are recorded.
+LEAP = 20_000
 # The most entries agents * dim of the positions for which a run's law is computed. With as many
 # auxiliary entries a step multiplies 1000 x 1000 matrices, about 0.1 s; runs beyond it (a thousand
 # agents) are measured by Monte Carlo only.
@@ -234,6 +239,9 @@ def propagate(
     agents, dim: numbers of agents and of entries per agent.
     gradient_noise: for mini-batches: E[xi_i xi_i^T], shape (agents, dim, dim), as a function of the
     agents' means (agents, dim) and covariances (agents, dim, dim). Agents draw independently.
+    Where at least ``LEAP`` iterations lie between two recorded ones, and the update is one and the
+    same object in as many, gradients are full and powers of the update are taken: the result
+    is that of the recursion but for rounding, some 1e-16 times the number of iterations.
     Returns moments; ``inf`` or ``nan`` from where they leave the finite range (no warning). A
     ValueError if an iteration to record is not within 0 ... ``iterations``, or the gradients are
     noisy and the update has no gradient gain.
@@ -255,40 +263,57 @@ def propagate(
         cov += added
         return mean, cov
 
-    return follow(advance, mean0, cov0, iterations, record, agents, dim)
+    def leap(k: int, due: int, mean: np.ndarray, cov: np.ndarray) -> tuple[int, Moments]:
+        step, end = affine_at(k), k + 1
+        with progress(due - end, "exact law: are its updates the same?") as done:
+            while end < due and affine_at(end) is step:
+                end += 1
+                done()
+        if end - k < LEAP:
+            return k, (mean, cov)
+        once = Map(step.matrix, step.offset, step.noise)
+        return end, Powers(once).after(end - k, mean, cov)
+
+    far = leap if gradient_noise is None else None
+    return follow(advance, mean0, cov0, iterations, record, agents, dim, far)
 
 
 def follow(
-    advance: Callable[[int, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]],
+    advance: Callable[[int, np.ndarray, np.ndarray], Moments],
     mean0: np.ndarray,
     cov0: np.ndarray,
     iterations: int,
     record: Sequence[int],
     agents: int,
     dim: int,
+    leap: Callable[[int, int, np.ndarray, np.ndarray], tuple[int, Moments]] | None = None,
 ) -> Law:
     """Return the recorded moments of states whose first block are the positions.
 
-    ``advance(k, mean, cov)`` returns the moments of iteration k + 1, and may overwrite those of k.
+    ``advance(k, mean, cov)`` returns the moments of iteration k + 1, and may overwrite those of k;
+    ``leap(k, due, mean, cov)`` an iteration up to ``due`` and its moments, or k and those given.
     """
     wanted = sorted(set(record))
     if wanted and (wanted[0] < 0 or wanted[-1] > iterations):
         raise ValueError(f"iterations to record, {wanted[0]} to {wanted[-1]}, exceed {iterations}")
     mean, cov = np.array(mean0, dtype=float), np.array(cov0, dtype=float)
-    moments = []
-    with np.errstate(all="ignore"):
-        for k in range(wanted[-1] + 1 if wanted else 0):
-            if k in wanted:
-                moments.append([part.copy() for part in marginals(mean, cov, agents, dim)])
-            if k == wanted[-1]:
-                break
-            mean, cov = advance(k, mean, cov)
     shapes = ((agents, dim), (agents, dim, dim), (dim,), (dim, dim))
-    stacked = [
-        np.array([row[i] for row in moments]).reshape(len(wanted), *shape)
-        for i, shape in enumerate(shapes)
-    ]
-    return Law(np.array(wanted, dtype=int), *stacked)
+    moments = [np.empty((len(wanted), *shape)) for shape in shapes]
+    k, again = 0, 0  # where to try to leap again
+    with np.errstate(all="ignore"), progress(max(wanted, default=0), "exact law") as done:
+        for row, due in enumerate(wanted):
+            while k < due:
+                start = k
+                if leap is not None and k >= again and due - k >= LEAP:
+                    k, (mean, cov) = leap(k, due, mean, cov)
+                    again = k + LEAP // 20
+                if k == start:
+                    mean, cov = advance(k, mean, cov)
+                    k += 1
+                done(k - start)
+            for kept, part in zip(moments, marginals(mean, cov, agents, dim), strict=True):
+                kept[row] = part
+    return Law(np.array(wanted, dtype=int), *moments)
 
 
 def stationary(

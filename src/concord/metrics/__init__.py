@@ -29,6 +29,7 @@ from concord.laws.transport import kept
 from concord.networks.faults import Conditions, Timed
 from concord.networks.topology import Topology
 from concord.plugins import exists, kinds, plugin
+from concord.progress import each
 from concord.sampling import initial
 from concord.sampling.trace import Trace
 
@@ -226,7 +227,7 @@ def measure(families: Sequence[str], measurement: Measurement) -> list[Row]:
     chains = len(measurement.trace["diverged_at"])
     rows: list[Row] = []
     marked = replace(measurement, trace=measurement.trace.marked())
-    for family in families:
+    for family in each(families, "metrics"):
         network = marked.topology.conditions if isinstance(marked.topology, Timed) else None
         module = plugin("metrics", family, "metrics")
         check_network(module, network)

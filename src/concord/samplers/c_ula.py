@@ -14,6 +14,7 @@ Needs: a single agent.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Annotated
 
 import numpy as np
@@ -78,9 +79,9 @@ def affine(problem: Quadratic, topology: Topology, params: Params) -> Update | N
         return None
     gram, shift, identity = problem.gram[0], problem.shift[0], np.eye(problem.dim)
 
-    def at(k: int) -> Affine:
-        alpha = params.step_size(k)
+    @lru_cache(maxsize=1)
+    def update(alpha: float) -> Affine:
         noise = 2 * alpha * identity
         return Affine(identity - alpha * gram, alpha * shift, noise, -alpha * identity)
 
-    return Update(at)
+    return Update(lambda k: update(params.step_size(k)))

@@ -29,6 +29,7 @@ from msgspec import Meta
 
 from concord.errors import ConcordError
 from concord.options import Count, Index, Options
+from concord.progress import each
 from concord.sampling.arviz_by_numpy import arviz_by_numpy
 
 ACCEPTED = 0.574
@@ -75,7 +76,7 @@ def sample(problem: Any, recipe: Recipe, rng: np.random.Generator) -> np.ndarray
         return energy(x[:, None])[:, 0], many(x[:, None], slope)[:, 0] @ root
 
     value, downhill = at(x)
-    for k in range(-recipe.warm_up, kept.shape[1] * recipe.thin):
+    for k in each(range(-recipe.warm_up, kept.shape[1] * recipe.thin), "steps"):
         z = rng.standard_normal((chains, dim))
         size = step * np.where(rng.random((chains, 1)) < SMALL, SMALL, 1.0)
         move = size * z - size**2 / 2 * downhill  # of u, where x = root u

@@ -17,6 +17,7 @@ import numpy as np
 from concord.contracts import Compiling, Problem, ReadOut, Sampler, Step
 from concord.networks.faults import check_channels, drawing
 from concord.networks.topology import Topology
+from concord.progress import PATIENCE
 from concord.sampling import initial, streams
 from concord.sampling.recorder import Record, Recorder
 from concord.sampling.streams import CHAINS_PER_BLOCK
@@ -138,5 +139,5 @@ def _bar(progress: bool | None, steps: int) -> tuple[Callable[[], object], Calla
         return (lambda: None), (lambda: None)
     from tqdm import tqdm
 
-    bar = tqdm(total=steps)
+    bar = tqdm(total=steps, desc="sample", delay=0 if progress else PATIENCE)
     return bar.update, bar.close

@@ -20,6 +20,7 @@ from concord.claims.ledger import Row
 from concord.errors import ConcordError
 from concord.home import HOME
 from concord.io import read_text
+from concord.progress import each
 from concord.provenance import describe
 from concord.report.pages import render
 from concord.site import papers as pages
@@ -133,7 +134,7 @@ def _write(
     rows: list[Row] = []
     shown, lacking = [], {}
     typed = _typed(config, settings)
-    for key, paper in studies.items():
+    for key, paper in each(list(studies.items()), "studies"):
         table = results / key / "claims.csv"
         mine = list(ledger.read_rows(table)) if table.exists() else []
         lacking[key] = pages.missing(paper, mine, results)

@@ -21,6 +21,7 @@ from concord.errors import ConcordError, nearest
 from concord.integrity import Made
 from concord.io import dump_yaml, whole
 from concord.plugins import kinds, provided
+from concord.progress import each
 from concord.provenance import code
 from concord.runs import assemble, complete, keys_of, kinds_of
 
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 
 def compete(paper: Paper, experiment: str, entry: str, below: Path, resources: Path) -> None:
     """Score an entry on every task of an experiment, and write the cells below a folder."""
-    for run in paper.select({"experiment": experiment, "entry": entry}, "experiments"):
+    runs = paper.select({"experiment": experiment, "entry": entry}, "experiments")
+    for run in each(runs, "tasks"):
         mapping, where = run.mapping, f"{paper.path}: {experiment}"
         begun = time.process_time()
         parts = assemble(mapping, where)
@@ -85,7 +87,7 @@ def compare(
         _entered(paper, chosen[0], name, entries)
     measured: list[Measured] = []
     lines: list[tuple[str, dict[str, Measured]]] = []
-    for run in chosen:
+    for run in each(chosen, "tasks"):
         own = {}
         for name in names:
             mapping = _entered(paper, run, name, entries)

@@ -17,6 +17,7 @@ from concord.claims.multiverse import BASE, Row
 from concord.claims.quantities import Missing
 from concord.integrity import Made
 from concord.io import whole
+from concord.progress import each
 from concord.provenance import code, digest
 from concord.report.pages import Folded, Section, markdown_page, page
 from concord.results import Measured, read
@@ -76,7 +77,7 @@ def judged(found: Multiverse, results: Path) -> Iterator[Row]:
     cases, base = judge.cases(found.paper), judge.finder(found.paper, results)
     for case in cases:
         yield multiverse.row(*case.key, BASE, case.judge(base))
-    for name, changed in found.runs.items():
+    for name, changed in each(list(found.runs.items()), "universes"):
         there = _Universe(found, name, results, base)
         for case in cases:
             if any((run.experiment, run.name) in changed for run in case.runs):

@@ -40,7 +40,7 @@ def sample(
     run_path: Path,
     output: Path,
     resources: Path,
-    progress: bool = False,
+    progress: bool | None = False,
     chains: tuple[int, int] | None = None,
 ) -> None:
     """Sample a run, or its chains from the first to before the second number; write the trace.
@@ -81,7 +81,7 @@ def simulate(
     run: Mapping[str, Any],
     parts: Parts,
     problem: Problem,
-    progress: bool = False,
+    progress: bool | None = False,
     chains: tuple[int, int] | None = None,
 ) -> Trace:
     """Return the trace of a run, or of its chains from ``chains[0]`` to before ``chains[1]``.

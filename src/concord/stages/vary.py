@@ -22,6 +22,7 @@ from concord.integrity import AGAIN, Made
 from concord.io import whole
 from concord.metrics import COLUMNS
 from concord.plugins import provided
+from concord.progress import each
 from concord.provenance import code, digest
 from concord.runs import Parts, assemble, build_problem, data_digest, kinds_of
 from concord.sampling.recorder import Recorder
@@ -68,9 +69,9 @@ def vary(runs: Runs, output: Path, resources: Path) -> None:
 def failures(makes: Mapping[str, Callable[[], None]]) -> dict[str, str]:
     """Do all of these; return by name why some failed."""
     failed = {}
-    for name, make in makes.items():
+    for name in each(list(makes), "runs"):
         try:
-            make()
+            makes[name]()
         except (OSError, MemoryError):  # the others would not fare better
             raise
         except ConcordError as error:

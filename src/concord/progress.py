@@ -1,0 +1,56 @@
+"""What lasts says what it is after four seconds, and then how long it will take.
+
+To a terminal only: logs and programs have no use for it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import Timer
+from typing import TypeVar
+
+PATIENCE = 4.0
+
+T = TypeVar("T")
+
+
+@contextmanager
+def at_work(what: str) -> Iterator[None]:
+    """Say in a line what is at work, if it takes longer than ``PATIENCE``."""
+
+    def say() -> None:
+        if "tqdm" in sys.modules:  # a bar may be there, which makes room
+            sys.modules["tqdm"].tqdm.write(f"concord: {what} ...", file=sys.stderr)
+        else:
+            print(f"concord: {what} ...", file=sys.stderr)
+
+    timer = Timer(PATIENCE, say)
+    timer.daemon = True
+    if sys.stderr.isatty():
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+@contextmanager
+def progress(total: int, what: str) -> Iterator[Callable[..., object]]:
+    """Give ``done(n=1)``, which moves a bar of so many steps and shows the time that is left."""
+    if not sys.stderr.isatty():
+        yield lambda n=1: None
+        return
+    from tqdm import tqdm
+
+    with tqdm(total=total, desc=what, delay=PATIENCE, leave=False) as bar:
+        yield bar.update
+
+
+def each(items: Sequence[T], what: str) -> Iterator[T]:
+    """Go through items with a bar."""
+    with progress(len(items), what) as done:
+        for item in items:
+            yield item
+            done()
