@@ -93,14 +93,13 @@ def test_a_link_is_not_locked(tmp_path):
         hold(tmp_path)
 
 
-@pytest.mark.parametrize("make", [os.mkfifo, loop, link_to_nowhere])
+@pytest.mark.parametrize("make", [os.mkfifo, loop, link_to_nowhere, a_folder_with_a_file])
 def test_what_snakemake_would_write_through_is_named(tmp_path, make):
-    (tmp_path / "paper").mkdir()
-    (tmp_path / "paper" / "sample.tsv").touch()
-    check_regular(tmp_path)
-    make(tmp_path / "paper" / "measure.tsv")
-    with pytest.raises(ConcordError, match=r"measure.tsv: it is neither a regular file nor a"):
-        check_regular(tmp_path)
+    (tmp_path / "sample.tsv").touch()
+    check_regular(tmp_path / "new.tsv", tmp_path / "sample.tsv")
+    make(tmp_path / "measure.tsv")
+    with pytest.raises(ConcordError, match=r"measure.tsv: it is no regular file; remove it"):
+        check_regular(tmp_path / "sample.tsv", tmp_path / "measure.tsv")
 
 
 def test_without_locks_it_says_so_and_goes_on(tmp_path, monkeypatch, capsys):

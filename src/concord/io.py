@@ -284,19 +284,17 @@ def hold(folder: Path) -> None:
         print(f"concord: {path}: {error.strerror}; run one Snakemake at a time", file=sys.stderr)
 
 
-def check_regular(folder: Path) -> None:
-    """Check that all below a folder are regular files and folders: Snakemake writes through links.
+def check_regular(*paths: Path | str) -> None:
+    """Check that files that Snakemake writes are regular ones, if there: it writes through links.
 
     Raises
     ------
     ConcordError
-        With the first that is a link, a pipe or a device.
+        With the first that is a link, a folder, a pipe or a device.
     """
-    for place, folders, files in os.walk(folder):
-        for path in (Path(place, name) for name in (*folders, *files)):
-            mode = path.lstat().st_mode
-            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-                raise ConcordError(f"{path}: it is neither a regular file nor a folder; remove it")
+    for path in paths:
+        if os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
+            raise ConcordError(f"{path}: it is no regular file; remove it")
 
 
 @contextmanager
@@ -315,7 +313,7 @@ def whole(path: Path) -> Iterator[Path]:
     if path.is_symlink():
         raise ConcordError(f"{path}: it is a link, which is not written through; remove it")
     if path.exists() and not path.is_file():  # a folder, a pipe, or a device such as /dev/null
-        raise ConcordError(f"{path}: it is not a file that could be replaced; name another one")
+        raise ConcordError(f"{path}: it is no regular file; remove it, or name another one")
     check_folder(path.parent)
     path.parent.mkdir(parents=True, exist_ok=True)
     try:

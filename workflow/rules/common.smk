@@ -162,10 +162,10 @@ onstart:
     told(check_writable)(PLACE)
     told(hold)(Path(".snakemake"))
     told(hold)(placed(CONFIG["results"]))
-    told(check_regular)(placed(BENCHMARKS))
     # The logger says when the last run of an experiment has been made.
     dag = workflow.dag
     for job in dag.needrun_jobs():
+        told(check_regular)(*job.log, *filter(None, [job.benchmark]))
         if job.rule.name in ("measure", "small") or job.rule.name.startswith("compete_"):
             folder = Path(job.output[0]).relative_to(PLACE)
             snakemake_logger_plugin_concord.RUNS[job.output[0]] = "/".join(folder.parts[:2])
@@ -264,14 +264,14 @@ def outdated(path, wanted, made=integrity.intact, missing=True):
         # A cluster's job does what it was submitted for.
         if not workflow.is_main_process:
             return []
-        there = file.exists()
+        there = os.path.lexists(file)
         # Where not even its folder is there, nothing stands that was made from it unnoticed.
         if not there and not (missing and file.parent.exists()):
             return []
-        if there and wanted(wildcards).items() <= made(file).items():
+        if file.is_file() and wanted(wildcards).items() <= made(file).items():
             return []
         time = newer().stat().st_mtime
-        time = max(time, file.stat().st_mtime + 1) if there else time
+        time = max(time, file.lstat().st_mtime + 1) if there else time
         os.utime(newer(), (time, time))
         return [local(str(newer()))]
 

@@ -45,6 +45,7 @@ def save(
     names, says
         What universes are, and what claims say, in words.
     """
+    folder.mkdir(parents=True, exist_ok=True)
     pictures: dict[str, Callable[[], Figure]] = {}
     if any(way(row["verdict"]) for row in rows):
         pictures["overview"] = partial(overview, rows, list(names))
