@@ -90,6 +90,11 @@ class Arena(Options):
         bool, "what has no exact law is estimated from chains; it is not run otherwise"
     ] = False
     curve: Annotated[bool, "scores along the budget too, not only at its end"] = False
+    epsilon: Annotated[
+        Positive | None,
+        "the noise of the network's privacy is what gives this epsilon for all that an agent sends "
+        "within the budget, of which there is one; none: its sigma",
+    ] = None
 
 
 class Keys(Options):
@@ -217,6 +222,13 @@ def assemble(run: Mapping[str, Any], where: str, typed: Typed | None = None) -> 
     _at(f"{where}.agents", problem.check, problem_params, run["agents"])
     if keys.arena is None:  # where what does not suit is a result
         _at(f"{where}.topology", sampler.check, None, graph, sampler_params)
+    elif keys.arena.epsilon is not None and (
+        keys.network is None or keys.network.privacy is None or len(keys.arena.budget) > 1
+    ):
+        raise ConcordError(
+            f"{where}.arena.epsilon: it takes a network with privacy, and the budget of one price; "
+            "add privacy, or leave one price"
+        )
     check_record(keys.record, run, f"{where}.record")
     split = Partition(keys.partition, f"{where}.partition")
     parts = problem, problem_params, sampler, sampler_params, graph, split

@@ -17,7 +17,9 @@ COLUMNS = (
     *("experiment", "task", "entry", "price", "spent", "level", "score", "value", "lo", "hi"),
     "state",
 )
-_SCORES = re.compile(rf"(?!steps_)(\w+)_by_({'|'.join(PRICES)})|(stationary_b2)")
+_SCORES = re.compile(
+    rf"(?!steps_|end_|sigma_)((?:floor\.)?\w+)_by_({'|'.join(PRICES)})|(stationary_b2)"
+)
 
 
 def task_of(run: Mapping[str, Any]) -> str:

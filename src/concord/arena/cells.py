@@ -9,6 +9,8 @@ sets (geometric, infinite where one is), with intervals; with ``_set_<d>`` of ea
 ``worst``, ``average`` and ``pooled``.
 ``<price>_to_<target>``: what is paid until b² stays at the target or below; infinite where it does
 not. ``curve.<price>``: b² where so much is paid (``spent.<price>``).
+``end_by_<price>``: 1 where the choice is the last that was tried, and a better one may lie beyond.
+``sigma_by_<price>``: the noise of an arena whose ``epsilon`` is stated.
 ``status.<price>``: 1 solved some target, 0 none, -1 diverged, on each data set.
 ``chosen.<option>_by_<price>``, ``stable.<option>``: the choice, and the largest stable value;
 ``steps_by_<price>``: over what factor the tuned option may vary with at most twice the best score.
@@ -29,10 +31,13 @@ the place of ``b2_by_<price>``, and no targets are set.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from concord.arena import laws, prices, rings, scores
@@ -40,13 +45,15 @@ from concord.arena.chains import Chains, known
 from concord.arena.laws import Path as Laws
 from concord.arena.laws import Seen
 from concord.arena.read_outs import bytes_of, read_out
-from concord.arena.tuning import SETTINGS, Setting, between, settings
+from concord.arena.tuning import SETTINGS, WIDER, Setting, between, beyond, settings
 from concord.contracts import HeldOutOfLaw, Problem
 from concord.errors import ConcordError
 from concord.integrity import Made
 from concord.laws.gaussian import Gaussian
 from concord.laws.intervals import around, mean_interval, over_chains
 from concord.metrics import Row
+from concord.networks.faults import Network
+from concord.networks.privacy import sigma
 from concord.networks.topology import Topology
 from concord.plugins import location
 from concord.provenance import code, digest
@@ -76,6 +83,8 @@ class Task(NamedTuple):
 
 # A group of settings, where they go, and what an iteration of them costs.
 Tried = tuple[list[Setting], Laws | Chains, Mapping[str, float]]
+# The choice, what an iteration of it costs, and what is told of it.
+_Tuned = tuple[Setting, Mapping[str, float], dict[str, Any]]
 
 
 def made(run: Mapping[str, Any], resources: Path) -> Made:
@@ -125,26 +134,46 @@ def score(run: Mapping[str, Any], parts: Parts, arena: Arena, task: Task) -> Sco
     runs = count + 1 if arena.paid and count > 1 else 1
 
     def path_of(
-        names: Sequence[str], problems: Sequence[Problem], own: Any, share: int = 1
+        names: Sequence[str],
+        problems: Sequence[Problem],
+        own: Any,
+        topology: Topology,
+        share: int = 1,
     ) -> Laws | Chains | None:
         law: Laws | None = None
         if mix is None:
-            law = rings.path(sampler, problems, task.topology, own, positions)
-        law = law or laws.path(sampler, problems, task.topology, own, positions, mix)
+            law = rings.path(sampler, problems, topology, own, positions)
+        law = law or laws.path(sampler, problems, topology, own, positions, mix)
         if law is not None or not arena.sampled:
             return law
         named = list(zip(names, problems, strict=True))
         fewer = {**run, "chains": max(run["chains"] // share, 2)}
-        return Chains(sampler, named, task.topology, own, fewer, parts.initial, mix)
+        return Chains(sampler, named, topology, own, fewer, parts.initial, mix)
 
     def tries(group: list[Setting]) -> Tried | None:
         own, size = [setting.params for setting in group], len(group)
-        path = path_of(task.names[:1] * size, task.problems[:1] * size, own, TUNING)
-        if path is None:
-            return None
         price = prices.per_iteration(sampler, own[0], task.problems[0], task.topology, task.masks())
         price["bytes"] += bytes_of(vectors, task.problems[0])
-        return group, path, {name: runs * paid for name, paid in price.items()}
+        price = {name: runs * paid for name, paid in price.items()}
+        names, problems = task.names[:1] * size, task.problems[:1] * size
+        path = path_of(names, problems, own, network_of(own[0], price), TUNING)
+        return None if path is None else (group, path, price)
+
+    def network_of(params: Any, price: Mapping[str, float]) -> Topology:
+        """Return the network; with the noise that hides what is sent for the budget, if stated."""
+        if arena.epsilon is None:
+            return task.topology
+        network = task.topology
+        assert isinstance(network, Network)
+        privacy = network.conditions.privacy
+        assert privacy is not None
+        ((name, budget),) = arena.budget.items()
+        each = prices.releases(sampler, params, task.problems[0], network, task.masks())
+        sent = max(math.ceil(each * _iterations(budget, price[name], last) - 1e-9), 1)
+        noise = sigma(arena.epsilon, privacy.delta, privacy.clip, sent)
+        hidden = msgspec.structs.replace(privacy, sigma=noise)
+        conditions = msgspec.structs.replace(network.conditions, privacy=hidden)
+        return replace(network, conditions=conditions)
 
     tried = [one for one in map(tries, groups) if one is not None]
     if len(tried) < len(groups):
@@ -156,13 +185,27 @@ def score(run: Mapping[str, Any], parts: Parts, arena: Arena, task: Task) -> Sco
         rows.append(
             _network(last, f"stable.{arena.tune}", max(limits, default=np.nan, key=np.nan_to_num))
         )
+    open_above = [
+        {k: v for k, v in group[0].values.items() if k != arena.tune}
+        for group, limit in zip(groups, limits, strict=True)
+        if np.isinf(limit)
+    ]
     choice: dict[str, Any] = {}
     for name, budget in arena.budget.items():
         found = _tuned(tried, name, budget, arena, task, last)
+        wider = list(tried)
         if found and seeks:
             more = tries(between(params, arena, found[0], where))
             assert more is not None
             found = _tuned([*tried, more], name, budget, arena, task, last)
+        elif arena.tune is not None and arena.share is None and not arena.paid:
+            for _ in range(WIDER):
+                if found is None or not (end := _end(found, open_above)):
+                    break
+                more = tries(beyond(params, arena, found[0], end == "largest", where))
+                assert more is not None
+                wider.append(more)
+                found = _tuned(wider, name, budget, arena, task, last)
         if found is None:
             choice[name] = {"not applicable": f"an iteration costs no {name}"}
             continue
@@ -172,8 +215,15 @@ def score(run: Mapping[str, Any], parts: Parts, arena: Arena, task: Task) -> Sco
             if isinstance(value, (int, float)):
                 rows.append(_network(last, f"chosen.{option}_by_{name}", float(value)))
         rows.append(_network(last, f"steps_by_{name}", about["within twice the best"]))
-        judged = [setting.params] * arena.sets
-        path = path_of(task.names[1:], task.problems[1:], judged)
+        if arena.tune is not None and arena.share is None:
+            rows.append(_network(last, f"end_by_{name}", float(bool(_end(found, open_above)))))
+        judged, network = [setting.params] * arena.sets, network_of(setting.params, paid)
+        if arena.epsilon is not None:
+            assert isinstance(network, Network)
+            assert network.conditions.privacy is not None
+            about["sigma"] = network.conditions.privacy.sigma
+            rows.append(_network(last, f"sigma_by_{name}", about["sigma"]))
+        path = path_of(task.names[1:], task.problems[1:], judged, network)
         assert path is not None
         rows += _judged(path, task, arena, name, budget, paid[name], run)
         if name == next(iter(arena.budget)) and isinstance(path, Laws):
@@ -190,6 +240,19 @@ def _iterations(budget: float, price: float, last: int) -> int:
     return int(min(budget / price if price > 0 else np.inf, last))
 
 
+def _end(found: _Tuned, open_above: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return at which end of the values tried the choice is; None within, and at a limit.
+
+    ``open_above``: values of the second option with which all of the first are stable.
+    """
+    about = found[2]
+    for end in ("least", "largest"):
+        second = {k: v for k, v in about["chosen"].items() if k in next(iter(open_above), {})}
+        if about[f"{end} value tried"] and (end == "least" or second in open_above):
+            return end
+    return None
+
+
 def _tuned(
     tried: Sequence[Tried],
     name: str,
@@ -197,7 +260,7 @@ def _tuned(
     arena: Arena,
     task: Task,
     last: int,
-) -> tuple[Setting, Mapping[str, float], dict[str, Any]] | None:
+) -> _Tuned | None:
     """Return the setting with the least score at a budget, its price, and the reasons."""
     all_scores: list[float] = []
     all_paid: list[float] = []
@@ -244,6 +307,7 @@ def _tuned(
         "settings": len(all_scores),
         "diverged": sum(not np.isfinite(value) for value in all_scores),
         "least value tried": len(alike) > 1 and chosen.values[str(arena.tune)] == min(alike)[0],
+        "largest value tried": len(alike) > 1 and chosen.values[str(arena.tune)] == max(alike)[0],
         "within twice the best": float(max(near) / min(near)) if near else 1.0,
         "iterations": _iterations(budget, all_prices[best][name], last),
         "price of an iteration": dict(all_prices[best]),

@@ -64,11 +64,16 @@ class Chains:
         self._versions = list(zip(named, params, strict=True))
         self._sampler, self._topology, self._run, self._law = sampler, topology, run, law
         self._mix = mix
+        self._found: dict[tuple[int, ...], dict[str, np.ndarray]] = {}
 
     def bias(self, iterations: Sequence[int]) -> dict[str, np.ndarray]:
         """Return the score by level at increasing iterations, each (iterations, versions)."""
-        found = [self._one(*version, iterations) for version in self._versions]
-        return {level: np.stack([one[level] for one in found], axis=1) for level in found[0]}
+        if (known_as := tuple(iterations)) not in self._found:
+            found = [self._one(*version, iterations) for version in self._versions]
+            self._found[known_as] = {
+                level: np.stack([one[level] for one in found], axis=1) for level in found[0]
+            }
+        return self._found[known_as]
 
     def told(
         self, iterations: Sequence[int], families: Sequence[str]

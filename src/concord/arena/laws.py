@@ -173,9 +173,9 @@ class Repeating(Path):
                     zip(*cycle, strict=True), zip(*moments, strict=True), strict=True
                 )
             ]
-            lost = tuple(np.full_like(part[0], np.nan) for part in moments)
+            lost = np.full_like(moments[0][0], np.nan), np.full_like(moments[1][0], np.nan)
             ends = [lost if end is None else end for end in found]
-            settled = tuple(np.stack(part) for part in zip(*ends, strict=True))
+            settled = np.stack([mean for mean, _ in ends]), np.stack([cov for _, cov in ends])
             until = begin + (FOREVER - begin) % period
             mean, cov = self._go(self._map_at, None, settled, begin, until)
             return self._split(np.matvec(self._read, mean), self._of_read(cov))

@@ -90,7 +90,8 @@ def _counted(
                 ends = info.clock.seconds.max(axis=1)
             if k + 1 == STEPS and len(seen) == 1 and not np.ptp(ends):
                 break
-    return _Counts(*total.mean(axis=1) / (k + 1), float(ends.mean()) / (k + 1))
+    gradients, unicasts, broadcasts = total.mean(axis=1) / (k + 1)
+    return _Counts(gradients, unicasts, broadcasts, float(ends.mean()) / (k + 1))
 
 
 def _always(topology: Topology) -> tuple[Topology, np.ndarray | float, np.ndarray | float]:

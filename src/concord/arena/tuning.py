@@ -3,7 +3,9 @@
 Every entry has 36: the tuned option on 36 values, or on twelve with a second option on three. They
 go from the largest stable value downwards by factors of the square root of two, twelve by factors
 of two: by smaller ones they would end at a 64th, where most of the best ones are not yet reached.
-Where all values are stable they lie around the value that the run states.
+Where all values are stable they lie around the value that the run states. Where the best is the
+first or the last of them the search goes on beyond it, at most three times by twelve settings more;
+but not from the largest stable value upwards, and not where everybody pays for its tuning.
 
 What is to reach a target soonest may need far smaller values: 24 settings go down 24 octaves then,
 and twelve lie between the neighbors of the best of these.
@@ -29,6 +31,7 @@ from concord.runs import Arena
 SETTINGS = 36
 FACTOR, COARSE = 2**0.5, 2.0
 FIRST = 24  # of what aims at a target: so many settings, and octaves
+WIDER, MORE = 3, 12  # how often a search goes on beyond its end, and by how many settings
 
 
 class Setting(NamedTuple):
@@ -140,6 +143,17 @@ def settings(
     if arena.share is not None:
         groups, limits = groups[:1], limits[:1]
     return groups, limits
+
+
+def beyond(params: Any, arena: Arena, best: Setting, up: bool, where: str) -> list[Setting]:
+    """Return the settings beyond the best one, which is the largest or the least that was tried."""
+    tune, factor = str(arena.tune), COARSE if arena.second else FACTOR
+    found = []
+    for i in range(1, MORE + 1):
+        step = float(best.values[tune] * factor ** (i if up else -i))
+        values = {**best.values, tune: step}
+        found.append(Setting(values, changed(params, values, where)))
+    return found
 
 
 def between(params: Any, arena: Arena, best: Setting, where: str) -> list[Setting]:

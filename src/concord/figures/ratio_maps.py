@@ -149,7 +149,7 @@ def _ratio(
     for one in (run, base):
         lacking = "not run" if one is None else results.missing(one)
         values = np.empty(0) if one is None else results.of_sets(one, metric, params.level)
-        if lacking or not len(values):
+        if one is None or lacking or not len(values):
             return LACKING[lacking or "not run"], np.nan, False
         found.append(values)
         lowest = results.of_sets(one, f"floor.{metric}", params.level)

@@ -2,11 +2,15 @@
 
 On every data set of a task the entries are ranked by their scores; those within ``tie`` of each
 other share the mean rank. What diverged comes last, what does not apply or was not run after all.
-The interval of the mean rank is by resampling tasks, and the data sets of each. Counts are of
+The interval of the mean rank is Student's over tasks, of the mean over the data sets of each;
+there is none of one task. Of made-up ranks it contains the mean over all tasks in 94 % of 4000 cases
+with 15 tasks, in 92 to 93 % with three to eight, and in 80 to 93 % with two, whose ranks may be
+equal (by resampling tasks in 90, 71 and 50 %, with 15, three and two). Counts are of
 pairs of task (data set by data set) and target: solved, unsolved, diverged, not applicable and not
 run add up to all of them. Entries whose intervals overlap with that of the one before share its
-place. The range of the option is the factor over which the tuned option may vary with at most
-twice the best score, the median over tasks.
+place; with fewer than eight tasks that is not sure. The range of the option is the factor over
+which the tuned option may vary with at most twice the best score, the median over tasks. Tuned to
+the end: in so many tasks the choice is the last value that was tried.
 """
 
 from __future__ import annotations
@@ -17,12 +21,14 @@ from typing import Annotated
 import numpy as np
 
 from concord import results
-from concord.laws.intervals import REPLICATES, percentile_interval
+from concord.laws.intervals import mean_interval
 from concord.options import Options, Positive, Some
 from concord.results import Measured
 from concord.tables import Table, marks_divergence
 
 KIND = "leaderboard"
+ENOUGH = 8  # tasks, to say which entries are surely ahead of others
+UNSURE = "not sure"
 STATES = ("solved", "unsolved", "diverged", "not applicable", "not run")
 
 
@@ -47,7 +53,7 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     """Return the table, for every price from the best to the worst mean rank."""
     rows = [row for price in params.prices for row in _board(price, params, runs)]
     columns = ["price", "place", "to", *_labels(params), "mean rank", "lo", "hi", "median score"]
-    return Table([*columns, "range of the option", *STATES, "pairs"], rows)
+    return Table([*columns, "range of the option", "tuned to the end", *STATES, "pairs"], rows)
 
 
 def _labels(params: Params) -> tuple[str, ...]:
@@ -83,7 +89,7 @@ def _board(price: str, params: Params, runs: Sequence[Measured]) -> list[list[ob
         ranks.append(np.array([_ranks(row, params.tie) for row in table]))
         scores.append(table)
     means = np.array([part.mean(axis=0) for part in ranks])  # (tasks, entries)
-    resampled = _resampled(ranks)
+    intervals = _intervals(means)
     with np.errstate(all="ignore"):
         everything = np.concatenate(scores)
         medians = [
@@ -92,43 +98,39 @@ def _board(price: str, params: Params, runs: Sequence[Measured]) -> list[list[ob
         ]
     board = []
     for place, name in enumerate(names):
-        lo, hi = percentile_interval(resampled[:, place])
         total = sum(counts[name].values())
         states = [counts[name][state] for state in STATES]
-        board.append([means[:, place].mean(), lo, hi, name, medians[place], *states, total])
+        board.append([*intervals[place], name, medians[place], *states, total])
     board.sort(key=lambda row: row[0])
-    ranges = {
-        name: _range(price, [cells[name] for cells in tasks.values() if name in cells])
-        for name in names
-    }
+    own = {name: [cells[name] for cells in tasks.values() if name in cells] for name in names}
     rows: list[list[object]] = []
     ends = np.array([row[1:3] for row in board], dtype=float)
     for mean, lo, hi, name, median, *rest in board:
         # No other is surely ahead of it, or behind, whose interval overlaps with its own.
-        place, last = 1 + int((ends[:, 1] < lo).sum()), len(board) - int((ends[:, 0] > hi).sum())
-        numbers = [float(mean), float(lo), float(hi), median, ranges[name]]
-        rows.append([price, place, last, *name, *numbers, *rest])
+        places: list[object] = [
+            1 + int((ends[:, 1] < lo).sum()), len(board) - int((ends[:, 0] > hi).sum())
+        ]  # fmt: skip
+        sure = None if len(tasks) < 2 else (float(lo), float(hi))
+        steps, end = (_of(own[name], f"{what}_by_{price}") for what in ("steps", "end"))
+        numbers = [
+            float(mean), *(sure or (None, None)), median,
+            float(np.median(steps)) if len(steps) else None, int(end.sum()) if len(end) else None,
+        ]  # fmt: skip
+        if len(tasks) < ENOUGH:
+            places = [UNSURE, UNSURE]
+        rows.append([price, *places, *name, *numbers, *rest])
     return rows
 
 
-def _resampled(ranks: Sequence[np.ndarray]) -> np.ndarray:
-    """Return mean ranks, (replicates, entries), of tasks drawn anew and data sets in each."""
-    rng = np.random.default_rng(1)
-    drawn = rng.integers(0, len(ranks), (REPLICATES, len(ranks)))
-
-    def one(task: int) -> np.ndarray:
-        of_sets = ranks[task]
-        mean: np.ndarray = of_sets[rng.integers(0, len(of_sets), len(of_sets))].mean(axis=0)
-        return mean
-
-    return np.array([np.mean([one(task) for task in row], axis=0) for row in drawn])
+def _intervals(ranks: np.ndarray) -> np.ndarray:
+    """Return the mean rank and the ends of its interval, (entries, 3), of (tasks, entries)."""
+    return np.transpose(mean_interval(ranks)).clip(1, ranks.shape[1])
 
 
-def _range(price: str, cells: Sequence[Measured]) -> float | None:
-    """Return the median factor over which the tuned option has at most twice the best score."""
-    found = [results.of_sets(cell, f"steps_by_{price}", "network") for cell in cells]
-    joined = np.concatenate([np.empty(0), *found])
-    return float(np.median(joined)) if len(joined) else None
+def _of(cells: Sequence[Measured], metric: str) -> np.ndarray:
+    """Return a metric of the network, of all cells that have it."""
+    found = [results.of_sets(cell, metric, "network") for cell in cells]
+    return np.concatenate([np.empty(0), *found])
 
 
 def _ranks(scores: np.ndarray, tie: float) -> np.ndarray:
