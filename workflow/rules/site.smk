@@ -2,7 +2,11 @@
 # output, so that it is made anew whenever somebody asks: documents and templates are no inputs.
 rule site:
     input:
-        lambda wildcards: [f for f in [*outputs(STUDIES), *CLAIMS] if placed(f).exists()],
+        lambda wildcards: [
+            file
+            for file in [*outputs(STUDIES), *expand(f"{RESULTS}/{{key}}/claims.csv", key=STUDIES)]
+            if placed(file).exists()
+        ],
     log:
         f"{LOGS}/site.log",
     localrule: True
@@ -11,5 +15,7 @@ rule site:
     params:
         settings=SETTINGS,
         results=lambda wildcards: str(PLACE),
+    message:
+        "Making the site: copies of what has been made, then Sphinx; about half a minute."
     shell:
         "python -m concord site {params.settings} --results {params.results:q} -o site 2> {log:q}"
