@@ -224,6 +224,8 @@ def test_smoke_scale_is_not_compared_and_said_in_commands(studies, tmp_path, bui
     site = built(made.folder, scale="smoke")
     assert dead(site) == []
     assert "committed verdicts" not in text_of(site / "index.html")
+    for page in ("index.html", "claims.html"):
+        assert ledger.SMOKE in text_of(site / page)
     typed = {f"snakemake {key} --config scale=smoke" for key in ("ledger", "arena", "reproduce")}
     assert typed < set(commands(site / "index.html"))
 

@@ -164,7 +164,7 @@ class LogHandler(LogHandlerBase):
         for path in (path for path in self.outputs if path.name == CHANGED):
             lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
             if lines:
-                more = f" They are listed in {path}." if lines[1:] else ""
-                self._say(f"Verdicts: {lines[0]}{more}")
+                more = f" {path} lists them." if lines[1:] else ""
+                self._say(lines[0] + more)
         if self.log:
             self._say(f"Full log: {self.log}")

@@ -16,6 +16,6 @@ rule site:
         settings=SETTINGS,
         results=lambda wildcards: str(PLACE),
     message:
-        "Making the site: copies of what has been made, then Sphinx; about half a minute."
+        "Making the site: copies of what has been made, then Sphinx; about a minute."
     shell:
         "python -m concord site {params.settings} --results {params.results:q} -o site 2> {log:q}"
