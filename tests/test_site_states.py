@@ -224,6 +224,8 @@ def test_smoke_scale_is_not_compared_and_said_in_commands(studies, tmp_path, bui
     site = built(made.folder, scale="smoke")
     assert dead(site) == []
     assert "committed verdicts" not in text_of(site / "index.html")
+    for page in ("index.html", "claims.html"):
+        assert ledger.SMOKE in text_of(site / page)
     typed = {f"snakemake {key} --config scale=smoke" for key in ("ledger", "arena", "reproduce")}
     assert typed < set(commands(site / "index.html"))
 
@@ -248,6 +250,9 @@ def test_figures_whose_data_are_downloaded_are_told_apart(tmp_path):
     numbers = [int(text.split()[0]) for _, text in found[:2]]
     assert sum(numbers) == sum(len(paper.mapping[s]) for s in ("figures", "tables"))
     assert ", whose data are downloaded" in found[1][1]
+    # A figure and a table may share a name.
+    paper = Paper(ROOT / "config" / "studies" / "samplers", load_config(), checked=True)
+    assert papers.missing(paper, [], tmp_path)[0] == ("samplers", "5 of 5 figures and tables")
 
 
 def test_commands_are_those_of_the_makefile_where_there_is_one(tmp_path):

@@ -58,6 +58,8 @@ class LogHandler(LogHandlerBase):
         self.log = ""
         self.started = time.monotonic()
         self.bar: tqdm[Any] | None = None
+        if not self.full:
+            self._say("Reading the configuration; planning what is missing or no longer stands.")
 
     writes_to_file = False
     has_filter = True
@@ -81,6 +83,8 @@ class LogHandler(LogHandlerBase):
             )
         elif event == LogEvent.JOB_INFO:
             self.jobs[record.__dict__["jobid"]] = record
+            if record.__dict__.get("rule_msg"):  # of a job that takes long
+                self._say(record.__dict__["rule_msg"])
         elif event == LogEvent.JOB_FINISHED:
             self._finished(self.jobs.pop(record.__dict__["job_id"], None))
         elif event == LogEvent.PROGRESS:
@@ -160,7 +164,7 @@ class LogHandler(LogHandlerBase):
         for path in (path for path in self.outputs if path.name == CHANGED):
             lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
             if lines:
-                more = f" They are listed in {path}." if lines[1:] else ""
-                self._say(f"Verdicts: {lines[0]}{more}")
+                more = f" {path} lists them." if lines[1:] else ""
+                self._say(lines[0] + more)
         if self.log:
             self._say(f"Full log: {self.log}")

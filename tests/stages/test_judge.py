@@ -420,7 +420,7 @@ def test_smoke_scale_commits_and_compares_nothing(committed, tmp_path):
     path.write_text(path.read_text().replace(",paper\n", ",smoke\n"))
     integrity.seal([path], {})
     found = ledger.changes(path, expected, strict=True)
-    assert found.lines == () and found.text.startswith("Nothing is compared")
+    assert found.lines == () and found.text.startswith("Verdicts are not compared")
     with pytest.raises(ConcordError, match="smoke scale"):
         ledger.expect(path, expected, readme)
 

@@ -24,6 +24,7 @@ def said(project: Project, *arguments: str) -> tuple[int, list[str]]:
 def test_a_run_says_a_line_per_figure_and_where_to_look(project):
     code, lines = said(project, FIGURE)
     assert code == 0
+    assert lines[0].startswith("Reading the configuration; planning")
     assert "figure   gurbuzbalaban2021/fig1" in lines
     assert sum(line.startswith("runs     gurbuzbalaban2021/") for line in lines) == 1
     assert any(re.fullmatch(r" +\d+ % +\d+ of \d+ jobs, about [\d:]+ left", line) for line in lines)
@@ -33,7 +34,7 @@ def test_a_run_says_a_line_per_figure_and_where_to_look(project):
     assert "rule small:" in log.read_text()
     assert len(lines) < 15
     code, lines = said(project, FIGURE)
-    assert code == 0 and len(lines) == 1 and lines[0].startswith("Nothing to be done")
+    assert code == 0 and len(lines) == 2 and lines[1].startswith("Nothing to be done")
 
 
 def test_a_failed_job_is_told_with_its_log(project):

@@ -150,7 +150,7 @@ class Comparison:
     def text(self) -> str:
         """Return what it adds up to, in a sentence."""
         if self.compared is None:
-            return "Nothing is compared: no verdicts of this scale and these studies are committed."
+            return "Verdicts are not compared: none of this scale and these studies is committed."
         many = len(self.changed)
         differ = "differ" if many > 1 else "differs"
         text = f"{many or 'None'} of {self.compared} committed verdicts {differ}"

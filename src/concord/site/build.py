@@ -148,6 +148,7 @@ def _write(
     claims = pages.summarized(rows)
     board = pages.board(rows)
     raw = source / "raw"
+    smoke = ledger.SMOKE if settings["scale"] == "smoke" else ""
 
     (raw / "front.html").write_text(
         render(
@@ -157,7 +158,7 @@ def _write(
             todo=_todo(lacking, typed),
             commands=[typed(target) for target in ("reproduce", "site")],
             compared=ledger.compare(rows, config / "expected_verdicts.yaml"),
-            smoke=ledger.SMOKE if settings["scale"] == "smoke" else "",
+            smoke=smoke,
             made=describe([]),
             seed=settings["seed"],
             root="",
@@ -169,8 +170,9 @@ def _write(
         listed = render(
             "site/ledger.html",
             claims=claims,
-            papers=shown,
+            papers=list(dict.fromkeys(row["paper"] for row in rows)),
             verdicts=board["verdicts"],
+            smoke=smoke,
             root="",
             rules=RULES,
         )

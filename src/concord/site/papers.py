@@ -70,19 +70,19 @@ def missing(paper: Paper, rows: Sequence[Row], results: Path) -> list[tuple[str,
     found = []
     wanted = list(_entries(paper))
     runs = {
-        name: [run.mapping for run in paper.output_runs(section, name)]
-        for section, name in wanted
-        if not _place(paper, section, name, results)
+        entry: [run.mapping for run in paper.output_runs(*entry)]
+        for entry in wanted
+        if not _place(paper, *entry, results)
     }
-    fetched = [name for name, read in runs.items() if any(map(downloads, read))]
-    others = [name for name in runs if name not in fetched]
-    for target, names, what in (
+    fetched = [entry for entry, read in runs.items() if any(map(downloads, read))]
+    others = [entry for entry in runs if entry not in fetched]
+    for target, entries, what in (
         ("reproduce" if paper.printed else paper.key, others, ""),
         (paper.key, fetched, ", whose data are downloaded"),
     ):
-        if names:
-            why = next(filter(None, (unavailable(run) for name in names for run in runs[name])), "")
-            text = f"{len(names)} of {len(wanted)} figures and tables{what}"
+        if entries:
+            why = next(filter(None, (unavailable(run) for e in entries for run in runs[e])), "")
+            text = f"{len(entries)} of {len(wanted)} figures and tables{what}"
             found.append((target, f"{text} ({why})" if why else text))
     if paper.arenas and not _scored(paper, results):
         found.append((paper.key, "scores and cards"))
