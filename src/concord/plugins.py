@@ -119,6 +119,15 @@ def plugin(package: str, kind: Any, where: str) -> Any:
     return _load(package, installed(package)[kind])
 
 
+def executed(package: str, kind: str) -> bool:
+    """Return whether a kind is built in, or has been executed in this process."""
+    if kind in built_in(package):
+        return True
+    if (package, kind) in _own:
+        return _own[package, kind] in _executed
+    return all(entry.module in sys.modules for entry in installed(package)[kind])
+
+
 def location(package: str, kind: str) -> str | Path:
     """Return the module of a kind, by name if it is built in, else its file."""
     if kind in built_in(package):
