@@ -155,6 +155,7 @@ def watch(path: Path) -> None:
     if _AT_START.get(str(path), signature := _signature(str(path))) != signature:
         for remembered in (_digest_of, _content, module_files, _imports, _code_of):
             remembered.cache_clear()
+        _READ.pop(str(path), None)
     _AT_START[str(path)] = signature
     for file in _code_of(path).files:
         _PLUGGED.setdefault(str(file), str(path))
