@@ -369,9 +369,9 @@ def test_another_form_of_schedule_is_its_own_yaml(study):
 
 def forget():
     """Look again at what is installed."""
-    for remembered in (plugins.installed, plugins._source):
+    for remembered in (plugins.installed, plugins._source, plugins._load):
         remembered.cache_clear()
-
+    distributions.forget()
 
 
 @pytest.fixture

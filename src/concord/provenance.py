@@ -162,11 +162,6 @@ def watch(path: Path) -> None:
         _AT_START.setdefault(str(file), _signature(str(file)))
 
 
-def watched(path: Path) -> bool:
-    """Return whether ``watch`` has remembered a plug-in's file."""
-    return str(path) in _PLUGGED
-
-
 _PLUGGED: dict[str, str] = {}  # files of plug-ins' code, and the plug-ins
 
 
