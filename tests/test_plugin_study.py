@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import pytest
 from concord import distributions, plugins
 from concord.__main__ import main
 from concord.errors import ConcordError
-from concord.provenance import code
+from concord.provenance import SOURCE, code
 from concord.runs import modules
 from concord.sampling.schedules import Schedule
 from concord.studies.config import load_papers
@@ -254,6 +256,100 @@ def test_a_file_elsewhere_is_not_executed(study, tmp_path, capsys):
     assert "it links to a file outside of its study" in refused(capsys, "check", study)
 
 
+def test_what_is_no_file_is_refused_and_not_waited_for(study, capsys):
+    path = study / "plugins" / "pipe.py"
+    for make in (os.mkfifo, os.mkdir):
+        make(path)
+        said = refused(capsys, "check", study)
+        assert (
+            said == f"concord: {path}: it is a pipe, a folder or a device, and no file; remove it"
+        )
+        path.unlink() if path.is_fifo() else path.rmdir()
+
+
+def test_an_import_that_lasts_is_told_with_its_file(study, monkeypatch, capsys):
+    monkeypatch.setattr(plugins, "PATIENCE", 0.05)
+    path = study / "plugins" / "ladder.py"
+    path.write_text(LADDER + "\nimport time\ntime.sleep(0.2)\n")
+    assert main(["check", str(study)]) == 0
+    assert capsys.readouterr().err == f"concord: still importing {path} after 0.05 s\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "sentence"),
+    [
+        ("import sys; sys.exit(0)", 2, "SystemExit: 0"),
+        ("raise MemoryError", 2, "MemoryError: no reason given"),
+        ("raise KeyboardInterrupt", 130, "it was interrupted"),
+    ],
+)
+def test_an_import_that_ends_everything_has_file_and_line(study, capsys, line, code, sentence):
+    path = study / "plugins" / "ladder.py"
+    path.write_text(f"{LADDER}\n{line}\n")
+    number = len(path.read_text().splitlines())
+    assert main(["check", str(study)]) == code
+    assert capsys.readouterr().err == f"concord: {path}, line {number}: {sentence}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "sentence"),
+    [
+        ("exit()", 1, "it ends Python; have it raise a ConcordError in the place of that"),
+        ("raise MemoryError", 1, "there is not enough memory for it; lower chains or record less"),
+        ("raise KeyboardInterrupt", 130, "it was interrupted"),
+    ],
+)
+def test_a_call_that_ends_everything_has_file_and_line(study, capsys, line, code, sentence):
+    path = study / "plugins" / "ladder.py"
+    path.write_text(LADDER.replace("    if agents % 2:", f"    {line}\n    if agents % 2:"))
+    number = path.read_text().splitlines().index(f"    {line}") + 1
+    assert main(["check", str(study)]) == code
+    said = capsys.readouterr().err
+    assert said.startswith(f"concord: {path}, line {number}: {sentence}") and said.count("\n") == 1
+
+
+def test_data_that_a_plug_in_reads_is_named_once_and_in_provenance(study, tmp_path, capsys):
+    (tmp_path / "agents.txt").write_text("4")
+    path = study / "plugins" / "ladder.py"
+    path.write_text(LADDER.replace("    if agents % 2:", "    open('agents.txt')\n    if agents:"))
+    path.write_text(path.read_text().replace("    if agents:", "    if agents % 2:"))
+    assert main(["check", str(study)]) == 0
+    assert capsys.readouterr().err == (
+        f"concord: {path}: it reads {tmp_path}/agents.txt, whose changes nobody notices: results "
+        "made with it are not made again\n"
+    )
+    (about,) = plugins.provided([("topologies", "ladder"), ("topologies", "ring")]).values()
+    assert about["unwatched"] == [str(tmp_path / "agents.txt")]
+    assert about["from"] == str(path) and set(about) == {"from", "sha256", "unwatched"}
+
+
+def test_code_reached_by_the_path_of_modules_is_refused(study, tmp_path, capsys):
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "helper_of_mine.py").write_text("")
+    path = study / "plugins" / "ladder.py"
+    path.write_text(f"{LADDER}\nimport sys\nsys.path.append('lib')\nimport helper_of_mine\n")
+    said = refused(capsys, "check", study)
+    assert f"it imports {tmp_path}/lib/helper_of_mine.py, which no installed distribution" in said
+    sys.path.remove("lib")
+    sys.modules.pop("helper_of_mine", None)
+
+
+@pytest.mark.parametrize("name", ["random.py", "yaml/__init__.py"])
+def test_a_file_in_the_way_of_a_module_is_named(study, tmp_path, name):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("x = 1\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "concord", "check", study],
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        capture_output=True,
+        text=True,
+    )
+    word = name.partition(".")[0].partition("/")[0]
+    assert done.returncode == 1 and done.stderr == (
+        f"concord: {tmp_path / name}: it stands in the way of the module {word!r}; rename it\n"
+    )
+
+
 def test_plug_ins_are_those_of_the_study_alone(study, capsys):
     other = study.parent / "other"
     other.mkdir()
@@ -273,7 +369,7 @@ def test_another_form_of_schedule_is_its_own_yaml(study):
 
 def forget():
     """Look again at what is installed."""
-    for remembered in (plugins.installed, plugins._source):
+    for remembered in (plugins.installed, plugins._source, plugins._load):
         remembered.cache_clear()
     distributions.forget()
 

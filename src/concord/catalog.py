@@ -15,7 +15,7 @@ import msgspec
 from concord.contracts import Extra
 from concord.errors import ConcordError, nearest, short
 from concord.options import Kind, Options, members, plain
-from concord.plugins import PACKAGES, Chosen, kinds, location, origin, parsed, plugin
+from concord.plugins import PACKAGES, Chosen, executed, kinds, location, origin, parsed, plugin
 from concord.provenance import module_files
 
 FIELDS = ("source", "price", "needs")  # paragraphs of a docstring that begin with these words
@@ -35,21 +35,18 @@ def listed(packages: Sequence[str] = ()) -> Iterator[dict[str, str]]:
                 f"there is no package of kinds {short(package)}; {nearest(package, PACKAGES)}"
             )
         for kind in kinds(package):
-            try:
-                about = summary(_docstring(package, kind))
-            except ConcordError as error:
-                about = f"cannot be read: {error}"
+            about = summary(_docstring(package, kind))
             yield {"package": package, "kind": kind, "is": about, "from": origin(package, kind)}
 
 
 def _docstring(package: str, kind: str) -> str:
-    """Return the docstring of a kind's file; an installed one is found without being imported."""
+    """Return the docstring of a kind's file, which is not executed, or why it cannot be read."""
     try:
         where = location(package, kind)
+        path = where if isinstance(where, Path) else _file(where)
+        return ast.get_docstring(parsed(path)) or ""
     except Exception as error:  # an entry point whose package is missing or broken
-        raise ConcordError(" ".join(str(error).split())) from error
-    path = where if isinstance(where, Path) else _file(where)
-    return ast.get_docstring(parsed(path)) or ""
+        return f"cannot be read: {' '.join(str(error).split())}"
 
 
 def _file(name: str) -> Path:
@@ -83,8 +80,11 @@ def find(word: str) -> list[tuple[str, str]]:
     return found
 
 
-def described(package: str, kind: str) -> dict[str, Any]:
+def described(package: str, kind: str, execute: bool = True) -> dict[str, Any]:
     """Return what a kind is and takes.
+
+    Without ``execute`` a plug-in that nothing has used yet is not executed: its options are then
+    unknown, and its docstring says why if it cannot be read.
 
     Returns
     -------
@@ -93,13 +93,15 @@ def described(package: str, kind: str) -> dict[str, Any]:
         sentence), equation, source, price and needs where the docstring states them, options (name,
         type, ``default`` unless it must be given, meaning), and the metrics of a family.
     """
-    module = plugin(package, kind, package)
-    text = inspect.cleandoc(module.__doc__ or "")
+    module: Any = plugin(package, kind, package) if execute or executed(package, kind) else None
+    text = inspect.cleandoc(module.__doc__ or "") if module else _docstring(package, kind)
     found: dict[str, Any] = {
         **{"package": package, "kind": kind, "from": origin(package, kind)},
         **{"is": summary(text), "text": text, "equation": _equation(text)},
         **{field: _paragraph(text, field) for field in FIELDS},
     }
+    if module is None:
+        return found
     if isinstance(module, Extra) and (lacking := module.unavailable()):
         found["needs"] = f"{found['needs'] or ''} {lacking}".strip()
     if package == "metrics":

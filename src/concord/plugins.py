@@ -116,7 +116,16 @@ def plugin(package: str, kind: Any, where: str) -> Any:
             raise ConcordError(f"{error.filename}: cannot be read ({error.strerror})") from error
     if (package, kind) in _own:
         return _execute(_own[package, kind])
-    return _load(package, installed(package)[kind])
+    return _load(package, kind)
+
+
+def executed(package: str, kind: str) -> bool:
+    """Return whether a kind is built in, or has been executed in this process."""
+    if kind in built_in(package):
+        return True
+    if (package, kind) in _own:
+        return _own[package, kind] in _executed
+    return all(entry.module in sys.modules for entry in installed(package)[kind])
 
 
 def location(package: str, kind: str) -> str | Path:
@@ -267,19 +276,19 @@ def _execute(path: Path) -> ModuleType:
     return _executed[path][1]
 
 
-def _load(package: str, entries: list[EntryPoint]) -> Any:
-    entry, one = entries[0], PACKAGES[package].one
+@cache
+def _load(package: str, kind: str) -> Any:
+    entries, one = installed(package)[kind], PACKAGES[package].one
+    entry = entries[0]
     whose = f"{one} {entry.name!r} of {_distribution(entry)}"
     if len(entries) > 1:
         others = " and ".join(map(_distribution, entries))
         raise ConcordError(f"{one} {entry.name!r}: {others} both have one; uninstall one of them")
     try:
         path = _source(entry)
-        if not provenance.watched(path):
-            provenance.watch(path)
-            with _importing(path):
-                entry.load()
-        module = entry.load()
+        provenance.watch(path)
+        with _importing(path):
+            module = entry.load()
     except (Exception, SystemExit) as error:
         raise ConcordError(
             f"{whose} cannot be imported ({_told(error)}); mend or uninstall it"

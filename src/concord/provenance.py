@@ -156,15 +156,11 @@ def watch(path: Path) -> None:
     if _AT_START.get(str(path), signature := _signature(str(path))) != signature:
         for remembered in (_digest_of, _content, module_files, _imports, _code_of):
             remembered.cache_clear()
+        _READ.pop(str(path), None)
     _AT_START[str(path)] = signature
     for file in _code_of(path).files:
         _PLUGGED.setdefault(str(file), str(path))
         _AT_START.setdefault(str(file), _signature(str(file)))
-
-
-def watched(path: Path) -> bool:
-    """Return whether ``watch`` has remembered a plug-in's file."""
-    return str(path) in _PLUGGED
 
 
 _PLUGGED: dict[str, str] = {}  # files of plug-ins' code, and the plug-ins

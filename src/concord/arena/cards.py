@@ -51,7 +51,11 @@ def scores(cells: Sequence[Measured]) -> Iterator[list[Any]]:
 
 def card(entry: str, cells: Sequence[Measured], about: Mapping[str, Any]) -> list[Section]:
     """Return the sections of an entry's card; ``about`` is what the catalog says of its sampler."""
-    sections = [Section("Equation", "", [], [], equation=about.get("equation") or "")]
+    equation = about.get("equation") or ""
+    if about.get("from"):  # a plug-in's is text, whatever it holds
+        sections = [Section("Equation", equation, [], [])]
+    else:
+        sections = [Section("Equation", "", [], [], equation=equation)]
     for name in ("source", "price", "needs"):
         if text := about.get(name):
             sections.append(Section(name.capitalize(), str(text).replace("``", ""), [], []))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
+from html import escape
 from typing import Any, TypedDict, cast
 
 from concord.plugins import plugin
@@ -252,8 +253,9 @@ def markdown(caption: Caption) -> str:
         lines += [f"*{head}:* {text}", ""] if text else []
     lines += [f"- *{term}*: {meaning}" for term, meaning in parts["terms"]]
     lines += [f"- Reading *{name}*: {meaning}" for name, meaning in parts["readings"]] + [""]
-    for part in parts["experiments"]:
-        lines += [f"<details><summary>How it was run: {part['title']}</summary>", ""]
+    for part, stated in zip(parts["experiments"], caption["experiments"], strict=True):
+        title = escape(stated["title"])  # Markdown's own marks stand for themselves in HTML
+        lines += [f"<details><summary>How it was run: {title}</summary>", ""]
         lines += ["; ".join(f"{key} {text}" for key, text in part["setting"]) + ".", ""]
         rows = [[name, text] for name, text in part["samplers"]]
         lines += [*markdown_table(["sampler", "parameters"], rows), "", "</details>", ""]

@@ -35,7 +35,10 @@ def markdown(text: str) -> str:
 
     Only what would be markup is escaped, so that the file can be read as it is, too.
     """
-    return re.sub(r"([\\`*~\[\]<&]|(?<![^\W_])_|_(?![^\W_]))", r"\\\1", line(text))
+    text = re.sub(r"([\\`*~$\[\]<&]|(?<![^\W_])_|_(?![^\W_]))", r"\\\1", line(text))
+    # What begins a heading, a quotation, a list, a rule, a comment, a target or a directive.
+    text = re.sub(r"^(?=[#>%]|[-+=:][-+=:\s]|\([^)]*\)=)", r"\\", text)
+    return re.sub(r"^(\d+)(?=[.)]\s)", r"\1\\", text)
 
 
 _LATEX = {

@@ -91,7 +91,7 @@ def markdown_page(
     """Return a page as Markdown; ``figure`` is how cells of that column are written."""
     lines = [f"# {markdown(title)}", "", *([markdown(text), ""] if text else [])]
     for section in parts:
-        lines += [f"## {section.heading}", ""] if section.heading else []
+        lines += [f"## {markdown(section.heading)}", ""] if section.heading else []
         lines += [markdown(section.text), ""] if section.text else []
         for formula in filter(None, re.split(r"\n\s*\n", section.equation)):
             lines += ["$$", formula, "$$", ""]

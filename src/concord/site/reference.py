@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import escape
 from typing import Any
 
-from concord.catalog import described, listed
+from concord import plugins
+from concord.catalog import described
 from concord.plugins import PACKAGES
 from concord.report import markup
 from concord.studies.editor import study_schema
@@ -20,19 +22,21 @@ def pages(pictures: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         Kind of figure: path of a picture of one, from the reference's folder.
     """
     for package, about in PACKAGES.items():
-        kinds = [described(package, entry["kind"]) for entry in listed([package])]
+        kinds = [described(package, kind, execute=False) for kind in plugins.kinds(package)]
         parts = [_title(_capital(package), "#"), f"A {about.one} is chosen by its kind."]
         for kind in kinds:
-            parts += [f".. _{package}-{kind['kind']}:", _title(kind["kind"], "*")]
+            if plugins.NAME.fullmatch(kind["kind"]):  # one of a distribution may be called anything
+                parts.append(f".. _{package}-{kind['kind']}:")
+            parts.append(_title(kind["kind"], "*"))
             if package == "figures" and kind["kind"] in pictures:
-                picture = pictures[kind["kind"]]
+                picture = escape(pictures[kind["kind"]])
                 parts.append(
                     f'.. raw:: html\n\n   <div class="plate"><img src="../{picture}" '
-                    f'loading="lazy" alt="A figure of kind {kind["kind"]}"></div>'
+                    f'loading="lazy" alt="A figure of kind {escape(kind["kind"])}"></div>'
                 )
-            parts.append(kind["text"].replace("|", "\\|") if not kind["equation"] else kind["text"])
+            parts += _text(kind)
             if kind.get("metrics"):
-                names = ", ".join(f"``{name}``" for name in kind["metrics"])
+                names = ", ".join(map(_code, kind["metrics"]))
                 parts.append(f"Metrics: {names}.")
             if kind.get("options"):
                 parts.append(_table(("option", "type", "default", "meaning"), _options(kind)))
@@ -42,18 +46,38 @@ def pages(pictures: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     yield "python", _python()
 
 
+def _text(kind: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a kind's docstring says: of what is built in as markup, else as it is typed."""
+    if not kind["from"]:
+        yield kind["text"].replace("|", "\\|") if not kind["equation"] else kind["text"]
+        return
+    yield f"A plug-in, {markup.rst(kind['from'])}."
+    if kind["text"].strip():
+        text = kind["text"].strip("\n").splitlines()
+        lines = ["".join(c if c.isprintable() else " " for c in line) for line in text]
+        yield "\n".join([".. code-block:: text", "", *(f"   {line}".rstrip() for line in lines)])
+    if "options" not in kind and "metrics" not in kind:
+        yield "No study uses it: ``concord describe`` says which options it takes."
+
+
+def _code(text: str) -> str:
+    """Return a text as code, where it can be."""
+    text = markup.line(text)
+    return f"``{text}``" if text and "`" not in text and "\\" not in text else markup.rst(text)
+
+
 def _options(kind: Mapping[str, Any]) -> Iterator[Sequence[str]]:
     for option in kind["options"]:
         default = option.get("default", "")
         text = "none" if default is None else str(default)
-        given = f"``{text}``" if "default" in option and text else ""
+        given = _code(text) if "default" in option and text else ""
         shape, means = markup.rst(option["type"]), markup.rst(option["means"])
-        yield f"``{option['name']}``", shape, given, means
+        yield _code(option["name"]), shape, given, means
 
 
 def _study() -> str:
     """Return every key of a study's files, from their schema."""
-    schema = study_schema()
+    schema = study_schema(execute=False)
     parts = [
         _title("Keys of a study", "#"),
         "Every key of the files in ``config/papers/<key>`` and ``config/studies/<key>``, as the "
@@ -72,7 +96,7 @@ def _study() -> str:
 def _keys(properties: Mapping[str, Any], required: Sequence[str]) -> str:
     rows = [
         (
-            f"``{key}``" + (" (required)" if key in required else ""),
+            _code(key) + (" (required)" if key in required else ""),
             _shape(value),
             markup.rst(value.get("description", "")),
         )
@@ -87,9 +111,9 @@ def _shape(value: Mapping[str, Any]) -> str:
         name = value["$ref"].rpartition("/")[2]
         return markup.rst(name)
     if "enum" in value:
-        return ", ".join(f"``{choice}``" for choice in value["enum"])
+        return ", ".join(_code(str(choice)) for choice in value["enum"])
     if "const" in value:
-        return f"``{value['const']}``"
+        return _code(str(value["const"]))
     for several in ("anyOf", "oneOf", "allOf"):
         if several in value:
             found = dict.fromkeys(_shape(part) for part in value[several])
@@ -128,6 +152,7 @@ def _capital(package: str) -> str:
 
 
 def _title(text: str, mark: str) -> str:
+    text = markup.rst(text)
     return f"{text}\n{mark * len(text)}"
 
 

@@ -15,7 +15,7 @@ from concord.claims.checks import Check
 from concord.claims.quantities import Quantity
 from concord.claims.rules import rules
 from concord.options import Options, kinds, members
-from concord.plugins import Chosen, plugin
+from concord.plugins import Chosen, executed, plugin
 from concord.plugins import kinds as kinds_in
 from concord.runs import Keys
 from concord.studies.model import Study
@@ -34,14 +34,16 @@ PARTS = {  # what a run holds one kind of, with its options
 PLACEHOLDER = {"anyOf": [{"type": "string", "pattern": r"^\{\w+\}$"}, {"type": "null"}]}
 
 
-def schema_of_options() -> dict[str, Any]:
+def schema_of_options(execute: bool = True) -> dict[str, Any]:
     """Return the definitions (``$defs``) of all options.
+
+    Without ``execute`` those of plug-ins that nothing has used yet are left out.
 
     ``run`` and the ``PARTS`` of one, of which nothing is required; ``figures``,
     ``tables`` and ``claims``, which say what an entry's ``options`` or ``check`` are by its
     ``kind``; and what they refer to.
     """
-    params = {package: _params(package) for package in (*PARTS, *OUTPUTS)}
+    params = {package: _params(package, execute) for package in (*PARTS, *OUTPUTS)}
     runs = _classes(Keys, *(cls for package in PARTS for cls in params[package].values()))
     outputs = (cls for package in OUTPUTS for cls in params[package].values())
     types = [*dict.fromkeys([*runs, *_classes(Check, *outputs)])]
@@ -102,8 +104,9 @@ def schema_of_options() -> dict[str, Any]:
     return definitions
 
 
-def _params(package: str) -> dict[str, Any]:
-    return {kind: plugin(package, kind, package).Params for kind in kinds_in(package)}
+def _params(package: str, execute: bool) -> dict[str, Any]:
+    found = [kind for kind in kinds_in(package) if execute or executed(package, kind)]
+    return {kind: plugin(package, kind, package).Params for kind in found}
 
 
 def _part(own: type) -> str:
@@ -111,13 +114,13 @@ def _part(own: type) -> str:
     return PARTS[own.package] if issubclass(own, Chosen) else "schedule"
 
 
-def study_schema() -> dict[str, Any]:
+def study_schema(execute: bool = True) -> dict[str, Any]:
     """Return the schema of a study's files, with everything that options may be."""
     (_,), definitions = msgspec.json.schema_components([Study], ref_template=f"{REF}{{name}}")
     _describe(definitions, {cls.__name__: cls for cls in _classes(Study)})
     sections = definitions.pop("Study")
     run = {"$ref": f"{REF}run"}
-    options = schema_of_options()
+    options = schema_of_options(execute)
     experiment = definitions["Experiment"]
     own = experiment["properties"]
     of_axis = {"type": "object", "additionalProperties": {"anyOf": [run, {"type": "null"}]}}
