@@ -8,6 +8,7 @@ import inspect
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from types import ModuleType
 
@@ -19,6 +20,7 @@ import concord
 from concord.__main__ import main
 from concord.contracts import Info
 from concord.errors import ConcordError
+from concord.laws import gaussian
 from concord.samplers import de_sgld
 from concord.sampling.trace import Trace
 
@@ -90,7 +92,8 @@ def test_import_is_fast_and_knows_its_names():
 
 
 @pytest.mark.parametrize(
-    "name", [n for n in concord._PUBLIC if n not in ("problems", "ConcordError")]
+    "name",
+    [n for n in concord._PUBLIC if n not in ("problems", "ConcordError", "DivergenceWarning")],
 )
 def test_what_is_public_is_documented(name):
     member = getattr(concord, name)
@@ -112,7 +115,161 @@ def test_the_five_lines_of_the_readme_run():
     assert len(code.split("\n")) - code.count("\n\n") - 1 == 5
     names = {}
     exec(code, names)
-    assert names["trace"]["x"].shape[1:] == (501, 8, 2) and names["law"].mean.shape == (501, 8, 2)
+    trace, law, posterior = names["trace"], names["law"], names["problem"].posterior
+    assert trace["x"].shape == (4, 10_001, 8, 2) and law.mean.shape == (10_001, 8, 2)
+    arviz = pytest.importorskip("arviz")
+    assert arviz.rhat(trace.to_arviz()).x.max() < 1.01  # as the README says
+    drawn, exact = (concord.w2(found, posterior, warm_up=1000) for found in (trace, law))
+    assert ((drawn.lo <= exact.value) & (exact.value <= drawn.hi)).all()
+    assert abs(drawn.value - exact.value).max() < 0.005
+
+
+def test_the_table_of_floors_is_computed():
+    """And its formula holds within a tenth of the width."""
+    text = (ROOT / "docs/python.md").read_text().partition("<!-- floors -->")[2]
+    rows = [[c.strip() for c in line.strip("|").split("|")] for line in text.split("\n")[2:8]]
+    chains = [int(name.split()[0].replace(",", "")) for name in rows[0][1:]]
+    for dim, *cells in rows[2:]:
+        dim, posterior = int(dim), concord.Gaussian(np.zeros(int(dim)), np.eye(int(dim)))
+        for count, cell in zip(chains, cells, strict=True):
+            found = gaussian.w2_floor(posterior, count, np.random.default_rng(1), 400)[0]
+            # Rounded to two digits; the fits' spread is at most half of their mean.
+            assert float(cell) == pytest.approx(
+                found / dim**0.5, abs=0.005 + 0.1 * found / dim**0.5
+            )
+            formula = np.sqrt((1 + (dim + 1) / 4) / count)
+            assert float(cell) == pytest.approx(formula, abs=0.1)
+
+
+def test_few_chains_are_refused_draw_by_draw_and_pooled_after_a_warm_up():
+    """The truth is the law's: 357 of 360 such intervals contain it (60 seeds)."""
+    problem, steps = quadratic(), {"step_size": 0.2, "iterations": 2000}
+    few = concord.sample("de_sgld", problem, "ring", chains=4, seed=3, **steps)
+    with pytest.raises(ConcordError, match=r"4 chains are too few .* dimension 2 draw by draw"):
+        concord.w2(few, problem.posterior)
+    law = concord.law("de_sgld", problem, "ring", **steps)
+    exact = concord.w2(law, problem.posterior, warm_up=200).value
+    found = concord.w2(few, problem.posterior, warm_up=200)
+    assert ((found.lo <= exact) & (exact <= found.hi)).all()
+    assert (found.draws < 4 * 1800).all() and (found.floor > 0).all()
+    assert abs(found.value - exact).max() < 3 * found.floor.max()
+    with pytest.raises(ConcordError, match=r"worth \d+ independent ones, too few"):
+        concord.w2(few, problem.posterior, warm_up=1990)
+    table = concord.compare({"few": few, "law": law}, problem.posterior, warm_up=200)
+    assert table.w2["few"] == found.value[:AGENTS].max() and table.w2["law"] == exact[:AGENTS].max()
+    assert (table.bias2_lo["few"] <= table.bias2).all()
+    many = concord.sample("de_sgld", problem, "ring", chains=20, step_size=0.05, iterations=20)
+    assert set(concord.w2(many, problem.posterior)) == {"value", "lo", "hi", "floor"}
+
+
+def test_pooled_intervals_hold_the_distance_as_often_as_they_say():
+    """Independent draws in place of time: at least 0.95 less four standard errors of 200 trials."""
+    target, rng = concord.Gaussian(np.array([1.0, 0.0]), np.array([[1.0, 0.3], [0.3, 0.5]])), 0
+    rng = np.random.default_rng(7)
+    shift = np.array([0.3, 0.0])
+    held = 0
+    for _ in range(200):
+        mean, cov = gaussian.fit(target.sample(60, rng) + shift)
+        fitted = concord.Gaussian(mean, cov)
+        squares = gaussian.w2(*gaussian.refits(fitted, 60, 200, rng), target) ** 2
+        lo, hi = gaussian.corrected(squares, gaussian.w2(mean, cov, target))
+        held += lo <= 0.3 <= hi
+    assert held / 200 >= 0.95 - 4 * np.sqrt(0.95 * 0.05 / 200)
+
+
+def test_refits_are_fits_of_draws():
+    """Their means, and those of the fits' squared distance, within five standard errors."""
+    law, rng = concord.Gaussian(np.ones(3), np.diag([1.0, 2.0, 0.5])), np.random.default_rng(1)
+    made = gaussian.refits(law, 12, 4000, rng)
+    drawn = gaussian.fit(law.sample(12 * 4000, rng).reshape(4000, 12, 3), axis=1)
+    for one, other in zip((*made, gaussian.w2(*made, law)), (*drawn, gaussian.w2(*drawn, law)),
+                          strict=True):  # fmt: skip
+        error = np.sqrt((one.var(axis=0) + other.var(axis=0)) / 4000)
+        assert (abs(one.mean(axis=0) - other.mean(axis=0)) < 5 * error).all()
+        assert (abs(one.std(axis=0) / other.std(axis=0) - 1) < 0.1).all()
+
+
+def test_one_chain_has_no_interval():
+    problem, steps = quadratic(), {"step_size": 0.2, "iterations": 2000, "chains": 1}
+    alone = concord.sample("de_sgld", problem, "ring", **steps)
+    for found in (
+        concord.w2(alone, problem.posterior, warm_up=200),
+        concord.bias2(alone, problem.posterior, warm_up=200),
+        concord.bias2(alone, problem.posterior),
+    ):
+        assert np.isfinite(found.value).all()
+        assert np.isnan(found.lo).all() and np.isnan(found.hi).all()
+    table = concord.compare([alone], problem.posterior, warm_up=200)
+    assert np.isfinite(table.w2).all() and np.isnan(table.w2_lo).all()
+
+
+def test_chains_that_agree_up_to_rounding_have_an_interval_around_the_distance():
+    problem = quadratic()
+    trace = concord.sample("admm", problem, "ring", penalty=1.0, noise=False, iterations=400)
+    for distance in (concord.w2, concord.bias2):
+        found = distance(trace, problem.posterior)
+        assert ((found.lo <= found.value) & (found.value <= found.hi)).all()
+
+
+def test_arviz_gets_no_warm_up():
+    problem, steps = quadratic(), {"step_size": 0.05, "iterations": 50, "chains": 2}
+
+    def draws(trace, **options):
+        return trace.to_arviz(**options).posterior.draw.values.tolist()
+
+    trace = concord.sample("de_sgld", problem, "ring", **steps)
+    assert draws(trace) == list(range(5, 51)) and draws(trace, warm_up=0) == list(range(1, 51))
+    assert draws(trace, warm_up=48) == [49, 50]
+    assert trace.to_arviz().sample_stats.draw.size == 46
+    asked = concord.sample("de_sgld", problem, "ring", record={"burn_in": 20}, **steps)
+    assert draws(asked) == list(range(21, 51))
+    with pytest.raises(ConcordError, match="no iteration is recorded after 50, the last is 50"):
+        trace.to_arviz(warm_up=50)
+
+
+def diverging(step_size, **options):
+    given = {"step_size": step_size, "iterations": 300, "chains": 30} | options
+    return concord.sample("de_sgld", quadratic(), "ring", **given)
+
+
+def test_divergence_warns_once_a_call():
+    """With its share of chains and its first iteration, where the caller stands."""
+
+    def said(function, *args, **options):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found = function(*args, **options)
+        (one,) = caught
+        assert one.category is concord.DivergenceWarning and issubclass(one.category, UserWarning)
+        assert one.filename == __file__
+        return found, str(one.message)
+
+    problem, steps = quadratic(), {"iterations": 300, "step_size": 2.0}
+    trace, text = said(lambda: concord.sample("de_sgld", problem, "ring", chains=30, **steps))
+    first = trace["diverged_at"].min()
+    assert f"de_sgld: 30 of 30 chains diverged, the first at iteration {first}; take a" in text
+    limit = float(re.search(r"below ([\d.]+)", text)[1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        concord.law("de_sgld", problem, "ring", step_size=0.98 * limit, iterations=3000)
+        sound = diverging(0.98 * limit)
+        concord.compare([sound], problem.posterior)
+    law, text = said(lambda: concord.law("de_sgld", problem, "ring", **steps))
+    assert re.search(
+        r"de_sgld: the law diverges, seen first at iteration \d+; take a smaller", text
+    )
+    for result in (trace, law):
+        assert said(lambda r=result: concord.w2(r, problem.posterior))[1].startswith("w2: ")
+        assert said(lambda r=result: concord.bias2(r, problem.posterior))[1].startswith("bias2: ")
+    results = {"one": trace, "sound": sound, "exact": law}
+    table, text = said(lambda: concord.compare(results, problem.posterior))
+    assert "of one 30 of 30 chains" in text and "of exact the law" in text and "sound" not in text
+    assert np.isinf(table.w2["one"]) and np.isfinite(table.w2["sound"])
+
+
+def test_a_gradient_that_is_not_a_number_warns():
+    with pytest.warns(concord.DivergenceWarning, match=r"5 of 5 chains .* iteration 1; take a"):
+        call(problem=shaped(lambda x: x * np.nan), chains=5)
 
 
 def test_the_page_runs():
@@ -219,7 +376,8 @@ def test_the_trace_of_the_pipeline_opens_in_arviz(resolved):
     assert found.posterior.x.dims == ("chain", "draw", "agent", "dim")
     assert found.groups() == made.groups() == ["posterior", "sample_stats"]
     for group in found.groups():
-        assert found[group].identical(made[group].assign_attrs(found[group].attrs))
+        late = found[group].sel(draw=slice(3, None))  # of thirty iterations
+        assert late.identical(made[group].assign_attrs(found[group].attrs))
     assert found.attrs["concord"] == made.attrs["concord"]
     for diagnostic in (arviz.ess, arviz.rhat):
         values = diagnostic(found)
@@ -389,7 +547,8 @@ def test_distances_of_exact_draws_and_of_a_shift():
     trace = exact_draws(target)
     trace.variables["diverged_at"] = ("chain",), np.r_[5, np.full(3999, -1)]
     for distance in (concord.w2, concord.bias2):
-        assert np.isinf(distance(trace, target).value).all()
+        with pytest.warns(concord.DivergenceWarning, match="1 of 4000 chains"):
+            assert np.isinf(distance(trace, target).value).all()
 
 
 def test_bias2_of_a_law_is_that_of_its_draws():
@@ -425,6 +584,18 @@ def call(sampler="de_sgld", problem=None, network="ring", **options):
     given = {"step_size": 0.01, "iterations": 3, "chains": 2} | options
     given = {key: value for key, value in given.items() if value is not ...}
     return concord.sample(sampler, quadratic() if problem is None else problem, network, **given)
+
+
+class ReturnsItsState:
+    """DE-SGLD, whose step forgets to say what it has sent."""
+
+    __name__ = "mine"
+    Params, State, check = de_sgld.Params, de_sgld.State, staticmethod(de_sgld.check)
+
+    @staticmethod
+    def init(*args):
+        state, step = de_sgld.init(*args)
+        return state, lambda *given: step(*given)[0]
 
 
 def shaped(function):
@@ -544,6 +715,70 @@ WRONG = {
     "no result": (
         lambda: concord.w2(3, quadratic().posterior),
         "3 is no result; give a trace or a law",
+    ),
+    "a result alone": (
+        lambda: concord.compare(call(), quadratic().posterior),
+        "results: a result alone has nothing to be compared with; give a list",
+    ),
+    "another dimension": (
+        lambda: concord.w2(call(), concord.Gaussian(np.zeros(3), np.eye(3))),
+        "posterior: it has dimension 3, and the result 2; give that of the problem",
+    ),
+    "negative covariance": (
+        lambda: concord.Gaussian(np.zeros(2), -np.eye(2)),
+        "Gaussian: cov is not positive definite; give one whose eigenvalues are positive",
+    ),
+    "number for a mean": (
+        lambda: concord.Gaussian(0, -np.eye(2)),
+        "Gaussian: mean of shape () and cov of shape (2, 2) do not fit; give (dim,) and (dim, dim)",
+    ),
+    "skew covariance": (
+        lambda: concord.Gaussian([0, 0], [[1, 0.5], [0, 1]]),
+        "Gaussian: cov is not symmetric",
+    ),
+    "complex mean": (
+        lambda: concord.Gaussian([0, 1j], np.eye(2)),
+        "Gaussian: mean has entries that are no finite numbers",
+    ),
+    "array for a gradient": (
+        lambda: concord.Problem(np.eye(2), agents=2, dim=2),
+        "gradient: array([[1., 0.],\n       [0., 1.]]) is no function; give one of x",
+    ),
+    "number for a potential": (
+        lambda: concord.Problem(np.sinh, agents=2, dim=2, potential=3),
+        "potential: 3 is no function; give one of x",
+    ),
+    "posterior of another dimension": (
+        lambda: concord.Problem(np.sinh, agents=2, dim=2, posterior=concord.Gaussian([0], [[1]])),
+        "posterior: it has dimension 1, and dim is 2; make them equal",
+    ),
+    "complex data": (
+        lambda: concord.problems.linear_regression(np.eye(3) + 1j, [1, 2, 3], 1),
+        "X: its numbers are complex; give real ones",
+    ),
+    "huge data": (
+        lambda: concord.problems.linear_regression(np.diag([1, 1e200, 1]), [1, 2, 3], 1),
+        "X[1, 1]: 1e+200 is beyond 1e+100, where sums of squares are not finite; use larger units",
+    ),
+    "complex weights": (
+        lambda: call(network=np.full((5, 5), 0.2 + 1j)),
+        "is no network; give the name of a kind",
+    ),
+    "no such file": (
+        lambda: concord.load("nope.nc"),
+        "nope.nc: it cannot be read (No such file or directory); name the trace.nc of a run",
+    ),
+    "option of a network": (
+        lambda: concord.network("ring", 6, los=0.1),
+        "network.los: unknown key; did you mean 'loss'?",
+    ),
+    "another option of a network": (
+        lambda: concord.network("erdos_renyi", 6, xyzzy=0.1),
+        "network.xyzzy: unknown key; choose one of awake, ",
+    ),
+    "a state alone": (
+        lambda: call(ReturnsItsState),
+        "sampler: its step returned a State; return the new state and what it has sent, (state,",
     ),
     "rows": (
         lambda: concord.problems.linear_regression(np.eye(3), [1, 2], 2),

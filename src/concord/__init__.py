@@ -16,6 +16,7 @@ __version__ = "0.2.0"
 # results do not depend on the code of what they do not use (``provenance.code`` follows imports).
 _PUBLIC = {
     "ConcordError": "errors",
+    "DivergenceWarning": "errors",
     "Gaussian": "laws.gaussian",
     "Problem": "library.problem",
     "bias2": "library.distances",

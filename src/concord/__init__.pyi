@@ -1,6 +1,7 @@
 # For editors and type checkers, which do not see names that are imported when they are asked for.
 from concord import problems as problems
 from concord.errors import ConcordError as ConcordError
+from concord.errors import DivergenceWarning as DivergenceWarning
 from concord.laws.gaussian import Gaussian as Gaussian
 from concord.library.distances import bias2 as bias2
 from concord.library.distances import compare as compare

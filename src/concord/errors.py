@@ -1,4 +1,4 @@
-"""User-facing error, with an optional "did you mean"."""
+"""User-facing error, with an optional "did you mean", and the warning that chains diverged."""
 
 from __future__ import annotations
 
@@ -15,6 +15,20 @@ class ConcordError(Exception):
     """A user's mistake, in one sentence: the rule, the value received, the remedy.
 
     The command line prints the message without a traceback and exits with a non-zero code.
+    """
+
+
+class DivergenceWarning(UserWarning):
+    """Chains, or a law, left every range that a posterior has, so that distances are infinite.
+
+    Examples
+    --------
+    >>> import concord, warnings
+    >>> problem = concord.problems.quadratic(H=[[[1.0]], [[2.0]], [[3.0]]], b=[[1.0], [0.0], [1.0]])
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     trace = concord.sample("de_sgld", problem, "ring", step_size=2.0, iterations=100)
+    >>> caught[0].category is concord.DivergenceWarning
+    True
     """
 
 

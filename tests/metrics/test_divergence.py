@@ -86,7 +86,7 @@ def test_an_interval_contains_its_number(family, case):
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("lost", [0, 1])
 def test_one_chain_has_no_interval(family, lost):
-    """But over what it has many of: images, data sets, exact draws; a learned share has Wilson's."""
+    """But over what it has many of: images, data sets, exact draws; and a share has Wilson's."""
     for row in measured(family, chains=1, lost=lost):
         if row.chance and row.trials in (None, 1) and row.metric != "learned_share":
             assert row.lo is None and row.hi is None and row.trials in (None, 1), row

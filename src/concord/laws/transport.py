@@ -20,13 +20,6 @@ import numpy as np
 
 from concord.laws.quadrature import Grid
 
-BURN_IN = 0.1
-
-
-def kept(iterations: np.ndarray, burn_in: float = BURN_IN) -> np.ndarray:
-    """Return which of the recorded ``iterations`` come after this fraction of the last one."""
-    return np.flatnonzero(iterations >= burn_in * iterations[-1])
-
 
 def thinned(rows: np.ndarray, count: int) -> np.ndarray:
     """Return at most ``count`` of ``rows``, evenly spaced, the last included."""

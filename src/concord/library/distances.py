@@ -2,30 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from concord.errors import ConcordError, short
+from concord.errors import ConcordError, DivergenceWarning, short
 from concord.laws import gaussian
 from concord.laws.exact import Law
 from concord.laws.gaussian import Gaussian
-from concord.laws.intervals import LEVEL, REPLICATES, mean_interval
+from concord.laws.intervals import LEVEL, REPLICATES, around, mean_interval
 from concord.metrics.w2 import positions
+from concord.options import Index, build
 from concord.sampling import streams
+from concord.sampling.recorder import FINITE_RANGE
 from concord.sampling.trace import Trace
 
 if TYPE_CHECKING:
     import pandas
     import xarray
 
+# A Gaussian is fitted to no fewer independent draws, and to no fewer for each dimension: with these
+# exact draws seem at most 0.36 of the posterior's width away from it (docs/python.md has a table),
+# and the intervals cover 0.89 or more.
+LEAST, LEAST_PER_DIMENSION = 20, 4
 
-def w2(result: Trace | Law, posterior: Gaussian) -> xarray.Dataset:
-    """Return the 2-Wasserstein distance of every agent, and of their average, to the posterior.
 
-    Of a trace it is that of the Gaussian fitted to the chains, with a 95 % bootstrap interval; of
-    an exact law it is exact. A diverged chain makes it infinite.
+def w2(result: Trace | Law, posterior: Gaussian, *, warm_up: int | None = None) -> xarray.Dataset:
+    r"""Return the 2-Wasserstein distance of every agent, and of their average, to the posterior.
+
+    .. math::
+        W_2^2 = |m - \mu|^2 + \mathrm{tr}\,\bigl(S + V - 2 (V^{1/2} S V^{1/2})^{1/2}\bigr)
+
+    between the posterior N(mu, V) and N(m, S). Of an exact law m and S are its moments. Of a trace
+    they are fitted to the chains, draw by draw, or with ``warm_up`` to all draws after it, over
+    time and chains.
+
+    A fit to n independent draws has an error of its own, ``floor``: the distance that as many draws
+    of the posterior itself would show, about sqrt((1 + (dim + 1) / 4) / n) of the posterior's width
+    sqrt(tr V). So fewer than 20 chains, or than 4 for each dimension, are refused draw by draw, and
+    so are draws over time that are worth fewer (their effective sample size, the least over x_j and
+    its squared deviation). The interval after a warm-up is that of refits to so many draws of the
+    fitted Gaussian: it covers 0.97 or more of the distances of four chains of DE-SGLD (60 seeds,
+    3 steps); the other one is that of ``concord.laws.gaussian.bootstrap_w2``.
 
     Parameters
     ----------
@@ -33,16 +53,24 @@ def w2(result: Trace | Law, posterior: Gaussian) -> xarray.Dataset:
         What ``concord.sample`` or ``concord.law`` returned.
     posterior
         A ``concord.Gaussian``, such as ``problem.posterior``.
+    warm_up
+        Take all that is recorded after this iteration together; none: each draw by itself. Of a
+        law, too, whose moments are then those of a draw at a random iteration.
 
     Returns
     -------
     xarray.Dataset
-        ``value`` (draw, agent), of a trace also ``lo`` and ``hi``; the last agent is ``average``.
+        ``value`` (draw, agent); of a trace also ``lo`` and ``hi``, a 95 % interval that subtracts
+        the fit's error, and ``floor``. With ``warm_up`` there is no draw: ``value``, ``lo``,
+        ``hi``, ``floor`` and ``draws``, the independent draws that they are worth, are (agent,).
+        The last agent is ``average``. A diverged chain makes distances infinite, with a
+        ``concord.DivergenceWarning``. One chain has no interval.
 
     Raises
     ------
     ConcordError
-        If there is no Gaussian posterior, or the trace has no positions.
+        If there is no Gaussian posterior of the result's dimension, the trace has no positions, or
+        the draws are too few.
 
     Examples
     --------
@@ -52,38 +80,104 @@ def w2(result: Trace | Law, posterior: Gaussian) -> xarray.Dataset:
     >>> end = concord.w2(trace, problem.posterior).sel(draw=200, agent="average")
     >>> bool(end.lo < end.value < end.hi)
     True
+    >>> few = concord.sample("de_sgld", problem, "ring", step_size=0.1, iterations=2000, chains=4)
+    >>> bool(concord.w2(few, problem.posterior, warm_up=100).draws.min() > 500)
+    True
     """
     _check(result, posterior)
+    warn_of("w2", divergence(result))
+    return _w2(result, posterior, warm_up)
+
+
+def _w2(result: Trace | Law, posterior: Gaussian, warm_up: int | None) -> xarray.Dataset:
     if isinstance(result, Law):
-        return _of_law(result, gaussian.w2, posterior)
+        return _of_law(result, gaussian.w2, posterior, warm_up)
     names, draws = positions(result.marked())
-    rng = streams.generator(0, "bootstrap")
-    values = gaussian.bootstrap_w2(draws, posterior, REPLICATES, rng, LEVEL)
-    return _dataset(result.draw, names, values)
+    rng, dim = streams.generator(0, "bootstrap"), draws.shape[-1]
+    least = max(LEAST, LEAST_PER_DIMENSION * dim)
+    if warm_up is None:
+        if result.chains < least:
+            middle = int(result.draw[-1]) // 2
+            raise ConcordError(
+                f"w2: {result.chains} chains are too few to fit a Gaussian of dimension {dim} draw "
+                f"by draw; sample {least} or more, or take draws over time together, "
+                f"w2(..., warm_up={middle})"
+            )
+        values = gaussian.bootstrap_w2(draws, posterior, REPLICATES, rng, LEVEL)
+        found = _dataset(result, names, values)
+        return found.assign(floor=_floor(posterior, result.chains, rng))
+    draws = draws[:, result.after(warm_up)]
+    value, lo, hi, floor, worth = (np.full(len(names), np.inf) for _ in range(5))
+    for column, name in enumerate(names):
+        own = draws[:, :, column]
+        if not np.isfinite(own).all():
+            continue
+        worth[column] = independent(own)
+        if worth[column] < least:
+            whose = name if name == "average" else f"agent {name}"
+            raise ConcordError(
+                f"w2: the draws of {whose} after iteration {warm_up} are worth "
+                f"{worth[column]:.0f} independent ones, too few to fit a Gaussian of dimension "
+                f"{dim}; sample until they are worth {least}, with more iterations or chains"
+            )
+        fitted, count = Gaussian(*gaussian.fit(own.reshape(-1, dim))), int(worth[column])
+        value[column] = gaussian.w2(fitted.mean, fitted.cov, posterior)
+        refits = gaussian.refits(fitted, count, REPLICATES, rng)
+        squares = gaussian.w2(*refits, posterior) ** 2
+        lo[column], hi[column] = gaussian.corrected(squares, value[column], LEVEL)
+        floor[column] = _floor(posterior, count, rng)
+    worth[np.isinf(value)] = np.nan
+    floor[np.isinf(value)] = np.nan
+    found = _dataset(result, names, (value, lo, hi))
+    return found.assign(floor=("agent", floor), draws=("agent", worth))
 
 
-def bias2(result: Trace | Law, posterior: Gaussian) -> xarray.Dataset:
+def _floor(posterior: Gaussian, draws: int, rng: np.random.Generator) -> float:
+    refits = gaussian.refits(posterior, draws, gaussian.FLOORS, rng)
+    return float(gaussian.w2(*refits, posterior).mean())
+
+
+def independent(draws: np.ndarray) -> float:
+    """Return how many independent draws (chain, draw, dim) are worth: the least effective size.
+
+    By ArviZ, of x_j and (x_j - mean)^2, on whose means a fitted Gaussian depends; small where
+    chains do not agree with each other, and at most their number.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # once a day it tells of its next version
+        import arviz
+    squares = (draws - draws.mean(axis=(0, 1))) ** 2
+    if draws.shape[1] < 4 or (squares == 0).all(axis=(0, 1)).any():  # too few, or they do not move
+        return 0.0
+    data = arviz.convert_to_dataset({"x": np.concatenate([draws, squares], axis=-1)})
+    return min(float(arviz.ess(data, method="mean").x.min()), draws.shape[0] * draws.shape[1])
+
+
+def bias2(
+    result: Trace | Law, posterior: Gaussian, *, warm_up: int | None = None
+) -> xarray.Dataset:
     r"""Return the squared bias of every agent, and of their average, in posterior variances.
 
     .. math:: b^2 = \max_{f \in \{x_j, x_j^2\}} (E f - E_\pi f)^2 / \mathrm{Var}_\pi f
 
     It needs no fit, so it sees laws that are not Gaussian. Of a trace E is the mean over chains,
-    whose 95 % intervals hold together for all f.
+    and with ``warm_up`` over time; its 95 % intervals hold together for all f.
 
     Parameters
     ----------
-    result, posterior
+    result, posterior, warm_up
         As of ``concord.w2``.
 
     Returns
     -------
     xarray.Dataset
-        As of ``concord.w2``.
+        ``value`` (draw, agent), of a trace also ``lo`` and ``hi``; with ``warm_up`` (agent,). One
+        chain has no interval.
 
     Raises
     ------
     ConcordError
-        As of ``concord.w2``.
+        As of ``concord.w2``, but for the number of draws.
 
     Examples
     --------
@@ -94,26 +188,34 @@ def bias2(result: Trace | Law, posterior: Gaussian) -> xarray.Dataset:
     0.667
     """
     _check(result, posterior)
+    warn_of("bias2", divergence(result))
+    return _bias2(result, posterior, warm_up)
+
+
+def _bias2(result: Trace | Law, posterior: Gaussian, warm_up: int | None) -> xarray.Dataset:
     if isinstance(result, Law):
-        return _of_law(result, gaussian.bias2, posterior)
+        return _of_law(result, gaussian.bias2, posterior, warm_up)
     names, draws = positions(result.marked())
     means, variances = gaussian.monomials(posterior.mean, posterior.cov)
     with np.errstate(over="ignore", invalid="ignore"):
         values = np.concatenate([draws, draws**2], axis=-1)
+        if warm_up is not None:
+            values = values[:, result.after(warm_up)].mean(axis=1)
         mean, *ends = (part - means for part in mean_interval(values, values.shape[-1]))
         far = np.maximum(*np.square(ends))
         near = np.where(ends[0] * ends[1] < 0, 0.0, np.minimum(*np.square(ends)))
     value, *ends = ((e / variances).max(axis=-1) for e in (np.square(mean), near, far))
     value = np.nan_to_num(value, nan=np.inf, posinf=np.inf)
-    return _dataset(
-        result.draw, names, [np.where(np.isinf(value), value, e) for e in (value, *ends)]
-    )
+    return _dataset(result, names, [np.where(np.isinf(value), value, e) for e in (value, *ends)])
 
 
 def compare(
-    results: Mapping[str, Trace | Law] | Iterable[Trace | Law], posterior: Gaussian | None = None
+    results: Mapping[str, Trace | Law] | Iterable[Trace | Law],
+    posterior: Gaussian | None = None,
+    *,
+    warm_up: int | None = None,
 ) -> pandas.DataFrame:
-    """Return one row per result: distances at its last draw, and what it has sent until then.
+    """Return one row per result: its distances, and what it has sent until its last draw.
 
     Parameters
     ----------
@@ -121,6 +223,8 @@ def compare(
         Traces and laws by name, or as a list of traces, which are called by their samplers.
     posterior
         A ``concord.Gaussian``; none: no distances.
+    warm_up
+        As of ``concord.w2``; none: distances are those of the last draw.
 
     Returns
     -------
@@ -134,7 +238,7 @@ def compare(
     Raises
     ------
     ConcordError
-        If a law has no name, or a distance cannot be computed.
+        If a law has no name, or a distance cannot be computed (``concord.w2``).
 
     Examples
     --------
@@ -148,10 +252,41 @@ def compare(
     """
     import pandas
 
+    if isinstance(results, (Trace, Law)):
+        raise ConcordError(
+            "results: a result alone has nothing to be compared with; give a list, such as "
+            "compare([trace, other]), or a mapping of names to results"
+        )
     if not isinstance(results, Mapping):
         results = _named(results)
-    rows = {name: _row(result, posterior) for name, result in results.items()}
+    for result in results.values():
+        _check(result, posterior, needed=False)
+    said = {name: divergence(result) for name, result in results.items()}
+    warn_of("compare", ", and ".join(f"of {name} {what}" for name, what in said.items() if what))
+    rows = {name: _row(result, posterior, warm_up) for name, result in results.items()}
     return pandas.DataFrame.from_dict(rows, orient="index").rename_axis("sampler")
+
+
+def divergence(result: Trace | Law) -> str:
+    """Say when a result diverged, and the share of its chains; nothing if it did not."""
+    if isinstance(result, Trace):
+        at = result["diverged_at"]
+        first = at[at >= 0]
+        return (
+            f"{first.size} of {at.size} chains diverged, the first at iteration {first.min()}"
+            if first.size
+            else ""
+        )
+    spread = np.diagonal(result.cov, axis1=-2, axis2=-1)
+    inside = (np.abs(result.mean) < FINITE_RANGE) & (spread < FINITE_RANGE**2)
+    lost = result.iterations[~inside.all(axis=(1, 2))]
+    return f"the law diverges, seen first at iteration {lost[0]}" if lost.size else ""
+
+
+def warn_of(what: str, said: str, remedy: str = "sample again with a smaller step_size") -> None:
+    """Warn, where the caller of a public function called it, if there is something to be said."""
+    if said:
+        warnings.warn(f"{what}: {said}; {remedy}", DivergenceWarning, stacklevel=3)
 
 
 def _named(results: Iterable[Trace | Law]) -> dict[str, Trace | Law]:
@@ -169,7 +304,7 @@ def _named(results: Iterable[Trace | Law]) -> dict[str, Trace | Law]:
     return found
 
 
-def _row(result: Trace | Law, posterior: Gaussian | None) -> dict[str, Any]:
+def _row(result: Trace | Law, posterior: Gaussian | None, warm_up: int | None) -> dict[str, Any]:
     if isinstance(result, Law):
         row: dict[str, Any] = {"iterations": int(result.iterations[-1]), "chains": 0}
     else:
@@ -187,16 +322,17 @@ def _row(result: Trace | Law, posterior: Gaussian | None) -> dict[str, Any]:
             row["seconds"] = float(result["seconds"][:, -1].max(axis=1).mean())
     if posterior is None:
         return row
-    for distance in (w2, bias2):
-        found = distance(result, posterior).isel(draw=-1)
+    for name, distance in (("w2", _w2), ("bias2", _bias2)):
+        found = distance(result, posterior, warm_up)
+        found = found.isel(draw=-1) if warm_up is None else found
         agents = found.where(found.agent != "average", drop=True)
         average = found.where(found.agent == "average", drop=True)
         for part, suffix in ((agents, ""), (average, "_average")):
             if part.agent.size:
                 worst = part.isel(agent=int(np.argmax(part.value.data)))
-                for end_name, name in (("value", ""), ("lo", "_lo"), ("hi", "_hi")):
-                    if end_name in worst:
-                        row[f"{distance.__name__}{suffix}{name}"] = float(worst[end_name])
+                for which, ending in (("value", ""), ("lo", "_lo"), ("hi", "_hi")):
+                    if which in worst:
+                        row[f"{name}{suffix}{ending}"] = float(worst[which])
     return row
 
 
@@ -206,29 +342,53 @@ def _last(trace: Trace, name: str) -> float:
     return float(values.take(-1, axis=dimensions.index("draw")).mean())
 
 
-def _check(result: Any, posterior: Any) -> None:
+def _check(result: Any, posterior: Any, needed: bool = True) -> None:
+    """Refuse what is no result, and a posterior that does not fit it, or is needed and missing."""
     if not isinstance(result, (Trace, Law)):
         raise ConcordError(f"{short(result)} is no result; give a trace or a law")
+    if posterior is None and not needed:
+        return
     if not isinstance(posterior, Gaussian):
         raise ConcordError(
             f"posterior: {short(posterior)} is no concord.Gaussian; give one, such as "
             "problem.posterior of a problem that has it"
         )
+    dim = (result.average_mean if isinstance(result, Law) else positions(result)[1]).shape[-1]
+    if dim != len(posterior.mean):
+        raise ConcordError(
+            f"posterior: it has dimension {len(posterior.mean)}, and the result {dim}; give that "
+            "of the problem that was sampled"
+        )
 
 
-def _of_law(law: Law, distance: Any, posterior: Gaussian) -> xarray.Dataset:
+def _of_law(law: Law, distance: Any, posterior: Gaussian, warm_up: int | None) -> xarray.Dataset:
     mean = np.concatenate([law.mean, law.average_mean[:, None]], axis=1)
     cov = np.concatenate([law.cov, law.average_cov[:, None]], axis=1)
+    if warm_up is not None:  # the moments of a draw at a random one of these iterations
+        rows = law.iterations > build(Index, warm_up, "warm_up")
+        if not rows.any():
+            raise ConcordError(
+                f"warm_up: the law has no iteration after {warm_up}, the last is "
+                f"{law.iterations[-1]}; lower it"
+            )
+        mean, spread = gaussian.fit(mean[rows])
+        cov = cov[rows].mean(axis=0) + spread
     names = [*map(str, range(law.mean.shape[1])), "average"]
-    return _dataset(law.iterations, names, [distance(mean, cov, posterior)])
+    return _dataset(law, names, [distance(mean, cov, posterior)])
 
 
-def _dataset(draw: np.ndarray, names: list[str], values: Iterable[np.ndarray]) -> xarray.Dataset:
+def _dataset(result: Trace | Law, names: list[str], values: Sequence[np.ndarray]) -> xarray.Dataset:
+    """Return values (draw, agent) or (agent,), and of a trace the ends of their intervals."""
     import xarray
 
+    value, *ends = values
+    if ends:
+        alone = isinstance(result, Trace) and result.chains == 1
+        ends = [np.full_like(value, np.nan)] * 2 if alone else list(around(value, *ends))
     agents = np.array([int(n) if n.isdigit() else n for n in names], dtype=object)
-    variables = {
-        name: (("draw", "agent"), array)
-        for name, array in zip(("value", "lo", "hi"), values, strict=False)
-    }
+    named = dict(zip(("value", "lo", "hi"), (value, *ends), strict=False))
+    if value.ndim == 1:
+        return xarray.Dataset({n: ("agent", v) for n, v in named.items()}, {"agent": agents})
+    draw = result.iterations if isinstance(result, Law) else result.draw
+    variables = {n: (("draw", "agent"), v) for n, v in named.items()}
     return xarray.Dataset(variables, {"draw": draw, "agent": agents})

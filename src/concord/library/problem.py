@@ -45,7 +45,8 @@ class Problem(OneDataSet):
     Raises
     ------
     ConcordError
-        At the first step, if a function returns another shape.
+        If a function is none, or the posterior is no Gaussian of dimension ``dim``; at the first
+        step, if a function returns another shape.
 
     Examples
     --------
@@ -68,6 +69,22 @@ class Problem(OneDataSet):
         posterior: Gaussian | None = None,
     ) -> None:
         self.agents, self.dim = build(Count, agents, "agents"), build(Count, dim, "dim")
+        functions = {
+            "gradient": gradient,
+            "potential": potential,
+            "hessian_product": hessian_product,
+            "prox": prox,
+        }
+        for name, function in functions.items():
+            if not callable(function) and (function is not None or name == "gradient"):
+                raise ConcordError(f"{name}: {short(function)} is no function; give one of x")
+        if posterior is not None and not isinstance(posterior, Gaussian):
+            raise ConcordError(f"posterior: {short(posterior)} is no concord.Gaussian; give one")
+        if posterior is not None and len(posterior.mean) != self.dim:
+            raise ConcordError(
+                f"posterior: it has dimension {len(posterior.mean)}, and dim is {self.dim}; make "
+                "them equal"
+            )
         self.posterior = posterior
         self._gradient = gradient
         # Only those that are given: a problem offers what it has.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,15 +16,20 @@ import concord
 from concord import contracts, runs
 from concord.errors import ConcordError, nearest, short
 from concord.laws import exact
-from concord.metrics import Measurement, _laws
+from concord.library.distances import divergence, warn_of
+from concord.metrics import Measurement, _laws, stable_step
+from concord.networks.faults import Network
 from concord.networks.own import network as network_of
 from concord.networks.topology import Topology
 from concord.options import Index, build, plain
 from concord.plugins import plugin
-from concord.samplers import Mixing
+from concord.samplers import Mixing, Stepping
 from concord.sampling import loop, streams
 from concord.sampling.loop import Labels
 from concord.sampling.trace import Trace, read_trace
+
+# Entries of positions up to which the largest stable step is found in a fraction of a second.
+SOON = 100
 
 
 def sample(
@@ -39,11 +46,15 @@ def sample(
     progress: bool | None = None,
     **options: Any,
 ) -> Trace:
-    """Run a sampler on independent chains of the whole network.
+    r"""Run a sampler on independent chains of the whole network.
 
-    The pipeline calls the same function: the same arguments give the same numbers. An interrupt
-    (Ctrl-C) ends it with the chains that are done, or the iterations of the first ones, and says
-    so in a line.
+    .. math:: \text{of} \quad \pi(x) \propto \exp\Bigl(-\sum_i f_i(x)\Bigr)
+
+    Agent i knows the gradient of f_i and what its neighbors send; its positions x_i^(k) should be
+    distributed as pi. The pipeline calls the same function: the same arguments give the same
+    numbers. An interrupt (Ctrl-C) ends it with the chains that are done, or the iterations of the
+    first ones, and says so in a line. Chains that diverge are not stopped: a
+    ``concord.DivergenceWarning`` says how many did, and when.
 
     Parameters
     ----------
@@ -63,7 +74,8 @@ def sample(
         Distribution of x^(0): ``{"kind": "normal", "mean": 0.0, "sd": 1.0}``, and the others of
         config/README.md.
     record
-        What to keep, and when: ``{"every": 10}``, ``{"at": [100, 200], "agents": [0]}``, ...
+        What to keep, and when: ``{"every": 10}``, ``{"at": [100, 200], "agents": [0]}``, ...;
+        ``{"burn_in": 500}`` asks for a warm-up, which ``to_arviz`` leaves out.
     labels
         What the random streams are called by: paper, problem, experiment and run of a run of a
         study (``load_run``).
@@ -76,8 +88,8 @@ def sample(
     -------
     Trace
         ``trace["x"]`` has shape (chains, draws, agents, dim), the first draw the start; see
-        ``to_xarray`` and ``to_arviz``. A chain that diverges is not stopped: ``diverged_at`` says
-        when.
+        ``to_xarray`` and ``to_arviz``, which leaves out the warm-up. ``diverged_at`` (chains,) is
+        the iteration at which a chain diverged, -1 where it did not.
 
     Raises
     ------
@@ -114,7 +126,10 @@ def sample(
         "network": own.topology.name,
         "iterations": str(own.keys.iterations),
         "seed": str(seed),
+        "record": json.dumps(plain(own.keys.record)),
     }
+    if said := divergence(trace):
+        warn_of(own.name, said, _smaller_step(_measurement(own, problem, trace)))
     return trace
 
 
@@ -128,11 +143,14 @@ def law(
     record: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> exact.Law:
-    """Return the exact mean and covariance of every agent, without sampling.
+    r"""Return the exact mean and covariance of every agent, without sampling.
 
-    For affine samplers on quadratic problems (``concord.problems.quadratic``,
-    ``linear_regression``). From a normal start with full gradients the distribution is Gaussian,
-    and this is all of it.
+    .. math:: m_{k+1} = A_k m_k + b_k, \qquad C_{k+1} = A_k C_k A_k^\top + Q_k
+
+    of all agents together, where the update is :math:`A_k x + b_k` plus noise of covariance Q_k: of
+    affine samplers on quadratic problems (``concord.problems.quadratic``, ``linear_regression``).
+    From a normal start with full gradients the distribution is Gaussian, and this is all of it.
+    A law that diverges says so in a ``concord.DivergenceWarning``.
 
     Parameters
     ----------
@@ -165,21 +183,41 @@ def law(
     """
     own = _prepared(sampler, problem, network, iterations, 1, initial, record, options)
     due = own.keys.record.iterations(iterations)
-    measurement = Measurement(
-        trace=Trace({}, due, np.arange(problem.agents)),
+    measurement = _measurement(own, problem, Trace({}, due, np.arange(problem.agents)))
+    own.sampler.check(problem, own.topology, own.params)
+    with np.errstate(over="ignore", invalid="ignore"):  # of a law that diverges
+        found = _laws.exact_law(measurement)
+    if found is None:
+        raise ConcordError(_why_not(own.name, own.sampler, problem))
+    if said := divergence(found):
+        warn_of(own.name, said, _smaller_step(measurement))
+    return found
+
+
+def _measurement(own: _Prepared, problem: contracts.Problem, trace: Trace) -> Measurement:
+    return Measurement(
+        trace=trace,
         problem=problem,
         topology=own.topology,
         sampler=own.sampler,
         sampler_params=own.params,
         initial=own.keys.initial,
-        iterations=iterations,
+        iterations=own.keys.iterations,
         stream=lambda what: streams.generator(0, what),
     )
-    own.sampler.check(problem, own.topology, own.params)
-    found = _laws.exact_law(measurement)
-    if found is None:
-        raise ConcordError(_why_not(own.name, own.sampler, problem))
-    return found
+
+
+def _smaller_step(m: Measurement) -> str:
+    """Return what to do about divergence, with the largest stable step if it is soon known."""
+    if not isinstance(m.sampler_params, Stepping):
+        return "change its options"
+    limit = math.nan
+    if m.problem.agents * m.problem.dim <= SOON and not isinstance(m.topology, Network):
+        with suppress(ConcordError):  # it is no affine sampler on a quadratic problem
+            limit = stable_step.largest(m)
+    if not math.isfinite(limit):
+        return "take a smaller step_size"
+    return f"take a smaller step_size, below {limit:.3g} with these options"
 
 
 def _why_not(name: str, sampler: Any, problem: contracts.Problem) -> str:
@@ -210,7 +248,7 @@ def load(path: str | Path) -> Trace:
     Raises
     ------
     ConcordError
-        If it is no trace.
+        If there is no such file, or it is no trace.
 
     Examples
     --------
@@ -221,7 +259,13 @@ def load(path: str | Path) -> Trace:
     >>> concord.load("trace.nc").chains
     100
     """
-    return read_trace(Path(path))
+    try:
+        return read_trace(Path(path))
+    except OSError as error:
+        raise ConcordError(
+            f"{path}: it cannot be read ({error.strerror}); name the trace.nc of a run, or a file "
+            "that Trace.save wrote"
+        ) from None
 
 
 def load_run(path: str | Path, resources: str | Path = "resources") -> dict[str, Any]:

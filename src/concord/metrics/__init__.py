@@ -25,7 +25,6 @@ from concord.contracts import NeedsRecord, Problem, Sampler, Stream, WithoutChai
 from concord.errors import ConcordError, nearest, short
 from concord.laws.intervals import around
 from concord.laws.theory import Condition
-from concord.laws.transport import kept
 from concord.networks.faults import Conditions, Timed
 from concord.networks.topology import Topology
 from concord.plugins import exists, kinds, plugin
@@ -81,8 +80,7 @@ class Measurement:
     @property
     def late(self) -> np.ndarray:
         """Return which of the recorded iterations are beyond burn-in."""
-        draw = self.trace.draw
-        return kept(draw) if self.burn_in < 0 else np.flatnonzero(draw > self.burn_in)
+        return self.trace.late(self.burn_in)
 
     @property
     def agents(self) -> list[str]:

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from concord.errors import ConcordError, short
+from concord.errors import ConcordError, nearest, short
 from concord.networks import topology
 from concord.networks.faults import Conditions, Network
 from concord.networks.matrix import AgentMatrix
 from concord.networks.topology import Topology
 from concord.options import build
+from concord.plugins import kinds, plugin
 
 # Rows and columns of weights may miss 1 by this much, and W and its transpose differ.
 ROUNDING = 1e-10
@@ -74,7 +75,9 @@ def _topology(graph: Any, agents: int | None, options: Mapping[str, Any]) -> Top
     if isinstance(graph, Mapping):
         if agents is None:
             raise ConcordError(f"network {short(dict(graph))} has no size; give agents")
-        return topology.build(**{"kind": None, **graph, **options}, agents=agents, where="network")
+        given = {"kind": None, **graph, **options}
+        _check_keys(given)
+        return topology.build(**given, agents=agents, where="network")
     if options:
         raise ConcordError(f"network: {next(iter(options))} is an option of a kind; remove it")
     if not isinstance(graph, Topology):
@@ -84,6 +87,17 @@ def _topology(graph: Any, agents: int | None, options: Mapping[str, Any]) -> Top
             f"network: it has {graph.agents} agents, and the problem {agents}; make them equal"
         )
     return graph
+
+
+def _check_keys(given: Mapping[str, Any]) -> None:
+    """Refuse an option that neither the kind nor what happens on any network has."""
+    if given["kind"] not in kinds("topologies"):
+        return  # which is refused for itself
+    own = plugin("topologies", given["kind"], "network").Params.__struct_fields__
+    for key in given:
+        if key not in ("kind", *own):
+            known = [*own, *Conditions.__struct_fields__]
+            raise ConcordError(f"network.{key}: unknown key; {nearest(key, known)}")
 
 
 def _is_networkx(graph: Any) -> bool:
@@ -99,7 +113,8 @@ def _of_networkx(graph: Any) -> Topology:
 
 def _of_matrix(matrix: Any) -> Topology:
     try:
-        values = np.asarray(matrix, dtype=float)
+        values = np.asarray(matrix)
+        values = np.empty(0) if values.dtype.kind == "c" else values.astype(float)
     except (TypeError, ValueError):
         values = np.empty(0)
     if values.ndim != 2 or values.shape[0] != values.shape[1] or not values.size:

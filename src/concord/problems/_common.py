@@ -29,6 +29,9 @@ LegacySeed = Annotated[
     "tzikas2024's authors do; none: from the paper's data stream",
 ]
 
+# Of a caller's numbers: squares, and sums of very many of them, are finite.
+LARGEST = 1e100
+
 Function = Callable[[np.ndarray, np.ndarray], object]
 Draw = Callable[[np.random.RandomState, np.ndarray, np.ndarray], np.ndarray]
 
@@ -68,13 +71,23 @@ def kept_apart(rows: int, testing: int, stream: Stream) -> tuple[np.ndarray, np.
 
 
 def numbers(values: Any, name: str) -> np.ndarray:
-    """Return what a caller gives as an array of finite numbers."""
+    """Return what a caller gives as an array of finite numbers, whose squares are finite, too."""
     try:
-        array = np.array(values, dtype=float)
+        given = np.array(values)
+        if given.dtype.kind == "c":
+            raise ConcordError(f"{name}: its numbers are complex; give real ones")
+        array = given.astype(float)
     except (TypeError, ValueError):
         raise ConcordError(f"{name}: {short(values)} is no array of numbers; give one") from None
     if not np.isfinite(array).all():
         raise ConcordError(f"{name}: some of its numbers are not finite; remove them")
+    if (np.abs(array) > LARGEST).any():
+        most = np.abs(array).argmax()
+        place = [int(index) for index in np.unravel_index(most, array.shape)]
+        raise ConcordError(
+            f"{name}{place or ''}: {array.flat[most]:g} is beyond {LARGEST:g}, where sums of "
+            "squares are not finite; use larger units"
+        )
     return array
 
 

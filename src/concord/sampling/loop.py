@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from concord.contracts import Compiling, Problem, ReadOut, Sampler, Step
+from concord.contracts import Compiling, Info, Problem, ReadOut, Sampler, Step
+from concord.errors import ConcordError
 from concord.networks.faults import check_channels, drawing
 from concord.networks.topology import Topology
 from concord.progress import PATIENCE
@@ -43,7 +44,13 @@ def simulate(
     with np.errstate(over="ignore", invalid="ignore"):
         recorder.observe(0, state.x, None, read and partial(read, state))
         for k in range(iterations):
-            state, info = step(state, k, rng)
+            made = step(state, k, rng)
+            if k == 0 and not (isinstance(made, tuple) and isinstance(made[-1], Info)):
+                raise ConcordError(
+                    f"sampler: its step returned a {type(made).__name__}; return the new state and "
+                    "what it has sent, (state, Info(unicasts, broadcasts))"
+                )
+            state, info = made
             recorder.observe(k + 1, state.x, info, read and partial(read, state))
             advance()
     return recorder.trace()

@@ -8,6 +8,7 @@ coordinates of its own; the provenance is the file's.
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from concord.errors import ConcordError, nearest, short
+from concord.options import Index, build
 
 if TYPE_CHECKING:
     import arviz
@@ -29,6 +31,9 @@ COORDINATES = ("chain", "draw", "agent")
 ERRORS = ("consensus_error", "misclassified")
 
 TIMES = ("seconds", "waited")  # what a clock shows
+
+# The part of a run that is its warm-up where none was asked for.
+WARM_UP = 0.1
 
 
 @dataclass
@@ -68,6 +73,12 @@ class Trace:
         """The number of chains."""
         return len(self["diverged_at"])
 
+    def late(self, warm_up: int = -1) -> np.ndarray:
+        """Return which of the recorded iterations come after ``warm_up``; -1: its first tenth."""
+        if warm_up < 0:
+            return np.flatnonzero(self.draw >= WARM_UP * self.draw[-1])
+        return np.flatnonzero(self.draw > warm_up)
+
     def groups(self) -> dict[str, list[str]]:
         """Return the names of the variables of each of ``GROUPS``, but for groups of none."""
         inside = [name for name in self.variables if name in POSITIONS]
@@ -96,13 +107,25 @@ class Trace:
 
         return xarray.Dataset(self.variables, self.coordinates(), self.attributes)
 
-    def to_arviz(self) -> arviz.InferenceData:
-        """Return what ArviZ takes: the groups posterior and sample_stats.
+    def to_arviz(self, warm_up: int | None = None) -> arviz.InferenceData:
+        """Return what ArviZ takes: the groups posterior and sample_stats, without the warm-up.
+
+        Parameters
+        ----------
+        warm_up
+            Iterations up to this one, the start included, are left out; none: those that the record
+            asked for (``burn_in``), or else the first tenth, as for metrics of draws that stand for
+            a sample.
 
         Returns
         -------
         arviz.InferenceData
-            The same as ``arviz.from_netcdf`` of a trace.nc; agents are a dimension.
+            Agents are a dimension. ``arviz.from_netcdf`` of a trace.nc has the warm-up, too.
+
+        Raises
+        ------
+        ConcordError
+            If nothing is recorded after the warm-up.
 
         Examples
         --------
@@ -114,9 +137,32 @@ class Trace:
         """
         import arviz
 
-        data = replace(self, attributes={}).to_xarray()
+        data = replace(self, attributes={}).to_xarray().isel(draw=self.after(warm_up))
         groups: dict[str, Any] = {group: data[names] for group, names in self.groups().items()}
         return arviz.InferenceData(attrs=self.attributes, **groups)
+
+    def after(self, warm_up: int | None = None) -> np.ndarray:
+        """Return which of the recorded iterations come after a warm-up, as ``to_arviz`` has it.
+
+        Raises
+        ------
+        ConcordError
+            If ``warm_up`` is no number of an iteration, or nothing is recorded after it.
+        """
+        if warm_up is None:
+            record = json.loads(self.attributes.get("record", "{}"))
+            if "run" in self.attributes:  # of a study
+                record = json.loads(self.attributes["run"])["record"]
+            last = record.get("burn_in", -1)
+        else:
+            last = build(Index, warm_up, "warm_up")
+        rows = self.late(last)
+        if not rows.size:
+            raise ConcordError(
+                f"warm_up: no iteration is recorded after {last}, the last is {self.draw[-1]}; "
+                "lower it"
+            )
+        return rows
 
     def save(self, path: str | Path) -> None:
         """Write the trace as netCDF, which ``concord.load`` and ``arviz.from_netcdf`` read."""
