@@ -67,6 +67,9 @@ class State(NamedTuple):
     m: np.ndarray
 
 
+SLIPS = {"memory_start": "position"}  # what is sent is no gradient at first
+
+
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse a network without a server, and more participants than agents."""
     check_server(topology, "qlsd")

@@ -167,6 +167,9 @@ def steps_depend_on_their_arguments_alone(module: Any) -> None:
             )
             results.append(state.x.copy())
         expect(results[0].shape == x0.shape, f"x has the shape {results[0].shape}{on}")
+        expect(
+            results[0].dtype == x0.dtype, f"x is of type {results[0].dtype}, not {x0.dtype}{on}"
+        )
         expect(bool(np.isfinite(results[0]).all()), f"x is not finite after four steps{on}")
         expect(not np.array_equal(results[0], x0), f"x has not moved in four steps{on}")
         expect(
