@@ -186,7 +186,7 @@ def listen() -> None:
 
 
 def _hear(event: str, arguments: tuple[Any, ...]) -> None:
-    if event != "open" or not isinstance(arguments[0], str) or _writes(*arguments[1:]):
+    if event != "open" or isinstance(arguments[0], int) or _writes(*arguments[1:]):
         return
     frame: FrameType | None = sys._getframe(1)
     plug_in = None
@@ -197,7 +197,7 @@ def _hear(event: str, arguments: tuple[Any, ...]) -> None:
         frame = frame.f_back
     if plug_in is None:
         return
-    name = os.path.abspath(arguments[0])
+    name = os.path.abspath(os.fsdecode(arguments[0]))
     folder, file = os.path.split(name)
     if os.path.basename(folder) == "__pycache__":  # of a module, or of a compiler
         name = os.path.join(os.path.dirname(folder), file.partition(".")[0] + ".py")
