@@ -250,7 +250,7 @@ def excuse(error: BaseException) -> str | None:
         if place and isinstance(error, kind):
             return f"{place}: {text}"
     ours = isinstance(error, Exception) and not isinstance(error, (OSError, MemoryError))
-    return in_the_way() if ours else None
+    return in_the_way(error) if ours else None
 
 
 @cache
