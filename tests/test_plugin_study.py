@@ -334,10 +334,12 @@ def test_code_reached_by_the_path_of_modules_is_refused(study, tmp_path, capsys)
     sys.modules.pop("helper_of_mine", None)
 
 
+@pytest.mark.parametrize("text", ["x = 1\n", "raise ValueError\n", "x =\n"])
 @pytest.mark.parametrize("name", ["random.py", "yaml/__init__.py"])
-def test_a_file_in_the_way_of_a_module_is_named(study, tmp_path, name):
+def test_a_file_in_the_way_of_a_module_is_named(study, tmp_path, name, text):
     (tmp_path / name).parent.mkdir(exist_ok=True)
-    (tmp_path / name).write_text("x = 1\n")
+    (tmp_path / name).write_text(text)
+    (tmp_path / "this.py").write_text("it stands in no way")
     done = subprocess.run(
         [sys.executable, "-m", "concord", "check", study],
         env={**os.environ, "PYTHONPATH": str(SOURCE)},

@@ -51,7 +51,7 @@ def _end(error: BaseException) -> int:
     try:
         from concord.provenance import excuse
     except Exception:  # it needs what is missing
-        excuse = lambda error: in_the_way()  # noqa: E731
+        excuse = in_the_way
     if isinstance(error, KeyboardInterrupt):
         return _tell(excuse(error) or "interrupted", 130)
     if sentence := excuse(error):

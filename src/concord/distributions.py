@@ -67,9 +67,11 @@ def code_of(path: Path, apart: Collection[str]) -> Code:
         read |= {*unread}
         for file in unread:
             for name, spec in _imported(file) if file.suffix == ".py" else ():
-                found = [owner for place in _places(spec) for owner in owners(place)]
-                if not found and (line := _line(file, name)):
-                    raise stray(f"{file}, line {line}", _places(spec)[0])
+                places = _places(spec)
+                found = [owner for place in places for owner in owners(place)]
+                # Of what the system installs not everything has a list of its files.
+                if not found and not _of_system(places[0]) and (line := _line(file, name)):
+                    raise stray(f"{file}, line {line}", places[0])
                 pending += found
                 for owner in found:
                     if _project(owner) and _normal(owner.name) not in skipped:
@@ -266,8 +268,12 @@ def usual(path: Path) -> bool:
     """Return whether a file is the system's, a library's own cache, or installed."""
     home = Path.home()
     hidden = path.is_relative_to(home) and path.relative_to(home).parts[0].startswith(".")
-    folders = (sys.prefix, sys.base_prefix, *SYSTEM)
-    return hidden or any(map(path.is_relative_to, folders)) or bool(_recorded(path))
+    python = path.is_relative_to(sys.prefix) or path.is_relative_to(sys.base_prefix)
+    return hidden or python or _of_system(path) or bool(_recorded(path))
+
+
+def _of_system(path: Path) -> bool:
+    return any(map(path.is_relative_to, SYSTEM))
 
 
 def forget() -> None:

@@ -56,12 +56,16 @@ _NEEDED = (
 )
 
 
-def in_the_way() -> str | None:
-    """Return a sentence about a file that is imported in the place of a module that we need.
+def in_the_way(error: BaseException) -> str | None:
+    """Return a sentence about a file that was imported in the place of a module that we need.
 
-    It names a file or folder without metadata of a distribution, in a folder of ``sys.path`` before
-    Python's own, that has been imported, or failed to be.
+    It names one in a folder of ``sys.path`` before Python's own and without distributions, that has
+    been imported, or in which the error arose.
     """
+    arose, trace = {getattr(error, "filename", None)}, error.__traceback__
+    while trace is not None:
+        arose.add(trace.tb_frame.f_code.co_filename)
+        trace = trace.tb_next
     for folder in map(os.path.abspath, sys.path):
         if folder == os.path.dirname(os.__file__):
             break
@@ -71,6 +75,6 @@ def in_the_way() -> str | None:
             loaded = getattr(sys.modules.get(name), "__file__", None)
             for file in (f"{name}.py", os.path.join(name, "__init__.py")):
                 path = os.path.join(folder, file)
-                if os.path.isfile(path) and (loaded is None or os.path.abspath(loaded) == path):
+                if path in {*arose, os.path.abspath(loaded or "")} and os.path.isfile(path):
                     return f"{path}: it stands in the way of the module {name!r}; rename it"
     return None

@@ -187,7 +187,7 @@ def listen() -> None:
 
 
 def _hear(event: str, arguments: tuple[Any, ...]) -> None:
-    if event != "open" or not isinstance(arguments[0], str) or _writes(*arguments[1:]):
+    if event != "open" or isinstance(arguments[0], int) or _writes(*arguments[1:]):
         return
     frame: FrameType | None = sys._getframe(1)
     plug_in = None
@@ -198,7 +198,7 @@ def _hear(event: str, arguments: tuple[Any, ...]) -> None:
         frame = frame.f_back
     if plug_in is None:
         return
-    name = os.path.abspath(arguments[0])
+    name = os.path.abspath(os.fsdecode(arguments[0]))
     folder, file = os.path.split(name)
     if os.path.basename(folder) == "__pycache__":  # of a module, or of a compiler
         name = os.path.join(os.path.dirname(folder), file.partition(".")[0] + ".py")
@@ -251,7 +251,7 @@ def excuse(error: BaseException) -> str | None:
         if place and isinstance(error, kind):
             return f"{place}: {text}"
     ours = isinstance(error, Exception) and not isinstance(error, (OSError, MemoryError))
-    return in_the_way() if ours else None
+    return in_the_way(error) if ours else None
 
 
 @cache

@@ -41,8 +41,8 @@ try:
     import concord.stages.sample
     import concord.stages.small
     import concord.stages.vary
-except Exception:
-    if sentence := in_the_way():
+except Exception as error:
+    if sentence := in_the_way(error):
         sys.exit(f"concord: {sentence}")
     raise
 from concord import integrity
