@@ -482,6 +482,36 @@ def test_wrong_file_in_place_is_replaced(host, register, target, caplog):
     assert hashlib.sha256(BODY[:-1] + b"x").hexdigest() in caplog.text and SHA256 in caplog.text
 
 
+@pytest.mark.parametrize("folder", ["~nobody-of-this-name", "~nobody-of-this-name/data"])
+def test_a_mirror_of_a_user_who_is_not_there(register, target, monkeypatch, folder):
+    monkeypatch.setenv("CONCORD_DATA_MIRROR", folder)
+    message = failure(register("/f"), target)
+    assert message.startswith(f"CONCORD_DATA_MIRROR: '{folder}' is not a folder")
+
+
+def test_links_and_pipes_in_place(host, register, target, tmp_path):
+    """A link to the right file is as good as that; what it leads to is never written to."""
+    host.answers["/f"] = whole()
+    right, wrong = tmp_path / "right", tmp_path / "wrong"
+    right.write_bytes(BODY)
+    wrong.write_bytes(b"mine")
+    target.parent.mkdir(parents=True)
+    target.symlink_to(right)
+    fetch_it(register("/f"), target)
+    assert target.is_symlink() and not host.requests
+    for make in (lambda: target.symlink_to(wrong), lambda: os.mkfifo(target)):
+        target.unlink()
+        make()
+        fetch_it(register("/f"), target)
+        assert fetched(target) and not target.is_symlink()
+    assert wrong.read_bytes() == b"mine"
+    target.unlink()
+    target.symlink_to("nowhere")
+    assert f"{target}: it is a link, which is not written through" in failure(
+        register("/f"), target
+    )
+
+
 def test_wrong_file_in_place_does_not_stay(register, target):
     target.parent.mkdir(parents=True)
     target.write_bytes(b"x")
@@ -492,7 +522,7 @@ def test_wrong_file_in_place_does_not_stay(register, target):
 def test_destination_that_cannot_be_written(register, tmp_path):
     assert "Is a directory" in failure(register("/f"), tmp_path)
     (tmp_path / "file").touch()
-    assert "cannot be written" in failure(register("/f"), tmp_path / "file" / "f.bin")
+    assert "it is no folder; remove it" in failure(register("/f"), tmp_path / "file" / "f.bin")
 
 
 def test_full_disk(host, register, target, monkeypatch):

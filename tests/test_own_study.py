@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pandas
 import pytest
 
@@ -52,6 +54,12 @@ def test_a_folder_that_is_there_is_left_alone(tmp_path, capsys):
     assert main(["init", str(tmp_path / "mine")]) == 2
     assert "it is there already; name a new folder" in capsys.readouterr().err
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["note"]
+    (tmp_path / "link").symlink_to("nowhere")
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("link", "pipe"):
+        assert main(["init", str(tmp_path / name)]) == 2
+        assert "it is there already; name a new folder" in capsys.readouterr().err
+    assert not (tmp_path / "nowhere").exists()
 
 
 def test_orphans_are_folders_of_runs_that_no_study_has(tmp_path):

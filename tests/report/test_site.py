@@ -348,12 +348,17 @@ def test_a_wrong_finding_is_told(reported, tmp_path, capsys, monkeypatch):
 
 @pytest.mark.parametrize(
     ("results", "output", "told"),
-    [("results", "file", "it is no folder; remove it"), ("none", "new", "there are no results")],
+    [
+        *(("results", name, "it is no folder; remove it") for name in ("file", "link", "pipe")),
+        ("none", "new", "there are no results"),
+    ],
 )
 def test_wrong_folders_are_told(reported, tmp_path, capsys, results, output, told):
     from concord.__main__ import main
 
     (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
     config = str(reported.folder / "config" / "config.yaml")
     words = ["--results", str(reported.folder / results), "-o", str(tmp_path / output)]
     assert main(["site", "--config", config, *words]) == 2
