@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import beta, binomtest, norm, t
 
 from concord.laws.intervals import (
+    around,
     excess_interval,
     mean_interval,
     percentiles,
@@ -53,6 +54,27 @@ def test_intervals_of_means_hold_the_mean_as_often_as_they_say(chains):
 def test_one_chain_says_nothing_about_means():
     mean, lo, hi = mean_interval(np.full((1, 2), 0.9))
     assert (mean == 0.9).all() and np.isnan([lo, hi]).all()
+
+
+def test_an_interval_contains_its_estimate():
+    """Whatever the ends; unknown ones, and those of what is not a number, are none."""
+    kinds = np.array([0.0, 1.0, -1.0, np.nextafter(1, 2), 1e300, math.inf, -math.inf, math.nan])
+    value, lo, hi = np.meshgrid(kinds, kinds, kinds)
+    low, high = around(value, lo, hi)
+    unknown = np.isnan(value) | np.isnan(lo) | np.isnan(hi)
+    assert (np.isnan(low) == unknown).all() and (np.isnan(high) == unknown).all()
+    assert ((low <= value) & (value <= high))[~unknown].all()
+    sound = (lo <= value) & (value <= hi)
+    assert (low == lo)[sound].all() and (high == hi)[sound].all()
+
+
+@pytest.mark.parametrize("chains", [2, 3, 8])
+def test_chains_that_agree_up_to_rounding_have_a_spread_of_no_width(chains):
+    values = np.full((chains, 1), 0.982)
+    values[0] = np.nextafter(0.982, 1)
+    for each in (values, np.full((chains, 1), 0.982)):
+        sd, lo, hi = spread_interval(each)
+        assert (sd < 1e-15).all() and np.isfinite([lo, hi]).all()
 
 
 @pytest.mark.parametrize("chains", [10, 20, 100])

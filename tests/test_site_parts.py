@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pandas
 import pytest
 
 from concord.catalog import described
@@ -14,7 +15,7 @@ from concord.io import load_yaml
 from concord.plugins import PACKAGES, built_in
 from concord.report.pages import render
 from concord.site import extension, reference
-from concord.site.curves import MOST, _run, _thinned, agent_name
+from concord.site.curves import MOST, _curve, _run, _thinned, agent_name
 from concord.site.papers import Files, _arena, _universes
 
 ROOT = Path(__file__).parents[1]
@@ -48,6 +49,15 @@ def test_a_run_becomes_curves_with_their_exact_law_and_prices(tmp_path):
     assert found["labels"] == {"experiment": "e", "topology": "ring", "reading": "published"}
     assert _run(run, path, ["absent"], set()) is None
     assert [agent_name("0"), agent_name("average")] == ["1", "average"]
+
+
+def test_a_rounded_interval_contains_its_number():
+    rng = np.random.default_rng(0)
+    value = rng.standard_normal(200)
+    table = pandas.DataFrame({"iteration": range(200), "value": value})
+    table = table.assign(lo=value - 1e-4 * rng.random(200), hi=value + 1e-4 * rng.random(200))
+    found = {name: np.array(numbers) for name, numbers in _curve(table, np.arange(200)).items()}
+    assert ((found["lo"] <= found["v"]) & (found["v"] <= found["hi"])).all()
 
 
 @pytest.mark.thorough

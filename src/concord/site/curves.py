@@ -195,7 +195,7 @@ def _curve(rows: pandas.DataFrame, k: np.ndarray) -> dict[str, Any]:
     found: dict[str, Any] = {"v": _numbers(at["value"].to_numpy())}
     for end in ("lo", "hi"):
         values = at[end].to_numpy()
-        found[end] = _numbers(values, 3) if np.isfinite(values).any() else None
+        found[end] = _numbers(values) if np.isfinite(values).any() else None
     return found
 
 
