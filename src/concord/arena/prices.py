@@ -1,4 +1,8 @@
-"""What an iteration costs: gradients and bytes of an agent, and simulated seconds."""
+"""What an iteration costs: gradients and bytes of an agent, and simulated seconds.
+
+``Info`` says it. Of a plug-in ``check`` does not believe it: what a step uses is found out by
+trying (what is built in is tried by the tests).
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,39 @@ from typing import Any
 import numpy as np
 
 from concord.contracts import Problem, SizedSampler, dtype_of
+from concord.errors import ConcordError
+from concord.networks import topology as topologies
 from concord.networks.faults import Timed, drawing
 from concord.networks.topology import Topology
+from concord.sampling import spent
 
 # Enough for the mean over what chance decides, and whole periods of what alternates.
 CHAINS, STEPS = 8, 48
+
+
+def check(sampler: Any, params: Any, problem: Problem, topology: Topology) -> None:
+    """Refuse a sampler whose ``Info`` counts less than its steps use (``sampling.spent``).
+
+    On the network as it is where everything arrives, and on a path of as many agents, on which the
+    vectors that cross an edge are known.
+    """
+    own = Topology(
+        topology.name, topology.agents, topology.edges, topology.weights, topology.directed,
+        topology.messages,
+    )  # fmt: skip
+    graphs = [own]
+    path = topologies.build("path", topology.agents) if topology.agents > 1 else own
+    try:
+        sampler.check(problem, path, params)
+        graphs.append(path)
+    except ConcordError:
+        pass  # it wants a server, or directions
+    for graph in graphs:
+        found = spent.unpaid(sampler, params, problem, graph, 1, (1, 21))
+        if found:
+            raise ConcordError(
+                f"{found}, on {graph.name}; let Info count what steps use (concord test says more)"
+            )
 
 
 def per_iteration(
