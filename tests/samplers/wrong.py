@@ -1,3 +1,4 @@
+# ruff: noqa: E501 (each wrong sampler is a line)
 """Samplers that are wrong, each by a line of one that is right.
 
 ``RIGHT`` are three plug-ins as a user may write them; ``WRONG`` says of each disguise what it
@@ -33,7 +34,9 @@ class Params(Options):
 
 '''
 # DE-SGLD by the network's own matrix, without a channel, as in docs/your-sampler.md.
-PLAIN = HEAD + r'''
+PLAIN = (
+    HEAD
+    + r'''
 class State(NamedTuple):
     """Positions."""
     x: np.ndarray
@@ -69,8 +72,11 @@ def affine(problem, topology, params):
 
     return Update(at)
 '''
+)
 # The template of ``concord init``: agents move, then mix over a channel.
-CHANNEL = HEAD + r'''
+CHANNEL = (
+    HEAD
+    + r'''
 class State(NamedTuple):
     """Positions."""
     x: np.ndarray
@@ -108,8 +114,11 @@ def affine(problem, topology, params):
 
     return Update(at)
 '''
+)
 # Two arrays: velocities, and positions that mix.
-MOMENTUM = HEAD + r'''
+MOMENTUM = (
+    HEAD
+    + r'''
 class State(NamedTuple):
     """Positions and velocities."""
     x: np.ndarray
@@ -151,6 +160,7 @@ def affine(problem, topology, params):
 
     return Update(at, (Start(0.0, 0.0),))
 '''
+)
 RIGHT = {"plain": PLAIN, "channel": CHANNEL, "momentum": MOMENTUM}
 
 NOISE = "rng.standard_normal(x.shape)"
@@ -227,6 +237,13 @@ WRONG: dict[str, tuple[str, ...]] = {
         "plain/law", "weights @ x", "weights @ (weights @ x)", "mixing - eta", "mixing @ mixing - eta"),
     "velocities mix, uncounted": ("momentum", "v = (1", "v = mix(v, nothing, np.empty_like(x)); v = (1"),
     "looks at everybody": ("plain", "weights @ x", "weights @ x * .9 + .1 * x.mean(axis=1, keepdims=True)"),
+    "averages over everybody": ("plain", "weights @ x", "x.mean(axis=1, keepdims=True)"),
+    "averages over everybody, with a law": (
+        "plain/law", "weights @ x", "x.mean(axis=1, keepdims=True)", "topology.metropolis().dense()",
+        "np.full((topology.agents,) * 2, 1 / topology.agents)"),
+    "averages over everybody, one after another": (
+        "channel", "moved, nothing, np.empty_like(x))",
+        "moved, nothing, np.empty_like(x)); new[:] = moved.mean(axis=1, keepdims=True)"),
     "looks at everybody beside the channel": (
         "channel", "moved = x", "moved = .9 * x + .1 * x.mean(axis=1, keepdims=True)"),
     "a tenth of the messages": ("plain", INFO, "Info(.1 * topology.degrees, .1 * np.minimum(topology.degrees, 1))"),

@@ -55,7 +55,7 @@ from concord.metrics import Row
 from concord.networks.faults import Network
 from concord.networks.privacy import sigma
 from concord.networks.topology import Topology
-from concord.plugins import location
+from concord.plugins import built_in, location
 from concord.provenance import code, digest
 from concord.runs import Arena, Parts, data_digest, modules
 from concord.sampling import streams
@@ -116,17 +116,19 @@ def score(run: Mapping[str, Any], parts: Parts, arena: Arena, task: Task) -> Sco
     """Score an entry on a task."""
     sampler, params = parts.sampler, parts.sampler_params
     last = run["iterations"]
+    limited: tuple[Any, Topology] = task.problems[0], task.topology
+    if rings.applies(*limited):
+        limited = rings.short(task.problems[0])
     try:
         sampler.check(task.problems[0], task.topology, params)
         mix, vectors = read_out(arena.read, task.topology)
         # Some refuse only when they begin.
         prices.per_iteration(sampler, params, task.problems[0], task.topology, task.masks())
+        if run["sampler"]["kind"] not in built_in("samplers"):
+            prices.check(sampler, params, *limited)
     except ConcordError as error:
         return Scored([_network(0, "applicable", 0.0)], {"not applicable": str(error)})
     where = f"{run['experiment']}.arena"
-    limited: tuple[Any, Topology] = task.problems[0], task.topology
-    if rings.applies(*limited):
-        limited = rings.short(task.problems[0])
     groups, limits = settings(sampler, params, arena, *limited, where)
     positions = parts.initial.moments(task.problems[0].dim)
     seeks = arena.aim is not None and arena.tune is not None and arena.share is None

@@ -10,7 +10,7 @@ theirs, so that it costs a vector when it changes and nothing afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import copy
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -29,6 +29,11 @@ PLAIN = ("agents", "dim", "counts", "dtype", "prior_gradient", "potential")
 MOST = 4  # agents of which each step is tried
 
 Change = Callable[[int], np.ndarray | None]
+
+
+def added(more: Mapping[int, np.ndarray]) -> Change:
+    """Return what adds these to the results of evaluations, by their number in a step."""
+    return lambda number: more.get(number)
 
 
 class Tally:
@@ -88,7 +93,7 @@ def watched(problem: Any, batch_size: int | None, tally: Tally, whole: bool) -> 
             evaluate = problem.gradient_at(chains, width)
 
             def gradient(x: np.ndarray, agents: np.ndarray, out: np.ndarray) -> np.ndarray:
-                cost = np.bincount(agents.ravel(), minlength=problem.agents) / len(agents)
+                cost = np.bincount(agents.ravel(), minlength=len(everybody)) / len(agents)
                 return tally.note(cost, evaluate(x, agents, out), agents)
 
             return gradient
@@ -102,7 +107,7 @@ def watched(problem: Any, batch_size: int | None, tally: Tally, whole: bool) -> 
             def respond(agent: Any, linear: Any, start: Any, out: Any) -> np.ndarray:
                 solve(agent, linear, start, out)
                 paid = solve.gradients.mean(axis=0) if isinstance(solve, Counting) else everybody
-                cost = np.zeros(problem.agents)
+                cost = np.zeros_like(everybody)
                 cost[agent] = paid[agent]
                 return tally.note(cost, out, agent)
 
@@ -143,10 +148,10 @@ class Trial:
         sampler: Any,
         params: Any,
         problem: Any,
-        network: Callable[[], Topology],
+        topology: Topology,
         seed: int,
     ) -> None:
-        self.sampler, self.params, self.network, self.seed = sampler, params, network, seed
+        self.sampler, self.params, self.topology, self.seed = sampler, params, topology, seed
         self.agents, self.dim, self.tally = problem.agents, problem.dim, Tally()
         size = getattr(params, "batch_size", None)
         fields = getattr(sampler.State, "_fields", ())
@@ -155,7 +160,7 @@ class Trial:
         self.whole = False
         self.problem = watched(problem, size, self.tally, whole=False)
         try:
-            sampler.check(self.problem, network(), params)
+            sampler.check(self.problem, topology, params)
             self._begin(0)
         except (ConcordError, AttributeError):
             self.whole = True  # it reads the problem's matrices
@@ -165,7 +170,7 @@ class Trial:
         rng = np.random.default_rng([self.seed, number])
         x0 = rng.standard_normal((1, self.agents, self.dim))
         self.tally.begin()
-        state, step = self.sampler.init(self.problem, self.network(), self.params, x0, rng)
+        state, step = self.sampler.init(self.problem, self.topology, self.params, x0, rng)
         return state, step, rng
 
     def states(self, number: int, k: int) -> list[np.ndarray]:
@@ -189,11 +194,17 @@ class Trial:
             state = type(state)(*(np.array(part) for part in moved))
         self.tally.begin(change)
         state, info = step(state, k, rng)
-        return End([np.array(part) for part in state], *self._told(info), self.tally.calls)
+        unicasts, broadcasts, gradients = self._told(info)
+        after = [np.array(part) for part in state]
+        return End(after, unicasts, broadcasts, gradients, self.tally.calls)
 
     def _told(self, info: Info) -> list[np.ndarray]:
         active = 1.0 if info.active is None else info.active
-        told = (info.unicasts, info.broadcasts, active if info.gradients is None else info.gradients)
+        told = (
+            info.unicasts,
+            info.broadcasts,
+            active if info.gradients is None else info.gradients,
+        )
         return [np.broadcast_to(np.asarray(one, float), (1, self.agents))[0].copy() for one in told]
 
     def rows(self, parts: list[np.ndarray], agents: np.ndarray, heard: int = -1) -> np.ndarray:
@@ -216,7 +227,7 @@ def gradients_used(trial: Trial, k: int, end: End, agents: np.ndarray) -> np.nda
             if cost[agent]:
                 more = np.zeros((trial.agents, trial.dim))
                 more[agent] = rng.standard_normal(trial.dim)
-                other = trial.end(k, change=lambda n, at=number, m=more: m if n == at else None)
+                other = trial.end(k, change=added({number: more}))
                 same = zip(end.state, other.state, strict=True)
                 used[place] += cost[agent] * (
                     not all(np.array_equal(*pair, equal_nan=True) for pair in same)
@@ -231,34 +242,48 @@ def flow(trial: Trial, k: int, end: End, a: int, near: np.ndarray, most: float) 
     """
     here, rows = trial.states(0, k), []
     rng, size = np.random.default_rng([trial.seed, k, 7]), (trial.agents, trial.dim)
-    before = trial.rows(end.state, ~near, a)
+    before, calls = trial.rows(end.state, ~near, a), range(len(end.calls))
     for number in range(1, int(np.ceil(most * trial.dim)) + 3):
         moved = []
         for place, (part, there) in enumerate(zip(here, trial.states(number, k), strict=True)):
             if trial.own(part):
                 hidden = near & ((place not in trial.known) | (np.arange(trial.agents) != a))
                 towards = np.where(np.isfinite(part), there - part, 0.0)
-                part = part + np.nan_to_num(NUDGE * towards) * hidden.reshape(-1, *[1] * (part.ndim - 2))
+                part = part + np.nan_to_num(NUDGE * towards) * hidden.reshape(
+                    -1, *[1] * (part.ndim - 2)
+                )
             moved.append(part)
-        more = [NUDGE * near[:, None] * rng.standard_normal(size) for _ in end.calls]
-        change = lambda n, m=more: m[n] if n < len(m) else None  # noqa: E731
-        rows.append((trial.rows(trial.end(k, moved, change).state, ~near, a) - before) / NUDGE)
-    values = np.linalg.svd(np.array(rows), compute_uv=False)
+        more = {n: NUDGE * near[:, None] * rng.standard_normal(size) for n in calls}
+        rows.append((trial.rows(trial.end(k, moved, added(more)).state, ~near, a) - before) / NUDGE)
+    learned = np.array(rows)
+    if not np.isfinite(learned).all():
+        return 0.0
+    values = np.linalg.svd(learned, compute_uv=False)
     if values[0] < SEEN:
         return 0.0
     return float((values > SEEN * values[0]).sum()) / trial.dim
 
 
-def sides(topology: Topology) -> list[tuple[int, int, np.ndarray]]:
-    """Return (a, b, agents that are nearer to a) of every edge of a tree, both ways."""
+def sides(topology: Topology, agents: np.ndarray) -> list[tuple[int, int, np.ndarray]]:
+    """Return (a, b, agents that are nearer to a than to its neighbor b) on a tree, of some a."""
     found = []
-    for a, b in [*topology.edges, *((j, i) for i, j in topology.edges)]:
-        near, new = {int(a)}, {int(a)}
+    pairs = [(int(one), int(other)) for one in agents for other in topology.neighbors[one]]
+    for a, b in pairs:
+        near, new = {a}, {a}
         while new:
-            new = {int(j) for i in new for j in topology.neighbors[i]} - near - {int(b)}
+            new = {int(j) for i in new for j in topology.neighbors[i]} - near - {b}
             near |= new
-        found.append((int(a), int(b), np.isin(np.arange(topology.agents), list(near))))
+        found.append((a, b, np.isin(np.arange(topology.agents), list(near))))
     return found
+
+
+def slips(sampler: Any, params: Any) -> bool:
+    """Whether these options are slips of released code, which the sampler names in ``SLIPS``.
+
+    What they would send is not counted (``contracts.Info``).
+    """
+    named = getattr(sampler, "SLIPS", {})
+    return any(getattr(params, name) == value for name, value in named.items())
 
 
 def unpaid(
@@ -266,12 +291,25 @@ def unpaid(
     params: Any,
     problem: Any,
     topology: Topology,
-    network: Callable[[], Topology],
     seed: int,
     steps: tuple[int, ...] = (1, 4),
 ) -> str:
     """Return what steps use and ``Info`` does not count, in words; nothing if it counts all."""
-    trial = Trial(sampler, params, problem, network, seed)
+    if slips(sampler, params):
+        return ""
+    with np.errstate(all="ignore"):
+        return _unpaid(sampler, params, problem, topology, seed, steps)
+
+
+def _unpaid(
+    sampler: Any,
+    params: Any,
+    problem: Any,
+    topology: Topology,
+    seed: int,
+    steps: tuple[int, ...],
+) -> str:
+    trial = Trial(sampler, params, problem, topology, seed)
     rng = np.random.default_rng([seed, 1])
     agents = rng.permutation(topology.agents)[:MOST]
     tree = len(topology.edges) == topology.agents - 1 and topology.connected
@@ -291,9 +329,7 @@ def unpaid(
                 f"step {k} uses {used[short][0]:g} gradients (or mini-batches) of agent {one}, but "
                 f"Info counts {end.gradients[one]:g}"
             )
-        for a, b, near in sides(topology) if tree else ():
-            if a not in agents:
-                continue
+        for a, b, near in sides(topology, agents) if tree else ():
             told = min(float(end.broadcasts[a]), float(end.unicasts[a]))
             learned = flow(trial, k, end, a, near, told)
             if learned > told + 1e-9:
@@ -306,7 +342,7 @@ def unpaid(
                 break
             only = np.arange(topology.agents) == a
             more = only[:, None] * rng.standard_normal((trial.agents, trial.dim))
-            after = trial.end(k, change=lambda n, m=more: m)
+            after = trial.end(k, change=added(dict.fromkeys(range(len(end.calls)), more)))
             same = np.array_equal(trial.rows(after.state, ~only), trial.rows(end.state, ~only))
             least = 1.0 if topology.messages is None else float(topology.messages[a])
             if not same and end.unicasts[a] < least - 1e-9:

@@ -86,6 +86,7 @@ def compare(
     for name in names:  # before any is scored
         _entered(paper, chosen[0], name, entries)
     measured: list[Measured] = []
+    reasons: dict[str, str] = {}  # why an entry has no score, of the first task
     lines: list[tuple[str, dict[str, Measured]]] = []
     for run in each(chosen, "tasks"):
         own = {}
@@ -98,10 +99,14 @@ def compare(
                 mapping, parts, arena, cells.task_of(mapping, parts, arena, resources)
             )
             own[name] = results.of_text(mapping, metrics.to_csv(scored.rows))
+            why = scored.choice.get("not applicable", scored.choice.get("not run"))
+            if why is not None and name not in reasons:
+                reasons[name] = f"{name} on {task_of(run)}: {why}"
         measured += own.values()
         lines.append((task_of(run), own))
     budget = keys_of(chosen[0], experiment).arena
     assert budget is not None
+    yield from reasons.values()
     for price, amount in budget.budget.items():
         yield f"b2 of the worst agent after {amount:g} {price}, mean over {budget.sets} data sets:"
         width = max(len(task) for task, _ in lines)

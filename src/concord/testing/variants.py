@@ -61,7 +61,9 @@ def drawn_networks() -> list[Any]:
         }
         for _ in range(more):
             edges.add(tuple(sorted(int(i) for i in rng.choice(agents, 2, replace=False))))
-        found.append(topology.build("edge_list", agents, edges=[list(edge) for edge in sorted(edges)]))
+        found.append(
+            topology.build("edge_list", agents, edges=[list(edge) for edge in sorted(edges)])
+        )
     return found
 
 
