@@ -245,14 +245,16 @@ def _iterations(budget: float, price: float, last: int) -> int:
 def _end(found: _Tuned, open_above: Sequence[Mapping[str, Any]]) -> str | None:
     """Return at which end of the values tried the choice is; None within, and at a limit.
 
-    ``open_above``: values of the second option with which all of the first are stable.
+    None where all diverge, too. ``open_above``: values of the second option with which all of the
+    first are stable.
     """
-    about = found[2]
-    for end in ("least", "largest"):
-        second = {k: v for k, v in about["chosen"].items() if k in next(iter(open_above), {})}
-        if about[f"{end} value tried"] and (end == "least" or second in open_above):
-            return end
-    return None
+    setting, _, about = found
+    if about["diverged"] == about["settings"]:
+        return None
+    if about["least value tried"]:
+        return "least"
+    second = any(other.items() <= setting.values.items() for other in open_above)
+    return "largest" if about["largest value tried"] and second else None
 
 
 def _tuned(

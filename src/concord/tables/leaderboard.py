@@ -3,10 +3,10 @@
 On every data set of a task the entries are ranked by their scores; those within ``tie`` of each
 other share the mean rank. What diverged comes last, what does not apply or was not run after all.
 The interval of the mean rank is Student's over tasks, of the mean over the data sets of each;
-there is none of one task. Of made-up ranks it contains the mean over all tasks in 94 % of 4000 cases
+there is none of one task. Of made-up ranks it contains the mean over all tasks in 94 % of cases
 with 15 tasks, in 92 to 93 % with three to eight, and in 80 to 93 % with two, whose ranks may be
-equal (by resampling tasks in 90, 71 and 50 %, with 15, three and two). Counts are of
-pairs of task (data set by data set) and target: solved, unsolved, diverged, not applicable and not
+equal (by resampling tasks in 90, 71 and 50 %, with 15, three and two). Counts are of pairs of task
+(data set by data set) and target: solved, unsolved, diverged, not applicable and not
 run add up to all of them. Entries whose intervals overlap with that of the one before share its
 place; with fewer than eight tasks that is not sure. The range of the option is the factor over
 which the tuned option may vary with at most twice the best score, the median over tasks. Tuned to
@@ -110,10 +110,10 @@ def _board(price: str, params: Params, runs: Sequence[Measured]) -> list[list[ob
         places: list[object] = [
             1 + int((ends[:, 1] < lo).sum()), len(board) - int((ends[:, 0] > hi).sum())
         ]  # fmt: skip
-        sure = None if len(tasks) < 2 else (float(lo), float(hi))
+        interval = [None if np.isnan(end) else float(end) for end in (lo, hi)]
         steps, end = (_of(own[name], f"{what}_by_{price}") for what in ("steps", "end"))
         numbers = [
-            float(mean), *(sure or (None, None)), median,
+            float(mean), *interval, median,
             float(np.median(steps)) if len(steps) else None, int(end.sum()) if len(end) else None,
         ]  # fmt: skip
         if len(tasks) < ENOUGH:
