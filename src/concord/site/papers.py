@@ -20,6 +20,7 @@ from concord.claims import ledger
 from concord.claims.ledger import Row
 from concord.errors import ConcordError, nearest, short
 from concord.home import HOME
+from concord.integrity import AGAIN
 from concord.io import read_text
 from concord.report import markup
 from concord.report.pages import render
@@ -272,7 +273,10 @@ def _entry(
     if base is None:
         return None
     folder = f"results/{paper.key}/{section}/{name}"
-    made = json.loads(read_text(base.with_suffix(".json")))
+    try:
+        made = dict(json.loads(read_text(base.with_suffix(".json"))))
+    except (ValueError, TypeError) as error:
+        raise ConcordError(f"{base}.json: it is no provenance ({error}); {AGAIN}") from error
     told = {key: value for key, value in made.items() if key not in ("table", "caption")}
     provenance = files.write(json.dumps(told, indent=1), f"{folder}.json")
     for claim in claims:
