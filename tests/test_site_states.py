@@ -14,6 +14,7 @@ import pytest
 
 from concord import integrity
 from concord.claims import ledger, multiverse
+from concord.errors import ConcordError
 from concord.site import build, papers, reference
 from concord.stages import judge
 from concord.studies.config import load_config, load_papers
@@ -23,7 +24,10 @@ from links import dead
 
 pytest.importorskip("furo", reason="pip install -e '.[docs]'")
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning", "ignore::DeprecationWarning"),
+]
 
 ROOT = Path(__file__).parents[1]
 KEY, OTHER = "gurbuzbalaban2021", "tzikas2024"
@@ -282,3 +286,14 @@ def test_a_study_of_ones_own(tmp_path, stage):
     missing = {"nothing": (ALL, LEDGER, OVER), "ledger": (OVER,)}[stage]
     assert commands(tmp_path / "site" / "index.html") == missing
     assert "committed verdicts" not in text_of(tmp_path / "site" / "index.html")
+
+
+def test_a_damaged_provenance_is_told(studies, tmp_path, built):
+    made = Results(tmp_path / "results", studies)
+    made.draw(KEY, "fig3")
+    for text in ('{"seed": ', "[1]"):
+        (made.folder / KEY / "figures" / "fig3.json").write_text(text)
+        with pytest.raises(
+            ConcordError, match=r"fig3\.json: it is no provenance .*delete the file"
+        ):
+            built(made.folder)
