@@ -88,7 +88,8 @@ def missing(paper: Paper, rows: Sequence[Row], results: Path) -> list[tuple[str,
         found.append((paper.key, "scores and cards"))
     if paper.claims and not rows:
         target = "ledger" if paper.printed else paper.key
-        found.append((target, f"verdicts on {len(paper.claims)} claims"))
+        claims = "claim" if len(paper.claims) == 1 else "claims"
+        found.append((target, f"verdicts on {len(paper.claims)} {claims}"))
     if paper.claims and paper.printed and not any(row["multiverse"] for row in rows):
         found.append(("multiverse", "verdicts with other defensible values and seeds"))
     return found
