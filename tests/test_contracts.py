@@ -39,7 +39,12 @@ OPTIONAL = {
         contracts.Amplifies,
     ],
     "problems": [contracts.Amplifies, contracts.NeedsData, contracts.TakesData, contracts.Extra],
-    "metrics": [contracts.NeedsRecord, contracts.OfIterations, contracts.WithoutChains],
+    "metrics": [
+        contracts.NeedsRecord,
+        contracts.OfIterations,
+        contracts.WithoutChains,
+        contracts.WithLaw,
+    ],
     "topologies": [contracts.AveragingKind],
 }
 OF_MODULES = [

@@ -568,6 +568,13 @@ class WithoutChains(Protocol):
 
 
 @runtime_checkable
+class WithLaw(Protocol):
+    """A metric family with metrics of the sampler's exact law, absent where it states none."""
+
+    OF_LAW: tuple[str, ...]
+
+
+@runtime_checkable
 class OfIterations(Protocol):
     """A metric family whose metrics of an iteration need no other one to be recorded."""
 

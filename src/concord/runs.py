@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -244,6 +244,12 @@ def check_record(record: Record, run: Mapping[str, Any], where: str) -> None:
             f"{where}: {draws} iterations of {len(agents)} agents and {run['chains']} chains are "
             f"more than {MOST_NUMBERS} draws; record less often, or fewer agents"
         )
+
+
+def recorded(run: Mapping[str, Any]) -> Sequence[int]:
+    """Return the iterations that a resolved run records, increasing."""
+    every, at, last = run["record"]["every"], run["record"]["at"], run["iterations"]
+    return range(0, last + 1, every) if at is None else sorted({k for k in at if k <= last})
 
 
 def _at(where: str, function: Any, *arguments: Any, **options: Any) -> Any:
