@@ -393,13 +393,12 @@ class Extra(Protocol):
 
 @runtime_checkable
 class Amplifies(Protocol):
-    """A kind of problem or sampler, some of whose runs amplify rounding errors.
+    """A kind of problem that amplifies rounding errors.
 
     On another processor their numbers agree only as those of other chains would.
     """
 
-    def amplifies(self, params: Any, iterations: int) -> bool:
-        """Whether a run with these options, of so many iterations, does."""
+    AMPLIFIES: str  # why
 
 
 @runtime_checkable

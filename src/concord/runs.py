@@ -334,12 +334,8 @@ def unavailable(run: Mapping[str, Any]) -> str | None:
 
 def amplifies(run: Mapping[str, Any]) -> bool:
     """Whether rounding errors grow in a run until its chains are others on another processor."""
-    parts = [_plugged(run, part, "run") for part in ("problem", "sampler") if part in run]
-    return any(
-        module.amplifies(params, run["iterations"])
-        for module, params in parts
-        if isinstance(module, Amplifies)
-    )
+    kind = run.get("problem", {}).get("kind")
+    return kind is not None and isinstance(plugin("problems", kind, "problem"), Amplifies)
 
 
 def stream_label(run: Mapping[str, Any]) -> str:

@@ -329,6 +329,8 @@ def _numbers(
     hi = np.where(np.isfinite(value) & np.isfinite(hi), wide_hi, hi)
     # Resampled medians of counts may all be equal: a tie of estimates is not certain.
     tied = table["chance"].to_numpy(bool) & (lo == hi) & np.isfinite(lo)
+    if source.again:  # nor do chains that agree tell what others would be
+        lo, hi = np.where(tied, -np.inf, lo), np.where(tied, np.inf, hi)
     lo = np.where(tied, np.nextafter(lo, -np.inf), lo)
     hi = np.where(tied, np.nextafter(hi, np.inf), hi)
     place, index = table["place"].to_numpy(), np.arange(len(table))
