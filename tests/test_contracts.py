@@ -36,10 +36,14 @@ OPTIONAL = {
         contracts.AffineSampler,
         contracts.ReadOut,
         contracts.SizedSampler,
-        contracts.Amplifies,
     ],
     "problems": [contracts.Amplifies, contracts.NeedsData, contracts.TakesData, contracts.Extra],
-    "metrics": [contracts.NeedsRecord, contracts.OfIterations, contracts.WithoutChains],
+    "metrics": [
+        contracts.NeedsRecord,
+        contracts.OfIterations,
+        contracts.WithoutChains,
+        contracts.WithLaw,
+    ],
     "topologies": [contracts.AveragingKind],
 }
 OF_MODULES = [

@@ -10,6 +10,7 @@ import numpy as np
 import pandas
 import pytest
 
+from concord import integrity
 from concord.catalog import described
 from concord.io import load_yaml
 from concord.plugins import PACKAGES, built_in
@@ -36,6 +37,7 @@ def test_a_run_becomes_curves_with_their_exact_law_and_prices(tmp_path):
     rows += ["3,network,w2_point,0.07,,,0"]
     path = tmp_path / "metrics.csv"
     path.write_text("\n".join(rows) + "\n")
+    integrity.seal([path], {})
     run = SimpleNamespace(
         folder="p/e/r",
         experiment="e",

@@ -401,13 +401,12 @@ class Extra(Protocol):
 
 @runtime_checkable
 class Amplifies(Protocol):
-    """A kind of problem or sampler, some of whose runs amplify rounding errors.
+    """A kind of problem that amplifies rounding errors.
 
     On another processor their numbers agree only as those of other chains would.
     """
 
-    def amplifies(self, params: Any, iterations: int) -> bool:
-        """Whether a run with these options, of so many iterations, does."""
+    AMPLIFIES: str  # why
 
 
 @runtime_checkable
@@ -573,6 +572,13 @@ class WithoutChains(Protocol):
     """A metric family with metrics for which nothing has to be sampled."""
 
     EXACT: tuple[str, ...]
+
+
+@runtime_checkable
+class WithLaw(Protocol):
+    """A metric family with metrics of the sampler's exact law, absent where it states none."""
+
+    OF_LAW: tuple[str, ...]
 
 
 @runtime_checkable

@@ -53,6 +53,18 @@ Label = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,59}$(?!\n)")
 Some = Annotated[tuple[T, ...], Meta(min_length=1)]
 
 
+class NamesLabel(str):
+    """The description of an option that names a label or parameter of the runs shown."""
+
+
+class NamesRuns(str):
+    """The description of an option that selects some of them, {label: value or [values]}."""
+
+
+class NamesIterations(str):
+    """The description of an option that names iterations recorded by them."""
+
+
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
 class _Checked(msgspec.StructMeta):
     """Checks options given in Python as those of a file."""

@@ -163,6 +163,11 @@ def _find(run: Mapping[str, Any], key: str) -> Any:
     return found
 
 
+def labelled(run: Mapping[str, Any], key: str) -> bool:
+    """Whether a run has a label or parameter, were it null (full gradients)."""
+    return _find(run, key) is not _MISSING
+
+
 def _number(label: Any) -> Any:
     """Labels are text; one that was written from a number is that number again."""
     if not isinstance(label, str):
@@ -355,8 +360,7 @@ def _axes(runs: Sequence[Measured]) -> list[str]:
 
 
 def _require(runs: Sequence[Measured], key: str, kind: str) -> None:
-    # A key whose value is null (full gradients) is there all the same, hence the sentinel.
-    if all(_find(m.run, key) is _MISSING for m in runs):
+    if not any(labelled(m.run, key) for m in runs):
         options = {name for m in runs for name in [*(m.run.get("labels") or {}), *m.run]}
         raise ConcordError(
             f"figure {kind}: no run has {key!r} as a label or parameter; {nearest(key, options)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -258,6 +258,12 @@ def check_record(record: Record, run: Mapping[str, Any], where: str) -> None:
         )
 
 
+def recorded(run: Mapping[str, Any]) -> Sequence[int]:
+    """Return the iterations that a resolved run records, increasing."""
+    every, at, last = run["record"]["every"], run["record"]["at"], run["iterations"]
+    return range(0, last + 1, every) if at is None else sorted({k for k in at if k <= last})
+
+
 def _at(where: str, function: Any, *arguments: Any, **options: Any) -> Any:
     """Call, and put ``where`` before the message of a ConcordError that does not name it."""
     try:
@@ -340,12 +346,8 @@ def unavailable(run: Mapping[str, Any]) -> str | None:
 
 def amplifies(run: Mapping[str, Any]) -> bool:
     """Whether rounding errors grow in a run until its chains are others on another processor."""
-    parts = [_plugged(run, part, "run") for part in ("problem", "sampler") if part in run]
-    return any(
-        module.amplifies(params, run["iterations"])
-        for module, params in parts
-        if isinstance(module, Amplifies)
-    )
+    kind = run.get("problem", {}).get("kind")
+    return kind is not None and isinstance(plugin("problems", kind, "problem"), Amplifies)
 
 
 def stream_label(run: Mapping[str, Any]) -> str:

@@ -19,14 +19,23 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec.structs import asdict
 
-from concord.claims.quantities import Diverged, Missing, Numbers, Quantity, Source, gather, show
+from concord.claims.quantities import (
+    Diverged,
+    Missing,
+    Numbers,
+    Quantity,
+    Source,
+    gather,
+    planned,
+    show,
+)
 from concord.claims.verdicts import (
     FAILS,
     HOLDS,
@@ -38,12 +47,12 @@ from concord.claims.verdicts import (
     Margin,
     decide,
 )
-from concord.errors import ConcordError
+from concord.errors import ConcordError, nearest, short
 from concord.laws.intervals import mean_interval
 from concord.options import Kind, NonNegative, Positive, kinds
 from concord.report import words
 from concord.report.words import name, number
-from concord.results import of_sets, paired
+from concord.results import labelled, of_sets, paired
 
 
 class _Rule(Kind):
@@ -118,11 +127,14 @@ def _joined(first: Numbers, second: Numbers) -> np.ndarray:
     return j
 
 
-def _several(what: str, ours: Numbers, axis: str) -> str:
-    """Say that there is not one number for each of several values of an axis, and what to add."""
-    others = [name for name in ours.varying() if name != axis]
-    choose = f"; choose one {' and one '.join(others)}, or a case for each" if others else ""
-    return f"{what} needs one number for each of several values of {axis}{choose}"
+def _one_each(what: str, ours: Numbers, axis: str) -> np.ndarray:
+    """Return the axis, of which there must be one number for each of several values."""
+    x = ours.axis(axis)
+    if len(set(x)) < max(2, len(x)):
+        others = [name for name in ours.varying() if name != axis]
+        choose = f"; choose one {' and one '.join(others)}, or a case for each" if others else ""
+        raise Missing(f"{what} needs one number for each of several values of {axis}{choose}")
+    return x
 
 
 def _mean(source: Source, each: np.ndarray, family: int) -> tuple[float, float, float]:
@@ -268,9 +280,7 @@ class Trend(_Rule):
     def judge(self, source: Source) -> Judgement:
         """Return the verdict."""
         (ours,) = gather(source, self.quantity)
-        x = ours.axis(self.axis)
-        if len(set(x)) < max(2, len(x)):
-            raise Missing(_several("a trend", ours, self.axis))
+        x = _one_each("a trend", ours, self.axis)
         order = np.argsort(x)
         if self.paired:
             return self._of_pairs(source, ours, x, order)
@@ -328,11 +338,9 @@ class Rate(_Rule):
     def judge(self, source: Source) -> Judgement:
         """Return the verdict."""
         (ours,) = gather(source, self.quantity)
-        x = ours.axis(self.against)
+        x = _one_each("an exponent", ours, self.against)
         if (x <= 0).any() or (ours.value <= 0).any():
             raise Missing("an exponent needs positive numbers")
-        if len(set(x)) < max(2, len(x)):
-            raise Missing(_several("an exponent", ours, self.against))
         if np.isposinf(ours.lo).any():
             return Judgement(FAILS, "infinite")
         x = np.log(x)
@@ -550,7 +558,7 @@ class Sooner(_Rule):
             np.array([i for i, other in enumerate(keys) if other == key])
             for key in dict.fromkeys(keys)
         ]
-        ends = (
+        value, lo, hi = (
             np.array(
                 [ours.iteration[at[x[at] <= self.threshold]].min(initial=math.inf) for at in curves]
             )
@@ -559,7 +567,9 @@ class Sooner(_Rule):
         firsts = [at[0] for at in curves]
         return replace(
             ours,
-            **dict(zip(("value", "lo", "hi"), ends, strict=True)),
+            value=value,
+            lo=lo,
+            hi=hi,
             run=[ours.run[at] for at in firsts],
             agent=[ours.agent[at] for at in firsts],
             iteration=np.zeros(len(firsts)),
@@ -573,6 +583,29 @@ KINDS = kinds(Check)
 def quantities(check: Check) -> list[Quantity]:
     """Return the quantities a check reads."""
     return [value for value in asdict(check).values() if isinstance(value, Quantity)]
+
+
+def require_pairs(
+    check: Check, runs: Callable[[Quantity], Sequence[Mapping[str, Any]]], where: str
+) -> None:
+    """Refuse a check whose numbers cannot be paired, or are not one for each value of an axis.
+
+    ``runs`` returns the resolved runs of a quantity.
+    """
+    numbers = [planned(quantity, runs(quantity)) for quantity in quantities(check)]
+    try:
+        if isinstance(check, (Order, Sooner)):
+            _compared(*numbers)
+        elif isinstance(check, (Bound, Identity)):
+            _joined(*numbers)
+        elif isinstance(check, (Trend, Rate)):
+            axis = check.axis if isinstance(check, Trend) else check.against
+            known = {name for run in numbers[0].run for name in run.run["labels"]}
+            if axis != "iteration" and not all(labelled(m.run, axis) for m in numbers[0].run):
+                raise Missing(f"there is no axis {short(axis)}; {nearest(axis, known)}")
+            _one_each("a trend" if isinstance(check, Trend) else "an exponent", numbers[0], axis)
+    except Missing as missing:
+        raise ConcordError(f"{where}.check: {missing}") from None
 
 
 def require_curves(check: Check, where: str) -> None:

@@ -14,7 +14,7 @@ without an interval.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -24,7 +24,7 @@ from concord.laws.intervals import quantile, repeating
 from concord.options import Options, Positive, Some
 from concord.report import words
 from concord.results import AVERAGE, Measured, divergence, lookup
-from concord.runs import amplifies
+from concord.runs import amplifies, recorded
 
 if TYPE_CHECKING:
     import pandas
@@ -142,6 +142,22 @@ def show(value: float, lo: float, hi: float) -> str:
     """Return a number as text, with its interval if that has a width."""
     half = (hi - lo) / 2 if np.isfinite([lo, hi]).all() else 0
     return words.number(value) if half <= 1e-9 * abs(value) else words.rounded(value, lo, hi)
+
+
+def planned(quantity: Quantity, runs: Sequence[Mapping[str, Any]]) -> Numbers:
+    """Return a quantity's numbers before there are any, as far as runs and options tell them."""
+    rows = []
+    for run in runs:
+        known = recorded(run)
+        at = {"last": known[-1:], "all": (known[0], known[-1])}.get(str(quantity.at), quantity.at)
+        agents = [*map(str, quantity.agents or [""])]
+        many = [(agent, k) for agent in agents for k in ([at] if isinstance(at, int) else at)]
+        rows += [
+            (Measured(run, None), *one) for one in many[: None if quantity.reduce == "none" else 1]
+        ]
+    unknown = np.full(len(rows), np.nan)
+    found, agents, at = zip(*rows, strict=True)
+    return Numbers(unknown, unknown, unknown, list(found), list(agents), np.array(at, dtype=float))
 
 
 @dataclass
@@ -313,6 +329,8 @@ def _numbers(
     hi = np.where(np.isfinite(value) & np.isfinite(hi), wide_hi, hi)
     # Resampled medians of counts may all be equal: a tie of estimates is not certain.
     tied = table["chance"].to_numpy(bool) & (lo == hi) & np.isfinite(lo)
+    if source.again:  # nor do chains that agree tell what others would be
+        lo, hi = np.where(tied, -np.inf, lo), np.where(tied, np.inf, hi)
     lo = np.where(tied, np.nextafter(lo, -np.inf), lo)
     hi = np.where(tied, np.nextafter(hi, np.inf), hi)
     place, index = table["place"].to_numpy(), np.arange(len(table))

@@ -6,11 +6,13 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from concord.options import Some
+from concord.options import NamesLabel, NamesRuns, Some
 
-Rows = Annotated[str | None, "label with one row of panels per value"]
-Columns = Annotated[str | None, "label with one column of panels per value"]
-Select = Annotated[dict | None, "runs drawn: {label: value or [values]}; a list sets the order"]
+Rows = Annotated[str | None, NamesLabel("label with one row of panels per value")]
+Columns = Annotated[str | None, NamesLabel("label with one column of panels per value")]
+Select = Annotated[
+    dict | None, NamesRuns("runs drawn: {label: value or [values]}; a list sets the order")
+]
 Names = Annotated[dict | None, "other texts for values, or symbols for labels"]
 Width = Annotated[
     Literal["auto", "column", "full"],
@@ -33,7 +35,7 @@ Price = Annotated[
     "agents, or seconds on the network's clock",
 ]
 Limits = tuple[float | None, float | None] | None
-Lines = Annotated[str, "'agent', or the label that colors tell apart"]
+Lines = Annotated[str, NamesLabel("'agent', or the label that colors tell apart")]
 Mass = Annotated[
     Some[Annotated[float, Meta(gt=0, le=1)]],
     "parts of the exact posterior's mass that contours enclose",

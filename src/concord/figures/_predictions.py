@@ -11,7 +11,7 @@ import numpy as np
 from concord import results
 from concord.errors import ConcordError
 from concord.figures import _common
-from concord.options import Index, Options
+from concord.options import Index, NamesRuns, Options
 from concord.results import Measured
 
 
@@ -19,7 +19,7 @@ class Panel(Options):
     """One panel."""
 
     title: Annotated[str, "title of the panel"]
-    select: Annotated[dict[str, Any] | None, "labels of its run, {label: value}"] = None
+    select: Annotated[dict[str, Any] | None, NamesRuns("labels of its run, {label: value}")] = None
     agent: Annotated[Index, "agent whose predictions are shown"] = 0
     metric: Annotated[str | None, "metric of a map; none: the figure's"] = None
 

@@ -29,7 +29,7 @@ from concord import results
 from concord.contracts import Read
 from concord.figures import _common, style
 from concord.figures._options import Columns, Limits, Names, Price, Rows, Scale, Select, Width
-from concord.options import Options, Some
+from concord.options import NamesLabel, Options, Some
 from concord.results import Measured
 
 KIND = "accuracy_curves"
@@ -41,7 +41,7 @@ class Params(Options):
     rows: Rows = None
     columns: Columns = None
     select: Select = None
-    lines: Annotated[str, "label that colors tell apart"] = "sampler"
+    lines: Annotated[str, NamesLabel("label that colors tell apart")] = "sampler"
     agents: Annotated[Some[int], "agents drawn with a band"] = (0,)
     others: Annotated[bool, "draw the means of all other recorded agents as hairlines"] = True
     x: Price = "iteration"

@@ -22,7 +22,7 @@ from concord import results
 from concord.contracts import Read
 from concord.figures import _common, style
 from concord.figures._options import Names, Select
-from concord.options import Options, Positive, Some
+from concord.options import NamesLabel, Options, Positive, Some
 from concord.results import Measured
 
 KIND = "best_maps"
@@ -31,10 +31,10 @@ KIND = "best_maps"
 class Params(Options):
     """Options of maps of what is best."""
 
-    rows: Annotated[str, "label along the y axis"]
-    columns: Annotated[str, "label along the x axis"]
+    rows: Annotated[str, NamesLabel("label along the y axis")]
+    columns: Annotated[str, NamesLabel("label along the x axis")]
     metric: Annotated[Some[str], "scores, a panel for each; the lowest is best"]
-    among: Annotated[str, "label that tells apart what is compared"] = "entry"
+    among: Annotated[str, NamesLabel("label that tells apart what is compared")] = "entry"
     level: Annotated[int | str, "agent whose score it is"] = "worst"
     factor: Annotated[Positive, "ratio to the second from which the color is full"] = 4.0
     titles: Annotated[dict[str, str] | None, "titles of panels: {metric: text}"] = None

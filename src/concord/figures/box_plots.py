@@ -33,7 +33,7 @@ from concord.contracts import Read
 from concord.errors import ConcordError
 from concord.figures import _common, style
 from concord.figures._options import Columns, Limits, Rows, Scale, Select, Sharing, Width
-from concord.options import Count, Index, Options, Some
+from concord.options import Count, Index, NamesIterations, Options, Some
 from concord.report import words
 from concord.results import Measured, Series
 
@@ -50,7 +50,7 @@ class Params(Options):
     columns: Columns = "topology"
     select: Select = None
     agent: Annotated[Index, "agent whose predictions are counted"] = 0
-    iterations: Annotated[Some[Index] | None, "iterations with a box"] = None
+    iterations: Annotated[Some[Index] | None, NamesIterations("iterations with a box")] = None
     points: Annotated[Count | None, "number of points classified, for the axis"] = None
     yscale: Annotated[Scale, "scale of the count; log puts a count of 0 below the axis"] = "linear"
     ylim: Annotated[Limits, "[low, high] of the count; null leaves a side to the data"] = None

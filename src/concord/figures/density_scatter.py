@@ -25,7 +25,7 @@ from concord import results
 from concord.contracts import Read
 from concord.figures import style
 from concord.figures._options import Names, Rows, Select
-from concord.options import Index, Options, Some
+from concord.options import Index, NamesIterations, Options, Some
 from concord.results import Measured
 
 KIND = "density_scatter"
@@ -38,7 +38,8 @@ class Params(Options):
     select: Select = None
     agents: Annotated[Some[int], "agents drawn, one line of ticks each"] = (0, 1, 2, 3, 4)
     iterations: Annotated[
-        Some[Index] | None, "iterations, one column of panels each; none: all recorded"
+        Some[Index] | None,
+        NamesIterations("iterations, one column of panels each; none: all recorded"),
     ] = None
     xlim: Annotated[tuple[float, float] | None, "[low, high] of the positions"] = None
     names: Names = None

@@ -22,7 +22,7 @@ from concord.contracts import Read
 from concord.figures import _common, style
 from concord.figures._options import Names, Select
 from concord.laws.intervals import mean_interval
-from concord.options import Options, Some
+from concord.options import NamesLabel, Options, Some
 from concord.results import Measured
 
 KIND = "growth_curves"
@@ -31,9 +31,9 @@ KIND = "growth_curves"
 class Params(Options):
     """Options of curves of growth."""
 
-    x: Annotated[str, "label with numbers along the x axis"]
+    x: Annotated[str, NamesLabel("label with numbers along the x axis")]
     metric: Annotated[Some[str], "metrics, a panel for each"]
-    lines: Annotated[str, "label that colors tell apart"]
+    lines: Annotated[str, NamesLabel("label that colors tell apart")]
     agent: Annotated[int | str, "agent whose metric it is"] = "worst"
     titles: Annotated[dict[str, str] | None, "titles of panels: {metric: text}"] = None
     xlabel: Annotated[str | None, "text of the x axis; none: the label"] = None

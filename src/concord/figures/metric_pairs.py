@@ -21,7 +21,7 @@ from concord import results
 from concord.contracts import Read
 from concord.figures import _common, style
 from concord.figures._options import Columns, Names, Scale, Select
-from concord.options import Options
+from concord.options import NamesLabel, Options
 from concord.results import Measured
 
 KIND = "metric_pairs"
@@ -32,7 +32,7 @@ class Params(Options):
 
     x: Annotated[str, "metric on the x axis"]
     y: Annotated[str, "metric on the y axis"]
-    lines: Annotated[str, "label that colors tell apart"]
+    lines: Annotated[str, NamesLabel("label that colors tell apart")]
     agent: Annotated[int | str, "agent whose metrics these are"] = "worst"
     columns: Columns = None
     xlabel: Annotated[str | None, "text of the x axis; none: the metric's name"] = None

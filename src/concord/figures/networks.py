@@ -30,7 +30,7 @@ from matplotlib.patches import FancyArrowPatch
 from concord import results
 from concord.figures import _common, style
 from concord.figures._common import Cell
-from concord.options import Options
+from concord.options import NamesRuns, Options
 from concord.results import Measured
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Params(Options):
 
     select: Annotated[
         dict | None,
-        "runs whose graphs are drawn: {label: value or [values]}; a list sets the order",
+        NamesRuns("runs whose graphs are drawn: {label: value or [values]}; a list sets the order"),
     ] = None
     width: Annotated[Literal["column", "full"], "column (3.4 in) or full (7 in)"] = "column"
     names: Annotated[dict | None, "other texts for topologies, {ring: Circular}"] = None

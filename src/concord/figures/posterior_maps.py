@@ -23,7 +23,7 @@ from concord import results
 from concord.contracts import Read
 from concord.figures import _common, style
 from concord.figures._options import AxisNames, Mass
-from concord.options import Options, Some
+from concord.options import NamesRuns, Options, Some
 from concord.results import Measured
 
 KIND = "posterior_maps"
@@ -34,7 +34,7 @@ class Params(Options):
     """Options of a figure of posterior maps."""
 
     agents: Annotated[Some[int] | None, "agents with a panel; none: all"] = None
-    select: Annotated[dict | None, "the run drawn: {label: value}"] = None
+    select: Annotated[dict | None, NamesRuns("the run drawn: {label: value}")] = None
     mass: Mass = (0.5, 0.8, 0.95)
     distance: Annotated[str | None, "metric written in each agent's panel"] = None
     symbol: Annotated[str, "how that metric is called there"] = "$W_1$"

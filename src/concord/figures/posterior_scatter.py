@@ -25,7 +25,7 @@ from concord.contracts import Read
 from concord.errors import ConcordError
 from concord.figures import _common, posterior_maps, style
 from concord.figures._options import AxisNames, Mass, Select
-from concord.options import Count, Options, Some
+from concord.options import Count, NamesLabel, Options, Some
 from concord.report import words
 from concord.results import Measured
 
@@ -35,7 +35,9 @@ KIND = "posterior_scatter"
 class Params(Options):
     """Options of a figure of draws over exact contours."""
 
-    networks: Annotated[str, "label of the runs, one network each, in this order"] = "agents"
+    networks: Annotated[str, NamesLabel("label of the runs, one network each, in this order")] = (
+        "agents"
+    )
     titles: Annotated[dict | None, "titles of networks by the label's value"] = None
     agents: Annotated[Some[int] | None, "agents with a panel; none: all"] = None
     select: Select = None

@@ -29,7 +29,7 @@ from concord.figures import _common, style
 from concord.figures._common import Cell
 from concord.figures._options import Names, Select
 from concord.laws.intervals import mean_interval
-from concord.options import Options, Positive, Some
+from concord.options import NamesLabel, Options, Positive, Some
 from concord.results import Measured
 
 KIND = "ratio_maps"
@@ -39,8 +39,8 @@ DIVERGED, LACKING = "∞", {"not applicable": "n/a", "not run": "n/r"}
 class Params(Options):
     """Options of maps of ratios."""
 
-    rows: Annotated[str, "label along the y axis"]
-    columns: Annotated[str, "label along the x axis: conditions"]
+    rows: Annotated[str, NamesLabel("label along the y axis")]
+    columns: Annotated[str, NamesLabel("label along the x axis: conditions")]
     plain: Annotated[str, "condition that the others are divided by"]
     metric: Annotated[str | Some[str], "scores, a panel for each"]
     level: Annotated[int | str, "agent whose score it is"] = "worst"

@@ -21,7 +21,7 @@ from concord import results
 from concord.contracts import Read
 from concord.figures import _common, style
 from concord.figures._options import Names, Select
-from concord.options import Options, Positive, Some
+from concord.options import NamesLabel, Options, Positive, Some
 from concord.results import Measured
 
 KIND = "solved_curves"
@@ -37,7 +37,7 @@ class Params(Options):
 
     prices: Annotated[Some[str], "prices, a panel for each"]
     targets: Annotated[Some[Positive], "targets of the score"]
-    lines: Annotated[str, "label that colors tell apart"] = "entry"
+    lines: Annotated[str, NamesLabel("label that colors tell apart")] = "entry"
     level: Annotated[str, "agent whose score it is: worst, average or pooled"] = "worst"
     select: Select = None
     names: Names = None

@@ -28,7 +28,7 @@ from concord import results
 from concord.contracts import Read
 from concord.figures import _common, style
 from concord.figures._options import Columns, Names, Rows, Select, Width
-from concord.options import Index, Options, Positive
+from concord.options import Index, NamesLabel, Options, Positive
 from concord.results import AVERAGE, Measured
 
 KIND = "stationary_covariance"
@@ -40,7 +40,7 @@ class Params(Options):
     rows: Rows = None
     columns: Columns = None
     select: Select = None
-    lines: Annotated[str, "label with one line per value, from the top"] = "sampler"
+    lines: Annotated[str, NamesLabel("label with one line per value, from the top")] = "sampler"
     agent: Annotated[Index, "agent shown beside the average"] = 0
     xlim: Annotated[tuple[Positive, Positive], "[low, high] of the ratio"] = (0.1, 300.0)
     width: Width = "auto"

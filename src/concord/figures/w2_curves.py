@@ -92,7 +92,7 @@ from concord.figures._options import (
     Sharing,
     Width,
 )
-from concord.options import Options, Some
+from concord.options import NamesLabel, NamesRuns, Options, Some
 from concord.results import AVERAGE, Measured, Series
 from concord.runs import posterior_width
 
@@ -103,11 +103,13 @@ class Panel(Options):
     """One entry of ``panels``; what it leaves out is taken from the figure."""
 
     title: Annotated[str, "text above the panel, after its letter"] = ""
-    select: Annotated[dict | None, "runs of this panel: {label: value or [values]}"] = None
-    lines: Annotated[str | None, "'agent', or the label that colors tell apart"] = None
+    select: Annotated[dict | None, NamesRuns("runs of this panel: {label: value or [values]}")] = (
+        None
+    )
+    lines: Annotated[str | None, NamesLabel("'agent', or the label that colors tell apart")] = None
     agents: Annotated[Some[int | str] | None, "agents drawn: indices, 'average'"] = None
     over: Annotated[
-        str | None, "label of numbers: W2 at the last iteration over it, on a log axis"
+        str | None, NamesLabel("label of numbers: W2 at the last iteration over it, on a log axis")
     ] = None
     yscale: Annotated[Scale | None, "scale of W2"] = None
     ylim: Annotated[Limits, "[low, high] of W2"] = None
@@ -122,7 +124,8 @@ class Params(Options):
     select: Select = None
     lines: Lines = "agent"
     styles: Annotated[
-        str | None, "label that line patterns tell apart, of one agent, where lines is a label"
+        str | None,
+        NamesLabel("label that line patterns tell apart, of one agent, where lines is a label"),
     ] = None
     agents: Annotated[Some[int | str], "agents drawn: indices, 'average'"] = (0, AVERAGE)
     x: Price = "iteration"

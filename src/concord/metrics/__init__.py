@@ -21,7 +21,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from concord.contracts import NeedsRecord, Problem, Sampler, Stream, WithoutChains
+from concord.contracts import (
+    AffineSampler,
+    NeedsRecord,
+    Problem,
+    Sampler,
+    Stream,
+    SwitchingSampler,
+    WithLaw,
+    WithoutChains,
+)
 from concord.errors import ConcordError, nearest, short
 from concord.laws.intervals import around
 from concord.laws.theory import Condition
@@ -138,6 +147,7 @@ def check(
 
 
 ALWAYS = ("diverged", "diverged_first")
+AGENTS = ("average", "network")  # what has numbers beside the agents themselves
 # Of a cell of the arena (``concord.arena.cells``), whatever its run's metrics.
 PRICES = ("gradients", "bytes", "seconds")
 OF_CELLS = (
@@ -182,6 +192,11 @@ def absent(run: Mapping[str, Any], metric: str, agents: Sequence[int | str] = ()
         return f"does not compute {metric!r}; {remedy(metric)}"
     if run.get("arena"):
         return None
+    if _of_law(run, metric) and not _has_law(run):
+        return f"has no {metric!r}, since sampler {run['sampler']['kind']!r} states no exact law"
+    unknown = [a for a in agents if isinstance(a, str) and not a.isdigit() and a not in AGENTS]
+    if unknown:
+        return f"has no {metric!r} of {unknown[0]!r}; {nearest(unknown[0], AGENTS)}"
     recorded = run["record"]["agents"]
     recorded = range(run["agents"]) if recorded is None else recorded
     for agent in agents:
@@ -191,6 +206,18 @@ def absent(run: Mapping[str, Any], metric: str, agents: Sequence[int | str] = ()
                 f"choose one of {short([*recorded])}, or add it to record.agents"
             )
     return None
+
+
+def _of_law(run: Mapping[str, Any], metric: str) -> bool:
+    modules = (plugin("metrics", f, "metrics") for f in run["metrics"] if computes(f, metric))
+    return any(
+        isinstance(m, WithLaw) and any(_alike(metric, name) for name in m.OF_LAW) for m in modules
+    )
+
+
+def _has_law(run: Mapping[str, Any]) -> bool:
+    module = plugin("samplers", run["sampler"]["kind"], "sampler")
+    return isinstance(module, (AffineSampler, SwitchingSampler))
 
 
 def remedy(metric: str) -> str:

@@ -19,6 +19,7 @@ from concord.metrics.w2 import positions
 
 PARTS = {"mean_error": mean_error, "covariance_error": covariance_error}
 METRICS = tuple(f"{name}{ending}" for name in PARTS for ending in ("", "_exact", "_floor"))
+OF_LAW = ("*_exact",)
 
 
 def rows(m: Measurement) -> Iterator[Row]:

@@ -14,6 +14,7 @@ from concord.metrics._laws import exact_law
 from concord.sampling.trace import Trace
 
 METRICS = ("w2", "w2_exact", "w2_floor")
+OF_LAW = ("w2_exact",)
 EXACT = ("w2_exact",)
 
 

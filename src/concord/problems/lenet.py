@@ -37,6 +37,8 @@ from concord.sampling.partition import Partition
 # minutes. It lasts long enough to show its progress.
 JOB = {"environment": "lenet", "mem_mb": 3000, "runtime": 60, "options": "--progress"}
 
+AMPLIFIES = "training: the last digit of a sum over a batch moves every later step"
+
 SIDE = 32  # LeNet-5's input is 32 x 32
 SVHN = Path("svhn", "test_32x32.mat")
 TRAIN, TEST = 60000, 10000
@@ -104,11 +106,6 @@ def unavailable() -> str | None:
             "`python -m pip install -e '.[lenet]'`, or let conda do it: `snakemake --sdm conda`"
         )
     return None
-
-
-def amplifies(params: Params, iterations: int) -> bool:
-    """Training does: a last digit of a sum over a batch moves every later step."""
-    return True
 
 
 def _torch() -> Any:

@@ -25,7 +25,7 @@ from concord.options import build, build_file
 from concord.plugins import plugin
 from concord.report import captions
 from concord.runs import STUDY, Keys
-from concord.studies import assumptions, families
+from concord.studies import assumptions, families, named
 from concord.studies.starts import resolved_sampler
 from concord.studies.sweep import (
     LONGEST_NAME,
@@ -376,12 +376,12 @@ class Paper:
     def _case(self, claim: Claim, mapping: Mapping[str, Any], place: str) -> Case:
         """Return a case of a claim, with the readings it is judged in."""
         from concord import metrics
-        from concord.claims import model
-        from concord.claims.checks import quantities
+        from concord.claims import checks, model
 
         where = self.at(place)
         case = model.case(mapping, claim.rule, where)
-        read = quantities(case.checker(where))
+        checker = case.checker(where)
+        read = checks.quantities(checker)
         readings = claim.readings or self._shared_readings(read, place)
         for number, quantity in enumerate(read):
             if quantity.reading is not None:
@@ -392,13 +392,28 @@ class Paper:
                     lacking = metrics.absent(run.mapping, quantity.metric, quantity.agents or ())
                     if lacking:
                         raise ConcordError(f"{where}: {run.experiment}/{run.name} {lacking}")
+                    if self.config["scale"] != "smoke":
+                        self._check_iterations(quantity, run, where)
                 if not runs:
                     raise ConcordError(
                         f"{where}: no run of {' or '.join(quantity.experiments)} that it reads "
                         f"follows the reading {(quantity.reading or reading)!r}; change readings "
                         "or runs"
                     )
+        for reading in readings:
+            found = {id(q): self.quantity_runs(q, reading, place) for q in read}
+            checks.require_pairs(
+                checker, lambda q, found=found: [run.mapping for run in found[id(q)]], where
+            )
         return replace(case, readings=readings)
+
+    @staticmethod
+    def _check_iterations(quantity: Quantity, run: Run, where: str) -> None:
+        """Refuse iterations that a run does not record, unless its metric has its own."""
+        at = (quantity.at,) if isinstance(quantity.at, int) else quantity.at
+        if not isinstance(at, str):
+            who = f"{run.experiment}/{run.name} does not record"
+            named.check_iterations(at, [run.mapping], f"{where}.check.at", who)
 
     def _shared_readings(self, read: Sequence[Quantity], place: str) -> tuple[str, ...]:
         """Return the readings that runs of every quantity follow, in the order of the file."""
@@ -464,6 +479,7 @@ class Paper:
             mistake = assumptions.mistake(runs, entry.get("rests", {}))
             if mistake is not None:
                 raise ConcordError(f"{self.at(f'assumptions.{name}.rests')}: {mistake}")
+            self._check_caption(name, entry, runs)
         self._check_alternatives()
         for section in ("figures", "tables"):
             for name, entry in self.mapping.get(section, {}).items():
@@ -471,12 +487,31 @@ class Paper:
                 kind = plugin(section, entry["kind"], where)
                 params = build(kind.Params, entry.get("options"), f"{where}.options")
                 runs = [run.mapping for run in self.output_runs(section, name)]
-                for read in kind.reads(params):
+                named.check(params, runs, f"{where}.options", self.config["scale"] == "smoke")
+                try:
+                    reads = kind.reads(params)
+                except ConcordError as error:
+                    raise ConcordError(f"{where}.options: {error}") from None
+                for read in reads:
                     self._check_read(read, runs, where)
                 if section == "figures":
                     from concord.figures import style  # the kind has imported it
 
                     style.check_formulas(entry.get("options"), f"{where}.options")
+
+    def _check_caption(self, name: str, entry: Mapping[str, Any], runs: Sequence[Any]) -> None:
+        """Refuse an assumption that captions leave out where nothing is so."""
+        from concord import metrics
+
+        where = self.at(f"assumptions.{name}")
+        if entry.get("shown") is not None:
+            named.check_selection(entry["shown"], runs, f"{where}.shown")
+        for number, beginning in enumerate(entry.get("of") or ()):
+            if not any(metrics.computes(f, f"{beginning}*") for f in plugins.kinds("metrics")):
+                raise ConcordError(
+                    f"{where}.of[{number}]: no metric begins with {short(beginning)}; "
+                    f"{nearest(beginning, plugins.kinds('metrics'))}"
+                )
 
     def _check_alternatives(self) -> None:
         """Refuse alternatives that change nothing, or read what runs do not have."""
@@ -505,6 +540,12 @@ class Paper:
         from concord import metrics
 
         claimed = {run.experiment for run in self.claim_runs()}
+        read = {quantity.metric for found in self.claim_reads.values() for quantity in found}
+        for metric in change.reads.get("metric", {}):
+            if metric not in read:
+                raise ConcordError(
+                    f"{where}.metric: no claim names {short(metric)}; {nearest(metric, read)}"
+                )
         agents = [change.reads["agent"]] if "agent" in change.reads else []
         names = change.reads.get("metric", {}).values()
         for run in {run.experiment: run for run in runs if run.experiment in claimed}.values():
@@ -525,9 +566,14 @@ class Paper:
                     f"{where}: no run that it shows computes {read!r}; {metrics.remedy(read)}"
                 )
             return
-        for run in runs:
-            lacking = metrics.absent(run, read.metric, read.agents)
-            if lacking and matches(run, read.select or {}):
+        chosen = [run for run in runs if matches(run, read.select or {})]
+        if not chosen:
+            raise ConcordError(
+                f"{where}: no run that it shows has all of {short(dict(read.select or {}))}; "
+                "correct select"
+            )
+        for run in chosen:
+            if lacking := metrics.absent(run, read.metric, read.agents):
                 raise ConcordError(f"{where}: {run['experiment']}/{run['run']} {lacking}")
 
     def _expand(
@@ -542,6 +588,8 @@ class Paper:
         base = merge(
             merge(DEFAULTS, self.mapping.get("defaults", {})), self.experiments[experiment]
         )
+        for key in ("smoke", "full"):
+            self._check_keys(base.get(key, {}), f"{where}.{key}")
         full = base.pop("full", {})
         if self.config["scale"] == "full":
             base = merge(base, full)
@@ -603,6 +651,15 @@ class Paper:
                             f"{place}.{axis}: no run has {short(label)}; "
                             f"{nearest(label, labels_of[axis])}"
                         )
+
+    def _check_keys(self, changes: Mapping[str, Any], where: str) -> None:
+        """Refuse keys, set at another scale, that no run has."""
+        known = {*Keys.__struct_fields__, "sweep"}
+        for key in changes:
+            if key.partition(".")[0] not in known:
+                raise ConcordError(
+                    f"{self.at(where)}: there is no key {short(key)}; {nearest(key, known)}"
+                )
 
     def _shrink(self, mapping: dict[str, Any], smoke: Mapping[str, Any]) -> dict[str, Any]:
         limits = self.config["smoke"]

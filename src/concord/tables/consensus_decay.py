@@ -22,7 +22,7 @@ from concord import results
 from concord.contracts import Read
 from concord.errors import ConcordError
 from concord.laws.intervals import quantile
-from concord.options import Options
+from concord.options import NamesLabel, Options
 from concord.results import Measured, Series
 from concord.tables import Table, marks_divergence
 
@@ -33,10 +33,10 @@ REPLICATES = 1000
 class Params(Options):
     """Options of the table."""
 
-    pair: Annotated[str, "label that tells runs with and without triggering apart"]
+    pair: Annotated[str, NamesLabel("label that tells runs with and without triggering apart")]
     triggered: Annotated[str, "its value with triggering"] = "triggered"
     plain: Annotated[str, "its value without"] = "gossip"
-    over: Annotated[str, "label or parameter of the step size"] = "step_size"
+    over: Annotated[str, NamesLabel("label or parameter of the step size")] = "step_size"
 
 
 def reads(params: Params) -> list[Read]:

@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from typing import Annotated, Any
 
 from concord.errors import ConcordError, nearest
-from concord.options import Index, Options, Some
+from concord.options import Index, NamesLabel, Options, Some
 from concord.report import words
 from concord.results import Measured
 from concord.tables import Layout, Table, marks_divergence
@@ -36,7 +36,8 @@ class Params(Options):
         "iterations shown; the last of a metric that has none of these",
     ] = None
     across: Annotated[
-        Some[str], "what the columns are of: metric, agent, iteration, or a label of the runs"
+        Some[str],
+        NamesLabel("what the columns are of: metric, agent, iteration, or a label of the runs"),
     ] = ("metric",)
     names: Annotated[dict[str, str] | None, "other texts for values and metrics"] = None
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from concord import results
 from concord.laws.intervals import REPLICATES, percentile_interval
-from concord.options import Options, Positive
+from concord.options import NamesLabel, Options, Positive
 from concord.results import Measured
 from concord.tables import Table, marks_divergence
 
@@ -26,7 +26,7 @@ class Params(Options):
     """Options of a head-to-head table."""
 
     metric: Annotated[str, "score, of which less is better"]
-    among: Annotated[str, "label that tells apart what is compared"] = "entry"
+    among: Annotated[str, NamesLabel("label that tells apart what is compared")] = "entry"
     level: Annotated[int | str, "agent whose score it is"] = "worst"
     tie: Annotated[Positive, "scores within this factor of each other are a tie"] = 1.05
 

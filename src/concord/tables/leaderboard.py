@@ -22,7 +22,7 @@ import numpy as np
 
 from concord import results
 from concord.laws.intervals import mean_interval
-from concord.options import Options, Positive, Some
+from concord.options import NamesLabel, Options, Positive, Some
 from concord.results import Measured
 from concord.tables import Table, marks_divergence
 
@@ -38,7 +38,9 @@ class Params(Options):
     prices: Annotated[Some[str], "prices, one board after another"]
     targets: Annotated[Some[Positive], "targets of the score"]
     metric: Annotated[str, "score at the budget of a price"] = "b2"
-    among: Annotated[str | Some[str], "label, or labels, that tell apart what is ranked"] = "entry"
+    among: Annotated[
+        str | Some[str], NamesLabel("label, or labels, that tell apart what is ranked")
+    ] = "entry"
     level: Annotated[int | str, "agent whose score it is"] = "worst"
     tie: Annotated[Positive, "scores within this factor of each other are a tie"] = 1.05
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from concord import results
 from concord.contracts import Read
-from concord.options import Options
+from concord.options import NamesLabel, Options
 from concord.results import Measured
 from concord.tables import Table, marks_divergence
 
@@ -32,8 +32,8 @@ class Params(Options):
     """Options of a table of paired differences."""
 
     metric: Annotated[str, "metric, recorded per replicate"]
-    networks: Annotated[str, "label whose values are compared"] = "agents"
-    by: Annotated[str | None, "label of which the table shows every value"] = None
+    networks: Annotated[str, NamesLabel("label whose values are compared")] = "agents"
+    by: Annotated[str | None, NamesLabel("label of which the table shows every value")] = None
     agent: Annotated[int | str, "agent: an index, average or network"] = 0
 
 

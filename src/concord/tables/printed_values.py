@@ -29,7 +29,7 @@ from msgspec import Meta
 from concord import results
 from concord.contracts import Read
 from concord.errors import ConcordError
-from concord.options import Options, Some
+from concord.options import NamesLabel, NamesRuns, Options, Some
 from concord.report import words
 from concord.results import Measured
 from concord.tables import Layout, Table, marks_divergence
@@ -44,7 +44,7 @@ class Column(Options):
     """One column of the printed table."""
 
     name: Annotated[str, "what the column is about"]
-    select: Annotated[dict[str, Any] | None, "labels of its runs, {label: value}"] = None
+    select: Annotated[dict[str, Any] | None, NamesRuns("labels of its runs, {label: value}")] = None
     agent: Annotated[int | str, "agent: an index, average or network"] = 0
 
 
@@ -68,13 +68,32 @@ class Params(Options):
 
     columns: Annotated[Some[Column], "columns of the printed table"]
     rows: Annotated[Some[Row], "rows of the printed table"]
-    by: Annotated[str | None, "label of which the table shows every value, such as reading"] = None
+    by: Annotated[
+        str | None, NamesLabel("label of which the table shows every value, such as reading")
+    ] = None
     heads: Annotated[tuple[str, ...], "heads of the columns that name a row"] = ()
     names: Annotated[dict[str, str] | None, "other texts for values of by"] = None
 
 
 def reads(params: Params) -> list[Read]:
-    """Return the metrics that the runs must have."""
+    """Return the metrics that the runs must have.
+
+    Raises
+    ------
+    ConcordError
+        If a row's printed numbers are not one per column, or rows have different groups.
+    """
+    for row in params.rows:
+        if row.printed is not None and len(row.printed) != len(params.columns):
+            raise ConcordError(
+                f"table {KIND}: row {row.name!r} has {len(row.printed)} printed numbers for "
+                f"{len(params.columns)} columns; give one for each, or null"
+            )
+        if len(row.group) != len(params.rows[0].group):
+            raise ConcordError(
+                f"table {KIND}: row {row.name!r} has {len(row.group)} groups, the first row "
+                f"{len(params.rows[0].group)}; give all rows as many"
+            )
     return [
         Read(row.metric, column.select, (column.agent,))
         for row in params.rows
@@ -90,20 +109,8 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     Raises
     ------
     ConcordError
-        If a row's printed numbers are not one per column, rows have different groups, a column and
-        value of ``by`` do not name one run, or a run lacks a metric.
+        If a column and value of ``by`` do not name one run, or a run lacks a metric.
     """
-    for row in params.rows:
-        if row.printed is not None and len(row.printed) != len(params.columns):
-            raise ConcordError(
-                f"table {KIND}: row {row.name!r} has {len(row.printed)} printed numbers for "
-                f"{len(params.columns)} columns; give one for each, or null"
-            )
-        if len(row.group) != len(params.rows[0].group):
-            raise ConcordError(
-                f"table {KIND}: row {row.name!r} has {len(row.group)} groups, the first row "
-                f"{len(params.rows[0].group)}; give all rows as many"
-            )
     values = results.distinct(runs, params.by) if params.by else [None]
     lines, notes = [], []
     cells: dict[tuple[int, int], dict[int, str]] = {}  # (value of by, row), column

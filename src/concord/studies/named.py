@@ -1,0 +1,93 @@
+"""What options of figures and tables name: refused where no run shown has it.
+
+Options say by the type of their description that they name labels, runs or iterations
+(``options.NamesLabel`` and its like).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, get_type_hints
+
+from concord.errors import ConcordError, nearest, short
+from concord.options import NamesIterations, NamesLabel, NamesRuns, Options
+from concord.results import labelled, lookup, matches, same
+from concord.runs import recorded
+
+Runs = Sequence[Mapping[str, Any]]
+
+# What lines and columns of a table may be of, beside labels.
+WITHIN_RUNS = {"lines": ("agent",), "across": ("metric", "agent", "iteration")}
+
+
+def check(options: Options, runs: Runs, where: str, smoke: bool) -> None:
+    """Refuse options that name what none of the runs shown has.
+
+    At smoke scale iterations are few, and those that it leaves out are not missed.
+    """
+    for name, note, value in _notes(options):
+        place = f"{where}.{name}"
+        if isinstance(note, NamesRuns):
+            check_selection(value, runs, place)
+        elif isinstance(note, NamesLabel):
+            for label in [value] if isinstance(value, str) else value:
+                if label not in WITHIN_RUNS.get(name.rpartition(".")[2], ()):
+                    _check_label(label, runs, place)
+        elif not smoke:
+            check_iterations(value, runs, place, "no run that it shows records")
+
+
+def check_selection(selection: Mapping[str, Any], runs: Runs, where: str) -> None:
+    """Refuse a selection that names what no run has, or selects none."""
+    for label, wanted in selection.items():
+        _check_label(label, runs, where)
+        for value in wanted if isinstance(wanted, (list, tuple)) else [wanted]:
+            if not any(same(lookup(run, label), value) for run in runs):
+                known = {str(lookup(run, label)) for run in runs}
+                raise ConcordError(
+                    f"{where}.{label}: no run that it shows has {short(value)}; "
+                    f"{nearest(value, known)}"
+                )
+    if not any(matches(run, selection) for run in runs):
+        raise ConcordError(
+            f"{where}: no run that it shows has all of {short(dict(selection))}; leave some out"
+        )
+
+
+def check_iterations(wanted: Sequence[int], runs: Runs, where: str, who: str) -> None:
+    """Refuse iterations that none of the runs records; ``who`` says so."""
+    known = [recorded(run) for run in runs]
+    for k in wanted:
+        if not any(k in iterations for iterations in known):
+            found = {n for i in known for n in i[max(bisect(i, k) - 1, 0) : bisect(i, k) + 1]}
+            near = ", ".join(map(str, sorted(found, key=lambda n: abs(n - k))[:2]))
+            raise ConcordError(
+                f"{where}: {who} iteration {k}; the nearest recorded are {near}; "
+                "choose one, or add it to record.at"
+            )
+
+
+def _check_label(label: str, runs: Runs, where: str) -> None:
+    if not any(labelled(run, label) for run in runs):
+        known = {name for run in runs for name in [*run["labels"], *run]}
+        raise ConcordError(
+            f"{where}: no run that it shows has {short(label)} as a label or parameter; "
+            f"{nearest(label, known)}"
+        )
+
+
+def _notes(options: Options) -> Iterator[tuple[str, str, Any]]:
+    """Yield the key of every option that is set and described, those of parts with their places."""
+    for name, hint in get_type_hints(type(options), include_extras=True).items():
+        value = getattr(options, name)
+        if value is None:
+            continue
+        for note in getattr(hint, "__metadata__", ()):
+            if isinstance(note, (NamesIterations, NamesLabel, NamesRuns)):
+                yield name, note, value
+        parts = value if isinstance(value, tuple) else ()
+        for number, part in enumerate(parts):
+            if isinstance(part, Options):
+                for key, note, of_part in _notes(part):
+                    yield f"{name}[{number}].{key}", note, of_part
