@@ -161,6 +161,7 @@ def test_numbers_in_the_table_read_back_exactly():
     back = list(csv.DictReader(io.StringIO(text)))
     np.testing.assert_array_equal([float(row["value"]) for row in back], values)
     assert {row["hi"] for row in back} == {""}
+    assert back[4]["lo"] == "" and back[3]["lo"] == "inf"  # what is unknown has one form
 
 
 def test_the_table_says_what_trials_are_behind_a_number():

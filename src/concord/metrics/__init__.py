@@ -273,14 +273,18 @@ def _with_interval(row: Row, ends: Sequence[float], chains: int) -> Row:
 
 
 def to_csv(rows: Sequence[Row]) -> str:
-    """Return the table as text; numbers in their shortest form that reads back exactly."""
+    """Return the table as text; numbers in their shortest form that reads back exactly.
+
+    Ends that are unknown are empty.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
     for row in rows:
-        numbers = ("" if n is None else repr(float(n)) for n in (row.value, row.lo, row.hi))
+        ends = ("" if n is None or math.isnan(n) else repr(float(n)) for n in (row.lo, row.hi))
         trials = row.trials if row.chance else 0
-        writer.writerow([int(row.iteration), row.agent, row.metric, *numbers, trials])
+        value = repr(float(row.value))
+        writer.writerow([int(row.iteration), row.agent, row.metric, value, *ends, trials])
     return text.getvalue()
 
 
