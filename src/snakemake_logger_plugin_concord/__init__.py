@@ -1,4 +1,4 @@
-"""What a run of the workflow says: a line per figure and experiment, and how long it takes.
+"""What a run of the workflow says: a line per figure and experiment, and how long it will take.
 
 Snakemake finds this logger by the package's name; ``profiles/default`` asks for it. Snakemake's own
 words are in its log file; ``--logger-concord-full``, ``--verbose`` and ``--printshellcmds`` bring
@@ -26,10 +26,13 @@ MADE = {
     "measure": ("", "runs"),
     "site": ("site", "sites"),
 }
+# What a job of a rule takes in the mean, at paper scale on a core; of others, two seconds.
+SECONDS = {"sample": 8.0, "measure": 7.0, "small": 3.0, "vary": 20.0, "compete": 4.0, "judge": 5.0}
+SAYING = 120.0  # seconds until it says how far it is, where no bar does
 RUNS: dict[str, str] = {}  # what the workflow says it will make: metrics of runs, by experiment
 PREPARING = ("Building DAG", "Using shell", "Assuming", "Conda environments", "Group jobs")
 LOGS, NOTHING = "Complete log(s): ", "Nothing to be done"
-BAR = "{percentage:3.0f} % |{bar}| {n_fmt} of {total_fmt} jobs, {remaining} left"
+BAR = "{percentage:3.0f} % |{bar}| {desc}, {remaining} left"
 CHANGED = "changed_verdicts.txt"
 
 
@@ -42,6 +45,11 @@ class LogHandlerSettings(LogHandlerSettingsBase):
     )
 
 
+def _seconds(rule: str) -> float:
+    """Return about how long a job of a rule takes."""
+    return SECONDS.get(rule.partition("_")[0], 2.0)
+
+
 class LogHandler(LogHandlerBase):
     """Says what is made; as ``full`` it leaves the word to Snakemake's own handler."""
 
@@ -51,6 +59,8 @@ class LogHandler(LogHandlerBase):
         assert isinstance(self.settings, LogHandlerSettings)
         loud = common.dryrun or common.verbose or common.printshellcmds
         self.full = self.settings.full or loud
+        self.begun = self.said = time.monotonic()
+        self.cores, self.expected, self.spent = 0, 0.0, 0.0  # in seconds of a core
         self.jobs: dict[int, LogRecord] = {}
         self.made: Counter[str] = Counter()
         self.finished = 0
@@ -74,11 +84,10 @@ class LogHandler(LogHandlerBase):
         event = getattr(record, "event", None)
         if self.full:
             return
-        if event == LogEvent.RUN_INFO:
-            total = record.__dict__["stats"].get("total", 0)
-            self.bar = tqdm(
-                total=total, bar_format=BAR, disable=not sys.stderr.isatty(), leave=False
-            )
+        if event == LogEvent.RESOURCES_INFO:
+            self.cores = record.__dict__.get("cores") or self.cores
+        elif event == LogEvent.RUN_INFO:
+            self._begin(record.__dict__["stats"])
         elif event == LogEvent.JOB_INFO:
             self.jobs[record.__dict__["jobid"]] = record
         elif event == LogEvent.JOB_FINISHED:
@@ -105,6 +114,7 @@ class LogHandler(LogHandlerBase):
         outputs = [Path(path) for path in job.__dict__["output"]]
         self.outputs += outputs
         self.finished += 1
+        self.spent += _seconds(rule)
         if rule == "small":  # a line for each of its runs
             self.made["measure"] += outputs[0].read_bytes().count(b"\n") - 1
         else:
@@ -117,17 +127,40 @@ class LogHandler(LogHandlerBase):
             name = "/".join(wildcards[key] for key in ("paper", "name") if key in wildcards)
             self._say(f"{one:8} {name}".rstrip())
 
+    def _begin(self, stats: dict[str, int]) -> None:
+        """Say how many jobs there are, and about how long they will take."""
+        self.begun = self.said = time.monotonic()
+        total = stats.get("total", 0)
+        self.expected = sum(n * _seconds(rule) for rule, n in stats.items() if rule != "total")
+        self.bar = tqdm(
+            total=self.expected,
+            desc=f"0 of {total} jobs",
+            bar_format=BAR,
+            disable=not sys.stderr.isatty(),
+            leave=False,
+        )
+        if self.cores and self.expected / self.cores > SAYING:
+            left = tqdm.format_interval(self.expected / self.cores)
+            cores = "one core" if self.cores == 1 else f"{self.cores} cores"
+            self._say(f"{total} jobs, which take about {left} on {cores}")
+
     def _progress(self, done: int, total: int) -> None:
-        """Move the bar; where there is no terminal, say how far it is at every tenth."""
+        """Move the bar; where there is no terminal, say how far it is at every tenth, or so."""
         if self.bar is None:
             return
-        self.bar.total = total
-        self.bar.update(done - self.bar.n)
-        self.bar.n = done
-        if self.bar.disable and done * 10 // total > (done - 1) * 10 // total and done < total:
-            taken = time.monotonic() - self.started
-            left = tqdm.format_interval(taken * (total - done) / done)
-            self._say(f"{done * 100 // total:3} %    {done} of {total} jobs, about {left} left")
+        spent = min(self.spent, self.expected)
+        self.bar.set_description_str(f"{done} of {total} jobs", refresh=False)
+        self.bar.update(spent - self.bar.n)
+        self.bar.n = spent
+        now = time.monotonic()
+        tenth = done * 10 // total > (done - 1) * 10 // total or now > self.said + SAYING
+        if self.bar.disable and tenth and done < total:
+            self.said = now
+            left = (now - self.begun) * (self.expected / max(spent, 1.0) - 1)
+            left_text = tqdm.format_interval(max(left, 0.0))
+            self._say(
+                f"{done * 100 // total:3} %    {done} of {total} jobs, about {left_text} left"
+            )
 
     def _say(self, text: str) -> None:
         tqdm.write(text, file=sys.stderr)
