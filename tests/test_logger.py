@@ -62,8 +62,8 @@ def test_what_is_left_is_told_by_the_work_and_not_by_the_number_of_jobs(said, ha
         tell(handler, LogEvent.JOB_FINISHED, job_id=number)
         tell(handler, LogEvent.PROGRESS, done=number, total=42)
     told = [line for line in said if "left" in line]
-    # 18 of 240 seconds of work took 36.
-    assert told[-1] == " 21 %    9 of 42 jobs, about 07:24 left"
+    # 18 of 300 seconds of work took 36.
+    assert told[-1] == " 21 %    9 of 42 jobs, about 09:24 left"
     before = len(told)
     clock.now += 121
     tell(handler, LogEvent.PROGRESS, done=11, total=42)
