@@ -15,7 +15,6 @@ pytestmark = pytest.mark.workflow
 
 FIGURE = FIGURES[1]
 STEM = FIGURE.removesuffix(".pdf")
-LOG = f"results/smoke/logs/{PAPER}/figures/fig4"
 SPECIAL = {
     "link": lambda path: path.symlink_to(Path.cwd() / "mine"),
     "nowhere": lambda path: path.symlink_to("nowhere"),
@@ -34,7 +33,7 @@ def copy(finished, tmp_path, monkeypatch) -> Project:
 @pytest.mark.parametrize("make", SPECIAL.values(), ids=SPECIAL)
 def test_what_is_no_regular_file_is_replaced(make, finished, copy):
     outputs = (FIGURE, f"{STEM}.svg", f"{STEM}.json", f"{RESULTS}/linear_step/small_0.csv")
-    for file in (*outputs, f"{LOG}.log"):
+    for file in outputs:
         (copy.folder / file).unlink()
         make(copy.folder / file)
     copy.make(FIGURE)
@@ -49,7 +48,8 @@ def test_what_is_no_regular_file_is_replaced(make, finished, copy):
     "file",
     [
         f"{RESULTS}/linear_step/step_size=0.001/metrics.csv",
-        f"results/smoke/benchmarks/{PAPER}/linear_step/small_0.tsv",
+        f"results/smoke/benchmarks/{PAPER}/figures/fig4.tsv",
+        f"results/smoke/logs/{PAPER}/figures/fig4.log",
         "results/.running",
         ".snakemake/.running",
     ],
@@ -58,7 +58,7 @@ def test_what_is_not_replaced_is_named(make, file, copy):
     path = copy.folder / file
     path.unlink()
     make(path)
-    done = copy.snakemake(FIGURE, "--forcerun", "small")
+    done = copy.snakemake(FIGURE, "--forcerun", "figure")
     assert done.returncode != 0 and "Traceback" not in done.stdout
     told = [line for line in done.stdout.splitlines() if line.startswith("concord: ")]
     assert len(told) == 1 and f"{file}: " in told[0] and "remove it" in told[0], done.stdout

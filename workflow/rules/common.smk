@@ -175,7 +175,7 @@ onstart:
             alone = {Path(file).parent for file in asked_alone(job.wildcards)}
             for run, name in product(part_of(job.wildcards), stages.small.FILES):
                 if PLACE / run.folder not in alone:
-                    (PLACE / run.folder / name).unlink(missing_ok=True)
+                    told(Path.unlink)(PLACE / run.folder / name, missing_ok=True)
 
 
 # Jobs on a full disk cannot say so: their logs are on it.
