@@ -140,6 +140,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("kind", help="de_sgld, samplers/de_sgld, or the file of a plug-in")
     sub = command("test", "test that plug-ins keep the contract of their kind", plugins)
     sub.add_argument("kinds", nargs="+", help="files of plug-ins, or kinds by name")
+    sub.add_argument("--seed", type=int, default=1, help="of what tests of samplers draw")
     text = "print the JSON Schema of a study's file, for editors"
     command("schema", text, takes("file", choices=("study",)), study("none"))
     command("resolve", "write the run.yaml of one run", paper, experiment, takes("run"), output)
@@ -335,7 +336,7 @@ def _test(options: argparse.Namespace) -> None:
     for package, kind in (pair for word in options.kinds for pair in _kinds(word)):
         if not options.json:
             print(f"{package}/{kind}")
-        for outcome in testing.run(package, kind):
+        for outcome in testing.run(package, kind, options.seed):
             failed += outcome.ended == "failed"
             found.append({"package": package, "kind": kind, **outcome._asdict()})
             why = f": {outcome.why}" if outcome.why else ""
