@@ -162,6 +162,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("kind", help="de_sgld, samplers/de_sgld, or the file of a plug-in")
     sub = command("test", "test that plug-ins keep the contract of their kind", plugins)
     sub.add_argument("kinds", nargs="+", help="files of plug-ins, or kinds by name")
+    sub.add_argument("--seed", type=int, default=1, help="of what tests of samplers draw")
     text = "print the JSON Schema of a study's file, for editors"
     command("schema", text, takes("file", choices=("study",)), study("none"))
     command("resolve", "write the run.yaml of one run", paper, experiment, takes("run"), output)
@@ -358,13 +359,13 @@ def _test(options: argparse.Namespace) -> None:
     chosen = [pair for word in options.kinds for pair in _kinds(word)]
     context = get_context("fork")
     heard, told = context.Pipe(duplex=False)
-    process = context.Process(target=_run_checks, args=(chosen, told))
+    process = context.Process(target=_run_checks, args=(chosen, options.seed, told))
     process.start()
     told.close()  # so that nothing more is heard once the process has ended
     found: list[dict[str, str]] = []
     sentence: str | None = None
     try:
-        while isinstance(message := heard.recv(), dict):
+        while isinstance(message := json.loads(heard.recv_bytes()), dict):
             found.append(message)
             if not options.json:
                 _print_outcome(message, found[-2:-1])
@@ -396,20 +397,25 @@ def _print_outcome(each: dict[str, str], before: list[dict[str, str]]) -> None:
     print(f"  {each['ended']:14}  {each['check']}{why}", flush=True)
 
 
-def _run_checks(chosen: Sequence[tuple[str, str]], told: Any) -> None:
+def _run_checks(chosen: Sequence[tuple[str, str]], seed: int, told: Any) -> None:
     """Send the outcome of each check, and in the end nothing, or why there are no more."""
+    import json
+
     from concord import testing
     from concord.provenance import excuse
+
+    def send(what: Any) -> None:
+        told.send_bytes(json.dumps(what).encode())
 
     sys.stdout = sys.stderr  # what plug-ins print is no outcome
     try:
         for package, kind in chosen:
-            for outcome in testing.run(package, kind):
-                told.send({"package": package, "kind": kind, **outcome._asdict()})
-        told.send(None)
+            for outcome in testing.run(package, kind, seed):
+                send({"package": package, "kind": kind, **outcome._asdict()})
+        send(None)
     except BaseException as error:
         if sentence := excuse(error):
-            told.send(sentence)
+            send(sentence)
         elif not isinstance(error, KeyboardInterrupt):
             raise
 

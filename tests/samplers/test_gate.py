@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from concord.testing import CHECKS, Inapplicable, Prototype
+from concord import plugins
+from concord.testing import CHECKS, Inapplicable, Prototype, calibration
 from samplers import wrong
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "your-sampler.md"
@@ -44,6 +45,18 @@ def test_what_is_right_is_not_accused(name, law):
 @pytest.mark.parametrize("name", wrong.WRONG)
 def test_what_is_wrong_is_seen(name):
     assert bool(accused(wrong.wrong(name))) == (name not in UNSEEN)
+
+
+def test_a_result_does_not_depend_on_where_the_file_lies(tmp_path, monkeypatch):
+    seen, least = [], calibration.least
+    monkeypatch.setattr(calibration, "least", lambda ranks: seen.append(least(ranks)) or seen[-1])
+    for folder in ("here", "elsewhere"):
+        path = tmp_path / folder / "plugins" / "mine.py"
+        path.parent.mkdir(parents=True)
+        path.write_text(wrong.PLAIN, encoding="utf-8")
+        calibration.wrong(plugins._execute(path), chains=20)
+    half = len(seen) // 2
+    assert half and seen[:half] == seen[half:]
 
 
 def test_nearly_all_of_many_are_seen():

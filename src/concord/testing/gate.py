@@ -87,6 +87,8 @@ def pays_for_what_it_uses(module: Any) -> None:
             for prob in [variants.problem(graph.agents, 2 + number % 2)]
             if allowed(module, prob, graph, params)
         ]
+        if not fits:
+            continue
         # Each on the tree or on another, but the first on both.
         other = fits[1 + number % (len(fits) - 1)] if len(fits) > 1 else fits[0]
         chosen = [fits[0], other] if number < 4 else [fits[0] if number % 2 else other]

@@ -336,7 +336,7 @@ def errors_of_gradients_enter_as_the_law_says(module: Any) -> None:
 def auxiliaries_start_as_the_law_says(module: Any) -> None:
     """``affine`` has the law of what the state holds beside x at the start."""
     for graph, prob, params, law in laws(module, dims=(2,)):
-        x0 = streams.generator(4, "x0").standard_normal((5, prob.agents, 2))
+        x0 = streams.generator(4, "x0").standard_normal((5, prob.agents, prob.dim))
         for draw in (0.0, 1.0, -2.0):  # a start N(m, s^2 I) is m + s times the number drawn
             state, _ = module.init(prob, graph, params, x0, Still(5, fill=draw))
             same(state.x, x0, "the state does not start at x0")
