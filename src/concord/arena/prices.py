@@ -1,8 +1,8 @@
 """What an iteration costs: gradients and bytes of an agent, and simulated seconds.
 
 Who is awake and which links are up counts by its probability. What a sampler or a clock draws, or
-what repeats slowly, is a mean over many iterations. ``Info`` says it. Of a plug-in ``check`` does not
-believe it: what a step uses is found out by trying (what is built in is tried by the tests).
+what repeats slowly, is a mean over many iterations. ``Info`` says what a step costs; of a plug-in
+``check`` does not believe it, but finds it out by trying (the tests try what is built in).
 """
 
 from __future__ import annotations
