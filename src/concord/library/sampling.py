@@ -132,7 +132,9 @@ def law(
 
     For affine samplers on quadratic problems (``concord.problems.quadratic``,
     ``linear_regression``). From a normal start with full gradients the distribution is Gaussian,
-    and this is all of it.
+    and this is all of it. A step of the recursion takes some 20 microseconds for small networks; if
+    few of many iterations are recorded, ``record={"at": [10**6]}``, and the update stays the same,
+    powers of the update take its place.
 
     Parameters
     ----------
