@@ -151,6 +151,8 @@ def law(
     affine samplers on quadratic problems (``concord.problems.quadratic``, ``linear_regression``).
     From a normal start with full gradients the distribution is Gaussian, and this is all of it.
     A law that diverges says so in a ``concord.DivergenceWarning``.
+    A step of the recursion takes some 20 microseconds for small networks. If few of many iterations
+    are recorded, ``record={"at": [10**6]}``, and the update stays the same, powers take its place.
 
     Parameters
     ----------
