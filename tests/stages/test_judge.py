@@ -181,7 +181,8 @@ def test_the_right_sampler(made):
     ("mutant", "expected"),
     [
         (loud, {"ring_nearer": "holds", "law": "does not hold"}),
-        (deaf, {"ring_nearer": "does not hold", "law": "does not hold"}),
+        # Each agent is as far on the ring as alone, which more chains do not decide.
+        (deaf, {"ring_nearer": "inconclusive: too few chains", "law": "does not hold"}),
         (wrong_neighbors, {"ring_nearer": "holds", "law": "does not hold"}),
     ],
 )

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
@@ -585,14 +585,12 @@ def quantities(check: Check) -> list[Quantity]:
     return [value for value in asdict(check).values() if isinstance(value, Quantity)]
 
 
-def require_pairs(
-    check: Check, runs: Callable[[Quantity], Sequence[Mapping[str, Any]]], where: str
-) -> None:
+def require_pairs(check: Check, runs: Sequence[Sequence[Mapping[str, Any]]], where: str) -> None:
     """Refuse a check whose numbers cannot be paired, or are not one for each value of an axis.
 
-    ``runs`` returns the resolved runs of a quantity.
+    runs: the resolved runs of each of its quantities.
     """
-    numbers = [planned(quantity, runs(quantity)) for quantity in quantities(check)]
+    numbers = [planned(quantity, of) for quantity, of in zip(quantities(check), runs, strict=True)]
     try:
         if isinstance(check, (Order, Sooner)):
             _compared(*numbers)

@@ -146,18 +146,17 @@ def show(value: float, lo: float, hi: float) -> str:
 
 def planned(quantity: Quantity, runs: Sequence[Mapping[str, Any]]) -> Numbers:
     """Return a quantity's numbers before there are any, as far as runs and options tell them."""
-    rows = []
+    rows: list[tuple[Mapping[str, Any], str, int]] = []
     for run in runs:
         known = recorded(run)
         at = {"last": known[-1:], "all": (known[0], known[-1])}.get(str(quantity.at), quantity.at)
-        agents = [*map(str, quantity.agents or [""])]
-        many = [(agent, k) for agent in agents for k in ([at] if isinstance(at, int) else at)]
-        rows += [
-            (Measured(run, None), *one) for one in many[: None if quantity.reduce == "none" else 1]
-        ]
+        iterations = [at] if isinstance(at, int) else [int(k) for k in at]
+        many = [(run, str(who), k) for who in quantity.agents or [""] for k in iterations]
+        rows += many if quantity.reduce == "none" else many[:1]
     unknown = np.full(len(rows), np.nan)
-    found, agents, at = zip(*rows, strict=True)
-    return Numbers(unknown, unknown, unknown, list(found), list(agents), np.array(at, dtype=float))
+    measured = [Measured(run, None) for run, _, _ in rows]  # type: ignore[arg-type]  # not yet
+    agents, k = [who for _, who, _ in rows], np.array([float(k) for _, _, k in rows])
+    return Numbers(unknown, unknown, unknown, measured, agents, k)
 
 
 @dataclass

@@ -401,10 +401,8 @@ class Paper:
                         "or runs"
                     )
         for reading in readings:
-            found = {id(q): self.quantity_runs(q, reading, place) for q in read}
-            checks.require_pairs(
-                checker, lambda q, found=found: [run.mapping for run in found[id(q)]], where
-            )
+            found = [self.quantity_runs(quantity, reading, place) for quantity in read]
+            checks.require_pairs(checker, [[r.mapping for r in runs] for runs in found], where)
         return replace(case, readings=readings)
 
     @staticmethod

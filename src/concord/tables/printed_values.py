@@ -83,6 +83,17 @@ def reads(params: Params) -> list[Read]:
     ConcordError
         If a row's printed numbers are not one per column, or rows have different groups.
     """
+    _check(params)
+    return [
+        Read(row.metric, column.select, (column.agent,))
+        for row in params.rows
+        if row.missing is None
+        for column in params.columns
+    ]
+
+
+def _check(params: Params) -> None:
+    """Refuse rows with other numbers of printed numbers or groups."""
     for row in params.rows:
         if row.printed is not None and len(row.printed) != len(params.columns):
             raise ConcordError(
@@ -94,12 +105,6 @@ def reads(params: Params) -> list[Read]:
                 f"table {KIND}: row {row.name!r} has {len(row.group)} groups, the first row "
                 f"{len(params.rows[0].group)}; give all rows as many"
             )
-    return [
-        Read(row.metric, column.select, (column.agent,))
-        for row in params.rows
-        if row.missing is None
-        for column in params.columns
-    ]
 
 
 @marks_divergence
@@ -109,8 +114,10 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     Raises
     ------
     ConcordError
-        If a column and value of ``by`` do not name one run, or a run lacks a metric.
+        If a row's printed numbers are not one per column, rows have different groups, a column and
+        value of ``by`` do not name one run, or a run lacks a metric.
     """
+    _check(params)
     values = results.distinct(runs, params.by) if params.by else [None]
     lines, notes = [], []
     cells: dict[tuple[int, int], dict[int, str]] = {}  # (value of by, row), column
