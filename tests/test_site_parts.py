@@ -12,10 +12,11 @@ import pytest
 
 from concord import integrity
 from concord.catalog import described
+from concord.errors import ConcordError
 from concord.io import load_yaml
 from concord.plugins import PACKAGES, built_in
 from concord.report.pages import render
-from concord.site import extension, reference
+from concord.site import extension, papers, reference
 from concord.site.curves import MOST, _curve, _run, _thinned, agent_name
 from concord.site.papers import Files, _arena, _universes
 
@@ -80,6 +81,9 @@ def test_a_multiverse_and_an_arena_are_shown_where_they_have_been_made(tmp_path)
     }.items():
         (made / path).parent.mkdir(parents=True, exist_ok=True)
         (made / path).write_text(text)
+    pictures = sorted((made / "multiverse" / "figures").iterdir())
+    integrity.seal([made / "multiverse.csv", *pictures], {})
+    integrity.seal([made / "scores.csv", made / "cards" / "d_ula.md"], {})
     found = _universes(paper, [claim], files)
     assert [picture["name"] for picture in found["pictures"]] == ["overview", "claim_near"]
     assert (found["pictures"][1]["width"], found["pictures"][1]["claim"]) == (96, claim)
@@ -144,3 +148,16 @@ def test_kinds_of_figures_that_no_paper_draws_have_a_picture_in_the_docs():
         drawn |= {entry["kind"] for entry in load_yaml(path)["figures"].values()}
     kept = {path.stem for path in (ROOT / "docs" / "figures").glob("*.png")}
     assert drawn | kept == set(built_in("figures"))
+
+
+def test_cards_are_those_that_were_made_and_as_they_were(tmp_path):
+    assert papers.cards(tmp_path) == []
+    names = ("scores.csv", "cost.csv", "cards/two.md", "cards/two.html", "cards/one.md")
+    (tmp_path / "cards").mkdir()
+    for name in (*names, "cards/old.md"):
+        (tmp_path / name).write_text(name)
+    integrity.seal([tmp_path / name for name in names], {})
+    assert papers.cards(tmp_path) == [tmp_path / "cards" / f"{n}.md" for n in ("one", "two")]
+    (tmp_path / "cost.csv").write_text("edited")
+    with pytest.raises(ConcordError, match=r"cost\.csv: it is not as it was written; delete"):
+        papers.cards(tmp_path)
