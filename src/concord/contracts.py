@@ -337,7 +337,8 @@ class Info(NamedTuple):
     unicasts, broadcasts: vectors of length dim that each agent sends, (agents,) or (chains,
     agents), counted once for every neighbor that needs one (the price where links join pairs), or
     once for all neighbors that hear the same one (the price on the air). Both are what the
-    equations need; an option that is some code's slip sends no more for it.
+    equations need; an option that is some code's slip sends no more for it. Who says less than
+    steps use fails ``concord test`` and is refused by ``concord compare`` (``sampling.spent``).
     active: one for agents that moved, zero for others, (chains, agents); None: all moved.
     gradients: how many gradients of its f_i (or mini-batches of it) each agent evaluated, (agents,)
     or (chains, agents), in every step; None, in every step: one of each agent that moved. A product

@@ -102,6 +102,8 @@ def run(package: str, kind: str, seed: int = 1) -> Iterator[Outcome]:
     ``seed``: of all that the tests of a sampler draw.
     """
     module = plugin(package, kind, package)
+    if seed < 0:
+        raise ConcordError(f"--seed: {seed} is negative; give 0 or more")
     SEED.set(seed)
     for check in CHECKS[package]:
         name = check.__name__.replace("_", " ")
