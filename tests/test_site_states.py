@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 import re
 import shutil
 from collections.abc import Callable
@@ -15,6 +14,7 @@ import pytest
 from concord import integrity
 from concord.claims import ledger, multiverse
 from concord.errors import ConcordError
+from concord.io import dump_yaml
 from concord.site import build, papers, reference
 from concord.stages import judge
 from concord.studies.config import load_config, load_papers
@@ -26,6 +26,7 @@ pytest.importorskip("furo", reason="pip install -e '.[docs]'")
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.thorough,
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning", "ignore::DeprecationWarning"),
 ]
 
@@ -95,9 +96,9 @@ class Results:
                     base = self.folder / key / section / name
                     table = {"columns": ["a"], "rows": [["1"]], "labels": 1}
                     write(base.with_suffix(suffix), SVG)
-                    write(base.with_suffix(".json"), json.dumps({"seed": 1, "table": table}))
+                    integrity.seal([base.with_suffix(suffix)], {}, seed=1, table=table)
                     for run in paper.output_runs(section, name):
-                        write(self.folder / run.folder / "run.yaml")
+                        write(self.folder / run.folder / "run.yaml", dump_yaml(run.mapping))
 
     def judge(self, key: str, over: bool = False, **verdicts: str) -> None:
         """Have the committed verdicts, over the universes too; those named are others."""
@@ -117,14 +118,18 @@ class Results:
         """Have a multiverse, with a picture of every claim."""
         path = self.folder / key / "multiverse.csv"
         write(path, multiverse.as_csv([]))
-        integrity.seal([path], {})
-        for name in ("overview", *(f"claim_{claim}" for claim in self.studies[key].claims)):
-            write(self.folder / key / "multiverse" / "figures" / f"{name}.svg", SVG)
+        names = ("overview", *(f"claim_{claim}" for claim in self.studies[key].claims))
+        pictures = [path.with_suffix("") / "figures" / f"{name}.svg" for name in names]
+        for picture in pictures:
+            write(picture, SVG)
+        integrity.seal([path, *pictures], {})
 
     def score(self) -> None:
         """Have the arena's scores and cards."""
-        write(self.folder / "arena" / "scores.csv", "task\n")
-        write(self.folder / "arena" / "cards" / "d_ula.md", "# D-ULA\n")
+        made = [self.folder / "arena" / name for name in ("scores.csv", "cards/d_ula.md")]
+        for path, text in zip(made, ("task\n", "# D-ULA\n"), strict=True):
+            write(path, text)
+        integrity.seal(made, {})
 
 
 def ledgers(made: Results) -> None:
@@ -147,7 +152,7 @@ def half_deleted(made: Results) -> None:
     everything(made)
     for path in (
         *(f"{KEY}/figures/fig3.svg", f"{KEY}/figures/fig4.json", f"{KEY}/claims.csv"),
-        *(f"{OTHER}/tables", f"{OTHER}/multiverse", "arena/cards"),
+        *(f"{OTHER}/tables", f"{OTHER}/multiverse.csv", "arena/scores.csv"),
     ):
         full = made.folder / path
         shutil.rmtree(full) if full.is_dir() else full.unlink()
@@ -293,7 +298,5 @@ def test_a_damaged_provenance_is_told(studies, tmp_path, built):
     made.draw(KEY, "fig3")
     for text in ('{"seed": ', "[1]"):
         (made.folder / KEY / "figures" / "fig3.json").write_text(text)
-        with pytest.raises(
-            ConcordError, match=r"fig3\.json: it is no provenance .*delete the file"
-        ):
+        with pytest.raises(ConcordError, match=r"fig3\.json: it is not as it was .*delete"):
             built(made.folder)

@@ -285,9 +285,7 @@ def _entry(
         "anchor": anchor(paper, name),
         "caption": paper.caption(section, name),
         "runs": Counter(
-            run.experiment
-            for run in _stated(paper.output_runs(section, name))
-            if (files.results / run.folder / "run.yaml").exists()
+            run.experiment for run, _ in _stated(paper.output_runs(section, name), files.results)
         ),
         "claims": [claim["name"] for claim in claims if claim["figure"] == name],
         "files": [("provenance", provenance)],
@@ -297,20 +295,21 @@ def _entry(
     }
 
 
-def _stated(runs: Iterable[Run]) -> list[Run]:
-    """Return the runs whose parameters are listed; what the arena chose is on its cards."""
-    return [run for run in runs if "arena" not in run.mapping]
+def _stated(runs: Iterable[Run], results: Path) -> Iterator[tuple[Run, str]]:
+    """Yield the runs that were made, and their parameters; what the arena chose is on its cards."""
+    for run in runs:
+        source, text = results / run.folder / "run.yaml", dump_yaml(run.mapping)
+        if "arena" not in run.mapping and source.is_file() and source.read_bytes() == text.encode():
+            yield run, text
 
 
 def _runs(paper: Paper, files: Files) -> dict[str, list[tuple[str, str]]]:
     """Write what states every parameter of a run; return names and paths by experiment."""
     found: dict[str, list[tuple[str, str]]] = {}
-    for run in _stated(paper.runs.values()):
-        source, text = files.results / run.folder / "run.yaml", dump_yaml(run.mapping)
-        if source.is_file() and source.read_bytes() == text.encode():
-            # Names of runs have marks that a host of pages may take for its own.
-            path = f"runs/{re.sub(r'[^A-Za-z0-9_./-]', '-', run.folder)}.yaml"
-            found.setdefault(run.experiment, []).append((run.name, files.write(text, path)))
+    for run, text in _stated(paper.runs.values(), files.results):
+        # Names of runs have marks that a host of pages may take for its own.
+        path = f"runs/{re.sub(r'[^A-Za-z0-9_./-]', '-', run.folder)}.yaml"
+        found.setdefault(run.experiment, []).append((run.name, files.write(text, path)))
     return found
 
 
