@@ -26,6 +26,7 @@ from concord.claims.verdicts import (
     TOO_FEW,
 )
 from concord.errors import ConcordError
+from concord.io import dump_yaml
 from concord.laws.intervals import quantile, repeating
 from concord.options import build
 from concord.results import Measured
@@ -414,7 +415,9 @@ def test_without_runs():
 def test_one_chain_says_nothing_of_the_spread_over_chains():
     check = {"quantity": {**A, "metric": "accuracy_mean"}, "printed": 1.0, "tolerance": 0.5}
     one = run("a", (10, 0, "accuracy_mean", 1.0), chains=1)
-    found = judge("value", check, one)
+    assert judge("value", check, one).verdict == TOO_FEW
+    bare = run("a", (10, 0, "accuracy_mean", 1.0), chains=20)
+    found = judge("value", check, bare)
     assert found.verdict == NOT_RUN and "has no interval" in found.ours
     many = run("a", (10, 0, "accuracy_mean", 1.0, 1.0, 1.0), chains=20)
     assert judge("value", check, many).verdict == HOLDS
@@ -738,11 +741,12 @@ def test_one_chain_decides_nothing(check, made):
     assert found.verdict == (OTHER if made is amplified else TOO_FEW)
 
 
-def test_a_verdict_that_other_chains_could_turn_is_no_change():
-    def row(verdict, claim="c"):
-        return dict.fromkeys(ledger.COLUMNS, "") | {"claim": claim, "verdict": verdict}
+def test_a_verdict_that_other_chains_could_turn_is_no_change(tmp_path):
+    def changed(now, before):
+        path = tmp_path / "expected.yaml"
+        path.write_text(dump_yaml({"p": {"c": {"published": before}}}))
+        key = {"paper": "p", "claim": "c", "reading": "published", "verdict": now}
+        return ledger.compare([dict.fromkeys(ledger.COLUMNS, "") | key], path).changed
 
-    assert ledger.changes([row(OTHER)], [row(HOLDS)]) == []
-    assert ledger.changes([row(FAILS)], [row(OTHER)]) == []
-    assert ledger.changes([row(FAILS)], [row(HOLDS)]) == ["c: holds -> does not hold"]
-    assert len(ledger.changes([row(OTHER)], [row(OTHER, "d")])) == 2
+    assert changed(OTHER, HOLDS) == changed(FAILS, OTHER) == ()
+    assert changed(FAILS, HOLDS) == ("p c published: holds -> does not hold",)

@@ -284,12 +284,10 @@ def _rows(quantity: Quantity, run: Measured) -> pandas.DataFrame:
     if rows["value"].isna().any() and divergence(run) is None:
         raise Missing(f"{quantity.metric} of {run.name} is not a number")
     chance, finite = rows["trials"] != 0, np.isfinite(rows["value"])
-    # One chain says nothing of the spread over chains, nor does resampling it.
-    bare = rows["lo"].isna() & rows["hi"].isna()
-    alone = chance & finite & (bare & (run.run.get("chains") == 1) | (rows["trials"] == 1))
-    alone &= bare | (rows["lo"] == rows["hi"])
-    rows.loc[alone, ["lo", "hi", "trials"]] = -math.inf, math.inf, 1
-    if (chance & finite & rows["lo"].isna() & rows["hi"].isna()).any():
+    unknown = chance & finite & rows["lo"].isna() & rows["hi"].isna()
+    if run.run.get("chains") == 1:  # which says nothing of the spread over chains
+        rows.loc[unknown, ["lo", "hi", "trials"]] = -math.inf, math.inf, 1
+    elif unknown.any():
         raise Missing(f"{quantity.metric} of {run.name} is random but has no interval")
     lo = rows["lo"].where(chance & finite, rows["value"]).fillna(-math.inf)
     hi = rows["hi"].where(chance & finite, rows["value"]).fillna(math.inf)
