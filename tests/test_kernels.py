@@ -45,6 +45,8 @@ PROCESSORS = {
         "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX,-AVX2,-FMA,-AVX512F",
     },
 }
+pytestmark = pytest.mark.thorough
+
 x86 = pytest.mark.skipif(
     platform.machine() != "x86_64" or sys.platform != "linux", reason="kernels of x86-64"
 )

@@ -17,6 +17,8 @@ from concord.networks import topology
 from concord.sampling import streams
 from variants import SAMPLERS, Scaled
 
+pytestmark = pytest.mark.thorough
+
 CHAINS = 400
 # Chains that are held against the posterior; data sets, and draws for each, of calibration by
 # simulation.

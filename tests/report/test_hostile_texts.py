@@ -22,6 +22,8 @@ pytest.importorskip("furo", reason="pip install -e '.[docs]'")
 sys.path.append(str(Path(__file__).parents[1]))
 from test_distributions import install
 
+pytestmark = pytest.mark.thorough
+
 SHOWN = "a link <javascript:top.pwned=1>"
 DOC = '''r"""Mine.
 {hostile}

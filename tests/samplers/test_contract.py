@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from concord.testing import CHECKS, Inapplicable
+from concord.testing import CHECKS, Inapplicable, gate
+from concord.testing.samplers import positions_have_uniform_ranks_in_their_exact_law
 from variants import SAMPLERS
 
 # Without affine; their own tests, or tests/calibration, have their laws.
@@ -18,8 +19,20 @@ ALONE = {"c_ula", "sgd", "dg_lmc", "consensus_mc", "fsgld", "qlsd"}
 BIASED = {"admm", "graph_gibbs", "dg_lmc", "de_psgld", "sgd"}
 
 
-@pytest.mark.parametrize("check", CHECKS["samplers"], ids=lambda check: check.__name__)
-@pytest.mark.parametrize("kind", SAMPLERS)
+# Of most samplers the checks that take long are for `make test-all`.
+LONG = {*gate.CHECKS, positions_have_uniform_ranks_in_their_exact_law}
+CASES = [
+    pytest.param(
+        *(kind, check),
+        marks=[pytest.mark.thorough] * (check in LONG and kind != "de_sgld"),
+        id=f"{kind}-{check.__name__}",
+    )
+    for kind in SAMPLERS
+    for check in CHECKS["samplers"]
+]
+
+
+@pytest.mark.parametrize(("kind", "check"), CASES)
 def test_contract(kind, check):
     try:
         check(SAMPLERS[kind])

@@ -18,7 +18,7 @@ from smoke_project import PAPER, Project
 
 from concord import integrity
 
-pytestmark = [pytest.mark.workflow, pytest.mark.slow]
+pytestmark = [pytest.mark.workflow, pytest.mark.slow, pytest.mark.thorough]
 
 WALK = {
     "problem": {"kind": "linear_regression", "points": 60, "dim": 2},

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from smoke_project import FIGURES, PAPER, RESULTS, Project
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.workflow, pytest.mark.thorough]
 
 FIGURE = FIGURES[1]
 STEM = FIGURE.removesuffix(".pdf")
