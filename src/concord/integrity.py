@@ -52,7 +52,7 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         with open(path.with_suffix(".json"), "rb", opener=regular) as file:
             content = file.read()
-    except OSError:
+    except (OSError, ValueError):  # of a path without a name
         return {}
     body, _, end = content.rpartition(_OWN)
     return dict(json.loads(content)) if end == _end(body) else {}
