@@ -35,12 +35,17 @@ _OWN = b',\n "seal": "'
 def seal(outputs: Iterable[Path], made: Made, **more: Any) -> None:
     """Write the seal of results that were made together, with more to say, beside the first."""
     outputs = list(outputs)
-    path = outputs[0].with_suffix(".json")
+    path = _beside(outputs[0])
     digests = {os.path.relpath(output, path.parent): sha256(output) for output in outputs}
     text = json.dumps({"made": made, "sha256": digests, **more}, indent=1)
     body = text.removesuffix("\n}").encode()
     with whole(path) as temporary:
         temporary.write_bytes(body + _OWN + _end(body))
+
+
+def _beside(path: Path) -> Path:
+    """Return where the seal of a result is; of a path without a name the path."""
+    return path.with_suffix(".json") if path.name else path
 
 
 def _end(body: bytes) -> bytes:
@@ -50,9 +55,9 @@ def _end(body: bytes) -> bytes:
 def _read(path: Path) -> dict[str, Any]:
     """Return what the seal of a result says; nothing where it is missing, or not as it was."""
     try:
-        with open(path.with_suffix(".json"), "rb", opener=regular) as file:
+        with open(_beside(path), "rb", opener=regular) as file:
             content = file.read()
-    except (OSError, ValueError):  # of a path without a name
+    except OSError:
         return {}
     body, _, end = content.rpartition(_OWN)
     return dict(json.loads(content)) if end == _end(body) else {}
@@ -67,7 +72,7 @@ def sealed(path: Path) -> tuple[Made, str]:
 def _changed(path: Path, document: Mapping[str, Any]) -> Path | None:
     """Return the first file of a seal that is not as it was written, the seal itself included."""
     if not document:
-        return path.with_suffix(".json")
+        return _beside(path)
     for name, digest in document["sha256"].items():
         file = path.parent / name
         try:
