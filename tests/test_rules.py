@@ -105,7 +105,8 @@ def judged(paper: Paper, name: str, label: str, reading: str, where: str, width:
         side, value = next(
             (n, values[i]) for n, (i, q) in enumerate(known.items()) if q is quantity
         )
-        agents = quantity.agents or (("0",) if isinstance(check, checks.Trend) else ("0", "1"))
+        one_curve = isinstance(check, checks.Trend | checks.Rate)
+        agents = quantity.agents or (("0",) if one_curve else ("0", "1"))
         ends = (LAST,) if quantity.at == "last" else quantity.at
         ends = (
             range(LAST + 1)
