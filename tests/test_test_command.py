@@ -102,6 +102,8 @@ def test_it_can_be_interrupted(tmp_path):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # Of what runs in the background Python takes over that it is not to be interrupted.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     while not (tmp_path / "begun").exists():
         time.sleep(0.05)

@@ -13,7 +13,7 @@ import yaml
 from commands import COMMANDS, METRICS, RUN, SEAL, TRACE, TRACE_SEAL, Command, run
 from tiny_project import RUNS, TinyProject, differing
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.workflow, pytest.mark.thorough]
 
 AGAIN = "delete (the file|it|the trace) to have it made again"
 Damage = Callable[[bytes, random.Random], bytes]

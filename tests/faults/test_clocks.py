@@ -9,7 +9,7 @@ import time
 import pytest
 from tiny_project import ALL, RUNS, differing
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.workflow, pytest.mark.thorough]
 
 TEN_YEARS = 10 * 365 * 24 * 3600
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tiny_project import ALL, RUNS, TinyProject, differing
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.workflow, pytest.mark.thorough]
 
 METRICS = f"{RUNS[0]}/metrics.csv"
 

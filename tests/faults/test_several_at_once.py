@@ -10,7 +10,7 @@ import time
 import pytest
 from tiny_project import RUNS, TinyProject, differing
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.workflow, pytest.mark.thorough]
 
 ONE, OTHER = (f"{run}/metrics.csv" for run in RUNS)
 REFUSAL = ": another Snakemake is at work here; wait until it is done"

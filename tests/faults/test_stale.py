@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tiny_project import ALL, FIGURE, RESULTS, RUNS, TABLE, TinyProject, differing
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.workflow, pytest.mark.thorough]
 
 METRICS = [f"{run}/metrics.csv" for run in RUNS]
 

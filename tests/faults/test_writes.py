@@ -16,7 +16,7 @@ from tiny_project import TinyProject, differing
 
 from concord import io
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.workflow, pytest.mark.thorough]
 
 RULE = "each file is whole or absent, and the same command again makes the same bytes"
 
