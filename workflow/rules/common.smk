@@ -490,6 +490,13 @@ def standing(files):
     ]
 
 
+@told
+def damaged_multiverses(wildcards):
+    """The tables of multiverses that are there in part; whole ones may be stale, and take hours."""
+    tables = standing([f"{RESULTS}/{key}/multiverse.csv" for key in PAPERS])(wildcards)
+    return [table for table in tables if not integrity.intact(placed(table))]
+
+
 def multiverse_first(wildcards):
     """The multiverse of a paper, if it has been asked for, too: verdicts take it over."""
     table, key = f"{RESULTS}/{wildcards.paper}/multiverse.csv", wildcards.paper

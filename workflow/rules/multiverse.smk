@@ -29,13 +29,6 @@ rule vary:
         "{params.settings} -o {output.csv:q} 2> {log:q}"
 
 
-@told
-def damaged_multiverses(wildcards):
-    """The tables of multiverses that are there in part; whole ones may be stale, and take hours."""
-    tables = standing(f"{OVER}.csv".format(paper=key) for key in PAPERS)(wildcards)
-    return [table for table in tables if not integrity.intact(placed(table))]
-
-
 rule survey:
     input:
         judged,
