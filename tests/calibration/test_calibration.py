@@ -69,7 +69,7 @@ def test_faults_of_a_sampler_are_seen_in_its_exact_law(fault, effort, board, rel
                 continue
             rng = generator("fault", kind, params)
             rng = rng if network else Scaled(rng, 1.1)
-            chains = 8 * CHAINS * effort // graph.agents
+            chains = 16 * CHAINS * effort // graph.agents
             try:
                 ranks = laws.ranks(kind, prob, graph, params, chains, rng, network)
             except AssertionError:  # outside of the plane in which the law lies
