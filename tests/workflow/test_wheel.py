@@ -98,7 +98,7 @@ def test_its_commands_work_in_any_folder(installed):
 def test_the_lines_of_the_readme_run(installed):
     (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
     shape = installed.run("-c", code + "\nprint(trace['x'].shape[1:], law.mean.shape)")
-    assert shape.split("\n")[-2] == "(501, 8, 2) (501, 8, 2)"
+    assert shape.split("\n")[-2] == "(10001, 8, 2) (10001, 8, 2)"
 
 
 def test_a_study_of_ones_own_runs_with_its_plugin(installed):
