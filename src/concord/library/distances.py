@@ -16,6 +16,7 @@ from concord.laws.intervals import LEVEL, REPLICATES, around, mean_interval
 from concord.metrics.w2 import positions
 from concord.options import Index, build
 from concord.sampling import streams
+from concord.sampling.arviz_by_numpy import arviz_by_numpy
 from concord.sampling.recorder import FINITE_RANGE
 from concord.sampling.trace import Trace
 
@@ -143,9 +144,7 @@ def independent(draws: np.ndarray) -> float:
     By ArviZ, of x_j and (x_j - mean)^2, on whose means a fitted Gaussian depends; small where
     chains do not agree with each other, and at most their number.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # once a day it tells of its next version
-        import arviz
+    arviz = arviz_by_numpy()
     squares = (draws - draws.mean(axis=(0, 1))) ** 2
     if draws.shape[1] < 4 or (squares == 0).all(axis=(0, 1)).any():  # too few, or they do not move
         return 0.0
