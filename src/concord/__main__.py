@@ -166,24 +166,22 @@ def _parser() -> argparse.ArgumentParser:
     text = "print the JSON Schema of a study's file, for editors"
     command("schema", text, takes("file", choices=("study",)), study("none"))
     command("resolve", "write the run.yaml of one run", paper, experiment, takes("run"), output)
+    text = "make the runs of a batch, up to their metrics; what stands of them is left alone"
+    sub = command("make", text, paper, results, resources, output)
+    sub.add_argument("batch", help="<experiment>/<name>, or multiverse/<universe>/<name>")
+    sub.add_argument("runs", nargs="*", help="names of its runs (of a universe: all of them)")
+    sub.add_argument("--sampled", action="store_true", help="make no more than the draws")
+    sub.add_argument("--chains", type=_range, metavar="FIRST:END", help="sample only these chains")
     sub = command("sample", "sample a run.yaml and write its trace.nc", run, output, resources, own)
     text = "show a progress bar at once (default: after four seconds, on a terminal)"
     sub.add_argument("--progress", action="store_true", default=None, help=text)
     sub.add_argument(
         "--chains", type=_range, metavar="FIRST:END", help="only these chains, whole blocks of 50"
     )
-    text = "join the chains of a run, sampled in pieces, into its trace.nc"
-    sub = command("join", text, run, output, resources, own)
-    sub.add_argument("pieces", type=Path, nargs="+", help="traces of its chains, in order")
+    text = "traces of its chains, in order: they are joined, and nothing is sampled"
+    sub.add_argument("pieces", type=Path, nargs="*", help=text)
     text = "compute the metrics.csv of a trace.nc"
     command("measure", text, run, takes("trace", type=Path), resources, own, output)
-    text = "make small runs of an experiment, up to their metrics, in one process"
-    sub = command("small", text, paper, experiment, results, resources)
-    sub.add_argument("runs", nargs="+", help="their names; what stands of them is left alone")
-    sub.add_argument("-o", "--output", type=Path, help="a table of how they stand then")
-    text = "score an entry of the arena on an experiment's tasks"
-    sub = command("compete", text, paper, experiment, results, resources)
-    sub.add_argument("entry", help="label of the axis entry")
     command("board", "write scores.csv and the entries' cards of a study's arena", paper, results)
     name = takes("name", help="id of the figure or table of the paper")
     text = "draw a figure from metrics (.pdf .svg .png)"
@@ -192,11 +190,6 @@ def _parser() -> argparse.ArgumentParser:
     tables = outputs(".csv", ".md", ".html", ".tex")
     command("tabulate", text, paper, name, results, tables)
     command("judge", "judge a paper's claims (.csv .md .html)", paper, results, pages)
-    sub = command("vary", "compute what claims read of runs of a universe (.csv)", paper)
-    sub.add_argument("universe", help="<assumption>.<label of an alternative>, or seed_<number>")
-    sub.add_argument("batch", help="an experiment, or small-runs: the small ones of all of them")
-    resources(sub)
-    sub.add_argument("-o", "--output", type=_path((".csv",)), required=True)
     text = "judge a paper's claims in all universes (.csv .md .html)"
     sub = command("survey", text, paper, results, pages)
     sub.add_argument("--figures", type=Path, help="folder of the pictures (none: no pictures)")
@@ -454,13 +447,25 @@ def _board(options: argparse.Namespace) -> None:
     board(paper, options.results, options.results / paper.key)
 
 
-def _vary(options: argparse.Namespace) -> None:
-    from concord.stages.vary import vary
+def _resolve(options: argparse.Namespace) -> None:
+    from concord.make import resolve
+
+    resolve(_paper(options).run(options.experiment, options.run), options.output)
+
+
+def _make(options: argparse.Namespace) -> None:
+    from concord.make import Batch, make
     from concord.studies.universes import Multiverse
 
-    options.pairs = "+" in options.universe
-    runs = Multiverse(_paper(options)).batch(options.universe, options.batch)
-    vary([run.mapping for run in runs], options.output, options.resources)
+    whole, _, name = options.batch.rpartition("/")
+    universe = whole.removeprefix("multiverse/")
+    options.pairs = "+" in universe or None
+    paper = _paper(options)
+    if universe != whole:
+        batch = Multiverse(paper).batch(universe, name)
+    else:
+        batch = Batch(options.batch, paper.key, tuple(paper.chosen(whole, options.runs)))
+    make(batch, options.results, options.resources, options.output, options.sampled, options.chains)
 
 
 def _site(options: argparse.Namespace) -> None:
@@ -511,17 +516,14 @@ COMMANDS: dict[str, Command] = {
     "describe": _describe,
     "test": _test,
     "schema": _schema,
-    "resolve": _calls("stages.resolve:resolve", "paper experiment run output"),
-    "sample": _calls("stages.sample:sample", "run output resources progress chains"),
-    "join": _calls("stages.sample:join", "run pieces output resources"),
-    "measure": _calls("stages.measure:measure", "run trace output resources"),
-    "small": _calls("stages.small:small", "paper experiment runs results output resources"),
-    "compete": _calls("stages.compete:compete", "paper experiment entry results resources"),
+    "resolve": _resolve,
+    "make": _make,
+    "sample": _calls("make:sample", "run output resources progress chains pieces"),
+    "measure": _calls("make:measure", "run trace output resources"),
     "board": _board,
     "draw": _calls("stages.draw:draw", "paper name results output"),
     "tabulate": _calls("stages.draw:tabulate", "paper name results output"),
     "judge": _calls("stages.judge:judge", "paper results output"),
-    "vary": _vary,
     "survey": _calls("stages.multiverse:survey", "paper results output figures"),
     "ledger": _calls("stages.judge:ledger", "tables output"),
     "front": _calls("stages.judge:front", "ledger page results expected output"),

@@ -36,11 +36,20 @@ def seal(outputs: Iterable[Path], made: Made, **more: Any) -> None:
     """Write the seal of results that were made together, with more to say, beside the first."""
     outputs = list(outputs)
     path = _beside(outputs[0])
-    digests = {os.path.relpath(output, path.parent): sha256(output) for output in outputs}
-    text = json.dumps({"made": made, "sha256": digests, **more}, indent=1)
+    names = {os.path.relpath(output, path.parent): output for output in outputs}
+    # Taken before the file is read: whoever changes it meanwhile is noticed.
+    seen = {name: _stat(output) for name, output in names.items()}
+    digests = {name: sha256(output) for name, output in names.items()}
+    text = json.dumps({"made": made, "sha256": digests, "seen": seen, **more}, indent=1)
     body = text.removesuffix("\n}").encode()
     with whole(path) as temporary:
         temporary.write_bytes(body + _OWN + _end(body))
+
+
+def _stat(path: Path) -> list[int]:
+    """Return what changes when a file is written: its size, and when that was, in nanoseconds."""
+    status = path.stat()
+    return [status.st_size, status.st_mtime_ns]
 
 
 def _beside(path: Path) -> Path:
@@ -69,14 +78,18 @@ def sealed(path: Path) -> tuple[Made, str]:
     return document.get("made", {}), document.get("sha256", {}).get(path.name, "")
 
 
-def _changed(path: Path, document: Mapping[str, Any]) -> Path | None:
-    """Return the first file of a seal that is not as it was written, the seal itself included."""
+def _changed(path: Path, document: Mapping[str, Any], look: bool = False) -> Path | None:
+    """Return the first file of a seal that is not as it was written, the seal itself included.
+
+    ``look``: whether a file of the same size and time counts as the same without being read.
+    """
     if not document:
         return _beside(path)
     for name, digest in document["sha256"].items():
         file = path.parent / name
         try:
-            if sha256(file) != digest:
+            same = look and _stat(file) == document.get("seen", {}).get(name)
+            if not same and sha256(file) != digest:
                 return file
         except OSError:
             return file
@@ -84,9 +97,12 @@ def _changed(path: Path, document: Mapping[str, Any]) -> Path | None:
 
 
 def intact(path: Path) -> Made:
-    """Return what a result was made from; nothing if a file made with it has changed since."""
+    """Return what a result was made from; nothing if a file made with it has changed since.
+
+    A file whose size and time are those of its seal is not read: planning looks at thousands.
+    """
     document = _read(path)
-    return {} if _changed(path, document) else document["made"]
+    return {} if _changed(path, document, look=True) else document["made"]
 
 
 def document(path: Path) -> Mapping[str, Any]:

@@ -56,8 +56,9 @@ from concord.networks.faults import Network
 from concord.networks.privacy import sigma
 from concord.networks.topology import Topology
 from concord.plugins import built_in, location
-from concord.provenance import code, digest
-from concord.runs import Arena, Parts, data_digest, modules
+from concord.provenance import code
+from concord.runs.keys import Arena
+from concord.runs.run import Run
 from concord.sampling import streams
 
 PER_OCTAVE = 4
@@ -87,35 +88,30 @@ Tried = tuple[list[Setting], Laws | Chains, Mapping[str, float]]
 _Tuned = tuple[Setting, Mapping[str, float], dict[str, Any]]
 
 
-def made(run: Mapping[str, Any], resources: Path) -> Made:
+def made(run: Run, resources: Path) -> Made:
     """Return what the scores of a cell are made from."""
-    families = [location("metrics", name) for name in run["metrics"]]
-    files = code(__name__, *modules(run), *families)
-    return {"run": digest(run), "code": files, "data": data_digest(run, resources)}
+    families = [location("metrics", name) for name in run.metrics]
+    files = code(__name__, *run.modules, *families)
+    return {"run": run.digest, "code": files, "data": run.data_digest(resources)}
 
 
-def task_of(run: Mapping[str, Any], parts: Parts, arena: Arena, resources: Path) -> Task:
+def task_of(run: Run, resources: Path) -> Task:
     """Return the task of a run; the same, number for number, for all entries."""
-
-    def problem(name: str) -> Problem:
-        def stream(what: str) -> np.random.Generator:
-            return streams.generator(run["seed"], what, run["paper"], name)
-
-        split = parts.partition
-        return parts.problem.build(parts.problem_params, run["agents"], split, stream, resources)
+    assert run.arena is not None
 
     def masks() -> np.random.Generator:
-        return streams.generator(run["seed"], "network", run["paper"], run["problem"]["name"])
+        return streams.generator(run.seed, "network", run.paper, run.problem_name)
 
-    own = run["problem"]["name"]
-    names = [own, *(f"{own}/{number + 1}" for number in range(arena.sets))]
-    return Task([problem(name) for name in names], names, parts.topology, masks)
+    own = run.problem_name
+    names = [own, *(f"{own}/{number + 1}" for number in range(run.arena.sets))]
+    return Task([run.build_problem(resources, name) for name in names], names, run.graph, masks)
 
 
-def score(run: Mapping[str, Any], parts: Parts, arena: Arena, task: Task) -> Scored:
+def score(run: Run, task: Task) -> Scored:
     """Score an entry on a task."""
-    sampler, params = parts.sampler, parts.sampler_params
-    last = run["iterations"]
+    sampler, params, arena = run.sampler.module, run.sampler.options, run.arena
+    assert arena is not None
+    last = run.iterations
     limited: tuple[Any, Topology] = task.problems[0], task.topology
     if rings.applies(*limited):
         limited = rings.short(task.problems[0])
@@ -124,13 +120,13 @@ def score(run: Mapping[str, Any], parts: Parts, arena: Arena, task: Task) -> Sco
         mix, vectors = read_out(arena.read, task.topology)
         # Some refuse only when they begin.
         prices.per_iteration(sampler, params, task.problems[0], task.topology, task.masks())
-        if run["sampler"]["kind"] not in built_in("samplers"):
+        if run.sampler.kind not in built_in("samplers"):
             prices.check(sampler, params, *limited)
     except ConcordError as error:
         return Scored([_network(0, "applicable", 0.0)], {"not applicable": str(error)})
-    where = f"{run['experiment']}.arena"
+    where = f"{run.experiment}.arena"
     groups, limits = settings(sampler, params, arena, *limited, where)
-    positions = parts.initial.moments(task.problems[0].dim)
+    positions = run.initial.moments(task.problems[0].dim)
     seeks = arena.aim is not None and arena.tune is not None and arena.share is None
     count = SETTINGS if seeks else sum(len(group) for group in groups)
     runs = count + 1 if arena.paid and count > 1 else 1
@@ -149,8 +145,8 @@ def score(run: Mapping[str, Any], parts: Parts, arena: Arena, task: Task) -> Sco
         if law is not None or not arena.sampled:
             return law
         named = list(zip(names, problems, strict=True))
-        fewer = {**run, "chains": max(run["chains"] // share, 2)}
-        return Chains(sampler, named, topology, own, fewer, parts.initial, mix)
+        fewer = replace(run, chains=max(run.chains // share, 2))
+        return Chains(sampler, named, topology, own, fewer, run.initial, mix)
 
     def tries(group: list[Setting]) -> Tried | None:
         own, size = [setting.params for setting in group], len(group)
@@ -355,10 +351,10 @@ def _judged(
     name: str,
     budget: float,
     price: float,
-    run: Mapping[str, Any],
+    run: Run,
 ) -> Iterator[Row]:
     """Yield the scores of the choice on the data sets that judge."""
-    last, judges = run["iterations"], task.problems[1:]
+    last, judges = run.iterations, task.problems[1:]
     score = "b2" if known(judges[0]) else "log_loss"
     end = _iterations(budget, price, last)
     due = _down_from(budget / price, PER_OCTAVE, OCTAVES, end)
@@ -374,7 +370,7 @@ def _judged(
         yield from _scores(last, f"b2_by_{name}", final)
         yield from _parts(path, seen, end, judges, name, last, final)
     else:
-        b2, more = path.told(due, run["metrics"])
+        b2, more = path.told(due, run.metrics)
         final = _ends(b2)
         yield from _scores(last, f"{score}_by_{name}", final)
         for metric, levels in more.items():

@@ -12,7 +12,7 @@ chains' draws.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from concord.arena import scores
 from concord.contracts import Predictive, Problem, Reference, WithReference, WithTests, reference_of
 from concord.metrics import Measurement
 from concord.networks.topology import Topology
+from concord.runs.run import Run
 from concord.sampling import loop, streams
 from concord.sampling.initial import Law
 from concord.sampling.loop import Labels
@@ -57,7 +58,7 @@ class Chains:
         named: Sequence[tuple[str, Problem]],
         topology: Topology,
         params: Sequence[Any],
-        run: Mapping[str, Any],
+        run: Run,
         law: Law,
         mix: np.ndarray | None = None,
     ) -> None:
@@ -92,12 +93,12 @@ class Chains:
             trace = self._sampled(name, problem, params, both)
             score, own = self._bias(_at(trace, iterations), problem), {}
             if known(problem):
-                rng = streams.generator(self._run["seed"], "floors", self._run["paper"], name)
+                rng = streams.generator(self._run.seed, "floors", self._run.paper, name)
                 own["floor.b2"] = _floors(problem, trace.chains, rng)
                 score = {level: np.maximum(b2, own["floor.b2"][level])
                          for level, b2 in score.items()}  # fmt: skip
             biases.append(score)
-            rng = streams.generator(self._run["seed"], "scores", self._run["paper"], name)
+            rng = streams.generator(self._run.seed, "scores", self._run.paper, name)
             own |= dict(_late(_at(trace, late), problem, rng))
             own |= self._families(_at(trace, late), problem, params, name, families)
             more.append(own)
@@ -124,10 +125,10 @@ class Chains:
             self._topology,
             law=self._law,
             record=Record(at=tuple(iterations)),
-            chains=run["chains"],
+            chains=run.chains,
             iterations=iterations[-1],
-            seed=run["seed"],
-            labels=Labels(run["paper"], name, run["experiment"], f"{run['run']}{options}"),
+            seed=run.seed,
+            labels=Labels(run.paper, name, run.experiment, f"{run.name}{options}"),
         )
         if self._mix is not None:
             names, x = trace.variables["x"]
@@ -148,7 +149,7 @@ class Chains:
         run = self._run
 
         def stream(what: str) -> np.random.Generator:
-            return streams.generator(run["seed"], what, run["paper"], run["experiment"], name)
+            return streams.generator(run.seed, what, run.paper, run.experiment, name)
 
         if not families:
             return {}

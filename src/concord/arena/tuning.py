@@ -26,7 +26,7 @@ from concord.laws import exact
 from concord.networks.faults import Network
 from concord.networks.topology import Topology
 from concord.options import build, plain
-from concord.runs import Arena
+from concord.runs.keys import Arena
 
 SETTINGS = 36
 FACTOR, COARSE = 2**0.5, 2.0

@@ -24,7 +24,7 @@ from concord.laws.intervals import quantile, repeating
 from concord.options import Options, Positive, Some
 from concord.report import words
 from concord.results import AVERAGE, Measured, divergence, lookup
-from concord.runs import amplifies, recorded
+from concord.runs.run import amplifies, recorded
 
 if TYPE_CHECKING:
     import pandas

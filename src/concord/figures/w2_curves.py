@@ -94,7 +94,7 @@ from concord.figures._options import (
 )
 from concord.options import NamesLabel, NamesRuns, Options, Some
 from concord.results import AVERAGE, Measured, Series
-from concord.runs import posterior_width
+from concord.runs.run import posterior_width
 
 KIND = "w2_curves"
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import concord
-from concord import contracts, runs
+from concord import contracts
 from concord.errors import ConcordError, nearest, short
 from concord.laws import exact
 from concord.library.distances import divergence, warn_of
@@ -23,6 +23,9 @@ from concord.networks.own import network as network_of
 from concord.networks.topology import Topology
 from concord.options import Index, build, plain
 from concord.plugins import plugin
+from concord.runs.keys import Keys
+from concord.runs.run import check_record, keys_of
+from concord.runs.run import read as read_run
 from concord.samplers import Mixing, Stepping
 from concord.sampling import loop, streams
 from concord.sampling.loop import Labels
@@ -299,14 +302,15 @@ def load_run(path: str | Path, resources: str | Path = "resources") -> dict[str,
     >>> trace.chains
     50
     """
-    run, parts = runs.load_run(Path(path))
+    run = read_run(Path(path))
+    stated = run.document
     return {
-        "sampler": run["sampler"]["kind"],
-        "problem": runs.build_problem(run, parts, Path(resources)),
-        "network": parts.topology,
-        **{key: run[key] for key in ("iterations", "chains", "seed", "initial", "record")},
-        "labels": tuple(runs.labels(run)),
-        **{key: value for key, value in run["sampler"].items() if key != "kind"},
+        "sampler": run.sampler.kind,
+        "problem": run.build_problem(Path(resources)),
+        "network": run.graph,
+        **{key: stated[key] for key in ("iterations", "chains", "seed", "initial", "record")},
+        "labels": tuple(run.stream_labels),
+        **{key: value for key, value in stated["sampler"].items() if key != "kind"},
     }
 
 
@@ -315,7 +319,7 @@ class _Prepared(NamedTuple):
     sampler: Any
     params: Any
     topology: Topology
-    keys: runs.Keys
+    keys: Keys
 
 
 def _prepared(
@@ -371,6 +375,6 @@ def _prepared(
         "initial": {"kind": "normal"} if initial is None else initial,
         "record": {} if record is None else record,
     }
-    keys = runs.keys_of(run, "")
-    runs.check_record(keys.record, run, "record")
+    keys = keys_of(run, "")
+    check_record(keys.record, problem.agents, keys.chains, keys.iterations, "record")
     return _Prepared(name, module, params, topology, keys)

@@ -39,6 +39,7 @@ from concord.networks.topology import Topology
 from concord.plugins import exists, kinds, plugin
 from concord.progress import each
 from concord.sampling import initial
+from concord.sampling.recorder import Record
 from concord.sampling.trace import Trace
 
 COLUMNS = ("iteration", "agent", "metric", "value", "lo", "hi", "trials")
@@ -116,7 +117,7 @@ def check_network(family: Any, conditions: Conditions | None, where: str = "") -
 def check(
     families: Sequence[str],
     where: str,
-    record: Mapping[str, Any] | None = None,
+    record: Record | None = None,
     network: Conditions | None = None,
 ) -> None:
     """Refuse a family that does not exist, or that reads what a run does not have.
@@ -136,7 +137,7 @@ def check(
         check_network(module, network, f"{where}[{number}]: ")
         if not isinstance(module, NeedsRecord):
             continue
-        kept = {*record["probes"], *record["averages"], *(["draws"] if record["draws"] else [])}
+        kept = {*record.probes, *record.averages, *(["draws"] if record.draws else [])}
         for name in module.RECORDS:
             if name not in kept:
                 key = {"draws": "draws: true", "predictive": "averages: [predictive]"}

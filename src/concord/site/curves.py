@@ -17,7 +17,8 @@ from concord.contracts import Read
 from concord.options import build, plain
 from concord.plugins import plugin
 from concord.report import words
-from concord.studies.paper import Paper, Run
+from concord.runs.run import Run
+from concord.studies.paper import Paper
 
 if TYPE_CHECKING:
     import pandas
@@ -146,7 +147,7 @@ def _read(
 
 def _run(run: Run, path: Path, metrics: Sequence[str], agents: set[str]) -> dict[str, Any] | None:
     integrity.check(path)
-    table = read_results.read(run.mapping, path).metrics
+    table = read_results.read(run.document, path).metrics
     steps = {
         metric: np.unique(table["iteration"].to_numpy()[(table["metric"] == metric).to_numpy()])
         for metric in metrics
@@ -172,8 +173,8 @@ def _run(run: Run, path: Path, metrics: Sequence[str], agents: set[str]) -> dict
         if len(rows) >= FEWEST:
             numbers = np.interp(k, rows["iteration"].to_numpy(), rows["value"].to_numpy())
             prices[price] = _numbers(numbers, 6)
-    labels = {"experiment": run.experiment, **(run.mapping.get("labels") or {})}
-    labels.setdefault("reading", run.mapping["reading"])
+    labels = {"experiment": run.experiment, **run.labels}
+    labels.setdefault("reading", run.reading)
     texts = {key: str(value) for key, value in labels.items()}
     shown = {"folder": run.folder, "labels": texts, "k": k.tolist(), "x": prices}
     return {**shown, "curves": found}

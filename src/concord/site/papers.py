@@ -21,12 +21,12 @@ from concord.claims import ledger
 from concord.claims.ledger import Row
 from concord.errors import ConcordError, nearest, short
 from concord.home import HOME
-from concord.io import dump_yaml, read_text
+from concord.io import read_text
 from concord.report import markup
 from concord.report.pages import render
-from concord.runs import downloads, unavailable
+from concord.runs.run import Run
 from concord.site.curves import curves, group
-from concord.studies.paper import Paper, Run
+from concord.studies.paper import Paper
 
 ROOT = "../"  # from a study's page to the site
 # Where the rules are told: documents are not in the wheel.
@@ -70,18 +70,16 @@ def missing(paper: Paper, rows: Sequence[Row], results: Path) -> list[tuple[str,
     found = []
     wanted = list(_entries(paper))
     runs = {
-        entry: [run.mapping for run in paper.output_runs(*entry)]
-        for entry in wanted
-        if not _place(paper, *entry, results)
+        entry: paper.output_runs(*entry) for entry in wanted if not _place(paper, *entry, results)
     }
-    fetched = [entry for entry, read in runs.items() if any(map(downloads, read))]
+    fetched = [entry for entry, read in runs.items() if any(run.downloads for run in read)]
     others = [entry for entry in runs if entry not in fetched]
     for target, entries, what in (
         ("reproduce" if paper.printed else paper.key, others, ""),
         (paper.key, fetched, ", whose data are downloaded"),
     ):
         if entries:
-            why = next(filter(None, (unavailable(run) for e in entries for run in runs[e])), "")
+            why = next(filter(None, (run.unavailable for e in entries for run in runs[e])), "")
             text = f"{len(entries)} of {len(wanted)} figures and tables{what}"
             found.append((target, f"{text} ({why})" if why else text))
     if paper.arenas and not _scored(paper, results):
@@ -131,7 +129,7 @@ def page(
     claims = summarized(rows)
     for claim in claims:
         claim["assumptions"] = [n for n in claim["assumptions"] if n in paper.assumptions]
-    followed = dict.fromkeys(run.mapping["reading"] for run in paper.runs.values())
+    followed = dict.fromkeys(run.reading for run in paper.runs.values())
     raw = _Raw(files.raw / paper.key)
     parts = [_title(about["title"], "#")]
     parts.append(
@@ -298,8 +296,8 @@ def _entry(
 def _stated(runs: Iterable[Run], results: Path) -> Iterator[tuple[Run, str]]:
     """Yield the runs that were made, and their parameters; what the arena chose is on its cards."""
     for run in runs:
-        source, text = results / run.folder / "run.yaml", dump_yaml(run.mapping)
-        if "arena" not in run.mapping and source.is_file() and source.read_bytes() == text.encode():
+        source, text = results / run.folder / "run.yaml", run.text
+        if run.arena is None and source.is_file() and source.read_bytes() == text.encode():
             yield run, text
 
 

@@ -17,7 +17,7 @@ from concord.errors import ConcordError
 from concord.io import whole
 from concord.options import build
 from concord.plugins import plugin
-from concord.runs import kind_and_options
+from concord.runs.keys import kind_and_options
 from concord.sampling import certified, streams
 from concord.sampling.partition import Partition
 

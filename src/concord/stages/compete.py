@@ -7,8 +7,7 @@ and why. Cells are scored together since each takes less time than a command doe
 from __future__ import annotations
 
 import itertools
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,42 +18,15 @@ from concord.arena import cells
 from concord.arena.cards import task_of
 from concord.errors import ConcordError, nearest
 from concord.integrity import Made
-from concord.io import dump_yaml, whole
-from concord.plugins import kinds, provided
+from concord.io import whole
+from concord.plugins import kinds
 from concord.progress import each
 from concord.provenance import code
-from concord.runs import assemble, complete, keys_of, kinds_of
+from concord.runs.run import Run
 
 if TYPE_CHECKING:
     from concord.results import Measured
-    from concord.studies.paper import Paper, Run
-
-
-def compete(paper: Paper, experiment: str, entry: str, below: Path, resources: Path) -> None:
-    """Score an entry on every task of an experiment, and write the cells below a folder."""
-    runs = paper.select({"experiment": experiment, "entry": entry}, "experiments")
-    for run in each(runs, "tasks"):
-        mapping, where = run.mapping, f"{paper.path}: {experiment}"
-        begun = time.process_time()
-        parts = assemble(mapping, where)
-        arena = keys_of(mapping, where).arena
-        assert arena is not None
-        task = cells.task_of(mapping, parts, arena, resources)
-        scored = cells.score(mapping, parts, arena, task)
-        more: dict[str, Any] = {"cpu_seconds": round(time.process_time() - begun, 3)}
-        folder = below / run.folder
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in (
-            ("run.yaml", dump_yaml(mapping)),
-            ("choice.yaml", dump_yaml(scored.choice)),
-            ("metrics.csv", metrics.to_csv(scored.rows)),
-        ):
-            with whole(folder / name) as path:
-                path.write_text(text, encoding="utf-8")
-        if used := provided(kinds_of(mapping)):
-            more["plugins"] = used
-        outputs = [folder / name for name in ("metrics.csv", "choice.yaml", "run.yaml")]
-        integrity.seal(outputs, cells.made(mapping, resources), **more)
+    from concord.studies.paper import Paper
 
 
 def compare(
@@ -77,11 +49,13 @@ def compare(
             f"{nearest(experiment, paper.arenas)}"
         )
     runs = [paper.runs[key] for key in paper.runs if key[0] == experiment]
-    entries = list(dict.fromkeys(run.mapping["labels"]["entry"] for run in runs))
-    tasks = [run.mapping for run in runs if run.mapping["labels"]["entry"] == entries[0]]
-    chosen = [run for run in tasks if not words or any(word in task_of(run) for word in words)]
+    entries = list(dict.fromkeys(run.labels["entry"] for run in runs))
+    tasks = [run for run in runs if run.labels["entry"] == entries[0]]
+    chosen = [
+        run for run in tasks if not words or any(word in task_of(run.document) for word in words)
+    ]
     if not chosen:
-        known = {label for run in tasks for key, label in run["labels"].items() if key != "entry"}
+        known = {label for run in tasks for key, label in run.labels.items() if key != "entry"}
         raise ConcordError(f"--tasks: no task has {words[0]!r}; {nearest(words[0], known)}")
     for name in names:  # before any is scored
         _entered(paper, chosen[0], name, entries)
@@ -91,20 +65,15 @@ def compare(
     for run in each(chosen, "tasks"):
         own = {}
         for name in names:
-            mapping = _entered(paper, run, name, entries)
-            parts = assemble(mapping, name)
-            arena = keys_of(mapping, name).arena
-            assert arena is not None
-            scored = cells.score(
-                mapping, parts, arena, cells.task_of(mapping, parts, arena, resources)
-            )
-            own[name] = results.of_text(mapping, metrics.to_csv(scored.rows))
+            cell = _entered(paper, run, name, entries)
+            scored = cells.score(cell, cells.task_of(cell, resources))
+            own[name] = results.of_text(cell.document, metrics.to_csv(scored.rows))
             why = scored.choice.get("not applicable", scored.choice.get("not run"))
             if why is not None and name not in reasons:
-                reasons[name] = f"{name} on {task_of(run)}: {why}"
+                reasons[name] = f"{name} on {task_of(run.document)}: {why}"
         measured += own.values()
-        lines.append((task_of(run), own))
-    budget = keys_of(chosen[0], experiment).arena
+        lines.append((task_of(run.document), own))
+    budget = chosen[0].arena
     assert budget is not None
     yield from reasons.values()
     for price, amount in budget.budget.items():
@@ -129,17 +98,18 @@ def compare(
         yield ""
 
 
-def _entered(paper: Paper, run: Mapping[str, Any], name: str, entries: Sequence[str]) -> Any:
+def _entered(paper: Paper, run: Run, name: str, entries: Sequence[str]) -> Run:
     """Return a task's run with another entry."""
-    experiment, labels = run["experiment"], {**run["labels"], "entry": name}
+    labels = {**run.labels, "entry": name}
     if name in entries:
-        return paper.run(experiment, "+".join(f"{k}={v}" for k, v in labels.items())).mapping
+        return paper.run(run.experiment, "+".join(f"{k}={v}" for k, v in labels.items()))
     if name not in kinds("samplers"):
         known = {*entries, *kinds("samplers")}
         raise ConcordError(f"there is no entry or sampler {name!r}; {nearest(name, known)}")
-    arena = {**run["arena"], "tune": "step_size", "second": {}}
-    mapping = {**run, "labels": labels, "sampler": {"kind": name, "step_size": 0.01}}
-    return complete({**mapping, "arena": arena}, name)
+    arena = {**run.document["arena"], "tune": "step_size", "second": {}}
+    sampler = {"kind": name, "step_size": 0.01}
+    stated = {**run.document, "labels": labels, "sampler": sampler, "arena": arena}
+    return Run.of(stated, name)
 
 
 def _shown(cell: Measured, metric: str) -> str:
@@ -159,12 +129,13 @@ def board(paper: Paper, results: Path, outputs: Path) -> None:
     """
     from concord.arena import cards
     from concord.catalog import described
+    from concord.make import at
     from concord.report import markup
     from concord.report.pages import markdown_page, page
     from concord.stages.draw import checked
 
-    runs = [run for run in paper.runs.values() if "arena" in run.mapping]
-    cells = [checked(run, results) for run in runs]
+    runs = [run for run in paper.runs.values() if run.arena is not None]
+    cells = [checked(at(run, results)) for run in runs]
     texts = {
         "scores.csv": markup.table(cards.COLUMNS, cards.scores(cells)),
         "cost.csv": markup.table(
@@ -185,13 +156,13 @@ def board(paper: Paper, results: Path, outputs: Path) -> None:
 
 def _cost(run: Run, results: Path) -> list[Any]:
     seconds = integrity.document(results / run.folder / "metrics.csv")["cpu_seconds"]
-    entry = run.mapping["labels"]["entry"]
-    return [run.experiment, task_of(run.mapping), entry, seconds]
+    entry = run.labels["entry"]
+    return [run.experiment, task_of(run.document), entry, seconds]
 
 
 def board_made(paper: Paper, results: Path) -> Made:
     """Return what the scores and cards of a study are made from."""
     from concord.stages.draw import metrics_digest
 
-    runs = [run for run in paper.runs.values() if "arena" in run.mapping]
+    runs = [run for run in paper.runs.values() if run.arena is not None]
     return {"metrics": metrics_digest(runs, results), "code": code(__name__)}

@@ -6,22 +6,23 @@ caption as data (``report.captions.Caption``) and, of a table, its layout (``Tab
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from concord import integrity
-from concord.arena.cells import made as scored_from
 from concord.integrity import Made
 from concord.io import whole
+from concord.make import Place, at
+from concord.make import made as made_from
 from concord.options import build
 from concord.plugins import location, plugin, provided
 from concord.provenance import code, describe, digest
 from concord.report import captions
 from concord.report.pages import page, template_digest
 from concord.results import Measured, is_smoke, read
-from concord.stages.measure import made as measured_from
-from concord.studies.paper import Paper, Run
+from concord.runs.run import Run
+from concord.studies.paper import Paper
 
 
 def made(paper: Paper, section: str, name: str, results: Path) -> Made:
@@ -75,22 +76,14 @@ def tabulate(paper: Paper, name: str, results: Path, outputs: Sequence[Path]) ->
 
 
 def _measured(paper: Paper, section: str, name: str, results: Path) -> list[Measured]:
-    return [checked(run, results) for run in paper.output_runs(section, name)]
+    return [checked(at(run, results)) for run in paper.output_runs(section, name)]
 
 
-def checked(run: Run, results: Path) -> Measured:
+def checked(place: Place) -> Measured:
     """Read the metrics of a run, which must be those of today's configuration, code and data."""
-    path = results / run.folder / "metrics.csv"
-    trace = path.with_name("trace.nc")
-    integrity.check(path, metrics_from(run.mapping, trace if trace.exists() else None))
-    return read(run.mapping, path)
-
-
-def metrics_from(run: Mapping[str, Any], trace: Path | None = None) -> Made:
-    """Return what the metrics of a run are made from, its trace among it if it is given."""
-    if run.get("arena"):
-        return scored_from(run, Path("resources"))
-    return measured_from(run, Path("resources"), trace)
+    trace = place.trace if place.trace.exists() else None
+    integrity.check(place.table, made_from(place.run, place.resources, trace, place.variant))
+    return read(place.run.document, place.table)
 
 
 def _finish(

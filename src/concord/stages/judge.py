@@ -34,14 +34,16 @@ from concord.claims.quantities import Missing
 from concord.errors import ConcordError
 from concord.integrity import Made
 from concord.io import read_table, read_text, whole
+from concord.make import at
+from concord.make import made as made_from
 from concord.provenance import code, commit, describe, digest, sha256
 from concord.report import words
 from concord.report.markup import markdown
 from concord.report.pages import Folded, Section, markdown_page, page, render, template_digest
 from concord.results import Measured
-from concord.runs import downloads, unavailable
-from concord.stages.draw import checked, metrics_digest, metrics_from
-from concord.studies.paper import Paper, Run
+from concord.runs.run import Run
+from concord.stages.draw import checked, metrics_digest
+from concord.studies.paper import Paper
 
 
 def judge(paper: Paper, results: Path, outputs: Sequence[Path]) -> None:
@@ -140,7 +142,7 @@ def finder(paper: Paper, results: Path) -> Find:
 
     @cache
     def measured(folder: str) -> Measured:
-        return checked(chosen[folder], results)
+        return checked(at(chosen[folder], results))
 
     chosen = {run.folder: run for run in paper.claim_runs()}
 
@@ -164,7 +166,7 @@ def verdicts(paper: Paper, results: Path) -> list[Row]:
         claim, case = paper.claims[judged.claim], judged.case
         alone = judged.judge(find)
         found = judgements.over_seeds(alone, contradicted.get(judged.key))
-        rests = dict.fromkeys(a for run in judged.runs for a in run.mapping["assumptions"])
+        rests = dict.fromkeys(a for run in judged.runs for a in run.assumptions)
         over = robustness.get((judged.claim, judged.reading))
         rows.append(
             {
@@ -194,16 +196,16 @@ def verdicts(paper: Paper, results: Path) -> list[Row]:
 def at_hand(run: Run, results: Path) -> bool:
     """Whether a run has been made; one made from something else counts if it can be made again."""
     path = results / run.folder / "metrics.csv"
-    makeable = not unavailable(run.mapping) and not downloads(run.mapping)
-    wanted = metrics_from(run.mapping)
+    makeable = not run.unavailable and not run.downloads
+    wanted = made_from(run, Path("resources"))
     return path.exists() and (makeable or wanted.items() <= integrity.sealed(path)[0].items())
 
 
 def _why_not(run: Run) -> str:
     """Say what a run that has no metrics lacks."""
-    lacking = unavailable(run.mapping)
-    if lacking is None and downloads(run.mapping):
-        names = ", ".join(downloads(run.mapping))
+    lacking = run.unavailable
+    if lacking is None and run.downloads:
+        names = ", ".join(run.downloads)
         lacking = f"it reads {names}, which `snakemake everything` downloads"
     return f"{run.folder} was not run" + (f": {lacking}" if lacking else "")
 
@@ -215,7 +217,7 @@ def sections(paper: Paper, rows: Sequence[Row]) -> list[Section]:
     found = [Section("Claims", text, columns, _claims(rows, columns), FILTERS)]
     if not rows:
         found = [Section("Claims", "None is stated yet.", (), [])]
-    followed = {run.mapping["reading"]: None for run in paper.runs.values()}
+    followed = {run.reading: None for run in paper.runs.values()}
     meanings = [[reading, _cell(paper.readings[reading])] for reading in followed]
     found.append(Section("Readings", "", ("reading", "meaning"), meanings))
     verdict: dict[str, list[str]] = {}

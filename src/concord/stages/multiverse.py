@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from concord import integrity
 from concord.claims import multiverse
@@ -18,12 +17,13 @@ from concord.claims.quantities import Missing
 from concord.integrity import Made
 from concord.io import whole
 from concord.progress import each
-from concord.provenance import code, digest
+from concord.provenance import code, digest, sha256
 from concord.report.pages import Folded, Section, markdown_page, page
 from concord.results import Measured, read
-from concord.stages import judge, vary
-from concord.studies.paper import Paper, Run
-from concord.studies.universes import Multiverse
+from concord.runs.run import Run
+from concord.stages import judge
+from concord.studies.paper import Paper
+from concord.studies.universes import Multiverse, lean
 
 TEXT = (
     "A universe is the study with another defensible value in the place of an assumption's, or "
@@ -61,15 +61,10 @@ def survey(
 
 def made(paper: Paper, results: Path, found: Multiverse | None = None) -> Made:
     """Return what a paper's verdicts over the universes are made from."""
-    batches = (found or Multiverse(paper)).batches
-    seals = {"/".join(key): integrity.sealed(place(paper, results, *key))[1] for key in batches}
-    own = {"universes": digest(seals), "survey": code(__name__, "concord.figures._multiverse")}
+    files = [batch.file(results) for batch in (found or Multiverse(paper)).batches.values()]
+    computed = {str(file): sha256(file) if file.is_file() else "" for file in files}
+    own = {"universes": digest(computed), "survey": code(__name__, "concord.figures._multiverse")}
     return {**judge.made_alone(paper, results), **own}
-
-
-def place(paper: Paper, results: Path, universe: str, batch: str) -> Path:
-    """Return the table of a batch of a universe."""
-    return results / paper.key / "multiverse" / universe / batch / "metrics.csv"
 
 
 def judged(found: Multiverse, results: Path) -> Iterator[Row]:
@@ -89,43 +84,29 @@ class _Universe:
 
     def __init__(self, found: Multiverse, name: str, results: Path, base: judge.Find) -> None:
         self.found, self.name, self.results, self.base = found, name, results, base
-        self.tables: dict[tuple[str, str], Mapping[str, Any] | None] = {}
-        self.refused: dict[tuple[str, str], Mapping[str, str]] = {}
 
     def find(self, run: Run) -> Measured:
         """Return the metrics of what is in the place of a run of the study."""
         other = self.found.runs[self.name].get((run.experiment, run.name))
         if other is None:
             return self.base(run)
-        found = self._computed(run, other)
+        found = self._computed(other)
         for reads in self.found.universes[self.name].reads(run):
             found = renamed(found, reads.get("metric", {}), reads.get("agent"))
         return found
 
-    def _computed(self, run: Run, other: Run) -> Measured:
-        home = self.found.home(other)
+    def _computed(self, run: Run) -> Measured:
+        """Return the metrics, where they are what would be computed now."""
+        home = self.found.home(run)
         if home[0] == BASE:
-            return self.base(self.found.twin(other))
-        if home not in self.tables:
-            self._read(home)
-        tables, name = self.tables[home], f"{run.experiment}/{run.name}"
-        if tables is None:
+            return self.base(self.found.twin(run))
+        place = self.found.batches[home].place(lean(self.found.paper, run), self.results)
+        name = f"{run.experiment}/{run.name}"
+        if place.lacks_metrics():
             raise Missing(f"{self.name}: {name} was not run")
-        if name in self.refused[home]:
-            raise Missing(f"{self.name}: {name} cannot be run: {self.refused[home][name]}")
-        return Measured(other.mapping, tables[name].reset_index(drop=True))
-
-    def _read(self, home: tuple[str, str]) -> None:
-        """Read what was computed together, where it is what would be computed now."""
-        path = place(self.found.paper, self.results, *home)
-        runs = [run.mapping for run in self.found.batch(*home)]
-        if not vary.made(runs, Path("resources")).items() <= integrity.intact(path).items():
-            self.tables[home] = None
-            return
-        self.refused[home] = vary.refused(path)
-        table = read({}, path).metrics
-        names = table["experiment"] + "/" + table["run"]
-        self.tables[home] = dict(iter(table.groupby(names, sort=False)))
+        if why := integrity.document(place.table).get("refused"):
+            raise Missing(f"{self.name}: {name} cannot be run: {why}")
+        return read(run.document, place.table)
 
 
 def renamed(run: Measured, metrics: Mapping[str, str], agent: int | None) -> Measured:

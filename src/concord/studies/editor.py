@@ -17,7 +17,7 @@ from concord.claims.rules import rules
 from concord.options import Options, kinds, members
 from concord.plugins import Chosen, executed, plugin
 from concord.plugins import kinds as kinds_in
-from concord.runs import Keys
+from concord.runs.keys import Keys
 from concord.studies.model import Study
 
 REF = "#/$defs/"

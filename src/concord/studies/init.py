@@ -10,7 +10,7 @@ from pathlib import Path
 from concord.errors import ConcordError, short
 from concord.home import HOME
 from concord.io import whole
-from concord.runs import STUDY
+from concord.runs.keys import STUDY
 from concord.studies.paper import RESERVED
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

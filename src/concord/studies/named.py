@@ -13,7 +13,7 @@ from typing import Any, get_type_hints
 from concord.errors import ConcordError, nearest, short
 from concord.options import NamesIterations, NamesLabel, NamesRuns, Options
 from concord.results import labelled, lookup, matches, same
-from concord.runs import recorded
+from concord.runs.run import recorded
 
 Runs = Sequence[Mapping[str, Any]]
 

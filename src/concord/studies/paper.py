@@ -10,7 +10,6 @@ import itertools
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from dataclasses import replace as with_changes
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +23,8 @@ from concord.io import load_yaml
 from concord.options import build, build_file
 from concord.plugins import plugin
 from concord.report import captions
-from concord.runs import STUDY, Keys
+from concord.runs.keys import STUDY, Keys
+from concord.runs.run import Run, keys_of
 from concord.studies import assumptions, families, named
 from concord.studies.starts import resolved_sampler
 from concord.studies.sweep import (
@@ -72,21 +72,6 @@ READINGS = {  # what a paper need not declare
 }
 
 
-@dataclass(frozen=True)
-class Run:
-    """A resolved run: ``mapping`` is what run.yaml holds."""
-
-    paper: str
-    experiment: str
-    name: str
-    mapping: dict[str, Any]
-
-    @property
-    def folder(self) -> str:
-        """Return the run's folder below the results folder."""
-        return f"{self.paper}/{self.experiment}/{self.name}"
-
-
 class Change(NamedTuple):
     """What an alternative of an assumption sets: nested keys, and where the file has them.
 
@@ -100,9 +85,10 @@ class Change(NamedTuple):
     when: Mapping[str, Any] = {}
     reads: Mapping[str, Any] = {}
 
-    def holds_for(self, run: Mapping[str, Any]) -> bool:
+    def holds_for(self, run: Run) -> bool:
         """Return whether it changes this run of the study."""
-        return self.assumption in run["assumptions"] and assumptions.holds_for(run, self.when)
+        rests = self.assumption in run.assumptions
+        return rests and assumptions.holds_for(run.document, self.when)
 
 
 class Paper:
@@ -223,10 +209,10 @@ class Paper:
         ConcordError
             If a run cannot be so; it names the alternative.
         """
-        changes = [change for change in changes if change.keys and change.holds_for(run.mapping)]
+        changes = [change for change in changes if change.keys and change.holds_for(run)]
         if changes:
             (run,) = self._expand(run.experiment, run.name, changes)
-        return run if seed is None else with_changes(run, mapping={**run.mapping, "seed": seed})
+        return run if seed is None else with_changes(run, seed=seed)
 
     @property
     def readings(self) -> dict[str, str]:
@@ -297,7 +283,7 @@ class Paper:
                 raise ConcordError(
                     f"{self.at(where)}.{axis}: {experiment} has no such axis; {nearest(axis, axes)}"
                 )
-            labels = list(dict.fromkeys(run.mapping["labels"][axis] for run in runs))
+            labels = list(dict.fromkeys(run.labels[axis] for run in runs))
             chosen = label_texts(value)
             for label in chosen:
                 if label not in labels:
@@ -305,7 +291,7 @@ class Paper:
                         f"{self.at(where)}.{axis}: no run of {experiment} has {short(label)}; "
                         f"{nearest(label, labels)}"
                     )
-            runs = [run for run in runs if run.mapping["labels"][axis] in chosen]
+            runs = [run for run in runs if run.labels[axis] in chosen]
         if not runs:
             raise ConcordError(
                 f"{self.at(where)}: no run of {experiment} has {short(wanted)}; "
@@ -337,7 +323,7 @@ class Paper:
         kind = plugin(section, entry["kind"], where)
         params = build(kind.Params, entry.get("options"), f"{where}.options")
         reads = [read if isinstance(read, str) else read.metric for read in kind.reads(params)]
-        runs = [run.mapping for run in self.output_runs(section, name)]
+        runs = [run.document for run in self.output_runs(section, name)]
         titles = {key: self.experiments[key].get("title", "") for key in self.experiments}
         return captions.describe(entry, runs, self.assumptions, self.readings, reads, titles)
 
@@ -389,7 +375,7 @@ class Paper:
             for reading in readings:
                 runs = self.quantity_runs(quantity, reading, f"{place}.check[{number}]")
                 for run in runs:
-                    lacking = metrics.absent(run.mapping, quantity.metric, quantity.agents or ())
+                    lacking = metrics.absent(run.document, quantity.metric, quantity.agents or ())
                     if lacking:
                         raise ConcordError(f"{where}: {run.experiment}/{run.name} {lacking}")
                     if self.config["scale"] != "smoke":
@@ -402,7 +388,7 @@ class Paper:
                     )
         for reading in readings:
             found = [self.quantity_runs(quantity, reading, place) for quantity in read]
-            checks.require_pairs(checker, [[r.mapping for r in runs] for runs in found], where)
+            checks.require_pairs(checker, [[r.document for r in runs] for runs in found], where)
         return replace(case, readings=readings)
 
     @staticmethod
@@ -411,12 +397,12 @@ class Paper:
         at = (quantity.at,) if isinstance(quantity.at, int) else quantity.at
         if not isinstance(at, str):
             who = f"{run.experiment}/{run.name} does not record"
-            named.check_iterations(at, [run.mapping], f"{where}.check.at", who)
+            named.check_iterations(at, [run.document], f"{where}.check.at", who)
 
     def _shared_readings(self, read: Sequence[Quantity], place: str) -> tuple[str, ...]:
         """Return the readings that runs of every quantity follow, in the order of the file."""
         found = [
-            [run.mapping["reading"] for run in self._quantity_runs(quantity, f"{place}.check")]
+            [run.reading for run in self._quantity_runs(quantity, f"{place}.check")]
             for quantity in read
             if quantity.reading is None
         ]
@@ -440,7 +426,7 @@ class Paper:
         """Return the runs a claim's quantity is taken from, in a reading."""
         wanted = quantity.reading or reading
         runs = self._quantity_runs(quantity, where)
-        return [run for run in runs if run.mapping["reading"] == wanted]
+        return [run for run in runs if run.reading == wanted]
 
     def _quantity_runs(self, quantity: Quantity, where: str) -> list[Run]:
         return [
@@ -472,7 +458,7 @@ class Paper:
     def check_outputs(self) -> None:
         """Check the kinds, options and runs of all figures, tables and claims."""
         self.claims  # noqa: B018 (reading them checks them)
-        runs = [run.mapping for run in self.runs.values()]
+        runs = [run.document for run in self.runs.values()]
         for name, entry in self.assumptions.items():
             mistake = assumptions.mistake(runs, entry.get("rests", {}))
             if mistake is not None:
@@ -484,7 +470,7 @@ class Paper:
                 where = self.at(f"{section}.{name}")
                 kind = plugin(section, entry["kind"], where)
                 params = build(kind.Params, entry.get("options"), f"{where}.options")
-                runs = [run.mapping for run in self.output_runs(section, name)]
+                runs = [run.document for run in self.output_runs(section, name)]
                 named.check(params, runs, f"{where}.options", self.config["scale"] == "smoke")
                 try:
                     reads = kind.reads(params)
@@ -519,16 +505,16 @@ class Paper:
                 raise ConcordError(f"{where}.fixed: it has alternatives; remove one or the other")
             for number, change in enumerate(found.values()):
                 place = f"{where}.alternatives[{number}]"
-                resting = [run for run in self.runs.values() if name in run.mapping["assumptions"]]
-                mistake = assumptions.mistake([run.mapping for run in resting], change.when)
+                resting = [run for run in self.runs.values() if name in run.assumptions]
+                mistake = assumptions.mistake([run.document for run in resting], change.when)
                 if mistake is not None:
                     raise ConcordError(f"{place}.when: {mistake}")
-                runs = [run for run in resting if change.holds_for(run.mapping)]
+                runs = [run for run in resting if change.holds_for(run)]
                 if change.reads:
                     self._check_reads(change, runs, f"{place}.reads")
                 elif self.config["scale"] == "smoke":  # its limits may leave nothing of the change
                     continue
-                elif not any(self.varied(run, [change]).mapping != run.mapping for run in runs):
+                elif not any(self.varied(run, [change]).document != run.document for run in runs):
                     raise ConcordError(
                         f"{place}.set: it changes no run; correct it, or remove the alternative"
                     )
@@ -547,7 +533,7 @@ class Paper:
         agents = [change.reads["agent"]] if "agent" in change.reads else []
         names = change.reads.get("metric", {}).values()
         for run in {run.experiment: run for run in runs if run.experiment in claimed}.values():
-            other = self.varied(run, [change]).mapping
+            other = self.varied(run, [change]).document
             for key, metric in [("agent", metrics.ALWAYS[0]), *(("metric", n) for n in names)]:
                 if lacking := metrics.absent(other, metric, agents):
                     raise ConcordError(f"{where}.{key}: {run.folder} {lacking}")
@@ -683,7 +669,7 @@ class Paper:
         changed: bool = False,
     ) -> Run:
         where = self.at(f"experiments.{experiment}")
-        keys, mapping = build(Keys, mapping, where), dict(mapping)
+        keys, mapping = keys_of(mapping, where), dict(mapping)
         problem = keys.problem
         if isinstance(problem, str):
             problems = self.mapping.get("problems", {})
@@ -710,49 +696,31 @@ class Paper:
             mapping["topology"] = {"kind": mapping["topology"]}
         mapping["sampler"] = resolved_sampler(mapping, where)
         self._check_reading(keys.reading, f"{where}.reading")
-        resolved = {
-            "paper": self.key,
-            "experiment": experiment,
-            "run": name,
-            "labels": labels,
-            "reading": keys.reading,
-            "scale": self.config["scale"],
-            "seed": self.config["seed"],
-            **{
-                key: mapping[key]
-                for key in (
-                    "agents",
-                    "topology",
-                    "problem",
-                    "partition",
-                    "sampler",
-                    "initial",
-                    "chains",
-                    "iterations",
-                    "record",
-                    "metrics",
-                    *(key for key in ("network", "arena") if mapping.get(key) is not None),
-                )
-            },
-            "assumptions": [],
-        }
-        if ("arena" in resolved) != ("entry" in labels):
+        arena = mapping.get("arena") is not None
+        if arena != ("entry" in labels):
             raise ConcordError(
                 f"{where}.sweep: cells of the arena, which have the key arena, are told apart by "
                 "an axis called entry, and no other runs have one; add the other, or rename it"
             )
-        from concord.runs import assemble, complete, parse
-
-        typed = parse(resolved, where, keys)
-        resolved = complete(resolved, where, typed)
-        resolved["assumptions"] = [
-            name
-            for name, entry in self.assumptions.items()
-            if assumptions.holds_for(resolved, entry.get("rests", {}))
-        ]
+        stated = {
+            **mapping,
+            "paper": self.key,
+            "experiment": experiment,
+            "run": name,
+            "labels": labels,
+            "scale": self.config["scale"],
+            "seed": self.config["seed"],
+            "assumptions": (),
+        }
+        run = Run.of(stated, where, keys)
         if not self.checked and not changed:  # what a universe cannot have is a result
             from concord import metrics
 
-            assemble(resolved, where, typed)
-            metrics.check(resolved["metrics"], f"{where}.metrics", resolved["record"], keys.network)
-        return Run(self.key, experiment, name, resolved)
+            run.check()
+            metrics.check(run.metrics, f"{where}.metrics", run.record, run.network)
+        rests = tuple(
+            name
+            for name, entry in self.assumptions.items()
+            if assumptions.holds_for(run.document, entry.get("rests", {}))
+        )
+        return with_changes(run, assumptions=rests)

@@ -12,7 +12,7 @@ from typing import Any
 
 from concord.errors import ConcordError, nearest, short
 from concord.networks import topology
-from concord.runs import kind_and_options
+from concord.runs.keys import kind_and_options
 
 
 def resolved_sampler(run: Mapping[str, Any], where: str) -> dict[str, Any]:

@@ -13,15 +13,16 @@ from dataclasses import dataclass
 from dataclasses import replace as with_changes
 from typing import Any
 
+from msgspec.structs import replace
+
 from concord import metrics
 from concord.contracts import OfIterations
 from concord.errors import ConcordError, nearest, short
-from concord.options import build
+from concord.make import Batch
 from concord.plugins import plugin
-from concord.provenance import digest
-from concord.sampling.recorder import Record
-from concord.studies.paper import Change, Paper, Run
-from concord.studies.small import SMALL, cost
+from concord.runs.run import Run
+from concord.studies.batches import long
+from concord.studies.paper import Change, Paper
 
 SEEDS = range(1, 6)
 BASE = "base"
@@ -38,7 +39,7 @@ class Universe:
 
     def reads(self, run: Run) -> list[Mapping[str, Any]]:
         """Return what claims read of a run of the study in the place of what they name."""
-        return [c.reads for c in self.changes if c.reads and c.holds_for(run.mapping)]
+        return [c.reads for c in self.changes if c.reads and c.holds_for(run)]
 
 
 def universes(paper: Paper, pairs: bool) -> dict[str, Universe]:
@@ -84,21 +85,19 @@ class Multiverse:
     runs
         By universe, then by experiment and name of the study's run: the run in its place.
     batches
-        By universe and batch: the runs that one job computes, as ``lean`` has them. Small runs are
-        a batch, those of any other experiment another; what an earlier universe has is there.
+        By universe and name: the runs that one job makes, as ``lean`` has them. Those that take
+        little time are a batch, those of any other experiment another; what an earlier universe
+        has is there.
     """
 
     def __init__(self, paper: Paper) -> None:
         self.paper, self.universes = paper, universes(paper, paper.config["pairs"])
         self.runs: dict[str, dict[tuple[str, str], Run]] = {}
-        self.batches: dict[tuple[str, str], list[Run]] = {}
-        read = {
-            (run.experiment, run.name): run
-            for run in paper.claim_runs()
-            if "arena" not in run.mapping
-        }
+        self.batches: dict[tuple[str, str], Batch] = {}
+        read = {(run.experiment, run.name): run for run in paper.claim_runs() if run.arena is None}
         self._own = {self._key(run): run for run in read.values()}
         self._homes = dict.fromkeys(self._own, (BASE, ""))
+        together: dict[tuple[str, str], list[Run]] = {}
         for name, changes in self.universes.items():
             others = {
                 key: paper.varied(run, changes.changes, changes.seed) for key, run in read.items()
@@ -106,17 +105,20 @@ class Multiverse:
             self.runs[name] = {
                 key: run
                 for key, run in others.items()
-                if run.mapping != read[key].mapping or changes.reads(read[key])
+                if run.document != read[key].document or changes.reads(read[key])
             }
             for whole in self.runs[name].values():
                 run = lean(paper, whole)
-                batch = SMALL_RUNS if cost(run.mapping) <= SMALL else run.experiment
-                home = self._homes.setdefault(digest(run.mapping), (name, batch))
+                batch = run.experiment if long(run) else SMALL_RUNS
+                home = self._homes.setdefault(run.digest, (name, batch))
                 if home == (name, batch):
-                    self.batches.setdefault(home, []).append(run)
+                    together.setdefault(home, []).append(run)
+        for (name, batch), runs in together.items():
+            own = Batch(batch, f"{paper.key}/multiverse/{name}", tuple(runs), variant=True)
+            self.batches[name, batch] = own
 
     def _key(self, run: Run) -> str:
-        return digest(lean(self.paper, run).mapping)
+        return lean(self.paper, run).digest
 
     def twin(self, run: Run) -> Run:
         """Return the run of the study that is the same."""
@@ -126,8 +128,8 @@ class Multiverse:
         """Return universe and batch that compute a run; the universe BASE is the study."""
         return self._homes[self._key(run)]
 
-    def batch(self, name: str, batch: str) -> list[Run]:
-        """Return the runs of a batch of a universe."""
+    def batch(self, name: str, batch: str) -> Batch:
+        """Return a batch of a universe."""
         universe(self.paper, name)
         found = [own for known, own in self.batches if known == name]
         if batch not in found:
@@ -142,23 +144,27 @@ def lean(paper: Paper, run: Run) -> Run:
 
     It has no chains where all of these are exact. A run of which claims read nothing stays whole.
     """
-    read, whole = paper.claim_reads.get((run.experiment, run.name), []), run.mapping
+    read = paper.claim_reads.get((run.experiment, run.name), [])
     changes = [change for labels in paper.alternatives.values() for change in labels.values()]
     others = [change.reads.get("metric", {}) for change in changes]
     names = {other.get(q.metric, q.metric) for q in read for other in ({}, *others)}
-    families = [f for f in whole["metrics"] if any(metrics.computes(f, name) for name in names)]
+    families = tuple(f for f in run.metrics if any(metrics.computes(f, name) for name in names))
     if not families:
         return run
-    record = build(Record, whole["record"], "record")
     apart = all(isinstance(plugin("metrics", f, "metrics"), OfIterations) for f in families)
     if all(any(metrics.exact(family, name) for family in families) for name in names):
-        kept: dict[str, Any] = {"chains": 0, "record": {**whole["record"], "probes": []}}
-        if whole["problem"].get("legacy_seed") and whole["partition"]["kind"] == "consecutive":
-            kept["seed"] = paper.config["seed"]  # it draws nothing
-    elif apart and all(quantity.at != "all" for quantity in read):
+        legacy = run.document["problem"].get("legacy_seed")
+        draws_nothing = legacy and run.partition.kind == "consecutive"
+        return with_changes(
+            run,
+            metrics=families,
+            chains=0,
+            record=replace(run.record, probes=()),
+            seed=paper.config["seed"] if draws_nothing else run.seed,
+        )
+    if apart and all(quantity.at != "all" for quantity in read):
         at = {k for q in read for k in (q.at if isinstance(q.at, tuple) else [q.at])} - {"last"}
-        due = record.iterations(whole["iterations"]).tolist()
-        kept = {"record": {**whole["record"], "at": [k for k in due if k in {*at, due[-1]}]}}
-    else:
-        kept = {}
-    return with_changes(run, mapping={**whole, "metrics": families, **kept})
+        due = run.record.iterations(run.iterations).tolist()
+        kept = tuple(k for k in due if k in {*at, due[-1]})
+        return with_changes(run, metrics=families, record=replace(run.record, at=kept))
+    return with_changes(run, metrics=families)

@@ -1,0 +1,401 @@
+"""make: runs, each from its configuration to its metrics. What stands is left alone.
+
+One process makes a batch of runs, since most take less time than a command takes to start. A long
+run is a batch of one, and so is one that is made by hand. Beside the results of each run are their
+seals (``concord.integrity``), so that after an interruption, or for one changed run, only what is
+missing is made.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from traceback import print_exception
+from typing import Any
+
+from concord import integrity, metrics
+from concord.arena import cells
+from concord.errors import ConcordError
+from concord.integrity import Made
+from concord.io import dump_yaml, whole
+from concord.plugins import provided
+from concord.progress import each
+from concord.provenance import code, describe
+from concord.runs import measure as measuring
+from concord.runs import sample as sampling
+from concord.runs.run import Run
+from concord.runs.run import read as read_run
+from concord.sampling.trace import Trace, join_traces, read_trace, write_trace
+
+Chains = tuple[int, int]  # from the first to before the second
+
+
+@dataclass(frozen=True)
+class Place:
+    """A run among the results: its folder, and what is wrong with what lies there.
+
+    What is wrong is a word that tells why it is made again; nothing if all is well.
+
+    Attributes
+    ----------
+    variant
+        Whether the run is one of a universe: its trace is not kept, and what cannot be run is a
+        result, too.
+    """
+
+    run: Run
+    folder: Path
+    resources: Path
+    variant: bool = False
+
+    @property
+    def trace(self) -> Path:
+        """Return the file of the draws."""
+        return self.folder / "trace.nc"
+
+    @property
+    def table(self) -> Path:
+        """Return the file of the metrics."""
+        return self.folder / "metrics.csv"
+
+    def piece(self, chains: Chains) -> Path:
+        """Return the file of the draws of some chains."""
+        return self.folder / f"chains_{chains[0]}_{chains[1]}.nc"
+
+    def lacks_metrics(self) -> str:
+        """Say why the metrics must be made; nothing if they stand."""
+        stated = self.folder / "run.yaml"
+        if not stated.is_file():
+            return "missing"
+        if stated.read_bytes() != self.run.text.encode():
+            return "parameters_changed"
+        return _lacks(self.table, made(self.run, self.resources, self.trace, self.variant))
+
+    def lacks_trace(self) -> str:
+        """Say why the run must be sampled. A trace that was deleted is not missed by metrics."""
+        if not self.trace.exists() and not self.lacks_metrics():
+            return ""
+        return _lacks(self.trace, sampling.made(self.run, self.resources))
+
+    def lacks_piece(self, chains: Chains) -> str:
+        """Say why some chains must be sampled: nothing if all of them stand, in one file or two."""
+        if not self.lacks_trace():
+            return ""
+        return _lacks(self.piece(chains), sampling.made(self.run, self.resources, chains))
+
+    def pieces(self) -> list[Path]:
+        """Return the draws of all chains, sampled in pieces; nothing if one of them lacks."""
+        found, end = [], 0
+        for path in sorted(self.folder.glob("chains_*_*.nc"), key=_first):
+            chains = _first(path), int(path.stem.split("_")[2])
+            if chains[0] == end and not _lacks(
+                path, sampling.made(self.run, self.resources, chains)
+            ):
+                found.append(path)
+                end = chains[1]
+        return found if end == self.run.chains else []
+
+
+def at(run: Run, results: Path) -> Place:
+    """Return where a run of a study is among the results."""
+    return Place(run, results / run.folder, Path("resources"))
+
+
+def _first(path: Path) -> int:
+    return int(path.stem.split("_")[1])
+
+
+def made(run: Run, resources: Path, trace: Path | None = None, variant: bool = False) -> Made:
+    """Return what the metrics of a run are made from, its trace among it if it is given."""
+    if run.arena is not None:
+        return cells.made(run, resources)
+    if variant:
+        modules = {*sampling.modules(run), *measuring.modules(run)}
+        return {
+            "run": run.digest,
+            "code": code(*sorted(modules, key=str)),
+            "data": run.data_digest(resources),
+        }
+    return measuring.made(run, resources, trace)
+
+
+def _lacks(path: Path, wanted: Made) -> str:
+    if not path.is_file():
+        return "missing"
+    there = integrity.intact(path)
+    if not there:
+        return "damaged"
+    return next((_WHY[key] for key in wanted if there.get(key) != wanted[key]), "")
+
+
+_WHY = {
+    "run": "parameters_changed",
+    "chains": "parameters_changed",
+    "code": "code_changed",
+    "data": "data_changed",
+    "trace": "draws_changed",
+}
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Runs that one job makes, one by one.
+
+    Attributes
+    ----------
+    name
+        What it is called among those of its folder.
+    folder
+        Below the folder of results, of the batch and of its runs' experiments.
+    """
+
+    name: str
+    folder: str
+    runs: tuple[Run, ...]
+    variant: bool = False
+
+    def file(self, results: Path, ending: str = "made") -> Path:
+        """Return the file that stands for the batch where others are made from it."""
+        return results / self.folder / f"{self.name}.{ending}.json"
+
+    def place(self, run: Run, results: Path, resources: Path = Path("resources")) -> Place:
+        """Return where a run of its is among the results."""
+        folder = results / self.folder / run.experiment / run.name
+        return Place(run, folder, resources, self.variant)
+
+
+def make(
+    batch: Batch,
+    results: Path,
+    resources: Path,
+    output: Path,
+    sampled: bool = False,
+    chains: Chains | None = None,
+) -> None:
+    """Make the metrics of a batch's runs, and write the digests of all results.
+
+    Parameters
+    ----------
+    sampled
+        Make no more than the draws.
+    chains
+        Sample only these chains.
+
+    Raises
+    ------
+    ConcordError
+        If a run fails, after the others have been made.
+    """
+    places = [batch.place(run, results, resources) for run in batch.runs]
+    failed = {}
+    for place in each(places, "runs"):
+        try:
+            if chains is not None:
+                _sample_piece(place, chains)
+            elif sampled:
+                _make_trace(place)
+            else:
+                _make_metrics(place)
+        except (OSError, MemoryError):  # the others would not fare better
+            raise
+        except Exception as error:
+            failed[place.run.name] = _why(error)
+    if failed:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in failed.items())
+        raise ConcordError(f"{batch.folder}/{batch.name}: {reasons}")
+    with whole(output) as path:
+        path.write_text(listed(places, sampled, chains), encoding="utf-8")
+
+
+def listed(places: Sequence[Place], sampled: bool = False, chains: Chains | None = None) -> str:
+    """Return what the file of a batch holds: the digest of each run's result."""
+
+    def result(place: Place) -> Path:
+        if chains is not None:
+            return place.piece(chains)
+        return place.trace if sampled else place.table
+
+    digests = {
+        f"{place.run.experiment}/{place.run.name}": integrity.sealed(result(place))[1]
+        for place in places
+    }
+    return json.dumps(digests, indent=1) + "\n"
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, ConcordError):
+        return str(error)
+    print_exception(error)
+    return f"it failed ({type(error).__name__})"
+
+
+def _make_metrics(place: Place) -> None:
+    if not place.lacks_metrics():
+        return
+    resolve(place.run, place.folder / "run.yaml")
+    if place.run.arena is not None:
+        _score(place)
+    elif place.variant:
+        _vary(place)
+    else:
+        _make_trace(place)
+        _measure(place.run, place.trace, place.table, place.resources)
+
+
+def _make_trace(place: Place) -> None:
+    stated = place.folder / "run.yaml"
+    resolve(place.run, stated)
+    if place.lacks_trace():
+        pieces = place.pieces()
+        trace = join_traces([read_trace(piece) for piece in pieces]) if pieces else None
+        _write_trace(place.run, stated, trace, place.trace, place.resources)
+        for piece in pieces:
+            piece.unlink()
+            piece.with_suffix(".json").unlink()
+
+
+def _sample_piece(place: Place, chains: Chains) -> None:
+    stated = place.folder / "run.yaml"
+    resolve(place.run, stated)
+    if place.lacks_piece(chains):
+        trace = sampling.sample(place.run, place.run.build_problem(place.resources), chains=chains)
+        _write_trace(place.run, stated, trace, place.piece(chains), place.resources, chains)
+
+
+def _vary(place: Place) -> None:
+    """Sample and measure a run of a universe; keep its metrics, or why there are none."""
+    run, more = place.run, {}
+    text = metrics.to_csv(())
+    try:
+        run.check()
+        problem = run.build_problem(place.resources)
+        text = measuring.measured(run, problem, sampling.sample(run, problem))
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:
+        more["refused"] = _why(error)
+    _write_table(run, text, place.table, made(run, place.resources, variant=True), **more)
+
+
+def _score(place: Place) -> None:
+    """Score a cell of the arena."""
+    run, begun = place.run, time.process_time()
+    scored = cells.score(run, cells.task_of(run, place.resources))
+    seconds = round(time.process_time() - begun, 3)
+    choice = place.folder / "choice.yaml"
+    with whole(choice) as path:
+        path.write_text(dump_yaml(scored.choice), encoding="utf-8")
+    outputs = choice, place.folder / "run.yaml"
+    source = cells.made(run, place.resources)
+    _write_table(
+        run, metrics.to_csv(scored.rows), place.table, source, *outputs, cpu_seconds=seconds
+    )
+
+
+# The steps, which commands take by hand, too.
+
+
+def resolve(run: Run, output: Path) -> None:
+    """Write every parameter of a run, unless they stand there."""
+    if not output.is_file() or output.read_bytes() != run.text.encode():
+        with whole(output) as path:
+            path.write_text(run.text, encoding="utf-8")
+
+
+def sample(
+    run_path: Path,
+    output: Path,
+    resources: Path,
+    progress: bool | None = False,
+    chains: Chains | None = None,
+    pieces: Sequence[Path] = (),
+) -> None:
+    """Write the trace of a run.yaml: sample all chains, or some, or join those that were.
+
+    Raises
+    ------
+    ConcordError
+        If a piece is of another run, or they are not all the run's chains in their order.
+    """
+    run = read_run(run_path)
+    if pieces:
+        trace = _joined(run, pieces, run_path, output, resources)
+    else:
+        trace = sampling.sample(run, run.build_problem(resources), progress, chains)
+    _write_trace(run, run_path, trace, output, resources, chains)
+
+
+def _joined(
+    run: Run, pieces: Sequence[Path], run_path: Path, output: Path, resources: Path
+) -> Trace:
+    traces, begin = [], 0
+    for path in pieces:
+        integrity.check(path)
+        traces.append(read_trace(path))
+        end = begin + traces[-1].chains
+        integrity.check(path, sampling.made(run, resources, (begin, end)))
+        begin = end
+    if begin != run.chains:
+        raise ConcordError(
+            f"{output}: the pieces hold {begin} of the {run.chains} chains of {run_path}; "
+            "name all of them"
+        )
+    return join_traces(traces)
+
+
+def measure(run_path: Path, trace_path: Path, output: Path, resources: Path) -> None:
+    """Compute the metrics that a run.yaml asks for and write them as one long table, sealed.
+
+    Raises
+    ------
+    ConcordError
+        If the trace was not sampled from this very run.yaml, by today's code, from today's data.
+    """
+    _measure(read_run(run_path), trace_path, output, resources)
+
+
+def _measure(run: Run, trace_path: Path, output: Path, resources: Path) -> None:
+    integrity.check(trace_path, sampling.made(run, resources))
+    text = measuring.measured(run, run.build_problem(resources), read_trace(trace_path))
+    _write_table(run, text, output, measuring.made(run, resources, trace_path))
+
+
+def _write_trace(
+    run: Run,
+    run_path: Path,
+    trace: Trace | None,
+    output: Path,
+    resources: Path,
+    chains: Chains | None = None,
+) -> None:
+    """Write a trace, sampled now if none is given. Provenance becomes its attributes."""
+    if trace is None:
+        trace = sampling.sample(run, run.build_problem(resources))
+    # Looked at in the end: code that was imported meanwhile must not have changed before.
+    source = sampling.made(run, resources, chains)
+    about = describe(
+        [run_path], run=run.document, chains=chains or (0, run.chains), made=source
+    ) | _plugins(run.kinds)
+    trace.attributes = {
+        key: value if isinstance(value, str) else json.dumps(value) for key, value in about.items()
+    }
+    with whole(output) as path:
+        write_trace(trace, path)
+    integrity.seal([output], source)
+
+
+def _write_table(
+    run: Run, text: str, output: Path, source: Made, *others: Path, **more: Any
+) -> None:
+    with whole(output) as path:
+        path.write_text(text, encoding="utf-8")
+    used = _plugins([*run.kinds, *(("metrics", name) for name in run.metrics)])
+    integrity.seal([output, *others], source, **more, **used)
+
+
+def _plugins(kinds: list[tuple[str, str]]) -> dict[str, Any]:
+    used = provided(kinds)
+    return {"plugins": used} if used else {}

@@ -1,0 +1,52 @@
+"""The metrics of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from concord import integrity, metrics
+from concord.contracts import Problem
+from concord.integrity import Made
+from concord.plugins import location
+from concord.provenance import code
+from concord.runs.run import Run
+from concord.sampling import streams
+from concord.sampling.trace import Trace
+
+
+def modules(run: Run) -> tuple[str | Path, ...]:
+    """Return the modules that measure a run, those that they import apart."""
+    return __name__, *run.modules, *(location("metrics", name) for name in run.metrics)
+
+
+def made(run: Run, resources: Path, trace: Path | None = None) -> Made:
+    """Return what a run's metrics are made from; without a trace, the trace apart."""
+    return {
+        "run": run.digest,
+        "code": code(*modules(run)),
+        "data": run.data_digest(resources),
+        **({} if trace is None else {"trace": integrity.sealed(trace)[1]}),
+    }
+
+
+def measured(run: Run, problem: Problem, trace: Trace) -> str:
+    """Return the metrics that a run asks for, of its trace, as the text of a table."""
+
+    def stream(what: str) -> np.random.Generator:
+        labels = run.paper, run.experiment, run.stream_name
+        return streams.generator(run.seed, what, *labels)
+
+    measurement = metrics.Measurement(
+        trace=trace,
+        problem=problem,
+        topology=run.graph,
+        sampler=run.sampler.module,
+        sampler_params=run.sampler.options,
+        initial=run.initial,
+        iterations=run.iterations,
+        stream=stream,
+        burn_in=run.record.burn_in,
+    )
+    return metrics.to_csv(metrics.measure(run.metrics, measurement))

@@ -1,0 +1,398 @@
+"""One run: a cell of an experiment's sweep with every parameter stated, typed and immutable.
+
+A study makes it once from a cell, ``run.yaml`` holds it as a document, and every stage takes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from concord import plugins
+from concord.contracts import (
+    Amplifies,
+    Extra,
+    NeedsData,
+    Problem,
+    ProblemKind,
+    Sampler,
+    TakesData,
+)
+from concord.datasets import registry
+from concord.errors import ConcordError, short
+from concord.integrity import AGAIN
+from concord.io import dump_yaml, load_yaml
+from concord.networks.faults import Conditions, Network
+from concord.networks.topology import Graph, Topology
+from concord.options import build, plain
+from concord.plugins import location, plugin
+from concord.provenance import digest
+from concord.runs.keys import MOST_NUMBERS, STUDY, Arena, Keys, Resolved, kind_and_options
+from concord.sampling import streams
+from concord.sampling.initial import Law
+from concord.sampling.loop import Labels
+from concord.sampling.partition import Partition, Way
+from concord.sampling.recorder import Record
+from concord.sampling.schedules import Schedule
+
+
+@dataclass(frozen=True)
+class Part:
+    """A problem or a sampler of a run: its kind, the kind's module, and its typed options."""
+
+    kind: str
+    module: Any
+    options: Any
+
+    @classmethod
+    def of(cls, package: str, stated: Any, where: str) -> Part:
+        """Return the part that ``{kind: k, ...}`` states; errors name ``where`` and the key."""
+        kind, options = kind_and_options(stated, where)
+        module = plugin(package, kind, where)
+        return cls(kind, module, build(module.Params, options, where))
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A run of an experiment, every parameter stated.
+
+    Attributes
+    ----------
+    problem_name
+        Runs of a paper that name the same problem share its data and their starts.
+    arena
+        What makes the run a cell of the arena, which is scored and not sampled.
+    where
+        File and key that messages name.
+    """
+
+    paper: str
+    experiment: str
+    name: str
+    labels: Mapping[str, str]
+    reading: str
+    scale: str
+    seed: int
+    agents: int
+    topology: Graph
+    problem_name: str
+    problem: Part
+    partition: Way
+    sampler: Part
+    initial: Law
+    chains: int
+    iterations: int
+    record: Record
+    metrics: tuple[str, ...]
+    network: Conditions | None
+    arena: Arena | None
+    assumptions: tuple[str, ...]
+    where: str
+
+    @classmethod
+    def of(cls, stated: Mapping[str, Any], where: str, keys: Keys | None = None) -> Run:
+        """Return the run that a mapping with the keys of ``Resolved`` states.
+
+        ``keys`` are its keys where they have been read before. A ConcordError that names ``where``
+        and the key.
+        """
+        keys = keys or keys_of(stated, where)
+        problem, place = stated["problem"], f"{where}.problem"
+        kind_and_options(problem, place)
+        options = {key: value for key, value in problem.items() if key != "name"}
+        return cls(
+            paper=stated["paper"],
+            experiment=stated["experiment"],
+            name=stated["run"],
+            labels=stated["labels"],
+            reading=keys.reading,
+            scale=stated["scale"],
+            seed=stated["seed"],
+            agents=keys.agents,
+            topology=keys.topology,
+            problem_name=problem["name"],
+            problem=Part.of("problems", options, place),
+            partition=keys.partition,
+            sampler=Part.of("samplers", stated["sampler"], f"{where}.sampler"),
+            initial=keys.initial,
+            chains=keys.chains,
+            iterations=keys.iterations,
+            record=keys.record,
+            metrics=keys.metrics,
+            network=keys.network,
+            arena=keys.arena,
+            assumptions=tuple(stated["assumptions"]),
+            where=where,
+        )
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """Return what run.yaml holds, every option written out: the identity of the run."""
+        stated = {name: getattr(self, name) for name in _STATED}
+        stated["problem"] = {"name": self.problem_name, **_plain(self.problem)}
+        stated["sampler"] = _plain(self.sampler)
+        return {
+            "paper": self.paper,
+            "experiment": self.experiment,
+            "run": self.name,
+            "labels": dict(self.labels),
+            "reading": self.reading,
+            "scale": self.scale,
+            "seed": self.seed,
+            **{name: plain(value) for name, value in stated.items() if value is not None},
+            "assumptions": list(self.assumptions),
+        }
+
+    @cached_property
+    def text(self) -> str:
+        """Return the text of run.yaml."""
+        return dump_yaml(self.document)
+
+    @cached_property
+    def digest(self) -> str:
+        """Return a digest of the run's document."""
+        return digest(self.document)
+
+    @property
+    def folder(self) -> str:
+        """Return the run's folder below the folder of results."""
+        return f"{self.paper}/{self.experiment}/{self.name}"
+
+    @property
+    def stream_name(self) -> str:
+        """Return what the run is called in the labels of its random streams.
+
+        It is not its name: that may take another form, but its numbers must stay what they are.
+        """
+        return ",".join(f"{axis}={label}" for axis, label in self.labels.items()) or "run"
+
+    @property
+    def stream_labels(self) -> Labels:
+        """Return what the random streams of the run are called by."""
+        return Labels(self.paper, self.problem_name, self.experiment, self.stream_name)
+
+    @cached_property
+    def graph(self) -> Topology:
+        """Return the network: the graph, and what happens on it."""
+        graph = self.topology.topology(self.agents, f"{self.where}.topology")
+        return Network.of(graph, self.network, f"{self.where}.network")
+
+    def check(self) -> None:
+        """Check all that can be checked without drawing or loading data.
+
+        A ConcordError that names ``where`` and the key below it.
+        """
+        graph = self.graph
+        _at(f"{self.where}.agents", self.problem.module.check, self.problem.options, self.agents)
+        if self.arena is None:  # in the arena, a sampler that refuses the task is a result
+            module: Sampler = self.sampler.module
+            _at(f"{self.where}.topology", module.check, None, graph, self.sampler.options)
+        elif self.arena.epsilon is not None and (
+            self.network is None or self.network.privacy is None or len(self.arena.budget) > 1
+        ):
+            raise ConcordError(
+                f"{self.where}.arena.epsilon: it takes a network with privacy, and the budget of "
+                "one price; add privacy, or leave one price"
+            )
+        place = f"{self.where}.record"
+        check_record(self.record, self.agents, self.chains, self.iterations, place)
+
+    def build_problem(self, resources: Path, name: str | None = None) -> Problem:
+        """Draw or load the data: the same for every run of a paper that names this problem.
+
+        ``resources`` holds the data files, ``<data set>/<file>``; ``name`` is that of another data
+        set than the run's own.
+        """
+        own = name or self.problem_name
+
+        def stream(what: str) -> np.random.Generator:
+            return streams.generator(self.seed, what, self.paper, own)
+
+        kind: ProblemKind = self.problem.module
+        split = Partition(self.partition, f"{self.where}.partition")
+        return kind.build(self.problem.options, self.agents, split, stream, resources)
+
+    @property
+    def data_sets(self) -> tuple[str, ...]:
+        """Return the names of the data sets in config/datasets.yaml that the problem needs."""
+        kind = self.problem.module
+        return kind.needs(self.problem.options) if isinstance(kind, NeedsData) else ()
+
+    @property
+    def optional_data_sets(self) -> tuple[str, ...]:
+        """Return the names of the data sets that the problem takes where they are at hand."""
+        kind = self.problem.module
+        return kind.takes(self.problem.options) if isinstance(kind, TakesData) else ()
+
+    @property
+    def downloads(self) -> tuple[str, ...]:
+        """Return those of the data sets that are downloaded, and not made here."""
+        if not (names := self.data_sets):
+            return ()
+        known = registry.load_registry()
+        return tuple(n for n in names if any(file.urls for file in known[n].files.values()))
+
+    def data_digest(self, resources: Path) -> str:
+        """Return a digest of the data files that it reads, by their registered SHA-256.
+
+        Readers refuse a file that has another. An optional data set counts if it is at hand.
+        """
+        needed, optional = self.data_sets, self.optional_data_sets
+        if not needed and not optional:
+            return digest({})
+        known = registry.load_registry()
+        files = {name: known[name].files for name in (*needed, *optional)}
+        for name in optional:
+            if not all((resources / name / file).is_file() for file in files[name]):
+                del files[name]
+        texts = {f"{name}/{f}": file.sha256 for name in files for f, file in files[name].items()}
+        return digest(texts)
+
+    @property
+    def unavailable(self) -> str | None:
+        """Say what to install where the problem cannot be computed; None where it can."""
+        kind = self.problem.module
+        return kind.unavailable() if isinstance(kind, Extra) else None
+
+    @property
+    def kinds(self) -> list[tuple[str, str]]:
+        """Return package and kind of all that samples the run."""
+        found = [
+            ("samplers", self.sampler.kind),
+            ("problems", self.problem.kind),
+            ("topologies", self.topology.kind),
+            ("partitions", self.partition.kind),
+            ("initial", self.initial.kind),
+        ]
+        if self.network is not None and self.network.compression is not None:
+            found.append(("compressions", self.network.compression.kind))
+        options = self.sampler.options
+        values = [getattr(options, name) for name in options.__struct_fields__]
+        schedules = {value.kind for value in values if isinstance(value, Schedule)}
+        return [*found, *(("schedules", kind) for kind in sorted(schedules))]
+
+    @property
+    def modules(self) -> tuple[str | Path, ...]:
+        """Return the modules of the kinds that the run names, which no import names."""
+        return tuple(location(package, kind) for package, kind in self.kinds)
+
+
+_STATED = (
+    *("agents", "topology", "problem", "partition", "sampler", "initial", "chains", "iterations"),
+    *("record", "metrics", "network", "arena"),
+)
+
+
+def _plain(part: Part) -> dict[str, Any]:
+    return {"kind": part.kind, **plain(part.options)}
+
+
+def keys_of(stated: Mapping[str, Any], where: str) -> Keys:
+    """Return the typed keys of a run; errors name ``where`` and the key below it."""
+    keys: Keys = build(Keys, {k: stated[k] for k in Keys.__struct_fields__ if k in stated}, where)
+    return keys
+
+
+def check_record(record: Record, agents: int, chains: int, iterations: int, where: str) -> None:
+    """Refuse to record nothing, agents that do not exist, or too much."""
+    recorded = range(agents) if record.agents is None else record.agents
+    for number, agent in enumerate(record.agents or ()):
+        if agent >= agents:
+            raise ConcordError(
+                f"{where}.agents[{number}]: there is no agent {agent}; "
+                f"name agents 0 to {agents - 1}"
+            )
+    if not recorded:
+        raise ConcordError(f"{where}.agents: it names no agent; leave it out for all of them")
+    draws = record.count(iterations)
+    if not draws:
+        raise ConcordError(
+            f"{where}.at: none of these is one of the {iterations} iterations; add one"
+        )
+    if chains * len(recorded) * draws > MOST_NUMBERS:
+        raise ConcordError(
+            f"{where}: {draws} iterations of {len(recorded)} agents and {chains} chains are "
+            f"more than {MOST_NUMBERS} draws; record less often, or fewer agents"
+        )
+
+
+def _at(where: str, function: Any, *arguments: Any) -> None:
+    """Call, and put ``where`` before the message of a ConcordError that does not name it."""
+    try:
+        function(*arguments)
+    except ConcordError as error:
+        raise ConcordError(f"{where}: {error}") from None
+
+
+def recorded(document: Mapping[str, Any]) -> Sequence[int]:
+    """Return the iterations that the run of a document records, increasing."""
+    every, at = document["record"]["every"], document["record"]["at"]
+    last = document["iterations"]
+    return range(0, last + 1, every) if at is None else sorted({k for k in at if k <= last})
+
+
+def amplifies(document: Mapping[str, Any]) -> bool:
+    """Whether rounding errors grow in a run until its chains are others on another processor."""
+    kind = document.get("problem", {}).get("kind")
+    return kind is not None and isinstance(plugin("problems", kind, "problem"), Amplifies)
+
+
+def posterior_width(document: Mapping[str, Any]) -> float | None:
+    """Return sqrt(tr V), V the covariance of the posterior of a run that needs no data files.
+
+    None where the posterior is not Gaussian, or the run is not resolved.
+    """
+    if "partition" not in document:
+        return None
+    run = Run.of(document, "run")
+    if run.data_sets or run.optional_data_sets:
+        return None
+    target = run.build_problem(Path("resources")).posterior
+    return None if target is None else float(np.sqrt(np.trace(target.cov)))
+
+
+def read(path: Path) -> Run:
+    """Read a run.yaml and check it.
+
+    Its plug-ins are those of the study at work, or else of ``config/<papers or studies>/<key>``. A
+    ConcordError if it is not a whole run (it is generated, so the remedy is to delete it), or if an
+    option is not stated: a default is part of a run's identity.
+    """
+    stated = _whole(path)
+    if not plugins.own() and STUDY.fullmatch(str(stated["paper"])):
+        plugins.use(*(Path("config", folder, stated["paper"]) for folder in ("papers", "studies")))
+    where = str(path)
+    try:
+        own = {key: stated[key] for key in Resolved.__struct_fields__ if key in stated}
+        name = build(Resolved, own, where).problem.get("name")
+        if not isinstance(name, str):
+            raise ConcordError(f"{where}.problem.name: {short(name)} is not a text")
+        run = Run.of(stated, where)
+        for part, options in run.document.items():
+            for key in options if isinstance(options, dict) else ():
+                if key not in stated[part]:
+                    raise ConcordError(f"{where}: {part}.{key} is not stated; {AGAIN}")
+        run.check()
+    except ConcordError as error:
+        raise ConcordError(str(error).replace(f"{where}.", f"{where}: ", 1)) from None
+    return run
+
+
+def _whole(path: Path) -> Mapping[str, Any]:
+    """Return what a run.yaml holds, of which no key is missing."""
+    try:
+        stated = load_yaml(path)
+    except ConcordError as error:
+        if not path.exists():
+            raise
+        raise ConcordError(f"{str(error).partition(';')[0]}; {AGAIN}") from None
+    keys = [key for key in Resolved.__struct_fields__ if key not in ("network", "arena")]
+    missing = [key for key in keys if not isinstance(stated, dict) or key not in stated]
+    if missing:
+        raise ConcordError(f"{path}: the key {missing[0]!r} is missing; {AGAIN}")
+    return stated

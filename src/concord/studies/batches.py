@@ -1,0 +1,95 @@
+"""Batches: which runs of a study one job makes.
+
+Runs that take less time than a command takes to start are made together, a long one by itself. The
+runs of a batch are of one experiment, and the same figures, tables and verdicts show them: so a
+figure makes no run that it does not show, and a run that changes redraws only what shows it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+
+from concord.contracts import Extra
+from concord.make import Batch
+from concord.runs.run import Run
+from concord.studies.paper import Paper
+
+# Of a run and of a job, in updates of an agent in a chain: a second or two, and about ten. A step
+# costs about as much as a thousand of them besides, whatever it updates.
+SMALL, TOGETHER, STEP = 2e6, 1e7, 1000
+# Of runs: the names of short ones stand in a job's command; of long ones each is an input of its
+# job, and in Snakemake the time to plan grows with the square of their number.
+MOST = 100
+
+
+def batches(paper: Paper, chains_per_job: int | None = None) -> list[Batch]:
+    """Return the batches of a study.
+
+    Cells of the arena are divided by entry. A run that reads data files, or needs what may not be
+    installed, is by itself, since others must not wait for it; so is one whose chains are divided
+    among jobs. Long runs are together only where more than ``MOST`` of them are shown together.
+    """
+    found: dict[str, tuple[Run, ...]] = {}
+    count: dict[str, int] = defaultdict(int)
+
+    def add(experiment: str, runs: Sequence[Run]) -> None:
+        found[f"{experiment}/batch_{count[experiment]}"] = tuple(runs)
+        count[experiment] += 1
+
+    cells: dict[str, list[Run]] = defaultdict(list)
+    for run in paper.runs.values():
+        if run.arena is not None:
+            cells[f"{run.experiment}/{run.labels['entry']}"].append(run)
+    found |= {name: tuple(runs) for name, runs in cells.items()}
+    for experiment, runs in _alike(paper):
+        alone: list[Run] = []
+        together: list[Run] = []
+        taken = 0.0
+        for run in runs:
+            if long(run, chains_per_job):
+                alone.append(run)
+                continue
+            taken += cost(run)
+            if together and (taken > TOGETHER or len(together) == MOST):
+                add(experiment, together)
+                together, taken = [], cost(run)
+            together.append(run)
+        if together:
+            add(experiment, together)
+        if len(alone) > MOST:
+            for part in range(0, len(alone), MOST):
+                add(experiment, alone[part : part + MOST])
+        else:
+            found |= {f"{experiment}/{run.name}": (run,) for run in alone}
+    return [Batch(name, paper.key, runs) for name, runs in found.items()]
+
+
+def long(run: Run, chains_per_job: int | None = None) -> bool:
+    """Whether a run is sampled by a job of its own."""
+    divided = chains_per_job is not None and run.chains > chains_per_job
+    return run.arena is None and (divided or cost(run) > SMALL)
+
+
+def cost(run: Run) -> float:
+    """Return what a run costs, in updates; infinity if it may have to wait for something."""
+    if isinstance(run.problem.module, Extra) or run.data_sets or run.optional_data_sets:
+        return math.inf
+    return float(run.iterations * (run.chains * run.agents + STEP))
+
+
+def _alike(paper: Paper) -> list[tuple[str, list[Run]]]:
+    """Return experiments and runs of theirs that the same figures, tables and verdicts show."""
+    shown: dict[str, list[str]] = defaultdict(list)
+    for section in ("figures", "tables"):
+        for name in paper.mapping.get(section, {}):
+            for run in paper.output_runs(section, name):
+                shown[run.folder].append(f"{section}/{name}")
+    for run in paper.claim_runs():
+        shown[run.folder].append("claims")
+    alike: dict[tuple[str, ...], list[Run]] = defaultdict(list)
+    for run in paper.runs.values():
+        if run.arena is None:
+            alike[run.experiment, *shown[run.folder]].append(run)
+    return [(experiment, runs) for (experiment, *_), runs in alike.items()]
