@@ -172,6 +172,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("runs", nargs="*", help="names of its runs (of a universe: all of them)")
     sub.add_argument("--sampled", action="store_true", help="make no more than the draws")
     sub.add_argument("--chains", type=_range, metavar="FIRST:END", help="sample only these chains")
+    sub.add_argument("--progress", action="store_true", default=False, help="show progress bars")
     sub = command("sample", "sample a run.yaml and write its trace.nc", run, output, resources, own)
     text = "show a progress bar at once (default: after four seconds, on a terminal)"
     sub.add_argument("--progress", action="store_true", default=None, help=text)
@@ -465,7 +466,15 @@ def _make(options: argparse.Namespace) -> None:
         batch = Multiverse(paper).batch(universe, name)
     else:
         batch = Batch(options.batch, paper.key, tuple(paper.chosen(whole, options.runs)))
-    make(batch, options.results, options.resources, options.output, options.sampled, options.chains)
+    make(
+        batch,
+        options.results,
+        options.resources,
+        options.output,
+        options.sampled,
+        options.chains,
+        options.progress,
+    )
 
 
 def _site(options: argparse.Namespace) -> None:

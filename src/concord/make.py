@@ -67,11 +67,6 @@ class Place:
 
     def lacks_metrics(self) -> str:
         """Say why the metrics must be made; nothing if they stand."""
-        stated = self.folder / "run.yaml"
-        if not stated.is_file():
-            return "missing"
-        if stated.read_bytes() != self.run.text.encode():
-            return "parameters_changed"
         return _lacks(self.table, made(self.run, self.resources, self.trace, self.variant))
 
     def lacks_trace(self) -> str:
@@ -174,6 +169,7 @@ def make(
     output: Path,
     sampled: bool = False,
     chains: Chains | None = None,
+    progress: bool = False,
 ) -> None:
     """Make the metrics of a batch's runs, and write the digests of all results.
 
@@ -194,9 +190,9 @@ def make(
     for place in each(places, "runs"):
         try:
             if chains is not None:
-                _sample_piece(place, chains)
+                _sample_piece(place, chains, progress)
             elif sampled:
-                _make_trace(place)
+                _make_trace(place, progress)
             else:
                 _make_metrics(place)
         except (OSError, MemoryError):  # the others would not fare better
@@ -242,27 +238,36 @@ def _make_metrics(place: Place) -> None:
         _vary(place)
     else:
         _make_trace(place)
-        _measure(place.run, place.trace, place.table, place.resources)
+        stated = place.folder / "run.yaml"
+        _measure(place.run, place.trace, place.table, place.resources, stated)
 
 
-def _make_trace(place: Place) -> None:
+def _make_trace(place: Place, progress: bool = False) -> None:
     stated = place.folder / "run.yaml"
     resolve(place.run, stated)
     if place.lacks_trace():
         pieces = place.pieces()
-        trace = join_traces([read_trace(piece) for piece in pieces]) if pieces else None
+        if pieces:
+            trace = join_traces([read_trace(piece) for piece in pieces])
+        else:
+            trace = _drawn(place, None, progress)
         _write_trace(place.run, stated, trace, place.trace, place.resources)
         for piece in pieces:
             piece.unlink()
             piece.with_suffix(".json").unlink()
 
 
-def _sample_piece(place: Place, chains: Chains) -> None:
+def _sample_piece(place: Place, chains: Chains, progress: bool) -> None:
     stated = place.folder / "run.yaml"
     resolve(place.run, stated)
     if place.lacks_piece(chains):
-        trace = sampling.sample(place.run, place.run.build_problem(place.resources), chains=chains)
+        trace = _drawn(place, chains, progress)
         _write_trace(place.run, stated, trace, place.piece(chains), place.resources, chains)
+
+
+def _drawn(place: Place, chains: Chains | None, progress: bool) -> Trace:
+    problem = place.run.build_problem(place.resources)
+    return sampling.sample(place.run, problem, progress, chains)
 
 
 def _vary(place: Place) -> None:
@@ -277,7 +282,8 @@ def _vary(place: Place) -> None:
         raise
     except Exception as error:
         more["refused"] = _why(error)
-    _write_table(run, text, place.table, made(run, place.resources, variant=True), **more)
+    source = made(run, place.resources, variant=True)
+    _write_table(run, text, place.table, source, place.folder / "run.yaml", **more)
 
 
 def _score(place: Place) -> None:
@@ -357,23 +363,21 @@ def measure(run_path: Path, trace_path: Path, output: Path, resources: Path) -> 
     _measure(read_run(run_path), trace_path, output, resources)
 
 
-def _measure(run: Run, trace_path: Path, output: Path, resources: Path) -> None:
+def _measure(run: Run, trace_path: Path, output: Path, resources: Path, *others: Path) -> None:
     integrity.check(trace_path, sampling.made(run, resources))
     text = measuring.measured(run, run.build_problem(resources), read_trace(trace_path))
-    _write_table(run, text, output, measuring.made(run, resources, trace_path))
+    _write_table(run, text, output, measuring.made(run, resources, trace_path), *others)
 
 
 def _write_trace(
     run: Run,
     run_path: Path,
-    trace: Trace | None,
+    trace: Trace,
     output: Path,
     resources: Path,
     chains: Chains | None = None,
 ) -> None:
-    """Write a trace, sampled now if none is given. Provenance becomes its attributes."""
-    if trace is None:
-        trace = sampling.sample(run, run.build_problem(resources))
+    """Write a trace. Provenance becomes its attributes."""
     # Looked at in the end: code that was imported meanwhile must not have changed before.
     source = sampling.made(run, resources, chains)
     about = describe(

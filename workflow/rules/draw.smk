@@ -1,8 +1,11 @@
 # draw: figures and tables, each with its caption and provenance.
+ENTRY = "{paper}/{section}/{name}"
+
+
 rule figure:
     input:
-        shown,
-        outdated=outdated(f"{RESULTS}/{ENTRY}.pdf", drawn_from),
+        flow.drawn,
+        because=here(flow.stale_output("pdf")),
     output:
         made=[
             f"{RESULTS}/{ENTRY}.pdf",
@@ -27,14 +30,14 @@ rule figure:
     conda:
         ENVIRONMENT
     resources:
-        mem_mb=growing(600),
-        runtime=growing(5),
+        mem_mb=flow.growing(600),
+        runtime=flow.growing(5),
     params:
         command="draw",
-        settings=SETTINGS,
-        results=lambda wildcards: str(PLACE),
-        paper=lambda wildcards: str(paper_of(wildcards).path),
-        caption=caption,
+        settings=flow.settings,
+        results=RESULTS,
+        paper=lambda wildcards: str(flow.study(wildcards).path),
+        caption=flow.caption,
     shell:
         "python -m concord {params.command} {params.paper:q} {wildcards.name} {params.settings} "
         "--results {params.results:q} -o {output.made:q} 2> {log:q}"
@@ -42,8 +45,8 @@ rule figure:
 
 use rule figure as table with:
     input:
-        shown,
-        outdated=outdated(f"{RESULTS}/{ENTRY}.csv", drawn_from),
+        flow.drawn,
+        because=here(flow.stale_output("csv")),
     output:
         made=[
             f"{RESULTS}/{ENTRY}.csv",

@@ -1,15 +1,12 @@
-# judge: verdicts on the papers' claims, the ledger that joins them, and the report's front page.
-CLAIMS = [f"{RESULTS}/{paper}/claims.csv" for paper in PAPERS]
-# A study of one's own may have committed no verdicts.
-EXPECTED = [f"config/expected_{what}.yaml" for what in ("verdicts", "multiverse")]
-EXPECTED = list(filter(os.path.exists, EXPECTED))
+# judge: verdicts on claims, the ledger that joins them, the same over the universes; scores.
+OVER = f"{RESULTS}/{{paper}}/multiverse"
 
 
 rule judge:
     input:
-        judged,
-        multiverse_first,
-        outdated=outdated(f"{RESULTS}/{{paper}}/claims.csv", judged_from),
+        flow.judged,
+        flow.surveyed_first,
+        because=here(flow.stale_verdicts()),
     output:
         csv=f"{RESULTS}/{{paper}}/claims.csv",
         md=f"{RESULTS}/{{paper}}/claims.md",
@@ -30,12 +27,12 @@ rule judge:
     conda:
         ENVIRONMENT
     resources:
-        mem_mb=growing(600),
-        runtime=growing(5),
+        mem_mb=flow.growing(600),
+        runtime=flow.growing(5),
     params:
-        settings=SETTINGS,
-        results=lambda wildcards: str(PLACE),
-        paper=lambda wildcards: str(paper_of(wildcards).path),
+        settings=flow.settings,
+        results=RESULTS,
+        paper=lambda wildcards: str(flow.study(wildcards).path),
     shell:
         "python -m concord judge {params.paper:q} {params.settings} --results {params.results:q} "
         "-o {output.csv:q} {output.md:q} {output.html:q} 2> {log:q}"
@@ -43,11 +40,8 @@ rule judge:
 
 rule join:
     input:
-        tables=CLAIMS,
-        outdated=outdated(
-            f"{RESULTS}/claims.csv",
-            lambda wildcards: stages.judge.joined(list(map(placed, CLAIMS))),
-        ),
+        tables=[flow.claims(key) for key in flow.papers],
+        because=here(flow.stale_ledger()),
     output:
         csv=f"{RESULTS}/claims.csv",
         seal=f"{RESULTS}/claims.json",
@@ -73,7 +67,7 @@ rule join:
 rule compare:
     input:
         ledger=f"{RESULTS}/claims.csv",
-        expected=list(map(local, EXPECTED)),
+        expected=list(map(local, flow.expected)),
     output:
         f"{RESULTS}/changed_verdicts.txt",
     log:
@@ -84,47 +78,83 @@ rule compare:
     conda:
         ENVIRONMENT
     params:
-        expected=told(lambda wildcards: [sha256(Path(file)) for file in EXPECTED]),
-        strict="--strict" if CONFIG["strict"] else "",
+        expected=flow.expected_digests,
+        strict="--strict" if flow.config["strict"] else "",
     shell:
         "python -m concord changes {input.ledger:q} {params.strict} > {output:q} 2> {log:q}"
 
 
-rule front:
+rule survey:
     input:
-        ledger=f"{RESULTS}/claims.csv",
-        page=f"{RESULTS}/ledger.html",
-        outdated=outdated(
-            f"{RESULTS}/front.html",
-            lambda wildcards: stages.judge.front_made(
-                placed(f"{RESULTS}/claims.csv"), Path("config/expected_verdicts.yaml")
-            ),
-        ),
+        flow.judged,
+        flow.varied,
+        because=here(flow.stale_survey()),
     output:
-        html=f"{RESULTS}/front.html",
-        seal=f"{RESULTS}/front.json",
+        csv=f"{OVER}.csv",
+        md=f"{OVER}.md",
+        html=report(
+            f"{OVER}.html",
+            caption="../report/page.rst",
+            category="{paper}",
+            subcategory="multiverse",
+            labels={"name": "claims over the universes"},
+        ),
+        seal=f"{OVER}.json",
+        pictures=report(
+            directory(f"{OVER}/figures"),
+            patterns=["{name}.svg"],
+            caption="../report/multiverse.rst",
+            category="{paper}",
+            subcategory="multiverse",
+            labels={"name": "{name}"},
+        ),
     log:
-        f"{LOGS}/front.log",
+        f"{LOGS}/{{paper}}/survey.log",
     benchmark:
-        f"{BENCHMARKS}/front.tsv"
+        f"{BENCHMARKS}/{{paper}}/survey.tsv"
+    group:
+        "outputs"
+    conda:
+        ENVIRONMENT
+    resources:
+        mem_mb=flow.growing(1000),
+        runtime=flow.growing(20),
+    params:
+        settings=flow.settings + flow.pairs,
+        results=RESULTS,
+        paper=lambda wildcards: str(flow.study(wildcards).path),
+    shell:
+        "python -m concord survey {params.paper:q} {params.settings} --results {params.results:q} "
+        "--figures {output.pictures:q} -o {output.csv:q} {output.md:q} {output.html:q} 2> {log:q}"
+
+
+rule board:
+    input:
+        flow.scored,
+        because=here(flow.stale_scores()),
+    output:
+        csv=f"{RESULTS}/{{paper}}/scores.csv",
+        cost=f"{RESULTS}/{{paper}}/cost.csv",
+        seal=f"{RESULTS}/{{paper}}/scores.json",
+        cards=directory(f"{RESULTS}/{{paper}}/cards"),
+    log:
+        f"{LOGS}/{{paper}}/board.log",
+    benchmark:
+        f"{BENCHMARKS}/{{paper}}/board.tsv"
     localrule: True
     conda:
         ENVIRONMENT
     params:
-        results=lambda wildcards: str(PLACE),
+        settings=flow.settings,
+        results=RESULTS,
+        paper=lambda wildcards: str(flow.study(wildcards).path),
     shell:
-        "python -m concord front {input.ledger:q} {input.page:q} --results {params.results:q} "
-        "-o {output.html:q} 2> {log:q}"
+        "python -m concord board {params.paper:q} {params.settings} --results {params.results:q} "
+        "2> {log:q}"
 
 
 # The report shows what has been made, whatever was asked for: `make report` asks for this.
 rule made:
     input:
-        standing(outputs(STUDIES)),
-        f"{RESULTS}/front.html",
-        expand(f"{RESULTS}/{{paper}}/claims.html", paper=PAPERS),
-
-
-if Path(PLACE, "front.html").exists():
-
-    report: "../report/workflow.rst"
+        flow.standing(flow.outputs(flow.studies)),
+        [flow.claims(key) for key in flow.papers],

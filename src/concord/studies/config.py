@@ -47,6 +47,12 @@ class Config(Options):
     pairs: Annotated[
         bool, "the multiverse has every two alternatives of different assumptions together, too"
     ] = False
+    multiverse: Annotated[
+        bool, "verdicts wait for those over the universes, which are made first"
+    ] = False
+    conda: Annotated[
+        bool, "jobs run in conda environments, which have what is not installed here"
+    ] = False
     not_varied: Annotated[
         tuple[str, ...], "experiments of which the multiverse makes no runs, <key>/<experiment>"
     ] = ()

@@ -1,0 +1,585 @@
+"""What the rules of the workflow ask: which files there are, what each is made from, what is stale.
+
+Freshness in ten lines:
+
+1. Each result has a seal beside it (``concord.integrity``): what it was made from, and its digest.
+2. Planning asks of each result whether its seal says what would be said now. If not, it is stale.
+3. A stale result gets one more input: a file newer than it, named after the reason. So Snakemake
+   makes it again, whatever its own records and triggers say, and a dry run tells why.
+4. A batch of runs is stale if one of its runs is. Its job leaves alone what stands.
+5. Run files are no outputs of Snakemake, which would delete them where another run fails.
+6. Planning compares sizes and times, and reads only files where these differ. Whoever reads a
+   result reads all of it, and refuses it if it is stale or damaged.
+7. A trace that was deleted is not missed, unless its metrics have to be made again.
+8. Forcing a batch leaves alone what stands: to make a run again, delete its folder.
+9. Jobs do what they were started for, and compare nothing.
+10. One Snakemake at a time works in a folder (``io.hold``).
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import cache, cached_property, wraps
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any, ParamSpec, TypeVar
+
+import concord
+from concord import integrity
+from concord.contracts import Extra
+from concord.datasets.registry import load_registry
+from concord.errors import ConcordError, nearest
+from concord.integrity import Made
+from concord.io import check_folder, check_regular, check_writable, hold, temporary
+from concord.make import Batch, Chains, listed
+from concord.plugins import plugin_folders
+from concord.provenance import excuse, sha256
+from concord.report import captions
+from concord.runs.run import Run
+from concord.stages import compete, draw, judge, multiverse
+from concord.studies import batches
+from concord.studies.config import load_papers, results_folder
+from concord.studies.paper import Paper
+from concord.studies.universes import Multiverse
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Wildcards = Any  # of Snakemake: an attribute for each
+Inputs = Callable[[Wildcards], list[str]]
+
+RESOURCES = Path("resources")
+PLANNED = "CONCORD_PLANNED"  # the process that has planned the jobs of this one
+
+# What a job takes at most. Measured at paper scale (max_rss and s in results/benchmarks): sampling
+# 250 MB and 110 s, measuring 475 MB and 140 s, figures and tables 225 MB and 7 s, LeNet 815 MB and
+# 155 s; on a cluster's node two Snakemakes of 130 MB each come on top.
+USUAL: dict[str, Any] = {"environment": "concord", "mem_mb": 1000, "runtime": 5, "options": ""}
+
+
+def told(function: Callable[P, T]) -> Callable[P, T]:
+    """End the workflow with the sentence of what a function refuses, without a traceback."""
+
+    @wraps(function)
+    def telling(*arguments: P.args, **options: P.kwargs) -> T:
+        try:
+            return function(*arguments, **options)
+        except BaseException as error:
+            if sentence := excuse(error):
+                sys.exit(f"concord: {sentence}")
+            if isinstance(error, OSError):
+                sys.exit(f"concord: {error.filename}: {error.strerror}; mend or remove it")
+            raise
+
+    return telling
+
+
+class Workflow:
+    """A project's configuration, and what its rules ask.
+
+    Parameters
+    ----------
+    changes
+        What Snakemake's ``--config`` sets.
+
+    Attributes
+    ----------
+    studies
+        The papers and studies, by key.
+    results
+        The folder of the results, as rules write it.
+    """
+
+    @told
+    def __init__(self, changes: Mapping[str, Any]) -> None:
+        # What a job reads has been checked where it was planned.
+        own = str(os.getpid())
+        self.planned = os.environ.setdefault(PLANNED, own) != own
+        _check_place(os.getcwd())
+        self.config, self.studies = load_papers(Path("config"), changes, checked=self.planned)
+        self.papers = [key for key, study in self.studies.items() if study.printed]
+        self.place = results_folder(self.config)
+        self.results = self.place.as_posix()
+        self.mirror = os.environ.get("CONCORD_DATA_MIRROR") or self.config["data_mirror"]
+        check_folder(self.place)
+        if not self.planned:
+            check_writable(Path(".snakemake"), *Path(".snakemake").glob("*"))
+
+    # Before and after the jobs.
+
+    @told
+    def begin(self) -> None:
+        """Hold the folders in which jobs will work. Neither a dry run nor a job comes here."""
+        check_writable(self.place)
+        hold(Path(".snakemake"))
+        hold(Path(self.config["results"]))
+        for folder in ("logs", "benchmarks"):
+            check_regular(*(f for f in (self.place / folder).rglob("*") if not f.is_dir()))
+
+    def failed(self) -> None:
+        """Say that the disk is full, if it is: jobs cannot, since their logs are on it."""
+        try:
+            with TemporaryFile(dir=self.place) as probe:
+                probe.write(bytes(2**20))
+        except OSError as error:
+            again = "mend that, and type the same command again"
+            print(f"concord: {self.place}: {error.strerror}; {again}", file=sys.stderr)
+
+    @property
+    def prefix(self) -> str:
+        """Return the shell commands that each job begins with: they find Python and the package.
+
+        Into an environment that was made for a job go the folders of plug-ins alone; elsewhere jobs
+        use the Python that runs Snakemake, whatever the shell's path says.
+        """
+        source = str(Path(concord.__file__).parents[1])
+        given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+        folders = [os.path.abspath(folder) for folder in given if folder]
+        plugged = plugin_folders()
+
+        def path(chosen: Iterable[str]) -> str:
+            unique = dict.fromkeys([source, *chosen])
+            return shlex.quote(os.pathsep.join(unique))
+
+        text = f"export PYTHONSAFEPATH=1 PYTHONPATH={path(f for f in folders if f in plugged)}; "
+        if self.mirror:
+            text += f"export CONCORD_DATA_MIRROR={shlex.quote(self.mirror)}; "
+        here = shlex.quote(os.environ.get("CONDA_PREFIX", ""))
+        python = shlex.quote(str(Path(sys.executable).parent))
+        text += f'if [ "${{CONDA_PREFIX-}}" = {here} ]; then export PYTHONPATH={path(folders)} '
+        return (text + f"PATH={python}:$PATH; fi; ").replace("{", "{{").replace("}", "}}")
+
+    # Targets.
+
+    @told
+    def study(self, wildcards: Wildcards) -> Paper:
+        """Return the study that a target belongs to."""
+        key = wildcards.get("paper") or wildcards.batch.partition("/")[0]
+        if key not in self.studies:
+            raise ConcordError(f"config/papers: there is no {key!r}; {nearest(key, self.studies)}")
+        return self.studies[key]
+
+    @told
+    def unknown(self, wildcards: Wildcards) -> list[str]:
+        """Refuse a word that is neither a study nor a rule."""
+        known = [*self.studies, "reproduce", "everything"]
+        word = wildcards.target
+        raise ConcordError(f"there is no target {word!r}; {nearest(word, known)}")
+
+    def outputs(self, keys: Iterable[str]) -> dict[str, list[Run]]:
+        """Return every figure and table of studies: one of its files, and the runs it shows."""
+        return {
+            f"{self.results}/{paper.key}/{section}/{name}.{suffix}": paper.output_runs(
+                section, name
+            )
+            for paper in (self.studies[key] for key in keys)
+            for section, suffix in (("figures", "pdf"), ("tables", "csv"))
+            for name in paper.mapping.get(section, {})
+        }
+
+    @told
+    def without_downloads(self, wildcards: Wildcards) -> list[str]:
+        """Return the papers' figures and tables that need no download."""
+        found = self.outputs(self.papers)
+        return [file for file, runs in found.items() if not any(run.downloads for run in runs)]
+
+    def makeable(self, keys: Sequence[str]) -> Inputs:
+        """Return what lists all figures and tables for which nothing is missing here.
+
+        It names what it leaves out, once.
+        """
+
+        @cache
+        def files() -> list[str]:
+            found, left_out = [], dict[str, list[str]]()
+            for file, runs in self.outputs(keys).items():
+                missing = next(filter(None, map(self._missing, runs)), None)
+                if missing is None:
+                    found.append(file)
+                else:
+                    name = f"{Path(file).parts[-3]}/{Path(file).stem}"
+                    left_out.setdefault(missing, []).append(name)
+            for missing, names in left_out.items():
+                print(f"concord: left out {', '.join(names)}: {missing}", file=sys.stderr)
+            return found
+
+        return told(lambda wildcards: files())
+
+    def _missing(self, run: Run) -> str | None:
+        """Say what to install for a run; conda environments have everything."""
+        return None if self.config["conda"] else run.unavailable
+
+    def standing(self, files: Iterable[str]) -> Inputs:
+        """Return what lists those of these results of which there is anything, if only the seal."""
+        return lambda wildcards: [
+            file
+            for file in files
+            if Path(file).exists() or Path(file).with_suffix(".json").exists()
+        ]
+
+    @told
+    def shown(self, wildcards: Wildcards) -> list[str]:
+        """Return whatever there is for the site to show."""
+        files = [*self.outputs(self.studies), *(self.claims(key) for key in self.studies)]
+        files += [self.scores(key) for key, study in self.studies.items() if study.arenas]
+        surveys = self.standing(self.survey(key) for key in self.papers)(wildcards)
+        # Whole ones may be stale, and take hours.
+        return self.standing(files)(wildcards) + [
+            table for table in surveys if not integrity.intact(Path(table))
+        ]
+
+    def claims(self, key: str) -> str:
+        """Return the file of a study's verdicts."""
+        return f"{self.results}/{key}/claims.csv"
+
+    def scores(self, key: str) -> str:
+        """Return the file of a study's scores."""
+        return f"{self.results}/{key}/scores.csv"
+
+    def survey(self, key: str) -> str:
+        """Return the file of a study's verdicts over the universes."""
+        return f"{self.results}/{key}/multiverse.csv"
+
+    # Batches.
+
+    @cache  # noqa: B019  # there is one workflow in a process
+    def _measured(self, key: str) -> dict[str, Batch]:
+        found = batches.batches(self.studies[key], self.config["chains_per_job"])
+        return {batch.name: batch for batch in found}
+
+    @cache  # noqa: B019
+    def _batch_of(self, key: str) -> dict[str, Batch]:
+        """Return the batch of each run of a study, by the run's folder."""
+        return {run.folder: batch for batch in self._measured(key).values() for run in batch.runs}
+
+    @cache  # noqa: B019
+    def universes(self, key: str) -> Multiverse:
+        """Return the universes of a study, and the batches that they compute."""
+        return Multiverse(self.studies[key])
+
+    def _long(self, run: Run) -> bool:
+        return batches.long(run, self.config["chains_per_job"])
+
+    @told
+    def batch(self, wildcards: Wildcards) -> Batch:
+        """Return the runs of a job."""
+        paper, name = self.study(wildcards), wildcards.batch.partition("/")[2]
+        if name.startswith("multiverse/"):
+            _, universe, batch = name.split("/", 2)
+            return self.universes(paper.key).batch(universe, batch)
+        own = self._measured(paper.key)
+        if name in own:
+            return own[name]
+        experiment, _, run = name.partition("/")
+        return Batch(name, paper.key, (paper.run(experiment, run),))
+
+    @told
+    def batch_of_run(self, wildcards: Wildcards) -> str:
+        """Return the file of the batch that makes a run."""
+        run = self.study(wildcards).run(wildcards.experiment, wildcards.run)
+        return str(self._batch_of(wildcards.paper)[run.folder].file(self.place))
+
+    def by_hand(self, wildcards: Wildcards) -> str:
+        """Return what makes a file of a run that its batch leaves out: draws that were deleted."""
+        if wildcards.file != "trace.nc":
+            return "false"
+        folder = f"{self.results}/{wildcards.paper}/{wildcards.experiment}/{wildcards.run}"
+        stated, trace = (shlex.quote(f"{folder}/{name}") for name in ("run.yaml", "trace.nc"))
+        return f"python -m concord sample {stated} -o {trace}"
+
+    def metrics(self, runs: Iterable[Run]) -> list[str]:
+        """Return the files of the batches that make runs."""
+        files = (self._batch_of(run.paper)[run.folder].file(self.place) for run in runs)
+        return list(dict.fromkeys(map(str, files)))
+
+    def traces(self, wildcards: Wildcards) -> list[str]:
+        """Return what the long runs of a batch, which others sample, are measured from."""
+        batch = self.batch(wildcards)
+        alone = [] if batch.variant else [run for run in batch.runs if self._long(run)]
+        return [f"{self.results}/{run.folder}.sampled.json" for run in alone]
+
+    def pieces(self, wildcards: Wildcards) -> list[str]:
+        """Return the chains of a run that other jobs sample, if one samples only so many."""
+        (run,), most = self.batch(wildcards).runs, self.config["chains_per_job"]
+        starts = [] if most is None or run.chains <= most else range(0, run.chains, most)
+        ends = [(first, min(first + most, run.chains)) for first in starts]
+        return [f"{self.results}/{run.folder}.{sampled(chains)}.json" for chains in ends]
+
+    @told
+    def data(self, wildcards: Wildcards) -> list[str]:
+        """Return the data files that a batch reads: what it needs, and what else is at hand."""
+        found: dict[str, None] = {}
+        for run in self.batch(wildcards).runs:
+            optional = filter(self._at_hand, run.optional_data_sets)
+            for name in (*run.data_sets, *optional):
+                found |= dict.fromkeys(self.data_files[name])
+        for file in map(Path, found):  # Snakemake would wait for ever for what a pipe holds
+            if file.exists() and not file.is_file():
+                raise ConcordError(f"{file}: it is not a file; remove it")
+        return list(found)
+
+    @cached_property
+    def data_files(self) -> dict[str, list[str]]:
+        """Return the files of each data set."""
+        return {
+            name: [f"{RESOURCES}/{name}/{file}" for file in entry.files]
+            for name, entry in told(load_registry)().items()
+        }
+
+    @cached_property
+    def hashes(self) -> dict[str, str]:
+        """Return the SHA-256 of each data file, ``<data set>/<file>``."""
+        return {
+            f"{name}/{file}": facts.sha256
+            for name, entry in told(load_registry)().items()
+            for file, facts in entry.files.items()
+        }
+
+    def _at_hand(self, name: str) -> bool:
+        """Whether all files of a data set are in place or in the data mirror."""
+        # Unlike Path's, this expanduser knows what to do without such a user.
+        mirror = [os.path.expanduser(self.mirror)] if self.mirror else []
+        folders = [RESOURCES / name, *map(Path, mirror)]
+        files = [Path(file).name for file in self.data_files[name]]
+        return all(any((folder / file).is_file() for folder in folders) for file in files)
+
+    # What a job takes.
+
+    def command(self, wildcards: Wildcards) -> str:
+        """Return what a job of a batch tells ``concord make``."""
+        batch, study = self.batch(wildcards), self.study(wildcards)
+        words = [str(study.path), wildcards.batch.partition("/")[2]]
+        words += [] if batch.variant else [run.name for run in batch.runs]
+        return f"{shlex.join(words)} {self.settings} --results {shlex.quote(self.results)}"
+
+    @property
+    def settings(self) -> str:
+        """Return the settings that the commands of jobs have."""
+        return f"--scale {self.config['scale']} --seed {self.config['seed']}"
+
+    @property
+    def pairs(self) -> str:
+        """Return the option that has universes with two alternatives, too."""
+        return " --pairs" if self.config["pairs"] else ""
+
+    def sampling(self, key: str) -> Callable[[Wildcards], Any]:
+        """Return what says what the sampling of a batch takes, which kinds of problems may say."""
+
+        def of(wildcards: Wildcards) -> Any:
+            kind = self.batch(wildcards).runs[0].problem.module
+            return {**USUAL, **(kind.JOB if isinstance(kind, Extra) else {})}[key]
+
+        return of
+
+    def measuring(self, key: str) -> Callable[[Wildcards], Any]:
+        """Return what says what a batch takes whose job measures, and samples what is short."""
+
+        def of(wildcards: Wildcards) -> Any:
+            batch = self.batch(wildcards)
+            taken = self.sampling(key)(wildcards) if batch.variant else USUAL[key]
+            if key != "runtime":
+                return taken
+            if batch.runs[0].arena:
+                return 60 if self.config["scale"] == "full" else 10
+            return min(10 * len(batch.runs), 240) if batch.variant else 10
+
+        return of
+
+    @staticmethod
+    def growing(amount: Any) -> Callable[..., Any]:
+        """Return a resource: an amount, or that of a job, and as much again with every attempt."""
+
+        def of_attempt(wildcards: Wildcards, attempt: int) -> Any:
+            return attempt * (amount(wildcards) if callable(amount) else amount)
+
+        return of_attempt
+
+    def environment(self, of: Callable[[str], Callable[[Wildcards], Any]]) -> Inputs:
+        """Return what names the conda environment of a job."""
+        return lambda wildcards: f"../../envs/{of('environment')(wildcards)}.yaml"  # type: ignore[return-value]
+
+    def group(self, wildcards: Wildcards) -> str:
+        """Return the group of a job: short runs share a cluster's job, long ones share others."""
+        if self.batch(wildcards).runs[0].arena:
+            return "entries"
+        usual = self.sampling("runtime")(wildcards) == USUAL["runtime"]
+        return "runs" if usual else "long_runs"
+
+    # What figures, tables and verdicts are made from.
+
+    @told
+    def drawn(self, wildcards: Wildcards) -> list[str]:
+        """Return what a figure or table shows."""
+        runs = self.study(wildcards).output_runs(wildcards.section, wildcards.name)
+        return self.metrics(runs)
+
+    @told
+    def caption(self, wildcards: Wildcards) -> Mapping[str, Any]:
+        """Return what the report's caption template fills in."""
+        return captions.rst(self.study(wildcards).caption(wildcards.section, wildcards.name))
+
+    @told
+    def judged(self, wildcards: Wildcards) -> list[str]:
+        """Return what a study's claims read, as far as it was made, or can be without a download.
+
+        Claims about other runs get the verdict "not run" instead of stopping the ledger.
+        """
+        runs = self.study(wildcards).claim_runs()
+        return self.metrics(r for r in runs if judge.at_hand(r, self.place) or self._here(r))
+
+    def _here(self, run: Run) -> bool:
+        """Whether a run can be made without a download and with what is installed."""
+        return not self._missing(run) and all(map(self._at_hand, run.downloads))
+
+    def surveyed_first(self, wildcards: Wildcards) -> list[str]:
+        """Return the multiverse of a paper where verdicts are to wait for it."""
+        return [self.survey(wildcards.paper)] if self.config["multiverse"] else []
+
+    @told
+    def scored(self, wildcards: Wildcards) -> list[str]:
+        """Return the cells of a study's arena."""
+        runs = self.study(wildcards).runs.values()
+        return self.metrics(run for run in runs if run.arena is not None)
+
+    @told
+    def varied(self, wildcards: Wildcards) -> list[str]:
+        """Return what a study's universes compute, as far as it is wanted, made, or can be had."""
+        key = wildcards.paper
+        return [
+            str(file)
+            for (_, name), batch in self.universes(key).batches.items()
+            if f"{key}/{name}" not in self.config["not_varied"]
+            and ((file := batch.file(self.place)).exists() or all(map(self._here, batch.runs)))
+        ]
+
+    # What is stale.
+
+    @cached_property
+    def _reasons(self) -> Callable[[str], Path]:
+        stack = ExitStack()
+        atexit.register(stack.close)
+        return cache(lambda why: stack.enter_context(temporary(Path(".snakemake", why))))
+
+    def _because(self, why: str, file: Path) -> list[str]:
+        """Return a file that is newer than another, and called like the reason."""
+        newer = self._reasons(why)
+        time = newer.stat().st_mtime
+        if os.path.lexists(file):
+            # Not further ahead: what a quick job makes would be older, which Snakemake refuses.
+            time = max(time, file.lstat().st_mtime + 0.01)
+        os.utime(newer, (time, time))
+        return [str(newer)]
+
+    def _unless(self, file: Path, why: Callable[[], str]) -> list[str]:
+        """Return nothing where a result stands; else what has it made again.
+
+        Snakemake itself makes a file that is missing, but not behind one that stands. Where not
+        even its folder is there, nothing stands that was made from it unnoticed.
+        """
+        if self.planned or not (os.path.lexists(file) or file.parent.exists()):
+            return []
+        reason = why() if file.is_file() else "missing"
+        return self._because(reason, file) if reason else []
+
+    @told
+    def stale_metrics(self, wildcards: Wildcards) -> list[str]:
+        """Return what has the metrics of a batch made again, if those of a run do not stand."""
+        batch = self.batch(wildcards)
+        places = [batch.place(run, self.place) for run in batch.runs]
+
+        def why() -> str:
+            reasons = (place.lacks_metrics() for place in places)
+            return next(filter(None, reasons), "") or self._listed(file, listed(places))
+
+        file = batch.file(self.place)
+        return self._unless(file, why)
+
+    @told
+    def stale_draws(self, wildcards: Wildcards) -> list[str]:
+        """Return what has a run, or some chains of it, sampled again."""
+        batch = self.batch(wildcards)
+        (run,) = batch.runs
+        place, chains = batch.place(run, self.place), None
+        if wildcards.get("first"):
+            chains = int(wildcards.first), int(wildcards.end)
+        file = batch.file(self.place, sampled(chains))
+        # Where it is missing Snakemake makes it for the metrics, if these do not stand.
+        if self.planned or not os.path.lexists(file):
+            return []
+        why = place.lacks_trace() if chains is None else place.lacks_piece(chains)
+        return self._because(why, file) if why else []
+
+    @staticmethod
+    def _listed(file: Path, text: str) -> str:
+        return "" if file.read_text(encoding="utf-8", errors="replace") == text else "damaged"
+
+    def _stale(self, file: str, wanted: Callable[[Wildcards], Made]) -> Inputs:
+        """Return what has a sealed result made again if it was made from something else."""
+
+        @told
+        def inputs(wildcards: Wildcards) -> list[str]:
+            path = Path(file.format(**wildcards))
+
+            def why() -> str:
+                made = integrity.intact(path)
+                wants = wanted(wildcards)
+                changed = [key for key in wants if made.get(key) != wants[key]]
+                return f"{changed[0]}_changed" if made and changed else "" if made else "damaged"
+
+            return self._unless(path, why)
+
+        return inputs
+
+    def stale_output(self, suffix: str) -> Inputs:
+        """Return what has a figure or table drawn again."""
+        file = f"{self.results}/{{paper}}/{{section}}/{{name}}.{suffix}"
+        return self._stale(file, lambda w: draw.made(self.study(w), w.section, w.name, self.place))
+
+    def stale_verdicts(self) -> Inputs:
+        """Return what has a study judged again."""
+        return self._stale(self.claims("{paper}"), lambda w: judge.made(self.study(w), self.place))
+
+    def stale_ledger(self) -> Inputs:
+        """Return what has the ledger joined again."""
+        tables = [Path(self.claims(key)) for key in self.papers]
+        return self._stale(f"{self.results}/claims.csv", lambda w: judge.joined(tables))
+
+    def stale_scores(self) -> Inputs:
+        """Return what has a study's scores and cards written again."""
+        return self._stale(
+            self.scores("{paper}"), lambda w: compete.board_made(self.study(w), self.place)
+        )
+
+    def stale_survey(self) -> Inputs:
+        """Return what has the universes of a study judged again."""
+        return self._stale(
+            self.survey("{paper}"),
+            lambda w: multiverse.made(self.study(w), self.place, self.universes(w.paper)),
+        )
+
+    @property
+    def expected(self) -> list[str]:
+        """Return the files of committed verdicts, which a study of one's own may not have."""
+        files = [f"config/expected_{what}.yaml" for what in ("verdicts", "multiverse")]
+        return [file for file in files if os.path.exists(file)]
+
+    @told
+    def expected_digests(self, wildcards: Wildcards) -> list[str]:
+        """Return the digests of the committed verdicts."""
+        return [sha256(Path(file)) for file in self.expected]
+
+
+def sampled(chains: Chains | None = None) -> str:
+    """Return the ending of the file that stands for the draws of a run, or of some chains."""
+    return "sampled" if chains is None else f"sampled_{chains[0]}_{chains[1]}"
+
+
+def _check_place(folder: str) -> None:
+    if set("{}") & set(folder):
+        raise ConcordError(
+            f"{folder}: Snakemake takes braces in a folder's name for its own; rename it"
+        )

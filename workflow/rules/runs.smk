@@ -1,0 +1,114 @@
+# Runs, from data to metrics. A job makes a batch of them; the file of the batch stands for it.
+
+
+# The hash alone says what the file is, so neither the code nor the rest of the registry is an
+# input. It needs the network, which compute nodes often lack, so it runs where Snakemake runs.
+rule fetch:
+    output:
+        local("resources/{data_file}"),
+    log:
+        "results/logs/fetch/{data_file}.log",
+    benchmark:
+        "results/benchmarks/fetch/{data_file}.tsv"
+    wildcard_constraints:
+        data_file="|".join(map(re.escape, flow.hashes)),
+    localrule: True
+    conda:
+        ENVIRONMENT
+    params:
+        sha256=lambda wildcards: flow.hashes[wildcards.data_file],
+    shell:
+        "python -m concord fetch {wildcards.data_file} -o {output} 2> {log}"
+
+
+# The draws of a long run, or of some of its chains, which are then joined.
+rule sample_chains:
+    input:
+        pieces=[],
+        data=here(flow.data),
+        because=here(flow.stale_draws),
+    output:
+        temp(f"{RESULTS}/{{batch}}.sampled_{{first}}_{{end}}.json"),
+    log:
+        f"{LOGS}/{{batch}}/chains_{{first}}_{{end}}.log",
+    benchmark:
+        f"{BENCHMARKS}/{{batch}}/chains_{{first}}_{{end}}.tsv"
+    wildcard_constraints:
+        first="[0-9]+",
+        end="[0-9]+",
+    priority: 1  # runs that take long go first, not last, where most cores would wait for them
+    conda:
+        flow.environment(flow.sampling)
+    resources:
+        mem_mb=flow.growing(flow.sampling("mem_mb")),
+        runtime=flow.growing(flow.sampling("runtime")),
+    params:
+        batch=flow.command,
+        chains=lambda wildcards: f"--chains {wildcards.first}:{wildcards.end}",
+    shell:
+        "python -m concord make {params.batch} --sampled {params.chains} -o {output:q} 2> {log:q}"
+
+
+use rule sample_chains as sample with:
+    input:
+        pieces=flow.pieces,
+        data=here(flow.data),
+        because=here(flow.stale_draws),
+    output:
+        f"{RESULTS}/{{batch}}.sampled.json",
+    log:
+        f"{LOGS}/{{batch}}/sample.log",
+    benchmark:
+        f"{BENCHMARKS}/{{batch}}/sample.tsv"
+    group:
+        flow.group
+    params:
+        batch=flow.command,
+        chains=lambda wildcards: flow.sampling("options")(wildcards),
+
+
+# The metrics of a batch. Its job samples short runs, and those of universes; cells of the arena are
+# scored.
+rule measure:
+    input:
+        traces=flow.traces,
+        data=here(flow.data),
+        because=here(flow.stale_metrics),
+    output:
+        f"{RESULTS}/{{batch}}.made.json",
+    log:
+        f"{LOGS}/{{batch}}/measure.log",
+    benchmark:
+        f"{BENCHMARKS}/{{batch}}/measure.tsv"
+    priority: 1
+    group:
+        flow.group
+    conda:
+        flow.environment(flow.measuring)
+    resources:
+        mem_mb=flow.growing(flow.measuring("mem_mb")),
+        runtime=flow.growing(flow.measuring("runtime")),
+    params:
+        batch=flow.command,
+    shell:
+        "python -m concord make {params.batch} -o {output:q} 2> {log:q}"
+
+
+# A file of one run, for whoever asks for it: its batch has made it.
+rule run:
+    input:
+        lambda wildcards: ancient(flow.batch_of_run(wildcards)),
+    output:
+        update(f"{RESULTS}/{{paper}}/{{experiment}}/{{run}}/{{file}}"),
+    log:
+        f"{LOGS}/{{paper}}/{{experiment}}/{{run}}/{{file}}.log",
+    wildcard_constraints:
+        file=r"run\.yaml|trace\.nc|metrics\.csv|choice\.yaml",
+        run="[^/]+",
+    localrule: True
+    conda:
+        ENVIRONMENT
+    params:
+        make=flow.by_hand,
+    shell:
+        "test -f {output:q} || {params.make} 2> {log:q}"
