@@ -149,7 +149,7 @@ def _parser() -> argparse.ArgumentParser:
     own = study("config/papers/<key>")
     ledger = takes("ledger", type=Path, help="results/claims.csv")
     expected = takes("--expected", type=Path, default=Path("config/expected_verdicts.yaml"))
-    pages = outputs(".csv", ".md", ".html")
+    pages = outputs(".csv", ".md")
 
     sub = command("init", "make a folder with a study of your own")
     sub.add_argument("folder", type=Path, help="a new one; the study is called like it")
@@ -188,25 +188,21 @@ def _parser() -> argparse.ArgumentParser:
     name = takes("name", help="id of the figure or table of the paper")
     text = "draw a figure from metrics (.pdf .svg .png)"
     command("draw", text, paper, name, results, outputs(".pdf", ".svg", ".png"))
-    text = "build a table from metrics (.csv .md .html .tex)"
-    tables = outputs(".csv", ".md", ".html", ".tex")
-    command("tabulate", text, paper, name, results, tables)
-    command("judge", "judge a paper's claims (.csv .md .html)", paper, results, pages)
+    text = "build a table from metrics (.csv .md .tex)"
+    command("tabulate", text, paper, name, results, outputs(".csv", ".md", ".tex"))
+    command("judge", "judge a paper's claims (.csv .md)", paper, results, pages)
     sub = command("vary", "compute what claims read of runs of a universe (.csv)", paper)
     sub.add_argument("universe", help="<assumption>.<label of an alternative>, or seed_<number>")
     sub.add_argument("batch", help="an experiment, or small-runs: the small ones of all of them")
     resources(sub)
     sub.add_argument("-o", "--output", type=_path((".csv",)), required=True)
-    text = "judge a paper's claims in all universes (.csv .md .html)"
+    text = "judge a paper's claims in all universes (.csv .md)"
     sub = command("survey", text, paper, results, pages)
     sub.add_argument("--figures", type=Path, help="folder of the pictures (none: no pictures)")
     text = "alternatives of different assumptions two by two, too"
     sub.add_argument("--pairs", action="store_true", default=None, help=text)
-    sub = command("ledger", "join papers' verdicts (.csv .md .html)", pages)
+    sub = command("ledger", "join papers' verdicts (.csv .md)", pages)
     sub.add_argument("tables", type=Path, nargs="*", help="results/<key>/claims.csv")
-    page = takes("page", type=Path, help="results/ledger.html")
-    text = "write the report's front page around the ledger"
-    command("front", text, ledger, page, results, expected, output)
     sub = command("site", "make the site of the results at hand", config)
     sub.add_argument("--results", type=Path, help="default: those of the config")
     sub.add_argument("-o", "--output", type=Path, default=Path("site"), help="default: %(default)s")
@@ -464,7 +460,7 @@ def _vary(options: argparse.Namespace) -> None:
 
 
 def _site(options: argparse.Namespace) -> None:
-    from concord.site.build import site
+    from concord.pages.site.build import site
 
     site(options.config.parent, options.results, options.output, _changes(options))
 
@@ -524,7 +520,6 @@ COMMANDS: dict[str, Command] = {
     "vary": _vary,
     "survey": _calls("stages.multiverse:survey", "paper results output figures"),
     "ledger": _calls("stages.judge:ledger", "tables output"),
-    "front": _calls("stages.judge:front", "ledger page results expected output"),
     "site": _site,
     "compare": _compare,
     "changes": _differing,

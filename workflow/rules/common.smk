@@ -51,7 +51,7 @@ from concord.contracts import Extra
 from concord.io import check_folder, check_regular, check_writable, dump_yaml, hold, temporary
 from concord.plugins import plugin, plugin_folders
 from concord.provenance import excuse, sha256
-from concord.report import captions
+from concord.pages import captions
 from concord.runs import data_sets, downloads, optional_data_sets, unavailable
 from concord.studies.config import load_papers, results_folder
 from concord.studies.small import many_runs, small_runs
@@ -97,7 +97,6 @@ check_place(str(workflow.basedir))
 # What a cluster's job reads has been checked where it was submitted.
 CONFIG, STUDIES = told(load_papers)(Path("config"), config, checked=not workflow.is_main_process)
 PAPERS = [key for key, study in STUDIES.items() if study.printed]
-config.update(CONFIG)  # for the report's template
 
 RESULTS = results_folder(CONFIG).as_posix()
 
@@ -418,7 +417,7 @@ def shown(wildcards):
 @told
 def caption(wildcards):
     """What the report's caption template fills in."""
-    return captions.rst(paper_of(wildcards).caption(wildcards.section, wildcards.name))
+    return captions.rst(captions.of(paper_of(wildcards), wildcards.section, wildcards.name))
 
 
 def outputs(keys):

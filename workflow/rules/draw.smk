@@ -46,15 +46,14 @@ use rule figure as table with:
         outdated=outdated(f"{RESULTS}/{ENTRY}.csv", drawn_from),
     output:
         made=[
-            f"{RESULTS}/{ENTRY}.csv",
-            f"{RESULTS}/{ENTRY}.md",
             report(
-                f"{RESULTS}/{ENTRY}.html",
+                f"{RESULTS}/{ENTRY}.csv",
                 caption="../report/caption.rst",
                 category="{paper}",
                 subcategory="{section}",
                 labels={"name": "{name}"},
             ),
+            f"{RESULTS}/{ENTRY}.md",
             f"{RESULTS}/{ENTRY}.tex",
         ],
         beside=[f"{RESULTS}/{ENTRY}.json", f"{RESULTS}/{ENTRY}.caption.md"],

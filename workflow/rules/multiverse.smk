@@ -37,13 +37,6 @@ rule survey:
     output:
         csv=f"{OVER}.csv",
         md=f"{OVER}.md",
-        html=report(
-            f"{OVER}.html",
-            caption="../report/page.rst",
-            category="{paper}",
-            subcategory="multiverse",
-            labels={"name": "claims over the universes"},
-        ),
         seal=f"{OVER}.json",
         pictures=report(
             directory(f"{OVER}/figures"),
@@ -70,7 +63,7 @@ rule survey:
         paper=lambda wildcards: str(paper_of(wildcards).path),
     shell:
         "python -m concord survey {params.paper:q} {params.settings} --results {params.results:q} "
-        "--figures {output.pictures:q} -o {output.csv:q} {output.md:q} {output.html:q} 2> {log:q}"
+        "--figures {output.pictures:q} -o {output.csv:q} {output.md:q} 2> {log:q}"
 
 
 rule multiverse:
