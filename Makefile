@@ -36,9 +36,9 @@ test: $(READY) ## whether it works: all tests but those that take long or need a
 test-all: $(READY) ## every test, on all cores
 	$(PYTEST) --dist loadfile $(PYTEST_ARGS)
 
-report: reproduce ## results/report.html: the ledger and whatever has been made, in one file
+report: reproduce ## results/report.html: figures and tables that have been made, in one file
 	$(SNAKEMAKE) ledger made $(ARGUMENTS)
-	$(SNAKEMAKE) made $(ARGUMENTS) --report results/report.html --report-stylesheet workflow/report/report.css
+	$(SNAKEMAKE) made $(ARGUMENTS) --report results/report.html
 	@! grep -o 'System Message: [^&]*' results/report.html || { echo "Captions of the report are no valid reStructuredText: mend what docutils says above." >&2; exit 1; }
 
 site: $(READY) ## site/: findings, papers, curves and documents as pages, of whatever has been made

@@ -11,7 +11,7 @@ import jinja2
 import pytest
 from docutils.core import publish_doctree
 
-from concord.report import captions
+from concord.pages import captions
 from concord.studies.config import load_config
 from concord.studies.paper import Paper
 
@@ -170,7 +170,7 @@ def test_the_report_shows_every_caption_of_the_papers(path):
     paper = Paper(path, load_config(CONFIG / "config.yaml"))
     for section in ("figures", "tables"):
         for name in paper.mapping.get(section, {}):
-            parts = paper.caption(section, name)
+            parts = captions.of(paper, section, name)
             text = shown(parts)
             assert text.startswith(f"{parts['title']}. {parts['caption']}".strip())
             for item in everything({**parts, "scale": ""}):
@@ -189,9 +189,9 @@ def test_readings_of_a_sampler_are_told_in_the_same_order_in_every_process():
     paper, config = "config/papers/bhar2023", {"scale": "smoke", "seed": 1}
     code = (
         "import json; from pathlib import Path; from concord.studies.config import load_config; "
-        "from concord.studies.paper import Paper; "
+        "from concord.studies.paper import Paper; from concord.pages import captions; "
         f"p = Paper(Path({paper!r}), load_config(Path('config/config.yaml'), {config!r})); "
-        "print(json.dumps(p.caption('tables', 'floors'), default=str))"
+        "print(json.dumps(captions.of(p, 'tables', 'floors'), default=str))"
     )
     told = {
         subprocess.run(

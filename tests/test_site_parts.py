@@ -14,11 +14,11 @@ from concord import integrity
 from concord.catalog import described
 from concord.errors import ConcordError
 from concord.io import load_yaml
+from concord.pages.site import extension, papers, reference
+from concord.pages.site.curves import MOST, _curve, _run, _thinned, agent_name
+from concord.pages.site.html import render
+from concord.pages.site.papers import Files, _arena, _universes
 from concord.plugins import PACKAGES, built_in
-from concord.report.pages import render
-from concord.site import extension, papers, reference
-from concord.site.curves import MOST, _curve, _run, _thinned, agent_name
-from concord.site.papers import Files, _arena, _universes
 
 ROOT = Path(__file__).parents[1]
 
@@ -67,13 +67,13 @@ def test_a_rounded_interval_contains_its_number():
 def test_a_multiverse_and_an_arena_are_shown_where_they_have_been_made(tmp_path):
     pytest.importorskip("scour", reason="pip install -e '.[docs]'")
     files = Files(tmp_path / "results", tmp_path / "site", tmp_path / "raw")
-    claim = {"name": "near", "says": "So", "universes": None}
+    rows = [{"claim": "near"}]
     paper = SimpleNamespace(key="p", claims={"near": SimpleNamespace(says="So")})
-    assert _universes(paper, [claim], files) is None and _arena(paper, files) is None
-    assert claim["universes"] is None
+    assert _universes(paper, rows, files) is None and _arena(paper, files) is None
     made = tmp_path / "results" / "p"
     for path, text in {
         "multiverse.csv": "claim\n",
+        "multiverse.md": "# Multiverse",
         "multiverse/figures/overview.svg": "<svg></svg>",
         "multiverse/figures/claim_near.svg": '<svg width="72pt" height="36pt"></svg>',
         "scores.csv": "task\n",
@@ -82,12 +82,13 @@ def test_a_multiverse_and_an_arena_are_shown_where_they_have_been_made(tmp_path)
         (made / path).parent.mkdir(parents=True, exist_ok=True)
         (made / path).write_text(text)
     pictures = sorted((made / "multiverse" / "figures").iterdir())
-    integrity.seal([made / "multiverse.csv", *pictures], {})
+    integrity.seal([made / "multiverse.csv", made / "multiverse.md", *pictures], {})
     integrity.seal([made / "scores.csv", made / "cards" / "d_ula.md"], {})
-    found = _universes(paper, [claim], files)
+    found = _universes(paper, rows, files)
     assert [picture["name"] for picture in found["pictures"]] == ["overview", "claim_near"]
-    assert (found["pictures"][1]["width"], found["pictures"][1]["claim"]) == (96, claim)
-    assert claim["universes"] == "universes-claim_near"
+    assert (found["pictures"][1]["width"], found["pictures"][1]["claim"]) == (96, "near")
+    assert found["page"] == "multiverse/p.html"
+    assert _universes(paper, [], files)["pictures"][1]["claim"] is None
     assert _arena(paper, files)["cards"] == [("d_ula", "cards/p/d_ula.html")]
     for path in (
         "multiverse/claim_near.svg",
@@ -96,9 +97,9 @@ def test_a_multiverse_and_an_arena_are_shown_where_they_have_been_made(tmp_path)
     ):
         assert (tmp_path / "site" / "results" / "p" / path).exists(), path
     for template, parts in (("universes", found), ("arena", _arena(paper, files))):
-        text = render(f"site/{template}.html", root="../", rules=None, **{**parts, "about": None})
+        text = render(template, root="../", rules=None, **{**parts, "about": None})
         links = re.findall(r'href="\.\./([^"]+)"', text)
-        files_linked = [link for link in links if not link.startswith("cards/")]  # pages by Sphinx
+        files_linked = [link for link in links if not link.endswith(".html")]  # pages by Sphinx
         assert files_linked and all((tmp_path / "site" / link).exists() for link in files_linked)
 
 
@@ -152,7 +153,7 @@ def test_kinds_of_figures_that_no_paper_draws_have_a_picture_in_the_docs():
 
 def test_cards_are_those_that_were_made_and_as_they_were(tmp_path):
     assert papers.cards(tmp_path) == []
-    names = ("scores.csv", "cost.csv", "cards/two.md", "cards/two.html", "cards/one.md")
+    names = ("scores.csv", "cost.csv", "cards/two.md", "cards/one.md")
     (tmp_path / "cards").mkdir()
     for name in (*names, "cards/old.md"):
         (tmp_path / name).write_text(name)

@@ -15,7 +15,7 @@ from concord import integrity
 from concord.claims import ledger, multiverse
 from concord.errors import ConcordError
 from concord.io import dump_yaml
-from concord.site import build, papers, reference
+from concord.pages.site import build, papers, reference
 from concord.stages import judge
 from concord.studies.config import load_config, load_papers
 from concord.studies.init import init
@@ -115,14 +115,15 @@ class Results:
         integrity.seal([path], {})
 
     def survey(self, key: str) -> None:
-        """Have a multiverse, with a picture of every claim."""
+        """Have a multiverse, with a page, and a picture of every claim."""
         path = self.folder / key / "multiverse.csv"
         write(path, multiverse.as_csv([]))
+        write(path.with_suffix(".md"), "# Multiverse\n")
         names = ("overview", *(f"claim_{claim}" for claim in self.studies[key].claims))
         pictures = [path.with_suffix("") / "figures" / f"{name}.svg" for name in names]
         for picture in pictures:
             write(picture, SVG)
-        integrity.seal([path, *pictures], {})
+        integrity.seal([path, path.with_suffix(".md"), *pictures], {})
 
     def score(self) -> None:
         """Have the arena's scores and cards."""

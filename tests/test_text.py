@@ -11,7 +11,7 @@ from docutils.core import publish_doctree, publish_parts
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from concord.report import markup
+from concord import markup
 
 MARKS = st.text(st.sampled_from("ab1 \n\t*_`|:.\\<>[](){}#=-+/@'\"!&$^~,;%?\0\x85“é"), max_size=30)
 

@@ -149,7 +149,7 @@ def _parser() -> argparse.ArgumentParser:
     own = study("config/papers/<key>")
     ledger = takes("ledger", type=Path, help="results/claims.csv")
     expected = takes("--expected", type=Path, default=Path("config/expected_verdicts.yaml"))
-    pages = outputs(".csv", ".md", ".html")
+    pages = outputs(".csv", ".md")
 
     sub = command("init", "make a folder with a study of your own")
     sub.add_argument("folder", type=Path, help="a new one; the study is called like it")
@@ -183,24 +183,24 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("pieces", type=Path, nargs="*", help=text)
     text = "compute the metrics.csv of a trace.nc"
     command("measure", text, run, takes("trace", type=Path), resources, own, output)
-    command("board", "write scores.csv and the entries' cards of a study's arena", paper, results)
+    text = "write the scores, the costs and the entries' cards of a study's arena"
+    sub = command("board", text, paper, results)
+    sub.add_argument("--cards", type=Path, required=True, help="folder of the cards")
+    text = "scores.csv and cost.csv"
+    sub.add_argument("-o", "--output", type=_path((".csv",)), nargs=2, required=True, help=text)
     name = takes("name", help="id of the figure or table of the paper")
     text = "draw a figure from metrics (.pdf .svg .png)"
     command("draw", text, paper, name, results, outputs(".pdf", ".svg", ".png"))
-    text = "build a table from metrics (.csv .md .html .tex)"
-    tables = outputs(".csv", ".md", ".html", ".tex")
-    command("tabulate", text, paper, name, results, tables)
-    command("judge", "judge a paper's claims (.csv .md .html)", paper, results, pages)
-    text = "judge a paper's claims in all universes (.csv .md .html)"
+    text = "build a table from metrics (.csv .md .tex)"
+    command("tabulate", text, paper, name, results, outputs(".csv", ".md", ".tex"))
+    command("judge", "judge a paper's claims (.csv .md)", paper, results, pages)
+    text = "judge a paper's claims in all universes (.csv .md)"
     sub = command("survey", text, paper, results, pages)
     sub.add_argument("--figures", type=Path, help="folder of the pictures (none: no pictures)")
     text = "alternatives of different assumptions two by two, too"
     sub.add_argument("--pairs", action="store_true", default=None, help=text)
-    sub = command("ledger", "join papers' verdicts (.csv .md .html)", pages)
+    sub = command("ledger", "join papers' verdicts (.csv .md)", pages)
     sub.add_argument("tables", type=Path, nargs="*", help="results/<key>/claims.csv")
-    page = takes("page", type=Path, help="results/ledger.html")
-    text = "write the report's front page around the ledger"
-    command("front", text, ledger, page, results, expected, output)
     sub = command("site", "make the site of the results at hand", config)
     sub.add_argument("--results", type=Path, help="default: those of the config")
     sub.add_argument("-o", "--output", type=Path, default=Path("site"), help="default: %(default)s")
@@ -441,13 +441,6 @@ def _range(text: str) -> tuple[int, int]:
     return first, end
 
 
-def _board(options: argparse.Namespace) -> None:
-    from concord.stages.compete import board
-
-    paper = _paper(options)
-    board(paper, options.results, options.results / paper.key)
-
-
 def _resolve(options: argparse.Namespace) -> None:
     from concord.make import resolve
 
@@ -478,7 +471,7 @@ def _make(options: argparse.Namespace) -> None:
 
 
 def _site(options: argparse.Namespace) -> None:
-    from concord.site.build import site
+    from concord.pages.site.build import site
 
     site(options.config.parent, options.results, options.output, _changes(options))
 
@@ -529,13 +522,12 @@ COMMANDS: dict[str, Command] = {
     "make": _make,
     "sample": _calls("make:sample", "run output resources progress chains pieces"),
     "measure": _calls("make:measure", "run trace output resources"),
-    "board": _board,
+    "board": _calls("stages.compete:board", "paper results output cards"),
     "draw": _calls("stages.draw:draw", "paper name results output"),
     "tabulate": _calls("stages.draw:tabulate", "paper name results output"),
     "judge": _calls("stages.judge:judge", "paper results output"),
     "survey": _calls("stages.multiverse:survey", "paper results output figures"),
     "ledger": _calls("stages.judge:ledger", "tables output"),
-    "front": _calls("stages.judge:front", "ledger page results expected output"),
     "site": _site,
     "compare": _compare,
     "changes": _differing,

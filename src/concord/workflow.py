@@ -37,9 +37,9 @@ from concord.errors import ConcordError, nearest
 from concord.integrity import Made
 from concord.io import check_folder, check_regular, check_writable, hold, temporary
 from concord.make import Batch, Chains, listed
+from concord.pages import captions
 from concord.plugins import plugin_folders
 from concord.provenance import excuse, sha256
-from concord.report import captions
 from concord.runs.run import Run
 from concord.stages import compete, draw, judge, multiverse
 from concord.studies import batches
@@ -354,12 +354,17 @@ class Workflow:
         batch, study = self.batch(wildcards), self.study(wildcards)
         words = [str(study.path), wildcards.batch.partition("/")[2]]
         words += [] if batch.variant else [run.name for run in batch.runs]
-        return f"{shlex.join(words)} {self.settings} --results {shlex.quote(self.results)}"
+        return f"{shlex.join(words)} {self.options}"
+
+    def settings(self, wildcards: Wildcards) -> str:
+        """Return the study of a job, and the options that its command has."""
+        return f"{shlex.quote(str(self.study(wildcards).path))} {self.options}"
 
     @property
-    def settings(self) -> str:
-        """Return the settings that the commands of jobs have."""
-        return f"--scale {self.config['scale']} --seed {self.config['seed']}"
+    def options(self) -> str:
+        """Return the options that the commands of jobs have."""
+        results = shlex.quote(self.results)
+        return f"--scale {self.config['scale']} --seed {self.config['seed']} --results {results}"
 
     @property
     def pairs(self) -> str:
@@ -420,7 +425,7 @@ class Workflow:
     @told
     def caption(self, wildcards: Wildcards) -> Mapping[str, Any]:
         """Return what the report's caption template fills in."""
-        return captions.rst(self.study(wildcards).caption(wildcards.section, wildcards.name))
+        return captions.rst(captions.of(self.study(wildcards), wildcards.section, wildcards.name))
 
     @told
     def judged(self, wildcards: Wildcards) -> list[str]:

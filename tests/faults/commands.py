@@ -52,8 +52,8 @@ class Command:
 
 
 SIDECARS = (".json", ".caption.md")
-CLAIMS = beside(f"results/smoke/{PAPER}/claims.csv", ".csv", ".md", ".html")
-LEDGER = beside("results/smoke/claims.csv", ".csv", ".md", ".html")
+CLAIMS = beside(f"results/smoke/{PAPER}/claims.csv", ".csv", ".md")
+LEDGER = beside("results/smoke/claims.csv", ".csv", ".md")
 COMMANDS = {
     "resolve": Command(("resolve", FOLDER, *RUNS[0].split("/")[-2:], *SETTINGS), (RUN,)),
     "sample": Command(("sample", RUN), (TRACE,), (TRACE_SEAL,)),
@@ -65,12 +65,11 @@ COMMANDS = {
     ),
     "tabulate": Command(
         ("tabulate", FOLDER, Path(TABLE).stem, *SETTINGS, *RESULTS),
-        beside(TABLE, ".csv", ".md", ".html", ".tex"),
+        beside(TABLE, ".csv", ".md", ".tex"),
         beside(TABLE, *SIDECARS),
     ),
     "judge": Command(("judge", FOLDER, *SETTINGS, *RESULTS), CLAIMS, beside(CLAIMS[0], ".json")),
     "ledger": Command(("ledger", CLAIMS[0]), LEDGER, beside(LEDGER[0], ".json")),
-    "front": Command(("front", LEDGER[0], LEDGER[2], *RESULTS), ("results/smoke/front.html",)),
 }
 
 

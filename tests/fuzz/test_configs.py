@@ -18,6 +18,7 @@ from concord.claims.ledger import expected_rows
 from concord.datasets.registry import load_registry
 from concord.errors import ConcordError, short
 from concord.io import load_yaml
+from concord.pages import captions
 from concord.studies.config import load_config, load_papers
 from concord.studies.paper import Paper
 
@@ -67,7 +68,7 @@ def load_paper(path: Path, config: dict[str, Any]) -> None:
     paper.claim_runs()
     for section in ("figures", "tables"):
         for name in paper.mapping.get(section, {}):
-            paper.caption(section, name)
+            captions.of(paper, section, name)
 
 
 def test_small_papers_themselves_are_accepted(tmp_path, config):

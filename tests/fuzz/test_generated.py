@@ -117,14 +117,9 @@ STAGES: dict[str, list[Command]] = {
     ],
     "judge": [results("judge", to="r/claims.csv")],
     "ledger": [
-        lambda f: ("ledger", f / "r" / "claims.csv", "-o", f / "ledger.csv", f / "ledger.html"),
+        lambda f: ("ledger", f / "r" / "claims.csv", "-o", f / "ledger.csv", f / "ledger.md"),
         lambda f: ("expect", f / "r" / "claims.csv", "--expected", f / "e.yaml", *readme(f)),
         lambda f: ("changes", f / "r" / "claims.csv", "--expected", f / "e.yaml", "--strict"),
-        lambda f: (
-            *("front", f / "r" / "claims.csv", f / "ledger.html", "--results", f / "r"),
-            *("--expected", f / "e.yaml"),
-            *("-o", f / "front.html"),
-        ),
     ],
 }
 

@@ -125,6 +125,5 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> Project:
         patch.setenv("MPLBACKEND", "module://of_another_python")  # as Jupyter sets it
         project.make(PAPER, "ledger")
     project.make("made")
-    style = "workflow/report/report.css"
-    project.make("made", "--report", "report.html", "--report-stylesheet", style)
+    project.make("made", "--report", "report.html")
     return project

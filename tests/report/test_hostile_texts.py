@@ -8,14 +8,18 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import yaml
 from hostile import HOSTILE, SECRET
 
-from concord.arena.cards import card
+from concord import integrity
+from concord.pages import markdown, multiverse
+from concord.pages.cards import card
+from concord.pages.markdown import Section
 from concord.provenance import SOURCE
-from concord.report.pages import Section, markdown_page
 from concord.results import Measured
 
 pytest.importorskip("furo", reason="pip install -e '.[docs]'")
@@ -65,6 +69,24 @@ STUDY = {
 }
 
 
+SHOWING = {
+    *("papers/mine.html", "cards/mine/a.html", "multiverse/mine.html"),
+    "reference/schedules.html",
+}
+
+
+def universes() -> Any:
+    """Return a multiverse in hostile words."""
+    other = {"label": "b", "says": HOSTILE, "reason": HOSTILE}
+    paper = SimpleNamespace(
+        mapping={"paper": {"title": HOSTILE}},
+        config={"scale": "smoke"},
+        assumptions={"a": {"alternatives": [other]}},
+    )
+    named = {"a.b": SimpleNamespace(seed=None)}
+    return SimpleNamespace(paper=paper, universes=named, runs={"a.b": {}})
+
+
 class Page(HTMLParser):
     """What a page executes or leads to, and its text."""
 
@@ -109,14 +131,21 @@ def test_texts_are_text_and_nothing_unused_is_executed(tmp_path, monkeypatch):
         "[concord.schedules]\nodd = of_mine.odd\n<script>top.pwned<script> = of_mine.odd\n"
         "[concord.samplers]\ngone = of_mine.gone\n"
     )
-    about = {"source": HOSTILE, "equation": "\\frac{1\n$$\n<script>top.pwned</script>", "from": "x"}
+    about = {"is": HOSTILE, "source": HOSTILE, "price": None, "needs": None, "from": "x"}
+    about["equation"] = "\\frac{1\n$$\n<script>top.pwned</script>"
     arena = {"tune": None, "share": None, "second": {}}
     run = {"sampler": {"kind": "a", "option": HOSTILE}, "arena": arena, "experiment": "e"}
     cell = Measured({**run, "labels": {"entry": "a"}}, None)
     monkeypatch.setattr("concord.results.missing", lambda cell: f"# not run: {HOSTILE}")
-    Path("results/mine/cards/a.md").write_text(
-        markdown_page(HOSTILE, HOSTILE, card("a", [cell], about))
-    )
+    for table, pages in {
+        "scores": {"cards/a": card("a", [cell], about)},
+        "multiverse": {"multiverse": multiverse.page(universes(), [])},
+    }.items():
+        made = [Path("results/mine", f"{name}.md") for name in pages]
+        for path, text in zip(made, pages.values(), strict=True):
+            path.write_text(text)
+        Path("results/mine", f"{table}.csv").write_text("a\n")
+        integrity.seal([Path("results/mine", f"{table}.csv"), *made], {})
     done = subprocess.run(
         [sys.executable, "-m", "concord", "site"],
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(SOURCE), str(site)])},
@@ -133,8 +162,9 @@ def test_texts_are_text_and_nothing_unused_is_executed(tmp_path, monkeypatch):
         assert not page.bad, name
         assert SECRET not in text, name
         shown = " ".join("".join(page.text).split())
-        if name in ("papers/mine.html", "cards/mine/a.html", "reference/schedules.html"):
+        if name in SHOWING:
             assert SHOWN in shown, name
+    assert pages.keys() >= SHOWING
     assert "gone" in pages["reference/samplers.html"].read_text()
     assert "No study uses it" in pages["reference/schedules.html"].read_text()
     for path in Path("site").rglob("*.js"):
@@ -156,7 +186,7 @@ def test_markdown_shows_a_text_as_it_is_typed(text):
     from markdown_it.renderer import RendererHTML
 
     settings = config.MdParserConfig(enable_extensions={"dollarmath"})
-    page = markdown_page("T", text, [Section("", "", ["c"], [[text]])])
+    page = markdown.page("T", text, [Section("", "", ["c"], [[text]])])
     tokens = parser.create_md_parser(settings, RendererHTML).parse(page)
     kinds = [token.type for token in tokens if not token.type.startswith(("th", "tr", "td", "tb"))]
     assert kinds[:3] == ["heading_open", "inline", "heading_close"], json.dumps(kinds)

@@ -263,10 +263,10 @@ def test_what_a_run_lacks(options, words, monkeypatch):
 # Pages
 
 
-def test_table_and_pages(made, tmp_path):
+def test_table_and_page(made, tmp_path):
     paper, results = made
-    table, page, html = (tmp_path / f"claims.{kind}" for kind in ("csv", "md", "html"))
-    judge.judge(paper, results, [table, page, html])
+    table, page = (tmp_path / f"claims.{kind}" for kind in ("csv", "md"))
+    judge.judge(paper, results, [table, page])
     rows = list(csv.DictReader(table.open()))
     assert [row["claim"] for row in rows] == ["ring_nearer", "law"]
     assert rows[0]["assumptions"] == "start, alone" and rows[0]["scale"] == "paper"
@@ -283,15 +283,14 @@ def test_table_and_pages(made, tmp_path):
         "| order | at once | one by one | ring_nearer: holds (corrected) |",
     ):
         assert words in text
-    assert "<script src" not in html.read_text() and "one by one" in html.read_text()
 
 
 def test_a_paper_without_claims(tmp_path):
     paper = load(tmp_path, claims={}, discrepancies={})
-    outputs = [tmp_path / f"claims.{kind}" for kind in ("csv", "md", "html")]
+    outputs = [tmp_path / f"claims.{kind}" for kind in ("csv", "md")]
     judge.judge(paper, tmp_path, outputs)
     assert ledger.read_rows(outputs[0]) == []
-    judge.ledger([outputs[0]], [tmp_path / f"ledger.{kind}" for kind in ("csv", "md", "html")])
+    judge.ledger([outputs[0]], [tmp_path / f"ledger.{kind}" for kind in ("csv", "md")])
     assert ledger.read_rows(tmp_path / "ledger.csv") == []
 
 
@@ -371,10 +370,9 @@ def test_cases_are_committed_one_by_one_and_counted_as_one_sentence(tmp_path):
     assert yaml.safe_load(expected.read_text()) == {"p": {"a": {"published": cases}}}
     assert "| `p` | published | 1 | 1 |" in readme.read_text()
     assert ledger.changes(path, expected, strict=True).lines == ()
-    judge.ledger([path], [tmp_path / "l.md", tmp_path / "l.html"])
-    for page in (tmp_path / "l.md", tmp_path / "l.html"):
-        assert "1 of 3 cases; n 20: " in page.read_text()
-        assert "<summary>3 cases</summary>" in page.read_text()
+    judge.ledger([path], [tmp_path / "l.md"])
+    page = (tmp_path / "l.md").read_text()
+    assert "1 of 3 cases; n 20: " in page and "<summary>3 cases</summary>" in page
 
 
 def test_verdicts_that_differ_are_listed_apart_from_new_ones(committed, tmp_path):
@@ -424,28 +422,6 @@ def test_smoke_scale_commits_and_compares_nothing(committed, tmp_path):
     assert found.lines == () and found.text.startswith("Verdicts are not compared")
     with pytest.raises(ConcordError, match="smoke scale"):
         ledger.expect(path, expected, readme)
-
-
-def test_front_page(tmp_path):
-    path = ledger_of(tmp_path, a="holds", b="holds")
-    pages = [tmp_path / f"ledger.{kind}" for kind in ("csv", "md", "html")]
-    judge.ledger([path], pages)
-    figures = tmp_path / "p" / "figures"
-    figures.mkdir(parents=True)
-    (figures / "fig1.pdf").touch()
-    integrity.seal([figures / "fig1.pdf"], {}, seed=17)
-    times = tmp_path / "benchmarks" / "p" / "walk" / "run"
-    times.mkdir(parents=True)
-    (times / "sample.tsv").write_text("s\th:m:s\n1.5\t0:00:01\n")
-    (times / "measure.tsv").write_text("s\th:m:s\n2.5\t0:00:02\n")
-    committed = tmp_path / "expected.yaml"
-    committed.write_text("p: { a: { published: does not hold }, b: { published: holds } }")
-    judge.front(path, pages[2], tmp_path, committed, tmp_path / "front.html")
-    text = (tmp_path / "front.html").read_text()
-    assert "<li>p a published: does not hold -&gt; holds</li>" in text and text.count("<li>") == 1
-    assert "1 of 2 committed verdicts differs." in text
-    assert "<td>17</td>" in text and "p: 2 jobs, 4 s" in text and "numpy" in text
-    assert 'srcdoc="&lt;!doctype html&gt;' in text
 
 
 def test_the_readme_shows_the_committed_verdicts():

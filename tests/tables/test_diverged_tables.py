@@ -61,7 +61,7 @@ def test_a_table_says_what_diverged(kind):
         made = module.tabulate(params, [measured_run(case) for case in CASES])
     said = f"Diverged: case lost ({CHAINS} of {CHAINS} chains, first at iteration {DIVERGED})"
     assert made.markdown().endswith(f"|\n\n{said}\n")
-    assert made.section().text == said
+    assert made.note == said
     lines = list(csv.reader(io.StringIO(made.csv())))
     assert {len(line) for line in lines} == {len(made.columns)}
     # A number of the lost run is none; one of the sound run stands.
@@ -80,4 +80,4 @@ def test_without_divergence_there_is_no_note():
     module = plugin("tables", "final_values", "table")
     params = build(module.Params, OPTIONS["final_values"], "options")
     made = module.tabulate(params, [measured_run("sound")])
-    assert "iverged" not in made.markdown() and made.section().text == ""
+    assert "iverged" not in made.markdown() and made.note == ""

@@ -1,4 +1,4 @@
-"""Tables as they are read: the papers' own rows and columns, in Markdown, HTML and LaTeX."""
+"""Tables as they are read: the papers' own rows and columns, in Markdown and LaTeX."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 import pandas
 import pytest
 
+from concord import markup, words
 from concord.errors import ConcordError
 from concord.options import build
-from concord.report import markup, words
 from concord.results import Measured
 from concord.studies.config import load_config
 from concord.studies.paper import Paper
@@ -213,7 +213,7 @@ SVHN & b & $\infty$ \textless{} 10\textasciicircum{}3 \\
     )
 
 
-def test_markdown_names_what_rows_share_once_and_pages_have_it_in_every_row():
+def test_markdown_names_what_rows_share_once_and_data_have_it_in_every_row():
     assert TABLE.markdown().splitlines()[:5] == [
         "| data | of_1 | ours |",
         "| --- | --- | ---: |",
@@ -221,10 +221,9 @@ def test_markdown_names_what_rows_share_once_and_pages_have_it_in_every_row():
         "|  | b | – |",
         r"| SVHN | b | ∞ \< 10^3 |",
     ]
-    section = TABLE.section()
-    assert [row[0] for row in section.rows] == ["MNIST", "MNIST", "SVHN"]
-    assert section.filters == ["data", "of_1"] and section.labels == 2
-    assert TABLE.data()["labels"] == 2 and TABLE.data()["note"] == "50 % & more"
+    data = TABLE.data()
+    assert [row[0] for row in data["rows"]] == ["MNIST", "MNIST", "SVHN"]
+    assert data["labels"] == 2 and data["note"] == "50 % & more"
 
 
 @pytest.mark.parametrize("text", ["a_b^c~{}\\", "<|>", '"', "$x$ # 1", "Gürbüz -- x"])

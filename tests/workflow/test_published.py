@@ -121,12 +121,11 @@ SHOWN = {
         ("reproduce", "site", PAPER),
     ),
     "table": (
-        of(f"{PAPER}/tables/last", "csv", "md", "html", "tex", "caption.md", "json"),
+        of(f"{PAPER}/tables/last", "csv", "md", "tex", "caption.md", "json"),
         ("reproduce", "site", PAPER),
     ),
-    "judge": (of(f"{PAPER}/claims", "csv", "md", "html", "json"), ("ledger", "site")),
-    "join": (["claims.csv", "claims.md", "ledger.html", "claims.json"], ("ledger",)),
-    "front": (["front.html", "front.json"], ("made",)),
+    "judge": (of(f"{PAPER}/claims", "csv", "md", "json"), ("ledger", "site")),
+    "join": (["claims.csv", "claims.md", "claims.json"], ("ledger",)),
     "compete_arena_tasks_de_sgld": (
         [f"{CELL}/{name}" for name in ("metrics.csv", "choice.yaml", "run.yaml", "metrics.json")],
         ("arena", "site"),
@@ -134,7 +133,7 @@ SHOWN = {
     "board": (
         [
             *("arena/scores.csv", "arena/cost.csv"),
-            *of("arena/cards/de_sgld", "md", "html"),
+            "arena/cards/de_sgld.md",
             "arena/scores.json",
         ],
         ("arena", "site"),
@@ -145,7 +144,7 @@ SHOWN = {
     ),
     "survey": (
         [
-            *of(f"{PAPER}/multiverse", "csv", "md", "html"),
+            *of(f"{PAPER}/multiverse", "csv", "md"),
             *of(f"{PAPER}/multiverse/figures/overview", "svg", "pdf"),
             f"{PAPER}/multiverse.json",
         ],
@@ -176,7 +175,7 @@ def results(project: Project) -> dict[str, Path]:
 
 def contents(project: Project) -> dict[str, bytes]:
     """Return all results that are the same every time: not seconds, nor the seals of those."""
-    seconds = re.compile(r"front\.\w+|arena/(cost\.csv|scores\.json|tasks/.*/metrics\.json)")
+    seconds = re.compile(r"arena/(cost\.csv|scores\.json|tasks/.*/metrics\.json)")
     paths = results(project).items()
     return {name: path.read_bytes() for name, path in paths if not seconds.fullmatch(name)}
 

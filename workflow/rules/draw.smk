@@ -34,13 +34,11 @@ rule figure:
         runtime=flow.growing(5),
     params:
         command="draw",
-        settings=flow.settings,
-        results=RESULTS,
-        paper=lambda wildcards: str(flow.study(wildcards).path),
+        study=flow.settings,
         caption=flow.caption,
     shell:
-        "python -m concord {params.command} {params.paper:q} {wildcards.name} {params.settings} "
-        "--results {params.results:q} -o {output.made:q} 2> {log:q}"
+        "python -m concord {params.command} {params.study} {wildcards.name} -o {output.made:q} "
+        "2> {log:q}"
 
 
 use rule figure as table with:
@@ -49,15 +47,14 @@ use rule figure as table with:
         because=here(flow.stale_output("csv")),
     output:
         made=[
-            f"{RESULTS}/{ENTRY}.csv",
-            f"{RESULTS}/{ENTRY}.md",
             report(
-                f"{RESULTS}/{ENTRY}.html",
+                f"{RESULTS}/{ENTRY}.csv",
                 caption="../report/caption.rst",
                 category="{paper}",
                 subcategory="{section}",
                 labels={"name": "{name}"},
             ),
+            f"{RESULTS}/{ENTRY}.md",
             f"{RESULTS}/{ENTRY}.tex",
         ],
         beside=[f"{RESULTS}/{ENTRY}.json", f"{RESULTS}/{ENTRY}.caption.md"],
@@ -65,3 +62,5 @@ use rule figure as table with:
         section="tables",
     params:
         command="tabulate",
+        study=flow.settings,
+        caption=flow.caption,

@@ -8,15 +8,7 @@ rule judge:
         flow.surveyed_first,
         because=here(flow.stale_verdicts()),
     output:
-        csv=f"{RESULTS}/{{paper}}/claims.csv",
-        md=f"{RESULTS}/{{paper}}/claims.md",
-        html=report(
-            f"{RESULTS}/{{paper}}/claims.html",
-            caption="../report/page.rst",
-            category="{paper}",
-            subcategory="claims",
-            labels={"name": "claims and assumptions"},
-        ),
+        made=[f"{RESULTS}/{{paper}}/claims.csv", f"{RESULTS}/{{paper}}/claims.md"],
         seal=f"{RESULTS}/{{paper}}/claims.json",
     log:
         f"{LOGS}/{{paper}}/judge.log",
@@ -30,12 +22,59 @@ rule judge:
         mem_mb=flow.growing(600),
         runtime=flow.growing(5),
     params:
-        settings=flow.settings,
-        results=RESULTS,
-        paper=lambda wildcards: str(flow.study(wildcards).path),
+        command="judge",
+        study=flow.settings,
+        more="",
     shell:
-        "python -m concord judge {params.paper:q} {params.settings} --results {params.results:q} "
-        "-o {output.csv:q} {output.md:q} {output.html:q} 2> {log:q}"
+        "python -m concord {params.command} {params.study} {params.more} -o {output.made:q} 2> {log:q}"
+
+
+use rule judge as survey with:
+    input:
+        flow.judged,
+        flow.varied,
+        because=here(flow.stale_survey()),
+    output:
+        made=[f"{OVER}.csv", f"{OVER}.md"],
+        seal=f"{OVER}.json",
+        pictures=report(
+            directory(f"{OVER}/figures"),
+            patterns=["{name}.svg"],
+            caption="../report/multiverse.rst",
+            category="{paper}",
+            subcategory="multiverse",
+            labels={"name": "{name}"},
+        ),
+    log:
+        f"{LOGS}/{{paper}}/survey.log",
+    benchmark:
+        f"{BENCHMARKS}/{{paper}}/survey.tsv"
+    resources:
+        mem_mb=flow.growing(1000),
+        runtime=flow.growing(20),
+    params:
+        command="survey",
+        study=flow.settings,
+        more=lambda wildcards, output: f"{flow.pairs} --figures {output.pictures}",
+
+
+# The scores and cards of an arena, and what each cell cost.
+use rule judge as board with:
+    input:
+        flow.scored,
+        because=here(flow.stale_scores()),
+    output:
+        made=[f"{RESULTS}/{{paper}}/{name}.csv" for name in ("scores", "cost")],
+        seal=f"{RESULTS}/{{paper}}/scores.json",
+        cards=directory(f"{RESULTS}/{{paper}}/cards"),
+    log:
+        f"{LOGS}/{{paper}}/board.log",
+    benchmark:
+        f"{BENCHMARKS}/{{paper}}/board.tsv"
+    params:
+        command="board",
+        study=flow.settings,
+        more=lambda wildcards, output: f"--cards {output.cards}",
 
 
 rule join:
@@ -43,15 +82,8 @@ rule join:
         tables=[flow.claims(key) for key in flow.papers],
         because=here(flow.stale_ledger()),
     output:
-        csv=f"{RESULTS}/claims.csv",
+        made=[f"{RESULTS}/claims.csv", f"{RESULTS}/claims.md"],
         seal=f"{RESULTS}/claims.json",
-        md=f"{RESULTS}/claims.md",
-        html=report(
-            f"{RESULTS}/ledger.html",
-            caption="../report/ledger.rst",
-            category="ledger",
-            labels={"name": "claims and verdicts of all papers"},
-        ),
     log:
         f"{LOGS}/join.log",
     benchmark:
@@ -60,8 +92,7 @@ rule join:
     conda:
         ENVIRONMENT
     shell:
-        "python -m concord ledger {input.tables:q} -o {output.csv:q} {output.md:q} {output.html:q} "
-        "2> {log:q}"
+        "python -m concord ledger {input.tables:q} -o {output.made:q} 2> {log:q}"
 
 
 rule compare:
@@ -82,75 +113,6 @@ rule compare:
         strict="--strict" if flow.config["strict"] else "",
     shell:
         "python -m concord changes {input.ledger:q} {params.strict} > {output:q} 2> {log:q}"
-
-
-rule survey:
-    input:
-        flow.judged,
-        flow.varied,
-        because=here(flow.stale_survey()),
-    output:
-        csv=f"{OVER}.csv",
-        md=f"{OVER}.md",
-        html=report(
-            f"{OVER}.html",
-            caption="../report/page.rst",
-            category="{paper}",
-            subcategory="multiverse",
-            labels={"name": "claims over the universes"},
-        ),
-        seal=f"{OVER}.json",
-        pictures=report(
-            directory(f"{OVER}/figures"),
-            patterns=["{name}.svg"],
-            caption="../report/multiverse.rst",
-            category="{paper}",
-            subcategory="multiverse",
-            labels={"name": "{name}"},
-        ),
-    log:
-        f"{LOGS}/{{paper}}/survey.log",
-    benchmark:
-        f"{BENCHMARKS}/{{paper}}/survey.tsv"
-    group:
-        "outputs"
-    conda:
-        ENVIRONMENT
-    resources:
-        mem_mb=flow.growing(1000),
-        runtime=flow.growing(20),
-    params:
-        settings=flow.settings + flow.pairs,
-        results=RESULTS,
-        paper=lambda wildcards: str(flow.study(wildcards).path),
-    shell:
-        "python -m concord survey {params.paper:q} {params.settings} --results {params.results:q} "
-        "--figures {output.pictures:q} -o {output.csv:q} {output.md:q} {output.html:q} 2> {log:q}"
-
-
-rule board:
-    input:
-        flow.scored,
-        because=here(flow.stale_scores()),
-    output:
-        csv=f"{RESULTS}/{{paper}}/scores.csv",
-        cost=f"{RESULTS}/{{paper}}/cost.csv",
-        seal=f"{RESULTS}/{{paper}}/scores.json",
-        cards=directory(f"{RESULTS}/{{paper}}/cards"),
-    log:
-        f"{LOGS}/{{paper}}/board.log",
-    benchmark:
-        f"{BENCHMARKS}/{{paper}}/board.tsv"
-    localrule: True
-    conda:
-        ENVIRONMENT
-    params:
-        settings=flow.settings,
-        results=RESULTS,
-        paper=lambda wildcards: str(flow.study(wildcards).path),
-    shell:
-        "python -m concord board {params.paper:q} {params.settings} --results {params.results:q} "
-        "2> {log:q}"
 
 
 # The report shows what has been made, whatever was asked for: `make report` asks for this.

@@ -9,7 +9,6 @@ rule site:
     conda:
         "../../envs/site.yaml"
     params:
-        settings=flow.settings,
-        results=RESULTS,
+        options=flow.options,
     shell:
-        "python -m concord site {params.settings} --results {params.results:q} -o site 2> {log:q}"
+        "python -m concord site {params.options} -o site 2> {log:q}"

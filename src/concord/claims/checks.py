@@ -26,6 +26,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from msgspec.structs import asdict
 
+from concord import words
 from concord.claims.quantities import (
     Diverged,
     Missing,
@@ -50,9 +51,8 @@ from concord.claims.verdicts import (
 from concord.errors import ConcordError, nearest, short
 from concord.laws.intervals import mean_interval
 from concord.options import Kind, NonNegative, Positive, kinds
-from concord.report import words
-from concord.report.words import name, number
 from concord.results import labelled, of_sets, paired
+from concord.words import name, number
 
 
 class _Rule(Kind):

@@ -11,8 +11,7 @@ from concord import integrity
 from concord.claims import verdicts
 from concord.errors import ConcordError, short
 from concord.io import dump_yaml, load_yaml, read_table, read_text, whole
-from concord.report.markup import table, uncell
-from concord.report.pages import markdown_table
+from concord.markup import markdown_table, table, uncell
 
 COLUMNS = (
     *("paper", "claim", "case", "reading", "verdict", "where", "says", "printed", "ours"),
@@ -20,17 +19,11 @@ COLUMNS = (
     "multiverse",
     *("alone", "seed", "scale"),  # alone is the verdict with this seed alone
 )
-FILTERS = ("reading", "verdict")
-
-
 SMOKE = "Smoke scale: few chains and iterations, so the verdicts mean nothing."
-
-
 INTERVALS = (
     "Verdicts follow from intervals, which hold jointly at 95 % and cover the randomness of the "
     "samplers. Deterministic quantities are exact given the simulated data."
 )
-
 
 Row = Mapping[str, str]
 
@@ -41,6 +34,11 @@ class Entry:
 
     verdict: str
     rows: tuple[Row, ...]
+
+    @property
+    def deciding(self) -> Row:
+        """The first case that has the claim's verdict."""
+        return next(row for row in self.rows if row["verdict"] == self.verdict)
 
     @property
     def counted(self) -> str:

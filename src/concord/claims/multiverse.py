@@ -17,7 +17,7 @@ from concord import integrity
 from concord.claims import verdicts
 from concord.claims.verdicts import FAILS, HOLDS, INSIDE, MEASURED, NOT_RUN, OUTSIDE, Judgement
 from concord.io import read_table
-from concord.report.markup import table, uncell
+from concord.markup import table, uncell
 
 BASE, SEED = "base", "seed_"
 

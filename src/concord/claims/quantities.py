@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
+from concord import words
 from concord.laws.intervals import quantile, repeating
 from concord.options import Options, Positive, Some
-from concord.report import words
 from concord.results import AVERAGE, Measured, divergence, lookup
 from concord.runs.run import amplifies, recorded
 

@@ -28,13 +28,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from concord import results
+from concord import results, words
 from concord.contracts import Read
 from concord.errors import ConcordError
 from concord.figures import _common, style
 from concord.figures._options import Columns, Limits, Rows, Scale, Select, Sharing, Width
 from concord.options import Count, Index, NamesIterations, Options, Some
-from concord.report import words
 from concord.results import Measured, Series
 
 KIND = "box_plots"

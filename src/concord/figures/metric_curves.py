@@ -47,7 +47,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from concord import results
+from concord import results, words
 from concord.contracts import Read
 from concord.errors import ConcordError
 from concord.figures import _common, style
@@ -63,7 +63,6 @@ from concord.figures._options import (
     Width,
 )
 from concord.options import Options, Some
-from concord.report import words
 from concord.results import Measured
 
 KIND = "metric_curves"

@@ -20,13 +20,12 @@ from typing import Annotated, Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from concord import results
+from concord import results, words
 from concord.contracts import Read
 from concord.errors import ConcordError
 from concord.figures import _common, posterior_maps, style
 from concord.figures._options import AxisNames, Mass, Select
 from concord.options import Count, NamesLabel, Options, Some
-from concord.report import words
 from concord.results import Measured
 
 KIND = "posterior_scatter"

@@ -38,10 +38,9 @@ from matplotlib.ticker import (
 )
 from matplotlib.transforms import ScaledTranslation
 
-from concord import results
+from concord import results, words
 from concord.errors import ConcordError, short
 from concord.io import whole
-from concord.report import words
 
 COLUMN = 3.4
 FULL = 7.0

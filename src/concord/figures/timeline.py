@@ -23,13 +23,12 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from concord import results
+from concord import results, words
 from concord.contracts import Read
 from concord.errors import ConcordError
 from concord.figures import _common, style
 from concord.figures._options import Columns, Limits, Names, Rows, Select, Width
 from concord.options import Index, Options, Some
-from concord.report import words
 from concord.results import Measured
 
 KIND = "timeline"

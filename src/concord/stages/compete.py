@@ -13,16 +13,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from concord import integrity, metrics, results
+from concord import integrity, markup, metrics, results
+from concord.arena import board as scored
 from concord.arena import cells
-from concord.arena.cards import task_of
+from concord.arena.board import task_of
+from concord.catalog import described
 from concord.errors import ConcordError, nearest
 from concord.integrity import Made
 from concord.io import whole
+from concord.make import at
+from concord.pages import cards
 from concord.plugins import kinds
 from concord.progress import each
 from concord.provenance import code
 from concord.runs.run import Run
+from concord.stages.draw import checked, metrics_digest
 
 if TYPE_CHECKING:
     from concord.results import Measured
@@ -121,37 +126,28 @@ def _shown(cell: Measured, metric: str) -> str:
     return f"{value:.3g}" if np.isfinite(value) else "diverged"
 
 
-def board(paper: Paper, results: Path, outputs: Path) -> None:
-    """Write what a study's arena says into a folder: scores, costs, and the entries' cards.
+def board(paper: Paper, results: Path, outputs: Sequence[Path], folder: Path) -> None:
+    """Write what a study's arena says: scores, costs, and into a folder the entries' cards.
 
-    ``scores.csv``, ``cost.csv`` (the CPU seconds of each cell, tuning included) and ``cards/*``
-    (.md .html).
+    Costs are the CPU seconds of each cell, tuning included. Cards are Markdown.
     """
-    from concord.arena import cards
-    from concord.catalog import described
-    from concord.make import at
-    from concord.report import markup
-    from concord.report.pages import markdown_page, page
-    from concord.stages.draw import checked
-
     runs = [run for run in paper.runs.values() if run.arena is not None]
-    cells = [checked(at(run, results)) for run in runs]
+    measured = [checked(at(run, results)) for run in runs]
+    scores, cost = outputs
     texts = {
-        "scores.csv": markup.table(cards.COLUMNS, cards.scores(cells)),
-        "cost.csv": markup.table(
+        scores: markup.table(scored.COLUMNS, scored.scores(measured)),
+        cost: markup.table(
             ("experiment", "task", "entry", "cpu_seconds"), (_cost(run, results) for run in runs)
         ),
     }
-    for entry in dict.fromkeys(cell.run["labels"]["entry"] for cell in cells):
-        own = [cell for cell in cells if cell.run["labels"]["entry"] == entry]
+    for entry in dict.fromkeys(cell.run["labels"]["entry"] for cell in measured):
+        own = [cell for cell in measured if cell.run["labels"]["entry"] == entry]
         about = described("samplers", own[0].run["sampler"]["kind"])
-        sections = cards.card(entry, own, about)
-        texts[f"cards/{entry}.md"] = markdown_page(entry, about["is"], sections)
-        texts[f"cards/{entry}.html"] = page(entry, about["is"], sections)
-    for name, text in texts.items():
-        with whole(outputs / name) as path:
+        texts[folder / f"{entry}.md"] = cards.card(entry, own, about)
+    for output, text in texts.items():
+        with whole(output) as path:
             path.write_text(text, encoding="utf-8")
-    integrity.seal([outputs / name for name in texts], board_made(paper, results))
+    integrity.seal(texts, board_made(paper, results))
 
 
 def _cost(run: Run, results: Path) -> list[Any]:
@@ -162,7 +158,5 @@ def _cost(run: Run, results: Path) -> list[Any]:
 
 def board_made(paper: Paper, results: Path) -> Made:
     """Return what the scores and cards of a study are made from."""
-    from concord.stages.draw import metrics_digest
-
     runs = [run for run in paper.runs.values() if run.arena is not None]
     return {"metrics": metrics_digest(runs, results), "code": code(__name__)}

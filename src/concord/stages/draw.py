@@ -1,7 +1,7 @@
-"""draw: from metrics to a figure (pdf, svg, png) or a table (csv, md, html, tex).
+"""draw: from metrics to a figure (pdf, svg, png) or a table (csv, md, tex).
 
 Beside every figure or table are its caption (``.caption.md``) and a ``.json``: its provenance, its
-caption as data (``report.captions.Caption``) and, of a table, its layout (``Table.data``).
+caption as data (``pages.captions.Caption``) and, of a table, its layout (``Table.data``).
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ from concord.io import whole
 from concord.make import Place, at
 from concord.make import made as made_from
 from concord.options import build
+from concord.pages import captions
 from concord.plugins import location, plugin, provided
 from concord.provenance import code, describe, digest
-from concord.report import captions
-from concord.report.pages import page, template_digest
 from concord.results import Measured, is_smoke, read
 from concord.runs.run import Run
 from concord.studies.paper import Paper
@@ -29,9 +28,8 @@ def made(paper: Paper, section: str, name: str, results: Path) -> Made:
     """Return what a figure or table is made from."""
     entry = paper.output(section, name)
     return {
-        "entry": digest({**entry, "caption": paper.caption(section, name)}),
+        "entry": digest({**entry, "caption": captions.of(paper, section, name)}),
         "code": code(__name__, location(section, entry["kind"])),
-        "template": template_digest("page.html") if section == "tables" else "",
         "metrics": metrics_digest(paper.output_runs(section, name), results),
     }
 
@@ -57,7 +55,7 @@ def draw(paper: Paper, name: str, results: Path, outputs: Sequence[Path]) -> Non
 
 
 def tabulate(paper: Paper, name: str, results: Path, outputs: Sequence[Path]) -> None:
-    """Build a table from the runs below ``results`` into ``outputs`` (.csv, .md, .html, .tex)."""
+    """Build a table from the runs below ``results`` into ``outputs`` (.csv, .md, .tex)."""
     entry = paper.output("tables", name)
     where = paper.at(f"tables.{name}")
     kind = plugin("tables", entry["kind"], where)
@@ -66,7 +64,6 @@ def tabulate(paper: Paper, name: str, results: Path, outputs: Sequence[Path]) ->
     texts = {
         ".csv": table.csv,
         ".md": table.markdown,
-        ".html": lambda: page(entry["title"], "", [table.section()]),
         ".tex": lambda: table.latex(entry["title"]),
     }
     for output in outputs:
@@ -90,7 +87,7 @@ def _finish(
     paper: Paper, section: str, name: str, results: Path, outputs: Sequence[Path], **more: Any
 ) -> None:
     """Write the caption, and seal the outputs with their provenance."""
-    caption = paper.caption(section, name)
+    caption = captions.of(paper, section, name)
     text = outputs[0].with_suffix(".caption.md")
     with whole(text) as path:
         path.write_text(captions.markdown(caption), encoding="utf-8")

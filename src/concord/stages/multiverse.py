@@ -11,51 +11,33 @@ from pathlib import Path
 
 from concord import integrity
 from concord.claims import multiverse
-from concord.claims.ledger import SMOKE
 from concord.claims.multiverse import BASE, Row
 from concord.claims.quantities import Missing
 from concord.integrity import Made
-from concord.io import whole
+from concord.pages import multiverse as pages
 from concord.progress import each
 from concord.provenance import code, digest, sha256
-from concord.report.pages import Folded, Section, markdown_page, page
 from concord.results import Measured, read
 from concord.runs.run import Run
 from concord.stages import judge
 from concord.studies.paper import Paper
 from concord.studies.universes import Multiverse, lean
 
-TEXT = (
-    "A universe is the study with another defensible value in the place of an assumption's, or "
-    "with another master seed. It counts for a claim if it changes a run that the claim reads; the "
-    "study itself counts as one."
-)
-
 
 def survey(
     paper: Paper, results: Path, outputs: Sequence[Path], pictures: Path | None = None
 ) -> None:
-    """Judge every claim in every universe (.csv .md .html), and draw it into a folder."""
-    from concord.figures import _multiverse as figures
+    """Judge every claim in every universe (.csv .md), and draw it into a folder."""
+    from concord.figures import _multiverse as figures  # matplotlib, which planning does without
 
     found = Multiverse(paper)
     rows = list(judged(found, results))
-    title = f"Multiverse of {paper.mapping['paper']['title']}"
-    parts = sections(found, rows, results)
-    smoke = paper.config["scale"] == "smoke"
-    text = f"{SMOKE} {TEXT}" if smoke else TEXT
-    texts = {
-        ".csv": lambda: multiverse.as_csv(rows),
-        ".md": lambda: markdown_page(title, text, parts),
-        ".html": lambda: page(title, text, parts),
-    }
-    for output in outputs:
-        with whole(output) as path:
-            path.write_text(texts[output.suffix](), encoding="utf-8")
+    judge.write({".csv": multiverse.as_csv(rows), ".md": pages.page(found, rows)}, outputs)
     drawn: list[Path] = []
     if pictures is not None:
         says = {name: claim.says for name, claim in paper.claims.items()}
-        drawn = figures.save(rows, names(found), says, pictures, smoke)
+        smoke = paper.config["scale"] == "smoke"
+        drawn = figures.save(rows, pages.names(found), says, pictures, smoke)
     integrity.seal([*outputs, *drawn], made(paper, results, found), seed=paper.config["seed"])
 
 
@@ -123,55 +105,3 @@ def renamed(run: Measured, metrics: Mapping[str, str], agent: int | None) -> Mea
         agents = table["agent"].where(table["agent"] != str(agent), "0")
         table = table.assign(agent=agents)[(table["agent"] != "0") | (str(agent) == "0")]
     return Measured(run.run, table.reset_index(drop=True))
-
-
-def names(found: Multiverse) -> dict[str, str]:
-    """Return what universes are, in words."""
-    paper, said = found.paper, {}
-    for name, universe in found.universes.items():
-        if universe.seed is not None:
-            said[name] = f"master seed {universe.seed}"
-            continue
-        texts = []
-        for part in name.split("+"):
-            assumption, _, label = part.partition(".")
-            entries = paper.assumptions[assumption]["alternatives"]
-            texts.append(next(entry["says"] for entry in entries if entry["label"] == label))
-        said[name] = "; ".join(texts)
-    return said
-
-
-def sections(found: Multiverse, rows: Sequence[Row], results: Path) -> list[Section]:
-    """Return the page: claims with what they hang on, then the universes."""
-    paper = found.paper
-    cells: list[list[str | Folded]] = []
-    for (claim, reading), robustness in multiverse.robustness(rows).items():
-        lines = [f"{name}: {verdict}" for name, verdict in robustness.verdicts.items()]
-        cells.append(
-            [
-                *(claim, paper.claims[claim].says, reading, robustness.verdicts[BASE]),
-                Folded(robustness.text, f"{len(lines)} universes", tuple(lines)),
-            ]
-        )
-    columns = ("claim", "says", "reading", "alone", "over the universes")
-    claims = Section("Claims", "", columns, cells, ("reading", "alone"))
-    said, reasons = names(found), _reasons(paper)
-    universes: list[list[str | Folded]] = []
-    lost: dict[str, dict[str, None]] = {}
-    for row in rows:
-        if row["verdict"] == "not run":
-            lost.setdefault(row["universe"], {})[row["ours"]] = None
-    for name in found.universes:
-        changed, not_run = len(found.runs[name]), tuple(lost.get(name, ()))
-        text = Folded(f"{changed}", f"{len(not_run)} not run", not_run) if not_run else f"{changed}"
-        universes.append([name, said[name], reasons.get(name, ""), text])
-    heads = ("universe", "what it is", "why", "runs it changes")
-    return [claims, Section("Universes", "", heads, universes)]
-
-
-def _reasons(paper: Paper) -> dict[str, str]:
-    return {
-        f"{name}.{entry['label']}": " ".join(entry["reason"].split())
-        for name, assumption in paper.assumptions.items()
-        for entry in assumption.get("alternatives", ())
-    }

@@ -22,7 +22,6 @@ from concord.errors import ConcordError, nearest, short
 from concord.io import load_yaml
 from concord.options import build, build_file
 from concord.plugins import plugin
-from concord.report import captions
 from concord.runs.keys import STUDY, Keys
 from concord.runs.run import Run, keys_of
 from concord.studies import assumptions, families, named
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
 RESERVED = {
     *("default", "reproduce", "everything", "ledger", "unknown", "made"),
     *("fetch", "resolve", "sample", "measure", "figure", "table", "judge", "join", "compare"),
-    *("front", "site", "smoke", "full", "logs", "benchmarks", "claims", "workflow", "statistics"),
+    *("site", "smoke", "full", "logs", "benchmarks", "claims", "workflow", "statistics"),
     *("board", "scores", "cards", "small", "many", "multiverse", "vary", "survey"),
 }
 
@@ -315,17 +314,6 @@ class Paper:
             for run in self.select(selection, f"{section}.{name}.runs[{number}]"):
                 chosen[run.folder] = run
         return list(chosen.values())
-
-    def caption(self, section: str, name: str) -> captions.Caption:
-        """Return the parts of the caption of a figure or table."""
-        entry = self.output(section, name)
-        where = self.at(f"{section}.{name}")
-        kind = plugin(section, entry["kind"], where)
-        params = build(kind.Params, entry.get("options"), f"{where}.options")
-        reads = [read if isinstance(read, str) else read.metric for read in kind.reads(params)]
-        runs = [run.document for run in self.output_runs(section, name)]
-        titles = {key: self.experiments[key].get("title", "") for key in self.experiments}
-        return captions.describe(entry, runs, self.assumptions, self.readings, reads, titles)
 
     @cached_property
     def claims(self) -> dict[str, Claim]:

@@ -12,9 +12,7 @@ from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import Any
 
-from concord import results
-from concord.report import markup, words
-from concord.report.pages import Section, markdown_table
+from concord import markup, results, words
 
 
 @dataclass(frozen=True)
@@ -94,18 +92,8 @@ class Table:
         layout = self.layout
         lines = ([markup.markdown(cell) for cell in row] for row in _grouped(layout))
         columns = [markup.markdown(column) for column in layout.columns]
-        table = markdown_table(columns, lines, layout.labels)
+        table = markup.markdown_table(columns, lines, layout.labels)
         return "\n".join([*table, *(["", markup.markdown(self.note)] if self.note else []), ""])
-
-    def section(self) -> Section:
-        """Return the layout for an HTML page; what names rows becomes filters."""
-        layout = self.layout
-        filters = [
-            name
-            for place, name in enumerate(layout.columns[: layout.labels])
-            if 1 < len({row[place] for row in layout.rows}) < min(len(layout.rows), 20)
-        ]
-        return Section("", self.note, layout.columns, layout.rows, filters, layout.labels)
 
     def latex(self, title: str) -> str:
         """Return the layout as LaTeX, for packages booktabs and longtable.

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Annotated, Any
 
+from concord import words
 from concord.errors import ConcordError, nearest
 from concord.options import Index, NamesLabel, Options, Some
-from concord.report import words
 from concord.results import Measured
 from concord.tables import Layout, Table, marks_divergence
 

@@ -26,11 +26,10 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from concord import results
+from concord import results, words
 from concord.contracts import Read
 from concord.errors import ConcordError
 from concord.options import NamesLabel, NamesRuns, Options, Some
-from concord.report import words
 from concord.results import Measured
 from concord.tables import Layout, Table, marks_divergence
 

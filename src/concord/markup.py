@@ -2,7 +2,7 @@
 
 What a study states ends up in captions, pages, tables and ledgers. There it must neither act (a
 directive that includes a file, a script, a spreadsheet's formula) nor vanish (``x_``, ``|a|``).
-HTML is escaped by the templates (``concord.report.pages``).
+HTML is escaped by the site's templates (``concord.pages.site``).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 
@@ -39,6 +39,16 @@ def markdown(text: str) -> str:
     # What begins a heading, a quotation, a list, a rule, a comment, a target or a directive.
     text = re.sub(r"^(?=[#>%]|[-+=:][-+=:\s]|\([^)]*\)=)", r"\\", text)
     return re.sub(r"^(\d+)(?=[.)]\s)", r"\1\\", text)
+
+
+def markdown_table(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], labels: int | None = None
+) -> list[str]:
+    """Return a table of cells that are Markdown; after ``labels`` columns they are numbers."""
+    texts = len(columns) if labels is None else labels
+    rule = ["---"] * texts + ["---:"] * (len(columns) - texts)
+    lines = [columns, rule, *rows]
+    return ["| " + " | ".join(c.replace("|", r"\|") for c in line) + " |" for line in lines]
 
 
 _LATEX = {

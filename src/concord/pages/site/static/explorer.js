@@ -1,4 +1,4 @@
-// Curves to work with: what a figure's page calls with the data of the figure (concord.site.curves).
+// Curves to work with: what a figure's page calls with the data of the figure (concord.pages.site.curves).
 "use strict";
 (() => {
   const COLORS = ["#2f7fc1", "#d1580b", "#0f9168", "#b5529b", "#a37b00", "#6a6fd0", "#c43d4b", "#4b8f9e", "#8a8f2a", "#8c6d5a"];

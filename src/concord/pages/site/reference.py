@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from concord import plugins
+from concord import markup, plugins
 from concord.catalog import described
 from concord.plugins import PACKAGES
-from concord.report import markup
 from concord.studies.editor import study_schema
 
 

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from concord import integrity
+from concord import integrity, words
 from concord import results as read_results
 from concord.contracts import Read
 from concord.options import build, plain
 from concord.plugins import plugin
-from concord.report import words
 from concord.runs.run import Run
 from concord.studies.paper import Paper
 

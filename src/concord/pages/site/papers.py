@@ -16,16 +16,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from concord import integrity
+from concord import integrity, markup
 from concord.claims import ledger
 from concord.claims.ledger import Row
 from concord.errors import ConcordError, nearest, short
 from concord.home import HOME
 from concord.io import read_text
-from concord.report import markup
-from concord.report.pages import render
+from concord.pages import captions
+from concord.pages.claims import case_name
+from concord.pages.site.curves import curves, group
+from concord.pages.site.html import render
 from concord.runs.run import Run
-from concord.site.curves import curves, group
 from concord.studies.paper import Paper
 
 ROOT = "../"  # from a study's page to the site
@@ -126,9 +127,8 @@ def page(
     ``todo`` is what has not been made, by the command that makes it.
     """
     about = paper.mapping.get("paper") or {"title": paper.key}
-    claims = summarized(rows)
-    for claim in claims:
-        claim["assumptions"] = [n for n in claim["assumptions"] if n in paper.assumptions]
+    claims, universes = summarized(rows), _universes(paper, rows, files)
+    claims = [{**claim, **_leads(claim, paper, universes, files.results)} for claim in claims]
     followed = dict.fromkeys(run.reading for run in paper.runs.values())
     raw = _Raw(files.raw / paper.key)
     parts = [_title(about["title"], "#")]
@@ -145,7 +145,6 @@ def page(
     if arena := _arena(paper, files):
         parts += [_title("Entries", "*"), raw("arena", **arena)]
     shown = set()
-    universes = _universes(paper, claims, files)
     for names in _groups(paper):
         entries = [e for name in names if (e := _figure(paper, name, claims, files))]
         if entries:
@@ -157,7 +156,7 @@ def page(
     for name in paper.mapping.get("tables", {}):
         entry = _table(paper, name, claims, files)
         if entry:
-            mine = [claim for claim in claims if claim["figure"] == name]
+            mine = [c for c in claims if c["figure"] == name and c["name"] not in shown]
             shown |= {claim["name"] for claim in mine}
             parts += [_title(_heading(paper, "tables", name), "*")]
             parts.append(raw("tables", claims=mine, entries=[entry]))
@@ -190,7 +189,6 @@ def summarized(rows: Iterable[Row]) -> list[dict[str, Any]]:
                 **{key: row[key] for key in ("kind", "rule")},
                 "reasons": [],
                 "assumptions": [],
-                "universes": None,
             },
         )
         for one in entry.rows:
@@ -198,22 +196,31 @@ def summarized(rows: Iterable[Row]) -> list[dict[str, Any]]:
             claim["assumptions"] += [n for n in rests if n not in claim["assumptions"]]
             reason = one["reason"].rstrip(".")
             claim["reasons"] += [reason] if reason and reason not in claim["reasons"] else []
-        deciding = next(one for one in entry.rows if one["verdict"] == entry.verdict)
         several = len(entry.rows) > 1
-        name = f"{_case(deciding)}: " if several else ""
+        name = f"{case_name(entry.deciding)}: " if several else ""
         claim["readings"].append(
             {
                 **{"reading": row["reading"], "verdict": entry.verdict},
-                "ours": f"{name}{deciding['ours']}",
+                "ours": f"{name}{entry.deciding['ours']}",
                 "universes": row.get("multiverse"),
-                "cases": [{**one, "name": _case(one)} for one in entry.rows] if several else [],
+                "cases": [{**one, "name": case_name(one)} for one in entry.rows] if several else [],
             }
         )
     return list(found.values())
 
 
-def _case(row: Row) -> str:
-    return row["case"].replace("+", ", ").replace("=", " ")
+def _leads(
+    claim: Mapping[str, Any], paper: Paper, universes: Mapping[str, Any] | None, results: Path
+) -> dict[str, Any]:
+    """Return what a claim leads to on its paper's page: assumptions, its figure, its universes."""
+    name = claim["figure"]
+    made = (s for s, n in _entries(paper) if n == name and _place(paper, s, n, results))
+    pictures = universes["pictures"] if universes else []
+    return {
+        "assumptions": [known for known in claim["assumptions"] if known in paper.assumptions],
+        "anchor": next((_anchor(section, name) for section in made), None),
+        "universes": next((p["anchor"] for p in pictures if p["claim"] == claim["name"]), None),
+    }
 
 
 def board(rows: Sequence[Row]) -> dict[str, Any]:
@@ -238,7 +245,7 @@ class _Raw:
     def __call__(self, template: str, **parts: Any) -> str:
         self.written += 1
         path = self.folder / f"{self.written}.html"
-        text = render(f"site/{template}.html", root=ROOT, rules=RULES, **parts)
+        text = render(template, root=ROOT, rules=RULES, **parts)
         path.write_text(text, encoding="utf-8")
         return f".. raw:: html\n   :file: ../raw/{self.folder.name}/{path.name}"
 
@@ -259,9 +266,9 @@ def _heading(paper: Paper, section: str, name: str) -> str:
     return f"{words[number[1]]} {number[2]}: {title}" if number else title
 
 
-def anchor(paper: Paper, name: str) -> str:
+def _anchor(section: str, name: str) -> str:
     """Return the anchor of a figure or table of a study's page."""
-    return f"{'figure' if name in paper.mapping.get('figures', {}) else 'table'}-{name}"
+    return f"{section.removesuffix('s')}-{name}"
 
 
 def _entry(
@@ -275,13 +282,10 @@ def _entry(
     made = integrity.document(base.with_suffix(".json"))
     told = {key: value for key, value in made.items() if key not in ("table", "caption", "seal")}
     provenance = files.write(json.dumps(told, indent=1), f"{folder}.json")
-    for claim in claims:
-        if claim["figure"] == name:
-            claim |= {"anchor": anchor(paper, name)}  # type: ignore[operator]
     return {
         "name": name,
-        "anchor": anchor(paper, name),
-        "caption": paper.caption(section, name),
+        "anchor": _anchor(section, name),
+        "caption": captions.of(paper, section, name),
         "runs": Counter(
             run.experiment for run, _ in _stated(paper.output_runs(section, name), files.results)
         ),
@@ -317,10 +321,13 @@ def _figure(
     entry = _entry(paper, "figures", name, claims, files)
     if entry is None:
         return None
-    entry |= _picture(entry["base"].with_suffix(".svg"), f"{entry['folder']}.svg", files)
-    entry["alt"] = f"{entry['caption']['title']}. {entry['caption']['caption']}"
-    entry["files"].insert(0, ("SVG", entry["image"]))
-    return entry
+    picture = _picture(entry["base"].with_suffix(".svg"), f"{entry['folder']}.svg", files)
+    return {
+        **entry,
+        **picture,
+        "alt": f"{entry['caption']['title']}. {entry['caption']['caption']}",
+        "files": [("SVG", picture["image"]), *entry["files"]],
+    }
 
 
 def _picture(source: Path, path: str, files: Files) -> dict[str, Any]:
@@ -352,33 +359,39 @@ def needs(error: ModuleNotFoundError) -> ConcordError:
     )
 
 
-def _universes(
-    paper: Paper, claims: Sequence[dict[str, Any]], files: Files
-) -> dict[str, Any] | None:
-    """Return the pictures of a multiverse, and the table, None where there is none.
-
-    A claim that has one is told where (``universes``).
-    """
+def _universes(paper: Paper, rows: Sequence[Row], files: Files) -> dict[str, Any] | None:
+    """Return the page, the table and the pictures of a multiverse, None where there is none."""
     folder = f"results/{paper.key}/multiverse"
-    source = files.results / paper.key / "multiverse"
-    table = source.with_suffix(".csv")
+    table = files.results / paper.key / "multiverse.csv"
     if not table.exists():
         return None
-    known = {f"claim_{name}": claim.says for name, claim in paper.claims.items()}
-    judged = {f"claim_{claim['name']}": claim for claim in claims}
+    judged = {row["claim"] for row in rows}
+    drawn = {path.stem: path for path in _sealed(table, ".svg")}
+    of_claims = {f"claim_{name}": name for name in paper.claims}
     pictures = []
-    sealed = [table.parent / name for name in integrity.document(table)["sha256"]]
-    drawn = [path for path in sealed if path.suffix == ".svg"]
-    for path in sorted(drawn, key=lambda path: (path.stem in known, path.stem)):
-        claim = judged.get(path.stem)
-        picture = _picture(path, f"{folder}/{path.name}", files)
+    for stem in sorted(drawn, key=lambda stem: (stem in of_claims, stem)):
+        claim = of_claims.get(stem)
         pictures.append(
-            {**picture, "name": path.stem, "says": known.get(path.stem), "claim": claim}
+            {
+                **_picture(drawn[stem], f"{folder}/{stem}.svg", files),
+                "name": stem,
+                "anchor": f"universes-{stem}",
+                "says": paper.claims[claim].says if claim else None,
+                "claim": claim if claim in judged else None,
+            }
         )
-        if claim:
-            claim["universes"] = f"universes-{path.stem}"
-    about = "docs/multiverse.html" if (HOME / "docs" / "multiverse.md").exists() else None
-    return {"pictures": pictures, "table": files.copy(table, f"{folder}.csv"), "about": about}
+    return {
+        "pictures": pictures,
+        "table": files.copy(table, f"{folder}.csv"),
+        "page": f"multiverse/{paper.key}.html" if multiverse(files.results / paper.key) else None,
+        "about": "docs/multiverse.html" if (HOME / "docs" / "multiverse.md").exists() else None,
+    }
+
+
+def multiverse(folder: Path) -> Path | None:
+    """Return the page of a paper's multiverse as Markdown, which becomes one of the site."""
+    table = folder / "multiverse.csv"
+    return next(iter(_sealed(table, ".md")), None) if table.exists() else None
 
 
 def _arena(paper: Paper, files: Files) -> dict[str, Any] | None:
@@ -396,10 +409,13 @@ def _arena(paper: Paper, files: Files) -> dict[str, Any] | None:
 def cards(folder: Path) -> list[Path]:
     """Return the cards of an arena's entries as Markdown, which become pages of the site."""
     table = folder / "scores.csv"
-    if not table.exists():
-        return []
-    sealed = (folder / name for name in integrity.document(table)["sha256"])
-    return sorted(path for path in sealed if path.suffix == ".md")
+    return sorted(_sealed(table, ".md")) if table.exists() else []
+
+
+def _sealed(table: Path, suffix: str) -> list[Path]:
+    """Return the files that were made with a table, of those with a suffix."""
+    made = (table.parent / name for name in integrity.document(table)["sha256"])
+    return [path for path in made if path.suffix == suffix]
 
 
 def _table(
@@ -408,16 +424,16 @@ def _table(
     entry = _entry(paper, "tables", name, claims, files)
     if entry is None:
         return None
-    entry["table"] = entry["made"].get("table")
-    if entry["table"]:  # a number, what print has and an interval each stay on one line
-        rows = entry["table"]["rows"]
-        entry["table"]["rows"] = [[UNBROKEN.sub(_unbroken, cell) for cell in row] for row in rows]
-    for suffix in (".csv", ".tex"):
-        path = entry["base"].with_suffix(suffix)
-        if path.exists():
-            copied = files.copy(path, f"{entry['folder']}{suffix}")
-            entry["files"].insert(0, (suffix[1:].upper(), copied))
-    return entry
+    table = entry["made"].get("table")
+    if table:  # a number, what print has and an interval each stay on one line
+        rows = [[UNBROKEN.sub(_unbroken, cell) for cell in row] for row in table["rows"]]
+        table = {**table, "rows": rows}
+    copied = [
+        (suffix[1:].upper(), files.copy(path, f"{entry['folder']}{suffix}"))
+        for suffix in (".tex", ".csv")
+        if (path := entry["base"].with_suffix(suffix)).exists()
+    ]
+    return {**entry, "table": table, "files": [*copied, *entry["files"]]}
 
 
 def _unbroken(found: re.Match[str]) -> str:

@@ -20,12 +20,12 @@ from concord.claims.ledger import Row
 from concord.errors import ConcordError
 from concord.home import HOME
 from concord.io import read_text
+from concord.pages.site import papers as pages
+from concord.pages.site import reference
+from concord.pages.site.html import render
+from concord.pages.site.papers import Files
 from concord.progress import each
 from concord.provenance import describe
-from concord.report.pages import render
-from concord.site import papers as pages
-from concord.site import reference
-from concord.site.papers import Files
 from concord.studies.config import load_config, load_papers, results_folder
 from concord.studies.paper import Paper
 
@@ -41,7 +41,8 @@ SETTINGS: dict[str, Any] = {
     "copyright": "the Concord developers",
     "version": __version__,
     "extensions": [
-        *("myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "concord.site.extension"),
+        *("myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"),
+        "concord.pages.site.extension",
     ],
     "myst_enable_extensions": ["dollarmath"],
     "myst_heading_anchors": 4,
@@ -152,7 +153,7 @@ def _write(
 
     (raw / "front.html").write_text(
         render(
-            "site/front.html",
+            "front",
             findings=pages.findings(studies, claims, settings["findings"], extra),
             board=board,
             todo=_todo(lacking, typed),
@@ -168,11 +169,12 @@ def _write(
     )
     if rows:
         listed = render(
-            "site/ledger.html",
+            "ledger",
             claims=claims,
             papers=list(dict.fromkeys(row["paper"] for row in rows)),
             verdicts=board["verdicts"],
             smoke=smoke,
+            intervals=ledger.INTERVALS,
             root="",
             rules=RULES,
         )
@@ -181,12 +183,13 @@ def _write(
         (source / "claims.rst").write_text(
             "Claims\n######\n\n.. raw:: html\n   :file: raw/claims.html\n", "utf-8"
         )
-    cards = []
-    for key in shown:
-        for card in pages.cards(results / key):
-            cards.append(f"cards/{key}/{card.stem}")
-            (source / "cards" / key).mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(card, source / "cards" / key / card.name)
+    cards = {f"cards/{key}/{c.stem}": c for key in shown for c in pages.cards(results / key)}
+    universes = {
+        f"multiverse/{key}": page for key in shown if (page := pages.multiverse(results / key))
+    }
+    for name, made in (cards | universes).items():
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(made, source / f"{name}.md")
     documents = _documents(source)
     (source / "reference").mkdir()
     names = []
@@ -197,11 +200,12 @@ def _write(
     trees = [
         ("Papers", ["claims"] * bool(rows) + printed),
         ("Comparisons", [f"papers/{key}" for key in shown if not studies[key].printed]),
+        ("Multiverse", universes),
         ("Cards of samplers", cards),
         *documents,
         ("Reference", names),
     ]
-    titles = {f"papers/{key}": key for key in shown}
+    titles = {f"{folder}/{key}": key for folder in ("papers", "multiverse") for key in shown}
     index = ["Concord\n#######", ".. raw:: html\n   :file: raw/front.html"]
     for caption, found in trees:
         lines = [f"   {titles[n]} <{n}>" if n in titles else f"   {n}" for n in found]

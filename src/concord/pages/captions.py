@@ -1,7 +1,7 @@
 """Captions: what a figure or table shows, for a stranger, and how it was made.
 
 ``describe`` gives a caption as data, ``Caption``: the ``.json`` beside every figure and table has
-it under ``caption``, and whatever shows one (Markdown, Snakemake's report, pages) renders it.
+it under ``caption``, and whatever shows one (Markdown, Snakemake's report, the site) renders it.
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ from functools import cache
 from html import escape
 from typing import Any, TypedDict, cast
 
+import msgspec
+
+from concord import markup, words
+from concord.options import build
 from concord.plugins import plugin
-from concord.report import markup, words
-from concord.report.pages import markdown_table
+from concord.studies.paper import Paper
 
 Pairs = list[tuple[str, str]]
 
@@ -39,6 +42,17 @@ class Caption(TypedDict):
     readings: Pairs  # with their meaning
     assumptions: Pairs  # value and reason
     scale: str
+
+
+def of(paper: Paper, section: str, name: str) -> Caption:
+    """Return the caption of a figure or table of a study."""
+    entry, where = paper.output(section, name), paper.at(f"{section}.{name}")
+    kind = plugin(section, entry["kind"], where)
+    params = build(kind.Params, entry.get("options"), f"{where}.options")
+    reads = [read if isinstance(read, str) else read.metric for read in kind.reads(params)]
+    runs = [run.document for run in paper.output_runs(section, name)]
+    titles = {key: paper.experiments[key].get("title", "") for key in paper.experiments}
+    return describe(entry, runs, paper.assumptions, paper.readings, reads, titles)
 
 
 def describe(
@@ -191,7 +205,7 @@ def _kind(package: str, chosen: Mapping[str, Any], what: str) -> str:
 
 def _options(package: str, chosen: Mapping[str, Any]) -> dict[str, str]:
     """Return the options of a component that its kind demands, or that are not their defaults."""
-    usual = _usual(getattr(plugin(package, chosen["kind"], package), "Params", None))
+    usual = _usual(plugin(package, chosen["kind"], package).Params)
     texts = {key: _text(value) for key, value in chosen.items() if key not in ("kind", "name")}
     return {key: text for key, text in texts.items() if usual.get(key) != text}
 
@@ -199,10 +213,8 @@ def _options(package: str, chosen: Mapping[str, Any]) -> dict[str, str]:
 @cache
 def _usual(params: Any) -> dict[str, str]:
     """Return the texts of the defaults of a kind's options."""
-    import msgspec
-
-    found = () if params is None else msgspec.structs.fields(params)
-    return {f.name: _text(f.default) for f in found if f.default is not msgspec.NODEFAULT}
+    fields = msgspec.structs.fields(params)
+    return {f.name: _text(f.default) for f in fields if f.default is not msgspec.NODEFAULT}
 
 
 def _text(value: Any) -> str:
@@ -258,7 +270,7 @@ def markdown(caption: Caption) -> str:
         lines += [f"<details><summary>How it was run: {title}</summary>", ""]
         lines += ["; ".join(f"{key} {text}" for key, text in part["setting"]) + ".", ""]
         rows = [[name, text] for name, text in part["samplers"]]
-        lines += [*markdown_table(["sampler", "parameters"], rows), "", "</details>", ""]
+        lines += [*markup.markdown_table(["sampler", "parameters"], rows), "", "</details>", ""]
     if parts["assumptions"]:
         lines += ["<details><summary>Assumptions: what the paper does not state</summary>", ""]
         lines += [f"- {value} ({reason})" for value, reason in parts["assumptions"]]

@@ -1,0 +1,48 @@
+"""What the arena says of all its cells: one long table of scores."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from concord import results
+from concord.metrics import PRICES
+from concord.results import Measured
+
+COLUMNS = (
+    *("experiment", "task", "entry", "price", "spent", "level", "score", "value", "lo", "hi"),
+    "state",
+)
+_SCORES = re.compile(
+    rf"(?!steps_|end_|sigma_)((?:floor\.)?\w+)_by_({'|'.join(PRICES)})|(stationary_b2)"
+)
+
+
+def task_of(run: Mapping[str, Any]) -> str:
+    """Return what a task is called: what its labels say of problem and network."""
+    return "+".join(f"{k}={v}" for k, v in run["labels"].items() if k != "entry") or "task"
+
+
+def scores(cells: Sequence[Measured]) -> Iterator[list[Any]]:
+    """Yield the rows of the long table; a cell without scores has one that says why.
+
+    state: scored, diverged (the score is infinite), not applicable, or not run.
+    """
+    for cell in cells:
+        run = cell.run
+        head = [run["experiment"], task_of(run), run["labels"]["entry"]]
+        if (lacking := results.missing(cell)) is not None:
+            yield [*head, *[None] * 7, lacking]
+            continue
+        for row in cell.metrics.to_dict("records"):
+            found = _SCORES.fullmatch(row["metric"])
+            if found is None:
+                continue
+            score, price, limit = found.groups()
+            spent = run["arena"]["budget"].get(price) if price else None
+            ends = [None if np.isnan(row[end]) else row[end] for end in ("lo", "hi")]
+            state = "scored" if np.isfinite(row["value"]) else "diverged"
+            yield [*head, price, spent, row["agent"], score or limit, row["value"], *ends, state]

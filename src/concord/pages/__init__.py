@@ -1,0 +1,1 @@
+"""Pages: what is read of results, as Markdown files and as a site."""

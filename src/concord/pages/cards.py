@@ -1,0 +1,99 @@
+"""The card of an entry of the arena as Markdown: what it is, its bias, its best and worst tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from concord import results
+from concord.arena.board import task_of
+from concord.pages import markdown
+from concord.pages.markdown import Section
+from concord.results import Measured
+
+
+def card(entry: str, cells: Sequence[Measured], about: Mapping[str, Any]) -> str:
+    """Return an entry's card; ``about`` is what the catalog says of its sampler."""
+    sections = [*_of_sampler(about), Section("Options", _options(cells[0].run))]
+    steps: list[list[str]] = []
+    done: list[tuple[float, list[str], list[str]]] = []
+    for cell in cells:
+        shares = "share" in cell.run["labels"]
+        if results.missing(cell) is not None:
+            continue
+        if shares:
+            steps.append(_row(cell, ("chosen.", "stationary_b2")))
+        else:
+            done += _places(cell)
+    if steps:
+        text = "b² of the stationary law, computed exactly, along the tuned option."
+        columns = ["share of the largest stable value", "value", "worst agent", "average"]
+        sections.append(Section("Stationary bias against step", text, columns, steps))
+    done.sort(key=lambda place: place[0])
+    for heading, part in (("Best tasks", done[:5]), ("Worst tasks", done[:-6:-1])):
+        rows = [[*names, f"{value:.2g}", *numbers] for value, names, numbers in part]
+        columns = ["experiment", "task", "price", "b² of the worst agent", "largest stable value"]
+        columns += ["chosen", "may vary by"]
+        sections.append(Section(heading, "", columns, rows))
+    lacking: dict[str, list[str]] = {}
+    for cell in cells:
+        if (why := results.missing(cell)) is not None:
+            lacking.setdefault(why, []).append(f"{cell.run['experiment']}: {task_of(cell.run)}")
+    for why, tasks in lacking.items():
+        sections.append(Section(why.capitalize(), "; ".join(tasks)))
+    return markdown.page(entry, about["is"], sections)
+
+
+def _of_sampler(about: Mapping[str, Any]) -> Iterator[Section]:
+    """Yield what the catalog says of a sampler; a plug-in's equation is text, whatever it holds."""
+    equation = about["equation"] or ""
+    yield (
+        Section("Equation", equation)
+        if about["from"]
+        else Section("Equation", "", equation=equation)
+    )
+    for name in ("source", "price", "needs"):
+        if about[name]:
+            yield Section(name.capitalize(), about[name].replace("``", ""))
+
+
+def _options(run: Mapping[str, Any]) -> str:
+    """Return what the options of an entry's sampler are, and which are tuned."""
+    stated = {k: v for k, v in run["sampler"].items() if k != "kind" and v is not None}
+    told = ", ".join(f"{k} {v}" for k, v in stated.items()) or "no options"
+    arena = run["arena"]
+    if arena["tune"] is not None and not arena["share"]:
+        return f"Begins with {told}. Tuned: {', '.join([arena['tune'], *arena['second']])}."
+    share = f", {arena['tune']} at {arena['share']} of its limit" if arena["share"] else ""
+    return f"As they stand: {told}{share}."
+
+
+def _value(cell: Measured, metric: str, agent: str) -> float:
+    table = cell.metrics
+    mine = (table["metric"].str.startswith(metric) & (table["agent"] == agent)).to_numpy()
+    values = table["value"][mine].to_numpy(float)
+    return float(values[0]) if len(values) else float("nan")
+
+
+def _row(cell: Measured, metrics: Sequence[str]) -> list[str]:
+    chosen, bias = metrics
+    numbers = [
+        cell.run["arena"]["share"],
+        _value(cell, chosen, "network"),
+        _value(cell, bias, "worst"),
+        _value(cell, bias, "average"),
+    ]
+    return [f"{number:.3g}" for number in numbers]
+
+
+def _places(cell: Measured) -> Iterator[tuple[float, list[str], list[str]]]:
+    tune = cell.run["arena"]["tune"]
+    for price in cell.run["arena"]["budget"]:
+        value = _value(cell, f"b2_by_{price}", "worst")
+        if not np.isnan(value):
+            names = [cell.run["experiment"], task_of(cell.run), price]
+            metrics = ("stable.", f"chosen.{tune}_by_{price}", f"steps_by_{price}")
+            numbers = [_value(cell, metric, "network") for metric in metrics]
+            yield value, names, ["" if np.isnan(n) else f"{n:.3g}" for n in numbers]

@@ -1,0 +1,135 @@
+"""The pages of claims as Markdown: of a paper, and of all papers (the ledger).
+
+A claim in a reading is a line of a table; what is behind its verdict is folded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from concord import words
+from concord.claims.ledger import SMOKE, Entry, Row, entries, is_smoke, scores
+from concord.markup import line, markdown
+from concord.pages.markdown import Folded, Section, page
+from concord.studies.paper import Paper
+
+COLUMNS = ("where", "says", "printed", "reading", "verdict", "ours", "figure")
+
+
+def of_paper(paper: Paper, rows: Sequence[Row]) -> str:
+    """Return a paper's page: claims, readings, assumptions, errata and discrepancies."""
+    about = paper.mapping["paper"]
+    text = f"{about['authors']} ({about['year']}). "
+    text += f"{about['reference']}." if about.get("reference") else ""
+    parts = [_of_claims(paper, rows), _of_readings(paper), *_of_notes(paper, rows)]
+    if "released_code" in paper.mapping:
+        parts.append(Section("Released code", paper.mapping["released_code"]))
+    return page(about["title"], text, parts, _link(paper))
+
+
+def ledger(rows: Sequence[Row]) -> str:
+    """Return the page of all papers: how many verdicts of each kind, and all claims."""
+    columns = ("paper", *_columns(rows))
+    board = Section("", SMOKE if is_smoke(rows) else "", *scores(rows))
+    return page("Ledger of claims", "", [board, Section("", "", columns, _lines(rows, columns))])
+
+
+def case_name(row: Row) -> str:
+    """Return what a case of a claim is called: "agents 5, agent 1"."""
+    text = re.sub(r"\bagent=(\d+)", lambda found: words.agent(found[1]), row["case"])
+    return text.replace("+", ", ").replace("=", " ")
+
+
+def _of_claims(paper: Paper, rows: Sequence[Row]) -> Section:
+    if not rows:
+        return Section("Claims", "None is stated yet.")
+    text = SMOKE if paper.config["scale"] == "smoke" else ""
+    columns = _columns(rows)
+    return Section("Claims", text, columns, _lines(rows, columns))
+
+
+def _of_readings(paper: Paper) -> Section:
+    followed = dict.fromkeys(run.reading for run in paper.runs.values())
+    meanings = [[reading, paper.readings[reading]] for reading in followed]
+    return Section("Readings", "", ("reading", "meaning"), meanings)
+
+
+def _of_notes(paper: Paper, rows: Sequence[Row]) -> list[Section]:
+    """Return what is noted of a paper, where there is anything."""
+    verdicts: dict[str, list[str]] = {}
+    for entry in entries(rows):
+        row = entry.rows[0]
+        verdicts.setdefault(row["claim"], []).append(f"{entry.verdict} ({row['reading']})")
+
+    def section(
+        heading: str, text: str, columns: Sequence[str], stated: Mapping[str, Mapping[str, Any]]
+    ) -> list[Section]:
+        cells = [[key, *(line(note.get(c, "")) for c in columns)] for key, note in stated.items()]
+        for cell in cells:
+            if columns[-1] == "checked_by" and cell[-1]:
+                cell[-1] = f"{cell[-1]}: {', '.join(verdicts.get(cell[-1], ['not judged']))}"
+        heads = ["id", *(column.replace("_", " ") for column in columns)]
+        return [Section(heading, text, heads, cells)] if cells else []
+
+    unstated = "Values the paper does not state."
+    differs = "Where the released code differs from the text"
+    errata, discrepancies = (paper.mapping.get(name, {}) for name in ("errata", "discrepancies"))
+    return [
+        *section("Assumptions", unstated, ("value", "reason"), paper.assumptions),
+        *section("Where the text is inconsistent", "", ("where", "text"), errata),
+        *section(differs, "", ("text", "code", "checked_by"), discrepancies),
+    ]
+
+
+def _columns(rows: Sequence[Row]) -> tuple[str, ...]:
+    """Return the columns of a page; the multiverse only where it has been run."""
+    return (*COLUMNS, "multiverse") if any(row["multiverse"] for row in rows) else COLUMNS
+
+
+def _lines(rows: Sequence[Row], columns: Sequence[str]) -> list[list[str | Folded]]:
+    """Return a line for every claim and reading."""
+    cells: dict[str, Callable[[Entry], str | Folded]] = {
+        "says": _says,
+        "ours": _ours,
+        "verdict": lambda entry: entry.verdict,
+    }
+    return [
+        [cells[c](entry) if c in cells else _every(entry, c) for c in columns]
+        for entry in entries(rows)
+    ]
+
+
+def _every(entry: Entry, column: str) -> str:
+    """Return what the cases of a claim have in a column."""
+    return "; ".join(dict.fromkeys(filter(None, (row[column] for row in entry.rows))))
+
+
+def _says(entry: Entry) -> Folded:
+    rests = dict.fromkeys(a for row in entry.rows for a in row["assumptions"].split(", ") if a)
+    lines = [f"claim {entry.rows[0]['claim']}, a check of kind {_every(entry, 'kind')}"]
+    lines += dict.fromkeys(row["reason"] for row in entry.rows)
+    lines += [f"assumptions: {', '.join(rests)}"] if rests else []
+    return Folded(entry.rows[0]["says"], "how it is judged", tuple(lines))
+
+
+def _ours(entry: Entry) -> str | Folded:
+    """Return the sentence of the case that decides, the others folded."""
+    if len(entry.rows) == 1:
+        return entry.rows[0]["ours"]
+    lines = tuple(f"{case_name(row)}: {row['verdict']}. {row['ours']}" for row in entry.rows)
+    first = entry.deciding
+    many = f"{entry.counted}; " if entry.counted else ""
+    return Folded(f"{many}{case_name(first)}: {first['ours']}", f"{len(lines)} cases", lines)
+
+
+def _link(paper: Paper) -> Callable[[str], str]:
+    """Return what links a figure or table from a page in the paper's folder of results."""
+
+    def link(name: str) -> str:
+        drawn = name in paper.mapping.get("figures", {})
+        section, suffix = ("figures", "svg") if drawn else ("tables", "md")
+        return f"[{markdown(name)}]({section}/{name}.{suffix})" if name else ""
+
+    return link

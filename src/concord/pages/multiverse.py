@@ -1,0 +1,77 @@
+"""The page of a paper's multiverse as Markdown: what its verdicts hang on, and the universes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from concord.claims import multiverse
+from concord.claims.ledger import SMOKE
+from concord.claims.multiverse import BASE, Row
+from concord.claims.verdicts import NOT_RUN
+from concord.markup import line
+from concord.pages import markdown
+from concord.pages.markdown import Folded, Section
+from concord.studies.paper import Paper
+from concord.studies.universes import Multiverse
+
+TEXT = (
+    "A universe is the study with another defensible value in the place of an assumption's, or "
+    "with another master seed. It counts for a claim if it changes a run that the claim reads; the "
+    "study itself counts as one."
+)
+
+
+def page(found: Multiverse, rows: Sequence[Row]) -> str:
+    """Return the page: claims with what they hang on, then the universes."""
+    paper = found.paper
+    text = f"{SMOKE} {TEXT}" if paper.config["scale"] == "smoke" else TEXT
+    title = f"Multiverse of {paper.mapping['paper']['title']}"
+    return markdown.page(title, text, [_claims(paper, rows), _universes(found, rows)])
+
+
+def names(found: Multiverse) -> dict[str, str]:
+    """Return what universes are, in words."""
+    paper, said = found.paper, {}
+    for name, universe in found.universes.items():
+        if universe.seed is not None:
+            said[name] = f"master seed {universe.seed}"
+            continue
+        texts = []
+        for part in name.split("+"):
+            assumption, _, label = part.partition(".")
+            entries = paper.assumptions[assumption]["alternatives"]
+            texts.append(next(entry["says"] for entry in entries if entry["label"] == label))
+        said[name] = "; ".join(texts)
+    return said
+
+
+def _claims(paper: Paper, rows: Sequence[Row]) -> Section:
+    cells: list[list[str | Folded]] = []
+    for (claim, reading), robustness in multiverse.robustness(rows).items():
+        lines = tuple(f"{name}: {verdict}" for name, verdict in robustness.verdicts.items())
+        over = Folded(robustness.text, f"{len(lines)} universes", lines)
+        alone = robustness.verdicts[BASE]
+        cells.append([claim, paper.claims[claim].says, reading, alone, over])
+    return Section("Claims", "", ("claim", "says", "reading", "alone", "over the universes"), cells)
+
+
+def _universes(found: Multiverse, rows: Sequence[Row]) -> Section:
+    said, reasons = names(found), _reasons(found.paper)
+    lost: dict[str, dict[str, None]] = {}
+    for row in rows:
+        if row["verdict"] == NOT_RUN:
+            lost.setdefault(row["universe"], {})[row["ours"]] = None
+    cells: list[list[str | Folded]] = []
+    for name in found.universes:
+        changed, not_run = f"{len(found.runs[name])}", tuple(lost.get(name, ()))
+        text = Folded(changed, f"{len(not_run)} not run", not_run) if not_run else changed
+        cells.append([name, said[name], reasons.get(name, ""), text])
+    return Section("Universes", "", ("universe", "what it is", "why", "runs it changes"), cells)
+
+
+def _reasons(paper: Paper) -> dict[str, str]:
+    return {
+        f"{name}.{entry['label']}": line(entry["reason"])
+        for name, assumption in paper.assumptions.items()
+        for entry in assumption.get("alternatives", ())
+    }
