@@ -16,7 +16,8 @@ from concord.contracts import Amplifies, Extra, NeedsData, Problem, ProblemKind,
 from concord.errors import ConcordError, short
 from concord.integrity import AGAIN
 from concord.io import load_yaml
-from concord.networks.faults import Conditions, Network
+from concord.networks.conditions import Conditions
+from concord.networks.network import under
 from concord.networks.topology import Graph, Topology
 from concord.options import Count, Index, Label, Options, Positive, build, plain
 from concord.plugins import location, plugin
@@ -218,7 +219,7 @@ def assemble(run: Mapping[str, Any], where: str, typed: Typed | None = None) -> 
     """
     keys, (problem, problem_params), (sampler, sampler_params) = typed or parse(run, where)
     graph = keys.topology.topology(run["agents"], f"{where}.topology")
-    graph = Network.of(graph, keys.network, f"{where}.network")
+    graph = under(graph, keys.network, f"{where}.network")
     _at(f"{where}.agents", problem.check, problem_params, run["agents"])
     if keys.arena is None:  # where what does not suit is a result
         _at(f"{where}.topology", sampler.check, None, graph, sampler_params)
