@@ -23,7 +23,8 @@ from concord.errors import ConcordError
 from concord.laws.quadrature import from_log_density
 from concord.metrics import Measurement, Row
 from concord.networks import topology
-from concord.networks.faults import Conditions, Network
+from concord.networks.conditions import Conditions
+from concord.networks.network import under
 from concord.plugins import kinds
 from concord.problems import linear_regression
 from concord.samplers import d_ula, de_sghmc, de_sgld, gossip_ula
@@ -37,7 +38,7 @@ DIVERGED = 20
 STEPS = np.arange(LAST + 1)[None, :, None].repeat(CHAINS, 0).repeat(AGENTS, 2)
 RING = topology.build("ring", AGENTS)
 HIDDEN = Conditions(privacy={"clip": 1.0, "sigma": 9.0}, compute={"seconds": 0.5})
-GRAPHS = RING, Network.of(RING, HIDDEN, "tests")
+GRAPHS = RING, under(RING, HIDDEN, "tests")
 # Those that read no chain are tested with the theorems they are about.
 FAMILIES = sorted({*kinds("metrics")} - {"theorem3_bound", "two_modes"})
 DIMENSIONS = {

@@ -13,8 +13,12 @@ from concord.errors import ConcordError
 from concord.laws import arrivals, exact
 from concord.networks import topology
 from concord.networks.channel import connect
-from concord.networks.faults import Conditions, Edges, Network, Weather, chances, drawing
-from concord.networks.mixing import check_weights, weights_of
+from concord.networks.conditions import Conditions
+from concord.networks.edges import Edges
+from concord.networks.moments import chances
+from concord.networks.network import drawing, under
+from concord.networks.weather import Weather
+from concord.networks.weights import check_weights, weights_of
 from concord.samplers import (
     admm,
     d_ula,
@@ -52,7 +56,7 @@ def bernoulli(rate=0.3, direction="one_way"):
 
 
 def network(graph=RING, seed=1, **conditions):
-    made = Network.of(graph, Conditions(**conditions), "tests")
+    made = under(graph, Conditions(**conditions), "tests")
     return drawing(made, np.random.default_rng(seed))
 
 
@@ -541,11 +545,11 @@ def test_samplers_refuse_what_has_no_meaning(module, options, conditions, senten
 def test_faults_that_cannot_be_are_refused():
     lost = {"loss": bernoulli()}
     with pytest.raises(ConcordError, match=r"^x.network: no_edges of 3 has no edges, so nothing"):
-        Network.of(topology.build("no_edges", 3), Conditions(**lost), "x.network")
+        under(topology.build("no_edges", 3), Conditions(**lost), "x.network")
     turns = Conditions(schedule={"kind": "in_turn", "graphs": [[[0, 1], [0, 2]]]})
     with pytest.raises(ConcordError, match=r"^x.schedule.graphs\[0\]\[1\]: \[0, 2\] is no edge of"):
-        Network.of(RING, turns, "x")
+        under(RING, turns, "x")
     with pytest.raises(ConcordError, match=r"^loss.rate: 1.2 is above 1; give 1 or less"):
         Conditions(loss=bernoulli(1.2))
-    assert Network.of(RING, Conditions(), "x") is RING
-    assert Network.of(RING, None, "x") is RING
+    assert under(RING, Conditions(), "x") is RING
+    assert under(RING, None, "x") is RING

@@ -13,7 +13,8 @@ from concord import metrics
 from concord.metrics import Measurement, gradients, seconds
 from concord.networks import topology
 from concord.networks.channel import connect
-from concord.networks.faults import Conditions, Network, Timed, drawing
+from concord.networks.conditions import Conditions
+from concord.networks.network import drawing, under
 from concord.sampling import streams
 
 SAMPLERS = {
@@ -178,7 +179,7 @@ def test_without_a_barrier_agents_take_the_last_vector_that_had_arrived(latency,
     graph = topology.build("edge_list", 5, edges=[[0, 1], [0, 2], [0, 3], [1, 2], [3, 4]])
     loss = {"kind": "bernoulli", "rate": rate, "direction": "one_way"}
     happens = {"on_loss": "reuse_last", "compute": compute, "link": {"latency": latency}}
-    net = Network.of(graph, Conditions(**happens, loss=loss, barrier=False), "tests")
+    net = under(graph, Conditions(**happens, loss=loss, barrier=False), "tests")
     masks, times = np.random.default_rng(4), np.random.default_rng(5)
     net = drawing(net, masks, times)
     x = np.random.default_rng(6).standard_normal((chains, agents, 2))
@@ -299,7 +300,8 @@ def test_metrics_of_the_clock():
     near = rows["waiting", 40, "1"].value
     assert near == pytest.approx((39 + 0.1 - 4) / 39.1)  # an iteration behind, working for 4 s
     assert rows["seconds", 40, "network"].lo is not None and rows["seconds", 40, "1"].chance
-    bare = Measurement(sampled("ring", 6), problem(6), None, *[None] * 3, 1, None)
+    ring = topology.build("ring", 6)
+    bare = Measurement(sampled("ring", 6), problem(6), ring, *[None] * 3, 1, None)
     for family in ("seconds", "timeline"):
         with pytest.raises(concord.ConcordError, match=f"{family} needs a network with compute"):
             metrics.measure([family], bare)
@@ -385,7 +387,7 @@ def test_samplers_without_a_stale_form_refuse(sampler, said):
 
 def test_a_network_with_a_clock_alone_loses_nothing():
     network = concord.network("ring", 5, compute={"seconds": 1.0})
-    assert isinstance(network, Timed) and not isinstance(network, Network)
+    assert network.conditions.eventful and network.conditions.perfect
 
 
 def test_what_push_sum_sends_besides_takes_its_time():

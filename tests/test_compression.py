@@ -9,7 +9,7 @@ import concord
 from concord.metrics import Measurement, messages
 from concord.networks.channel import connect
 from concord.networks.compressions import Compression
-from concord.networks.faults import drawing
+from concord.networks.network import drawing
 from concord.sampling import streams
 
 KINDS = [("qsgd", {"bits": 3}), ("qsgd", {"bits": 6}), ("rand_k", {"share": 0.3})]

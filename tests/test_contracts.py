@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from concord.laws.quadrature import Grid
 from concord.metrics import Measurement, measure
 from concord.networks import topology
 from concord.networks.clock import Clock
-from concord.networks.faults import Edges
+from concord.networks.edges import Edges
 from concord.options import choices
 from concord.plugins import built_in, plugin
 from concord.problems._newton import Solver
@@ -133,8 +134,8 @@ def test_no_contract_is_without_a_problem_that_keeps_it(protocol):
 def test_what_counts_and_what_tells_the_time_keep_their_contracts():
     solver = Solver(np.zeros((3, 4, 2)), np.zeros((3, 4)), np.ones(3), 5)
     assert isinstance(solver, contracts.Counting) and solver.gradients.shape == (5, 3)
-    ring = topology.build("ring", 3)
-    clock = Clock(None, None, Edges(ring), (3, 5), 8, np.random.default_rng(0))
+    ring = replace(topology.build("ring", 3), times=np.random.default_rng(0))
+    clock = Clock(ring, Edges(ring), 5, 8)
     assert isinstance(clock, contracts.Times) and clock.seconds.shape == (5, 3)
     assert not isinstance(clock, contracts.Counting) and not isinstance(solver, contracts.Times)
 

@@ -15,7 +15,9 @@ from concord.laws import arrivals
 from concord.metrics import Measurement, privacy
 from concord.networks import topology
 from concord.networks.channel import connect
-from concord.networks.faults import Edges, chances, drawing
+from concord.networks.edges import Edges
+from concord.networks.moments import chances
+from concord.networks.network import drawing
 from concord.networks.privacy import Privacy, epsilon, sigma
 from concord.samplers import de_sgld
 
@@ -107,7 +109,7 @@ def test_neighbors_hear_the_same_hidden_vector_and_noise_of_their_own():
     ):
         network = drawing(concord.network("star", 4, **happens), np.random.default_rng(1))
         channel = connect(network, x)
-        mix = partial(channel.mixer(network.metropolis(), "simultaneous"), residual=0 * x)
+        mix = partial(channel.mixer(network.metropolis(), "simultaneous"), plus=0 * x)
         heard, _ = channel.through(lambda s, k, r, mix=mix: (mix(s, out=0 * x), None))(x, 0, None)
         assert (abs(heard[:, 1] - heard[:, 2]).max() < 1e-12) == alike
         assert abs(heard - 1).max() > 0.05

@@ -9,7 +9,8 @@ import pytest
 
 import concord
 from concord.errors import ConcordError
-from concord.networks import mixing, topology
+from concord.networks import topology
+from concord.networks.weights import weights_of
 from concord.samplers import admm, d_ula, de_sgld, gossip_ula
 from concord.sampling.schedules import Schedule
 from variants import problem
@@ -21,11 +22,11 @@ STEP = Schedule(0.01)
 @pytest.mark.parametrize("by", ["server", "ring_all_reduce"])
 def test_everybody_gets_the_average(agents, by):
     net = concord.network("server", agents, average_by=by)
-    weights = mixing.weights_of(net, "metropolis").dense()
+    weights = weights_of(net, "metropolis").dense()
     np.testing.assert_allclose(weights, np.full((agents, agents), 1 / agents), atol=1e-15)
     np.testing.assert_array_equal(
-        mixing.weights_of(net, "metropolis").dense(),
-        mixing.weights_of(concord.network("complete", agents), "metropolis").dense(),
+        weights_of(net, "metropolis").dense(),
+        weights_of(concord.network("complete", agents), "metropolis").dense(),
     )
 
 
@@ -66,7 +67,7 @@ def test_matrices_of_complete_graphs_are_those_of_their_edges(agents):
     assert edges.edges == tuple(whole.edges) == tuple(map(tuple, np.array(whole.edges)))
     assert np.array_equal(whole.degrees, edges.degrees)
     for weights in ("metropolis", "lazy_metropolis", "max_degree", "row_stochastic"):
-        same(mixing.weights_of(whole, weights), mixing.weights_of(edges, weights))
+        same(weights_of(whole, weights), weights_of(edges, weights))
     same(whole.laplacian(), edges.laplacian())
     same(whole.adjacency(), edges.adjacency())
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 import concord
 from concord.errors import ConcordError
 from concord.networks.matrix import STRATEGIES, AgentMatrix, _choose
-from concord.networks.mixing import weights_of
 from concord.networks.topology import Topology, build
+from concord.networks.weights import weights_of
 
 EXACT = 1e-12  # rounding only
 

@@ -11,7 +11,8 @@ import concord
 from concord.arena import cells, laws, scores, tuning
 from concord.laws import arrivals, exact
 from concord.laws.gaussian import Gaussian
-from concord.networks.faults import Edges, chances
+from concord.networks.edges import Edges
+from concord.networks.moments import chances
 from concord.options import build
 from concord.plugins import plugin
 from concord.runs import assemble, keys_of

@@ -35,7 +35,8 @@ from concord.errors import ConcordError, nearest
 from concord.io import whole
 from concord.networks import topology
 from concord.networks.compressions import Compression
-from concord.networks.faults import Conditions, Network, drawing
+from concord.networks.conditions import Conditions
+from concord.networks.network import drawing, under
 from concord.options import build, choices, members
 from concord.options import kinds as kinds_of
 from concord.plugins import kinds, plugin
@@ -490,7 +491,7 @@ def networks_that_lose(tiny: bool) -> Iterator[Case]:
     for agents, (name, happens) in itertools.product(sizes, faults.items()):
         graph = topology.build("ring", agents)
         drawn = [streams.generator(1, "bench", stream) for stream in ("network", "clock")]
-        faulty = drawing(Network.of(graph, Conditions(**happens), "bench"), *drawn)
+        faulty = drawing(under(graph, Conditions(**happens), "bench"), *drawn)
         yield Case(
             f"de_sgld step, {name} / nothing, ring of {agents}, 100 chains",
             stepper("de_sgld", faulty, 100),

@@ -23,7 +23,8 @@ NAMES = ("unicasts", "broadcasts")
 
 def measurement(trace, dim=2, **problem_has) -> Measurement:
     prob = SimpleNamespace(dim=dim, agents=len(trace.agent), **problem_has)
-    return Measurement(trace, prob, None, None, None, None, int(trace.draw[-1]), np.random)
+    graph = topology.build("no_edges", prob.agents)
+    return Measurement(trace, prob, graph, None, None, None, int(trace.draw[-1]), np.random)
 
 
 def counted(unicasts, broadcasts, **more) -> Trace:

@@ -18,7 +18,7 @@ from chains import EXACT, chain
 from concord.errors import ConcordError
 from concord.laws import exact
 from concord.networks import topology
-from concord.networks.mixing import weights_of
+from concord.networks.weights import weights_of
 from concord.problems import linear_regression
 from concord.samplers import de_sghmc, de_sgld
 from concord.sampling import streams

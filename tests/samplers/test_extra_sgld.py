@@ -8,7 +8,8 @@ from chains import EXACT, chain
 
 from concord.errors import ConcordError
 from concord.networks import topology
-from concord.networks.faults import Conditions, Network
+from concord.networks.conditions import Conditions
+from concord.networks.network import under
 from concord.options import build
 from concord.samplers import c_ula, extra_sgld
 from variants import CONSTANT, DECAYING, GRAPHS, problem
@@ -113,6 +114,6 @@ def test_networks_it_has_no_meaning_for_are_refused():
     with pytest.raises(ConcordError, match=r"not connected.*no_edges"):
         extra_sgld.check(None, parts, extra_sgld.Params(CONSTANT))
     loss = {"kind": "bernoulli", "rate": 0.1, "direction": "link"}
-    lossy = Network.of(topology.build("ring", 4), Conditions(loss=loss), "tests")
+    lossy = under(topology.build("ring", 4), Conditions(loss=loss), "tests")
     with pytest.raises(ConcordError, match=r"^form: two_steps has no meaning .* use memory, or"):
         extra_sgld.check(None, lossy, extra_sgld.Params(CONSTANT, form="two_steps"))

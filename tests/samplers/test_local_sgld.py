@@ -11,7 +11,8 @@ from chains import EXACT, chain
 
 from concord.errors import ConcordError
 from concord.networks import topology
-from concord.networks.faults import Conditions, Network
+from concord.networks.conditions import Conditions
+from concord.networks.network import under
 from concord.options import Options, build
 from concord.samplers import c_ula, local_sgld
 from concord.sampling.schedules import Schedule
@@ -207,7 +208,7 @@ def test_options_outside_of_their_range_are_refused(options, sentence):
 )
 def test_what_is_sent_now_and_then_is_refused_where_vectors_get_lost(options, sentence):
     loss = {"kind": "bernoulli", "rate": 0.1, "direction": "link"}
-    lossy = Network.of(STAR, Conditions(loss=loss), "tests")
+    lossy = under(STAR, Conditions(loss=loss), "tests")
     with pytest.raises(ConcordError, match=sentence):
         local_sgld.check(None, lossy, local_sgld.Params(CONSTANT, **options))
     local_sgld.check(None, lossy, local_sgld.Params(CONSTANT, period=4))

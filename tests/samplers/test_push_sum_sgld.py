@@ -12,7 +12,8 @@ from concord.errors import ConcordError
 from concord.laws import exact
 from concord.laws.gaussian import bias2
 from concord.networks import topology
-from concord.networks.faults import Conditions, Network, drawing
+from concord.networks.conditions import Conditions
+from concord.networks.network import drawing, under
 from concord.samplers import de_sghmc, de_sgld, local_sgld, push_sum_sgld
 from concord.sampling.schedules import Schedule
 
@@ -109,7 +110,7 @@ def test_agents_of_unequal_influence_sample_the_posterior_as_the_step_shrinks():
 def test_averaging_what_is_heard_weighs_agents_unequally():
     """What push-sum is for: the same network, without the division."""
     prob = problem()
-    weights = de_sgld.mixing.weights_of(UNEQUAL, "row_stochastic")
+    weights = de_sgld.weights_of(UNEQUAL, "row_stochastic")
     own = replace(UNEQUAL, weights=weights)
     plain = de_sgld.Params(step_size=1e-4)
     mean, _ = exact.stationary(de_sgld.affine(prob, own, plain).at(0))
@@ -125,7 +126,7 @@ def test_the_sums_are_conserved_whatever_gets_lost():
         awake=0.7,
         on_loss="sender_keeps",
     )
-    net = Network.of(UNEQUAL, conditions, "tests")
+    net = under(UNEQUAL, conditions, "tests")
     net = drawing(net, np.random.default_rng(3))
     prob = problem()
     push_sum_sgld.check(prob, net, push_sum_sgld.Params(step_size=1e-30))
@@ -195,6 +196,6 @@ def test_push_sum_refuses_what_loses_weights():
             "push-sum divides by the weights it sends",
         ),
     ]:
-        net = Network.of(UNEQUAL, concord.network("ring", 6, **conditions).conditions, "tests")
+        net = under(UNEQUAL, concord.network("ring", 6, **conditions).conditions, "tests")
         with pytest.raises(ConcordError, match=message):
             push_sum_sgld.check(problem(), net, push_sum_sgld.Params(step_size=STEP))

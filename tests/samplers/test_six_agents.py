@@ -15,7 +15,10 @@ import concord
 from concord.errors import ConcordError
 from concord.laws import arrivals, exact
 from concord.networks import topology
-from concord.networks.faults import Conditions, Edges, Network, chances, drawing
+from concord.networks.conditions import Conditions
+from concord.networks.edges import Edges
+from concord.networks.moments import chances
+from concord.networks.network import drawing, under
 from concord.samplers import de_sgld, diging_sgld, extra_sgld, local_sgld
 
 CURVATURES = np.array([0.10, 0.20, 0.10, 0.25, 0.15, 0.20])
@@ -96,7 +99,7 @@ SAMPLERS = {"de_sgld": de_sgld, "diging_sgld": diging_sgld, "extra_sgld": extra_
 
 def lossy(direction):
     loss = {"kind": "bernoulli", "rate": 0.2, "direction": direction}
-    return Network.of(RING, Conditions(loss=loss), "tests")
+    return under(RING, Conditions(loss=loss), "tests")
 
 
 def law_under_losses(kind, direction, iterations):

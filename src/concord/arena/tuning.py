@@ -14,7 +14,7 @@ and twelve lie between the neighbors of the best of these.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from concord.arena.laws import period_of
 from concord.contracts import AffineSampler, Problem, Quadratic, SwitchingSampler
 from concord.errors import ConcordError, nearest
 from concord.laws import exact
-from concord.networks.faults import Network
+from concord.networks.conditions import Conditions
 from concord.networks.topology import Topology
 from concord.options import build, plain
 from concord.runs.keys import Arena
@@ -169,6 +169,4 @@ def between(params: Any, arena: Arena, best: Setting, where: str) -> list[Settin
 
 def _bare(topology: Topology) -> Topology:
     """Return a network's topology, without what happens on it."""
-    if not isinstance(topology, Network):
-        return topology
-    return Topology(**{own.name: getattr(topology, own.name) for own in fields(Topology)})
+    return replace(topology, conditions=Conditions())

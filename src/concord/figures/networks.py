@@ -95,9 +95,10 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 
 def _graph_of(measured: Measured, weights: bool) -> Topology:
     """Return a run's graph, with what happens on it and what its edges weigh if that is drawn."""
-    from concord.networks import mixing
-    from concord.networks.faults import Conditions, Network
+    from concord.networks.conditions import Conditions
+    from concord.networks.network import under
     from concord.networks.topology import build
+    from concord.networks.weights import weights_of
     from concord.options import build as options_of
 
     options = dict(measured.run["topology"])
@@ -106,8 +107,8 @@ def _graph_of(measured: Measured, weights: bool) -> Topology:
         return graph
     usual = "column_stochastic" if graph.directed else "metropolis"
     conditions = options_of(Conditions, measured.run.get("network") or {}, "network")
-    graph = Network.of(graph, conditions, "network") if graph.edges else graph
-    own = mixing.weights_of(graph, measured.run["sampler"].get("weights", usual))
+    graph = under(graph, conditions, "network") if graph.edges else graph
+    own = weights_of(graph, measured.run["sampler"].get("weights", usual))
     return replace(graph, weights=own)
 
 

@@ -34,7 +34,7 @@ from concord.contracts import (
 from concord.errors import ConcordError, nearest, short
 from concord.laws.intervals import around
 from concord.laws.theory import Condition
-from concord.networks.faults import Conditions, Timed
+from concord.networks.conditions import Conditions
 from concord.networks.topology import Topology
 from concord.plugins import exists, kinds, plugin
 from concord.progress import each
@@ -254,9 +254,8 @@ def measure(families: Sequence[str], measurement: Measurement) -> list[Row]:
     rows: list[Row] = []
     marked = replace(measurement, trace=measurement.trace.marked())
     for family in each(families, "metrics"):
-        network = marked.topology.conditions if isinstance(marked.topology, Timed) else None
         module = plugin("metrics", family, "metrics")
-        check_network(module, network)
+        check_network(module, marked.topology.conditions)
         rows += module.rows(marked)
     numbers = ((row.value, row.lo, row.hi) for row in rows)
     columns = np.array([[np.nan if n is None else n for n in row] for row in numbers], dtype=float)

@@ -13,7 +13,7 @@ from concord.laws.gaussian import w2
 from concord.laws.theory.gurbuzbalaban2021 import Bound, Setting
 from concord.metrics import Measurement, Row, lacking
 from concord.metrics._laws import exact_law
-from concord.networks import mixing
+from concord.networks.weights import weights_of
 from concord.sampling.initial import normal
 
 
@@ -51,7 +51,7 @@ def setting(m: Measurement) -> Setting:
 
 def weights_spectrum(m: Measurement) -> np.ndarray | None:
     """Return the eigenvalues of W; None where it is not symmetric."""
-    weights = mixing.weights_of(m.topology, m.sampler_params.weights).dense()
+    weights = weights_of(m.topology, m.sampler_params.weights).dense()
     return np.linalg.eigvalsh(weights) if (weights == weights.T).all() else None
 
 

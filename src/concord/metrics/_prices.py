@@ -10,7 +10,6 @@ import numpy as np
 from concord.contracts import SizedSampler, dtype_of
 from concord.laws.intervals import mean_interval
 from concord.metrics import Measurement, Row
-from concord.networks.faults import Timed
 
 
 def vector_bytes(m: Measurement) -> float:
@@ -18,9 +17,7 @@ def vector_bytes(m: Measurement) -> float:
     dim, itemsize = m.problem.dim, dtype_of(m.problem).itemsize
     if isinstance(m.sampler, SizedSampler):
         return m.sampler.size(m.sampler_params, dim, itemsize)
-    if isinstance(m.topology, Timed):
-        return m.topology.conditions.size(dim, itemsize)
-    return dim * itemsize
+    return m.topology.conditions.size(dim, itemsize)
 
 
 def paid(

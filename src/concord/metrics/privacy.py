@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from concord.metrics import Measurement, Row
-from concord.networks.faults import Timed
 from concord.networks.privacy import epsilon
 
 METRICS = ("epsilon",)
@@ -20,7 +19,6 @@ def rows(m: Measurement) -> Iterator[Row]:
     Each vector that an agent sends to all its neighbors counts once (``networks.privacy``). Where
     chains differ in how often an agent has sent, that of the chain in which it has most often.
     """
-    assert isinstance(m.topology, Timed)  # as NETWORK says
     hidden = m.topology.conditions.privacy
     assert hidden is not None
     sent = m.trace["broadcasts"]

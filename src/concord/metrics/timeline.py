@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from concord.metrics import Measurement, Row
 from concord.metrics._prices import vector_bytes
-from concord.networks.faults import Timed
 from concord.sampling.trace import TIMES
 
 METRICS = ("ended", "waited", "sending")
@@ -23,7 +22,6 @@ def rows(m: Measurement) -> Iterator[Row]:
         for column, agent in enumerate(m.agents):
             for k, value in zip(m.trace.draw, m.trace[name][0, :, column], strict=True):
                 yield Row(k, agent, metric, value)
-    assert isinstance(m.topology, Timed)  # as NETWORK says
     link = m.topology.conditions.link
     sending = link.seconds(vector_bytes(m)) if link else 0.0
     yield Row(m.iterations, "network", "sending", sending, chance=False)

@@ -1,6 +1,6 @@
 """What a sampler sends its vectors through: it says what it sends, and gets what has arrived.
 
-``connect`` opens the channel of a topology for arrays of one shape. Samplers use nothing else of
+``connect`` opens the channel of a network for arrays of one shape. Samplers use nothing else of
 the network in a step.
 """
 
@@ -8,20 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self
 
 import numpy as np
 
+from concord.errors import ConcordError
 from concord.networks import mixing
 from concord.networks.clock import Clock
 from concord.networks.compressions import Compression
-from concord.networks.faults import Edges, Network, Static, Timed, Weather
-from concord.networks.matrix import AgentMatrix, Apply
+from concord.networks.conditions import Static
+from concord.networks.edges import Edges
+from concord.networks.matrix import AgentMatrix
 from concord.networks.topology import Topology
+from concord.networks.weather import Weather
 
 Pair = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-Step = TypeVar("Step", bound=Callable[..., Any])
+Step = Callable[[Any, int, np.random.Generator], tuple[Any, Any]]
 
 
 def connect(
@@ -32,9 +36,32 @@ def connect(
     ``vectors``: of each agent that are sent in an iteration, the others over ``lane``. ``size``:
     bytes of what is sent for one, by samplers that compress by themselves.
     """
-    if isinstance(topology, Network):
-        return Faulty(topology, x0, vectors, size)
-    return Channel(topology, x0, vectors, size)
+    kind = Channel if topology.conditions.perfect else Faulty
+    return kind(topology, x0, vectors, size)
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A step that goes through a channel on which something happens."""
+
+    channel: Channel
+    step: Step
+
+    def __call__(self, state: Any, k: int, rng: np.random.Generator) -> tuple[Any, Any]:
+        """Take step k, with what arrives in it and how long it takes."""
+        return self.channel.take(self.step, state, k, rng)
+
+
+def check_passage(topology: Topology, step: Step) -> None:
+    """Refuse a step that goes through no channel: nothing would ever get lost on its way.
+
+    A ConcordError if something can happen on the network.
+    """
+    if topology.conditions.eventful and not isinstance(step, Passage):
+        raise ConcordError(
+            "network: the sampler opens no channel (concord.networks.channel.connect), so nothing "
+            "would happen to what it sends; remove network, or open one"
+        )
 
 
 class Channel:
@@ -48,19 +75,20 @@ class Channel:
 
     active: np.ndarray | None = None
     clock: Clock | None = None
+    _up: np.ndarray | None = None  # links in the iteration; None: all, always
 
     def __init__(
         self, topology: Topology, x0: np.ndarray, vectors: int, size: float | None
     ) -> None:
         self.topology, (self.chains, _, self.dim), self._vectors = topology, x0.shape, vectors
+        self._conditions = topology.conditions
         sent = topology.degrees, np.minimum(topology.degrees, 1)
         if topology.messages is not None:
             sent = np.array(topology.messages), np.array(topology.messages)
         self.unicasts, self.broadcasts = vectors * sent[0], vectors * sent[1]
-        if isinstance(topology, Timed):
-            topology.channels.append(self)
-            size = size or topology.conditions.size(self.dim, x0.itemsize)
-            self.clock = topology.clock(Edges(topology), self.chains, size, vectors)
+        if self._conditions.clocked:
+            size = size or self._conditions.size(self.dim, x0.itemsize)
+            self.clock = Clock(topology, Edges(topology), self.chains, size, vectors)
 
     def lane(self, first: np.ndarray) -> Self:
         """Return a lane for a second vector of every agent, of which neighbors know the first.
@@ -69,23 +97,16 @@ class Channel:
         """
         return self
 
-    def mixer(self, weights: AgentMatrix, order: str) -> mixing.Mixer:
-        """Return ``mixing.mixer``: every agent sends its x and averages what arrives."""
+    def mixer(
+        self, weights: AgentMatrix, order: str = "simultaneous", sends: bool = True
+    ) -> mixing.Mixer:
+        """Return ``mix(x, plus, out)``: the weighted sums of what agents have, and have heard.
+
+        Every agent sends its x, unless it ``sends`` nothing: then the sums are over x of its own
+        and what it has heard last. ``mixing`` says what ``plus`` and ``order`` may be; where
+        vectors may not arrive all agents move at once.
+        """
         return mixing.mixer(weights, self.chains, self.dim, order)
-
-    def diffuser(self, order: str, neighbors: str) -> mixing.Diffuser:
-        """Return ``mixing.diffuser``, or ``diffuser_in_turn``: every agent sends its x."""
-        if neighbors == "in_turn":
-            return mixing.diffuser_in_turn(self.topology, self.chains, self.dim)
-        return mixing.diffuser(self.topology.laplacian(), self.chains, self.dim, order)
-
-    def sweep(self, coupling: AgentMatrix, order: str) -> mixing.Sweep:
-        """Return ``mixing.sweep``, over what arrived last: nothing is sent for it."""
-        return mixing.sweep(coupling, self.chains, self.dim, order)
-
-    def disagreement(self) -> Apply:
-        """Return ``disagree(x, out)``: every agent sends its x and adds up its differences."""
-        return self.topology.laplacian().operator(self.chains, self.dim)
 
     def pair(self) -> Pair:
         """Return ``differ(agents, x, out)`` for two agents of each chain that send each other x.
@@ -97,24 +118,22 @@ class Channel:
 
     def through(self, step: Step) -> Step:
         """Return the step as it goes on this channel, iteration by iteration."""
-        return self._timed(step) if self.clock is not None else step
+        return Passage(self, step) if self._conditions.eventful else step
 
-    def _timed(self, step: Step, up: np.ndarray | None = None) -> Step:
-        """Return the step that tells what the clock shows, with links that are up; None: all."""
-        clock, network = self.clock, self.topology
-        assert clock is not None
-        assert isinstance(network, Timed)
-        barrier = network.conditions.barrier
-
-        def timed(state: Any, k: int, rng: np.random.Generator) -> Any:
-            state, info = step(state, k, rng)
-            if barrier:
-                clock.wait(info, up, state[0].shape[-1] / self.dim)
-            else:
-                clock.begin(info, k)
-            return state, info._replace(clock=clock)
-
-        return cast(Step, timed)
+    def take(self, step: Step, state: Any, k: int, rng: np.random.Generator) -> tuple[Any, Any]:
+        """Take step k, and tell what the clock shows after it."""
+        state, info = step(state, k, rng)
+        if self.clock is None:
+            return state, info
+        moves = True if info.active is None else info.active.T.astype(bool)
+        gradients = 1 if info.gradients is None else np.atleast_2d(info.gradients).T
+        if self._conditions.barrier:
+            share = state[0].shape[-1] / self.dim  # of vectors whose bytes are known
+            vectors = share * np.atleast_2d(info.broadcasts).T
+            self.clock.wait(vectors, moves, gradients, self._up)
+        else:
+            self.clock.begin(k, moves, gradients)
+        return state, info._replace(clock=self.clock)
 
 
 class Faulty(Channel):
@@ -125,19 +144,22 @@ class Faulty(Channel):
     agents take when they begin with a step.
     """
 
-    def __init__(self, network: Network, x0: np.ndarray, vectors: int, size: float | None) -> None:
+    def __init__(self, network: Topology, x0: np.ndarray, vectors: int, size: float | None) -> None:
         super().__init__(network, x0, vectors, size)
-        self._conditions = network.conditions
         self._weather = Weather(network, self.chains, self.clock)
         self._edges = self._weather.edges
         self._open(x0)
-        varies = self._weather.varies or self._conditions.schedule != Static()
-        if varies:
+        scheduled = self._conditions.schedule != Static()
+        self._varies = self._weather.varies or scheduled
+        if self._varies:
             self.unicasts = np.zeros((self.chains, network.agents), dtype=np.int64)
             self.broadcasts = np.zeros_like(self.unicasts)
-        self._count = self._count_sent if varies else lambda: None
+        if scheduled:
+            self._up = self._weather.up
         if self._weather.varies:
             self.active = self._weather.awake.T
+        self._asleep = np.empty_like(self._weather.awake)
+        self._kept: list[np.ndarray] = []  # of the state, where agents sleep
 
     def _open(self, x0: np.ndarray) -> None:
         """Allocate what is held of vectors like x0, which neighbors know."""
@@ -159,50 +181,19 @@ class Faulty(Channel):
         other._open(first)
         return other
 
-    def mixer(self, weights: AgentMatrix, order: str) -> mixing.Mixer:
+    def mixer(
+        self, weights: AgentMatrix, order: str = "simultaneous", sends: bool = True
+    ) -> mixing.Mixer:
         """Return the mixer of what arrives; everybody at once."""
         gather = self._gather(weights)
 
-        def mix(x: np.ndarray, residual: np.ndarray, out: np.ndarray) -> np.ndarray:
-            self._send(x)
-            return np.add(gather(out), residual, out=out)
-
-        return mix
-
-    def diffuser(self, order: str, neighbors: str) -> mixing.Diffuser:
-        """Return the diffuser of what arrives; everybody at once."""
-        gather = self._gather(self.topology.laplacian())
-
-        def diffuse(
-            x: np.ndarray, residual: np.ndarray, out: np.ndarray, coefficient: float
-        ) -> np.ndarray:
-            self._send(x)
-            np.multiply(gather(out), -coefficient, out=out)
-            np.add(out, x, out=out)
-            return np.add(out, residual, out=out)
-
-        return diffuse
-
-    def sweep(self, coupling: AgentMatrix, order: str) -> mixing.Sweep:
-        """Return the sweep over what each agent has, and has heard last."""
-        gather, totals = self._gather(coupling), np.empty_like(self._own.transpose(1, 0, 2))
-
-        def move(x: np.ndarray, respond: mixing.Respond, out: np.ndarray) -> np.ndarray:
+        def weigh(x: np.ndarray, out: np.ndarray) -> np.ndarray:
             np.copyto(self._own, x.transpose(1, 0, 2))
-            respond(slice(None), gather(totals), out)
-            return out
-
-        return move
-
-    def disagreement(self) -> Apply:
-        """Return ``disagree(x, out)`` with what arrives."""
-        gather = self._gather(self.topology.laplacian())
-
-        def disagree(x: np.ndarray, out: np.ndarray) -> np.ndarray:
-            self._send(x)
+            if sends:
+                self._send()
             return gather(out)
 
-        return disagree
+        return mixing.at_once(weigh)
 
     def pair(self) -> Pair:
         """Return ``differ``: nothing heard is no difference."""
@@ -217,36 +208,27 @@ class Faulty(Channel):
 
         return differ
 
-    def through(self, step: Step) -> Step:
-        """Return the step that first draws what arrives; who sleeps is where it was."""
-        asleep = np.empty_like(self._weather.awake)
-        kept: list[np.ndarray] = []
-        if self.clock is not None:
-            always = self._conditions.schedule == Static()
-            step = self._timed(step, None if always else self._weather.up)
+    def take(self, step: Step, state: Any, k: int, rng: np.random.Generator) -> tuple[Any, Any]:
+        """Draw what arrives, and take step k; who sleeps is where it was."""
+        self._weather.draw(k)
+        if self._varies:
+            self._count_sent()
+        if self.active is None:
+            return super().take(step, state, k, rng)
+        if not self._kept:
+            self._kept = [np.empty_like(part) for part in state]
+        for before, part in zip(self._kept, state, strict=True):
+            np.copyto(before, part)
+        state, info = super().take(step, state, k, rng)
+        np.logical_not(self._weather.awake, out=self._asleep)
+        for before, part in zip(self._kept, state, strict=True):
+            if part.size:
+                asleep = self._asleep.T if part.ndim == 2 else self._asleep.T[:, :, None]
+                np.copyto(part, before, where=asleep)
+        return state, info
 
-        def taken(state: Any, k: int, rng: np.random.Generator) -> Any:
-            self._weather.draw(k)
-            self._count()
-            if self.active is None:
-                return step(state, k, rng)
-            if not kept:
-                kept.extend(np.empty_like(part) for part in state)
-            for before, part in zip(kept, state, strict=True):
-                np.copyto(before, part)
-            state, info = step(state, k, rng)
-            np.logical_not(self._weather.awake, out=asleep)
-            for before, part in zip(kept, state, strict=True):
-                if part.size:
-                    where = asleep.T if part.ndim == 2 else asleep.T[:, :, None]
-                    np.copyto(part, before, where=where)
-            return state, info
-
-        return cast(Step, taken)
-
-    def _send(self, x: np.ndarray) -> None:
-        """Let every agent send its x; what does not arrive is replaced as the policy says."""
-        np.copyto(self._own, x.transpose(1, 0, 2))
+    def _send(self) -> None:
+        """Let every agent send its own; what does not arrive is replaced as the policy says."""
         if self._conditions.on_loss == "sender_keeps":
             self._inbox.fill(0)
         elif self._conditions.on_loss != "reuse_last":
@@ -280,11 +262,8 @@ class Faulty(Channel):
         self._noise = np.empty_like(self._inbox) if options.noise else None
         if not (options.compression or options.privacy or options.noise):
             return lambda: own
-        network = self.topology
-        assert isinstance(network, Network)
-        assert network.masks is not None
         # Streams of their own, so that masks do not depend on what is sent.
-        rounding, hiding, self._noises = network.masks.spawn(3)
+        rounding, hiding, self._noises = self._weather.rng.spawn(3)
         shown = own
         encoders: list[Callable[[], object]] = []
         if options.privacy is not None:

@@ -28,71 +28,37 @@ codes" (2018, arXiv:1512.02673), section 4.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
 import numpy as np
-from msgspec import Meta
 
-from concord.options import Index, NonNegative, Options, Positive
+from concord.errors import ConcordError
+from concord.networks.conditions import Link
+from concord.networks.edges import Edges
+from concord.networks.topology import Topology
 
-if TYPE_CHECKING:
-    from concord.contracts import Info
-    from concord.networks.faults import Edges
-
-
-class Link(Options):
-    """How long vectors are on their way; links carry theirs side by side."""
-
-    latency: Annotated[NonNegative, "seconds from sender to receiver, whatever is sent"] = 0.0
-    bandwidth: Annotated[Positive | None, "bytes per second of every link; none: unlimited"] = None
-
-    def seconds(self, size: float) -> float:
-        """Return how long vectors of so many bytes together are on their way."""
-        return self.latency + (size / self.bandwidth if self.bandwidth else 0.0)
-
-
-class Compute(Options):
-    """How long gradients take: a shifted exponential time, of which some agents need more."""
-
-    seconds: Annotated[Positive, "mean time of a gradient, of agents that are not slow"]
-    spread: Annotated[
-        Annotated[float, Meta(ge=0, lt=1)],
-        "standard deviation of the time as a share of its mean: the part that is exponential; the "
-        "rest is always needed",
-    ] = 0.0
-    slowest: Annotated[
-        Annotated[float, Meta(ge=1)], "how many times longer slow agents need for a gradient"
-    ] = 1.0
-    slow_agents: Annotated[tuple[Index, ...], "agents that are slow"] = (0,)
+LONGEST = 1000  # ticks that a vector takes
 
 
 class Clock:
     """When agents end their steps.
 
-    compute, link: how long gradients and vectors take; None: no time.
+    network: with the generator of the computing times, which depend on nothing that samplers do.
     edges: the ways that vectors take.
-    shape: agents and chains.
     size: bytes of a vector.
-    rng: generator of the computing times, which depend on nothing that samplers do.
-    vectors: of an agent that are on their way together; with a barrier a step's ``Info`` counts
-    them.
+    vectors: of an agent that are on their way together; with a barrier steps count them.
     seconds, waited: when each agent has ended its last step, and how long it has waited until then,
     (chains, agents).
     ticks: ticks that a vector is on its way.
     """
 
     def __init__(
-        self,
-        compute: Compute | None,
-        link: Link | None,
-        edges: Edges,
-        shape: tuple[int, int],
-        size: float,
-        rng: np.random.Generator,
-        vectors: int = 1,
+        self, network: Topology, edges: Edges, chains: int, size: float, vectors: int = 1
     ) -> None:
-        self._edges, self._rng = edges, rng
-        link = link or Link()
+        if network.times is None:
+            raise ValueError("a clock needs a generator of its times before it is used")
+        self._edges, self._rng, shape = edges, network.times, (network.agents, chains)
+        compute, link = network.conditions.compute, network.conditions.link or Link()
         self._latency, self._sending = link.latency, link.seconds(size) - link.latency
         self._tick, self._varies, self._slow = 0.0, 0.0, np.ones((shape[0], 1))
         self.ticks = 0
@@ -101,6 +67,12 @@ class Clock:
             self._varies = compute.spread / (1 - compute.spread)
             self._slow[list(compute.slow_agents)] = compute.slowest
             self.ticks = math.ceil(link.seconds(vectors * size) / self._tick - 1e-9)
+        if not network.conditions.barrier and self.ticks > LONGEST:
+            raise ConcordError(
+                f"network.link: without a barrier a vector is on its way for {self.ticks:g} ticks "
+                f"of the clock, and all that is under way is kept; at most {LONGEST} can be, so "
+                "use a faster link, slower gradients or less spread"
+            )
         self._time, self._waited, self._comes = np.zeros((3, *shape))
         self.seconds, self.waited = self._time.T, self._waited.T
         self._way = np.empty((len(edges.senders), shape[1]))
@@ -117,12 +89,12 @@ class Clock:
             np.multiply(self._takes, self._slow, out=self._takes)
         return self._takes
 
-    def wait(self, info: Info, up: np.ndarray | None, share: float = 1.0) -> None:
+    def wait(self, vectors: np.ndarray, moves: Any, gradients: Any, up: np.ndarray | None) -> None:
         """Pass an iteration with barrier, in which vectors go over ways that are up; None: all.
 
-        ``share``: what the vectors that are counted are of those whose bytes are known.
+        vectors: how many each agent sends to all its neighbors. moves: who moved, or True.
+        gradients: how many each agent took. All are (agents, chains), or alike.
         """
-        vectors, moves = share * np.atleast_2d(info.broadcasts).T, _moves(info)
         time, begins = self._time, self._comes
         np.add(time, self._latency + vectors * self._sending, out=self._comes)
         if moves is not True or not vectors.all():  # nobody waits for who sends nothing
@@ -134,7 +106,7 @@ class Clock:
         np.maximum(begins, time, out=begins)
         np.subtract(begins, time, out=time, where=moves)
         np.add(self._waited, time, out=self._waited, where=moves)
-        np.multiply(self._draw(), self._tick * _gradients(info), out=time, where=moves)
+        np.multiply(self._draw(), self._tick * gradients, out=time, where=moves)
         np.add(begins, time, out=time, where=moves)
 
     def pass_tick(self, out: np.ndarray) -> None:
@@ -142,19 +114,8 @@ class Clock:
         np.subtract(self._left, 1.0, out=self._left)
         np.less_equal(self._left, 0.0, out=out)
 
-    def begin(self, info: Info, k: int) -> None:
+    def begin(self, k: int, moves: Any, gradients: Any) -> None:
         """Let agents that have moved in tick k begin again."""
-        moves = _moves(info)
         np.multiply(self._left + (k + 1), self._tick, out=self._time, where=moves)
-        np.add(self._left, self._draw() * _gradients(info), out=self._left, where=moves)
+        np.add(self._left, self._draw() * gradients, out=self._left, where=moves)
         np.maximum(self._left, 0.0, out=self._left)  # of steps without a gradient
-
-
-def _moves(info: Info) -> Any:
-    """Return who moved, (agents, chains), or True."""
-    return True if info.active is None else info.active.T.astype(bool)
-
-
-def _gradients(info: Info) -> Any:
-    """Return what steps took, (agents, chains) or alike."""
-    return 1 if info.gradients is None else np.atleast_2d(info.gradients).T

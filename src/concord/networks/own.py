@@ -11,8 +11,9 @@ import numpy as np
 
 from concord.errors import ConcordError, nearest, short
 from concord.networks import topology
-from concord.networks.faults import Conditions, Network
+from concord.networks.conditions import Conditions
 from concord.networks.matrix import AgentMatrix
+from concord.networks.network import under
 from concord.networks.topology import Topology
 from concord.options import build
 from concord.plugins import kinds, plugin
@@ -66,7 +67,7 @@ def network(graph: Any, agents: int | None = None, **options: Any) -> Topology:
     """
     happens = {key: options.pop(key) for key in Conditions.__struct_fields__ if key in options}
     found = _topology(graph, agents, options)
-    return Network.of(found, build(Conditions, happens, "network"), "network") if happens else found
+    return under(found, build(Conditions, happens, "network"), "network") if happens else found
 
 
 def _topology(graph: Any, agents: int | None, options: Mapping[str, Any]) -> Topology:

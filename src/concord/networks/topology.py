@@ -14,7 +14,7 @@ and columns senders, of graphs with directions too: A_ij = 1 if agent i hears ag
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any, Self
@@ -22,6 +22,7 @@ from typing import Any, Self
 import numpy as np
 
 from concord.errors import ConcordError, short
+from concord.networks.conditions import Conditions
 from concord.networks.matrix import AgentMatrix, Uniform
 from concord.plugins import Chosen
 
@@ -77,6 +78,9 @@ class Topology:
     directed: whether edges have a direction.
     messages: vectors that each agent sends for an average of all, (agents,), which a server makes;
     None: one to each neighbor, and agents average.
+    conditions: what happens on it (``network.under``): nothing, every vector arrives at once.
+    masks, times: the streams of what arrives and of how long gradients take: generators of their
+    own, in the end for one block of chains (``network.drawing``).
     """
 
     name: str
@@ -85,6 +89,9 @@ class Topology:
     weights: AgentMatrix | None = None
     directed: bool = False
     messages: tuple[int, ...] | None = None
+    conditions: Conditions = field(default_factory=Conditions)
+    masks: np.random.Generator | None = field(default=None, repr=False)
+    times: np.random.Generator | None = field(default=None, repr=False)
 
     @cached_property
     def degrees(self) -> np.ndarray:

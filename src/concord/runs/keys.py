@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, field
 
 from concord.errors import ConcordError, short
-from concord.networks.faults import Conditions
+from concord.networks.conditions import Conditions
 from concord.networks.topology import Graph
 from concord.options import Count, Index, Label, Options, Positive
 from concord.sampling.initial import Law

@@ -27,7 +27,8 @@ from concord.datasets import registry
 from concord.errors import ConcordError, short
 from concord.integrity import AGAIN
 from concord.io import dump_yaml, load_yaml
-from concord.networks.faults import Conditions, Network
+from concord.networks.conditions import Conditions
+from concord.networks.network import under
 from concord.networks.topology import Graph, Topology
 from concord.options import build, plain
 from concord.plugins import location, plugin
@@ -180,7 +181,7 @@ class Run:
     def graph(self) -> Topology:
         """Return the network: the graph, and what happens on it."""
         graph = self.topology.topology(self.agents, f"{self.where}.topology")
-        return Network.of(graph, self.network, f"{self.where}.network")
+        return under(graph, self.network, f"{self.where}.network")
 
     def check(self) -> None:
         """Check all that can be checked without drawing or loading data.

@@ -9,10 +9,9 @@ import numpy as np
 from concord.contracts import ChosenAgents, GradientAt, Info, Problem, Quadratic
 from concord.errors import ConcordError
 from concord.laws.exact import block_diagonal
-from concord.networks import mixing
 from concord.networks.channel import Channel
-from concord.networks.faults import Network
 from concord.networks.topology import Topology
+from concord.networks.weights import check_weights, weights_of
 from concord.samplers import Biased
 from concord.sampling.gradients import Estimator, check_batches, estimator, expected
 
@@ -40,7 +39,7 @@ class Pieces(NamedTuple):
 
 def pieces(problem: Quadratic, topology: Topology, params: Any) -> Pieces:
     """Return them for the weights, and the mini-batches if there are any, of the options."""
-    weights, one = mixing.weights_of(topology, params.weights), np.eye(problem.dim)
+    weights, one = weights_of(topology, params.weights), np.eye(problem.dim)
     if isinstance(params, Biased):
         problem = expected(problem, params.batch_size, params.batch_scale, params.batch_pool)
     gram, shift = block_diagonal(problem.gram), problem.shift.ravel()
@@ -52,12 +51,6 @@ def gradients(problem: Problem, params: Any, x0: np.ndarray) -> Estimator:
     """Return the estimator of the options' mini-batches for arrays like x0."""
     how = {"scale": params.batch_scale, "pool": params.batch_pool}
     return estimator(problem, params.batch_size, len(x0), **how)
-
-
-def normal(rng: np.random.Generator, sd: Any, out: np.ndarray) -> np.ndarray:
-    """Write normal numbers of mean 0 and standard deviation ``sd``, which broadcasts."""
-    rng.standard_normal(out=out, dtype=out.dtype)
-    return np.multiply(out, sd, out=out)
 
 
 def to_all_neighbors(channel: Channel) -> Info:
@@ -87,7 +80,7 @@ def check_arrivals(topology: Topology, params: Any, **wanted: str) -> None:
     where, remedy = "on a network where vectors may not arrive", "remove network"
     if topology.messages is not None:
         where, remedy = f"on {topology.name}, which averages at once", "use topology complete"
-    elif not isinstance(topology, Network):
+    elif topology.conditions.perfect:
         return
     for name, value in wanted.items():
         if (given := getattr(params, name)) != value:
@@ -112,7 +105,7 @@ def check_averaging(problem: Problem | None, topology: Topology, params: Any) ->
 def check_weighted(problem: Problem | None, topology: Topology, params: Any) -> None:
     """Refuse a network in parts, unless it is meant, and options that do not go together."""
     check_connected(topology, directed=True)  # the weights decide
-    mixing.check_weights(topology, params.weights)
+    check_weights(topology, params.weights)
     if params.weights == "next_two":
         check_arrivals(topology, params, weights="metropolis")
     check_batches(params.batch_size, params.batch_scale, params.batch_pool)

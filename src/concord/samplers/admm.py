@@ -42,11 +42,11 @@ from concord.laws.exact import (
 )
 from concord.networks import mixing
 from concord.networks.channel import connect
-from concord.networks.faults import Network
 from concord.networks.matrix import AgentMatrix
 from concord.networks.topology import Topology
 from concord.options import Options, Positive
-from concord.samplers._common import check_arrivals, check_connected, normal, to_all_neighbors
+from concord.samplers._common import check_arrivals, check_connected, to_all_neighbors
+from concord.sampling.kick import normal
 
 
 class Params(Options):
@@ -85,12 +85,12 @@ def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse a problem without a proximal step, and a network in parts unless it is meant."""
     check_connected(topology)
     check_arrivals(topology, params, update_order="simultaneous", primal_neighbors="neighbors")
-    if isinstance(topology, Network) and topology.conditions.on_loss != "reuse_last":
+    if not topology.conditions.perfect and topology.conditions.on_loss != "reuse_last":
         raise ConcordError(
             f"network.on_loss: {topology.conditions.on_loss} gives ADMM no differences to add up; "
             "use reuse_last"
         )
-    if isinstance(topology, Network) and (late := topology.conditions.late):
+    if (late := topology.conditions.late) is not None:
         raise ConcordError(
             f"network.{late}: ADMM adds up differences of what neighbors have at the same time; "
             "remove it"
@@ -126,33 +126,32 @@ def init(
 ) -> tuple[State, Step]:
     """Return the state at x0 with dual variables zero, and the step."""
     channel = connect(topology, x0)
-    move = channel.sweep(_pull(topology, params), params.update_order)
-    disagree = channel.disagreement()
+    pull = channel.mixer(_pull(topology, params), params.update_order, sends=False)
+    disagree = channel.mixer(topology.laplacian())
     minimize = _proximal(problem).prox(len(x0), 2 * params.penalty * topology.degrees)
     info = to_all_neighbors(channel)
     if isinstance(minimize, Counting):
         info = info._replace(gradients=minimize.gradients)
     spread = np.sqrt(2) * topology.degrees[:, None]
-    residual, noise, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
+    dual, noise, linear, apart, spare = (np.empty_like(x0) for _ in range(5))
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
         nonlocal spare
-        old, u = state
-        np.multiply(u, params.penalty, out=residual)
+        (x, u), new = state, spare
+        np.multiply(u, params.penalty, out=dual)
         if params.noise:
             normal(rng, spread, noise)
-            np.add(residual, noise, out=residual)
+            np.add(dual, noise, out=dual)
 
-        def respond(agent: Any, total: np.ndarray, new: np.ndarray) -> None:
-            np.subtract(total, residual[:, agent], out=total)
-            minimize(agent, total, old[:, agent], new)
+        def primal(agent: Any, pulls: np.ndarray, new: np.ndarray) -> None:
+            np.subtract(pulls, dual[:, agent], out=linear[:, agent])
+            minimize(agent, linear[:, agent], x[:, agent], new)
 
-        x = spare
-        move(old, respond, x)
-        disagree(x, noise)
-        np.add(u, noise, out=u)
-        spare = old
-        return State(x, u), info
+        pull(x, plus=primal, out=new)
+        disagree(new, plus=None, out=apart)
+        np.add(u, apart, out=u)
+        spare = x
+        return State(new, u), info
 
     return State(x0.copy(), np.zeros_like(x0)), channel.through(step)
 

@@ -24,8 +24,9 @@ from concord.laws.exact import Affine, Update
 from concord.networks.channel import connect
 from concord.networks.topology import Topology
 from concord.options import Options
-from concord.samplers._common import State, check_centralized, normal, to_all_neighbors
+from concord.samplers._common import State, check_centralized, to_all_neighbors
 from concord.sampling.gradients import BatchOrder, BatchSize, estimator
+from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 
 
@@ -56,15 +57,15 @@ def descent(
     gradient = estimator(problem, params.batch_size, x0.shape[0], params.batch_order)
     channel = connect(topology, x0)
     info = to_all_neighbors(channel)
-    grad, noise = np.empty_like(x0), np.empty_like(x0)
+    grad = np.empty_like(x0)
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
         alpha, x = params.step_size(k), state.x
         gradient(x, rng, grad)
-        np.multiply(grad, alpha, out=grad)
-        x -= grad
         if warm:
-            x += normal(rng, np.sqrt(2 * alpha), noise)
+            kick(rng, alpha, grad, out=x, x=x)
+        else:
+            x -= np.multiply(grad, alpha, out=grad)
         return State(x), info
 
     return State(x0.copy()), channel.through(step)

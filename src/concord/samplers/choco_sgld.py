@@ -29,14 +29,14 @@ from msgspec import Meta
 
 from concord.contracts import Info, Problem, Step
 from concord.errors import ConcordError
-from concord.networks import mixing
 from concord.networks.channel import connect
 from concord.networks.compressions import Compression
-from concord.networks.faults import Network
 from concord.networks.topology import Topology
+from concord.networks.weights import Weights, check_weights, weights_of
 from concord.options import Options
-from concord.samplers._common import check_connected, check_neighbors, normal, to_all_neighbors
+from concord.samplers._common import check_connected, check_neighbors, to_all_neighbors
 from concord.sampling.gradients import BatchSize, estimator
+from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 
 
@@ -49,7 +49,7 @@ class Params(Options):
         Annotated[float, Meta(gt=0, le=1)], "varsigma, the share of an average that agents take"
     ] = 1.0
     batch_size: BatchSize = None
-    weights: mixing.Weights = "metropolis"
+    weights: Weights = "metropolis"
 
 
 class State(NamedTuple):
@@ -63,8 +63,8 @@ def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse a network in parts, unless it is meant, and one on which differences get lost."""
     check_connected(topology)
     check_neighbors(topology, "choco_sgld")
-    mixing.check_weights(topology, params.weights)
-    if isinstance(topology, Network):
+    check_weights(topology, params.weights)
+    if not topology.conditions.perfect:
         raise ConcordError(
             "network: choco_sgld adds up differences, and what of one gets lost or late would stay "
             "so; remove network"
@@ -77,26 +77,23 @@ def init(
     """Return the state at x0, which neighbors know, and the step."""
     gradient = estimator(problem, params.batch_size, len(x0))
     channel = connect(topology, x0, size=size(params, x0.shape[2], x0.itemsize))
-    mix = channel.mixer(mixing.weights_of(topology, params.weights), "simultaneous")
+    mix = channel.mixer(weights_of(topology, params.weights))
     compression = params.compression
     compress = compression.module.compressor(compression.params, x0.shape, x0.dtype)
     info = to_all_neighbors(channel)
-    change, code, grad = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
+    apart, code, pull, grad = (np.empty_like(x0) for _ in range(4))
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
-        eta, (x, known) = params.step_size(k), state
-        np.subtract(x, known, out=change)
-        compress(change, rng, code)
+        x, known = state
+        np.subtract(x, known, out=apart)
+        compress(apart, rng, code)
         np.add(known, code, out=known)
         gradient(x, rng, grad)
-        np.negative(known, out=code)
-        mix(known, code, change)
-        np.multiply(change, params.consensus_step, out=change)
-        np.multiply(grad, eta, out=grad)
-        np.subtract(change, grad, out=change)
-        normal(rng, np.sqrt(2 * eta), grad)
-        np.add(change, grad, out=change)
-        np.add(x, change, out=x)
+        mix(known, plus=None, out=pull)
+        np.subtract(pull, known, out=pull)
+        np.multiply(pull, params.consensus_step, out=pull)
+        kick(rng, params.step_size(k), grad, out=pull, x=pull)
+        np.add(x, pull, out=x)
         return State(x, known), info
 
     return State(x0.copy(), x0.copy()), channel.through(step)

@@ -45,6 +45,7 @@ from concord.networks.channel import connect
 from concord.networks.topology import Topology
 from concord.options import Index, Options
 from concord.samplers._common import check_server
+from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 
 # The largest dimension whose covariances are kept, of every chain and agent.
@@ -112,34 +113,31 @@ def init(
     channel, (chains, agents, dim) = connect(topology, x0), x0.shape
     sent = np.minimum(channel.broadcasts, 1)
     info = Info(sent, sent)
-    grad, noise, apart = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
+    apart, share = np.empty_like(x0), np.empty_like(x0)
     outer = np.empty((chains, agents, dim, dim), x0.dtype)
     schedule = params.step_size
     if schedule is None:
         assert isinstance(problem, Quadratic)  # see check
+        noise = np.empty_like(x0)
         roots = np.linalg.cholesky(np.linalg.inv(problem.gram)).swapaxes(1, 2)
         centers = np.linalg.solve(problem.gram, problem.shift[..., None])[..., 0]
     else:
-        gradient = problem.gradient(chains)
+        gradient, grad = problem.gradient(chains), np.empty_like(x0)
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
         x, mean, squares, draws, z = state
-        rng.standard_normal(out=noise, dtype=noise.dtype)
         if schedule is None:
+            rng.standard_normal(out=noise, dtype=noise.dtype)
             np.matmul(noise.swapaxes(0, 1), roots, out=x.swapaxes(0, 1))
             np.add(x, centers, out=x)
         else:
-            eta = schedule(k)
             gradient(x, grad)
-            np.multiply(grad, eta, out=grad)
-            np.multiply(noise, np.sqrt(2 * eta), out=noise)
-            np.subtract(x, grad, out=x)
-            np.add(x, noise, out=x)
+            kick(rng, schedule(k), grad, out=x, x=x)
         if k >= params.burn_in:
             draws += 1
             np.subtract(x, mean, out=apart)
-            np.divide(apart, draws[0], out=noise)
-            np.add(mean, noise, out=mean)
+            np.divide(apart, draws[0], out=share)
+            np.add(mean, share, out=mean)
             np.multiply(apart[..., None], apart[..., None, :], out=outer)
             np.multiply(outer, 1 - 1 / draws[0], out=outer)
             np.add(squares, outer, out=squares)

@@ -42,6 +42,7 @@ Hessians of the potentials.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Annotated, Literal, NamedTuple
 
@@ -50,13 +51,16 @@ import numpy as np
 from concord.contracts import Info, Problem, Quadratic, Step, WithHessians
 from concord.errors import ConcordError
 from concord.laws.exact import Affine, Start, Update
-from concord.networks import mixing
 from concord.networks.channel import connect
-from concord.networks.faults import Network
+from concord.networks.mixing import Mixer
 from concord.networks.topology import Topology
+from concord.networks.weights import Weights, check_weights, weights_of
 from concord.options import Options
 from concord.samplers._common import check_connected, pieces
+from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
+
+Accept = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, float], np.ndarray]
 
 SHARES = {"whole": 1.0, "half": 0.5}
 
@@ -74,7 +78,7 @@ class Params(Options):
         "which moves are accepted: all; as by MALA (drift: half); by the change of the energy, or "
         "with the sign of released code (drift: whole)",
     ]
-    weights: mixing.Weights = "metropolis"
+    weights: Weights = "metropolis"
 
 
 class State(NamedTuple):
@@ -91,14 +95,14 @@ class State(NamedTuple):
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse corrections of another move, and a network on which what is tracked gets lost."""
     check_connected(topology, directed=True)  # the weights decide
-    mixing.check_weights(topology, params.weights)
+    check_weights(topology, params.weights)
     fits = {"none": params.drift, "mala": "half"}.get(params.correction, "whole")
     if params.drift != fits:
         raise ConcordError(
             f"correction: {params.correction} is of moves with drift: {fits}, not {params.drift}; "
             f"use drift: {fits}, or correction: none"
         )
-    if isinstance(topology, Network):
+    if not topology.conditions.perfect:
         raise ConcordError(
             "network: d_mala sends positions, gradients and curvatures, of which network does not "
             "say what arrives; remove network"
@@ -121,68 +125,84 @@ def init(
     problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
 ) -> tuple[State, Step]:
     """Return the state at x0, with nothing tracked yet, and the step."""
-    chains, agents, _ = x0.shape
+    chains, agents, dim = x0.shape
     gradient, vectors = problem.gradient(chains), 3 if params.correction == "mala" else 2
     channel = connect(topology, x0, vectors=vectors)
-    mix = channel.mixer(mixing.weights_of(topology, params.weights), "simultaneous")
-    correction, share = params.correction, SHARES[params.drift]
-    corrected = correction != "none"
-    paid = np.full(agents, 3 if corrected else 1)
+    mix = channel.mixer(weights_of(topology, params.weights))
+    accept, share = _acceptance(problem, params, mix, x0), SHARES[params.drift]
+    paid = np.full(agents, 1 if accept is None else 3)
     # Curvatures that are tracked are one number, which takes one over dim of a vector.
-    more = 1 + 1 / (2 * x0.shape[2]) if correction in ("energy", "released") else 1
+    more = 1 + 1 / (2 * dim) if params.correction in ("energy", "released") else 1
     info = Info(channel.unicasts * more, channel.broadcasts * more, None, paid)
-    own, tracked, move, spare, zero = (np.zeros_like(x0) for _ in range(5))
-    if corrected:
-        product = _curved(problem).hessian_product(chains)
-        uniform, log = np.empty((chains, agents)), np.empty((chains, agents))
-        rejected = np.empty((chains, agents), dtype=bool)
-
-    def correct(state: State, epsilon: float, rng: np.random.Generator) -> None:
-        """Take back moves that are rejected; spare holds the noise z."""
-        x, _, remainder = state
-        if correction == "mala":
-            product(x, move, own)
-        else:
-            product(x, spare, own)
-            np.einsum("cad,cad->ca", spare, own, out=log)
-            np.copyto(own, log[..., None])
-        np.add(remainder, own, out=remainder)
-        mix(remainder, zero, spare)
-        np.subtract(spare, own, out=remainder)
-        if correction == "mala":
-            np.multiply(tracked, 2.0, out=own)
-            np.subtract(own, spare, out=own)
-            np.einsum("cad,cad->ca", own, spare, out=log)
-            np.multiply(log, epsilon**2 / 8, out=log)
-        else:
-            np.einsum("cad,cad->ca", tracked, tracked, out=log)
-            np.multiply(log, 1.0 if correction == "energy" else -1.0, out=log)
-            np.subtract(log, spare[..., 0], out=log)
-            np.multiply(log, epsilon**2 / 2, out=log)
-        np.minimum(log, 0.0, out=log)
-        np.exp(log, out=log)
-        rng.random(out=uniform)
-        np.greater_equal(uniform, log, out=rejected)
-        np.copyto(move, 0.0, where=rejected[..., None])
+    g, tracked, drift, z, move = (np.empty_like(x0) for _ in range(5))
+    uniform, rejected = np.empty((chains, agents)), np.empty((chains, agents), dtype=bool)
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
         epsilon, (x, rest, remainder) = params.step_size(k), state
-        gradient(x, own)
-        np.subtract(rest, own, out=rest)
-        mix(rest, zero, tracked)
-        np.add(tracked, own, out=rest)
-        rng.standard_normal(out=spare, dtype=spare.dtype)
-        np.multiply(tracked, share * epsilon**2, out=move)
-        np.multiply(spare, epsilon, out=own)
-        np.add(move, own, out=move)
-        if corrected:
-            correct(state, epsilon, rng)
+        gradient(x, g)
+        np.negative(g, out=g)
+        _track(mix, g, rest, tracked)
+        rng.standard_normal(out=z, dtype=z.dtype)
+        np.multiply(z, epsilon, out=move)
+        np.copyto(drift, tracked)
+        kick(rng, -share * epsilon**2, drift, out=move, noise=move)
+        if accept is not None:
+            probability = accept(x, z, move, tracked, remainder, epsilon)
+            rng.random(out=uniform)
+            np.greater_equal(uniform, probability, out=rejected)
+            np.copyto(move, 0.0, where=rejected[..., None])
         np.add(x, move, out=move)
-        mix(move, zero, x)
+        mix(move, plus=None, out=x)
         return State(x, rest, remainder), info
 
-    nothing = np.zeros_like(x0) if corrected else np.empty(0)
+    nothing = np.empty(0) if accept is None else np.zeros_like(x0)
     return State(x0.copy(), np.zeros_like(x0), nothing), channel.through(step)
+
+
+def _track(mix: Mixer, own: np.ndarray, rest: np.ndarray, out: np.ndarray) -> np.ndarray:
+    """Write the tracked average W (rest + own) of what agents have; the new rest is without it."""
+    np.add(rest, own, out=rest)
+    mix(rest, plus=None, out=out)
+    np.subtract(out, own, out=rest)
+    return out
+
+
+def _acceptance(problem: Problem, params: Params, mix: Mixer, x0: np.ndarray) -> Accept | None:
+    """Return ``accept(x, z, move, tracked, remainder, epsilon)``: min(1, e^a), (chains, agents).
+
+    None where every move is accepted.
+    """
+    if params.correction == "none":
+        return None
+    product = _curved(problem).hessian_product(len(x0))
+    own, average, a = np.empty_like(x0), np.empty_like(x0), np.empty(x0.shape[:2])
+    apart, sign = np.empty_like(x0), 1.0 if params.correction == "energy" else -1.0
+
+    def by_curvature(
+        x: np.ndarray, z: np.ndarray, move: np.ndarray, g: np.ndarray, rest: np.ndarray, e: float
+    ) -> np.ndarray:
+        product(x, move, own)
+        v = _track(mix, own, rest, average)
+        np.multiply(g, 2.0, out=apart)
+        np.subtract(apart, v, out=apart)
+        np.einsum("cad,cad->ca", apart, v, out=a)
+        np.multiply(a, e**2 / 8, out=a)
+        return np.exp(np.minimum(a, 0.0, out=a), out=a)
+
+    def by_energy(
+        x: np.ndarray, z: np.ndarray, move: np.ndarray, g: np.ndarray, rest: np.ndarray, e: float
+    ) -> np.ndarray:
+        product(x, z, own)
+        np.einsum("cad,cad->ca", z, own, out=a)
+        np.copyto(own, a[..., None])
+        aleph = _track(mix, own, rest, average)[..., 0]
+        np.einsum("cad,cad->ca", g, g, out=a)
+        np.multiply(a, sign, out=a)
+        np.subtract(a, aleph, out=a)
+        np.multiply(a, e**2 / 2, out=a)
+        return np.exp(np.minimum(a, 0.0, out=a), out=a)
+
+    return by_curvature if params.correction == "mala" else by_energy
 
 
 def affine(problem: Quadratic, topology: Topology, params: Params) -> Update | None:

@@ -16,8 +16,9 @@ Needs: a connected network, or no edges at all.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -25,20 +26,22 @@ from concord.contracts import Gradient, Info, Problem, Quadratic, SeparatePrior,
 from concord.errors import ConcordError
 from concord.laws.exact import Affine, Arrivals, Update, block_diagonal, in_place
 from concord.networks import mixing
-from concord.networks.channel import connect
+from concord.networks.channel import Channel, connect
+from concord.networks.matrix import AgentMatrix
 from concord.networks.topology import Topology
 from concord.options import Options
 from concord.samplers._common import (
     State,
     check_arrivals,
     check_connected,
-    normal,
     to_all_neighbors,
 )
 from concord.sampling.gradients import BatchOrder, BatchSize, estimator
+from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 
 Scale = Literal["agents", "one"]
+Fuse = Callable[[np.ndarray, float, np.ndarray, np.ndarray], None]
 
 
 class Params(Options):
@@ -55,7 +58,7 @@ class Params(Options):
         "the prior's gradient is taken with the likelihood's, or after mixing, where that has led",
     ] = "with_likelihood"
     neighbors: Annotated[
-        mixing.Neighbors,
+        Literal["together", "in_turn"],
         "an agent averages with its neighbors together, or in turn, each time from where it is",
     ] = "together"
     update_order: mixing.UpdateOrder = "simultaneous"
@@ -99,34 +102,87 @@ def init(
     chains, agents, _ = x0.shape
     gradient = estimator(problem, params.batch_size, chains, params.batch_order)
     channel = connect(topology, x0)
-    diffuse = channel.diffuser(params.update_order, params.neighbors)
+    fuse = _in_turn(channel, x0) if params.neighbors == "in_turn" else _together(channel, params)
     info = to_all_neighbors(channel)
     scale, variance = _factors(params, agents)
-    grad, residual, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
+    grad, move, mixed, spare = (np.empty_like(x0) for _ in range(4))
     prior_gradient = _late_prior(problem, params)
-    mixed = grad if prior_gradient is None else np.empty_like(x0)
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
         nonlocal spare
-        alpha = params.step_size(k)
-        gradient(state.x, rng, grad)
-        normal(rng, np.sqrt(2 * alpha * variance), residual)
-        np.multiply(grad, alpha * scale, out=grad)
-        np.subtract(residual, grad, out=residual)
-        x = spare
-        diffuse(state.x, residual, x, params.fusion(k))
+        alpha, x, new = params.step_size(k), state.x, spare
+        gradient(x, rng, grad)
+        kick(rng, alpha * scale, grad, out=move, sd=np.sqrt(2 * alpha * variance))
+        fuse(x, params.fusion(k), move, new)
         if prior_gradient is not None:
             # The gradient has the prior's part at the iterate: exchange it.
-            prior_gradient(state.x, grad)
-            np.subtract(x, residual, out=mixed)
+            prior_gradient(x, grad)
+            np.subtract(new, move, out=mixed)
             prior_gradient(mixed, mixed)
             np.subtract(grad, mixed, out=grad)
             np.multiply(grad, alpha * scale, out=grad)
-            np.add(x, grad, out=x)
-        spare = state.x
-        return State(x), info
+            np.add(new, grad, out=new)
+        spare = x
+        return State(new), info
 
     return State(x0.copy()), channel.through(step)
+
+
+def _together(channel: Channel, params: Params) -> Fuse:
+    """Return ``fuse(x, beta, move, out)``, which writes x - beta L x + move."""
+    disagree = channel.mixer(channel.topology.laplacian(), params.update_order)
+
+    def fuse(x: np.ndarray, beta: float, move: np.ndarray, out: np.ndarray) -> None:
+        def respond(agent: Any, apart: np.ndarray, new: np.ndarray) -> None:
+            np.multiply(apart, beta, out=apart)
+            np.subtract(x[:, agent], apart, out=new)
+            np.add(new, move[:, agent], out=new)
+
+        disagree(x, plus=respond, out=out)
+
+    return fuse
+
+
+def _in_turn(channel: Channel, x0: np.ndarray) -> Fuse:
+    r"""Return a ``fuse`` in which an agent moves towards its neighbors one after another.
+
+    From :math:`y = x_i`, for each neighbor j in increasing order
+    :math:`y \leftarrow y - \beta (y - x_j)` with the old :math:`x_j`; then y + move.
+    Source: what the released code of parayil2020 computes.
+    """
+    topology, ranks, pull = channel.topology, [], np.empty_like(x0)
+    for rank in range(int(topology.degrees.max(initial=0))):
+        has = topology.degrees > rank
+        agents = np.flatnonzero(has)
+        columns = np.array([topology.neighbors[agent][rank] for agent in agents])
+        pick = AgentMatrix.from_entries(topology.agents, agents, columns, np.ones(len(agents)))
+        ranks.append((channel.mixer(pick), 1.0 if has.all() else has[:, None].astype(float)))
+
+    def fuse(x: np.ndarray, beta: float, move: np.ndarray, out: np.ndarray) -> None:
+        np.copyto(out, x)
+        for pick, has in ranks:
+            pick(x, plus=None, out=pull)
+            np.subtract(pull, out, out=pull)
+            np.multiply(pull, beta * has, out=pull)
+            np.add(out, pull, out=out)
+        np.add(out, move, out=out)
+
+    return fuse
+
+
+def in_turn_weights(topology: Topology, coefficient: float) -> np.ndarray:
+    """Return the matrix W (agents, agents) of neighbors in turn: its rows sum to one.
+
+    Later neighbors weigh more than earlier ones, W is not symmetric, and where the numbering wraps
+    around a ring its columns do not sum to one: the plain average of the agents is not kept.
+    """
+    weights = np.zeros((topology.agents, topology.agents))
+    for agent, neighbors in enumerate(topology.neighbors):
+        weights[agent, agent] = 1.0
+        for neighbor in neighbors:
+            weights[agent] *= 1 - coefficient
+            weights[agent, neighbor] += coefficient
+    return weights
 
 
 def affine(problem: Quadratic, topology: Topology, params: Params) -> Update | None:
@@ -146,7 +202,7 @@ def affine(problem: Quadratic, topology: Topology, params: Params) -> Update | N
 
     def weights(beta: float) -> np.ndarray:
         if params.neighbors == "in_turn":
-            return mixing.in_turn_weights(topology, beta)
+            return in_turn_weights(topology, beta)
         return np.eye(agents) - beta * laplacian
 
     @lru_cache(maxsize=1)

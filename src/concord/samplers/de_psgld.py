@@ -34,6 +34,7 @@ from concord.contracts import Problem, Step
 from concord.errors import ConcordError
 from concord.networks import mixing
 from concord.networks.topology import Topology
+from concord.networks.weights import Weights
 from concord.options import Kind, Options, Positive
 from concord.samplers import de_sgld
 from concord.samplers._common import State, check_averaging, gradients
@@ -68,7 +69,7 @@ class Params(Options):
     batch_size: ReplacedSize = None
     batch_scale: BatchScale = "data"
     batch_pool: BatchPool = "all"
-    weights: mixing.Weights = "metropolis"
+    weights: Weights = "metropolis"
     update_order: mixing.UpdateOrder = "simultaneous"
 
 

@@ -25,9 +25,11 @@ from concord.laws.exact import Affine, Arrivals, Start, Update, compose, in_plac
 from concord.networks import mixing
 from concord.networks.channel import connect
 from concord.networks.topology import Topology
+from concord.networks.weights import Weights, weights_of
 from concord.options import NonNegative, Options, Positive
-from concord.samplers._common import check_averaging, gradients, normal, pieces, to_all_neighbors
+from concord.samplers._common import check_averaging, gradients, pieces, to_all_neighbors
 from concord.sampling.gradients import BatchPool, BatchScale, ReplacedSize
+from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 
 
@@ -39,7 +41,7 @@ class Params(Options):
     batch_size: ReplacedSize = None
     batch_scale: BatchScale = "data"
     batch_pool: BatchPool = "all"
-    weights: mixing.Weights = "metropolis"
+    weights: Weights = "metropolis"
     initial_velocity_sd: Annotated[
         NonNegative, "standard deviation of the initial velocities v^(0) ~ N(0, . I)"
     ] = 0.0
@@ -62,25 +64,22 @@ def init(
     """Return the state at x0, with velocities drawn from rng, and the step."""
     gradient = gradients(problem, params, x0)
     channel = connect(topology, x0)
-    weights = mixing.weights_of(topology, params.weights)
+    weights = weights_of(topology, params.weights)
     mix = channel.mixer(weights, params.update_order)
     info = to_all_neighbors(channel)
-    grad, noise, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
+    grad, move, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
+    gamma = params.friction
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
         nonlocal spare
-        eta, v = params.step_size(k), state.v
-        gradient(state.x, rng, grad)
-        normal(rng, np.sqrt(2 * params.friction * eta), noise)
-        np.multiply(grad, eta, out=grad)
-        np.multiply(v, 1 - eta * params.friction, out=v)
-        v -= grad
-        v += noise
-        np.multiply(v, eta, out=noise)
-        x = spare
-        mix(state.x, noise, x)
-        spare = state.x
-        return State(x, v), info
+        eta, (x, v), new = params.step_size(k), state, spare
+        gradient(x, rng, grad)
+        np.multiply(v, 1 - eta * gamma, out=v)
+        kick(rng, eta, grad, out=v, x=v, sd=np.sqrt(2 * gamma * eta))
+        np.multiply(v, eta, out=move)
+        mix(x, plus=move, out=new)
+        spare = x
+        return State(new, v), info
 
     v0 = params.initial_velocity_sd * rng.standard_normal(x0.shape)
     return State(x0.copy(), v0), channel.through(step)

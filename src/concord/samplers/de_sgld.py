@@ -24,16 +24,17 @@ from concord.laws.exact import Affine, Arrivals, Update, in_place
 from concord.networks import mixing
 from concord.networks.channel import connect
 from concord.networks.topology import Topology
+from concord.networks.weights import Weights, weights_of
 from concord.options import Options
 from concord.samplers._common import (
     State,
     check_averaging,
     gradients,
-    normal,
     pieces,
     to_all_neighbors,
 )
 from concord.sampling.gradients import BatchPool, BatchScale, Estimator, ReplacedSize
+from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 
 
@@ -44,7 +45,7 @@ class Params(Options):
     batch_size: ReplacedSize = None
     batch_scale: BatchScale = "data"
     batch_pool: BatchPool = "all"
-    weights: mixing.Weights = "metropolis"
+    weights: Weights = "metropolis"
     update_order: mixing.UpdateOrder = "simultaneous"
 
 
@@ -63,21 +64,18 @@ def along(
 ) -> tuple[State, Step]:
     """Return the state at x0 and the step along these gradients."""
     channel = connect(topology, x0)
-    mix = channel.mixer(mixing.weights_of(topology, params.weights), params.update_order)
+    mix = channel.mixer(weights_of(topology, params.weights), params.update_order)
     info = to_all_neighbors(channel)
-    grad, residual, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
+    grad, move, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
         nonlocal spare
-        eta = params.step_size(k)
-        gradient(state.x, rng, grad)
-        normal(rng, np.sqrt(2 * eta), residual)
-        np.multiply(grad, eta, out=grad)
-        np.subtract(residual, grad, out=residual)
-        x = spare
-        mix(state.x, residual, x)
-        spare = state.x
-        return State(x), info
+        x, new = state.x, spare
+        gradient(x, rng, grad)
+        kick(rng, params.step_size(k), grad, out=move)
+        mix(x, plus=move, out=new)
+        spare = x
+        return State(new), info
 
     return State(x0.copy()), channel.through(step)
 

@@ -37,7 +37,8 @@ from concord.networks.channel import connect
 from concord.networks.matrix import AgentMatrix
 from concord.networks.topology import Topology
 from concord.options import Count, Options, Positive
-from concord.samplers._common import check_server, normal, to_all_neighbors
+from concord.samplers._common import check_server, to_all_neighbors
+from concord.sampling.kick import kick, normal
 from concord.sampling.schedules import Schedule
 
 
@@ -88,27 +89,22 @@ def init(
     gradient = problem.gradient(len(x0))
     channel = connect(topology, x0)
     rho = _tolerances(topology.agents, params)
-    average = channel.mixer(_average(rho), "simultaneous")
+    average = channel.mixer(_average(rho))
     counted = np.full(topology.agents, params.local_steps)
     info = to_all_neighbors(channel)._replace(gradients=counted)
-    width, pull = np.sqrt(1 / np.sum(1 / rho)), 1 / rho[:, None]
-    grad, noise = np.empty_like(x0), np.empty_like(x0)
-    common = np.empty_like(x0[:, :1])
+    width, ties = np.sqrt(1 / np.sum(1 / rho)), 1 / rho[:, None]
+    grad, pull, noise = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0[:, :1])
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
         gamma, (x, z) = params.step_size(k), state
         for _ in range(params.local_steps):
             gradient(z, grad)
-            np.subtract(z, x, out=noise)
-            np.multiply(noise, pull, out=noise)
-            np.add(grad, noise, out=grad)
-            np.multiply(grad, gamma, out=grad)
-            np.subtract(z, grad, out=z)
-            normal(rng, np.sqrt(2 * gamma), noise)
-            np.add(z, noise, out=z)
-        normal(rng, width, common)
-        np.copyto(noise, common)
-        average(z, noise, x)
+            np.subtract(z, x, out=pull)
+            np.multiply(pull, ties, out=pull)
+            np.add(grad, pull, out=grad)
+            kick(rng, gamma, grad, out=z, x=z)
+        normal(rng, width, noise)
+        average(z, plus=noise, out=x)
         return State(x, z), info
 
     return State(x0.copy(), x0.copy()), channel.through(step)

@@ -33,13 +33,13 @@ import numpy as np
 from concord.contracts import Info, Problem, Quadratic, Step
 from concord.errors import ConcordError
 from concord.laws.exact import Affine, Arrivals, Start, Update
-from concord.networks import mixing
 from concord.networks.channel import connect
-from concord.networks.faults import Network
 from concord.networks.topology import Topology
+from concord.networks.weights import Weights, weights_of
 from concord.options import Options
-from concord.samplers._common import check_weighted, gradients, normal, pieces, to_all_neighbors
+from concord.samplers._common import check_weighted, gradients, pieces, to_all_neighbors
 from concord.sampling.gradients import BatchPool, BatchScale, ReplacedSize
+from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 
 
@@ -50,7 +50,7 @@ class Params(Options):
     batch_size: ReplacedSize = None
     batch_scale: BatchScale = "data"
     batch_pool: BatchPool = "all"
-    weights: mixing.Weights = "metropolis"
+    weights: Weights = "metropolis"
 
 
 class State(NamedTuple):
@@ -63,8 +63,8 @@ class State(NamedTuple):
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse what ``check_weighted`` does, and first tracked gradients that nobody has hidden."""
     check_weighted(problem, topology, params)
-    options = topology.conditions if isinstance(topology, Network) else None
-    if options is not None and options.privacy is not None and options.on_loss == "reuse_last":
+    conditions = topology.conditions
+    if conditions.privacy is not None and conditions.on_loss == "reuse_last":
         raise ConcordError(
             "network.on_loss: with reuse_last neighbors know the gradients that DIGing-SGLD begins "
             "with, which privacy does not hide; use keep_own_weight, or remove privacy"
@@ -79,28 +79,24 @@ def init(
     channel = connect(topology, x0, vectors=2)
     # Neighbors know how y starts, as they know x: by full gradients.
     tracked = channel.lane(problem.gradient(len(x0))(x0, np.empty_like(x0)))
+    weights = weights_of(topology, params.weights)
+    mix = channel.mixer(weights)
     # Where nothing happens to vectors both take one lane; of its weights one copy is kept.
-    mixers = {
-        lane: lane.mixer(mixing.weights_of(topology, params.weights), "simultaneous")
-        for lane in {channel, tracked}
-    }
-    mix, mix_tracked = mixers[channel], mixers[tracked]
-    own, residual, spare = (np.empty_like(x0) for _ in range(3))
+    mix_tracked = mix if tracked is channel else tracked.mixer(weights)
+    grad, move, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
     info = to_all_neighbors(channel)
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
         nonlocal spare
-        eta, (old, y), x = params.step_size(k), state, spare
-        gradient(old, rng, own)
-        np.add(y, own, out=y)
-        normal(rng, np.sqrt(2 * eta), residual)
-        np.multiply(y, eta, out=x)
-        np.subtract(residual, x, out=residual)
-        mix(old, residual, x)
-        np.negative(own, out=own)
-        mix_tracked(y, own, old)
-        spare = y
-        return State(x, old), info
+        (x, v), new_v = state, spare
+        gradient(x, rng, grad)
+        y = np.add(v, grad, out=v)
+        mix_tracked(y, plus=None, out=new_v)
+        np.subtract(new_v, grad, out=new_v)
+        kick(rng, params.step_size(k), y, out=move)
+        new = mix(x, plus=move, out=v)
+        spare = x
+        return State(new, new_v), info
 
     return State(x0.copy(), np.zeros_like(x0)), channel.through(step)
 

@@ -39,19 +39,19 @@ from msgspec import Meta
 
 from concord.contracts import Info, Problem, Quadratic, Step
 from concord.laws.exact import Affine, Arrivals, Start, Update, compose
-from concord.networks import mixing
 from concord.networks.channel import Channel, connect
 from concord.networks.topology import Topology
+from concord.networks.weights import Weights, weights_of
 from concord.options import Options
 from concord.samplers._common import (
     check_arrivals,
     check_weighted,
     gradients,
-    normal,
     pieces,
     to_all_neighbors,
 )
 from concord.sampling.gradients import BatchPool, BatchScale, Estimator, ReplacedSize
+from concord.sampling.kick import kick, normal
 from concord.sampling.schedules import Schedule
 
 
@@ -70,7 +70,7 @@ class Params(Options):
     batch_size: ReplacedSize = None
     batch_scale: BatchScale = "data"
     batch_pool: BatchPool = "all"
-    weights: mixing.Weights = "metropolis"
+    weights: Weights = "metropolis"
 
 
 class State(NamedTuple):
@@ -94,65 +94,60 @@ def init(
     channel = connect(topology, x0)
     if params.form == "two_steps":
         return State(x0.copy(), np.empty(0)), _two_steps(channel, gradient, params, x0)
-    mix = channel.mixer(mixing.weights_of(topology, params.weights), "simultaneous")
+    mix = channel.mixer(weights_of(topology, params.weights))
     info = to_all_neighbors(channel)
-    grad, noise, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
+    grad, move, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
         nonlocal spare
-        eta, (old, u), x = params.step_size(k), state, spare
-        gradient(old, rng, grad)
-        normal(rng, np.sqrt(2 * eta), noise)
-        np.multiply(grad, eta, out=grad)
-        np.subtract(noise, grad, out=noise)
-        np.negative(u, out=grad)
-        mix(old, grad, x)  # W x - u, of which u learns as well: u + h (x - W x)
+        (x, u), new = state, spare
+        gradient(x, rng, grad)
+        kick(rng, params.step_size(k), grad, out=move)
+        mix(x, plus=None, out=new)
+        np.subtract(new, u, out=new)
+        # u + h (x - W x), with new = W x - u
         np.multiply(u, 1 - params.h, out=u)
-        np.subtract(old, x, out=grad)
-        np.multiply(grad, params.h, out=grad)
-        np.add(u, grad, out=u)
-        np.add(x, noise, out=x)
-        spare = old
-        return State(x, u), info
+        apart = np.subtract(x, new, out=x)
+        np.multiply(apart, params.h, out=apart)
+        np.add(u, apart, out=u)
+        np.add(new, move, out=new)
+        spare = x
+        return State(new, u), info
 
     return State(x0.copy(), np.zeros_like(x0)), channel.through(step)
 
 
 def _two_steps(channel: Channel, gradient: Estimator, params: Params, x0: np.ndarray) -> Step:
     """Return the step in which one agent after another moves by W~ and then by W."""
-    weights, h = mixing.weights_of(channel.topology, params.weights), params.h
-    own, move = weights.diagonal, channel.sweep(weights, "in_place")
+    weights, h = weights_of(channel.topology, params.weights), params.h
+    own, move = weights.diagonal, channel.mixer(weights, "in_place", sends=False)
     info = Info(
         2 * channel.unicasts, 2 * channel.broadcasts, None, np.full(channel.topology.agents, 2)
     )
-    grad, noise, second, spare = (np.empty_like(x0) for _ in range(4))
+    grad, first, noise, spare = (np.empty_like(x0) for _ in range(4))
     between = np.zeros_like(x0)  # after an agent's first step; others' gradients are not used
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
         nonlocal spare
-        eta, old = params.step_size(k), state.x
-        gradient(old, rng, grad)
-        for kicks in (noise, second):
-            normal(rng, np.sqrt(2 * eta), kicks)
-        np.multiply(grad, eta, out=grad)
-        np.subtract(noise, grad, out=noise)
+        eta, x, new = params.step_size(k), state.x, spare
+        gradient(x, rng, grad)
+        kick(rng, eta, grad, out=first)
+        normal(rng, np.sqrt(2 * eta), noise)
 
-        def respond(agent: Any, total: np.ndarray, new: np.ndarray) -> None:
-            first = between[:, agent]
-            np.multiply(total, 1 - h, out=first)
-            first += h * old[:, agent]
-            first += noise[:, agent]
+        def twice(agent: Any, total: np.ndarray, new: np.ndarray) -> None:
+            once = between[:, agent]
+            np.multiply(total, 1 - h, out=once)
+            once += h * x[:, agent]
+            once += first[:, agent]
             gradient(between, rng, grad)
-            np.subtract(first, old[:, agent], out=new)
+            np.subtract(once, x[:, agent], out=new)
             np.multiply(new, own[agent], out=new)
             np.add(new, total, out=new)
-            new -= eta * grad[:, agent]
-            new += second[:, agent]
+            kick(rng, eta, grad[:, agent], out=new, x=new, noise=noise[:, agent])
 
-        x = spare
-        move(old, respond, x)
-        spare = old
-        return State(x, state.u), info
+        move(x, twice, new)
+        spare = x
+        return State(new, state.u), info
 
     return channel.through(step)
 

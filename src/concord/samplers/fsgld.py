@@ -37,7 +37,8 @@ from concord.laws.switching import Choices
 from concord.networks.channel import connect
 from concord.networks.topology import Topology
 from concord.options import Count, Options, Share, Some
-from concord.samplers._common import State, check_server, gradient_at, normal
+from concord.samplers._common import State, check_server, gradient_at
+from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 
 
@@ -111,7 +112,7 @@ def init(
     chances, corrected = _chances(agents, params), params.surrogates == "laplace"
     bounds, chain = np.cumsum(chances)[:-1], np.arange(chains)
     weights = (1 / chances)[:, None]
-    grad, noise = np.empty((chains, 1, dim)), np.empty((chains, 1, dim))
+    grad = np.empty((chains, 1, dim))
     uniform, beyond = np.empty(chains), np.empty((chains, agents - 1), dtype=bool)
     drawn, scale = np.empty((chains, 1), dtype=np.intp), np.empty((chains, 1, 1))
     sent, taken = (np.zeros((chains, agents), dtype=np.int64) for _ in range(2))
@@ -140,10 +141,7 @@ def init(
                 np.matmul(theta, matrix, out=pull)
                 np.subtract(pull, offset, out=pull)
                 np.add(grad, pull, out=grad)
-            normal(rng, np.sqrt(2 * gamma), noise)
-            np.multiply(grad, gamma, out=grad)
-            np.subtract(theta, grad, out=theta)
-            np.add(theta, noise, out=theta)
+            kick(rng, gamma, grad, out=theta, x=theta)
         np.copyto(x, theta)
         sent.fill(0)
         sent[chain, drawn[:, 0]] = 2 if agents > 1 else 0

@@ -47,10 +47,11 @@ from concord.contracts import Info, Problem, Quadratic, Step
 from concord.errors import ConcordError
 from concord.laws.switching import Choices
 from concord.networks.channel import connect
-from concord.networks.faults import Conditions, Network
+from concord.networks.faults import Conditions
 from concord.networks.topology import Topology
 from concord.options import Count, NonNegative, Options
-from concord.samplers._common import check_connected, check_neighbors, gradient_at, normal
+from concord.samplers._common import check_connected, check_neighbors, gradient_at
+from concord.sampling.kick import normal
 from concord.sampling.schedules import Schedule
 
 # Random numbers are drawn for as many ticks at once as this many normal deviates serve.
@@ -105,7 +106,7 @@ def check(problem: Problem | None, topology: Topology, params: Params) -> None:
             "not connected; add edges (communication: never trains agents in isolation)"
         )
     check_neighbors(topology, "gossip_ula")
-    if isinstance(topology, Network):
+    if not topology.conditions.perfect:
         conditions = topology.conditions
         allowed = Conditions(loss=conditions.loss, compute=conditions.compute, link=conditions.link)
         if conditions != allowed:

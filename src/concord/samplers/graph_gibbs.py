@@ -45,10 +45,10 @@ from concord.contracts import Info, Problem, Quadratic, Step
 from concord.errors import ConcordError
 from concord.laws.exact import Affine, Update, block_diagonal, compose
 from concord.networks.channel import connect
-from concord.networks.faults import Network
 from concord.networks.topology import Topology
 from concord.options import Options, Positive
 from concord.samplers._common import State, check_connected, check_neighbors, to_all_neighbors
+from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 
 
@@ -69,7 +69,7 @@ def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse a network on which not all is heard, or in parts, and what cannot be drawn."""
     check_connected(topology)
     check_neighbors(topology, "graph_gibbs")
-    if isinstance(topology, Network):
+    if not topology.conditions.perfect:
         raise ConcordError(
             "network: graph_gibbs draws an agent given what its neighbors have, color by color in "
             "an iteration, and needs all of it; remove network"
@@ -110,41 +110,40 @@ def init(
 ) -> tuple[State, Step]:
     """Return the state at x0 and the step."""
     channel, schedule = connect(topology, x0), params.step_size
-    disagree, info = channel.disagreement(), to_all_neighbors(channel)
+    disagree, info = channel.mixer(topology.laplacian()), to_all_neighbors(channel)
     classes = [own[:, None] for own in colors(topology)]
-    noise, pull, new = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
+    move, apart, new = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
     if schedule is None:
         assert isinstance(problem, Quadratic)  # see check
         cov = np.linalg.inv(_precision(problem, topology, params))
         roots = np.linalg.cholesky(cov).swapaxes(1, 2)
         degrees, shift = topology.degrees[:, None], problem.shift
+        noise, heard = np.empty_like(x0), np.empty_like(x0)
     else:
-        gradient = problem.gradient(len(x0))
+        gradient, grad = problem.gradient(len(x0)), np.empty_like(x0)
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
         x = state.x
-        rng.standard_normal(out=new, dtype=new.dtype)
         # Noise and gradients are those of all colors: an agent is where it was until its turn.
         if schedule is None:
-            np.matmul(new.swapaxes(0, 1), roots, out=noise.swapaxes(0, 1))
+            rng.standard_normal(out=noise, dtype=noise.dtype)
+            np.matmul(noise.swapaxes(0, 1), roots, out=move.swapaxes(0, 1))
         else:
             gamma = schedule(k)
-            np.multiply(new, np.sqrt(2 * gamma), out=noise)
-            gradient(x, new)
-            np.multiply(new, gamma, out=new)
-            np.subtract(noise, new, out=noise)
+            gradient(x, grad)
+            kick(rng, gamma, grad, out=move)
         for own in classes:
-            disagree(x, pull)
+            disagree(x, plus=None, out=apart)
             if schedule is None:
-                np.multiply(x, degrees, out=new)
-                np.subtract(new, pull, out=pull)
-                np.divide(pull, params.tolerance, out=pull)
-                np.add(pull, shift, out=pull)
-                np.matmul(pull.swapaxes(0, 1), cov, out=new.swapaxes(0, 1))
+                np.multiply(x, degrees, out=heard)
+                np.subtract(heard, apart, out=heard)
+                np.divide(heard, params.tolerance, out=heard)
+                np.add(heard, shift, out=heard)
+                np.matmul(heard.swapaxes(0, 1), cov, out=new.swapaxes(0, 1))
             else:
-                np.multiply(pull, -gamma / params.tolerance, out=pull)
-                np.add(x, pull, out=new)
-            np.add(new, noise, out=new)
+                np.multiply(apart, -gamma / params.tolerance, out=apart)
+                np.add(x, apart, out=new)
+            np.add(new, move, out=new)
             np.copyto(x, new, where=own)
         return State(x), info
 

@@ -50,13 +50,14 @@ from concord.contracts import Batched, Info, Problem, Quadratic, Step
 from concord.errors import ConcordError
 from concord.laws.exact import Affine, Arrivals, Start, Update, compose, linear
 from concord.laws.switching import Choices
-from concord.networks import mixing
-from concord.networks.channel import connect
-from concord.networks.faults import Network
+from concord.networks.channel import Channel, connect
+from concord.networks.mixing import Mixer
 from concord.networks.topology import Topology
+from concord.networks.weights import Weights, check_weights, weights_of
 from concord.options import Count, Options, Share
-from concord.samplers._common import check_connected, normal, pieces
+from concord.samplers._common import check_connected, pieces
 from concord.sampling.gradients import ReplacedSize, differences, estimator
+from concord.sampling.kick import kick, normal
 from concord.sampling.schedules import Schedule
 
 Probability = Annotated[float, Meta(gt=0, le=1)]
@@ -75,7 +76,7 @@ class Params(Options):
         "none: plain gradients",
     ] = None
     batch_size: ReplacedSize = None
-    weights: mixing.Weights = "metropolis"
+    weights: Weights = "metropolis"
 
 
 class State(NamedTuple):
@@ -90,11 +91,14 @@ class State(NamedTuple):
     control: np.ndarray
 
 
+Gradients = Callable[[State, np.random.Generator, np.ndarray], np.ndarray]
+
+
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse a network in parts, unless it is meant, and losses of what is sent now and then."""
     check_connected(topology, directed=True)  # the weights decide
-    mixing.check_weights(topology, params.weights)
-    if isinstance(topology, Network):
+    check_weights(topology, params.weights)
+    if not topology.conditions.perfect:
         if params.renewal is not None:
             raise ConcordError(
                 f"renewal: {params.renewal} sends references and gradients besides x, of which "
@@ -111,86 +115,121 @@ def init(
     problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
 ) -> tuple[State, Step]:
     """Return the state at x0 and the step."""
+    tau, reduced, shared = params.common_noise, params.renewal is not None, params.common_noise > 0
     chains, agents, dim = x0.shape
-    period, tau, batches = params.period, params.common_noise, params.batch_size
     channel = connect(topology, x0)
-    mix = channel.mixer(mixing.weights_of(topology, params.weights), "simultaneous")
-    nothing, spare = np.zeros_like(x0), np.empty_like(x0)
-    grad, noise, common = np.empty_like(x0), np.empty_like(x0), np.empty((chains, 1, dim), x0.dtype)
-    reduced = params.renewal is not None
-    full = problem.gradient(chains) if reduced else None
-    differ = differences(problem, batches, chains) if reduced and batches is not None else None
-    gradient = estimator(problem, None if reduced else batches, chains)
-
-    cost = period * (1 if differ is None else 2)  # per iteration, in gradients or mini-batches
-    renewing = np.ones(agents, dtype=np.int64)
-    if differ is not None and batches is not None and isinstance(problem, Batched):
-        renewing = -(-problem.counts // batches)
-    counts = [np.zeros((chains, agents), dtype=np.int64) for _ in range(3)]
-    counted = Info(counts[0], counts[1], channel.active, counts[2])
-    averages = np.empty(chains, dtype=np.int64)
-    several = np.full(agents, period) if channel.active is None else counts[2]
-    plain = Info(channel.unicasts, channel.broadcasts, channel.active, several)
-
-    def renew(state: State, chosen: np.ndarray) -> None:
-        """Let the chosen chains take new references, and average their gradients."""
-        assert full is not None
-        where = chosen[:, None, None]
-        at, own, control = spare, grad, noise
-        mix(state.x, nothing, at)
-        full(at, own)
-        mix(own, nothing, control)
-        if differ is None:
-            np.subtract(control, own, out=control)
-        else:
-            np.copyto(state.reference, at, where=where)
-        np.copyto(state.control, control, where=where)
+    mix = channel.mixer(weights_of(topology, params.weights))
+    gradient = _gradients(problem, params, chains)
+    renew = _renewing(problem, params, mix, x0) if reduced else None
+    told = _telling(problem, params, channel)
+    grad, noise, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
+    common = np.empty((chains, 1, dim), x0.dtype)
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
         nonlocal spare
-        gamma, x = params.step_size(k), state.x
-        averages.fill(0)
-        renewed = np.zeros(chains, dtype=bool)
-        if params.renewal is not None:
-            renewed |= k == 0 or params.renewal == 1 or rng.random(chains) < params.renewal
-            if renewed.any():
-                renew(state, renewed)
-        for _ in range(period):
-            if differ is None:
-                gradient(x, rng, grad)
-            else:
-                differ(x, state.reference, rng, grad)
-            if reduced:
-                np.add(grad, state.control, out=grad)
-            normal(rng, np.sqrt(2 * gamma * (1 - tau)), noise)
-            if tau > 0:
-                normal(rng, np.sqrt(2 * gamma * tau / agents), common)
-                np.add(noise, common, out=noise)
-            np.multiply(grad, gamma, out=grad)
-            np.subtract(x, grad, out=x)
-            np.add(x, noise, out=x)
-        mixed = spare
-        mix(x, nothing, mixed)
-        info = plain
-        if channel.active is not None:
-            np.multiply(channel.active, period, out=several)
-        if params.communication < 1 or reduced:
-            silent = np.zeros(chains, dtype=bool)
-            if params.communication < 1:
-                np.greater_equal(rng.random(chains), params.communication, out=silent)
-                np.copyto(mixed, x, where=silent[:, None, None])
-            np.add(2 * renewed, ~silent, out=averages)
-            np.multiply(averages[:, None], channel.unicasts, out=counted.unicasts)
-            np.multiply(averages[:, None], channel.broadcasts, out=counted.broadcasts)
-            np.multiply(renewed[:, None], renewing, out=counts[2])
-            counts[2] += cost
-            info = counted
+        gamma, x, new = params.step_size(k), state.x, spare
+        renewed = _chosen(1.0 if k == 0 and reduced else params.renewal or 0.0, chains, rng)
+        if renew is not None and renewed.any():
+            renew(state, renewed)
+        for _ in range(params.period):
+            gradient(state, rng, grad)
+            if shared:
+                normal(rng, np.sqrt(2 * gamma * (1 - tau)), noise)
+                np.add(noise, normal(rng, np.sqrt(2 * gamma * tau / agents), common), out=noise)
+            kick(rng, gamma, grad, out=x, x=x, noise=noise if shared else None)
+        mix(x, plus=None, out=new)
+        averaging = _chosen(params.communication, chains, rng)
+        if not averaging.all():
+            np.copyto(new, x, where=~averaging[:, None, None])
         spare = x
-        return State(mixed, state.reference, state.control), info
+        return State(new, state.reference, state.control), told(renewed, averaging)
 
-    reference = np.zeros_like(x0) if differ is not None else np.empty(0)
+    reference = np.zeros_like(x0) if reduced and params.batch_size is not None else np.empty(0)
     control = np.zeros_like(x0) if reduced else np.empty(0)
     return State(x0.copy(), reference, control), channel.through(step)
+
+
+def _chosen(probability: float, chains: int, rng: np.random.Generator) -> np.ndarray:
+    """Return which chains do something that they do with this probability, (chains,)."""
+    if not 0 < probability < 1:
+        return np.full(chains, probability >= 1)
+    return rng.random(chains) < probability
+
+
+def _gradients(problem: Problem, params: Params, chains: int) -> Gradients:
+    """Return ``gradient(state, rng, out)``, which writes g: plain, or with variance reduction."""
+    size = params.batch_size
+    if params.renewal is None:
+        plain = estimator(problem, size, chains)
+        return lambda state, rng, out: plain(state.x, rng, out)
+    if size is None:
+        full = problem.gradient(chains)
+    else:
+        differ = differences(problem, size, chains)
+
+    def reduced(state: State, rng: np.random.Generator, out: np.ndarray) -> np.ndarray:
+        if size is None:
+            full(state.x, out)
+        else:
+            differ(state.x, state.reference, rng, out)
+        return np.add(out, state.control, out=out)
+
+    return reduced
+
+
+def _renewing(
+    problem: Problem, params: Params, mix: Mixer, x0: np.ndarray
+) -> Callable[[State, np.ndarray], None]:
+    """Return ``renew(state, chosen)``: chains take new references, and average gradients."""
+    full = problem.gradient(len(x0))
+    reference, own, control = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
+
+    def renew(state: State, chosen: np.ndarray) -> None:
+        where = chosen[:, None, None]
+        mix(state.x, plus=None, out=reference)
+        full(reference, own)
+        mix(own, plus=None, out=control)
+        if params.batch_size is None:
+            np.subtract(control, own, out=control)
+        else:
+            np.copyto(state.reference, reference, where=where)
+        np.copyto(state.control, control, where=where)
+
+    return renew
+
+
+def _telling(
+    problem: Problem, params: Params, channel: Channel
+) -> Callable[[np.ndarray, np.ndarray], Info]:
+    """Return ``told(renewed, averaging)``: what a step costs chains that do so, (chains,)."""
+    agents, period, size = problem.agents, params.period, params.batch_size
+    if params.communication >= 1 and params.renewal is None:
+        active = channel.active
+        each = np.full(agents, period) if active is None else np.empty(active.shape, dtype=np.int64)
+        plain = Info(channel.unicasts, channel.broadcasts, active, each)
+
+        def of_awake(renewed: np.ndarray, averaging: np.ndarray) -> Info:
+            if active is not None:
+                np.multiply(active, period, out=each)
+            return plain
+
+        return of_awake
+    taken = period  # in gradients or mini-batches
+    renewing = np.ones(agents, dtype=np.int64)
+    if size is not None and params.renewal is not None and isinstance(problem, Batched):
+        taken, renewing = 2 * period, -(-problem.counts // size)
+    counts = np.zeros((3, channel.chains, agents), dtype=np.int64)
+    info, averages = Info(counts[0], counts[1], None, counts[2]), np.empty((channel.chains, 1), int)
+
+    def of_chains(renewed: np.ndarray, averaging: np.ndarray) -> Info:
+        np.add(2 * renewed, averaging, out=averages[:, 0])
+        np.multiply(averages, channel.unicasts, out=info.unicasts)
+        np.multiply(averages, channel.broadcasts, out=info.broadcasts)
+        np.multiply(renewed[:, None], renewing, out=counts[2])
+        counts[2] += taken
+        return info
+
+    return of_chains
 
 
 def _stages(
@@ -281,10 +320,9 @@ def choices(
         ]
         return Choices(
             np.array([p for p, _ in found]),
-            *(
-                np.array([getattr(u, name) for _, u in found])
-                for name in ("matrix", "offset", "noise")
-            ),
+            np.array([u.matrix for _, u in found]),
+            np.array([u.offset for _, u in found]),
+            np.array([u.noise for _, u in found]),
         )
 
     return at

@@ -37,13 +37,13 @@ import numpy as np
 from concord.contracts import Info, Problem, Quadratic, Step
 from concord.errors import ConcordError
 from concord.laws.exact import Affine, Update, block_diagonal
-from concord.networks import mixing
 from concord.networks.channel import connect
-from concord.networks.faults import Network
 from concord.networks.topology import Topology
+from concord.networks.weights import weights_of
 from concord.options import Options
-from concord.samplers._common import check_connected, normal
+from concord.samplers._common import check_connected
 from concord.sampling.gradients import ReplacedSize, estimator
+from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 
 
@@ -68,16 +68,21 @@ class State(NamedTuple):
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse a network in parts, and one on which the sums of x and y are not conserved."""
     check_connected(topology, directed=True)
-    if not isinstance(topology, Network):
-        return
     conditions = topology.conditions
+    if conditions.perfect:
+        return
     if conditions.on_loss != "sender_keeps":
         raise ConcordError(
             f"network.on_loss: {conditions.on_loss} leaves weights that are not column stochastic, "
             "and push-sum's sums would not be conserved; use sender_keeps"
         )
-    for changes in ("compression", "noise", "privacy"):
-        if getattr(conditions, changes):
+    changing = {
+        "compression": conditions.compression,
+        "noise": conditions.noise,
+        "privacy": conditions.privacy,
+    }
+    for changes, given in changing.items():
+        if given:
             raise ConcordError(
                 f"network.{changes}: push-sum divides by the weights it sends, which have to "
                 "arrive as they are; remove it"
@@ -91,27 +96,26 @@ def init(
     gradient = estimator(problem, params.batch_size, len(x0))
     both = np.concatenate([x0, np.ones_like(x0[..., :1])], axis=2)  # x and y, sent together
     channel = connect(topology, both)
-    mix = channel.mixer(mixing.weights_of(topology, "column_stochastic"), "simultaneous")
-    residual, mixed, grad = np.zeros_like(both), np.empty_like(both), np.empty_like(x0)
-    noise = np.empty_like(x0)
+    mix = channel.mixer(weights_of(topology, "column_stochastic"))
+    mixed, grad, move = np.empty_like(both), np.empty_like(x0), np.empty_like(x0)
+    averaged = params.read == "averaged"
+    x, mixed_x = both[..., :-1], mixed[..., :-1]
     unicasts, broadcasts = (np.empty(sent.shape) for sent in (channel.unicasts, channel.broadcasts))
     info = Info(unicasts, broadcasts, channel.active)
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
         z, y = state.x, state.y[..., None]
-        eta = params.step_size(k)
         gradient(z, rng, grad)
-        normal(rng, np.sqrt(2 * eta), noise)
-        np.multiply(grad, eta, out=grad)
-        np.subtract(noise, grad, out=residual[..., :-1])
-        np.multiply(z, y, out=both[..., :-1])
+        kick(rng, params.step_size(k), grad, out=move)
+        np.multiply(z, y, out=x)
         both[..., -1:] = y
-        if params.read == "averaged":
-            np.add(both, residual, out=both)
-            residual.fill(0)
-        mix(both, residual, mixed)
+        if averaged:
+            np.add(x, move, out=x)
+        mix(both, plus=None, out=mixed)
+        if not averaged:
+            np.add(mixed_x, move, out=mixed_x)
         y[:] = mixed[..., -1:]
-        np.divide(mixed[..., :-1], y, out=z)
+        np.divide(mixed_x, y, out=z)
         np.multiply(channel.unicasts, both.shape[2] / z.shape[2], out=unicasts)
         np.multiply(channel.broadcasts, both.shape[2] / z.shape[2], out=broadcasts)
         return state, info
@@ -122,7 +126,7 @@ def init(
 def affine(problem: Quadratic, topology: Topology, params: Params) -> Update:
     """Return the law of z given the graph: y is what it makes of ones."""
     agents, dim = problem.agents, problem.dim
-    weights = mixing.weights_of(topology, "column_stochastic").dense()
+    weights = weights_of(topology, "column_stochastic").dense()
     gram, shift = block_diagonal(problem.gram), problem.shift.ravel()
     ratios = [np.ones(agents)]  # y of the iterations so far
 

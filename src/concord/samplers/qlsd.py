@@ -34,13 +34,14 @@ import numpy as np
 
 from concord.contracts import Info, Problem, Step
 from concord.errors import ConcordError
-from concord.networks import mixing
 from concord.networks.channel import connect
 from concord.networks.compressions import Compression
 from concord.networks.topology import Topology
+from concord.networks.weights import weights_of
 from concord.options import Count, Options, Share
-from concord.samplers._common import check_server, normal
+from concord.samplers._common import check_server
 from concord.sampling.gradients import BatchSize, estimator
+from concord.sampling.kick import kick, normal
 from concord.sampling.schedules import Schedule
 
 
@@ -87,11 +88,12 @@ def init(
     chains, agents, _ = x0.shape
     gradient = estimator(problem, params.batch_size, chains)
     channel = connect(topology, x0)
-    average = channel.mixer(mixing.weights_of(topology, "metropolis"), "simultaneous")
+    average = channel.mixer(weights_of(topology, "metropolis"))
     compression, several = params.compression, params.participants or agents
     compress = compression.module.compressor(compression.params, x0.shape, x0.dtype)
-    grad, code, again, zero = (np.zeros_like(x0) for _ in range(4))
-    noise, uniform, order = np.empty_like(x0[:, :1]), *(np.empty((chains, agents)) for _ in "uo")
+    grad, code, again, drift = (np.empty_like(x0) for _ in range(4))
+    theta, noise = np.empty_like(x0[:, :1]), np.empty_like(x0[:, :1])
+    uniform, order = np.empty((chains, agents)), np.empty((chains, agents))
     absent = np.zeros((chains, agents), dtype=bool)
     taking = np.ones((chains, agents), dtype=np.int64)
     sent = taking * channel.broadcasts
@@ -99,8 +101,8 @@ def init(
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
         gamma, (x, m) = params.step_size(k), state
-        np.copyto(noise, x[:, :1])
-        np.copyto(x, noise)
+        np.copyto(theta, x[:, :1])
+        np.copyto(x, theta)
         if several < agents:
             rng.random(out=uniform)
             np.copyto(order, uniform)
@@ -120,15 +122,15 @@ def init(
         np.copyto(grad, 0.0, where=absent[:, :, None])
         np.multiply(code, params.memory_rate, out=code)
         np.add(m, code, out=m)
-        average(grad, zero, again)
-        np.multiply(again, gamma * agents * agents / several, out=again)
-        np.subtract(x, again, out=x)
+        average(grad, plus=None, out=drift)
         normal(rng, np.sqrt(2 * gamma), noise)
-        np.add(x, noise, out=x)
+        kick(rng, gamma * agents * agents / several, drift, out=x, x=x, noise=noise)
         return State(x, m), info
 
     x = x0.copy()
-    m = np.zeros_like(x0) if params.memory_start == "zero" else x0[:, :1] + zero
+    m = np.zeros_like(x0)
+    if params.memory_start == "position":
+        m[:] = x0[:, :1]
     return State(x, m), channel.through(step)
 
 

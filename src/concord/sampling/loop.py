@@ -16,7 +16,8 @@ import numpy as np
 
 from concord.contracts import Compiling, Info, Problem, ReadOut, Sampler, Step
 from concord.errors import ConcordError
-from concord.networks.faults import check_channels, drawing
+from concord.networks.channel import check_passage
+from concord.networks.network import drawing
 from concord.networks.topology import Topology
 from concord.progress import PATIENCE
 from concord.sampling import initial, streams
@@ -121,7 +122,7 @@ def sample(
             drawn = [streams.generator(seed, *stream, *later) for stream in (masks, times)]
             network = drawing(topology, *drawn)
             state, step = sampler.init(own, network, params, block, rng)
-            check_channels(network)
+            check_passage(network, step)
             traces.append(simulate(state, step, iterations, recorder, rng, advance, read))
     except KeyboardInterrupt:
         if not traces and recorder is not None:

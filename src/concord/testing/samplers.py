@@ -15,7 +15,9 @@ import numpy as np
 from concord.contracts import AffineSampler, Info, ReadOut
 from concord.errors import ConcordError
 from concord.networks import topology
-from concord.networks.faults import Conditions, Network, drawing
+from concord.networks.channel import Passage
+from concord.networks.conditions import Conditions
+from concord.networks.network import drawing, under
 from concord.options import build
 from concord.samplers import Batching
 from concord.sampling import streams
@@ -236,7 +238,7 @@ def nothing_is_heard_where_all_is_lost(module: Any) -> None:
         if not graph.edges or batched(params) or graph.messages is not None:
             continue
         lossy = [
-            Network.of(graph, build(Conditions, {"loss": loss, "on_loss": policy}), "")
+            under(graph, build(Conditions, {"loss": loss, "on_loss": policy}), "")
             for policy in ("keep_own_weight", "sender_keeps")
         ]
         accepted = [network for network in lossy if allowed(module, prob, network, params)]
@@ -262,7 +264,7 @@ def _unheard(module: Any, prob: Any, lossy: Any, params: Any, moved: float) -> n
     rng: Any = Quiet(stream("heard"))
     state, step = module.init(prob, network, params, np.zeros((2, prob.agents, 2)), rng)
     state.x[:, 0] += moved
-    if network.channels:
+    if isinstance(step, Passage):
         for k in range(3):
             state, _ = step(state, k, rng)
         return state.x[:, 1:].copy()

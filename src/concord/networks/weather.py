@@ -1,0 +1,208 @@
+r"""What arrives: drawn iteration by iteration, for a block of chains.
+
+A vector from agent j arrives at its neighbor i if their link is up and j awake when it is sent, it
+is not lost, and i is awake when it comes, in the same iteration or after a delay. The masks of
+which arrive are drawn from a stream of their own, so that all samplers meet the same faults. How
+long all this takes is in ``clock``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from concord.networks.clock import Clock
+from concord.networks.conditions import (
+    Bernoulli,
+    Fixed,
+    GilbertElliott,
+    Kept,
+    Matchings,
+    Pair,
+    Uniform,
+)
+from concord.networks.edges import Edges
+from concord.networks.network import turns
+from concord.networks.topology import Topology
+
+Draw = Callable[[int], np.ndarray]  # k -> which of some rows, (rows, chains), are fine; kept by it
+
+
+class Weather:
+    """What arrives in the chains of a block, iteration by iteration.
+
+    edges: the ways that vectors take.
+    rng: the generator of all this.
+    up, arrived: which links are up and over which ways a vector arrives, (edges, chains).
+    age: how many iterations ago that was sent, (edges, chains); None: in this one.
+    iteration: which iteration it is.
+    reach: how many iterations a vector takes at most.
+    awake: which agents are awake, (agents, chains): they move. Without a barrier, those whose
+    gradients are ready.
+    varies: whether some may not be.
+    sends: which agents send, (agents, chains): those that are awake; without a barrier those that
+    begin again, since they have moved in the iteration before.
+    """
+
+    def __init__(self, network: Topology, chains: int, clock: Clock | None = None) -> None:
+        if (rng := network.masks) is None:
+            raise ValueError("a network needs a generator of its masks before it is used")
+        self.edges, self.rng = Edges(network), rng
+        self._conditions = options = network.conditions
+        size, links = len(self.edges.links), 1 + int(self.edges.links.max())
+        self._up = _schedule(network, self.edges, chains, rng)
+        self._paired = _pairs(network, self.edges, chains, rng)
+        self._delivered: Draw | None = None
+        if options.loss is not None:
+            together = options.loss.direction == "link"
+            self._delivered = _loss(options.loss, links if together else size, chains, rng)
+            self._of_links: Any = self.edges.links if together else slice(None)
+        delay, self._clock = options.delay, None if options.barrier else clock
+        if self._clock is not None and self._clock.ticks:
+            delay = Fixed(self._clock.ticks)
+        self._post = _Post(delay, (size, chains), rng) if delay else None
+        self.age = self._post.age if self._post else None
+        self.iteration, self.reach = 0, self._post.most if self._post else 0
+        self._awake = _with_probability(options.awake, network.agents, chains, rng)
+        self.up = np.ones((size, chains), dtype=bool)
+        self.arrived, self.awake = self.up.copy(), np.ones((network.agents, chains), dtype=bool)
+        self.varies = options.sleeps or self._clock is not None
+        self.sends = self.awake if self._clock is None else self.awake.copy()
+        self._pair, self._idle = self.awake.copy(), np.empty_like(self.up)
+
+    def draw(self, k: int) -> None:
+        """Draw what arrives in iteration k."""
+        edges, self.iteration = self.edges, k
+        if self._up is not None:
+            self.up[:] = self._up(k)
+        if self._paired is not None:
+            self._paired(self.up, self._pair)
+        np.copyto(self.arrived, self.up)
+        if self._delivered is not None:
+            self.arrived &= self._delivered(k)[self._of_links]
+        if self._clock is not None:
+            np.copyto(self.sends, self.awake)
+            self._clock.pass_tick(self.awake)
+        elif self._conditions.awake < 1:
+            self.awake[:] = self._awake(k)
+        if self._paired is not None:
+            np.logical_and(
+                self.awake if self._conditions.awake < 1 else True, self._pair, self.awake
+            )
+        if self.varies:
+            self.arrived &= self.of(self.sends, edges.senders)
+        if self._post is not None:
+            self._post.deliver(k, self.arrived)
+        if self._conditions.sleeps:
+            self.arrived &= self.of(self.awake, edges.receivers)
+        if self._conditions.on_loss == "skip":
+            self.arrived[:] = edges.of_receiver(np.logical_and, self.arrived)
+
+    def of(self, agents: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        """Return what holds of the agents at one end of the ways, (edges, chains); kept by it."""
+        return np.take(agents, ends, axis=0, out=self._idle, mode="clip")
+
+
+class _Post:
+    """Vectors on their way: which were sent, and how long each takes."""
+
+    def __init__(
+        self, delay: Fixed | Uniform, shape: tuple[int, int], rng: np.random.Generator
+    ) -> None:
+        self._rng = rng if isinstance(delay, Uniform) else None
+        self.most = delay.most if isinstance(delay, Uniform) else delay.iterations
+        self._sent = np.zeros((self.most + 1, *shape), dtype=bool)
+        self._takes = np.full(self._sent.shape, float(self.most))
+        self.age = np.zeros(shape, dtype=np.intp)
+        self._due = np.empty(shape, dtype=bool)
+
+    def deliver(self, k: int, sent: np.ndarray) -> None:
+        """Take what is sent in iteration k, and write over which ways something arrives."""
+        slots, due = self.most + 1, self._due
+        here = k % slots
+        np.copyto(self._sent[here], sent)
+        if self._rng is not None:
+            self._rng.random(out=self._takes[here])
+            np.floor(
+                np.multiply(self._takes[here], slots, out=self._takes[here]), self._takes[here]
+            )
+        sent.fill(False)
+        for age in range(min(k, self.most), -1, -1):  # of several the one sent last
+            slot = (k - age) % slots
+            np.equal(self._takes[slot], age, out=due)
+            np.logical_and(due, self._sent[slot], out=due)
+            np.copyto(self.age, age, where=due)
+            np.logical_or(sent, due, out=sent)
+
+
+def _with_probability(share: float, rows: int, chains: int, rng: np.random.Generator) -> Draw:
+    uniform, found = np.empty((rows, chains)), np.empty((rows, chains), dtype=bool)
+
+    def draw(k: int) -> np.ndarray:
+        rng.random(out=uniform)
+        return np.less(uniform, share, out=found)
+
+    return draw
+
+
+def _loss(
+    loss: Bernoulli | GilbertElliott, rows: int, chains: int, rng: np.random.Generator
+) -> Draw:
+    delivered = _with_probability(1 - loss.rate, rows, chains, rng)
+    if isinstance(loss, Bernoulli):
+        return delivered
+    bad = _with_probability(loss.bad, rows, chains, rng)(0)
+    turns = np.empty((rows, chains))
+    chances = np.array([loss.to_bad, loss.to_good])
+
+    def draw(k: int) -> np.ndarray:
+        rng.random(out=turns)
+        np.logical_xor(bad, turns < chances[bad.astype(np.intp)], out=bad)
+        return np.logical_or(delivered(k), ~bad)
+
+    return draw
+
+
+def _schedule(
+    network: Topology, edges: Edges, chains: int, rng: np.random.Generator
+) -> Draw | None:
+    """Return which ways are up; None: all, always."""
+    schedule, links = network.conditions.schedule, 1 + int(edges.links.max())
+    if isinstance(schedule, Kept):
+        kept = _with_probability(schedule.probability, links, chains, rng)
+        return lambda k: kept(k)[edges.links]
+    if isinstance(schedule, Matchings):
+        numbers = np.empty((links, chains))
+
+        def matching(k: int) -> np.ndarray:
+            rng.random(out=numbers)
+            own = numbers[edges.links]
+            lowest = own == edges.of_receiver(np.minimum, own)
+            return lowest & lowest[edges.by_sender]
+
+        return matching
+    if (table := turns(network, edges)) is not None:
+        return lambda k: table[k % len(table)]
+    return None
+
+
+def _pairs(
+    network: Topology, edges: Edges, chains: int, rng: np.random.Generator
+) -> Callable[[np.ndarray, np.ndarray], None] | None:
+    """Return ``draw(up, pair)``, of a pair in each chain; None without such a schedule."""
+    if not isinstance(network.conditions.schedule, Pair):
+        return None
+    first = np.searchsorted(edges.receivers, np.arange(network.agents))
+    chain = np.arange(chains)
+
+    def draw(up: np.ndarray, pair: np.ndarray) -> None:
+        agent = rng.integers(0, network.agents, chains)
+        way = first[agent] + (rng.random(chains) * network.degrees[agent]).astype(np.intp)
+        up.fill(False)
+        up[way, chain] = up[edges.by_sender[way], chain] = True
+        pair.fill(False)
+        pair[agent, chain] = pair[edges.senders[way], chain] = True
+
+    return draw
