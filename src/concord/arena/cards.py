@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from concord import results
 from concord.metrics import PRICES
 from concord.report.pages import Section
 from concord.results import Measured
+from concord.scores import missing
 
 COLUMNS = (
     *("experiment", "task", "entry", "price", "spent", "level", "score", "value", "lo", "hi"),
@@ -35,7 +35,7 @@ def scores(cells: Sequence[Measured]) -> Iterator[list[Any]]:
     for cell in cells:
         run = cell.run
         head = [run["experiment"], task_of(run), run["labels"]["entry"]]
-        if (lacking := results.missing(cell)) is not None:
+        if (lacking := missing(cell)) is not None:
             yield [*head, *[None] * 7, lacking]
             continue
         for row in cell.metrics.to_dict("records"):
@@ -73,7 +73,7 @@ def card(entry: str, cells: Sequence[Measured], about: Mapping[str, Any]) -> lis
     done: list[tuple[float, list[str], list[str]]] = []
     for cell in cells:
         shares = "share" in cell.run["labels"]
-        if results.missing(cell) is not None:
+        if missing(cell) is not None:
             continue
         if shares:
             steps.append(_row(cell, ("chosen.", "stationary_b2")))
@@ -91,7 +91,7 @@ def card(entry: str, cells: Sequence[Measured], about: Mapping[str, Any]) -> lis
         sections.append(Section(heading, "", columns, rows))
     lacking: dict[str, list[str]] = {}
     for cell in cells:
-        if (why := results.missing(cell)) is not None:
+        if (why := missing(cell)) is not None:
             lacking.setdefault(why, []).append(f"{cell.run['experiment']}: {task_of(cell.run)}")
     for why, tasks in lacking.items():
         sections.append(Section(why.capitalize(), "; ".join(tasks), [], []))

@@ -24,6 +24,7 @@ from concord.plugins import kinds, provided
 from concord.progress import each
 from concord.provenance import code
 from concord.runs import assemble, complete, keys_of, kinds_of
+from concord.scores import missing
 
 if TYPE_CHECKING:
     from concord.results import Measured
@@ -143,7 +144,7 @@ def _entered(paper: Paper, run: Mapping[str, Any], name: str, entries: Sequence[
 
 
 def _shown(cell: Measured, metric: str) -> str:
-    lacking = results.missing(cell)
+    lacking = missing(cell)
     table = cell.metrics[(cell.metrics["metric"] == metric) & (cell.metrics["agent"] == "worst")]
     if lacking or not len(table):
         return lacking or "not applicable"

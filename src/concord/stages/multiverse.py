@@ -36,7 +36,7 @@ def survey(
     paper: Paper, results: Path, outputs: Sequence[Path], pictures: Path | None = None
 ) -> None:
     """Judge every claim in every universe (.csv .md .html), and draw it into a folder."""
-    from concord.figures import _multiverse as figures
+    from concord.figures import _specifications as figures
 
     found = Multiverse(paper)
     rows = list(judged(found, results))
@@ -63,7 +63,7 @@ def made(paper: Paper, results: Path, found: Multiverse | None = None) -> Made:
     """Return what a paper's verdicts over the universes are made from."""
     batches = (found or Multiverse(paper)).batches
     seals = {"/".join(key): integrity.sealed(place(paper, results, *key))[1] for key in batches}
-    own = {"universes": digest(seals), "survey": code(__name__, "concord.figures._multiverse")}
+    own = {"universes": digest(seals), "survey": code(__name__, "concord.figures._specifications")}
     return {**judge.made_alone(paper, results), **own}
 
 

@@ -26,7 +26,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from concord import results
+from concord import results, selection
 from concord.contracts import Read
 from concord.errors import ConcordError
 from concord.options import NamesLabel, NamesRuns, Options, Some
@@ -34,7 +34,7 @@ from concord.report import words
 from concord.results import Measured
 from concord.tables import Layout, Table, marks_divergence
 
-KIND = "printed_values"
+KIND = "table printed_values"
 
 
 Number = Annotated[str, Meta(pattern=r"^-?[0-9]+(\.[0-9]+)?$(?!\n)")]
@@ -97,12 +97,12 @@ def _check(params: Params) -> None:
     for row in params.rows:
         if row.printed is not None and len(row.printed) != len(params.columns):
             raise ConcordError(
-                f"table {KIND}: row {row.name!r} has {len(row.printed)} printed numbers for "
+                f"{KIND}: row {row.name!r} has {len(row.printed)} printed numbers for "
                 f"{len(params.columns)} columns; give one for each, or null"
             )
         if len(row.group) != len(params.rows[0].group):
             raise ConcordError(
-                f"table {KIND}: row {row.name!r} has {len(row.group)} groups, the first row "
+                f"{KIND}: row {row.name!r} has {len(row.group)} groups, the first row "
                 f"{len(params.rows[0].group)}; give all rows as many"
             )
 
@@ -118,7 +118,7 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
         value of ``by`` do not name one run, or a run lacks a metric.
     """
     _check(params)
-    values = results.distinct(runs, params.by) if params.by else [None]
+    values = selection.distinct(runs, params.by) if params.by else [None]
     lines, notes = [], []
     cells: dict[tuple[int, int], dict[int, str]] = {}  # (value of by, row), column
     for r, row in enumerate(params.rows):
@@ -158,13 +158,11 @@ def _runs(
     column: Column, by: str | None, values: Sequence[Any], runs: Sequence[Measured]
 ) -> Iterator[tuple[Any, Measured]]:
     """Yield the column's run for every value of ``by`` that it was run with."""
-    mine = results.select(runs, column.select, KIND)
+    mine = selection.select(runs, column.select, KIND)
     for value in values:
-        chosen = [
-            run for run in mine if by is None or results.same(results.lookup(run.run, by), value)
-        ]
+        chosen = mine if by is None else selection.having(mine, by, value)
         if chosen:
-            yield value, results.only(chosen, f"column {column.name!r}", KIND)
+            yield value, selection.only(chosen, f"column {column.name!r}", KIND)
 
 
 def _ours(row: Row, agent: int | str, run: Measured, printed: float | None) -> list[Any]:
@@ -174,7 +172,7 @@ def _ours(row: Row, agent: int | str, run: Measured, printed: float | None) -> l
     if found.empty:
         if row.missing is None:
             raise ConcordError(
-                f"table {KIND}: {run.name} has no metric {row.metric!r} of agent {agent}; "
+                f"{KIND}: {run.name} has no metric {row.metric!r} of agent {agent}; "
                 "choose one of its metrics.csv, or give the row a text for missing"
             )
         return [None, None, None, None, row.missing]
