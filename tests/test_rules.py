@@ -13,7 +13,8 @@ import pytest
 from concord.claims import checks
 from concord.claims.quantities import Quantity
 from concord.claims.verdicts import FAILS, HOLDS, INSIDE, MEASURED, judge
-from concord.results import COLUMNS, Measured, lookup
+from concord.results import COLUMNS, Measured
+from concord.selection import lookup
 from concord.studies.config import load_papers
 from concord.studies.paper import Paper
 

@@ -465,9 +465,9 @@ def test_an_assumption_holds_for_the_runs_that_it_rests_on(tmp_path):
     ("rests", "message"),
     [
         ({"sampler": "de_sgdl"}, "no run has sampler 'de_sgdl'; did you mean 'de_sgld'?"),
-        ({"smapler": "de_sgld"}, "no run has the key 'smapler'; did you mean 'sampler'?"),
+        ({"smapler": "de_sgld"}, "no run has 'smapler' as a label or parameter; did you mean"),
         ({"agents": 6, "topology": "complete"}, "no run has topology 'complete'; choose one of"),
-        ({"topology": "ring", "agents": [5, 6]}, "no run has agents '5'; choose one of 6"),
+        ({"topology": "ring", "agents": [5, 6]}, "no run has agents 5; choose one of 6"),
     ],
 )
 def test_an_assumption_that_no_run_rests_on_is_refused(rests, message, tmp_path):

@@ -1,6 +1,7 @@
-"""What a figure is drawn from: resolved runs and their metric tables, and how rows are selected.
+"""What runs measured: their tables of metrics, read from files, and curves and divergences of them.
 
-Nothing is estimated here: a figure shows numbers that are in a ``metrics.csv``.
+Nothing is estimated here: what is shown of a run is in its ``metrics.csv``. Which runs are meant is
+said in ``concord.selection``; what numbers of several runs say together is in ``concord.scores``.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from concord.errors import ConcordError, nearest
+from concord.errors import ConcordError
+from concord.selection import distinct, lookup, matches
 
 if TYPE_CHECKING:
     import pandas
@@ -57,29 +59,6 @@ class Series:
         """The rows before ``iteration`` whose value is finite."""
         keep = (self.iteration < iteration) & np.isfinite(self.value)
         return Series(self.iteration[keep], self.value[keep], self.lo[keep], self.hi[keep])
-
-
-def paired(
-    first: Measured, second: Measured, metric: str, agent: int | str, where: str
-) -> np.ndarray:
-    """Return the differences, second minus first, of ``<metric>_set_<d>``, for every data set d.
-
-    Raises
-    ------
-    ConcordError
-        If the runs have fewer than two data sets, or different ones; it begins with ``where``.
-    """
-    values = []
-    for run in (first, second):
-        table = run.metrics
-        mine = table["metric"].str.startswith(f"{metric}_set_") & (table["agent"] == str(agent))
-        values.append(table[mine].set_index("metric")["value"])
-    if set(values[0].index) != set(values[1].index) or len(values[0]) < 2:
-        raise ConcordError(
-            f"{where}: {first.name} and {second.name} do not have {metric!r} of the same two or "
-            f"more replicates ({len(values[0])} and {len(values[1])}); measure it for both"
-        )
-    return (values[1] - values[0]).to_numpy(float)
 
 
 @dataclass(frozen=True)
@@ -136,119 +115,13 @@ def is_smoke(runs: Iterable[Measured]) -> bool:
     return any(measured.run.get("scale") == "smoke" for measured in runs)
 
 
-def lookup(run: Mapping[str, Any], key: str) -> Any:
-    """Return what ``key`` is in a run, ``None`` if it has no such key.
-
-    A swept label comes first, then the run's own parameters by dotted path
-    (``sampler.step_size``). A component, such as ``topology``, stands for its name or kind.
-    """
-    found = _find(run, key)
-    return None if found is _MISSING else found
-
-
-_MISSING = object()
-
-
-def _find(run: Mapping[str, Any], key: str) -> Any:
-    labels = run.get("labels") or {}
-    if key in labels:
-        return _number(labels[key])
-    found: Any = run
-    for part in key.split("."):
-        if not isinstance(found, Mapping) or part not in found:
-            return _MISSING
-        found = found[part]
-    if isinstance(found, Mapping):
-        return found.get("name", found.get("kind", str(dict(found))))
-    return found
-
-
-def labelled(run: Mapping[str, Any], key: str) -> bool:
-    """Whether a run has a label or parameter, were it null (full gradients)."""
-    return _find(run, key) is not _MISSING
-
-
-def _number(label: Any) -> Any:
-    """Labels are text; one that was written from a number is that number again."""
-    if not isinstance(label, str):
-        return label
-    try:
-        value = float(label)
-    except ValueError:
-        return label
-    return int(value) if value.is_integer() and "e" not in label.lower() else value
-
-
-def same(a: Any, b: Any) -> bool:
-    """Equality that lets a label read as text match the number it was written from."""
-    return a == b or str(a) == str(b)
-
-
-def select(runs: Sequence[Measured], wanted: Mapping[str, Any] | None, kind: str) -> list[Measured]:
-    """Return the runs that match every entry of ``wanted``.
-
-    An entry is ``label: value`` or ``label: [value, ...]``; a list also sets the order.
-
-    Raises
-    ------
-    ConcordError
-        If no run has the label, or none matches.
-    """
-    chosen = list(runs)
-    if not chosen:
-        raise ConcordError(f"figure {kind}: there are no runs to draw; name an experiment")
-    # Last key first: sorting is stable, so the first list of the selection rules the order.
-    for key, value in reversed(list((wanted or {}).items())):
-        _require(runs, key, kind)
-        options = value if isinstance(value, (list, tuple)) else [value]
-        chosen = [m for option in options for m in having(chosen, key, option)]
-    if not chosen:
-        present = {key: distinct(runs, key) for key in wanted or {}}
-        raise ConcordError(
-            f"figure {kind}: no run matches select {dict(wanted or {})}; "
-            f"the runs given have {present}"
-        )
-    return chosen
-
-
-def distinct(runs: Sequence[Measured], key: str) -> list[Any]:
-    """The different values of ``key``, in the order in which the runs show them."""
-    values: list[Any] = []
-    for measured in runs:
-        value = lookup(measured.run, key)
-        if not any(same(value, other) for other in values):
-            values.append(value)
-    return values
-
-
-def having(runs: Sequence[Measured], key: str, value: Any) -> list[Measured]:
-    """Return the runs of which ``key`` is the value."""
-    return [m for m in runs if same(lookup(m.run, key), value)]
-
-
-def split(runs: Sequence[Measured], key: str, kind: str) -> list[tuple[Any, list[Measured]]]:
-    """Group runs by the value of ``key``, in order of appearance; the key must exist."""
-    _require(runs, key, kind)
-    return [(value, having(runs, key, value)) for value in distinct(runs, key)]
-
-
-def only(runs: Sequence[Measured], what: str, kind: str) -> Measured:
-    """Return the single run that is to be drawn as ``what``; two of them are a user's mistake."""
-    if len(runs) > 1:
-        first, second = runs[0].name, runs[1].name
-        raise ConcordError(
-            f"figure {kind}: runs {first} and {second} would both be {what}; "
-            "tell them apart with rows, columns or lines, or keep one with select"
-        )
-    return runs[0]
-
-
 def series(
-    measured: Measured, metric: str, agent: int | str, kind: str, family: str | None = None
+    measured: Measured, metric: str, agent: int | str, where: str, family: str | None = None
 ) -> Series:
     """Return a metric of an agent over iterations.
 
-    ``family`` is what an experiment lists under ``metrics`` to get it, if it has another name.
+    Messages begin with ``where``, such as "figure curves". ``family`` is what an experiment lists
+    under ``metrics`` to get the metric, if it has another name.
 
     Raises
     ------
@@ -260,7 +133,7 @@ def series(
     if rows.empty:
         experiment = measured.run.get("experiment", "?")
         raise ConcordError(
-            f"figure {kind}: run {measured.name} has no metric {metric!r}; "
+            f"{where}: run {measured.name} has no metric {metric!r}; "
             f"add {family or metric!r} to the metrics of experiment {experiment!r}"
         )
     mine = rows[(rows["agent"] == str(agent)).to_numpy()]
@@ -268,7 +141,7 @@ def series(
         recorded = ", ".join(dict.fromkeys(rows["agent"]))
         add = "record all agents" if agent == "network" else "add it to record.agents"
         raise ConcordError(
-            f"figure {kind}: run {measured.name} has {metric!r} for agents {recorded}, not for "
+            f"{where}: run {measured.name} has {metric!r} for agents {recorded}, not for "
             f"{agent!r}; {add} of the experiment or choose one of those"
         )
     columns = (mine[name].to_numpy(float) for name in ("iteration", "value", "lo", "hi"))
@@ -344,50 +217,7 @@ def _selections(params: Any) -> list[Mapping[str, Any] | None]:
     return [params.select if isinstance(params, _Selecting) else None]
 
 
-def matches(run: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Whether a run is among those that ``select`` would choose."""
-    for key, value in wanted.items():
-        options = value if isinstance(value, (list, tuple)) else [value]
-        if not any(same(lookup(run, key), option) for option in options):
-            return False
-    return True
-
-
 def _axes(runs: Sequence[Measured]) -> list[str]:
     return list(
         dict.fromkeys(["experiment", *(k for m in runs for k in m.run.get("labels") or {})])
     )
-
-
-def _require(runs: Sequence[Measured], key: str, kind: str) -> None:
-    if not any(labelled(m.run, key) for m in runs):
-        options = {name for m in runs for name in [*(m.run.get("labels") or {}), *m.run]}
-        raise ConcordError(
-            f"figure {kind}: no run has {key!r} as a label or parameter; {nearest(key, options)}"
-        )
-
-
-def of_sets(measured: Measured, metric: str, agent: int | str) -> np.ndarray:
-    """Return a metric at its last iteration, on every data set if the run has several.
-
-    Empty where the run has none, such as of a sampler that refuses the task.
-    """
-    table = measured.metrics[(measured.metrics["agent"] == str(agent)).to_numpy()]
-    own = table[table["metric"].str.startswith(f"{metric}_set_").to_numpy()]
-    if own.empty:
-        return table["value"][(table["metric"] == metric).to_numpy()].to_numpy(float)[-1:]
-    return own["value"].to_numpy(float)
-
-
-def missing(measured: Measured) -> str | None:
-    """Return why a cell of the arena has no scores, None if it has some."""
-    table = measured.metrics
-    value = table["value"][(table["metric"] == "applicable").to_numpy()]
-    if not len(value) or value.iloc[0] > 0:
-        return None
-    return "not run" if value.iloc[0] < 0 else "not applicable"
-
-
-def estimated(measured: Measured) -> bool:
-    """Return whether the scores of a cell of the arena are estimated from chains."""
-    return bool((measured.metrics["value"][(measured.metrics["metric"] == "exact")] == 0).any())

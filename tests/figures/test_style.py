@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from concord import results
 from concord.errors import ConcordError
-from concord.figures import _common, style, w2_curves
+from concord.figures import _panels, style, w2_curves
 from concord.options import build
 
 FORMATS = ("pdf", "svg", "png")
@@ -228,27 +228,17 @@ def test_readers_see_names(key, value, text):
 
 
 def test_a_row_of_panels_that_is_not_full_is_the_first():
-    assert _common.wrap(0) == []
-    assert _common.wrap(3) == [(0, 0), (0, 1), (0, 2)]
-    assert _common.wrap(4) == [(0, 0), (0, 1), (1, 0), (1, 1)]
-    assert _common.wrap(5) == [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)]
-    assert [row for row, _ in _common.wrap(7)] == [0, 0, 0, 1, 1, 1, 1]
-    assert [row for row, _ in _common.wrap(11, 4)] == [0] * 3 + [1] * 4 + [2] * 4
+    assert _panels.wrap(0) == []
+    assert _panels.wrap(3) == [(0, 0), (0, 1), (0, 2)]
+    assert _panels.wrap(4) == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert _panels.wrap(5) == [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)]
+    assert [row for row, _ in _panels.wrap(7)] == [0, 0, 0, 1, 1, 1, 1]
+    assert [row for row, _ in _panels.wrap(11, 4)] == [0] * 3 + [1] * 4 + [2] * 4
 
 
 def test_names_can_be_given():
     assert style.name("sampler", "de_sgld", {"de_sgld": "D-SGLD"}) == "D-SGLD"
     assert style.name("sampler.delay", 3, {"delay": "τ"}) == "τ = 3"
-
-
-def test_labels_are_numbers_again():
-    resolved = run(agents=20, topology="ring", batch="1e-3")
-    assert results.lookup(resolved, "agents") == 20
-    assert results.lookup(resolved, "batch") == 0.001
-    assert results.lookup(resolved, "topology") == "ring"
-    assert results.lookup(resolved, "sampler.step_size") == 0.005
-    assert results.lookup(resolved, "sampler") == "de_sgld"
-    assert results.lookup(resolved, "sampler.nothing") is None
 
 
 def test_reading_a_run_keeps_agents_as_text(tmp_path):

@@ -396,7 +396,7 @@ def test_missing_agent_says_which_there_are(by_topology):
         ({"agents": [0]}, "would both be the panel"),
         ({"agents": [0], "columns": "topolgy"}, "did you mean 'topology'"),
         ({"agents": ["mean"], "columns": "topology"}, "'mean' is neither an index nor"),
-        ({"columns": "topology", "select": {"topology": "star"}}, "no run matches select"),
+        ({"columns": "topology", "select": {"topology": "star"}}, "no run has topology 'star'"),
         ({"columns": "topology", "ylim": [1, 0]}, "not in order"),
         ({"columns": "topology", "panels": [{"title": "a"}]}, "keep one of them"),
         (

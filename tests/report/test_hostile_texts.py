@@ -136,7 +136,7 @@ def test_texts_are_text_and_nothing_unused_is_executed(tmp_path, monkeypatch):
     arena = {"tune": None, "share": None, "second": {}}
     run = {"sampler": {"kind": "a", "option": HOSTILE}, "arena": arena, "experiment": "e"}
     cell = Measured({**run, "labels": {"entry": "a"}}, None)
-    monkeypatch.setattr("concord.results.missing", lambda cell: f"# not run: {HOSTILE}")
+    monkeypatch.setattr("concord.arena.board.missing", lambda cell: f"# not run: {HOSTILE}")
     for table, pages in {
         "scores": {"cards/a": card("a", [cell], about)},
         "multiverse": {"multiverse": multiverse.page(universes(), [])},

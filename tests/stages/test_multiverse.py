@@ -515,7 +515,7 @@ def test_pictures_of_every_claim_that_a_universe_changes(made, tmp_path):
 
 
 def test_a_rule_at_zero_is_in_the_legend():
-    from concord.figures import _multiverse as figures
+    from concord.figures import _specifications as figures
 
     margin = judgements.Margin(0.2, 0.1, 0.3, low=0.0)
     table = [multiverse.row("a", "", "published", name, judgements.Judgement("holds", "", margin))
@@ -525,7 +525,7 @@ def test_a_rule_at_zero_is_in_the_legend():
 
 
 def test_infinite_numbers_and_missing_ones_are_drawn(tmp_path):
-    from concord.figures import _multiverse as figures
+    from concord.figures import _specifications as figures
 
     table = [line("a", BASE, "does not hold"), line("a", "x.y", "not run")]
     margin = judgements.Margin(math.inf, 2.0, math.inf, high=1.0)

@@ -70,5 +70,5 @@ def test_windows_average_and_the_floor_is_the_second_half() -> None:
 
 
 def test_a_missing_partner_is_named() -> None:
-    with pytest.raises(ConcordError, match="no run matches"):
+    with pytest.raises(ConcordError, match="no run has all of"):
         rows([run(0.001, "gossip"), run(0.002, "gossip"), run(0.002, "triggered")])

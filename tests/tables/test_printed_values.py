@@ -82,5 +82,5 @@ def test_values_that_a_column_was_not_run_with_are_left_out():
         ["SGD", "released"],
         ["agent 2", "published"],
     ]
-    with pytest.raises(ConcordError, match="no run matches"):
+    with pytest.raises(ConcordError, match="no run has sampler"):
         table([{"name": "MNIST", "metric": "accuracy"}], RUNS[:2], by="reading")

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from concord import results
 from concord.metrics import PRICES
 from concord.results import Measured
+from concord.scores import missing
 
 COLUMNS = (
     *("experiment", "task", "entry", "price", "spent", "level", "score", "value", "lo", "hi"),
@@ -34,7 +34,7 @@ def scores(cells: Sequence[Measured]) -> Iterator[list[Any]]:
     for cell in cells:
         run = cell.run
         head = [run["experiment"], task_of(run), run["labels"]["entry"]]
-        if (lacking := results.missing(cell)) is not None:
+        if (lacking := missing(cell)) is not None:
             yield [*head, *[None] * 7, lacking]
             continue
         for row in cell.metrics.to_dict("records"):

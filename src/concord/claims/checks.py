@@ -51,7 +51,8 @@ from concord.claims.verdicts import (
 from concord.errors import ConcordError, nearest, short
 from concord.laws.intervals import mean_interval
 from concord.options import Kind, NonNegative, Positive, kinds
-from concord.results import labelled, of_sets, paired
+from concord.scores import of_sets, paired
+from concord.selection import has
 from concord.words import name, number
 
 
@@ -599,7 +600,7 @@ def require_pairs(check: Check, runs: Sequence[Sequence[Mapping[str, Any]]], whe
         elif isinstance(check, (Trend, Rate)):
             axis = check.axis if isinstance(check, Trend) else check.against
             known = {name for run in numbers[0].run for name in run.run["labels"]}
-            if axis != "iteration" and not all(labelled(m.run, axis) for m in numbers[0].run):
+            if axis != "iteration" and not all(has(m.run, axis) for m in numbers[0].run):
                 raise Missing(f"there is no axis {short(axis)}; {nearest(axis, known)}")
             _one_each("a trend" if isinstance(check, Trend) else "an exponent", numbers[0], axis)
     except Missing as missing:

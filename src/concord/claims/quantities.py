@@ -23,8 +23,9 @@ import numpy as np
 from concord import words
 from concord.laws.intervals import quantile, repeating
 from concord.options import Options, Positive, Some
-from concord.results import AVERAGE, Measured, divergence, lookup
+from concord.results import AVERAGE, Measured, divergence
 from concord.runs.run import amplifies, recorded
+from concord.selection import lookup
 
 if TYPE_CHECKING:
     import pandas

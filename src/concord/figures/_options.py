@@ -20,20 +20,6 @@ Width = Annotated[
 ]
 Sharing = Annotated[Literal["all", "row", "none"], "panels with one y axis"]
 Scale = Literal["linear", "log"]
-Price = Annotated[
-    Literal[
-        "iteration",
-        "unicasts",
-        "unicast_bytes",
-        "broadcasts",
-        "broadcast_bytes",
-        "gradients",
-        "seconds",
-    ],
-    "what x counts: iterations, or what the whole network has paid until then: vectors or bytes, a "
-    "copy for every neighbor (unicast) or one for all that hear it (broadcast), gradients of all "
-    "agents, or seconds on the network's clock",
-]
 Limits = tuple[float | None, float | None] | None
 Lines = Annotated[str, NamesLabel("'agent', or the label that colors tell apart")]
 Mass = Annotated[

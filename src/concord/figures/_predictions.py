@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from concord import results
+from concord import selection
 from concord.errors import ConcordError
-from concord.figures import _common
+from concord.figures import _panels
 from concord.options import Index, NamesRuns, Options
 from concord.results import Measured
 
@@ -24,15 +24,15 @@ class Panel(Options):
     metric: Annotated[str | None, "metric of a map; none: the figure's"] = None
 
 
-def cells(panels: Sequence[Panel], runs: Sequence[Measured], kind: str) -> list[_common.Cell]:
+def cells(panels: Sequence[Panel], runs: Sequence[Measured], kind: str) -> list[_panels.Cell]:
     """Return the place and the single run of every panel."""
-    places = _common.wrap(len(panels))
+    places = _panels.wrap(len(panels))
     return [
-        _common.Cell(
+        _panels.Cell(
             panel.title,
             [
-                results.only(
-                    results.select(runs, panel.select, kind), f"panel {panel.title!r}", kind
+                selection.only(
+                    selection.select(runs, panel.select, kind), f"panel {panel.title!r}", kind
                 )
             ],
             *place,

@@ -25,14 +25,15 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from msgspec import Meta
 
-from concord import results
+from concord import results, selection
 from concord.contracts import Read
-from concord.figures import _common, style
-from concord.figures._options import Columns, Limits, Names, Price, Rows, Scale, Select, Width
+from concord.figures import _panels, _prices, style
+from concord.figures._options import Columns, Limits, Names, Rows, Scale, Select, Width
+from concord.figures._prices import Price
 from concord.options import NamesLabel, Options, Some
 from concord.results import Measured
 
-KIND = "accuracy_curves"
+KIND = "figure accuracy_curves"
 
 
 class Params(Options):
@@ -58,7 +59,7 @@ class Params(Options):
 def reads(params: Params) -> list[Read]:
     """Return the metrics that the runs must have."""
     names = "accuracy_mean", "accuracy_sd"
-    paid = _common.price_reads(params.x, params.select)
+    paid = _prices.reads(params.x, params.select)
     return [*(Read(name, params.select, params.agents) for name in names), *paid]
 
 
@@ -71,25 +72,25 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     ConcordError
         If a run lacks ``accuracy_mean`` or an agent, or if two runs would be one line.
     """
-    chosen = results.select(runs, params.select, KIND)
-    cells = _common.cross(chosen, params.rows, params.columns, params.names, KIND)
-    figure, axes = _common.axes_of(cells, "all", params.width, 1.6 if len(cells) > 1 else 2.1)
-    low, high = _common.limits(params.ylim, f"figure {KIND}: ylim")
-    first, last = _common.limits(params.xlim, f"figure {KIND}: xlim")
+    chosen = selection.select(runs, params.select, KIND)
+    cells = _panels.cross(chosen, params.rows, params.columns, params.names, KIND)
+    figure, axes = _panels.axes_of(cells, "all", params.width, 1.6 if len(cells) > 1 else 2.1)
+    low, high = _panels.limits(params.ylim, f"{KIND}: ylim")
+    first, last = _panels.limits(params.xlim, f"{KIND}: xlim")
     for cell, panel in zip(cells, axes, strict=True):
-        lines = list(_common.lines(cell.runs, chosen, params.lines, params.names))
+        lines = list(_panels.lines(cell.runs, chosen, params.lines, params.names))
         # The first last: it is the one that the figure is about.
         for order, (value, look, _, mine) in reversed(list(enumerate(lines))):
             if mine:
                 what = f"line {params.lines} = {value} of panel {cell.title!r}"
-                _draw_run(panel, results.only(mine, what, KIND), look, params, order, len(lines))
+                _draw_run(panel, selection.only(mine, what, KIND), look, params, order, len(lines))
         if params.stretch is not None:
             _stretch(panel, params.stretch, low or 0.0, high or 1.0)
         panel.set_ylim(low, high)
         panel.margins(x=0.02)
         panel.set_xlim(first, last)
-    xlabel = _common.price_axis(axes, params.x, params.xscale)
-    _common.label(cells, axes, "all", xlabel, "accuracy")
+    xlabel = _prices.axis(axes, params.x, params.xscale)
+    _panels.label(cells, axes, "all", xlabel, "accuracy")
     style.legend_of(figure, _handles(params, chosen))
     return figure
 
@@ -102,7 +103,7 @@ def _draw_run(
         for agent, rows in table.groupby("agent", sort=False):
             if str(agent) not in map(str, params.agents):
                 axes.plot(
-                    _common.priced(run, rows["iteration"].to_numpy(float), params.x, KIND),
+                    _prices.along(run, rows["iteration"].to_numpy(float), params.x, KIND),
                     rows["value"],
                     color=look.color,
                     linewidth=_HAIR,
@@ -114,7 +115,7 @@ def _draw_run(
         mean = results.series(run, "accuracy_mean", agent, KIND, "accuracy")
         sd = results.series(run, "accuracy_sd", agent, KIND, "accuracy").value
         lo, hi = mean.value - sd, np.minimum(mean.value + sd, 1.0)
-        x = _common.priced(run, mean.iteration, params.x, KIND)
+        x = _prices.along(run, mean.iteration, params.x, KIND)
         axes.fill_between(x, lo, hi, color=look.color, **style.BAND, zorder=1.5)
         step = max(1, len(mean.iteration) // 6)
         axes.plot(
@@ -148,7 +149,7 @@ _HAIR = 0.35
 def _handles(params: Params, runs: Sequence[Measured]) -> list[Artist]:
     handles: list[Artist] = [
         style.entry(text, **look.line)
-        for _, look, text, _ in _common.lines(runs, runs, params.lines, params.names)
+        for _, look, text, _ in _panels.lines(runs, runs, params.lines, params.names)
     ]
     who = ", ".join(style.name("agent", agent) for agent in params.agents)
     handles.append(Patch(color=style.GRAY, **style.BAND, label=f"{who}: mean ± 1 sd over chains"))

@@ -18,14 +18,14 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from concord import results
+from concord import selection
 from concord.contracts import Read
-from concord.figures import _common, style
+from concord.figures import _panels, style
 from concord.figures._options import Names, Select
 from concord.options import NamesLabel, Options, Positive, Some
 from concord.results import Measured
 
-KIND = "best_maps"
+KIND = "figure best_maps"
 
 
 class Params(Options):
@@ -52,22 +52,22 @@ def reads(params: Params) -> list[Read | str]:
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw the figure; where no score is finite the map is white."""
-    shown = results.select(runs, params.select, KIND)
-    cells = _common.by_metric(params.metric, params.titles, shown)
-    rows, columns = (results.distinct(shown, key) for key in (params.rows, params.columns))
-    figure, axes = _common.axes_of(cells, "all", "auto", 0.9 + 0.3 * len(rows))
-    entries = results.distinct(shown, params.among)
+    shown = selection.select(runs, params.select, KIND)
+    cells = _panels.by_metric(params.metric, params.titles, shown)
+    rows, columns = (selection.distinct(shown, key) for key in (params.rows, params.columns))
+    figure, axes = _panels.axes_of(cells, "all", "auto", 0.9 + 0.3 * len(rows))
+    entries = selection.distinct(shown, params.among)
     looks = style.looks(params.among, entries)
     used: set[int] = set()
     for metric, ax in zip(params.metric, axes, strict=True):
         scores = np.full((len(rows), len(columns), len(entries)), np.inf)
         for run in shown:
             place = [
-                next(i for i, value in enumerate(values) if results.same(value, own))
+                next(i for i, value in enumerate(values) if selection.same(value, own))
                 for values, own in (
-                    (rows, results.lookup(run.run, params.rows)),
-                    (columns, results.lookup(run.run, params.columns)),
-                    (entries, results.lookup(run.run, params.among)),
+                    (rows, selection.lookup(run.run, params.rows)),
+                    (columns, selection.lookup(run.run, params.columns)),
+                    (entries, selection.lookup(run.run, params.among)),
                 )
             ]
             found = run.metrics[
@@ -101,7 +101,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         ax.tick_params(length=0)
         if max(map(len, (str(v) for v in columns))) > 5:
             ax.tick_params(axis="x", rotation=35)
-    _common.label(cells, axes, "all", params.xlabel or params.columns, params.ylabel or params.rows)
+    _panels.label(cells, axes, "all", params.xlabel or params.columns, params.ylabel or params.rows)
     handles = [
         Patch(color=looks[i].color, label=style.name(params.among, entries[i], params.names))
         for i in sorted(used)

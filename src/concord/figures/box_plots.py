@@ -28,15 +28,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from concord import results, words
+from concord import results, selection, words
 from concord.contracts import Read
 from concord.errors import ConcordError
-from concord.figures import _common, style
+from concord.figures import _panels, style
 from concord.figures._options import Columns, Limits, Rows, Scale, Select, Sharing, Width
 from concord.options import Count, Index, NamesIterations, Options, Some
 from concord.results import Measured, Series
 
-KIND = "box_plots"
+KIND = "figure box_plots"
 FAMILY = "misclassified"
 BOXES = 11
 _PARTS = ("min", "whisker_lo", "q25", "median", "q75", "whisker_hi", "max")
@@ -72,17 +72,17 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     ConcordError
         If a run lacks the counts, the agent or an iteration, or if two runs would be one panel.
     """
-    chosen = results.select(runs, params.select, KIND)
-    cells = _common.cross(chosen, params.rows, params.columns, params.names, KIND)
-    figure, axes = _common.axes_of(cells, params.share_y, params.width, 1.75)
+    chosen = selection.select(runs, params.select, KIND)
+    cells = _panels.cross(chosen, params.rows, params.columns, params.names, KIND)
+    figure, axes = _panels.axes_of(cells, params.share_y, params.width, 1.75)
     outside = False
     for cell, ax in zip(cells, axes, strict=True):
         if cell.runs:
-            run = results.only(cell.runs, f"panel {cell.title!r}", KIND)
-            topology = results.lookup(run.run, "topology")
+            run = selection.only(cell.runs, f"panel {cell.title!r}", KIND)
+            topology = selection.lookup(run.run, "topology")
             color = style.looks("topology", [topology])[0].color
             outside |= _boxes(ax, run, params, color)
-    low, high = _common.limits(params.ylim, f"figure {KIND}: ylim")
+    low, high = _panels.limits(params.ylim, f"{KIND}: ylim")
     for cell, ax in zip(cells, axes, strict=True):
         if cell.runs:
             if params.yscale == "log":
@@ -96,7 +96,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     scale = "log scale" if params.yscale == "log" else ""
     if of or scale:
         of = f"{of}, {scale})" if of and scale else f"{of})" if of else f"\n({scale})"
-    _common.label(cells, axes, params.share_y, "iteration $k$", f"misclassified{of}")
+    _panels.label(cells, axes, params.share_y, "iteration $k$", f"misclassified{of}")
     style.legend_of(figure, _handles(params, outside))
     return figure
 
@@ -168,7 +168,7 @@ def _rows(run: Measured, counts: Series, iterations: tuple[int, ...] | None) -> 
         found = np.flatnonzero(counts.iteration == k)
         if not found.size:
             raise ConcordError(
-                f"figure {KIND}: run {run.name} has no counts at iteration {k}; record it, or "
+                f"{KIND}: run {run.name} has no counts at iteration {k}; record it, or "
                 f"choose among {', '.join(f'{i:g}' for i in counts.iteration)}"
             )
         rows.append(int(found[0]))

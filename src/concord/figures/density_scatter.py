@@ -21,14 +21,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from concord import results
+from concord import results, selection
 from concord.contracts import Read
 from concord.figures import style
 from concord.figures._options import Names, Rows, Select
 from concord.options import Index, NamesIterations, Options, Some
 from concord.results import Measured
 
-KIND = "density_scatter"
+KIND = "figure density_scatter"
 
 
 class Params(Options):
@@ -63,8 +63,8 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     ConcordError
         If a run lacks ``draw`` for an agent or an iteration, or if two runs would share a row.
     """
-    chosen = results.select(runs, params.select, KIND)
-    groups = results.split(chosen, params.rows, KIND) if params.rows else [(None, chosen)]
+    chosen = selection.select(runs, params.select, KIND)
+    groups = selection.split(chosen, params.rows, KIND) if params.rows else [(None, chosen)]
     first = results.series(chosen[0], "draw", params.agents[0], KIND, "draws").iteration
     recorded = [int(k) for k in np.unique(first)]
     # Smoke scale runs fewer iterations.
@@ -73,7 +73,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     figure = Figure(figsize=size, layout="constrained")
     table = figure.subplots(len(groups), len(iterations), squeeze=False, sharex="col", sharey=True)
     for row, (value, group) in enumerate(groups):
-        run = results.only(group, f"row {params.rows} = {value}", KIND)
+        run = selection.only(group, f"row {params.rows} = {value}", KIND)
         for column, k in enumerate(iterations):
             axes = table[row, column]
             _draw_panel(axes, run, k, params)

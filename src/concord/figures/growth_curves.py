@@ -17,15 +17,15 @@ from typing import Annotated
 import numpy as np
 from matplotlib.figure import Figure
 
-from concord import results
+from concord import scores, selection
 from concord.contracts import Read
-from concord.figures import _common, style
+from concord.figures import _panels, style
 from concord.figures._options import Names, Select
 from concord.laws.intervals import mean_interval
 from concord.options import NamesLabel, Options, Some
 from concord.results import Measured
 
-KIND = "growth_curves"
+KIND = "figure growth_curves"
 
 
 class Params(Options):
@@ -49,20 +49,20 @@ def reads(params: Params) -> list[Read | str]:
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw the figure; what is infinite is left out, and its line ends before."""
-    shown = results.select(runs, params.select, KIND)
-    cells = _common.by_metric(params.metric, params.titles, shown)
-    figure, axes = _common.axes_of(cells, "none", "auto", 2.5)
-    groups = results.split(shown, params.lines, KIND)
+    shown = selection.select(runs, params.select, KIND)
+    cells = _panels.by_metric(params.metric, params.titles, shown)
+    figure, axes = _panels.axes_of(cells, "none", "auto", 2.5)
+    groups = selection.split(shown, params.lines, KIND)
     looks = style.looks(params.lines, [value for value, _ in groups])
     labels = {i: style.name(params.lines, v, params.names) for i, (v, _) in enumerate(groups)}
     seen: set[style.Look] = set()
-    numbers = sorted({float(results.lookup(m.run, params.x)) for m in shown})
+    numbers = sorted({float(selection.lookup(m.run, params.x)) for m in shown})
     for metric, ax in zip(params.metric, axes, strict=True):
         for place, ((_, own), look) in enumerate(zip(groups, looks, strict=True)):
             points = {
-                float(results.lookup(run.run, params.x)): (
-                    results.of_sets(run, metric, params.agent),
-                    results.estimated(run),
+                float(selection.lookup(run.run, params.x)): (
+                    scores.of_sets(run, metric, params.agent),
+                    scores.estimated(run),
                 )
                 for run in own
             }
@@ -83,7 +83,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         ax.set_yscale("log" if seen else "linear")  # a log scale needs a point
         ax.set_xticks(numbers, [f"{n:g}" for n in numbers])
         ax.minorticks_off()
-    _common.label(cells, axes, "none", params.xlabel or params.x, "")
+    _panels.label(cells, axes, "none", params.xlabel or params.x, "")
     if len(cells) == 1:
         axes[0].set_ylabel(cells[0].title)
         axes[0].set_title("")

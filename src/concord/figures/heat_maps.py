@@ -26,12 +26,12 @@ from matplotlib.figure import Figure
 
 from concord.contracts import Read
 from concord.errors import ConcordError
-from concord.figures import _common, style
+from concord.figures import _panels, style
 from concord.figures._predictions import Panel, cells, numbers
 from concord.options import Options, Some
 from concord.results import Measured
 
-KIND = "heat_maps"
+KIND = "figure heat_maps"
 FAMILY = "predictions"
 
 
@@ -72,7 +72,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         metric = panel.metric or params.metric
         if metric is None:
             raise ConcordError(
-                f"figure {KIND}: panel {panel.title!r} names no metric; give it one, or the figure"
+                f"{KIND}: panel {panel.title!r} names no metric; give it one, or the figure"
             )
         values = numbers(cell.runs[0], f"{metric}_", panel.agent, KIND, metric in missing)
         if values is None:
@@ -80,13 +80,13 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         else:
             maps.append((panel.title, cell.runs, values, metric.startswith("confusion")))
     places = [
-        _common.Cell(title, run, *place)
-        for (title, run, *_), place in zip(maps, _common.wrap(len(maps)), strict=True)
-    ] or [_common.Cell("", [], 0, 0)]
+        _panels.Cell(title, run, *place)
+        for (title, run, *_), place in zip(maps, _panels.wrap(len(maps)), strict=True)
+    ] or [_panels.Cell("", [], 0, 0)]
     across = 1 + max(place.column for place in places)
     height = (3.1 if across < 3 else 2.3) if maps else 0.1
-    figure, axes = _common.axes_of(places, "all", "auto", height)
-    _common.label(places, axes, "all", "predicted label", "true label")
+    figure, axes = _panels.axes_of(places, "all", "auto", height)
+    _panels.label(places, axes, "all", "predicted label", "true label")
     for (_, _, values, counts), ax in zip(maps, axes, strict=False):
         ax.grid(False)
         _map(ax, values, counts, size=6.5 - across)

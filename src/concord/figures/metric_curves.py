@@ -47,25 +47,25 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from concord import results, words
+from concord import results, selection, words
 from concord.contracts import Read
 from concord.errors import ConcordError
-from concord.figures import _common, style
+from concord.figures import _panels, _prices, style
 from concord.figures._options import (
     Columns,
     Limits,
     Lines,
     Names,
-    Price,
     Rows,
     Scale,
     Select,
     Width,
 )
+from concord.figures._prices import Price
 from concord.options import Options, Some
 from concord.results import Measured
 
-KIND = "metric_curves"
+KIND = "figure metric_curves"
 
 
 class Params(Options):
@@ -119,7 +119,7 @@ class _Line:
 def reads(params: Params) -> list[Read | str]:
     """Return the metrics that the runs must have."""
     band = [] if params.band in ("interval", "none") else [params.band]
-    paid = _common.price_reads(params.x, params.select)
+    paid = _prices.reads(params.x, params.select)
     curves = [Read(name, params.select, params.agents) for name in (params.metric, *band)]
     if params.over:
         curves.append(Read(params.over, params.select, ("network",)))
@@ -138,12 +138,12 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """
     if params.lines != "agent" and len(params.agents) != 1:
         raise ConcordError(
-            f"figure {KIND}: agents: {list(params.agents)} with lines: {params.lines}; "
+            f"{KIND}: agents: {list(params.agents)} with lines: {params.lines}; "
             "draw one agent, or lines: agent"
         )
-    chosen = results.select(runs, params.select, KIND)
-    cells = _common.cross(chosen, params.rows, params.columns, params.names, KIND)
-    figure, axes = _common.axes_of(cells, "all", params.width, 1.75 if params.rows else 2.1)
+    chosen = selection.select(runs, params.select, KIND)
+    cells = _panels.cross(chosen, params.rows, params.columns, params.names, KIND)
+    figure, axes = _panels.axes_of(cells, "all", params.width, 1.75 if params.rows else 2.1)
     lines = [_lines(cell, chosen, params) for cell in cells]
     for panel, own in zip(axes, lines, strict=True):
         panel.set_yscale(params.yscale)
@@ -159,23 +159,23 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
             panel.axhline(floor.value[-1], **style.FLOOR)
         panel.margins(x=0.02)
         if params.xlim is not None:
-            panel.set_xlim(*_common.limits(params.xlim, f"figure {KIND}: xlim"))
+            panel.set_xlim(*_panels.limits(params.xlim, f"{KIND}: xlim"))
     for panel in axes:  # after all have drawn into the axis they share
         if params.ylim is not None:
-            panel.set_ylim(*_common.limits(params.ylim, f"figure {KIND}: ylim"))
+            panel.set_ylim(*_panels.limits(params.ylim, f"{KIND}: ylim"))
         if params.yscale == "log":
             style.plain_log_axis(panel)
-    default = _common.price_axis(axes, params.x, params.xscale)
+    default = _prices.axis(axes, params.x, params.xscale)
     default = params.over.replace("_", " ") if params.over else default
     ylabel = params.ylabel or params.metric.replace("_", " ")
-    _common.label(cells, axes, "all", params.xlabel or default, ylabel)
+    _panels.label(cells, axes, "all", params.xlabel or default, ylabel)
     style.legend_of(figure, _handles(params, [line for own in lines for line in own]))
     return figure
 
 
-def _lines(cell: _common.Cell, scope: Sequence[Measured], params: Params) -> list[_Line]:
+def _lines(cell: _panels.Cell, scope: Sequence[Measured], params: Params) -> list[_Line]:
     if params.lines == "agent":
-        run = results.only(cell.runs, f"panel {cell.title!r}", KIND)
+        run = selection.only(cell.runs, f"panel {cell.title!r}", KIND)
         looks = style.looks("agent", params.agents)
         return [
             _Line(run, agent, look, style.name("agent", agent, params.names))
@@ -183,9 +183,12 @@ def _lines(cell: _common.Cell, scope: Sequence[Measured], params: Params) -> lis
         ]
     return [
         _Line(
-            results.only(mine, f"line {params.lines} = {value}", KIND), params.agents[0], look, text
+            selection.only(mine, f"line {params.lines} = {value}", KIND),
+            params.agents[0],
+            look,
+            text,
         )
-        for value, look, text, mine in _common.lines(cell.runs, scope, params.lines, params.names)
+        for value, look, text, mine in _panels.lines(cell.runs, scope, params.lines, params.names)
         if mine
     ]
 
@@ -195,7 +198,7 @@ def _middle(lines: Sequence[_Line], params: Params) -> np.ndarray:
     values = [results.series(line.run, params.metric, line.agent, KIND).value for line in lines]
     if len({len(value) for value in values}) > 1:
         raise ConcordError(
-            f"figure {KIND}: differences: the lines have different iterations; record the same"
+            f"{KIND}: differences: the lines have different iterations; record the same"
         )
     return np.mean(values, axis=0)
 
@@ -237,7 +240,7 @@ def _draw_slope(
 def _shown(line: _Line, params: Params) -> tuple[np.ndarray, np.ndarray]:
     """Return what log axes show of a line."""
     series = results.series(line.run, params.metric, line.agent, KIND)
-    x = _common.priced(line.run, series.iteration, params.x, KIND)
+    x = _prices.along(line.run, series.iteration, params.x, KIND)
     shown = (x > 0) & (series.value > 0)
     return x[shown], series.value[shown]
 
@@ -255,7 +258,7 @@ def _draw_line(
     axes: Axes, line: _Line, params: Params, order: int, lines: int, middle: float | np.ndarray
 ) -> None:
     series = results.series(line.run, params.metric, line.agent, KIND)
-    x = _common.priced(line.run, series.iteration, params.x, KIND)
+    x = _prices.along(line.run, series.iteration, params.x, KIND)
     if params.over:
         over = results.series(line.run, params.over, "network", KIND)
         x = over.value[np.searchsorted(over.iteration, series.iteration)]

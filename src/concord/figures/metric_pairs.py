@@ -17,14 +17,14 @@ from typing import Annotated
 import numpy as np
 from matplotlib.figure import Figure
 
-from concord import results
+from concord import selection
 from concord.contracts import Read
-from concord.figures import _common, style
+from concord.figures import _panels, style
 from concord.figures._options import Columns, Names, Scale, Select
 from concord.options import NamesLabel, Options
 from concord.results import Measured
 
-KIND = "metric_pairs"
+KIND = "figure metric_pairs"
 
 
 class Params(Options):
@@ -52,13 +52,13 @@ def reads(params: Params) -> list[Read | str]:
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw the figure; a point that is not finite is left out, and its curve interrupted."""
-    shown = results.select(runs, params.select, KIND)
-    cells = _common.cross(shown, None, params.columns, params.names, KIND)
-    figure, axes = _common.axes_of(cells, "all", "auto", 2.6)
+    shown = selection.select(runs, params.select, KIND)
+    cells = _panels.cross(shown, None, params.columns, params.names, KIND)
+    figure, axes = _panels.axes_of(cells, "all", "auto", 2.6)
     drawn: set[style.Look] = set()
     for cell, ax in zip(cells, axes, strict=True):
         everything = []
-        for _, look, _, own in _common.lines(cell.runs, shown, params.lines, params.names):
+        for _, look, _, own in _panels.lines(cell.runs, shown, params.lines, params.names):
             points = np.array([[_of(m, params.x, params), _of(m, params.y, params)] for m in own])
             points = np.where(np.isfinite(points).all(axis=1, keepdims=True), points, np.nan)
             ax.plot(*points.T, ms=2.8, lw=0.9, **look.line)
@@ -72,8 +72,8 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         if params.front:
             x, y = _front(np.concatenate(everything))
             ax.plot(x, y, color=style.GRAY, lw=4, alpha=0.3, zorder=0, solid_capstyle="butt")
-    _common.label(cells, axes, "all", params.xlabel or params.x, params.ylabel or params.y)
-    lines = _common.lines(shown, shown, params.lines, params.names)
+    _panels.label(cells, axes, "all", params.xlabel or params.x, params.ylabel or params.y)
+    lines = _panels.lines(shown, shown, params.lines, params.names)
     handles = style.entries_drawn(axes[0], ((text, look) for _, look, text, _ in lines), drawn)
     if params.front:
         handles.append(style.entry("Pareto front", color=style.GRAY, lw=4, alpha=0.3))

@@ -27,16 +27,16 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
-from concord import results
-from concord.figures import _common, style
-from concord.figures._common import Cell
+from concord import selection
+from concord.figures import _panels, style
+from concord.figures._panels import Cell
 from concord.options import NamesRuns, Options
 from concord.results import Measured
 
 if TYPE_CHECKING:
     from concord.networks.topology import Topology
 
-KIND = "networks"
+KIND = "figure networks"
 NODE = 12.0  # largest diameter in points
 NUMBERED = 8.5  # smallest diameter in points that a number fits into
 
@@ -72,11 +72,11 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         If there are no runs or none is selected.
     """
     graphs: dict[Topology, Measured] = {}
-    for measured in results.select(runs, params.select, KIND):
+    for measured in selection.select(runs, params.select, KIND):
         graphs.setdefault(_graph_of(measured, params.weights), measured)
     sizes = {graph.agents for graph in graphs}
     cells = []
-    places = _common.wrap(len(graphs))
+    places = _panels.wrap(len(graphs))
     for (graph, measured), place in zip(graphs.items(), places, strict=True):
         title = style.name("topology", graph.name, params.names)
         title = textwrap.fill(title, 15, break_on_hyphens=False, break_long_words=False)
@@ -85,7 +85,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         cells.append(Cell(title, [measured], *place))
     columns = 1 + max(cell.column for cell in cells)
     side = (style.COLUMN if params.width == "column" else style.FULL) / max(columns, 2)
-    figure, axes = _common.axes_of(cells, "none", params.width, side + 0.15)
+    figure, axes = _panels.axes_of(cells, "none", params.width, side + 0.15)
     for drawn, panel in zip(graphs, axes, strict=True):
         _graph(panel, drawn, 72 * side, params.weights)
     if params.weights:

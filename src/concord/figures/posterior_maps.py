@@ -19,14 +19,14 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-from concord import results
+from concord import results, selection
 from concord.contracts import Read
-from concord.figures import _common, style
+from concord.figures import _panels, style
 from concord.figures._options import AxisNames, Mass
 from concord.options import NamesRuns, Options, Some
 from concord.results import Measured
 
-KIND = "posterior_maps"
+KIND = "figure posterior_maps"
 EXACT = "posterior"
 
 
@@ -59,18 +59,18 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     ConcordError
         If the run lacks ``density`` or an agent, or there is more than one run.
     """
-    run = results.only(results.select(runs, params.select, KIND), "the figure", KIND)
+    run = selection.only(selection.select(runs, params.select, KIND), "the figure", KIND)
     table = run.metrics[(run.metrics["metric"] == "density").to_numpy()]
     agents = params.agents
     if agents is None:
         agents = tuple(int(a) for a in dict.fromkeys(table["agent"]) if a != EXACT)
     shown: list[int | str] = [EXACT, *agents]
-    places = _common.wrap(len(shown))
+    places = _panels.wrap(len(shown))
     cells = [
-        _common.Cell(_title(run, agent, params), [run], *place)
+        _panels.Cell(_title(run, agent, params), [run], *place)
         for agent, place in zip(shown, places, strict=True)
     ]
-    figure, panels = _common.axes_of(cells, "all", "full", 2.05)
+    figure, panels = _panels.axes_of(cells, "all", "full", 2.05)
     edges = [grid_edges(run, axis) for axis in range(2)]
     shape = tuple(len(edge) - 1 for edge in edges)
     exact = results.series(run, "density", EXACT, KIND, "posterior_density").value.reshape(shape)
@@ -86,7 +86,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     shade = figure.colorbar(panels[0].collections[0], ax=panels, aspect=40, pad=0.01)
     shade.set_label("density", fontsize=style.RC["axes.labelsize"])
     shade.outline.set_linewidth(style.RC["axes.linewidth"])
-    _common.label(cells, panels, "all", params.axes[0], params.axes[1])
+    _panels.label(cells, panels, "all", params.axes[0], params.axes[1])
     parts = ", ".join(f"{100 * part:g}" for part in params.mass)
     text = f"contours around {parts} % of the exact posterior"
     handles = [style.entry(text, color=style.VERMILLION, linewidth=_LINE)]

@@ -20,15 +20,15 @@ from typing import Annotated, Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from concord import results, words
+from concord import results, selection, words
 from concord.contracts import Read
 from concord.errors import ConcordError
-from concord.figures import _common, posterior_maps, style
+from concord.figures import _panels, posterior_maps, style
 from concord.figures._options import AxisNames, Mass, Select
 from concord.options import Count, NamesLabel, Options, Some
 from concord.results import Measured
 
-KIND = "posterior_scatter"
+KIND = "figure posterior_scatter"
 
 
 class Params(Options):
@@ -63,24 +63,24 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     ConcordError
         If a run lacks draws, the density or an agent, or if two runs would be one network.
     """
-    chosen = results.select(runs, params.select, KIND)
+    chosen = selection.select(runs, params.select, KIND)
     title = "exact posterior" + _distance(chosen[0], params.floor, "network", "floor")
     shown: list[tuple[str, Measured, str | None]] = [(title, chosen[0], None)]
-    for value, group in results.split(chosen, params.networks, KIND):
-        run = results.only(group, f"network {params.networks} = {value}", KIND)
-        shown += [(title, run, agent) for title, agent in _panels(run, value, params)]
+    for value, group in selection.split(chosen, params.networks, KIND):
+        run = selection.only(group, f"network {params.networks} = {value}", KIND)
+        shown += [(title, run, agent) for title, agent in _titles(run, value, params)]
     cells = [
-        _common.Cell(title, [run], *place)
+        _panels.Cell(title, [run], *place)
         for place, (title, run, _) in zip(
-            _common.wrap(len(shown), params.columns), shown, strict=True
+            _panels.wrap(len(shown), params.columns), shown, strict=True
         )
     ]
-    figure, panels = _common.axes_of(cells, "all", "full", 1.75)
+    figure, panels = _panels.axes_of(cells, "all", "full", 1.75)
     for axes, (_, run, agent) in zip(panels, shown, strict=True):
         _panel(axes, run, agent, params)
     for axes in panels[1:]:
         axes.set_xlim(panels[0].get_xlim())
-    _common.label(cells, panels, "all", params.axes[0], params.axes[1])
+    _panels.label(cells, panels, "all", params.axes[0], params.axes[1])
     parts = ", ".join(f"{100 * part:g}" for part in params.mass)
     style.legend_of(
         figure,
@@ -92,12 +92,12 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     return figure
 
 
-def _panels(run: Measured, value: Any, params: Params) -> list[tuple[str, str]]:
+def _titles(run: Measured, value: Any, params: Params) -> list[tuple[str, str]]:
     """Return title and agent of each panel of a network."""
     table = run.metrics[(run.metrics["metric"] == "draw_0").to_numpy()]
     if table.empty:
         raise ConcordError(
-            f"figure {KIND}: run {run.name} has no draws; add 'posterior_draws' to its metrics"
+            f"{KIND}: run {run.name} has no draws; add 'posterior_draws' to its metrics"
         )
     agents = [str(agent) for agent in dict.fromkeys(table["agent"])]
     if params.agents is not None:

@@ -21,13 +21,13 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from concord.contracts import Read
-from concord.figures import _common, style
+from concord.figures import _panels, style
 from concord.figures._options import Limits
 from concord.figures._predictions import Panel, cells, numbers
 from concord.options import Options, Some
 from concord.results import Measured
 
-KIND = "prediction_densities"
+KIND = "figure prediction_densities"
 FAMILY = "predictions"
 
 
@@ -62,7 +62,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         If a panel's selection is not one run, or a run lacks a set that has no text in ``missing``.
     """
     places = cells(params.panels, runs, KIND)
-    figure, axes = _common.axes_of(places, "all", "full", 1.45)
+    figure, axes = _panels.axes_of(places, "all", "full", 1.45)
     missing = params.missing or {}
     looks = style.looks("set", list(params.sets))
     drawn = set()
@@ -78,11 +78,11 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         ax.set_yscale("log")
         ax.set_xlim(0, 1)
         ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
-    low, high = _common.limits(params.ylim, f"figure {KIND}: ylim")
+    low, high = _panels.limits(params.ylim, f"{KIND}: ylim")
     for ax in axes:
         ax.set_ylim(low, high)
     style.plain_log_axis(axes[0])
-    _common.label(places, axes, "all", "probability", "density")
+    _panels.label(places, axes, "all", "probability", "density")
     handles: list[Any] = [
         style.entry(text, color=look.color, linestyle=pattern)
         if name in drawn

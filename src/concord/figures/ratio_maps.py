@@ -22,17 +22,16 @@ import numpy as np
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-from concord import results
+from concord import scores, selection
 from concord.contracts import Read
 from concord.errors import ConcordError, nearest
-from concord.figures import _common, style
-from concord.figures._common import Cell
+from concord.figures import _panels, style
 from concord.figures._options import Names, Select
-from concord.laws.intervals import mean_interval
+from concord.figures._panels import Cell
 from concord.options import NamesLabel, Options, Positive, Some
 from concord.results import Measured
 
-KIND = "ratio_maps"
+KIND = "figure ratio_maps"
 DIVERGED, LACKING = "∞", {"not applicable": "n/a", "not run": "n/r"}
 
 
@@ -68,41 +67,42 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     ConcordError
         If no run has the plain condition.
     """
-    shown = results.select(runs, params.select, KIND)
-    rows, columns = (results.distinct(shown, key) for key in (params.rows, params.columns))
-    plain = [v for v in columns if results.same(v, params.plain)]
+    shown = selection.select(runs, params.select, KIND)
+    rows, columns = (selection.distinct(shown, key) for key in (params.rows, params.columns))
+    plain = [v for v in columns if selection.same(v, params.plain)]
     if not plain:
         raise ConcordError(
-            f"figure {KIND}: no run has {params.columns} {params.plain}; "
+            f"{KIND}: no run has {params.columns} {params.plain}; "
             f"{nearest(params.plain, map(str, columns))}"
         )
-    others = [v for v in columns if not results.same(v, params.plain)]
+    others = [v for v in columns if not selection.same(v, params.plain)]
     by = {
-        tuple(str(results.lookup(run.run, key)) for key in (params.rows, params.columns)): run
+        tuple(str(selection.lookup(run.run, key)) for key in (params.rows, params.columns)): run
         for run in shown
     }
     titles = params.titles or {}
     cells = [
         Cell(titles.get(metric, metric) if len(_metrics(params)) > 1 else "", shown, *place)
-        for metric, place in zip(_metrics(params), _common.wrap(len(_metrics(params))), strict=True)
+        for metric, place in zip(_metrics(params), _panels.wrap(len(_metrics(params))), strict=True)
     ]
     wide = len(others) * len(_metrics(params)) > 5
     rows, empty = _with_numbers(rows, others, by)
     size = 1.2 + 0.2 * len(rows)
-    figure, axes = _common.axes_of(cells, "all", "full" if wide else "column", size)
+    figure, axes = _panels.axes_of(cells, "all", "full" if wide else "column", size)
     norm = LogNorm(1 / params.factor, params.factor, clip=True)
     for metric, ax in zip(_metrics(params), axes, strict=True):
         image = np.full((len(rows), len(others)), np.nan)
         ax.grid(False)
         for (r, row), (c, column) in ((a, b) for a in enumerate(rows) for b in enumerate(others)):
             run, base = by.get((str(row), str(column))), by.get((str(row), str(plain[0])))
-            text, image[r, c], sure = _ratio(run, base, metric, params)
+            found = scores.ratio(run, base, metric, params.level)
+            text, image[r, c], sure = _said(found)
             value = np.clip(image[r, c], 1 / params.factor, params.factor)
             deep = np.isfinite(value) and abs(norm(value) - 0.5) > 0.32
             ax.text(
                 c, r, text, ha="center", va="center", fontsize=5.5,
                 color="white" if deep else "k" if sure else style.GRAY,
-                style="italic" if run is not None and results.estimated(run) else "normal",
+                style="italic" if run is not None and scores.estimated(run) else "normal",
             )  # fmt: skip
         colors = np.where(np.isposinf(image), params.factor, image)
         ax.imshow(np.ma.masked_invalid(colors), cmap="RdBu_r", norm=norm, aspect="auto")
@@ -128,7 +128,7 @@ def _with_numbers(
     empty: dict[str, list[Any]] = {}
     for row in rows:
         runs = [by.get((str(row), str(column))) for column in columns]
-        lacking = {"not run" if run is None else results.missing(run) for run in runs}
+        lacking = {"not run" if run is None else scores.missing(run) for run in runs}
         text = lacking.pop()
         if lacking or text is None:
             shown.append(row)
@@ -137,32 +137,18 @@ def _with_numbers(
     return shown, empty
 
 
-def _ratio(
-    run: Measured | None, base: Measured | None, metric: str, params: Params
-) -> tuple[str, float, bool]:
-    """Return what a place says, its ratio, and whether that is surely not one.
+def _said(found: scores.Ratio | str | None) -> tuple[str, float, bool]:
+    """Return what a place says, the ratio that colors it, and whether that is surely not one.
 
-    The ratio is the geometric mean over data sets, its interval over them; of one that is a bound
-    and does not tell on which side of one it is there is none.
+    A bound that does not tell on which side of one the ratio is has no color.
     """
-    found, floors = [], []
-    for one in (run, base):
-        lacking = "not run" if one is None else results.missing(one)
-        values = np.empty(0) if one is None else results.of_sets(one, metric, params.level)
-        if one is None or lacking or not len(values):
-            return LACKING[lacking or "not run"], np.nan, False
-        found.append(values)
-        lowest = results.of_sets(one, f"floor.{metric}", params.level)
-        floors.append(len(lowest) == len(values) and bool((values <= lowest).any()))
-    if not np.isfinite(found[0]).all():
-        return DIVERGED, np.inf, True
-    if len(found[0]) != len(found[1]) or not np.isfinite(found[1]).all() or all(floors):
+    if isinstance(found, str):
+        return LACKING[found], np.nan, False
+    if found is None:
         return "–", np.nan, False
-    logs = np.log(np.maximum(found[0], 1e-300)) - np.log(np.maximum(found[1], 1e-300))
-    mean, lo, hi = mean_interval(logs) if len(logs) > 1 else (logs[0], logs[0], logs[0])
-    ratio = float(np.exp(mean))
-    text = f"{ratio:.2g}" if ratio < 9.95 else f"{ratio:.0f}" if ratio < 1000 else ">999"
-    if not any(floors):
-        return text, ratio, bool(lo > 0 or hi < 0)
-    sure = bool(hi < 0 if floors[0] else lo > 0)
-    return f"{'≤' if floors[0] else '≥'}{text}", ratio if sure else np.nan, sure
+    value = found.value
+    if np.isinf(value):
+        return DIVERGED, value, True
+    text = f"{value:.2g}" if value < 9.95 else f"{value:.0f}" if value < 1000 else ">999"
+    text = {"": "", "<": "≤", ">": "≥"}[found.bound] + text
+    return text, value if found.sure or not found.bound else np.nan, found.sure

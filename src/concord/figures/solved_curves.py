@@ -17,14 +17,14 @@ from typing import Annotated, Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from concord import results
+from concord import scores, selection
 from concord.contracts import Read
-from concord.figures import _common, style
+from concord.figures import _panels, style
 from concord.figures._options import Names, Select
 from concord.options import NamesLabel, Options, Positive, Some
 from concord.results import Measured
 
-KIND = "solved_curves"
+KIND = "figure solved_curves"
 LABELS = {
     "gradients": "gradients per agent",
     "bytes": "bytes sent per agent",
@@ -51,10 +51,10 @@ def reads(params: Params) -> list[Read | str]:
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw the figure."""
-    shown = results.select(runs, params.select, KIND)
-    cells = _common.by_metric(params.prices, LABELS, shown)
-    figure, axes = _common.axes_of(cells, "all", "auto", 2.5)
-    groups = results.split(shown, params.lines, KIND)
+    shown = selection.select(runs, params.select, KIND)
+    cells = _panels.by_metric(params.prices, LABELS, shown)
+    figure, axes = _panels.axes_of(cells, "all", "auto", 2.5)
+    groups = selection.split(shown, params.lines, KIND)
     looks = style.looks(params.lines, [value for value, _ in groups])
     tops = []
     for price, cell, ax in zip(params.prices, cells, axes, strict=True):
@@ -100,6 +100,6 @@ def _prices(price: str, params: Params, runs: Sequence[Measured]) -> list[tuple[
     found: list[tuple[Any, int]] = []
     for run in runs:
         for target in params.targets:
-            values = results.of_sets(run, f"{price}_to_{target:g}", params.level)
+            values = scores.of_sets(run, f"{price}_to_{target:g}", params.level)
             found.append((values, len(values)))
     return found

@@ -24,14 +24,14 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from concord import results
+from concord import results, selection
 from concord.contracts import Read
-from concord.figures import _common, style
+from concord.figures import _panels, style
 from concord.figures._options import Columns, Names, Rows, Select, Width
 from concord.options import Index, NamesLabel, Options, Positive
 from concord.results import AVERAGE, Measured
 
-KIND = "stationary_covariance"
+KIND = "figure stationary_covariance"
 
 
 class Params(Options):
@@ -61,10 +61,10 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     ConcordError
         If a run lacks the metric, or if two runs would be one line.
     """
-    chosen = results.select(runs, params.select, KIND)
-    cells = _common.cross(chosen, params.rows, params.columns, params.names, KIND)
-    values = results.distinct(chosen, params.lines)
-    figure, axes = _common.axes_of(cells, "all", params.width, 0.55 + 0.27 * len(values))
+    chosen = selection.select(runs, params.select, KIND)
+    cells = _panels.cross(chosen, params.rows, params.columns, params.names, KIND)
+    values = selection.distinct(chosen, params.lines)
+    figure, axes = _panels.axes_of(cells, "all", params.width, 0.55 + 0.27 * len(values))
     low, high = params.xlim[0], params.xlim[-1]
     for cell, panel in zip(cells, axes, strict=True):
         panel.set_xscale("log")
@@ -79,14 +79,14 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         panel.xaxis.set_minor_formatter(NullFormatter())
         panel.grid(visible=False, axis="y")
-        lines = _common.lines(cell.runs, chosen, params.lines, params.names)
+        lines = _panels.lines(cell.runs, chosen, params.lines, params.names)
         for place, (value, look, _, mine) in enumerate(lines):
             if mine:
                 what = f"line {params.lines} = {value} of panel {cell.title!r}"
-                run = results.only(mine, what, KIND)
+                run = selection.only(mine, what, KIND)
                 _mark(panel, run, params.agent, place - 0.2, look.color, "full", (low, high))
                 _mark(panel, run, AVERAGE, place + 0.2, look.color, "none", (low, high))
-    _common.label(cells, axes, "all", "variance over the posterior's", "")
+    _panels.label(cells, axes, "all", "variance over the posterior's", "")
     markers = {line.get_marker() for panel in axes for line in panel.lines}
     style.legend_of(figure, [h for h in _handles(params) if h.get_marker() in markers])
     return figure

@@ -23,15 +23,15 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from concord import results, words
+from concord import results, selection, words
 from concord.contracts import Read
 from concord.errors import ConcordError
-from concord.figures import _common, style
+from concord.figures import _panels, _prices, style
 from concord.figures._options import Columns, Limits, Names, Rows, Select, Width
 from concord.options import Index, Options, Some
 from concord.results import Measured
 
-KIND = "timeline"
+KIND = "figure timeline"
 
 
 class Params(Options):
@@ -61,22 +61,22 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     ConcordError
         If a run lacks the metrics, an agent or an iteration, or if two would be in one panel.
     """
-    chosen = results.select(runs, params.select, KIND)
-    cells = _common.cross(chosen, params.rows, params.columns, params.names, KIND)
+    chosen = selection.select(runs, params.select, KIND)
+    cells = _panels.cross(chosen, params.rows, params.columns, params.names, KIND)
     height = 0.55 + 0.2 * len(params.agents)
-    figure, axes = _common.axes_of(cells, "all", params.width, height)
-    low, high = _common.limits(params.xlim, f"figure {KIND}: xlim")
+    figure, axes = _panels.axes_of(cells, "all", params.width, height)
+    low, high = _panels.limits(params.xlim, f"{KIND}: xlim")
     for cell, panel in zip(cells, axes, strict=True):
         if not cell.runs:
             continue
-        end = _rows(panel, results.only(cell.runs, f"panel {cell.title!r}", KIND), params)
+        end = _rows(panel, selection.only(cell.runs, f"panel {cell.title!r}", KIND), params)
         panel.set_xlim(low or 0.0, end if high is None else high)
         panel.set_yticks(range(len(params.agents)), [words.agent(agent) for agent in params.agents])
         panel.set_ylim(len(params.agents) - 0.5, -0.5)
         panel.tick_params(axis="y", length=0)
         panel.grid(visible=False)
-    xlabel = _common.price_axis(axes, "seconds", "linear")
-    _common.label(cells, axes, "all", xlabel, "")
+    xlabel = _prices.axis(axes, "seconds", "linear")
+    _panels.label(cells, axes, "all", xlabel, "")
     style.legend_of(
         figure,
         [
@@ -102,8 +102,7 @@ def _rows(axes: Axes, run: Measured, params: Params) -> float:
         waited = results.series(run, "waited", agent, KIND, "timeline").value
         if (np.diff(ended.iteration) != 1).any():
             raise ConcordError(
-                f"figure {KIND}: run {run.name} does not record every iteration; set record: "
-                "{every: 1}"
+                f"{KIND}: run {run.name} does not record every iteration; set record: {{every: 1}}"
             )
         steps = np.flatnonzero(np.diff(ended.value) > 0)
         begin, end = ended.value[steps], ended.value[steps + 1]

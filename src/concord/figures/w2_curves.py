@@ -75,28 +75,28 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from concord import results
+from concord import results, selection
 from concord.contracts import Read
 from concord.errors import ConcordError
-from concord.figures import _common, style
-from concord.figures._common import Cell
+from concord.figures import _panels, _prices, style
 from concord.figures._options import (
     Columns,
     Limits,
     Lines,
     Names,
-    Price,
     Rows,
     Scale,
     Select,
     Sharing,
     Width,
 )
+from concord.figures._panels import Cell
+from concord.figures._prices import Price
 from concord.options import NamesLabel, NamesRuns, Options, Some
 from concord.results import AVERAGE, Measured, Series
 from concord.runs.run import posterior_width
 
-KIND = "w2_curves"
+KIND = "figure w2_curves"
 
 
 class Panel(Options):
@@ -185,7 +185,7 @@ def reads(params: Params) -> list[Read]:
     for panel in params.panels or (Panel(),):
         select = {**(params.select or {}), **(panel.select or {})}
         found.append(Read("w2", select, panel.agents or params.agents))
-        found += _common.price_reads(params.x, select)
+        found += _prices.reads(params.x, select)
     return found
 
 
@@ -198,24 +198,24 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     ConcordError
         If a run lacks ``w2`` or an agent, if two runs would be one line, or if options conflict.
     """
-    panels = _panels(params, results.select(runs, params.select, KIND))
+    panels = _shown(params, selection.select(runs, params.select, KIND))
     cells = [panel.cell for panel in panels]
     one_legend = len({panel.lines for panel in panels if panel.over is None}) == 1
     height = 1.75 if len(cells) > 1 else 2.1
-    figure, axes = _common.axes_of(cells, params.share_y, params.width, height)
+    figure, axes = _panels.axes_of(cells, params.share_y, params.width, height)
     _scale(panels, axes, params.share_y)
     for panel, ax in zip(panels, axes, strict=True):
         if panel.curves and panel.over is None:
             _draw_curves(panel, ax, params.xscale == "log")
             _note_divergence(panel, ax)
     along = [ax for panel, ax in zip(panels, axes, strict=True) if panel.over is None]
-    xlabel = _common.price_axis(along, params.x, params.xscale)
-    _common.label(cells, axes, params.share_y, xlabel, "$W_2$ to the posterior")
+    xlabel = _prices.axis(along, params.x, params.xscale)
+    _panels.label(cells, axes, params.share_y, xlabel, "$W_2$ to the posterior")
     for panel, ax in zip(panels, axes, strict=True):
         if panel.over is not None:
             _draw_over(panel, panel.over, ax, params)
 
-    common = _common_handles(params, panels)
+    common = _panels_handles(params, panels)
     if one_legend:
         own = {h.get_label(): h for panel in panels if panel.over is None for h in panel.handles}
         style.legend_of(figure, [*own.values(), *common])
@@ -227,24 +227,24 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     return figure
 
 
-def _panels(params: Params, runs: list[Measured]) -> list[_Panel]:
+def _shown(params: Params, runs: list[Measured]) -> list[_Panel]:
     if params.panels and (params.rows or params.columns):
         raise ConcordError(
-            f"figure {KIND}: panels are listed and also come from rows or columns; keep one of them"
+            f"{KIND}: panels are listed and also come from rows or columns; keep one of them"
         )
     if params.panels:
-        places = _common.wrap(len(params.panels))
+        places = _panels.wrap(len(params.panels))
         specs = [
-            (Cell(panel.title, results.select(runs, panel.select, KIND), *place), panel)
+            (Cell(panel.title, selection.select(runs, panel.select, KIND), *place), panel)
             for panel, place in zip(params.panels, places, strict=True)
         ]
     else:
-        cells = _common.cross(runs, params.rows, params.columns, params.names, KIND)
+        cells = _panels.cross(runs, params.rows, params.columns, params.names, KIND)
         specs = [(cell, Panel()) for cell in cells]
     scales = {panel.yscale or params.yscale for _, panel in specs}
     if len(scales) > 1 and params.share_y != "none":
         raise ConcordError(
-            f"figure {KIND}: panels with linear and log scale cannot share a y axis "
+            f"{KIND}: panels with linear and log scale cannot share a y axis "
             f"(share_y: {params.share_y}); set share_y: none"
         )
     keys = [panel.lines or params.lines for _, panel in specs]
@@ -255,14 +255,14 @@ def _panels(params: Params, runs: list[Measured]) -> list[_Panel]:
         scope = everything if len(set(keys)) == 1 else cell.runs
         agents = panel.agents or params.agents
         curves = _curves(cell, key, agents, scope, params, panel.over) if cell.runs else []
-        where = f"figure {KIND}: ylim"
+        where = f"{KIND}: ylim"
         built.append(
             _Panel(
                 cell,
                 curves,
                 key,
                 panel.yscale or params.yscale,
-                _common.limits(panel.ylim if panel.ylim is not None else params.ylim, where),
+                _panels.limits(panel.ylim if panel.ylim is not None else params.ylim, where),
                 _floors(curves) if params.floor else [],
                 _points(curves) if params.point else [],
                 list(
@@ -285,11 +285,11 @@ def _curves(
     for agent in agents:
         if isinstance(agent, str) and agent != AVERAGE:
             raise ConcordError(
-                f"figure {KIND}: agents: {agent!r} is neither an index nor '{AVERAGE}'; write one"
+                f"{KIND}: agents: {agent!r} is neither an index nor '{AVERAGE}'; write one"
             )
     where = f"panel {cell.title!r}" if cell.title else "the panel"
     if key == "agent":
-        run = results.only(cell.runs, where, KIND)
+        run = selection.only(cell.runs, where, KIND)
         looks = style.looks(key, agents)
         texts = [style.name(key, agent, params.names) for agent in agents]
         return [
@@ -298,11 +298,11 @@ def _curves(
         ]
     if params.styles is not None and len(agents) != 1:
         raise ConcordError(
-            f"figure {KIND}: styles: {params.styles} needs the line patterns, which tell "
+            f"{KIND}: styles: {params.styles} needs the line patterns, which tell "
             f"agents apart too; draw one agent instead of {list(agents)}"
         )
     curves = []
-    for value, look, text, mine in _common.lines(cell.runs, scope, key, params.names):
+    for value, look, text, mine in _panels.lines(cell.runs, scope, key, params.names):
         if over is None and (muted := _muted(value, params)) is not None:
             look, text = style.Look(_MUTED, ""), muted
         first = True
@@ -330,21 +330,21 @@ def _members(
     if over is not None:
         yield from ((run, agents[0], "-", "") for run in runs)
     elif params.styles is None:
-        run = results.only(runs, where, KIND)
+        run = selection.only(runs, where, KIND)
         for agent in agents:
             yield run, agent, _linestyle(agent, agents), style.name("agent", agent)
     else:
-        for place, pattern in enumerate(results.distinct(scope, params.styles)):
-            if mine := results.having(runs, params.styles, pattern):
+        for place, pattern in enumerate(selection.distinct(scope, params.styles)):
+            if mine := selection.having(runs, params.styles, pattern):
                 linestyle = style.AGENT_STYLES[place % len(style.AGENT_STYLES)]
                 part = style.name(params.styles, pattern, params.names)
-                yield results.only(mine, f"{where}, {pattern}", KIND), agents[0], linestyle, part
+                yield selection.only(mine, f"{where}, {pattern}", KIND), agents[0], linestyle, part
 
 
 def _muted(value: Any, params: Params) -> str | None:
     """Return the text of the gray lines that a value is among, none if it has its own color."""
     groups = (params.muted or {}).items()
-    return next((text for text, vs in groups if any(results.same(v, value) for v in vs)), None)
+    return next((text for text, vs in groups if any(selection.same(v, value) for v in vs)), None)
 
 
 def _curve(
@@ -361,7 +361,7 @@ def _curve(
     whole = results.series(run, "w2", agent, KIND)
 
     def along(series: Series) -> Series:
-        x = _common.priced(run, series.iteration, params.x, KIND)
+        x = _prices.along(run, series.iteration, params.x, KIND)
         shown = (x > 0) | (params.xscale == "linear")  # a log axis has no place for what is free
         columns = (column[shown] for column in (x, series.value, series.lo, series.hi))
         return Series(*columns)
@@ -371,7 +371,7 @@ def _curve(
         exact = along(results.series(run, "w2_exact", agent, KIND).before(end))
     last = diverged.iteration if diverged else math.nan
     known = np.array([whole.iteration[0], whole.iteration[-1], last])
-    first_x, last_x, diverged_at = _common.priced(run, known, params.x, KIND)
+    first_x, last_x, diverged_at = _prices.along(run, known, params.x, KIND)
     return _Curve(
         run=run,
         agent=agent,
@@ -523,7 +523,7 @@ def _draw_over(panel: _Panel, key: str, axes: Axes, params: Params) -> None:
     _draw_lines(panel, axes)
     for label in dict.fromkeys(curve.label for curve in panel.curves):
         mine = [c for c in panel.curves if c.label == label and c.series.value.size]
-        x = np.array([float(results.lookup(c.run.run, key)) for c in mine])
+        x = np.array([float(selection.lookup(c.run.run, key)) for c in mine])
         ends = np.array([[c.series.value[-1], c.series.lo[-1], c.series.hi[-1]] for c in mine])
         look = mine[0].look
         order = np.argsort(x)
@@ -661,7 +661,7 @@ def _handle(curve: _Curve, key: str) -> Artist:
     return style.entry(curve.label, **curve.look.line, linestyle=pattern)
 
 
-def _common_handles(params: Params, panels: Sequence[_Panel]) -> list[Artist]:
+def _panels_handles(params: Params, panels: Sequence[_Panel]) -> list[Artist]:
     """Legend entries that belong to no single line: agents, band, exact law, floor, cross."""
     handles: list[Artist] = []
     styles: dict[str, Any] = {}
@@ -670,7 +670,7 @@ def _common_handles(params: Params, panels: Sequence[_Panel]) -> list[Artist]:
             for c in panel.curves:
                 text = style.name("agent", c.agent, params.names)
                 if params.styles is not None:
-                    value = results.lookup(c.run.run, params.styles)
+                    value = selection.lookup(c.run.run, params.styles)
                     text = style.name(params.styles, value, params.names)
                 styles[text] = c.linestyle
     handles += [

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from concord import results
 from concord.arena.board import task_of
 from concord.pages import markdown
 from concord.pages.markdown import Section
 from concord.results import Measured
+from concord.scores import missing
 
 
 def card(entry: str, cells: Sequence[Measured], about: Mapping[str, Any]) -> str:
@@ -21,7 +21,7 @@ def card(entry: str, cells: Sequence[Measured], about: Mapping[str, Any]) -> str
     done: list[tuple[float, list[str], list[str]]] = []
     for cell in cells:
         shares = "share" in cell.run["labels"]
-        if results.missing(cell) is not None:
+        if missing(cell) is not None:
             continue
         if shares:
             steps.append(_row(cell, ("chosen.", "stationary_b2")))
@@ -39,7 +39,7 @@ def card(entry: str, cells: Sequence[Measured], about: Mapping[str, Any]) -> str
         sections.append(Section(heading, "", columns, rows))
     lacking: dict[str, list[str]] = {}
     for cell in cells:
-        if (why := results.missing(cell)) is not None:
+        if (why := missing(cell)) is not None:
             lacking.setdefault(why, []).append(f"{cell.run['experiment']}: {task_of(cell.run)}")
     for why, tasks in lacking.items():
         sections.append(Section(why.capitalize(), "; ".join(tasks)))

@@ -27,6 +27,7 @@ from concord.plugins import kinds
 from concord.progress import each
 from concord.provenance import code
 from concord.runs.run import Run
+from concord.scores import missing
 from concord.stages.draw import checked, metrics_digest
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def _entered(paper: Paper, run: Run, name: str, entries: Sequence[str]) -> Run:
 
 
 def _shown(cell: Measured, metric: str) -> str:
-    lacking = results.missing(cell)
+    lacking = missing(cell)
     table = cell.metrics[(cell.metrics["metric"] == metric) & (cell.metrics["agent"] == "worst")]
     if lacking or not len(table):
         return lacking or "not applicable"

@@ -28,7 +28,9 @@ def survey(
     paper: Paper, results: Path, outputs: Sequence[Path], pictures: Path | None = None
 ) -> None:
     """Judge every claim in every universe (.csv .md), and draw it into a folder."""
-    from concord.figures import _multiverse as figures  # matplotlib, which planning does without
+    from concord.figures import (
+        _specifications as figures,  # matplotlib, which planning does without
+    )
 
     found = Multiverse(paper)
     rows = list(judged(found, results))
@@ -45,7 +47,8 @@ def made(paper: Paper, results: Path, found: Multiverse | None = None) -> Made:
     """Return what a paper's verdicts over the universes are made from."""
     files = [batch.file(results) for batch in (found or Multiverse(paper)).batches.values()]
     computed = {str(file): sha256(file) if file.is_file() else "" for file in files}
-    own = {"universes": digest(computed), "survey": code(__name__, "concord.figures._multiverse")}
+    drawing = "concord.figures._specifications"
+    own = {"universes": digest(computed), "survey": code(__name__, drawing)}
     return {**judge.made_alone(paper, results), **own}
 
 

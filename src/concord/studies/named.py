@@ -10,9 +10,9 @@ from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_type_hints
 
-from concord.errors import ConcordError, nearest, short
+from concord import selection
+from concord.errors import ConcordError
 from concord.options import NamesIterations, NamesLabel, NamesRuns, Options
-from concord.results import labelled, lookup, matches, same
 from concord.runs.run import recorded
 
 Runs = Sequence[Mapping[str, Any]]
@@ -33,26 +33,25 @@ def check(options: Options, runs: Runs, where: str, smoke: bool) -> None:
         elif isinstance(note, NamesLabel):
             for label in [value] if isinstance(value, str) else value:
                 if label not in WITHIN_RUNS.get(name.rpartition(".")[2], ()):
-                    _check_label(label, runs, place)
+                    _refuse(place, selection.unknown(runs, label, _NONE))
         elif not smoke:
             check_iterations(value, runs, place, "no run that it shows records")
 
 
-def check_selection(selection: Mapping[str, Any], runs: Runs, where: str) -> None:
+def check_selection(wanted: Mapping[str, Any], runs: Runs, where: str) -> None:
     """Refuse a selection that names what no run has, or selects none."""
-    for label, wanted in selection.items():
-        _check_label(label, runs, where)
-        for value in wanted if isinstance(wanted, (list, tuple)) else [wanted]:
-            if not any(same(lookup(run, label), value) for run in runs):
-                known = {str(lookup(run, label)) for run in runs}
-                raise ConcordError(
-                    f"{where}.{label}: no run that it shows has {short(value)}; "
-                    f"{nearest(value, known)}"
-                )
-    if not any(matches(run, selection) for run in runs):
-        raise ConcordError(
-            f"{where}: no run that it shows has all of {short(dict(selection))}; leave some out"
-        )
+    for name, of in wanted.items():
+        _refuse(where, selection.unknown(runs, name, _NONE))
+        _refuse(f"{where}.{name}", selection.mistake(runs, {name: of}, _NONE))
+    _refuse(where, selection.mistake(runs, wanted, _NONE))
+
+
+_NONE = "no run that it shows"
+
+
+def _refuse(where: str, mistake: str | None) -> None:
+    if mistake is not None:
+        raise ConcordError(f"{where}: {mistake}")
 
 
 def check_iterations(wanted: Sequence[int], runs: Runs, where: str, who: str) -> None:
@@ -66,15 +65,6 @@ def check_iterations(wanted: Sequence[int], runs: Runs, where: str, who: str) ->
                 f"{where}: {who} iteration {k}; the nearest recorded are {near}; "
                 "choose one, or add it to record.at"
             )
-
-
-def _check_label(label: str, runs: Runs, where: str) -> None:
-    if not any(labelled(run, label) for run in runs):
-        known = {name for run in runs for name in [*run["labels"], *run]}
-        raise ConcordError(
-            f"{where}: no run that it shows has {short(label)} as a label or parameter; "
-            f"{nearest(label, known)}"
-        )
 
 
 def _notes(options: Options) -> Iterator[tuple[str, str, Any]]:

@@ -18,7 +18,7 @@ from typing import Annotated
 
 import numpy as np
 
-from concord import results
+from concord import results, selection
 from concord.contracts import Read
 from concord.errors import ConcordError
 from concord.laws.intervals import quantile
@@ -26,7 +26,7 @@ from concord.options import NamesLabel, Options
 from concord.results import Measured, Series
 from concord.tables import Table, marks_divergence
 
-KIND = "consensus_decay"
+KIND = "table consensus_decay"
 REPLICATES = 1000
 
 
@@ -56,7 +56,7 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     rng = np.random.default_rng(0)  # redrawn means only: the table is the same every time
     rows: list[list[object]] = []
     steps, without = [], []
-    for step in results.distinct(runs, params.over):
+    for step in selection.distinct(runs, params.over):
         plain, triggered = (
             _one(runs, {params.over: step, params.pair: value})
             for value in (params.plain, params.triggered)
@@ -73,7 +73,7 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
 
 
 def _one(runs: Sequence[Measured], wanted: dict[str, object]) -> Measured:
-    return results.only(results.select(runs, wanted, KIND), f"the run with {wanted}", KIND)
+    return selection.only(selection.select(runs, wanted, KIND), f"the run with {wanted}", KIND)
 
 
 def _series(run: Measured, metric: str) -> Series:
@@ -97,7 +97,7 @@ def _decay(plain: Measured, triggered: Measured, rng: np.random.Generator) -> li
     with_, without = (_series(run, "consensus_window") for run in (triggered, plain))
     if not np.array_equal(with_.iteration, without.iteration):
         raise ConcordError(
-            f"table {KIND}: {triggered.name} and {plain.name} were recorded at other iterations; "
+            f"{KIND}: {triggered.name} and {plain.name} were recorded at other iterations; "
             "give them the same record"
         )
     added = _redrawn(triggered, "consensus_window", rng)

@@ -13,13 +13,14 @@ from typing import Annotated
 
 import numpy as np
 
-from concord import results
+from concord import selection
 from concord.laws.intervals import REPLICATES, percentile_interval
 from concord.options import NamesLabel, Options, Positive
 from concord.results import Measured
+from concord.scores import of_sets
 from concord.tables import Table, marks_divergence
 
-KIND = "head_to_head"
+KIND = "table head_to_head"
 
 
 class Params(Options):
@@ -39,7 +40,7 @@ def reads(params: Params) -> list[str]:
 @marks_divergence
 def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     """Return the table, a row for each and a column against each."""
-    names = [str(value) for value in results.distinct(runs, params.among)]
+    names = [str(value) for value in selection.distinct(runs, params.among)]
     scores = of_tasks(runs, params.metric, params.among, params.level)
     rows = [[one, *(_cell(scores, one, other, params.tie) for other in names)] for one in names]
     return Table([f"{params.among} (row against column)", *names], rows)
@@ -53,8 +54,8 @@ def of_tasks(
     for run in runs:
         labels = run.run.get("labels") or {}
         task = (str(run.run.get("experiment")), *(str(v) for k, v in labels.items() if k != among))
-        values = results.of_sets(run, metric, level)
-        own = found.setdefault(str(results.lookup(run.run, among)), {})
+        values = of_sets(run, metric, level)
+        own = found.setdefault(str(selection.lookup(run.run, among)), {})
         if len(values) and not np.isnan(values).all():
             own[task] = values
     return found

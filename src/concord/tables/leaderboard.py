@@ -20,13 +20,14 @@ from typing import Annotated
 
 import numpy as np
 
-from concord import results
+from concord import selection
 from concord.laws.intervals import mean_interval
 from concord.options import NamesLabel, Options, Positive, Some
 from concord.results import Measured
+from concord.scores import missing, of_sets
 from concord.tables import Table, marks_divergence
 
-KIND = "leaderboard"
+KIND = "table leaderboard"
 ENOUGH = 8  # tasks, to say which entries are surely ahead of others
 UNSURE = "not sure"
 STATES = ("solved", "unsolved", "diverged", "not applicable", "not run")
@@ -65,7 +66,7 @@ def _labels(params: Params) -> tuple[str, ...]:
 def _board(price: str, params: Params, runs: Sequence[Measured]) -> list[list[object]]:
     among = _labels(params)
     names = list(
-        dict.fromkeys(tuple(str(results.lookup(r.run, key)) for key in among) for r in runs)
+        dict.fromkeys(tuple(str(selection.lookup(r.run, key)) for key in among) for r in runs)
     )
     tasks: dict[tuple[str, ...], dict[tuple[str, ...], Measured]] = {}
     for run in runs:
@@ -74,12 +75,12 @@ def _board(price: str, params: Params, runs: Sequence[Measured]) -> list[list[ob
             str(run.run.get("experiment")),
             *(str(v) for k, v in labels.items() if k not in among),
         )
-        tasks.setdefault(key, {})[tuple(str(results.lookup(run.run, k)) for k in among)] = run
+        tasks.setdefault(key, {})[tuple(str(selection.lookup(run.run, k)) for k in among)] = run
     ranks, scores = [], []
     counts = {name: dict.fromkeys(STATES, 0) for name in names}
     for cells in tasks.values():
         metric = f"{params.metric}_by_{price}"
-        found = {name: results.of_sets(run, metric, params.level) for name, run in cells.items()}
+        found = {name: of_sets(run, metric, params.level) for name, run in cells.items()}
         stated = [(run.run.get("arena") or {}).get("sets", 1) for run in cells.values()]
         sets = max(*(len(values) for values in found.values()), *stated)
         table = np.full((sets, len(names)), np.nan)  # nan: no score
@@ -131,7 +132,7 @@ def _intervals(ranks: np.ndarray) -> np.ndarray:
 
 def _of(cells: Sequence[Measured], metric: str) -> np.ndarray:
     """Return a metric of the network, of all cells that have it."""
-    found = [results.of_sets(cell, metric, "network") for cell in cells]
+    found = [of_sets(cell, metric, "network") for cell in cells]
     return np.concatenate([np.empty(0), *found])
 
 
@@ -153,12 +154,12 @@ def _count(
     price: str,
     params: Params,
 ) -> None:
-    lacking = "not run" if run is None else results.missing(run)
+    lacking = "not run" if run is None else missing(run)
     if run is None or lacking or len(values) != sets:
         counts[lacking or "not applicable"] += sets * len(params.targets)
         return
     for target in params.targets:
-        paid = results.of_sets(run, f"{price}_to_{target:g}", params.level)
+        paid = of_sets(run, f"{price}_to_{target:g}", params.level)
         solved = np.isfinite(paid) if len(paid) == sets else np.zeros(sets, dtype=bool)
         counts["solved"] += int(solved.sum())
         counts["diverged"] += int((~solved & ~np.isfinite(values)).sum())

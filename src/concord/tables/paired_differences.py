@@ -19,13 +19,14 @@ from typing import Annotated
 
 import numpy as np
 
-from concord import results
+from concord import selection
 from concord.contracts import Read
 from concord.options import NamesLabel, Options
 from concord.results import Measured
+from concord.scores import paired
 from concord.tables import Table, marks_divergence
 
-KIND = "paired_differences"
+KIND = "table paired_differences"
 
 
 class Params(Options):
@@ -51,18 +52,18 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     ConcordError
         If a run has fewer than two replicates, or others than the run it is compared with.
     """
-    groups = results.split(runs, params.by, KIND) if params.by else [(None, list(runs))]
+    groups = selection.split(runs, params.by, KIND) if params.by else [(None, list(runs))]
     lines = []
     for value, group in groups:
         for (a, first), (b, second) in itertools.combinations(
-            results.split(group, params.networks, KIND), 2
+            selection.split(group, params.networks, KIND), 2
         ):
-            differences = results.paired(
-                results.only(first, f"{params.networks} = {a}", KIND),
-                results.only(second, f"{params.networks} = {b}", KIND),
+            differences = paired(
+                selection.only(first, f"{params.networks} = {a}", KIND),
+                selection.only(second, f"{params.networks} = {b}", KIND),
                 params.metric,
                 params.agent,
-                f"table {KIND}",
+                KIND,
             )
             head = [params.metric, *([value] if params.by else []), a, b]
             lines.append([*head, *_tests(differences)])

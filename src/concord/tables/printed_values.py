@@ -26,14 +26,14 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from concord import results, words
+from concord import results, selection, words
 from concord.contracts import Read
 from concord.errors import ConcordError
 from concord.options import NamesLabel, NamesRuns, Options, Some
 from concord.results import Measured
 from concord.tables import Layout, Table, marks_divergence
 
-KIND = "printed_values"
+KIND = "table printed_values"
 
 
 Number = Annotated[str, Meta(pattern=r"^-?[0-9]+(\.[0-9]+)?$(?!\n)")]
@@ -96,12 +96,12 @@ def _check(params: Params) -> None:
     for row in params.rows:
         if row.printed is not None and len(row.printed) != len(params.columns):
             raise ConcordError(
-                f"table {KIND}: row {row.name!r} has {len(row.printed)} printed numbers for "
+                f"{KIND}: row {row.name!r} has {len(row.printed)} printed numbers for "
                 f"{len(params.columns)} columns; give one for each, or null"
             )
         if len(row.group) != len(params.rows[0].group):
             raise ConcordError(
-                f"table {KIND}: row {row.name!r} has {len(row.group)} groups, the first row "
+                f"{KIND}: row {row.name!r} has {len(row.group)} groups, the first row "
                 f"{len(params.rows[0].group)}; give all rows as many"
             )
 
@@ -117,7 +117,7 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
         value of ``by`` do not name one run, or a run lacks a metric.
     """
     _check(params)
-    values = results.distinct(runs, params.by) if params.by else [None]
+    values = selection.distinct(runs, params.by) if params.by else [None]
     lines, notes = [], []
     cells: dict[tuple[int, int], dict[int, str]] = {}  # (value of by, row), column
     for r, row in enumerate(params.rows):
@@ -157,13 +157,11 @@ def _runs(
     column: Column, by: str | None, values: Sequence[Any], runs: Sequence[Measured]
 ) -> Iterator[tuple[Any, Measured]]:
     """Yield the column's run for every value of ``by`` that it was run with."""
-    mine = results.select(runs, column.select, KIND)
+    mine = selection.select(runs, column.select, KIND)
     for value in values:
-        chosen = [
-            run for run in mine if by is None or results.same(results.lookup(run.run, by), value)
-        ]
+        chosen = mine if by is None else selection.having(mine, by, value)
         if chosen:
-            yield value, results.only(chosen, f"column {column.name!r}", KIND)
+            yield value, selection.only(chosen, f"column {column.name!r}", KIND)
 
 
 def _ours(row: Row, agent: int | str, run: Measured, printed: float | None) -> list[Any]:
@@ -173,7 +171,7 @@ def _ours(row: Row, agent: int | str, run: Measured, printed: float | None) -> l
     if found.empty:
         if row.missing is None:
             raise ConcordError(
-                f"table {KIND}: {run.name} has no metric {row.metric!r} of agent {agent}; "
+                f"{KIND}: {run.name} has no metric {row.metric!r} of agent {agent}; "
                 "choose one of its metrics.csv, or give the row a text for missing"
             )
         return [None, None, None, None, row.missing]

@@ -1,4 +1,4 @@
-"""Panels: which runs each shows, where it is, which axes it shares, and what x counts."""
+"""Panels: which runs each shows, where it is, and which axes it shares."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter
 
-from concord import results
-from concord.contracts import Read
+from concord import selection
 from concord.errors import ConcordError
 from concord.figures import style
 from concord.results import Measured
@@ -36,8 +33,8 @@ def cross(
     kind: str,
 ) -> list[Cell]:
     """Return a panel per value of ``columns`` in a row per value of ``rows``."""
-    across = results.split(runs, columns, kind) if columns else [(None, list(runs))]
-    down = results.split(runs, rows, kind) if rows else [(None, list(runs))]
+    across = selection.split(runs, columns, kind) if columns else [(None, list(runs))]
+    down = selection.split(runs, rows, kind) if rows else [(None, list(runs))]
     cells = []
     for r, (row_value, in_row) in enumerate(down):
         for c, (column_value, in_column) in enumerate(across):
@@ -58,9 +55,9 @@ def lines(
     names: Mapping[str, Any] | None,
 ) -> Iterator[tuple[Any, style.Look, str, list[Measured]]]:
     """Yield each value of ``key`` in ``scope``, with look, text, and those of ``runs`` with it."""
-    values = results.distinct(scope, key)
+    values = selection.distinct(scope, key)
     for value, look in zip(values, style.looks(key, values), strict=True):
-        yield value, look, style.name(key, value, names), results.having(runs, key, value)
+        yield value, look, style.name(key, value, names), selection.having(runs, key, value)
 
 
 def wrap(count: int, across: int | None = None) -> list[tuple[int, int]]:
@@ -129,46 +126,6 @@ def label(cells: Sequence[Cell], panels: Sequence[Axes], share: str, x: str, y: 
         if not left:
             axes.set_ylabel(y)
         axes.tick_params(labelleft=share == "none" or not left)
-
-
-# Label, unit and family of metrics of what x may count beside iterations.
-PRICES = {
-    "unicasts": ("vectors sent by the whole network (one per neighbor)", "", "messages"),
-    "unicast_bytes": ("bytes sent by the whole network (a copy per neighbor)", "B", "messages"),
-    "broadcasts": ("vectors sent by the whole network (one for all neighbors)", "", "messages"),
-    "broadcast_bytes": (
-        "bytes sent by the whole network (one copy for all neighbors)",
-        "B",
-        "messages",
-    ),
-    "gradients": ("gradients taken by the whole network", "", "gradients"),
-    "seconds": ("simulated time", "s", "seconds"),
-}
-
-
-def price_reads(price: str, select: Mapping[str, Any] | None) -> list[Read]:
-    """Return what runs must have for an x axis of ``_options.Price``."""
-    return [Read(price, dict(select or {}), ("network",))] if price in PRICES else []
-
-
-def priced(run: Measured, iterations: np.ndarray, price: str, kind: str) -> np.ndarray:
-    """Return where iterations are on the x axis."""
-    if price not in PRICES:
-        return iterations
-    paid = results.series(run, price, "network", kind, PRICES[price][-1])
-    return np.interp(iterations, paid.iteration, paid.value)
-
-
-def price_axis(panels: Sequence[Axes], price: str, scale: str) -> str:
-    """Scale and number the x axes, whose limits are set, and return their label."""
-    label, unit, _ = PRICES.get(price, ("iteration $k$", None, ""))
-    for axes in panels:
-        axes.set_xscale(scale)
-        if unit is not None:
-            axes.xaxis.set_major_formatter(EngFormatter(unit=unit, sep=" "))
-        if scale == "log":
-            style.sparse_log_axis(axes.xaxis)
-    return label
 
 
 def limits(values: Sequence[float | None] | None, where: str) -> tuple[float | None, float | None]:

@@ -1,0 +1,143 @@
+"""Scores on several data sets, and what those of several runs say together.
+
+A run has a metric on its data set d as ``<metric>_set_<d>``. Numbers that relate runs, such as a
+ratio or an exponent, are estimated here for claims, tables and figures alike.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from concord.errors import ConcordError
+from concord.laws.intervals import mean_interval
+from concord.results import Measured
+
+
+def of_sets(measured: Measured, metric: str, agent: int | str) -> np.ndarray:
+    """Return a metric at its last iteration, on every data set if the run has several.
+
+    Empty where the run has none, such as of a sampler that refuses the task.
+    """
+    table = measured.metrics[(measured.metrics["agent"] == str(agent)).to_numpy()]
+    own = table[table["metric"].str.startswith(f"{metric}_set_").to_numpy()]
+    if own.empty:
+        return table["value"][(table["metric"] == metric).to_numpy()].to_numpy(float)[-1:]
+    return own["value"].to_numpy(float)
+
+
+def missing(measured: Measured) -> str | None:
+    """Return why a cell of the arena has no scores, None if it has some."""
+    table = measured.metrics
+    value = table["value"][(table["metric"] == "applicable").to_numpy()]
+    if not len(value) or value.iloc[0] > 0:
+        return None
+    return "not run" if value.iloc[0] < 0 else "not applicable"
+
+
+def estimated(measured: Measured) -> bool:
+    """Return whether the scores of a cell of the arena are estimated from chains."""
+    return bool((measured.metrics["value"][(measured.metrics["metric"] == "exact")] == 0).any())
+
+
+def paired(
+    first: Measured, second: Measured, metric: str, agent: int | str, where: str
+) -> np.ndarray:
+    """Return the differences, second minus first, of ``<metric>_set_<d>``, for every data set d.
+
+    Raises
+    ------
+    ConcordError
+        If the runs have fewer than two data sets, or different ones; it begins with ``where``.
+    """
+    values = []
+    for run in (first, second):
+        table = run.metrics
+        mine = table["metric"].str.startswith(f"{metric}_set_") & (table["agent"] == str(agent))
+        values.append(table[mine].set_index("metric")["value"])
+    if set(values[0].index) != set(values[1].index) or len(values[0]) < 2:
+        raise ConcordError(
+            f"{where}: {first.name} and {second.name} do not have {metric!r} of the same two or "
+            f"more replicates ({len(values[0])} and {len(values[1])}); measure it for both"
+        )
+    return (values[1] - values[0]).to_numpy(float)
+
+
+class Ratio(NamedTuple):
+    """How many times one run's score another's is.
+
+    Attributes
+    ----------
+    value
+        The geometric mean over data sets; infinite if the run diverged.
+    lo, hi
+        Ends of its 95 % interval over the data sets, the value itself of one.
+    bound
+        "<" or ">" if some scores of the run, or of the other, are the floor of their chains: the
+        ratio is at most, or at least, this.
+    """
+
+    value: float
+    lo: float
+    hi: float
+    bound: str = ""
+
+    @property
+    def sure(self) -> bool:
+        """Whether the ratio is surely not one."""
+        above, below = self.lo > 1, self.hi < 1
+        return {"": above or below, "<": below, ">": above}[self.bound]
+
+
+def ratio(
+    run: Measured | None, base: Measured | None, metric: str, agent: int | str
+) -> Ratio | str | None:
+    """Return the ratio of a run's score to that of another, data set by data set.
+
+    A text says why one of them has no score; None: there is nothing to compare.
+    """
+    found, floors = [], []
+    for one in (run, base):
+        lacking = "not run" if one is None else missing(one)
+        values = np.empty(0) if one is None else of_sets(one, metric, agent)
+        if one is None or lacking or not len(values):
+            return lacking or "not run"
+        found.append(values)
+        lowest = of_sets(one, f"floor.{metric}", agent)
+        floors.append(len(lowest) == len(values) and bool((values <= lowest).any()))
+    if not np.isfinite(found[0]).all():
+        return Ratio(np.inf, np.inf, np.inf)
+    if len(found[0]) != len(found[1]) or not np.isfinite(found[1]).all() or all(floors):
+        return None
+    logs = np.log(np.maximum(found[0], 1e-300)) - np.log(np.maximum(found[1], 1e-300))
+    mean, lo, hi = mean_interval(logs) if len(logs) > 1 else (logs[0], logs[0], logs[0])
+    bound = "<" if floors[0] else ">" if floors[1] else ""
+    with np.errstate(over="ignore"):
+        value, low, high = (float(np.exp(log)) for log in (mean, lo, hi))
+    return Ratio(value, low, high, bound)
+
+
+def exponent(x: np.ndarray, y: np.ndarray) -> tuple[float, float] | None:
+    """Return the exponent p of y ~ x^p and the half-width of its 95 % interval over data sets.
+
+    Parameters
+    ----------
+    x, y
+        Numbers, shape (numbers,), and scores on each data set, (numbers, sets).
+
+    Returns
+    -------
+    tuple
+        The mean over the sets of the least-squares slope of the logarithms of what is finite, three
+        scores at least. The half-width is nan for one set. None if there is no such set.
+    """
+    slopes = []
+    for own in y.T:
+        sound = np.isfinite(own) & (own > 0)
+        if sound.sum() >= 3:
+            slopes.append(np.polyfit(np.log(x[sound]), np.log(own[sound]), 1)[0])
+    if not slopes:
+        return None
+    mean, lo, _ = mean_interval(np.array(slopes))
+    return float(mean), float(mean - lo)

@@ -1,0 +1,164 @@
+"""Which runs are meant: one language for figures, tables, claims, captions and assumptions.
+
+A selection is ``{name: value or [values]}``. A run matches if it has, for every name, one of the
+values. A name is a label of the run's sweep; if it has no such label, a key of ``run.yaml``, nested
+keys with dots (``sampler.step_size``). A key with options of its own, such as ``topology``, has its
+name or kind as value. Values are equal as YAML reads them, or as text: a label is text, and
+``"0.005"`` is the label of 0.005.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+from concord.errors import ConcordError, nearest, short
+
+Run = Mapping[str, Any]  # what a run.yaml holds
+
+
+class Made(Protocol):
+    """What was made by a run, such as its metrics."""
+
+    @property
+    def run(self) -> Run:
+        """Return what the run's ``run.yaml`` holds."""
+
+    @property
+    def name(self) -> str:
+        """Return the run as messages call it."""
+
+
+M = TypeVar("M", bound=Made)
+
+
+def lookup(run: Run, name: str) -> Any:
+    """Return what ``name`` is in a run, ``None`` if it has no such label or key."""
+    found = _find(run, name)
+    return None if found is _MISSING else found
+
+
+def has(run: Run, name: str) -> bool:
+    """Whether a run has a label or key of this name, were its value null (full gradients)."""
+    return _find(run, name) is not _MISSING
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two values are equal, or one is the text of the other."""
+    return a == b or str(a) == str(b)
+
+
+def values(wanted: Any) -> Sequence[Any]:
+    """Return the values that a selection names: those of a list, or the one."""
+    return wanted if isinstance(wanted, (list, tuple)) else [wanted]
+
+
+def matches(run: Run, wanted: Mapping[str, Any]) -> bool:
+    """Whether a run has, for every name, one of the values."""
+    return all(
+        any(same(lookup(run, name), value) for value in values(of)) for name, of in wanted.items()
+    )
+
+
+def mistake(runs: Sequence[Run], wanted: Mapping[str, Any], none: str = "no run") -> str | None:
+    """Say what a selection names that none of the runs has; ``none`` is the sentence's subject.
+
+    None if every name and value is that of a run, and some run matches all of them.
+    """
+    for name, of in wanted.items():
+        if (sentence := unknown(runs, name, none)) is not None:
+            return sentence
+        known = [lookup(run, name) for run in runs]
+        for value in values(of):
+            if not any(same(value, other) for other in known):
+                return f"{none} has {name} {short(value)}; {nearest(value, {*map(str, known)})}"
+    if not any(matches(run, wanted) for run in runs):
+        return f"{none} has all of {short(dict(wanted))}; leave some out"
+    return None
+
+
+def unknown(runs: Sequence[Run], name: str, none: str = "no run") -> str | None:
+    """Say that none of the runs has a label or key of this name; None if one has."""
+    if any(has(run, name) for run in runs):
+        return None
+    known = {key for run in runs for key in [*(run.get("labels") or {}), *run]}
+    return f"{none} has {short(name)} as a label or parameter; {nearest(name, known)}"
+
+
+def select(made: Sequence[M], wanted: Mapping[str, Any] | None, where: str) -> list[M]:
+    """Return those that match; the first list of values sets their order, then the next.
+
+    Raises
+    ------
+    ConcordError
+        If there are none. Messages begin with ``where``, such as "figure curves".
+    """
+    if not made:
+        raise ConcordError(f"{where}: there are no runs to draw; name an experiment")
+    chosen = list(made)
+    # Last name first: sorting is stable.
+    for name, of in reversed(list((wanted or {}).items())):
+        chosen = [one for value in values(of) for one in having(chosen, name, value)]
+    if not chosen:
+        raise ConcordError(f"{where}: {mistake([one.run for one in made], wanted or {})}")
+    return chosen
+
+
+def distinct(made: Sequence[M], name: str) -> list[Any]:
+    """Return the different values of a name, in the order in which the runs have them."""
+    found: list[Any] = []
+    for one in made:
+        value = lookup(one.run, name)
+        if not any(same(value, other) for other in found):
+            found.append(value)
+    return found
+
+
+def having(made: Sequence[M], name: str, value: Any) -> list[M]:
+    """Return those whose run has the value."""
+    return [one for one in made if same(lookup(one.run, name), value)]
+
+
+def split(made: Sequence[M], name: str, where: str) -> list[tuple[Any, list[M]]]:
+    """Return every value of a name, which some run must have, with those whose run has it."""
+    if (sentence := unknown([one.run for one in made], name)) is not None:
+        raise ConcordError(f"{where}: {sentence}")
+    return [(value, having(made, name, value)) for value in distinct(made, name)]
+
+
+def only(made: Sequence[M], what: str, where: str) -> M:
+    """Return the one that is to be shown as ``what``; two of them are a user's mistake."""
+    if len(made) > 1:
+        raise ConcordError(
+            f"{where}: runs {made[0].name} and {made[1].name} would both be {what}; "
+            "tell them apart with rows, columns or lines, or keep one with select"
+        )
+    return made[0]
+
+
+_MISSING = object()
+
+
+def _find(run: Run, name: str) -> Any:
+    labels = run.get("labels") or {}
+    if name in labels:
+        return _number(labels[name])
+    found: Any = run
+    for part in name.split("."):
+        if not isinstance(found, Mapping) or part not in found:
+            return _MISSING
+        found = found[part]
+    if isinstance(found, Mapping):
+        return found.get("name", found.get("kind", str(dict(found))))
+    return found
+
+
+def _number(label: Any) -> Any:
+    """Return the number that a label was written from, or the label if it was none."""
+    if not isinstance(label, str):
+        return label
+    try:
+        value = float(label)
+    except ValueError:
+        return label
+    return int(value) if value.is_integer() and "e" not in label.lower() else value
