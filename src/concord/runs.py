@@ -12,7 +12,16 @@ import numpy as np
 from msgspec import Meta, field, structs
 
 from concord import plugins
-from concord.contracts import Amplifies, Extra, NeedsData, Problem, ProblemKind, Sampler, TakesData
+from concord.contracts import (
+    PRICES,
+    Amplifies,
+    Extra,
+    NeedsData,
+    Problem,
+    ProblemKind,
+    Sampler,
+    TakesData,
+)
 from concord.errors import ConcordError, short
 from concord.integrity import AGAIN
 from concord.io import load_yaml
@@ -50,7 +59,7 @@ class Arena(Options):
     """
 
     budget: Annotated[
-        dict[Literal["gradients", "bytes", "seconds"], Positive],
+        dict[Literal[tuple(PRICES)], Positive],  # type: ignore[valid-type]
         "what an agent may pay, by price: gradients, bytes, or simulated seconds",
     ]
     tune: Annotated[

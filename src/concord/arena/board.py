@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from concord import results
-from concord.metrics import PRICES
+from concord.contracts import PRICES
 from concord.results import Measured
 
 COLUMNS = (

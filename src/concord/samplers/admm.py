@@ -48,6 +48,8 @@ from concord.networks.topology import Topology
 from concord.options import Options, Positive
 from concord.samplers._common import check_arrivals, check_connected, normal, to_all_neighbors
 
+NAME = "ADMM"  # D-ADMMS draws, C-ADMM optimizes
+
 
 class Params(Options):
     """Options of D-ADMMS and C-ADMM."""

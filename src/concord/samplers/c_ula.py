@@ -28,6 +28,8 @@ from concord.samplers._common import State, check_centralized, normal, to_all_ne
 from concord.sampling.gradients import BatchOrder, BatchSize, estimator
 from concord.sampling.schedules import Schedule
 
+NAME = "C-ULA"
+
 
 class Params(Options):
     """Options of C-ULA."""

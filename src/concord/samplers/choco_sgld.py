@@ -39,6 +39,8 @@ from concord.samplers._common import check_connected, check_neighbors, normal, t
 from concord.sampling.gradients import BatchSize, estimator
 from concord.sampling.schedules import Schedule
 
+NAME = "CHOCO-SGLD"
+
 
 class Params(Options):
     """Options of CHOCO-SGLD."""

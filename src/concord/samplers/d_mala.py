@@ -58,6 +58,8 @@ from concord.options import Options
 from concord.samplers._common import check_connected, pieces
 from concord.sampling.schedules import Schedule
 
+NAME = "D-MALA"
+
 SHARES = {"whole": 1.0, "half": 0.5}
 
 

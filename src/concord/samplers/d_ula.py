@@ -38,6 +38,8 @@ from concord.samplers._common import (
 from concord.sampling.gradients import BatchOrder, BatchSize, estimator
 from concord.sampling.schedules import Schedule
 
+NAME = "D-ULA"
+
 Scale = Literal["agents", "one"]
 
 

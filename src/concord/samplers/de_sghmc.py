@@ -30,6 +30,8 @@ from concord.samplers._common import check_averaging, gradients, normal, pieces,
 from concord.sampling.gradients import BatchPool, BatchScale, ReplacedSize
 from concord.sampling.schedules import Schedule
 
+NAME = "DE-SGHMC"
+
 
 class Params(Options):
     """Options of DE-SGHMC."""

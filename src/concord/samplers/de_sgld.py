@@ -36,6 +36,8 @@ from concord.samplers._common import (
 from concord.sampling.gradients import BatchPool, BatchScale, Estimator, ReplacedSize
 from concord.sampling.schedules import Schedule
 
+NAME = "DE-SGLD"
+
 
 class Params(Options):
     """Options of DE-SGLD."""

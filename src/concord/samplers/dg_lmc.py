@@ -40,6 +40,8 @@ from concord.options import Count, Options, Positive
 from concord.samplers._common import check_server, normal, to_all_neighbors
 from concord.sampling.schedules import Schedule
 
+NAME = "DG-LMC"
+
 
 class Params(Options):
     """Options of DG-LMC."""

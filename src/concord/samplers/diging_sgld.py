@@ -42,6 +42,8 @@ from concord.samplers._common import check_weighted, gradients, normal, pieces, 
 from concord.sampling.gradients import BatchPool, BatchScale, ReplacedSize
 from concord.sampling.schedules import Schedule
 
+NAME = "DIGing-SGLD"
+
 
 class Params(Options):
     """Options of DIGing-SGLD."""

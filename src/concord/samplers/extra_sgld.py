@@ -54,6 +54,8 @@ from concord.samplers._common import (
 from concord.sampling.gradients import BatchPool, BatchScale, Estimator, ReplacedSize
 from concord.sampling.schedules import Schedule
 
+NAME = "EXTRA-SGLD"
+
 
 class Params(Options):
     """Options of EXTRA-SGLD."""

@@ -40,6 +40,8 @@ from concord.options import Count, Options, Share, Some
 from concord.samplers._common import State, check_server, gradient_at, normal
 from concord.sampling.schedules import Schedule
 
+NAME = "FSGLD"
+
 
 class Params(Options):
     """Options of FSGLD and DSGLD."""

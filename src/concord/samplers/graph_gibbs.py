@@ -51,6 +51,8 @@ from concord.options import Options, Positive
 from concord.samplers._common import State, check_connected, check_neighbors, to_all_neighbors
 from concord.sampling.schedules import Schedule
 
+NAME = "Graph Gibbs"
+
 
 class Params(Options):
     """Options of graph Gibbs."""

@@ -59,6 +59,8 @@ from concord.samplers._common import check_connected, normal, pieces
 from concord.sampling.gradients import ReplacedSize, differences, estimator
 from concord.sampling.schedules import Schedule
 
+NAME = "Local SGLD"
+
 Probability = Annotated[float, Meta(gt=0, le=1)]
 
 

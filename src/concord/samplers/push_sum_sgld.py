@@ -46,6 +46,8 @@ from concord.samplers._common import check_connected, normal
 from concord.sampling.gradients import ReplacedSize, estimator
 from concord.sampling.schedules import Schedule
 
+NAME = "Push-sum SGLD"
+
 
 class Params(Options):
     """Options of push-sum SGLD."""

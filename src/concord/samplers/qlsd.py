@@ -43,6 +43,8 @@ from concord.samplers._common import check_server, normal
 from concord.sampling.gradients import BatchSize, estimator
 from concord.sampling.schedules import Schedule
 
+NAME = "QLSD"
+
 
 class Params(Options):
     """Options of QLSD."""
