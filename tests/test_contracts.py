@@ -37,11 +37,18 @@ OPTIONAL = {
         contracts.AffineSampler,
         contracts.ReadOut,
         contracts.SizedSampler,
+        contracts.Biased,
+        contracts.Announced,
+        contracts.WithSlips,
     ],
     "problems": [contracts.Amplifies, contracts.NeedsData, contracts.TakesData, contracts.Extra],
     "metrics": [
+        contracts.AboutNetwork,
+        contracts.Labelled,
         contracts.NeedsRecord,
+        contracts.OfConditions,
         contracts.OfIterations,
+        contracts.Priced,
         contracts.WithoutChains,
         contracts.WithLaw,
     ],
@@ -50,6 +57,7 @@ OPTIONAL = {
 OF_MODULES = [
     *MODULES.values(),
     contracts.OutputKind,
+    contracts.Named,
     *(one for of in OPTIONAL.values() for one in of),
 ]
 OF_OTHERS = [contracts.Counting, contracts.Times]

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
-from concord.contracts import Extra
+from concord.contracts import Extra, Label, Labelled, Named, Price, Priced
 from concord.errors import ConcordError, nearest, short
 from concord.options import Kind, Options, members, plain
 from concord.plugins import PACKAGES, Chosen, executed, kinds, location, origin, parsed, plugin
@@ -89,15 +89,17 @@ def described(package: str, kind: str, execute: bool = True) -> dict[str, Any]:
     Returns
     -------
     dict
-        package, kind, ``from`` (nothing if built in), ``text`` (its docstring), ``is`` (the first
-        sentence), equation, source, price and needs where the docstring states them, options (name,
-        type, ``default`` unless it must be given, meaning), and the metrics of a family.
+        package, kind, ``name`` (for readers, if it says one), ``from`` (nothing if built in),
+        ``text`` (its docstring), ``is`` (the first sentence), equation, source, price and needs
+        where the docstring states them, options (name, type, ``default`` unless it must be given,
+        meaning), and the metrics of a family, with what readers see of them (``labels``).
     """
     module: Any = plugin(package, kind, package) if execute or executed(package, kind) else None
     text = inspect.cleandoc(module.__doc__ or "") if module else _docstring(package, kind)
     found: dict[str, Any] = {
         **{"package": package, "kind": kind, "from": origin(package, kind)},
         **{"is": summary(text), "text": text, "equation": _equation(text)},
+        "name": module.NAME if isinstance(module, Named) else None,
         **{field: _paragraph(text, field) for field in FIELDS},
     }
     if module is None:
@@ -106,9 +108,20 @@ def described(package: str, kind: str, execute: bool = True) -> dict[str, Any]:
         found["needs"] = f"{found['needs'] or ''} {lacking}".strip()
     if package == "metrics":
         found["metrics"] = list(module.METRICS)
+        found["labels"] = list(_labels(module))
     else:
         found["options"] = [_option(field) for field in msgspec.structs.fields(module.Params)]
     return found
+
+
+def _labels(family: Any) -> Iterator[dict[str, str]]:
+    """Yield what readers see of metrics: what each is, its column's head, its axis as a price."""
+    labels = family.LABELS if isinstance(family, Labelled) else {}
+    prices = family.PRICES if isinstance(family, Priced) else {}
+    for metric in dict.fromkeys([*labels, *prices]):
+        label, price = labels.get(metric, Label()), prices.get(metric, Price(""))
+        said = {"is": label.says, "column": label.head, "axis": price.label, "unit": price.unit}
+        yield {"metric": metric, **{key: text for key, text in said.items() if text}}
 
 
 def _equation(text: str) -> str | None:
@@ -170,7 +183,8 @@ def _type(hint: Any) -> str:
 def as_text(about: dict[str, Any]) -> str:
     """Return a description for a reader."""
     whence = f", {about['from']}" if about["from"] else ""
-    lines = [f"{PACKAGES[about['package']].one} {about['kind']}{whence}", "", about["text"]]
+    called = f" ({about['name']})" if about["name"] else ""
+    lines = [f"{PACKAGES[about['package']].one} {about['kind']}{called}{whence}", "", about["text"]]
     for field in ("price", "needs"):
         if about["package"] == "samplers" and not about[field]:
             lines += ["", f"{field.capitalize()}: not stated."]
@@ -183,6 +197,9 @@ def as_text(about: dict[str, Any]) -> str:
         lines.append(f"      {option['means']}")
     if about.get("metrics"):
         lines += ["", "Metrics: " + ", ".join(about["metrics"])]
+    for label in about.get("labels", []):
+        said = "; ".join(f"{key}: {text}" for key, text in label.items() if key != "metric")
+        lines.append(f"  {label['metric']}: {said.removeprefix('is: ')}")
     return "\n".join(lines)
 
 

@@ -411,6 +411,13 @@ class Amplifies(Protocol):
 
 
 @runtime_checkable
+class Named(Protocol):
+    """A kind of anything that has a name for readers, such as "DE-SGLD"; others have their key."""
+
+    NAME: str
+
+
+@runtime_checkable
 class Sampler(Protocol):
     """A module of ``concord.samplers``, which says more."""
 
@@ -452,6 +459,27 @@ class SizedSampler(Protocol):
 
     def size(self, params: Any, dim: int, itemsize: int) -> float:
         """Return the bytes of what ``Info`` counts as a vector, on average."""
+
+
+@runtime_checkable
+class Biased(Protocol):
+    """A sampler that samples another law than the posterior by design."""
+
+    BIASED: str  # which
+
+
+@runtime_checkable
+class Announced(Protocol):
+    """A sampler with parts of its state that neighbors have heard."""
+
+    KNOWN: tuple[str, ...]
+
+
+@runtime_checkable
+class WithSlips(Protocol):
+    """A sampler with options that are slips of released code, whose messages are not counted."""
+
+    SLIPS: Mapping[str, Any]  # option: its value
 
 
 @runtime_checkable
@@ -551,6 +579,32 @@ class InitialKind(Protocol):
         """Return mean and covariance of one agent; None if only draws are known."""
 
 
+class Label(NamedTuple):
+    """How a reader sees a metric, where its name does not say what it is.
+
+    A label of ``recall`` is one of ``recall_3``, too: the rest of its name follows, or is in place
+    of ``{}``.
+    """
+
+    says: str = ""  # what it is, in a sentence; none: its name
+    head: str = ""  # of its column in a table, where that is another text
+
+
+class Price(NamedTuple):
+    """What has been paid at an iteration, as an axis tells it."""
+
+    label: str
+    unit: str = ""
+
+
+# What an agent pays in the arena.
+PRICES = {
+    "gradients": Price("gradients per agent"),
+    "bytes": Price("bytes sent per agent", "B"),
+    "seconds": Price("simulated seconds", "s"),
+}
+
+
 @runtime_checkable
 class MetricFamily(Protocol):
     """A module of ``concord.metrics``."""
@@ -580,6 +634,34 @@ class WithLaw(Protocol):
     """A metric family with metrics of the sampler's exact law, absent where it states none."""
 
     OF_LAW: tuple[str, ...]
+
+
+@runtime_checkable
+class AboutNetwork(Protocol):
+    """A metric family about something that the run's network must have."""
+
+    NETWORK: str  # a property of ``Conditions``: clocked, privacy or perfect
+
+
+@runtime_checkable
+class Labelled(Protocol):
+    """A metric family whose metrics' names do not all say what they are."""
+
+    LABELS: Mapping[str, Label]
+
+
+@runtime_checkable
+class Priced(Protocol):
+    """A metric family of prices: an axis may have these metrics in place of iterations."""
+
+    PRICES: Mapping[str, Price]
+
+
+@runtime_checkable
+class OfConditions(Protocol):
+    """A metric family that says of conditions whether they are met: 1, or 0."""
+
+    CONDITIONS: tuple[str, ...]
 
 
 @runtime_checkable

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from concord.metrics import PRICES
+from concord.contracts import PRICES
 from concord.results import Measured
 from concord.scores import missing
 

@@ -18,18 +18,14 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from concord import scores, selection
-from concord.contracts import Read
+from concord.contracts import PRICES, Read
 from concord.figures import _panels, style
 from concord.figures._options import Names, Select
 from concord.options import NamesLabel, Options, Positive, Some
 from concord.results import Measured
 
 KIND = "figure solved_curves"
-LABELS = {
-    "gradients": "gradients per agent",
-    "bytes": "bytes sent per agent",
-    "seconds": "simulated seconds",
-}
+LABELS = {name: price.label for name, price in PRICES.items()}
 
 
 class Params(Options):

@@ -14,16 +14,24 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from concord.contracts import (
+    PRICES,
+    AboutNetwork,
     AffineSampler,
+    Label,
+    Labelled,
     NeedsRecord,
+    OfConditions,
+    Price,
+    Priced,
     Problem,
     Sampler,
     Stream,
@@ -36,7 +44,7 @@ from concord.laws.intervals import around
 from concord.laws.theory import Condition
 from concord.networks.conditions import Conditions
 from concord.networks.topology import Topology
-from concord.plugins import exists, kinds, plugin
+from concord.plugins import built_in, executed, exists, kinds, plugin
 from concord.progress import each
 from concord.sampling import initial
 from concord.sampling.recorder import Record
@@ -98,20 +106,26 @@ class Measurement:
         return [str(agent) for agent in self.trace.agent]
 
 
-# What a family's NETWORK, an attribute of ``Conditions``, asks of the run's network.
-NETWORKS = {
-    "clocked": "a network with compute or link, whose clock it shows",
-    "privacy": "a network with privacy",
-    "perfect": "a network on which everything arrives",
+# What a family's NETWORK asks of the run's network.
+NETWORKS: dict[str, tuple[Callable[[Conditions], Any], str]] = {
+    "clocked": (
+        lambda network: network.clocked,
+        "a network with compute or link, whose clock it shows",
+    ),
+    "privacy": (lambda network: network.privacy, "a network with privacy"),
+    "perfect": (lambda network: network.perfect, "a network on which everything arrives"),
 }
 
 
 def check_network(family: Any, conditions: Conditions | None, where: str = "") -> None:
     """Refuse a family, its module, to a run whose network has not what it is about."""
-    needs = getattr(family, "NETWORK", None)
-    if needs is not None and not getattr(conditions or Conditions(), needs):
+    about = family.NETWORK if isinstance(family, AboutNetwork) else None
+    if about is None:
+        return
+    has, needs = NETWORKS[about]
+    if not has(conditions or Conditions()):
         name = family.__name__.rpartition(".")[2]
-        raise ConcordError(f"{where}{lacking(name, NETWORKS[needs])}")
+        raise ConcordError(f"{where}{lacking(name, needs)}")
 
 
 def check(
@@ -149,8 +163,8 @@ def check(
 
 ALWAYS = ("diverged", "diverged_first")
 AGENTS = ("average", "network")  # what has numbers beside the agents themselves
+LABELS = {"diverged": Label(head="chains that diverged, share")}
 # Of a cell of the arena (``concord.arena.cells``), whatever its run's metrics.
-PRICES = ("gradients", "bytes", "seconds")
 OF_CELLS = (
     *("applicable", "exact", "stationary_b2", "stable.*"),
     *(f"*_by_{price}*" for price in PRICES),
@@ -164,23 +178,24 @@ def computes(family: str, metric: str) -> bool:
 
     Its module lists them in ``METRICS``, where ``*`` matches anything.
     """
-    return any(_alike(metric, name) for name in plugin("metrics", family, "metrics").METRICS)
+    return any(alike(metric, name) for name in plugin("metrics", family, "metrics").METRICS)
 
 
 def exact(family: str, metric: str) -> bool:
     """Whether a family yields a metric without any chain: its module lists it in ``EXACT``."""
     module = plugin("metrics", family, "metrics")
-    return isinstance(module, WithoutChains) and any(_alike(metric, n) for n in module.EXACT)
+    return isinstance(module, WithoutChains) and any(alike(metric, n) for n in module.EXACT)
 
 
-def _alike(metric: str, name: str) -> bool:
+def alike(metric: str, name: str) -> bool:
+    """Whether a metric has a name, where both may be patterns."""
     return fnmatchcase(metric, name) or fnmatchcase(name, metric)
 
 
 def computed(run: Mapping[str, Any], metric: str) -> bool:
     """Whether a resolved run has a metric."""
     if run.get("arena"):
-        return any(_alike(metric, name) for name in OF_CELLS)
+        return any(alike(metric, name) for name in OF_CELLS)
     return metric in ALWAYS or any(computes(family, metric) for family in run["metrics"])
 
 
@@ -212,7 +227,7 @@ def absent(run: Mapping[str, Any], metric: str, agents: Sequence[int | str] = ()
 def _of_law(run: Mapping[str, Any], metric: str) -> bool:
     modules = (plugin("metrics", f, "metrics") for f in run["metrics"] if computes(f, metric))
     return any(
-        isinstance(m, WithLaw) and any(_alike(metric, name) for name in m.OF_LAW) for m in modules
+        isinstance(m, WithLaw) and any(alike(metric, name) for name in m.OF_LAW) for m in modules
     )
 
 
@@ -221,13 +236,69 @@ def _has_law(run: Mapping[str, Any]) -> bool:
     return isinstance(module, (AffineSampler, SwitchingSampler))
 
 
+def families(metric: str) -> list[str]:
+    """Return the families that yield a metric."""
+    return [family for family in kinds("metrics") if computes(family, metric)]
+
+
 def remedy(metric: str) -> str:
     """Return what to do to have a metric."""
-    families = [family for family in kinds("metrics") if computes(family, metric)]
+    found = families(metric)
     names = [name for kind in kinds("metrics") for name in plugin("metrics", kind, "").METRICS]
-    if not families:
+    if not found:
         return nearest(metric, {*names, *ALWAYS})
-    return f"add {' or '.join(families)} to the metrics of the experiment"
+    return f"add {' or '.join(found)} to the metrics of the experiment"
+
+
+def said(metric: str) -> tuple[str, str]:
+    """Return the longest part of a metric's name of which a family says what it is, and that."""
+    labels, part = _declared(Labelled), metric
+    while part and not labels.get(part, Label()).says:
+        part = part.rpartition("_")[0]
+    return part, labels[part].says if part else ""
+
+
+def head(metric: str) -> str:
+    """Return what heads a metric's column in a table, where that is not what it is."""
+    return _declared(Labelled).get(metric, Label()).head
+
+
+def is_condition(metric: str) -> bool:
+    """Whether a metric says if a condition is met: 1 or 0."""
+    names = _declared(OfConditions)
+    return not metric.endswith(".value") and any(fnmatchcase(metric, name) for name in names)
+
+
+def prices() -> Mapping[str, Price]:
+    """Return what an axis may count in place of iterations."""
+    return _declared(Priced)
+
+
+# What families declare, by the protocol that says so.
+_DECLARED: dict[type, Callable[[Any], Mapping[str, Any]]] = {
+    Labelled: lambda family: family.LABELS,
+    OfConditions: lambda family: dict.fromkeys(family.CONDITIONS),
+    Priced: lambda family: family.PRICES,
+}
+
+
+def _declared(what: type) -> Mapping[str, Any]:
+    """Return what families declare; no plug-in is executed to be looked at."""
+    own = {*kinds("metrics")} - {*built_in("metrics")}
+    found = [f for f in sorted(own) if executed("metrics", f)]
+    return {**_built_in(what), **_of(what, found)} if found else _built_in(what)
+
+
+@cache
+def _built_in(what: type) -> Mapping[str, Any]:
+    always = LABELS if what is Labelled else {}
+    return {**always, **_of(what, built_in("metrics"))}
+
+
+def _of(what: type, families: Iterable[str]) -> dict[str, Any]:
+    modules = (plugin("metrics", family, "metrics") for family in families)
+    declaring = (module for module in modules if isinstance(module, what))
+    return {name: one for module in declaring for name, one in _DECLARED[what](module).items()}
 
 
 def lacking(family: str, what: str) -> ConcordError:

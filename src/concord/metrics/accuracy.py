@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from concord.contracts import Label
 from concord.laws.intervals import mean_interval, spread_interval
 from concord.metrics import Measurement, Row
 
 METRICS = ("accuracy_mean", "accuracy_sd")
 RECORDS = ("accuracy",)
 APART = True
+LABELS = {
+    "accuracy_sd": Label("standard deviation of the accuracy"),
+    "accuracy_mean": Label("accuracy"),
+}
 
 
 def rows(m: Measurement) -> Iterator[Row]:

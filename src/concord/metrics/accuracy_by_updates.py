@@ -6,11 +6,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from concord.contracts import Label
 from concord.laws.intervals import mean_interval, spread_interval
 from concord.metrics import Measurement, Row
 
 METRICS = ("accuracy_after_mean", "accuracy_after_sd")
 RECORDS = ("accuracy",)
+LABELS = {
+    "accuracy_after_sd": Label("standard deviation of the accuracy once settled"),
+    "accuracy_after_mean": Label("accuracy once settled"),
+}
 
 
 def rows(m: Measurement) -> Iterator[Row]:

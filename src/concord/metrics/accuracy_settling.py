@@ -6,11 +6,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from concord.contracts import Label
 from concord.laws.intervals import REPLICATES, excess_interval, mean_interval
 from concord.metrics import Measurement, Row
 
 METRICS = ("accuracy_network", "accuracy_settled", "accuracy_apart")
 RECORDS = ("accuracy",)
+LABELS = {
+    "accuracy_network": Label("accuracy, mean over the agents"),
+    "accuracy_apart": Label("difference of the agents' accuracies"),
+}
 
 WITHIN = 0.005
 

@@ -6,10 +6,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from concord.contracts import Label
 from concord.laws.intervals import mean_interval
 from concord.metrics import Measurement, Row
 
 METRICS = ("activations", "activation_rate", "triggers", "trigger_rate")
+LABELS = {
+    "activation_rate": Label("active part of the ticks"),
+    "trigger_rate": Label("messages per activation"),
+}
 
 
 def rows(m: Measurement) -> Iterator[Row]:

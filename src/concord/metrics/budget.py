@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec.structs import replace
 
-from concord.contracts import Quadratic, SampledLaw
+from concord.contracts import Label, Quadratic, SampledLaw
 from concord.laws import exact
 from concord.laws.gaussian import w2
 from concord.metrics import Measurement, Row, lacking
@@ -18,6 +18,10 @@ from concord.sampling.schedules import Schedule
 METRICS = ("budget_w2", "budget_ratio")
 EXACT = METRICS
 NETWORK = "perfect"  # it speaks of networks on which nothing is lost
+LABELS = {
+    "budget_ratio": Label("exact W2 after K steps, over the rate in K", "over sqrt(log K / K)"),
+    "budget_w2": Label(head="exact W2 after K steps"),
+}
 
 BUDGETS = tuple(100 * 2**n for n in range(8))
 

@@ -14,6 +14,7 @@ METRICS = with_values(
 )
 EXACT = METRICS
 NETWORK = "perfect"  # it speaks of networks on which nothing is lost
+CONDITIONS = ("condition1.*",)
 
 
 def rows(m: Measurement) -> Iterator[Row]:

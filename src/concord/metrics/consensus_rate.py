@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from concord.contracts import Label
 from concord.laws.intervals import REPLICATES, mean_interval, percentile_interval
 from concord.metrics import Measurement, Row, lacking
 from concord.samplers import Fusing
@@ -21,6 +22,11 @@ METRICS = (
     *("consensus_exponent", "consensus_exponent_bound", "consensus_exponent_ratio"),
 )
 RECORDS = ("consensus_error",)
+LABELS = {
+    "consensus_exponent": Label(head="measured exponent"),
+    "consensus_exponent_bound": Label(head="delta_2 - 2 delta_1"),
+    "consensus_exponent_ratio": Label(head="delta_2 - delta_1"),
+}
 
 BINS = 24
 FITTED = 0.01

@@ -15,7 +15,7 @@ METRICS = ("coverage_50", "coverage_90")
 RECORDS = ("draws",)
 
 LEVELS = (50, 90)
-DRAWS, EXACT, GROUPS = 2000, 20_000, 20
+DRAWS, MANY, GROUPS = 2000, 20_000, 20
 
 
 def rows(m: Measurement) -> Iterator[Row]:
@@ -30,7 +30,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     its bias, for the pool of few chains that differ is too narrow. Measured coverage of the 95 %
     interval: 92 to 98 % with 10 to 200 chains; 86 % with 10 chains that hardly mix.
     """
-    exact = np.sort(posterior(m.problem, "coverage").sample(EXACT, m.stream("coverage")), axis=0)
+    exact = np.sort(posterior(m.problem, "coverage").sample(MANY, m.stream("coverage")), axis=0)
     names, draws = pooled(m, DRAWS)
 
     def of(draws: np.ndarray) -> np.ndarray:

@@ -6,12 +6,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from concord.contracts import Label
 from concord.metrics import Measurement, Row, lacking
 from concord.metrics._laws import exact_law
 from concord.metrics.stationary import NAMES, compare
 
 SHOWN = ("trace", "bias")
 METRICS = tuple(f"exact_{name}" for name in SHOWN)
+LABELS = {
+    "exact_trace": Label("trace of the exact covariance over the posterior's"),
+    "exact_bias": Label("bias of the exact law, in posterior standard deviations"),
+}
 
 
 def rows(m: Measurement) -> Iterator[Row]:

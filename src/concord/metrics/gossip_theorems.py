@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from msgspec.structs import replace
 
-from concord.contracts import Curved, Problem, Quadratic
+from concord.contracts import Curved, Label, Problem, Quadratic
 from concord.laws import exact
 from concord.laws.gaussian import Gaussian
 from concord.laws.intervals import mean_interval
@@ -42,6 +42,19 @@ METRICS = (
     ),
 )
 NETWORK = "perfect"  # it speaks of networks on which nothing is lost
+CONDITIONS = ("gossip.condition_[12]",)
+LABELS = {
+    "gossip_kl": Label("KL divergence of the average's law"),
+    "gossip_floor": Label(head="consensus error per agent"),
+    "gossip_bias": Label(head="KL of the average"),
+    "gossip_bias_bound": Label(head="Theorem 2's bound"),
+    "gossip.condition_1": Label(head="Condition 1, (25)"),
+    "gossip.condition_2": Label(head="Condition 2, (26)"),
+    "gossip.drift_share": Label(head="share of the gradient"),
+    "gossip.threshold": Label(head="largest threshold at the end"),
+    "gossip.threshold_bound": Label(head="its bound (9)"),
+    "gossip.threshold_rederived": Label(head="(9) rederived"),
+}
 
 
 def rows(m: Measurement) -> Iterator[Row]:

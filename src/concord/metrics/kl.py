@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.contracts import Quadratic
+from concord.contracts import Label, Quadratic
 from concord.laws.gaussian import Gaussian
 from concord.laws.theory import parayil2020
 from concord.metrics import Measurement, Row, conditions, lacking, with_values
@@ -21,6 +21,11 @@ from concord.samplers import Fusing
 METRICS = ("kl_average", "consensus_exact", *with_values("theorem2_step.a below (26)"))
 EXACT = METRICS
 NETWORK = "perfect"  # it speaks of networks on which nothing is lost
+CONDITIONS = ("theorem2_step.*",)
+LABELS = {
+    "kl_average": Label("KL divergence of the average's law", "KL of the average"),
+    "consensus_exact": Label("exact consensus error"),
+}
 
 
 def rows(m: Measurement) -> Iterator[Row]:

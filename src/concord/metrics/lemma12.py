@@ -18,6 +18,7 @@ METRICS = with_values(
 )
 EXACT = METRICS
 NETWORK = "perfect"  # it speaks of networks on which nothing is lost
+CONDITIONS = ("lemma12.*",)
 
 
 def rows(m: Measurement) -> Iterator[Row]:

@@ -21,7 +21,7 @@ from concord.metrics import Measurement, Row, lacking
 
 METRICS = ("log_predictive", "log_predictive_posterior")
 
-DRAWS, EXACT = 200, 2000
+DRAWS, MANY = 200, 2000
 
 
 def rows(m: Measurement) -> Iterator[Row]:
@@ -50,7 +50,7 @@ def rows(m: Measurement) -> Iterator[Row]:
         yield Row(last, agent, "log_predictive", mean[column], lo[column], hi[column])
     if isinstance(problem, HeldOut) and problem.test is not None:
         try:
-            draws = reference_of(problem).sample(EXACT, m.stream("log predictive"))
+            draws = reference_of(problem).sample(MANY, m.stream("log predictive"))
         except ConcordError:  # it is not known
             return
         value = float(_density(problem.held_out(draws)))

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from concord.contracts import Label
 from concord.laws.intervals import REPLICATES, excess_interval, mean_interval, over_chains
 from concord.laws.quadrature import Grid
 from concord.laws.transport import marginal_w1
@@ -21,6 +22,14 @@ METRICS = (
     *("w1_marginal_min", "w1_marginal_max", "w1_marginal_spread", "w1_marginal_pooled"),
 )
 RECORDS = ("draws",)
+LABELS = {
+    "w1_marginal_spread": Label(
+        "difference of the agents' marginal W1 distances, over their mean", "agents' spread of W1"
+    ),
+    "w1_marginal": Label("W1 distance of the marginals"),
+    "w1_marginal_pooled": Label(head="W1 of the marginals, all chains"),
+    "w1_marginal_floor": Label(head="floor of W1"),
+}
 
 WINDOWS = 24
 FLOORS = 50

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from concord.contracts import Label
 from concord.laws.intervals import REPLICATES, percentile_interval, percentiles
 from concord.metrics import Measurement, Row
 
@@ -15,6 +16,10 @@ METRICS = tuple(
 )
 RECORDS = ("misclassified",)
 APART = True
+LABELS = {
+    "misclassified_median": Label("points classified wrong, median over chains"),
+    "misclassified_mean": Label("points classified wrong, mean over chains"),
+}
 
 
 def rows(m: Measurement) -> Iterator[Row]:

@@ -6,10 +6,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from concord.contracts import Label
 from concord.metrics import Measurement, Row, lacking
 
 METRICS = ("posterior_covariance_max",)
 EXACT = METRICS
+LABELS = {
+    "posterior_covariance_max": Label(
+        "largest entry of the posterior's covariance", "largest covariance entry"
+    ),
+}
 
 
 def rows(m: Measurement) -> Iterator[Row]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from concord.contracts import Label
 from concord.laws.intervals import mean_interval, over_chains
 from concord.laws.transport import costs, distances, thinned
 from concord.metrics import Measurement, Row
@@ -13,6 +14,10 @@ from concord.metrics._laws import posterior
 
 METRICS = ("posterior_w[12]", "posterior_w[12]_floor")
 RECORDS = ("draws",)
+LABELS = {
+    "posterior_w1_floor": Label(head="floor of W1, two dimensions"),
+    "posterior_w2_floor": Label(head="floor of W2, two dimensions"),
+}
 
 DRAWS = 1500
 ORDERS = (1, 2)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from concord.contracts import Label
 from concord.laws.intervals import mean_interval
 from concord.laws.quadrature import Grid
 from concord.metrics import Measurement, Row
@@ -16,6 +17,18 @@ METRICS = (
     *("mode_negative_[01]", "mode_positive_[01]"),
 )
 RECORDS = ("draws",)
+LABELS = {
+    "modes_share": Label(
+        "part of the draws in the second mode", "share in the mode with theta_2 < 0"
+    ),
+    "modes_share_exact": Label(head="its probability"),
+    "modes_visited": Label(head="chains that visit both"),
+    "modes_crossings": Label(head="crossings per chain"),
+    "mode_negative_0": Label(head="theta_1 of the mode with theta_2 < 0"),
+    "mode_negative_1": Label(head="its theta_2"),
+    "mode_positive_0": Label(head="theta_1 of the other mode"),
+    "mode_positive_1": Label(head="its theta_2 (other)"),
+}
 
 
 def rows(m: Measurement) -> Iterator[Row]:

@@ -6,12 +6,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from concord.contracts import Label
 from concord.laws.intervals import mean_interval
 from concord.metrics import Measurement, Row
 from concord.metrics._laws import posterior
 
 METRICS = ("posterior_trace",)
 RECORDS = ("draws",)
+LABELS = {
+    "posterior_trace": Label("trace of the draws' covariance over the posterior's"),
+}
 
 
 def rows(m: Measurement) -> Iterator[Row]:

@@ -40,7 +40,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from concord.contracts import WithTests
+from concord.contracts import Label, WithTests
 from concord.errors import ConcordError
 from concord.laws.intervals import mean_interval, over_chains, quantile, wilson
 from concord.metrics import Measurement, Row, lacking
@@ -52,11 +52,26 @@ _OF_A_SET = (
     *("example_predicted_{set}_[0-9]*", "example_true_{set}_[0-9]*"),
     *("example_probability_{set}_[0-9]*", "example_sd_{set}_[0-9]*"),
 )
+_TEST_SETS = {"mnist": "MNIST", "svhn": "SVHN", "digits": "digits"}
+_SAID = {
+    "accuracy_apart": "difference of the agents' accuracies",
+    "recall": "part of the label's images classified right",
+    "confidence_mean": "mean probability of the predicted label",
+    "confidence_sd": "standard deviation of the predicted label's probability",
+}
 METRICS = (
-    *(name.format(set=test_set) for test_set in ("mnist", "svhn", "digits") for name in _OF_A_SET),
+    *(name.format(set=test_set) for test_set in _TEST_SETS for name in _OF_A_SET),
     "learned_share",
 )
 RECORDS = ("predictive",)
+LABELS = {
+    "learned_share": Label("part of the chains that learn", "share of chains that learn"),
+    **{
+        f"{name}_{test_set}": Label(f"{_SAID.get(name, name.replace('_', ' '))}{rest} on {title}")
+        for test_set, title in _TEST_SETS.items()
+        for name, rest in ((m.partition("_{set}")[0], " {}" * ("[" in m)) for m in _OF_A_SET)
+    },
+}
 
 BINS = 40
 LEARNED = 0.5

@@ -6,11 +6,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from concord.contracts import Label
 from concord.metrics import Measurement, Row
 from concord.networks.privacy import epsilon
 
 METRICS = ("epsilon",)
 NETWORK = "privacy"
+LABELS = {
+    "epsilon": Label("epsilon of what agents have sent"),
+}
 
 
 def rows(m: Measurement) -> Iterator[Row]:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from concord.contracts import Replicated
+from concord.contracts import Label, Replicated
 from concord.laws.intervals import over_chains
 from concord.laws.transport import costs, distances, thinned
 from concord.metrics import Measurement, Row
@@ -29,6 +29,12 @@ METRICS = (
     *("w1_pooled", "w1_pooled_floor", "w1_pooled_set_[0-9]*"),
 )
 RECORDS = ("draws",)
+LABELS = {
+    "sinkhorn": Label("Sinkhorn distance", "Sinkhorn"),
+    "sinkhorn_floor": Label(head="floor of Sinkhorn"),
+    "w1_pooled": Label(head="exact W1"),
+    "w1_pooled_floor": Label(head="floor of W1"),
+}
 
 REGULARIZATION = 0.1
 DRAWS = 1500

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import structs
 
+from concord.contracts import Label
 from concord.laws import exact
 from concord.metrics import Measurement, Row, lacking
 from concord.metrics._laws import update_of
@@ -17,6 +18,12 @@ from concord.sampling.schedules import Schedule
 METRICS = ("stable.step_size", "stable.fusion", "used.step_size", "used.fusion")
 EXACT = METRICS
 NETWORK = "perfect"  # it speaks of networks on which nothing is lost
+LABELS = {
+    "used.step_size": Label(head="step used"),
+    "used.fusion": Label(head="fusion used"),
+    "stable.step_size": Label(head="largest stable step"),
+    "stable.fusion": Label(head="largest stable fusion"),
+}
 
 PRECISION = 1e-4
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from concord.contracts import Label
 from concord.errors import ConcordError
 from concord.laws import exact
 from concord.laws.gaussian import Gaussian, w2
@@ -16,6 +17,18 @@ NAMES = ("w2", "trace", "narrowest", "widest", "bias")
 METRICS = (*(f"stationary_{name}" for name in NAMES), "spectral_radius")
 EXACT = METRICS
 NETWORK = "perfect"  # it speaks of networks on which nothing is lost
+LABELS = {
+    "stationary_trace": Label(
+        "trace of the stationary covariance over the posterior's", "variance ratio"
+    ),
+    "stationary_w2": Label("stationary W2", "W2"),
+    "stationary_bias": Label(
+        "stationary bias, in posterior standard deviations", "bias, posterior sd"
+    ),
+    "stationary_narrowest": Label(head="narrowest direction"),
+    "stationary_widest": Label(head="widest direction"),
+    "spectral_radius": Label(head="spectral radius"),
+}
 
 
 def rows(m: Measurement) -> Iterator[Row]:

@@ -9,13 +9,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.contracts import LogDensity
+from concord.contracts import Label, LogDensity
 from concord.laws.quadrature import from_log_density
 from concord.laws.transport import marginal_w1
 from concord.metrics import Measurement, Row, lacking
 from concord.metrics._laws import grid
 
 METRICS = ("law_half_w1", "law_half_w1_[01]")
+LABELS = {
+    "law_half_w1": Label(head="W1 of the posterior to the power 1/2"),
+}
 
 POWER = 0.5
 QUANTILES = 4000

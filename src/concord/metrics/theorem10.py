@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from concord.contracts import Label
 from concord.laws import exact
 from concord.laws.theory.gurbuzbalaban2021 import theorem10
 from concord.metrics import Measurement, Row
@@ -27,6 +28,19 @@ METRICS = (
 )
 EXACT = METRICS
 NETWORK = "perfect"  # it speaks of networks on which nothing is lost
+CONDITIONS = tuple(
+    f"theorem10.{name}"
+    for name in (
+        *("beta", "(4.9)", "(4.10), first bound", "(4.10), second bound"),
+        *("Lemma 15, decay", "Lemma 15, step size"),
+        *("connected graph", "step size", "strong convexity"),
+    )
+)
+LABELS = {
+    "w2_exact_mean": Label("exact W2, mean over the agents", "exact mean W2"),
+    "theorem10_bound": Label(head="bound"),
+    "theorem10_rederived": Label(head="bound, rederived"),
+}
 
 
 def rows(m: Measurement) -> Iterator[Row]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from concord.contracts import Label
 from concord.laws.theory.gurbuzbalaban2021 import theorem2
 from concord.metrics import Measurement, Row
 from concord.metrics._bounds import law_of, setting, tell
@@ -23,6 +24,15 @@ METRICS = (
 )
 EXACT = METRICS
 NETWORK = "perfect"  # it speaks of networks on which nothing is lost
+CONDITIONS = tuple(
+    f"theorem2.{name}"
+    for name in ("connected graph", "step size", "strong convexity", "contraction", "decay")
+)
+LABELS = {
+    "w2_exact_mean": Label("exact W2, mean over the agents", "exact mean W2"),
+    "theorem2_bound": Label(head="bound"),
+    "theorem2_rederived": Label(head="bound, rederived"),
+}
 
 
 def rows(m: Measurement) -> Iterator[Row]:

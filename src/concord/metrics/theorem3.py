@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.contracts import Quadratic
+from concord.contracts import Label, Quadratic
 from concord.laws.theory import tzikas2024
 from concord.metrics import Measurement, Row, lacking
 from concord.networks.topology import Topology
@@ -17,6 +17,13 @@ METRICS = tuple(
 )
 EXACT = METRICS
 NETWORK = "perfect"  # it speaks of networks on which nothing is lost
+CONDITIONS = ("theorem3.holds",)
+LABELS = {
+    "theorem3.tau_G": Label("condition number of the graph", "tau_G"),
+    "theorem3.limit_at_2": Label(head="limit of tau_f at m_f = 2"),
+    "theorem3.limit": Label(head="limit of tau_f"),
+    "theorem3.holds": Label(head="condition"),
+}
 
 
 def rows(m: Measurement) -> Iterator[Row]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import structs
 
-from concord.contracts import Quadratic, SampledLaw
+from concord.contracts import Label, Quadratic, SampledLaw
 from concord.laws import exact
 from concord.laws.gaussian import Gaussian, w2
 from concord.laws.theory import tzikas2024
@@ -19,6 +19,11 @@ from concord.samplers import admm
 METRICS = ("theorem3_bound", "theorem3_distance", "theorem3_penalty")
 EXACT = METRICS
 NETWORK = "perfect"  # it speaks of networks on which nothing is lost
+LABELS = {
+    "theorem3_distance": Label(head="exact distance"),
+    "theorem3_bound": Label(head="bound"),
+    "theorem3_penalty": Label(head="rho of the proof"),
+}
 
 
 def rows(m: Measurement) -> Iterator[Row]:

@@ -7,11 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from concord.contracts import Label
 from concord.laws.intervals import wilson
 from concord.metrics import Measurement, Row, lacking
 from concord.problems import tied_mixture
 
 METRICS = ("two_modes_share",)
+LABELS = {
+    "two_modes_share": Label(
+        "part of such data sets with two modes", "share of such data sets with two modes"
+    ),
+}
 
 SETS = 200
 

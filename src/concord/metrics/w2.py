@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from concord.contracts import Label
 from concord.laws.gaussian import FLOORS, bootstrap_w2, w2, w2_floor
 from concord.laws.intervals import LEVEL, REPLICATES
 from concord.laws.transport import thinned
@@ -16,6 +17,10 @@ from concord.sampling.trace import Trace
 METRICS = ("w2", "w2_exact", "w2_floor")
 OF_LAW = ("w2_exact",)
 EXACT = ("w2_exact",)
+LABELS = {
+    "w2_exact": Label("exact W2"),
+    "w2": Label(head="W2 [95 % interval]"),
+}
 
 
 def rows(m: Measurement) -> Iterator[Row]:

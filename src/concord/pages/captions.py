@@ -172,8 +172,8 @@ def _samplers(runs: Sequence[Mapping[str, Any]], names: Mapping[str, Any]) -> Pa
     rows: dict[tuple[str, ...], list[dict[str, str]]] = {}
     readings: dict[tuple[str, ...], set[str]] = {}
     for run in runs:
-        sampler, labels = run["sampler"], [str(v) for v in (run.get("labels") or {}).values()]
-        named = [str(names[label]) for label in labels if label in names]
+        sampler, labels = run["sampler"], {**(run.get("labels") or {}), "reading": None}
+        named = [str(names[str(label)]) for label in labels.values() if str(label) in names]
         name = named[0] if named else words.name("sampler", sampler["kind"])
         said = _options("samplers", sampler)
         chosen = [text for key, text in said.items() if isinstance(sampler[key], (str, bool))]

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, field
 
+from concord.contracts import PRICES
 from concord.errors import ConcordError, short
 from concord.networks.conditions import Conditions
 from concord.networks.topology import Graph
@@ -38,7 +39,7 @@ class Arena(Options):
     """
 
     budget: Annotated[
-        dict[Literal["gradients", "bytes", "seconds"], Positive],
+        dict[Literal[tuple(PRICES)], Positive],  # type: ignore[valid-type]
         "what an agent may pay, by price: gradients, bytes, or simulated seconds",
     ]
     tune: Annotated[

@@ -48,6 +48,8 @@ from concord.options import Options, Positive
 from concord.samplers._common import check_arrivals, check_connected, to_all_neighbors
 from concord.sampling.kick import normal
 
+NAME = "ADMM"  # D-ADMMS draws, C-ADMM optimizes
+
 
 class Params(Options):
     """Options of D-ADMMS and C-ADMM."""

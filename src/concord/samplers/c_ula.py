@@ -29,6 +29,8 @@ from concord.sampling.gradients import BatchOrder, BatchSize, estimator
 from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 
+NAME = "C-ULA"
+
 
 class Params(Options):
     """Options of C-ULA."""

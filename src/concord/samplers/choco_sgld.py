@@ -39,6 +39,8 @@ from concord.sampling.gradients import BatchSize, estimator
 from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 
+NAME = "CHOCO-SGLD"
+
 
 class Params(Options):
     """Options of CHOCO-SGLD."""

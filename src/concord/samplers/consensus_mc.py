@@ -48,6 +48,8 @@ from concord.samplers._common import check_server
 from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 
+NAME = "Consensus Monte Carlo"
+
 # The largest dimension whose covariances are kept, of every chain and agent.
 LARGEST = 1000
 

@@ -60,6 +60,8 @@ from concord.samplers._common import check_connected, pieces
 from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 
+NAME = "D-MALA"
+
 Accept = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, float], np.ndarray]
 
 SHARES = {"whole": 1.0, "half": 0.5}

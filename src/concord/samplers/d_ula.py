@@ -40,6 +40,8 @@ from concord.sampling.gradients import BatchOrder, BatchSize, estimator
 from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 
+NAME = "D-ULA"
+
 Scale = Literal["agents", "one"]
 Fuse = Callable[[np.ndarray, float, np.ndarray, np.ndarray], None]
 

@@ -41,6 +41,8 @@ from concord.samplers._common import State, check_averaging, gradients
 from concord.sampling.gradients import BatchPool, BatchScale, ReplacedSize
 from concord.sampling.schedules import Schedule
 
+NAME = "DE-PSGLD"
+
 
 class Ball(Kind):
     """All x with a distance of at most the radius from the point whose coordinates are center."""

@@ -32,6 +32,8 @@ from concord.sampling.gradients import BatchPool, BatchScale, ReplacedSize
 from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 
+NAME = "DE-SGHMC"
+
 
 class Params(Options):
     """Options of DE-SGHMC."""

@@ -37,6 +37,8 @@ from concord.sampling.gradients import BatchPool, BatchScale, Estimator, Replace
 from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 
+NAME = "DE-SGLD"
+
 
 class Params(Options):
     """Options of DE-SGLD."""

@@ -41,6 +41,8 @@ from concord.samplers._common import check_server, to_all_neighbors
 from concord.sampling.kick import kick, normal
 from concord.sampling.schedules import Schedule
 
+NAME = "DG-LMC"
+
 
 class Params(Options):
     """Options of DG-LMC."""

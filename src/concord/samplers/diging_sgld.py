@@ -42,6 +42,8 @@ from concord.sampling.gradients import BatchPool, BatchScale, ReplacedSize
 from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 
+NAME = "DIGing-SGLD"
+
 
 class Params(Options):
     """Options of DIGing-SGLD."""

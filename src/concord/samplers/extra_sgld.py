@@ -54,6 +54,8 @@ from concord.sampling.gradients import BatchPool, BatchScale, Estimator, Replace
 from concord.sampling.kick import kick, normal
 from concord.sampling.schedules import Schedule
 
+NAME = "EXTRA-SGLD"
+
 
 class Params(Options):
     """Options of EXTRA-SGLD."""

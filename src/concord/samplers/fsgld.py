@@ -41,6 +41,8 @@ from concord.samplers._common import State, check_server, gradient_at
 from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 
+NAME = "FSGLD"
+
 
 class Params(Options):
     """Options of FSGLD and DSGLD."""

@@ -54,6 +54,8 @@ from concord.samplers._common import check_connected, check_neighbors, gradient_
 from concord.sampling.kick import normal
 from concord.sampling.schedules import Schedule
 
+NAME = "Gossip ULA"
+
 # Random numbers are drawn for as many ticks at once as this many normal deviates serve.
 BLOCK = 1 << 17
 # Up to so many numbers it is faster to copy all positions than those of the last tick's agents.

@@ -51,6 +51,8 @@ from concord.samplers._common import State, check_connected, check_neighbors, to
 from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 
+NAME = "Graph Gibbs"
+
 
 class Params(Options):
     """Options of graph Gibbs."""

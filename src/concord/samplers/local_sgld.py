@@ -60,6 +60,8 @@ from concord.sampling.gradients import ReplacedSize, differences, estimator
 from concord.sampling.kick import kick, normal
 from concord.sampling.schedules import Schedule
 
+NAME = "Local SGLD"
+
 Probability = Annotated[float, Meta(gt=0, le=1)]
 
 

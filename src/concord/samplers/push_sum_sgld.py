@@ -46,6 +46,8 @@ from concord.sampling.gradients import ReplacedSize, estimator
 from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 
+NAME = "Push-sum SGLD"
+
 
 class Params(Options):
     """Options of push-sum SGLD."""

@@ -44,6 +44,8 @@ from concord.sampling.gradients import BatchSize, estimator
 from concord.sampling.kick import kick, normal
 from concord.sampling.schedules import Schedule
 
+NAME = "QLSD"
+
 
 class Params(Options):
     """Options of QLSD."""

@@ -19,6 +19,8 @@ from concord.networks.topology import Topology
 from concord.samplers import c_ula
 from concord.samplers._common import State, check_centralized
 
+NAME = "SGD"
+
 
 class Params(c_ula.Params):
     """Options of SGD."""

@@ -17,7 +17,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from concord.contracts import Batched, ChosenAgents, Counting, Info, Proximal, WithHessians
+from concord.contracts import (
+    Announced,
+    Batched,
+    ChosenAgents,
+    Counting,
+    Info,
+    Proximal,
+    WithHessians,
+    WithSlips,
+)
 from concord.errors import ConcordError
 from concord.networks.topology import Topology
 
@@ -155,7 +164,7 @@ class Trial:
         self.agents, self.dim, self.tally = problem.agents, problem.dim, Tally()
         size = getattr(params, "batch_size", None)
         fields = getattr(sampler.State, "_fields", ())
-        known = getattr(sampler, "KNOWN", ())
+        known = sampler.KNOWN if isinstance(sampler, Announced) else ()
         self.known = [place for place, name in enumerate(fields) if name in known]
         self.whole = False
         self.problem = watched(problem, size, self.tally, whole=False)
@@ -282,7 +291,7 @@ def slips(sampler: Any, params: Any) -> bool:
 
     What they would send is not counted (``contracts.Info``).
     """
-    named = getattr(sampler, "SLIPS", {})
+    named = sampler.SLIPS if isinstance(sampler, WithSlips) else {}
     return any(getattr(params, name) == value for name, value in named.items())
 
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Annotated, Any
 
-from concord import words
+from concord import metrics, words
 from concord.errors import ConcordError, nearest
 from concord.options import Index, NamesLabel, Options, Some
 from concord.results import Measured
@@ -144,7 +144,7 @@ def _texts(found: dict[str, list[Any]]) -> dict[str, str]:
         base = metric.removesuffix(".value").removesuffix("_exact").removesuffix("_floor")
         if base != metric and base in found:
             continue
-        if words.condition(metric):
+        if metrics.is_condition(metric):
             met = "met" if values[0] == 1 else "not met" if values[0] == 0 else ""
             left = found.get(f"{metric}.value")
             texts[metric] = f"{words.rounded(*left)}, {met}" if left else met

@@ -14,6 +14,7 @@ import msgspec
 
 from concord import contracts
 from concord.errors import ConcordError
+from concord.markup import line
 from concord.options import Options, members
 from concord.plugins import PACKAGES, plugin
 from concord.testing import parts, problems, samplers
@@ -55,6 +56,14 @@ def options_are_typed_and_described(module: Any) -> None:
         expect(bool(described), f"option {field.name} is not described: Annotated[type, 'text']")
 
 
+def name_is_a_text(module: Any) -> None:
+    """``NAME``, if readers see that in place of its key, is a text on one line."""
+    if isinstance(module, contracts.Named):
+        name = module.NAME
+        expect(isinstance(name, str) and bool(name), f"NAME is {name!r}, and no text")
+        expect(name == line(name), f"NAME is {name!r}; write it on one line, without odd spaces")
+
+
 def methods(protocol: Any) -> dict[str, list[str]]:
     """Return the parameters of a protocol's methods, by name."""
     return {
@@ -79,7 +88,10 @@ def takes_what_the_contract_says(package: str) -> Callable[[Any], None]:
 
 
 CHECKS: dict[str, tuple[Callable[[Any], None], ...]] = {
-    package: (is_documented, options_are_typed_and_described, takes_what_the_contract_says(package))
+    package: (
+        *(is_documented, name_is_a_text, options_are_typed_and_described),
+        takes_what_the_contract_says(package),
+    )
     for package in PACKAGES
 }
 CHECKS["samplers"] += samplers.CHECKS

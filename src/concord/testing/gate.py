@@ -15,7 +15,7 @@ from msgspec.structs import fields as fields_of
 from msgspec.structs import replace
 from scipy import stats
 
-from concord.contracts import AffineSampler, ReadOut
+from concord.contracts import AffineSampler, Biased, ReadOut
 from concord.laws import exact
 from concord.problems._quadratic import QuadraticProblem
 from concord.samplers import Batching
@@ -269,8 +269,8 @@ def tends_to_the_posterior(module: Any) -> None:
     Otherwise by chains that start from the posterior and stay close to it. A sampler that samples
     something else by design says so, and what, in ``BIASED``.
     """
-    if biased := getattr(module, "BIASED", ""):
-        raise Inapplicable(f"it says that it samples another law: {biased}")
+    if isinstance(module, Biased):
+        raise Inapplicable(f"it says that it samples another law: {module.BIASED}")
     graphs = [variants.drawn_networks()[1], *(GRAPHS[n] for n in (3, 8, 7))]
     problems = [Near(graph.agents, drawn_dim("posterior")) for graph in graphs]
     reasons, tried = [], []
@@ -321,8 +321,8 @@ class Near(QuadraticProblem):
 
 def stays_at_the_mode_without_noise(module: Any) -> None:
     """Agents that agree, where no gradient pulls any of them, stay there but for noise."""
-    if biased := getattr(module, "BIASED", ""):
-        raise Inapplicable(f"it says that it samples another law: {biased}")
+    if isinstance(module, Biased):
+        raise Inapplicable(f"it says that it samples another law: {module.BIASED}")
     for graph, given, params in cases(module):
         if spent.slips(module, params):
             continue

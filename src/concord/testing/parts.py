@@ -8,9 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from concord.contracts import WithoutChains
+from concord.contracts import (
+    AboutNetwork,
+    Label,
+    Labelled,
+    OfConditions,
+    Price,
+    Priced,
+    WithLaw,
+    WithoutChains,
+)
 from concord.errors import ConcordError
-from concord.metrics import Measurement, Row, check_network
+from concord.metrics import NETWORKS, Measurement, Row, alike, check_network
 from concord.networks import topology
 from concord.options import plain
 from concord.plugins import plugin
@@ -155,11 +164,40 @@ def a_run_is_measured_or_refused(module: Any) -> None:
             expect(not (exact and row.chance), f"{row.metric!r} is in EXACT, and random")
 
 
+def what_is_declared_is_of_its_metrics(module: Any) -> None:
+    """What it labels, prices or marks are metrics of its own; what it asks of networks is known."""
+    if isinstance(module, AboutNetwork):
+        expect(module.NETWORK in NETWORKS, f"NETWORK is none of {', '.join(NETWORKS)}")
+    if isinstance(module, Labelled):
+        _are_metrics(module, "LABELS", module.LABELS)
+        expect(all(isinstance(one, Label) for one in module.LABELS.values()), "LABELS has no Label")
+    if isinstance(module, Priced):
+        _are_metrics(module, "PRICES", module.PRICES)
+        expect(all(isinstance(one, Price) for one in module.PRICES.values()), "PRICES has no Price")
+    if isinstance(module, OfConditions):
+        _are_metrics(module, "CONDITIONS", module.CONDITIONS)
+    if isinstance(module, WithoutChains):
+        _are_metrics(module, "EXACT", module.EXACT)
+    if isinstance(module, WithLaw):
+        _are_metrics(module, "OF_LAW", module.OF_LAW)
+
+
+def _are_metrics(module: Any, what: str, names: Any) -> None:
+    """Refuse names, or patterns or beginnings of some, that no metric of a family has."""
+    expect(isinstance(names, (tuple, dict)), f"{what} is neither a tuple nor a mapping")
+    for name in names:
+        known = any(alike(one, metric) for one in (name, f"{name}_*") for metric in module.METRICS)
+        where = f"{what} names {name!r}, which METRICS does not have"
+        expect(known or name in module.METRICS, where)
+            known or name in module.METRICS, f"{what} names {name!r}, which METRICS does not have"
+        )
+
+
 CHECKS: dict[str, tuple[Any, ...]] = {
     "topologies": (graphs_are_undirected_and_the_same_again,),
     "partitions": (every_row_has_one_agent,),
     "schedules": (values_are_positive_numbers,),
     "initial": (draws_have_the_stated_moments,),
     "compressions": (what_stands_for_a_vector_is_finite_and_the_same_again,),
-    "metrics": (a_run_is_measured_or_refused,),
+    "metrics": (what_is_declared_is_of_its_metrics, a_run_is_measured_or_refused),
 }

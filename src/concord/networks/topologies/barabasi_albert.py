@@ -10,6 +10,8 @@ from typing import Annotated, Any
 from concord.errors import ConcordError
 from concord.options import Count, Index, Options
 
+NAME = "Barabási-Albert"
+
 
 class Params(Options):
     """What a new agent brings, and the seed."""

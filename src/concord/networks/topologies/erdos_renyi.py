@@ -7,6 +7,8 @@ from typing import Annotated, Any
 from concord.networks.topology import check_pairs
 from concord.options import Index, Options, Share
 
+NAME = "Erdős-Rényi"
+
 
 class Params(Options):
     """The distribution of the graph, and its seed."""

@@ -10,6 +10,8 @@ from typing import Annotated, Any
 from concord.errors import ConcordError
 from concord.options import Count, Index, Options, Share
 
+NAME = "Watts-Strogatz"
+
 
 class Params(Options):
     """The ring, how much of it is rewired, and the seed."""

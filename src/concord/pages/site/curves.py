@@ -14,6 +14,7 @@ import numpy as np
 from concord import integrity, words
 from concord import results as read_results
 from concord.contracts import Read
+from concord.metrics import prices as all_prices
 from concord.options import build, plain
 from concord.plugins import plugin
 from concord.runs.run import Run
@@ -22,13 +23,6 @@ from concord.studies.paper import Paper
 if TYPE_CHECKING:
     import pandas
 
-# What x may count besides iterations, where a run has it of the whole network.
-PRICES = {
-    "unicast_bytes": "bytes sent, a copy for every neighbor",
-    "broadcast_bytes": "bytes sent, one copy for all neighbors",
-    "gradients": "gradients evaluated",
-    "seconds": "seconds",
-}
 # What is drawn beside a metric, by the end of its name.
 BESIDE = {
     "": "estimate from the chains",
@@ -93,11 +87,13 @@ def curves(paper: Paper, names: Sequence[str], results: Path) -> dict[str, Any] 
     first = {run.folder for run in paper.output_runs("figures", names[0])}
     for one in found:
         one["first"] = one["folder"] in first
+    known = all_prices().items()
+    paid = {name: price for name, price in known if any(name in run["x"] for run in found)}
     return {
         "axes": axes,
         "agents": [[agent, agent_name(agent)] for agent in there],
         "metrics": [[m, NAMES.get(m, words.metric(m))] for m in kept],
-        "prices": [[p, text] for p, text in PRICES.items() if any(p in r["x"] for r in found)],
+        "prices": [[name, price.label] for name, price in paid.items()],
         "beside": [[end, text] for end, text in BESIDE.items()],
         "runs": found,
         "start": {
@@ -136,7 +132,7 @@ def _read(
         params = build(kind.Params, entry.get("options"), f"{where}.options")
         for read in kind.reads(params):
             metric = read.metric if isinstance(read, Read) else read
-            if metric not in PRICES and "xscale" in kind.Params.__struct_fields__:
+            if metric not in all_prices() and "xscale" in kind.Params.__struct_fields__:
                 metrics[metric] = None
             agents |= set(map(str, read.agents)) if isinstance(read, Read) else set()
         runs |= {run.folder: run for run in paper.output_runs("figures", name)}
@@ -166,9 +162,9 @@ def _run(run: Run, path: Path, metrics: Sequence[str], agents: set[str]) -> dict
         base = next(m for m in metrics for end in BESIDE if f"{m}{end}" == metric)
         found.append({"agent": agent, "metric": base, "beside": metric.removeprefix(base)})
         found[-1] |= _curve(rows, k)
-    sent = table[(table["agent"] == "network") & table["metric"].isin(PRICES)]
+    known = table["metric"].isin(all_prices())
     prices = {}
-    for price, rows in sent.groupby("metric", sort=False):
+    for price, rows in table[(table["agent"] == "network") & known].groupby("metric", sort=False):
         if len(rows) >= FEWEST:
             numbers = np.interp(k, rows["iteration"].to_numpy(), rows["value"].to_numpy())
             prices[price] = _numbers(numbers, 6)
