@@ -98,7 +98,7 @@ class Results:
                     write(base.with_suffix(suffix), SVG)
                     integrity.seal([base.with_suffix(suffix)], {}, seed=1, table=table)
                     for run in paper.output_runs(section, name):
-                        write(self.folder / run.folder / "run.yaml", dump_yaml(run.mapping))
+                        write(self.folder / run.folder / "run.yaml", dump_yaml(run.document))
 
     def judge(self, key: str, over: bool = False, **verdicts: str) -> None:
         """Have the committed verdicts, over the universes too; those named are others."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 import concord
 from concord.arena import cells, laws, scores, tuning
@@ -15,7 +17,6 @@ from concord.networks.edges import Edges
 from concord.networks.moments import chances
 from concord.options import build
 from concord.plugins import plugin
-from concord.runs import assemble, keys_of
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
 from concord.studies.config import load_config
@@ -76,7 +77,7 @@ def test_every_affine_sampler_has_the_law_of_its_recursion(kind):
 
 
 STUDY = Paper(Path(__file__).parents[2] / "config" / "studies" / "arena", load_config())
-ENTRIES = list(dict.fromkeys(r.mapping["labels"]["entry"] for r in STUDY.runs.values()
+ENTRIES = list(dict.fromkeys(r.labels["entry"] for r in STUDY.runs.values()
                              if r.experiment == "tasks"))  # fmt: skip
 
 
@@ -85,24 +86,23 @@ def test_every_entry_has_the_law_of_a_recursion_one_by_one(entry):
     """As tuned and scored, but step by step, by products of the update's matrices alone."""
     checked = 0
     for graph in ("ring", "directed", "server"):
-        run = STUDY.run("tasks", f"problem=apart+topology={graph}+entry={entry}").mapping
-        run = {**run, "arena": {**run["arena"], "budget": {"gradients": 40}, "sets": 1}}
-        parts, arena = assemble(run, ""), keys_of(run, "").arena
-        task = cells.task_of(run, parts, arena, Path())
-        found = cells.score(run, parts, arena, task)
+        run = STUDY.run("tasks", f"problem=apart+topology={graph}+entry={entry}")
+        run = replace(run, arena=structs.replace(run.arena, budget={"gradients": 40}, sets=1))
+        task = cells.task_of(run, Path())
+        found = cells.score(run, task)
         if "gradients" not in found.choice:
             continue
         about, prob = found.choice["gradients"], task.problems[1]
-        params = tuning.changed(parts.sampler_params, about["chosen"], "")
+        params = tuning.changed(run.sampler.options, about["chosen"], "")
         start = START(2)
-        if hasattr(parts.sampler, "choices") and (
-            choices := parts.sampler.choices(prob, task.topology, params)
+        if hasattr(run.sampler.module, "choices") and (
+            choices := run.sampler.module.choices(prob, task.topology, params)
         ):
             mean, cov = exact.initial(8, 2, start)
             for k in range(about["iterations"]):
                 mean, cov = choices(k).step(mean, cov)
         else:
-            update = parts.sampler.affine(prob, task.topology, params)
+            update = run.sampler.module.affine(prob, task.topology, params)
             mean, cov = exact.initial(8, 2, start, *update.auxiliary)
             for k in range(about["iterations"]):
                 at = update.at(k)

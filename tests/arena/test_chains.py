@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 
 import concord
@@ -12,7 +14,7 @@ from concord.plugins import plugin
 from concord.sampling.initial import Law
 from variants import problem
 
-RUN = {"paper": "p", "experiment": "e", "run": "r", "seed": 3, "chains": 2000}
+RUN = {"paper": "p", "experiment": "e", "name": "r", "seed": 3, "chains": 2000}
 
 
 def both(step, iterations, chains=2000):
@@ -22,7 +24,14 @@ def both(step, iterations, chains=2000):
         concord.network("ring", 5),
     )
     params = build(module.Params, {"step_size": step}, "")
-    drawn = Chains(module, [("a", prob)], graph, [params], {**RUN, "chains": chains}, Law("normal"))
+    drawn = Chains(
+        module,
+        [("a", prob)],
+        graph,
+        [params],
+        SimpleNamespace(**RUN | {"chains": chains}),
+        Law("normal"),
+    )
     path = laws.path(module, [prob], graph, [params], Law("normal").moments(1))
     return drawn.bias(iterations), scores.bias(path.at(iterations), prob.posterior)
 
@@ -62,7 +71,10 @@ def test_a_law_that_is_right_is_never_told_as_better_than_the_floor():
     """Chains that start at the posterior and hardly move; twenty data sets of one."""
     prob = concord.problems.quadratic(np.tile(np.eye(2) / 8, (8, 1, 1)), np.zeros((8, 2)))
     module, graph = plugin("samplers", "de_sgld", ""), concord.network("ring", 8)
-    params, run = build(module.Params, {"step_size": 1e-9}, ""), {**RUN, "chains": 50}
+    params, run = (
+        build(module.Params, {"step_size": 1e-9}, ""),
+        SimpleNamespace(**RUN | {"chains": 50}),
+    )
     for name in "abcdefghijklmnopqrst":
         drawn = Chains(module, [(name, prob)], graph, [params], run, Law("normal"))
         b2, more = drawn.told([1, 2], ())
@@ -81,7 +93,7 @@ def told(problem_, sampler="de_sgld", chains=300, steps=60, families=(), **optio
     module = plugin("samplers", sampler, "")
     params = build(module.Params, {"step_size": 0.02, **options}, "")
     graph = concord.network("ring", problem_.agents)
-    run = {**RUN, "chains": chains}
+    run = SimpleNamespace(**RUN | {"chains": chains})
     drawn = Chains(module, [("a", problem_)], graph, [params], run, Law("normal"))
     path = laws.path(module, [problem_], graph, [params], Law("normal").moments(problem_.dim))
     return (*drawn.told([1, steps], families), path)

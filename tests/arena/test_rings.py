@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -84,7 +86,7 @@ def test_chains_on_a_ring_too_large_for_dense_laws_have_that_of_modes():
     problem, graph = alike(agents, 1, scale=1 / agents), concord.network("ring", agents)
     module = plugin("samplers", "de_sgld", "")
     params = build(module.Params, {"step_size": 1.0}, "")
-    run = {"paper": "p", "experiment": "e", "run": "r", "seed": 3, "chains": chains}
+    run = SimpleNamespace(paper="p", experiment="e", name="r", seed=3, chains=chains)
     drawn = Chains(module, [("a", problem)], graph, [params], run, Law("normal")).bias(due)
     modes, dense = both("de_sgld", {"step_size": 1.0}, problem, graph)
     exactly = scores.bias(modes.at(due), problem.posterior)

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from concord.stages.sample import simulate
 from scipy.sparse import csr_array
 
 from concord.__main__ import main
@@ -21,7 +22,6 @@ from concord.runs import assemble, build_problem, complete, data_sets
 from concord.sampling import streams
 from concord.sampling.streams import CHAINS_PER_BLOCK
 from concord.sampling.trace import read_trace
-from concord.stages.sample import simulate
 from concord.studies.config import Config, load_papers
 
 ROOT = Path(__file__).parents[2]

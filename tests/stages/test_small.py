@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 import yaml
+from concord.studies.small import MOST, SMALL, TOGETHER, cost, many_runs, small_runs
 
 import concord
 from concord.__main__ import main
 from concord.stages import small as stage
 from concord.studies.config import load_config
 from concord.studies.paper import Paper
-from concord.studies.small import MOST, SMALL, TOGETHER, cost, many_runs, small_runs
 
 CONFIG = Path(concord.__file__).parents[2] / "config" / "config.yaml"
 STUDY = {

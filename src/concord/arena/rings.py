@@ -50,7 +50,7 @@ def applies(problem: Problem, topology: Topology) -> bool:
     """Whether agents are alike but for their shifts, on a long ring where everything arrives."""
     return (
         isinstance(problem, Quadratic)
-        and type(topology) is Topology
+        and not topology.conditions.eventful
         and topology.name == "ring"
         and topology.agents >= FROM
         and bool((problem.gram == problem.gram[0]).all())
