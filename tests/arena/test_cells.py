@@ -13,6 +13,7 @@ from concord import __main__, integrity, results
 from concord.arena import cells, tuning
 from concord.errors import ConcordError
 from concord.io import load_yaml
+from concord.metrics import _laws
 from concord.options import build
 from concord.runs import assemble, keys_of
 from concord.stages import compete
@@ -123,11 +124,11 @@ def test_the_choice_has_the_least_score_on_the_tuning_set(study):
     groups, _ = tuning.settings(
         parts.sampler, parts.sampler_params, arena, task.problems[0], task.topology, ""
     )
-    from concord.arena import laws, scores
+    from concord.arena import scores
 
     b2 = []
     for setting in groups[0]:
-        path = laws.path(parts.sampler, task.problems[:1], task.topology, [setting.params],
+        path = _laws.of_versions(parts.sampler, task.problems[:1], task.topology, [setting.params],
                          parts.initial.moments(1))  # fmt: skip
         b2.append(scores.bias(path.at([300]), task.problems[0].posterior)["worst"][0, 0])
     best = groups[0][int(np.argmin(b2))].values["step_size"]
@@ -376,7 +377,6 @@ def test_intervals_of_ranks_contain_the_mean_over_all_tasks(tasks, share):
 
 
 def test_held_out_data_are_predicted_by_the_law(study):
-    from concord.arena import laws
     from concord.runs import assemble as parts_of
 
     text = STUDY.replace("kind: gaussian, condition: 4.0, dim: 1, heterogeneity: 1.0",
@@ -391,7 +391,7 @@ def test_held_out_data_are_predicted_by_the_law(study):
     wanted = []
     rng = np.random.default_rng(1)
     for problem in task.problems[1:]:
-        path = laws.path(parts.sampler, [problem], task.topology, [params],
+        path = _laws.of_versions(parts.sampler, [problem], task.topology, [params],
                          parts.initial.moments(problem.dim))  # fmt: skip
         seen = path.at([300])
         each = []

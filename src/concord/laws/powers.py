@@ -6,7 +6,8 @@ number of steps from as many products as that number has binary digits.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +20,13 @@ class Map(NamedTuple):
     matrix: np.ndarray
     offset: np.ndarray
     noise: np.ndarray
+
+    @classmethod
+    def stacked(cls, maps: Sequence[Any]) -> Map:
+        """Return the maps of versions as one; of one version its own arrays."""
+        if len(maps) == 1:
+            return cls(*(getattr(maps[0], field)[None] for field in cls._fields))
+        return cls(*(np.stack([getattr(m, field) for m in maps]) for field in cls._fields))
 
     def of(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
         """Return the moments after the map."""
@@ -44,18 +52,18 @@ class Map(NamedTuple):
 
 
 class Powers:
-    """A map's powers of two, made when they are needed."""
+    """Powers of two of what has ``of`` and ``then``, as ``Map`` does, made when they are needed."""
 
-    def __init__(self, once: Map) -> None:
+    def __init__(self, once: Any) -> None:
         self._maps = [once]
 
-    def after(self, steps: int, mean: np.ndarray, cov: np.ndarray) -> Moments:
-        """Return the moments after so many applications."""
+    def after(self, steps: int, *state: np.ndarray) -> Any:
+        """Return the state, which ``of`` takes and returns, after so many applications."""
         power = 0
         while steps:
             if power == len(self._maps):
                 self._maps.append(self._maps[-1].then(self._maps[-1]))
             if steps & 1:
-                mean, cov = self._maps[power].of(mean, cov)
+                state = self._maps[power].of(*state)
             steps, power = steps >> 1, power + 1
-        return mean, cov
+        return state
