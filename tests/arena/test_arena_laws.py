@@ -12,7 +12,6 @@ from concord.arena import cells, scores, tuning
 from concord.laws import exact, paths
 from concord.laws.arrivals import Losses
 from concord.laws.gaussian import Gaussian
-from concord.laws.powers import Map
 from concord.metrics import _laws
 from concord.networks.faults import Edges, chances
 from concord.options import build
@@ -133,34 +132,24 @@ def test_graph_gibbs_lands_at_the_posterior_as_its_tolerance_falls():
 
 
 @pytest.mark.parametrize("on_loss", ["keep_own_weight", "reuse_last"])
-def test_moments_on_lossy_networks_are_those_of_the_library(on_loss):
+@pytest.mark.parametrize(
+    ("kind", "options"), [("de_sghmc", {"friction": 2.0}), ("diging_sgld", {})]
+)
+def test_versions_on_lossy_networks_have_the_moments_of_each_alone(kind, options, on_loss):
+    """DIGing sends gradients besides, of which receivers know the first: those of each data set."""
     loss = {"kind": "bernoulli", "rate": 0.3, "direction": "one_way"}
     network = concord.network("ring", 5, loss=loss, on_loss=on_loss)
-    module, prob = EXACT["de_sghmc"], problem(5, 2)
-    both = [build(module.Params, {"step_size": s, "friction": 2.0}, "") for s in (0.02, 0.05)]
-    path = _laws.of_versions(module, [prob] * 2, network, both, START(2))
-    seen = path.at([3, 20])
-    ways = Edges(network)
+    module, ways = EXACT[kind], Edges(network)
+    sets = [problem(5, 2, points=count) for count in (3, 4)]
+    both = [build(module.Params, {"step_size": step, **options}, "") for step in (0.02, 0.05)]
+    seen = _laws.of_versions(module, sets, network, both, START(2)).at([3, 20])
     losses = Losses(chances(network), (ways.receivers, ways.senders), on_loss)
-    for version, params in enumerate(both):
+    for version, (prob, params) in enumerate(zip(sets, both, strict=True)):
         update = module.affine(prob, network, params)
         start = exact.initial(5, 2, START(2), *update.auxiliary)
         law = paths.lossy([update], losses, [start], 5, 2).law([3, 20])
         np.testing.assert_allclose(seen.mean[:, version], law.mean, rtol=1e-10)
         np.testing.assert_allclose(seen.average_cov[:, version], law.average_cov, rtol=1e-10)
-
-
-def test_data_sets_of_other_curvature_remember_their_own_first_vectors():
-    """DIGing sends gradients besides, of which receivers know the first: those of each data set."""
-    loss = {"kind": "bernoulli", "rate": 0.3, "direction": "one_way"}
-    network = concord.network("ring", 5, loss=loss, on_loss="reuse_last")
-    module, sets = EXACT["diging_sgld"], [problem(5, 2, points=count) for count in (3, 4)]
-    params = build(module.Params, {"step_size": 0.02}, "")
-    both = _laws.of_versions(module, sets, network, [params] * 2, START(2)).at([5])
-    for version, prob in enumerate(sets):
-        alone = _laws.of_versions(module, [prob], network, [params], START(2)).at([5])
-        for part, other in zip(both.only(np.s_[:, version]), alone.only(np.s_[:, 0]), strict=True):
-            np.testing.assert_allclose(part, other, rtol=1e-12)
 
 
 def test_choices_are_not_built_where_their_second_moments_would_be_too_large(monkeypatch):
@@ -232,7 +221,7 @@ GRAPH = concord.network("ring", 5)
 def test_updates_that_alternate_or_change_for_ever():
     rng = np.random.default_rng(3)
     maps = [
-        Map(rng.normal(size=(1, 4, 4)) / 3, rng.normal(size=(1, 4)), np.eye(4)[None] * c)
+        exact.Affine(rng.normal(size=(1, 4, 4)) / 3, rng.normal(size=(1, 4)), np.eye(4)[None] * c)
         for c in (1.0, 0.5, 0.1)
     ]
     start = np.ones((1, 4)), np.eye(4)[None]

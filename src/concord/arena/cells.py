@@ -462,15 +462,9 @@ def _predicted(
 def _limit(path: Laws, task: Task) -> Iterator[Row]:
     """Yield the bias of the limit, where the update repeats."""
     seen = path.limit()
-    if seen is None:
-        return
-    found = [
-        scores.bias(seen.only(v), problem.posterior)
-        for v, problem in enumerate(task.problems[1:])
-        if problem.posterior is not None
-    ]
-    values = {level: np.array([float(one[level]) for one in found]) for level in scores.LEVELS}
-    yield from _scores(FOREVER, "stationary_b2", values)
+    if seen is not None:
+        values = _ends(_of_law(seen.only(None), task.problems[1:]))
+        yield from _scores(FOREVER, "stationary_b2", values)
 
 
 def _mean(k: int, level: str, metric: str, values: np.ndarray) -> Row:

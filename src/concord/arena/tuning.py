@@ -69,7 +69,7 @@ def stable(
     """
     try:
         return exact.stable_limit(
-            lambda step: _laws.stable(sampler, problem, graph, params_of(step)), value, 1e-3
+            lambda step: _laws.contraction(sampler, problem, graph, params_of(step)), value, 1e-3
         )
     except _laws.NoLaw:
         return np.inf

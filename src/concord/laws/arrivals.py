@@ -33,8 +33,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from concord.laws.exact import Affine, Arrivals, Update
-from concord.laws.powers import Moments
+from concord.laws.exact import Affine, Arrivals, Moments, Update
 
 # First and second moments of b in iteration k, shapes (agents + edges,) and the square of it.
 Chances = Callable[[int], tuple[np.ndarray, np.ndarray]]

@@ -13,12 +13,15 @@ the sweep in which agents move one after another.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
+
+# Mean and covariance, (..., S) and (..., S, S).
+Moments = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +33,44 @@ class Affine:
     noise: Q = B B^T, the covariance added in a step, shape (S, S).
     gradient_gain: G, shape (S, agents * dim): what a step makes of the error xi of the gradients
     taken at the state s. None where the stage takes no gradient.
+
+    In the engine (``laws.paths``) versions of an update stand on the first axis of them all.
     """
 
     matrix: np.ndarray
     offset: np.ndarray
     noise: np.ndarray
     gradient_gain: np.ndarray | None = None
+
+    @classmethod
+    def stacked(cls, versions: Sequence[Affine]) -> Affine:
+        """Return versions as one update without gains; of one version by its own arrays."""
+        names = ("matrix", "offset", "noise")
+        if len(versions) == 1:
+            return cls(*(getattr(versions[0], name)[None] for name in names))
+        return cls(*(np.stack([getattr(v, name) for v in versions]) for name in names))
+
+    def of(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
+        """Return the moments after a step with full gradients."""
+        transposed = self.matrix.swapaxes(-1, -2).conj()  # of modes they are complex
+        moved = np.matvec(self.matrix, mean) + self.offset
+        return moved, self.matrix @ cov @ transposed + self.noise
+
+    def then(self, later: Affine) -> Affine:
+        """Return the composition: this one, then ``later``, as ``compose`` does."""
+        if later.gradient_gain is not None:
+            raise ValueError("only the first stage of a step may take gradients")
+        gain = None if self.gradient_gain is None else later.matrix @ self.gradient_gain
+        return Affine(later.matrix @ self.matrix, *later.of(self.offset, self.noise), gain)
+
+    def summing(self, read: np.ndarray) -> Affine:
+        """Return the update with a running sum of what is read, R s, after it."""
+        stack, size, sums = self.matrix.shape[:-2], self.matrix.shape[-1], len(read)
+        matrix = np.zeros((*stack, size + sums, size + sums), self.matrix.dtype)
+        matrix[..., :size, :size], matrix[..., size:, :size] = self.matrix, read @ self.matrix
+        matrix[..., size:, size:] = np.eye(sums)
+        both = np.concatenate([np.eye(size), read])
+        return Affine(matrix, np.matvec(both, self.offset), both @ self.noise @ both.T)
 
 
 class Seen(NamedTuple):
@@ -66,7 +101,7 @@ class Law:
     average_mean: np.ndarray
     average_cov: np.ndarray
 
-    def of(self, agent: str | int) -> tuple[np.ndarray, np.ndarray]:
+    def of(self, agent: str | int) -> Moments:
         """Return mean (K, dim) and covariance (K, dim, dim) of an agent, or of the ``average``."""
         if agent == "average":
             return self.average_mean, self.average_cov
@@ -136,15 +171,7 @@ def compose(first: Affine, *later: Affine) -> Affine:
     A ValueError if a later stage has a gradient gain: its gradients would be taken at an
     intermediate state, whose moments are not those the gradient noise is computed from.
     """
-    matrix, offset, noise, gain = first.matrix, first.offset, first.noise, first.gradient_gain
-    for stage in later:
-        if stage.gradient_gain is not None:
-            raise ValueError("only the first stage of a step may take gradients")
-        offset = stage.matrix @ offset + stage.offset
-        noise = stage.matrix @ noise @ stage.matrix.T + stage.noise
-        gain = None if gain is None else stage.matrix @ gain
-        matrix = stage.matrix @ matrix
-    return Affine(matrix, offset, noise, gain)
+    return reduce(Affine.then, later, first)
 
 
 def in_place(stage: Affine, agents: int, dim: int) -> Affine:
@@ -178,7 +205,7 @@ def initial(
     dim: int,
     positions: tuple[float | np.ndarray, float | np.ndarray],
     *auxiliary: Start,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> Moments:
     """Return mean (S,) and covariance (S, S) of a start of independent agents.
 
     agents, dim: numbers of agents and of entries per agent.
@@ -217,7 +244,7 @@ def marginals(mean: np.ndarray, cov: np.ndarray, agents: int, dim: int) -> Seen:
 
 def stationary(
     affine: Affine, mean0: np.ndarray | None = None, cov0: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray] | None:
+) -> Moments | None:
     """Return the limit of the state's mean (S,) and covariance (S, S), with full gradients.
 
     Doubling: the composition of 2^j steps is again affine, and is squared until the law it makes of
@@ -230,13 +257,12 @@ def stationary(
     size = len(affine.offset)
     mean0 = np.zeros(size) if mean0 is None else mean0
     cov0 = np.zeros((size, size)) if cov0 is None else cov0
-    matrix, offset, noise = affine.matrix, affine.offset, affine.noise
+    power = Affine(affine.matrix, affine.offset, affine.noise)
     mean, cov = mean0, cov0
     with np.errstate(all="ignore"):
         # A law that mixes within 2^48 steps or not at all: rounding is as large by then.
         for _ in range(48):
-            new_mean = matrix @ mean0 + offset
-            new_cov = matrix @ cov0 @ matrix.T + noise
+            new_mean, new_cov = power.of(mean0, cov0)
             if not (np.isfinite(new_mean).all() and np.isfinite(new_cov).all()):
                 return None
             # A mean of zero is one of rounding's size, which is never close to itself.
@@ -245,9 +271,7 @@ def stationary(
             mean, cov = new_mean, new_cov
             if settled:
                 return mean, (cov + cov.T) / 2
-            offset = matrix @ offset + offset
-            noise = matrix @ noise @ matrix.T + noise
-            matrix = matrix @ matrix
+            power = power.then(power)
     return None
 
 
@@ -256,7 +280,7 @@ def limit(
     mean0: np.ndarray,
     cov0: np.ndarray,
     gradient_noise: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
-) -> tuple[np.ndarray, np.ndarray] | None:
+) -> Moments | None:
     r"""Return the limit of the state's mean (S,) and covariance (S, S) from a start.
 
     Conserved quantities keep their law of the start: with P the projection on them and B the basis

@@ -1,7 +1,7 @@
 r"""The engine of laws: exact moments of versions of a sampler along the iterations.
 
 Versions are settings, or data sets, and stand on the first axis. A step makes the moments of an
-iteration of those before: a ``Map`` of an affine update, ``Noisy`` where there are mini-batches, a
+iteration of those before: an ``Affine`` update, ``Noisy`` where there are mini-batches, a
 ``Move`` averaged over what arrives. Where steps repeat after a turn of p iterations, powers of the
 composition of p steps lead over many of them (``laws.powers``), and so do those of the second
 moments of choices (``laws.switching``).
@@ -15,15 +15,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from concord.laws import exact
 from concord.laws.arrivals import Losses, Move, moves
-from concord.laws.exact import Affine, Law, Seen, Update
-from concord.laws.powers import Map, Moments, Powers
+from concord.laws.exact import Affine, Law, Moments, Seen, Update
+from concord.laws.powers import Powers
 from concord.laws.switching import Choices, SecondMoments
 from concord.progress import progress
 
@@ -165,7 +164,7 @@ class Path:
 
 
 class Determined(Path):
-    """The laws of affine updates in which nothing is drawn but noise: steps are maps."""
+    """The laws of affine updates in which nothing is drawn but noise: steps are ``Affine``."""
 
     def limit(self) -> Seen | None:
         """Return the laws of the limit, (versions, ...), in which a step keeps what it conserves.
@@ -178,11 +177,10 @@ class Determined(Path):
         begin, period = self._turn
         with np.errstate(all="ignore"):
             start = self._go(self._start, 0, begin)
-            once = reduce(Map.then, map(self._step, range(begin, begin + period)))
+            once = self._cycle()
             ends = []
-            for matrix, offset, noise, mean, cov in zip(*once, *start, strict=True):
-                finite = np.isfinite(matrix).all()
-                end = exact.limit(Affine(matrix, offset, noise), mean, cov) if finite else None
+            for *own, mean, cov in zip(once.matrix, once.offset, once.noise, *start, strict=True):
+                end = exact.limit(Affine(*own), mean, cov) if np.isfinite(own[0]).all() else None
                 ends.append(end or (np.full_like(mean, np.nan), np.full_like(cov, np.nan)))
             moments = stacked(ends)
             for k in range(begin, begin + (FOREVER - begin) % period):
@@ -190,8 +188,12 @@ class Determined(Path):
             return self._seen(moments)
 
     def _raised(self) -> Powers:
+        return Powers(self._cycle())
+
+    def _cycle(self) -> Affine:
+        """Return the composition of the steps of a turn."""
         begin, period = self._turn or (0, 1)
-        return Powers(reduce(Map.then, map(self._step, range(begin, begin + period))))
+        return exact.compose(*map(self._step, range(begin, begin + period)))
 
     def _sum(self, moments: Moments, first: int, end: int) -> Moments:
         read, (mean, cov) = self._read(moments), moments
@@ -263,7 +265,8 @@ class Noisy(NamedTuple):
             raise ValueError("noisy gradients need an update with a gradient gain")
         seen = exact.marginals(mean[0], cov[0], self.agents, self.dim)
         spread = gain @ exact.block_diagonal(self.errors(seen.mean, seen.cov)) @ gain.T
-        return Map.stacked([self.affine])._replace(noise=self.affine.noise + spread).of(mean, cov)
+        affine = Affine(self.affine.matrix, self.affine.offset, self.affine.noise + spread)
+        return Affine.stacked([affine]).of(mean, cov)
 
 
 def single(
@@ -321,9 +324,9 @@ def lossy(
     return Lossy(step_at, stacked(wide), agents, dim, mix, turn)
 
 
-def versions_of(updates: Sequence[Update]) -> Callable[[int], Map]:
-    """Return the maps of versions as one, by iterations."""
-    return lambda k: Map.stacked([update.at(k) for update in updates])
+def versions_of(updates: Sequence[Update]) -> Callable[[int], Affine]:
+    """Return the updates of versions as one, by iterations."""
+    return lambda k: Affine.stacked([update.at(k) for update in updates])
 
 
 def stacked(starts: Sequence[Moments]) -> Moments:
@@ -340,7 +343,8 @@ def turn_of(update: Update) -> Turn | None:
 
     def same(a: Affine, b: Affine) -> bool:
         return a is b or all(
-            np.allclose(getattr(a, f), getattr(b, f), rtol=1e-12, atol=1e-15) for f in Map._fields
+            np.allclose(getattr(a, name), getattr(b, name), rtol=1e-12, atol=1e-15)
+            for name in ("matrix", "offset", "noise")
         )
 
     for begin in (0, 256, 2048):

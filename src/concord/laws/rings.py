@@ -22,9 +22,8 @@ from typing import NamedTuple
 import numpy as np
 
 from concord.laws import exact
-from concord.laws.exact import Seen, Update
+from concord.laws.exact import Affine, Moments, Seen, Update
 from concord.laws.paths import Determined, Path, Turn, stacked, turn_of
-from concord.laws.powers import Map, Moments
 
 SHORT = (24, 32)  # sizes of two rings, of which the blocks must be the same
 FROM = 48  # agents
@@ -60,7 +59,7 @@ def modes(affines: Sequence[OnShort], shifts: Sequence[np.ndarray], positions: M
     few, many = SHORT
     apart = np.arange(many) - many // 2
     waves = np.exp(-2j * np.pi / agents * np.multiply.outer(np.arange(agents // 2 + 1), apart))
-    maps: list[list[Map]] = []
+    maps: list[list[Affine]] = []
     turns: set[Turn] = set()
     for affine, shift in zip(affines, shifts, strict=True):
         (turn, small), (other, large) = (_kernels(affine, dim, positions, n) for n in SHORT)
@@ -75,7 +74,7 @@ def modes(affines: Sequence[OnShort], shifts: Sequence[np.ndarray], positions: M
         own = np.fft.rfft(shift, axis=0)
         maps.append([_of_modes(kernel, waves, own, agents) for kernel in large])
     start = stacked([(of[-1].offset, of[-1].noise) for of in maps])
-    return Modes(lambda k: Map.stacked([of[k] for of in maps]), start, agents, dim, None, turn)
+    return Modes(lambda k: Affine.stacked([of[k] for of in maps]), start, agents, dim, None, turn)
 
 
 def _check(one: np.ndarray, other: np.ndarray, least: float = 1e-300) -> None:
@@ -84,11 +83,11 @@ def _check(one: np.ndarray, other: np.ndarray, least: float = 1e-300) -> None:
         raise NoModes
 
 
-def _of_modes(kernel: _Kernel, waves: np.ndarray, shift: np.ndarray, agents: int) -> Map:
+def _of_modes(kernel: _Kernel, waves: np.ndarray, shift: np.ndarray, agents: int) -> Affine:
     matrix, offset, noise = (np.tensordot(waves, part, axes=1) for part in kernel[:3])
     moved = np.matvec(offset, shift)
     moved[0] += agents * kernel.constant
-    return Map(matrix, moved, noise)
+    return Affine(matrix, moved, noise)
 
 
 def _kernels(

@@ -21,7 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from concord.laws.powers import Moments, Powers
+from concord.laws.exact import Moments
+from concord.laws.powers import Powers
 
 # The limit solves a dense system of as many unknowns as a covariance has entries.
 SIZE_LIMIT = 40

@@ -1,8 +1,7 @@
-"""What is known exactly of a run: the law of an affine sampler, and the posterior on a grid.
+"""Whether a sampler has an exact law on a problem and a network, and why not: the law itself.
 
-One gate says whether a law exists and why not, to metrics, library and arena alike: ``update_of``
-and ``choices_of`` of what a sampler states on a problem, ``over_losses`` of a network that loses
-vectors.
+The one gate, of metrics, library and arena alike: ``update_of`` and ``choices_of`` of what a
+sampler states on a problem, ``over_losses`` of a network that loses vectors.
 """
 
 from __future__ import annotations
@@ -19,16 +18,12 @@ from concord.contracts import (
     BatchNoise,
     Problem,
     Quadratic,
-    Reference,
     SwitchingSampler,
-    WithReference,
-    reference_of,
 )
 from concord.errors import ConcordError
 from concord.laws import exact, paths, rings
 from concord.laws.arrivals import Losses
-from concord.laws.powers import Moments
-from concord.laws.quadrature import Grid
+from concord.laws.exact import Moments
 from concord.laws.switching import SIZE_LIMIT as CHOICES_LIMIT
 from concord.laws.switching import Choices
 from concord.metrics import Measurement
@@ -50,25 +45,6 @@ SECOND_LIMIT = 20
 
 class NoLaw(ConcordError):
     """There is no exact law, for the reason that is told."""
-
-
-def posterior(problem: Problem, metric: str) -> Reference:
-    """Return the posterior that results are compared with; ``metric`` is who asks."""
-    try:
-        return reference_of(problem)
-    except ConcordError as error:
-        raise ConcordError(f"metric {metric}: {error}") from None
-
-
-def grid(problem: Problem, metric: str) -> Grid:
-    """Return the problem's exact posterior on a grid; ``metric`` is who asks."""
-    found = problem.reference if isinstance(problem, WithReference) else None
-    if not isinstance(found, Grid):
-        raise ConcordError(
-            f"metric {metric}: {type(problem).__name__} has no reference posterior on a grid; "
-            "remove the metric"
-        )
-    return found
 
 
 def name_of(sampler: Any) -> str:
@@ -233,7 +209,7 @@ def of_versions(
     return over_losses(topology, sampler, updates, starts, dim, mix)
 
 
-def stable(sampler: Any, problem: Problem, topology: Topology, params: Any) -> exact.Affine:
+def contraction(sampler: Any, problem: Problem, topology: Topology, params: Any) -> exact.Affine:
     """Return what a step must contract; ``NoLaw`` where it is not known.
 
     The update of a turn, conserved quantities apart; of choices that of the mean.

@@ -8,8 +8,8 @@ import numpy as np
 
 from concord.errors import ConcordError
 from concord.laws import exact
+from concord.laws.exact import Moments
 from concord.laws.gaussian import Gaussian, w2
-from concord.laws.powers import Moments
 from concord.metrics import Measurement, Row, lacking
 from concord.metrics._laws import (
     SIZE_LIMIT,

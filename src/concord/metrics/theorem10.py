@@ -56,8 +56,7 @@ def largest_moment(m: Measurement) -> float:
     largest = _moment(*limit, size)
     for _ in range(m.iterations + 1):
         largest = max(largest, _moment(mean, cov, size))
-        mean = step.matrix @ mean + step.offset
-        cov = step.matrix @ cov @ step.matrix.T + step.noise
+        mean, cov = step.of(mean, cov)
     return largest
 
 
