@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import cached_property, lru_cache, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,11 +50,14 @@ class Affine:
             return cls(*(getattr(versions[0], name)[None] for name in names))
         return cls(*(np.stack([getattr(v, name) for v in versions]) for name in names))
 
+    @cached_property
+    def _transposed(self) -> np.ndarray:
+        return self.matrix.swapaxes(-1, -2).conj()  # of modes they are complex
+
     def of(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
         """Return the moments after a step with full gradients."""
-        transposed = self.matrix.swapaxes(-1, -2).conj()  # of modes they are complex
         moved = np.matvec(self.matrix, mean) + self.offset
-        return moved, self.matrix @ cov @ transposed + self.noise
+        return moved, self.matrix @ cov @ self._transposed + self.noise
 
     def then(self, later: Affine) -> Affine:
         """Return the composition: this one, then ``later``, as ``compose`` does."""

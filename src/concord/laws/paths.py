@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from operator import is_not
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -289,9 +290,9 @@ def single(
         return Path(lambda k: Noisy(update.at(k), gradient_noise, agents, dim), begun, agents, dim)
     turn = None
     if last >= LEAP:
-        begin = last
+        begin, end = last, update.at(last - 1)
         with progress(last, "exact law: are its updates the same?") as done:
-            while begin > 0 and update.at(begin - 1) is update.at(last - 1):
+            while begin > 0 and update.at(begin - 1) is end:
                 begin -= 1
                 done()
         turn = begin, 1
@@ -325,8 +326,17 @@ def lossy(
 
 
 def versions_of(updates: Sequence[Update]) -> Callable[[int], Affine]:
-    """Return the updates of versions as one, by iterations."""
-    return lambda k: Affine.stacked([update.at(k) for update in updates])
+    """Return the updates of versions as one, by iterations; the same while they are the same."""
+    parts: list[Affine] = []
+    whole: list[Affine] = []
+
+    def at(k: int) -> Affine:
+        now = [update.at(k) for update in updates]
+        if not whole or any(map(is_not, now, parts)):
+            parts[:], whole[:] = now, [Affine.stacked(now)]
+        return whole[0]
+
+    return at
 
 
 def stacked(starts: Sequence[Moments]) -> Moments:
