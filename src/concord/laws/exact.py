@@ -8,7 +8,8 @@ step is
 
 where xi stacks the agents' gradient noise (mini-batches only). A sampler file writes its update as
 one or two ``Affine`` stages, joined by ``compose``; ``in_place`` turns a simultaneous stage into
-the sweep in which agents move one after another.
+the sweep in which agents move one after another. Here is what an update is, how it begins and where
+it settles; ``laws.paths`` follows it along the iterations.
 """
 
 from __future__ import annotations

@@ -24,7 +24,6 @@ from concord.laws import exact
 from concord.laws.arrivals import Losses, Move, moves
 from concord.laws.exact import Affine, Law, Moments, Seen, Update
 from concord.laws.powers import Powers
-from concord.laws.switching import Choices, SecondMoments
 from concord.progress import progress
 
 # The limit, where it has to be gone to: enough for whatever mixes within 10^7 iterations.
@@ -49,6 +48,7 @@ class Path:
     mix: makes the answers, which stand for the agents' positions, of these, (agents, agents); none:
     they stand for themselves.
     turn: when steps repeat; none: it is not known.
+    powers: those of a turn, whose ``after`` leads over so many; none: all go step by step.
     leap: the least number of iterations that powers are taken for.
     """
 
@@ -60,13 +60,14 @@ class Path:
         dim: int,
         mix: np.ndarray | None = None,
         turn: Turn | None = None,
+        powers: Any = None,
         leap: int = 1,
     ) -> None:
         self._step_at, self._start, self._mix = step_at, start, mix
         self._agents, self._dim = agents, dim
         self._turn, self._leap = turn, leap
         self._kept: dict[int, Any] = {}
-        self._powers: Any = None
+        self._powers = powers
 
     def at(self, iterations: Sequence[int]) -> Seen:
         """Return the laws at increasing iterations, first axes (iterations, versions).
@@ -103,8 +104,7 @@ class Path:
 
     def limit(self) -> Seen | None:
         """Return the laws of the limit, (versions, ...); None where no powers lead to it."""
-        repeats = self._turn is not None and self._raised() is not None
-        return self.at([FOREVER]).only(0) if repeats else None
+        return None if self._turn is None or self._raised() is None else self.at([FOREVER]).only(0)
 
     def _step(self, k: int) -> Any:
         if self._turn is None or k < self._turn[0]:
@@ -116,8 +116,8 @@ class Path:
         return self._kept[k]
 
     def _raised(self) -> Any:
-        """Return the powers of a turn, whose ``after`` leads over some; None: there are none."""
-        return None
+        """Return the powers of a turn; None where there are none."""
+        return self._powers
 
     def _go(
         self,
@@ -132,7 +132,7 @@ class Path:
             count, powers = 1, None
             ready = first >= begin and end - first >= max(self._leap, period)
             if ready and (first - begin) % period == 0:
-                powers = self._powers = self._powers or self._raised()
+                powers = self._raised()
             if powers is not None:
                 turns = (end - first) // period
                 moments, count = powers.after(turns, *moments), turns * period
@@ -189,7 +189,8 @@ class Determined(Path):
             return self._seen(moments)
 
     def _raised(self) -> Powers:
-        return Powers(self._cycle())
+        self._powers = self._powers or Powers(self._cycle())
+        return self._powers
 
     def _cycle(self) -> Affine:
         """Return the composition of the steps of a turn."""
@@ -226,24 +227,6 @@ class Lossy(Path):
             across = across + read @ cov
             total = total + np.matvec(read, mean)
         return total, spread
-
-
-class Switching(Path):
-    """Moments over choices that are the same in every iteration: all by powers."""
-
-    def __init__(
-        self,
-        chosen: Sequence[Choices],
-        start: Moments,
-        agents: int,
-        dim: int,
-        mix: np.ndarray | None = None,
-    ) -> None:
-        super().__init__(lambda k: None, start, agents, dim, mix, (0, 1))
-        self._powers = SecondMoments(chosen)
-
-    def _raised(self) -> SecondMoments:
-        return self._powers
 
 
 class Noisy(NamedTuple):

@@ -25,7 +25,7 @@ from concord.laws import exact, paths, rings
 from concord.laws.arrivals import Losses
 from concord.laws.exact import Moments
 from concord.laws.switching import SIZE_LIMIT as CHOICES_LIMIT
-from concord.laws.switching import Choices
+from concord.laws.switching import Choices, SecondMoments
 from concord.metrics import Measurement
 from concord.networks.faults import Edges, Network, chances
 from concord.networks.topologies import ring
@@ -200,7 +200,9 @@ def of_versions(
         own = len(firsts[0].offset[0]) == agents * dim  # of nothing but positions
         if not own or not all(firsts[0].same(known[0](k)) for k in (1, 2, 7)):
             raise _none(sampler)
-        return paths.Switching(firsts, paths.stacked([start] * len(versions)), agents, dim, mix)
+        begun = paths.stacked([start] * len(versions))
+        # All iterations are alike, so that powers lead over any number of them.
+        return paths.Path(known[0], begun, agents, dim, mix, (0, 1), SecondMoments(firsts))
     updates = [update_of(sampler, p, topology, own, SETTINGS_LIMIT) for p, own in versions]
     starts = [exact.initial(agents, dim, positions, *update.auxiliary) for update in updates]
     if not isinstance(topology, Network):
