@@ -11,11 +11,12 @@ import pytest
 from msgspec import structs
 
 import concord
-from concord.arena import cells, laws
+from concord.arena import cells
 from concord.arena.chains import Chains
 from concord.arena.read_outs import read_out
 from concord.errors import ConcordError
 from concord.laws import exact
+from concord.metrics import _laws
 from concord.options import build
 from concord.plugins import plugin
 from concord.sampling.initial import Law
@@ -74,7 +75,7 @@ def test_rounds_of_averaging_are_those_of_the_weights():
     start = Law("normal").moments(2)
     mix, vectors = read_out(3, graph)
     assert vectors == 6.0  # three rounds of a vector to either neighbor
-    seen = laws.path(module, [prob], graph, [params], start, mix).at([40])
+    seen = _laws.of_versions(module, [prob], graph, [params], start, mix).at([40])
     update = module.affine(prob, graph, params).at(0)
     mean, cov = exact.initial(5, 2, start)
     for _ in range(40):

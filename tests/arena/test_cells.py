@@ -14,6 +14,7 @@ from concord.arena import cells, tuning
 from concord.errors import ConcordError
 from concord.io import load_yaml
 from concord.make import Batch, make
+from concord.metrics import _laws
 from concord.options import build
 from concord.stages import compete
 from concord.studies.config import load_config
@@ -134,12 +135,12 @@ def test_the_choice_has_the_least_score_on_the_tuning_set(study):
     groups, _ = tuning.settings(
         run.sampler.module, run.sampler.options, run.arena, task.problems[0], task.topology, ""
     )
-    from concord.arena import laws, scores
+    from concord.arena import scores
 
     b2 = []
     for setting in groups[0]:
-        path = laws.path(run.sampler.module, task.problems[:1], task.topology, [setting.params],
-                         run.initial.moments(1))  # fmt: skip
+        path = _laws.of_versions(run.sampler.module, task.problems[:1], task.topology,
+                                 [setting.params], run.initial.moments(1))  # fmt: skip
         b2.append(scores.bias(path.at([300]), task.problems[0].posterior)["worst"][0, 0])
     best = groups[0][int(np.argmin(b2))].values["step_size"]
     assert found.choice["gradients"]["chosen"]["step_size"] == best
@@ -386,8 +387,6 @@ def test_intervals_of_ranks_contain_the_mean_over_all_tasks(tasks, share):
 
 
 def test_held_out_data_are_predicted_by_the_law(study):
-    from concord.arena import laws
-
     text = STUDY.replace("kind: gaussian, condition: 4.0, dim: 1, heterogeneity: 1.0",
                          "kind: diabetes, test_fraction: 0.2")  # fmt: skip
     (study.path / "study.yaml").write_text(text, encoding="utf-8")
@@ -399,8 +398,8 @@ def test_held_out_data_are_predicted_by_the_law(study):
     wanted = []
     rng = np.random.default_rng(1)
     for problem in task.problems[1:]:
-        path = laws.path(run.sampler.module, [problem], task.topology, [params],
-                         run.initial.moments(problem.dim))  # fmt: skip
+        path = _laws.of_versions(run.sampler.module, [problem], task.topology, [params],
+                                 run.initial.moments(problem.dim))  # fmt: skip
         seen = path.at([300])
         each = []
         for mean, cov in zip(seen.mean[0, 0], seen.cov[0, 0], strict=True):

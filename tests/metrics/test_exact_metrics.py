@@ -9,7 +9,7 @@ import pytest
 
 from concord import metrics
 from concord.errors import ConcordError
-from concord.laws import exact
+from concord.metrics import _laws
 from concord.runs.measure import measurement
 from concord.runs.run import Run
 from concord.runs.sample import sample
@@ -139,7 +139,7 @@ def test_draws_are_listed_chain_by_chain():
 
 
 def test_a_law_that_is_too_large_is_left_to_monte_carlo():
-    agents = exact.SIZE_LIMIT // 2 + 1
+    agents = _laws.SIZE_LIMIT // 2 + 1
     given = {"agents": agents, "topology": {"kind": "ring"}, "problem": {"points_per_agent": 3}}
     found = measure(["w2"], **given)
     assert ("w2", "0") in found

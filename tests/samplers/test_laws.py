@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from concord.laws import exact
+from concord.laws import exact, paths
 from concord.sampling import initial, streams
 from concord.sampling.loop import simulate
 from concord.sampling.recorder import Record, Recorder
@@ -66,7 +66,7 @@ def deviation(run, factor=1.0):
             how = run.sampler.options.batch_scale, run.sampler.options.batch_pool
             return problem.batch_noise_covariance(mean, cov, batch_size, *how)
 
-    law = exact.propagate(update.at, *start, steps, due, problem.agents, problem.dim, noise)
+    law = paths.single(update, start, problem.agents, problem.dim, noise).law(due)
     mean = np.concatenate([law.mean, law.average_mean[:, None]], axis=1)
     cov = np.concatenate([law.cov, law.average_cov[:, None]], axis=1)
     draws = np.concatenate([trace["x"], trace["x_average"][:, :, None]], axis=2)

@@ -47,7 +47,7 @@ from concord.contracts import Info, Problem, Quadratic, Step
 from concord.errors import ConcordError
 from concord.laws.switching import Choices
 from concord.networks.channel import connect
-from concord.networks.faults import Conditions
+from concord.networks.conditions import Conditions
 from concord.networks.topology import Topology
 from concord.options import Count, NonNegative, Options
 from concord.samplers._common import check_connected, check_neighbors, gradient_at
