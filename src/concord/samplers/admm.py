@@ -144,8 +144,8 @@ def init(
             np.add(dual, noise, out=dual)
 
         def primal(agent: Any, pulls: np.ndarray, new: np.ndarray) -> None:
-            np.subtract(pulls, dual[:, agent], out=linear[:, agent])
-            minimize(agent, linear[:, agent], x[:, agent], new)
+            b = np.subtract(pulls, dual[:, agent], out=linear[:, agent])
+            minimize(agent, b, x[:, agent], new)
 
         pull(x, plus=primal, out=new)
         disagree(new, plus=None, out=apart)
