@@ -37,6 +37,8 @@ OPTIONAL = {
         contracts.AffineSampler,
         contracts.ReadOut,
         contracts.SizedSampler,
+        contracts.WithKnown,
+        contracts.WithSlips,
     ],
     "problems": [contracts.Amplifies, contracts.NeedsData, contracts.TakesData, contracts.Extra],
     "metrics": [
@@ -45,7 +47,7 @@ OPTIONAL = {
         contracts.WithoutChains,
         contracts.WithLaw,
     ],
-    "topologies": [contracts.AveragingKind],
+    "topologies": [topology.AveragingKind],
 }
 OF_MODULES = [
     *MODULES.values(),

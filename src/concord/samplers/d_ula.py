@@ -72,7 +72,11 @@ def _factors(params: Params, agents: int) -> tuple[int, int]:
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse a network in parts, and options that do not go together."""
     check_connected(topology)
-    check_arrivals(topology, params, update_order="simultaneous", neighbors="together")
+    check_arrivals(
+        topology,
+        update_order=(params.update_order, "simultaneous"),
+        neighbors=(params.neighbors, "together"),
+    )
     sequential = params.neighbors == "in_turn" or params.prior_gradient == "after_mixing"
     if sequential and params.update_order != "simultaneous":
         raise ConcordError(
