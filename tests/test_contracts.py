@@ -38,7 +38,7 @@ OPTIONAL = {
         contracts.ReadOut,
         contracts.SizedSampler,
         contracts.Biased,
-        contracts.Announced,
+        contracts.WithKnown,
         contracts.WithSlips,
     ],
     "problems": [contracts.Amplifies, contracts.NeedsData, contracts.TakesData, contracts.Extra],
@@ -52,7 +52,7 @@ OPTIONAL = {
         contracts.WithoutChains,
         contracts.WithLaw,
     ],
-    "topologies": [contracts.AveragingKind],
+    "topologies": [topology.AveragingKind],
 }
 OF_MODULES = [
     *MODULES.values(),

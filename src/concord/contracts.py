@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from concord.laws.exact import Update
     from concord.laws.gaussian import Gaussian
     from concord.laws.switching import Choices
-    from concord.networks.compressions import Compress
     from concord.networks.topology import Topology
 
 Gradient = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -454,6 +453,20 @@ class ReadOut(Protocol):
 
 
 @runtime_checkable
+class WithKnown(Protocol):
+    """A sampler with parts of the state that neighbors have heard before."""
+
+    KNOWN: tuple[str, ...]
+
+
+@runtime_checkable
+class WithSlips(Protocol):
+    """A sampler with options that are slips of released code, whose messages are not counted."""
+
+    SLIPS: Mapping[str, Any]  # option: its value
+
+
+@runtime_checkable
 class SizedSampler(Protocol):
     """A sampler that sends something else than vectors of numbers."""
 
@@ -466,20 +479,6 @@ class Biased(Protocol):
     """A sampler that samples another law than the posterior by design."""
 
     BIASED: str  # which
-
-
-@runtime_checkable
-class Announced(Protocol):
-    """A sampler with parts of its state that neighbors have heard."""
-
-    KNOWN: tuple[str, ...]
-
-
-@runtime_checkable
-class WithSlips(Protocol):
-    """A sampler with options that are slips of released code, whose messages are not counted."""
-
-    SLIPS: Mapping[str, Any]  # option: its value
 
 
 @runtime_checkable
@@ -501,27 +500,6 @@ class SwitchingSampler(Protocol):
 
 
 @runtime_checkable
-class TopologyKind(Protocol):
-    """A module of ``concord.networks.topologies``."""
-
-    Params: type
-
-    def graph(self, params: Any, agents: int) -> Any:
-        """Return the edges, pairs of the agents 0, 1, ..., or a networkx graph, or refuse.
-
-        In a directed graph j hears i over an edge (i, j).
-        """
-
-
-@runtime_checkable
-class AveragingKind(Protocol):
-    """A topology kind whose agents hear the average of all, not what each of them has."""
-
-    def messages(self, params: Any, agents: int) -> Sequence[int]:
-        """Return how many vectors each agent sends for one average, what it gets counted too."""
-
-
-@runtime_checkable
 class PartitionKind(Protocol):
     """A module of ``concord.sampling.partitions``."""
 
@@ -539,19 +517,6 @@ class PartitionKind(Protocol):
 
         ``labels`` are the rows' classes, (rows,); None where they have none.
         """
-
-
-@runtime_checkable
-class CompressionKind(Protocol):
-    """A module of ``concord.networks.compressions``."""
-
-    Params: type
-
-    def compressor(self, params: Any, shape: tuple[int, ...], dtype: Any) -> Compress:
-        """Return ``compress(x, rng, out)``: what stands for vectors x, (..., dim), of a shape."""
-
-    def bits(self, params: Any, dim: int, itemsize: int) -> int:
-        """Return the bits that stand for a vector of dim numbers of itemsize bytes."""
 
 
 @runtime_checkable

@@ -146,8 +146,7 @@ def init(
         _track(mix, g, rest, tracked)
         rng.standard_normal(out=z, dtype=z.dtype)
         np.multiply(z, epsilon, out=move)
-        np.copyto(drift, tracked)
-        kick(rng, -share * epsilon**2, drift, out=move, noise=move)
+        kick(rng, -share * epsilon**2, tracked, out=move, noise=move, drift=drift)
         if accept is not None:
             probability = accept(x, z, move, tracked, remainder, epsilon)
             rng.random(out=uniform)

@@ -74,7 +74,11 @@ def _factors(params: Params, agents: int) -> tuple[int, int]:
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse a network in parts, and options that do not go together."""
     check_connected(topology)
-    check_arrivals(topology, params, update_order="simultaneous", neighbors="together")
+    check_arrivals(
+        topology,
+        update_order=(params.update_order, "simultaneous"),
+        neighbors=(params.neighbors, "together"),
+    )
     sequential = params.neighbors == "in_turn" or params.prior_gradient == "after_mixing"
     if sequential and params.update_order != "simultaneous":
         raise ConcordError(
@@ -135,14 +139,20 @@ def _together(channel: Channel, params: Params) -> Fuse:
     disagree = channel.mixer(channel.topology.laplacian(), params.update_order)
 
     def fuse(x: np.ndarray, beta: float, move: np.ndarray, out: np.ndarray) -> None:
-        def respond(agent: Any, apart: np.ndarray, new: np.ndarray) -> None:
+        def one(agent: Any, apart: np.ndarray, new: np.ndarray) -> None:
             np.multiply(apart, beta, out=apart)
             np.subtract(x[:, agent], apart, out=new)
             np.add(new, move[:, agent], out=new)
 
-        disagree(x, plus=respond, out=out)
+        disagree(x, plus=one, out=out)
 
-    return fuse
+    def fuse_at_once(x: np.ndarray, beta: float, move: np.ndarray, out: np.ndarray) -> None:
+        disagree(x, plus=None, out=out)
+        np.multiply(out, beta, out=out)
+        np.subtract(x, out, out=out)
+        np.add(out, move, out=out)
+
+    return fuse if params.update_order == "in_place" else fuse_at_once
 
 
 def _in_turn(channel: Channel, x0: np.ndarray) -> Fuse:

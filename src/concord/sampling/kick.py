@@ -29,17 +29,19 @@ def kick(
     *,
     sd: Any = None,
     noise: np.ndarray | None = None,
+    drift: np.ndarray | None = None,
 ) -> np.ndarray:
     r"""Write :math:`x - \eta g + s w`, or without x the kick :math:`-\eta g + s w` alone.
 
-    g is used up: it holds anything after. ``out`` may be x, and is contiguous where there is no x.
+    ``out`` may be x, and is contiguous where noise is drawn and there is no x.
 
     eta: step size, which broadcasts.
     sd: s; none: :math:`\sqrt{2 \eta}`.
     noise: what is added in place of s w, where it is prepared, or partly common; then ``out`` may
     be it, and nothing is drawn.
+    drift: what is used up for eta g; none: g, which holds anything after.
     """
-    np.multiply(g, eta, out=g)
+    g = np.multiply(g, eta, out=g if drift is None else drift)
     sd = np.sqrt(2 * eta) if sd is None and noise is None else sd
     if x is None:
         return np.subtract(normal(rng, sd, out) if noise is None else noise, g, out=out)
