@@ -38,7 +38,7 @@ STUDY = {
         }
     },
     "figures": {
-        "f": {"kind": "metric_curves", "title": "F", "runs": ["one"], "options": {"metric": "w2"}}
+        "f": {"kind": "curves", "title": "F", "runs": ["one"], "options": {"metric": "w2"}}
     },
     "tables": {
         "t": {"kind": "final_values", "title": "T", "runs": ["one"], "options": {"metrics": ["w2"]}}

@@ -47,12 +47,12 @@ experiments:
          sampler: { kind: de_sgld, step_size: 0.005 } }
 figures:
   curves:
-    kind: w2_curves
+    kind: curves
     title: F
     runs: [{ experiment: one, sampler: de_sgld }]
-    options: { rows: step_size, columns: topology, lines: sampler, agents: [0] }
+    options: { metric: w2, rows: step_size, columns: topology, lines: sampler, agents: [0] }
   paid:
-    kind: metric_curves
+    kind: curves
     title: F
     runs: [one]
     options: { metric: w2, agents: [0], lines: sampler, rows: topology, columns: step_size,
@@ -155,7 +155,7 @@ MISTAKES = [  # a place, what it is set to, and what is said
     ("claims.falling.check.quantity.at", "last", "values of iteration"),
     ("claims.falling.check.quantity.at", [10, 51], "does not record iteration 51"),
     ("discrepancies.d.checked_by", "neare", "no claim 'neare'; did you mean 'nearer'?"),
-    ("figures.curves.kind", "w2_curve", "did you mean 'w2_curves'?"),
+    ("figures.curves.kind", "curve", "did you mean 'curves'?"),
     ("figures.curves.runs", ["tow"], "no experiment 'tow'; did you mean 'two'?"),
     (
         "figures.curves.runs",

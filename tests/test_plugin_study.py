@@ -112,7 +112,8 @@ experiments:
         lazy: { sampler: { kind: lazy_de_sgld, step_size: { kind: cosine, mean: 0.01 } } } } } }
 figures:
   fig1:
-    { kind: w2_curves, title: Mine, runs: [compare], options: { columns: topology, rows: sampler } }
+    { kind: curves, title: Mine, runs: [compare],
+      options: { metric: w2, columns: topology, rows: sampler } }
 """
 FILES = {"lazy_de_sgld": SAMPLER, "ladder": LADDER, "bowl": BOWL, "cosine": COSINE}
 
