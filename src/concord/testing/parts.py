@@ -187,7 +187,9 @@ def _are_metrics(module: Any, what: str, names: Any) -> None:
     expect(isinstance(names, (tuple, dict)), f"{what} is neither a tuple nor a mapping")
     for name in names:
         known = any(alike(one, metric) for one in (name, f"{name}_*") for metric in module.METRICS)
-        expect(known or name in module.METRICS, f"{what} names {name!r}, which METRICS does not have")
+        expect(
+            known or name in module.METRICS, f"{what} names {name!r}, which METRICS does not have"
+        )
 
 
 CHECKS: dict[str, tuple[Any, ...]] = {
