@@ -125,9 +125,9 @@ def _labels(family: Any) -> Iterator[dict[str, str]]:
 
 
 def _equation(text: str) -> str | None:
-    """Return the formulas of a docstring, in LaTeX."""
+    """Return the formulas of a docstring, in LaTeX, a blank line between them."""
     blocks = re.findall(r"^\.\. math::(.*(?:\n(?:[ \t].*|(?=\n)))*)", text, re.M)
-    return "\n".join(inspect.cleandoc(block) for block in blocks) or None
+    return "\n\n".join(inspect.cleandoc(block).strip() for block in blocks) or None
 
 
 def _paragraph(text: str, field: str) -> str | None:
