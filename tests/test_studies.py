@@ -11,6 +11,7 @@ import yaml
 from concord.claims.quantities import Quantity
 from concord.errors import ConcordError
 from concord.networks.topology import Topology
+from concord.studies.checks import check_outputs
 from concord.studies.config import load_config, load_papers
 from concord.studies.paper import Paper
 
@@ -147,7 +148,7 @@ def test_runs_do_not_share_their_mappings(tmp_path):
     one.document["problem"]["points"] = 1
     assert other.document["sampler"]["step_size"] == 0.005
     assert other.document["problem"]["points"] == 30
-    assert paper.mapping["problems"]["linear"]["points"] == 30
+    assert paper.problems["linear"]["points"] == 30
 
 
 def test_smoke_scale_shrinks_and_applies_its_own_keys(tmp_path):
@@ -298,7 +299,10 @@ def test_mistakes_name_the_key_that_was_written(change, message, tmp_path):
             {"experiment": "one", "topolgy": "ring"},
             "one has no such axis; did you mean 'topology'?",
         ),
-        ({"experiment": "one", "topology": "star"}, "topology: no run of one has 'star'; choose"),
+        (
+            {"experiment": "one", "topology": "star"},
+            "topology: no run of one has topology 'star'; choose",
+        ),
         (
             {"experiment": "one", "topology": ["ring", "cmplete"]},
             "'cmplete'; did you mean 'complete'",
@@ -353,7 +357,7 @@ def test_sections_may_be_in_several_files_each_in_one(tmp_path):
     figure = {"figures": {"f": {"kind": "networks", "title": "F", "runs": ["oen"]}}}
     folder = written(tmp_path, study=PAPER, figures=figure)
     with pytest.raises(ConcordError) as caught:
-        Paper(folder, CONFIG).check_outputs()
+        check_outputs(Paper(folder, CONFIG))
     start = f"{folder / 'figures.yaml'}: figures.f.runs[0]: there is no experiment 'oen'"
     assert str(caught.value).startswith(start)
     written(tmp_path, figures={**figure, "problems": {}})
@@ -452,7 +456,7 @@ def test_an_assumption_holds_for_the_runs_that_it_rests_on(tmp_path):
     }
     assumptions = {name: {**every, **({"rests": r} if r else {})} for name, r in found.items()}
     paper = load(tmp_path, assumptions=assumptions, one={"sweep": sweep})
-    paper.check_outputs()
+    check_outputs(paper)
     for run in paper.runs.values():
         topology, agents, method = run.document["labels"].values()
         holds = {
@@ -462,7 +466,7 @@ def test_an_assumption_holds_for_the_runs_that_it_rests_on(tmp_path):
             "nested": agents == "4",
         }
         assert run.document["assumptions"] == [name for name in found if holds[name]]
-    assert paper.assumptions["every"]["reason"] == "not stated"
+    assert paper.assumptions["every"].reason == "not stated"
 
 
 @pytest.mark.parametrize(
@@ -477,7 +481,7 @@ def test_an_assumption_holds_for_the_runs_that_it_rests_on(tmp_path):
 def test_an_assumption_that_no_run_rests_on_is_refused(rests, message, tmp_path):
     paper = load(tmp_path, assumptions={"sigma": {"value": "1", "rests": rests}})
     with pytest.raises(ConcordError) as caught:
-        paper.check_outputs()
+        check_outputs(paper)
     start = f"{tmp_path / 'x' / 'study.yaml'}: assumptions.sigma.rests: "
     assert str(caught.value).startswith(start + message)
 
@@ -502,7 +506,7 @@ def test_a_claim_reads_the_experiment_that_its_reading_has(tmp_path):
     }
     experiments = {"one": one, "code": {**one, "reading": "released"}}
     paper = load(tmp_path, experiments=experiments, claims={"small": claim})
-    paper.check_outputs()
+    check_outputs(paper)
     assert [run.experiment for run in paper.claim_runs()] == ["one", "code"]
     found = Quantity(**quantity)
     for reading, name in (("published", "one"), ("released", "code")):
@@ -511,7 +515,7 @@ def test_a_claim_reads_the_experiment_that_its_reading_has(tmp_path):
     quantity["experiment"] = ["one", "cod"]
     wrong = load(tmp_path, experiments=experiments, claims={"small": claim})
     with pytest.raises(ConcordError, match="there is no experiment 'cod'; did you mean 'code'"):
-        wrong.check_outputs()
+        check_outputs(wrong)
 
 
 # Schedules that start at a value ------------------------------------------------------------------

@@ -118,9 +118,9 @@ def bounds(panels: Sequence[Panel], log: bool) -> tuple[float, float]:
 def draw_curves(panel: Panel, axes: Axes, framed: bool, thin: bool, others: bool) -> None:
     """Draw the curves with their intervals and exact laws.
 
-    ``framed``: the limits of y are known, and intervals on a log axis are bars at the markers, since
-    a band that reaches 0 would fill the panel. The first curve is on top, where intervals or lines
-    of others are many: it is the one that the figure is about.
+    ``framed``: the limits of y are known. Intervals on a log axis are then bars at the markers,
+    since a band that reaches 0 would fill the panel. The first curve is on top, where intervals or
+    lines of others are many: it is the one that the figure is about.
     """
     bars = framed and panel.yscale == "log"
     reach = (-math.inf, math.inf)

@@ -27,6 +27,7 @@ from concord.pages.claims import case_name
 from concord.pages.site.curves import curves, group
 from concord.pages.site.html import render
 from concord.runs.run import Run
+from concord.studies.model import Discrepancy
 from concord.studies.paper import Paper
 
 ROOT = "../"  # from a study's page to the site
@@ -104,7 +105,7 @@ def made(paper: Paper, rows: Sequence[Row], results: Path) -> bool:
 def _entries(paper: Paper) -> Iterator[tuple[str, str]]:
     """Yield section and name of every figure and table."""
     for section in ("figures", "tables"):
-        yield from ((section, name) for name in paper.mapping.get(section, {}))
+        yield from ((section, name) for name in paper.outputs(section))
 
 
 def _scored(paper: Paper, results: Path) -> bool:
@@ -126,12 +127,12 @@ def page(
 
     ``todo`` is what has not been made, by the command that makes it.
     """
-    about = paper.mapping.get("paper") or {"title": paper.key}
+    about = paper.about
     claims, universes = summarized(rows), _universes(paper, rows, files)
     claims = [{**claim, **_leads(claim, paper, universes, files.results)} for claim in claims]
     followed = dict.fromkeys(run.reading for run in paper.runs.values())
     raw = _Raw(files.raw / paper.key)
-    parts = [_title(about["title"], "#")]
+    parts = [_title(about.title, "#")]
     parts.append(
         raw(
             "head",
@@ -153,7 +154,7 @@ def page(
             drawn = _curves(paper, [entry["name"] for entry in entries], files)
             parts += [_title(_heading(paper, "figures", names[0]), "*")]
             parts.append(raw("figures", claims=mine, entries=entries, curves=drawn))
-    for name in paper.mapping.get("tables", {}):
+    for name in paper.sections.tables:
         entry = _table(paper, name, claims, files)
         if entry:
             mine = [c for c in claims if c["figure"] == name and c["name"] not in shown]
@@ -171,8 +172,8 @@ def page(
     for kind, heading, notes in _notes(paper):
         if notes:
             parts += [_title(heading, "*"), raw("notes", kind=kind, notes=notes, judged=judged)]
-    if paper.mapping.get("released_code"):
-        parts += [_title("Released code", "*"), markup.rst(paper.mapping["released_code"])]
+    if released := paper.sections.released_code:
+        parts += [_title("Released code", "*"), markup.rst(released)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -253,14 +254,14 @@ class _Raw:
 def _groups(paper: Paper) -> list[list[str]]:
     """Return the names of figures, those together that differ in their reading alone."""
     found: dict[str, list[str]] = {}
-    for name in paper.mapping.get("figures", {}):
+    for name in paper.sections.figures:
         found.setdefault(group(paper, name), []).append(name)
     return list(found.values())
 
 
 def _heading(paper: Paper, section: str, name: str) -> str:
     """Return "Fig 2: title" of what has a number in print, else its title."""
-    title = markup.line(paper.mapping[section][name]["title"])
+    title = markup.line(paper.output(section, name).title)
     number = re.match(r"(fig|table)(S?\d+)(?![^_])", name)
     words = {"fig": "Fig", "table": "Table"}
     return f"{words[number[1]]} {number[2]}: {title}" if number else title
@@ -459,13 +460,13 @@ def _notes(paper: Paper) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
             (("", "value"), ("because", "reason")),
         ),
         (
-            *("erratum", "Where the text is inconsistent", paper.mapping.get("errata", {})),
+            *("erratum", "Where the text is inconsistent", paper.sections.errata),
             (("", "where"), ("", "text")),
         ),
         (
             "discrepancy",
             "Where the released code differs from the text",
-            paper.mapping.get("discrepancies", {}),
+            paper.sections.discrepancies,
             (("text", "text"), ("code", "code")),
         ),
     )
@@ -473,8 +474,8 @@ def _notes(paper: Paper) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
         notes = [
             {
                 "name": name,
-                "texts": [(head, note[key]) for head, key in keys if note.get(key)],
-                "claim": note.get("checked_by"),
+                "texts": [(head, text) for head, key in keys if (text := getattr(note, key))],
+                "claim": note.checked_by if isinstance(note, Discrepancy) else "",
             }
             for name, note in stated.items()
         ]
@@ -501,9 +502,7 @@ def findings(
             )
     known = {f"{claim['paper']}/{claim['name']}": claim for claim in claims}
     chosen = [known[name] for name in wanted if name in known] or [
-        claim
-        for claim in claims
-        if claim["figure"] in papers[claim["paper"]].mapping.get("figures", {})
+        claim for claim in claims if claim["figure"] in papers[claim["paper"]].sections.figures
     ][:5]
 
     def image(claim: Mapping[str, Any]) -> str | None:
