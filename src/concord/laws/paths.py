@@ -356,8 +356,15 @@ def _period(
     at: Callable[[int], Any], same: Callable[[Any, Any], bool], begin: int = 0
 ) -> int | None:
     """Return after how many iterations something is the same again, from ``begin`` on."""
+    first = at(begin)
     for period in range(1, LONGEST_TURN + 1):
-        ks = range(begin, begin + 2 * LONGEST_TURN - period)
-        if all(same(at(k), at(k + period)) for k in ks):
+        if not same(first, at(begin + period)):
+            continue
+        turn = [at(begin + k) for k in range(period)]
+        for k in range(period, 2 * LONGEST_TURN):
+            before, turn[k % period] = turn[k % period], at(begin + k)
+            if not same(before, turn[k % period]):
+                break
+        else:
             return period
     return None
