@@ -162,7 +162,7 @@ def _in_turn(channel: Channel, x0: np.ndarray) -> Fuse:
     :math:`y \leftarrow y - \beta (y - x_j)` with the old :math:`x_j`; then y + move.
     Source: what the released code of parayil2020 computes.
     """
-    topology, ranks, pull = channel.topology, [], np.empty_like(x0)
+    topology, ranks, pull = channel.topology, [], np.empty(x0.shape)
     for rank in range(int(topology.degrees.max(initial=0))):
         has = topology.degrees > rank
         agents = np.flatnonzero(has)
