@@ -596,3 +596,48 @@ def test_accuracies_near_one_may_have_half_of_the_axis():
 def test_accuracy_refuses_two_runs_for_one_line():
     with pytest.raises(ConcordError, match="would both be"):
         accuracies([accuracy("admm"), accuracy("admm")])
+
+
+def test_any_metric_stops_at_a_cross_where_its_run_diverged():
+    lost = w2(run(training="b"), [0], diverged_at=37, fraction=0.25)
+    lost.metrics["metric"] = lost.metrics["metric"].replace({"w2": "distance"})
+    (axes,) = draw([lost], metric="distance", agents=[0], intervals="band").axes
+    assert shown(axes)["agent 1"].get_xdata()[-1] == 36
+    assert [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "x"] == [37]
+
+
+def test_over_a_label_a_run_that_diverged_has_no_point_and_is_named_on_top():
+    runs = [w2(run(penalty=p), [0], end=0.01 * p) for p in (1, 5)]
+    runs.append(w2(run(penalty=10), [0], diverged_at=37))
+    figure = draw(runs, over="penalty", lines="sampler", agents=[0], yscale="log")
+    (line,) = shown(figure.axes[0]).values()
+    assert list(line.get_xdata()) == [1, 5, 10] and np.isnan(line.get_ydata()[-1])
+    assert "penalty 10 (1000 of 1000 chains" in figure.get_suptitle()
+
+
+def test_a_floor_that_is_named_is_the_first_runs_and_tells_no_number_of_draws():
+    runs = [w2(run(sampler=s), [0]) for s in ("d_ula", "admm")]
+    for measured, floor in zip(runs, (0.02, 0.05), strict=True):
+        table = measured.metrics
+        table.loc[table["metric"] == "w2_floor", "metric"] = "other"
+        table.loc[table["metric"] == "other", "value"] = floor
+    figure = draw(runs, lines="sampler", agents=[0], floor="other")
+    floors = [line for line in figure.axes[0].lines if line.get_label() == "_floor"]
+    assert [line.get_ydata()[0] for line in floors] == [0.02]
+    assert "floor of exact draws" in legend(figure)
+
+
+def test_values_below_zero_are_seen():
+    measured = w2(run(), [0], floor=False, exact=False)
+    measured.metrics[["value", "lo", "hi"]] -= 5
+    (axes,) = draw([measured], agents=[0]).axes
+    assert axes.get_ylim()[0] < measured.metrics["value"].min()
+
+
+def test_what_is_read_is_what_is_drawn():
+    panels = [{"agents": [1]}, {"over": "penalty", "lines": "reading"}]
+    options = {"metric": "m", "intervals": "sd", "x": "seconds", "floor": "f", "panels": panels}
+    found = curves.reads(build(curves.Params, options, "x"))
+    names = [(read, ()) if isinstance(read, str) else (read.metric, read.agents) for read in found]
+    network = ("network",)
+    assert names == [("m", (1,)), ("sd", (1,)), ("seconds", network), ("m", ()), ("f", ())]
