@@ -10,13 +10,8 @@ from concord import scores
 from concord.results import Measured
 
 
-def cell(*values, floor=None, applicable=1.0):
-    names = ["b2"] if len(values) == 1 else [f"b2_set_{d}" for d in range(len(values))]
-    rows = [("network", "applicable", applicable)]
-    rows += [("worst", name, value) for name, value in zip(names, values, strict=True)]
-    rows += [
-        ("worst", name.replace("b2", "floor.b2"), floor) for name in names if floor is not None
-    ]
+def cell(*values):
+    rows = [("worst", f"b2_set_{d}", value) for d, value in enumerate(values)]
     return Measured({}, pandas.DataFrame(rows, columns=["agent", "metric", "value"]))
 
 
@@ -28,28 +23,6 @@ def test_a_ratio_is_the_geometric_mean_over_data_sets_with_students_interval():
         np.log(4) + np.array([-half, half]), rel=1e-4
     )
     assert not found.sure and found.bound == ""
-
-
-@pytest.mark.parametrize(
-    ("one", "base", "bound", "sure"),
-    [
-        (cell(0.5, floor=0.1), cell(1.0), "", True),
-        (cell(0.5, floor=0.5), cell(1.0), "<", True),  # at most a half
-        (cell(2.0, floor=2.0), cell(1.0), "<", False),
-        (cell(2.0), cell(1.0, floor=1.0), ">", True),
-        (cell(0.5), cell(1.0, floor=1.0), ">", False),
-    ],
-)
-def test_a_score_at_its_floor_makes_a_bound(one, base, bound, sure):
-    found = scores.ratio(one, base, "b2", "worst")
-    assert (found.bound, found.sure) == (bound, sure)
-
-
-def test_what_there_is_no_ratio_of():
-    assert scores.ratio(None, cell(1.0), "b2", "worst") == "not run"
-    assert scores.ratio(cell(1.0), cell(applicable=0.0), "b2", "worst") == "not applicable"
-    assert scores.ratio(cell(1.0), cell(np.inf), "b2", "worst") is None
-    assert scores.ratio(cell(np.inf), cell(1.0), "b2", "worst").value == np.inf
 
 
 def test_an_exponent_is_the_mean_slope_over_data_sets():

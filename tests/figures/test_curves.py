@@ -456,19 +456,6 @@ def by_label(figure):
     return {line.get_label().removesuffix(", network"): line.get_xydata() for line in lines}
 
 
-def test_bytes_come_from_the_same_iterations() -> None:
-    figure = drawn([trained("a", 2.0), trained("b", 30.0)], lines="training", x="unicast_bytes")
-    found = by_label(figure)
-    k = np.arange(0, 101, 10)
-    for label, scale in (("A", 2.0), ("B", 30.0)):
-        assert np.allclose(found[label], np.column_stack([scale * k, 1 / (1 + k)]))
-
-
-def test_log_axis_leaves_out_zero() -> None:
-    found = by_label(drawn([trained("a", 2.0)], lines="training", x="unicast_bytes", xscale="log"))
-    assert found["A"][0].tolist() == [20.0, 1 / 11]
-
-
 @pytest.mark.parametrize(
     ("band", "low", "high"), [("band", 0.9, 1.2), ("spread", 1 - 0.1, 1 + 0.1)]
 )
@@ -530,13 +517,6 @@ def test_panels_share_limits_that_hold_all_lines() -> None:
     assert figure.axes[1].get_ylim() == (bottom, top)
 
 
-def test_mistakes_are_named() -> None:
-    with pytest.raises(ConcordError, match="has no metric 'nothing'"):
-        drawn([trained("a", 1.0)], metric="nothing")
-    with pytest.raises(ConcordError, match="would both be"):
-        drawn([trained("a", 1.0), trained("b", 1.0)], lines="agent")
-
-
 def test_x_may_be_another_metric_and_panels_have_rows_too() -> None:
     runs = []
     for training, scale in (("a", 2.0), ("b", 30.0)):
@@ -591,11 +571,6 @@ def test_accuracies_near_one_may_have_half_of_the_axis():
     low, knee, top = axes.transData.transform([(0, 0.5), (0, 0.9), (0, 1.0)])[:, 1]
     assert knee - low == pytest.approx(top - knee)
     assert {0.9, 0.95, 1.0} <= set(np.round(axes.get_yticks(), 6))
-
-
-def test_accuracy_refuses_two_runs_for_one_line():
-    with pytest.raises(ConcordError, match="would both be"):
-        accuracies([accuracy("admm"), accuracy("admm")])
 
 
 def test_any_metric_stops_at_a_cross_where_its_run_diverged():
