@@ -456,19 +456,6 @@ def by_label(figure):
     return {line.get_label().removesuffix(", network"): line.get_xydata() for line in lines}
 
 
-def test_bytes_come_from_the_same_iterations() -> None:
-    figure = drawn([trained("a", 2.0), trained("b", 30.0)], lines="training", x="unicast_bytes")
-    found = by_label(figure)
-    k = np.arange(0, 101, 10)
-    for label, scale in (("A", 2.0), ("B", 30.0)):
-        assert np.allclose(found[label], np.column_stack([scale * k, 1 / (1 + k)]))
-
-
-def test_log_axis_leaves_out_zero() -> None:
-    found = by_label(drawn([trained("a", 2.0)], lines="training", x="unicast_bytes", xscale="log"))
-    assert found["A"][0].tolist() == [20.0, 1 / 11]
-
-
 @pytest.mark.parametrize(
     ("band", "low", "high"), [("band", 0.9, 1.2), ("spread", 1 - 0.1, 1 + 0.1)]
 )
@@ -530,13 +517,6 @@ def test_panels_share_limits_that_hold_all_lines() -> None:
     assert figure.axes[1].get_ylim() == (bottom, top)
 
 
-def test_mistakes_are_named() -> None:
-    with pytest.raises(ConcordError, match="has no metric 'nothing'"):
-        drawn([trained("a", 1.0)], metric="nothing")
-    with pytest.raises(ConcordError, match="would both be"):
-        drawn([trained("a", 1.0), trained("b", 1.0)], lines="agent")
-
-
 def test_x_may_be_another_metric_and_panels_have_rows_too() -> None:
     runs = []
     for training, scale in (("a", 2.0), ("b", 30.0)):
@@ -593,6 +573,46 @@ def test_accuracies_near_one_may_have_half_of_the_axis():
     assert {0.9, 0.95, 1.0} <= set(np.round(axes.get_yticks(), 6))
 
 
-def test_accuracy_refuses_two_runs_for_one_line():
-    with pytest.raises(ConcordError, match="would both be"):
-        accuracies([accuracy("admm"), accuracy("admm")])
+def test_any_metric_stops_at_a_cross_where_its_run_diverged():
+    lost = w2(run(training="b"), [0], diverged_at=37, fraction=0.25)
+    lost.metrics["metric"] = lost.metrics["metric"].replace({"w2": "distance"})
+    (axes,) = draw([lost], metric="distance", agents=[0], intervals="band").axes
+    assert shown(axes)["agent 1"].get_xdata()[-1] == 36
+    assert [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "x"] == [37]
+
+
+def test_over_a_label_a_run_that_diverged_has_no_point_and_is_named_on_top():
+    runs = [w2(run(penalty=p), [0], end=0.01 * p) for p in (1, 5)]
+    runs.append(w2(run(penalty=10), [0], diverged_at=37))
+    figure = draw(runs, over="penalty", lines="sampler", agents=[0], yscale="log")
+    (line,) = shown(figure.axes[0]).values()
+    assert list(line.get_xdata()) == [1, 5, 10] and np.isnan(line.get_ydata()[-1])
+    assert "penalty 10 (1000 of 1000 chains" in figure.get_suptitle()
+
+
+def test_a_floor_that_is_named_is_the_first_runs_and_tells_no_number_of_draws():
+    runs = [w2(run(sampler=s), [0]) for s in ("d_ula", "admm")]
+    for measured, floor in zip(runs, (0.02, 0.05), strict=True):
+        table = measured.metrics
+        table.loc[table["metric"] == "w2_floor", "metric"] = "other"
+        table.loc[table["metric"] == "other", "value"] = floor
+    figure = draw(runs, lines="sampler", agents=[0], floor="other")
+    floors = [line for line in figure.axes[0].lines if line.get_label() == "_floor"]
+    assert [line.get_ydata()[0] for line in floors] == [0.02]
+    assert "floor of exact draws" in legend(figure)
+
+
+def test_values_below_zero_are_seen():
+    measured = w2(run(), [0], floor=False, exact=False)
+    measured.metrics[["value", "lo", "hi"]] -= 5
+    (axes,) = draw([measured], agents=[0]).axes
+    assert axes.get_ylim()[0] < measured.metrics["value"].min()
+
+
+def test_what_is_read_is_what_is_drawn():
+    panels = [{"agents": [1]}, {"over": "penalty", "lines": "reading"}]
+    options = {"metric": "m", "intervals": "sd", "x": "seconds", "floor": "f", "panels": panels}
+    found = curves.reads(build(curves.Params, options, "x"))
+    names = [(read, ()) if isinstance(read, str) else (read.metric, read.agents) for read in found]
+    network = ("network",)
+    assert names == [("m", (1,)), ("sd", (1,)), ("seconds", network), ("m", ()), ("f", ())]

@@ -118,9 +118,9 @@ def bounds(panels: Sequence[Panel], log: bool) -> tuple[float, float]:
 def draw_curves(panel: Panel, axes: Axes, framed: bool, thin: bool, others: bool) -> None:
     """Draw the curves with their intervals and exact laws.
 
-    ``framed``: the limits of y are known. Intervals on a log axis are then bars at the markers,
-    since a band that reaches 0 would fill the panel. The first curve is on top, where intervals or
-    lines of others are many: it is the one that the figure is about.
+    Where the limits of y are known (``framed``) intervals on a log axis are bars at the markers, as
+    a band that reaches 0 would fill the panel. The first curve, the one that the figure is about,
+    is on top there and where hairlines of others are.
     """
     bars = framed and panel.yscale == "log"
     reach = (-math.inf, math.inf)
@@ -130,7 +130,7 @@ def draw_curves(panel: Panel, axes: Axes, framed: bool, thin: bool, others: bool
     places = list(enumerate(panel.curves))
     for order, curve in reversed(places) if others else places:
         shown = curve.series
-        step = max(1, len(shown.iteration) // 8)
+        step = max(1, len(shown.iteration) // (6 if others else 8))
         first = step * order // len(panel.curves)
         depth = 2.0
         if framed:
@@ -146,7 +146,7 @@ def draw_curves(panel: Panel, axes: Axes, framed: bool, thin: bool, others: bool
                 band = {**style.BAND, "alpha": 0.08} if thin else style.BAND
                 axes.fill_between(shown.iteration, *ends, color=color, **band, zorder=1.5)
         # Staggered, or lines that coincide would hide each other's markers: at recorded iterations,
-        # where bars stand, or at equal distances on the page.
+        # where bars stand or lines are many, or at equal distances on the page.
         apart = (0.03 + 0.15 * order / len(panel.curves), 0.15)
         axes.plot(
             shown.iteration,
@@ -154,7 +154,7 @@ def draw_curves(panel: Panel, axes: Axes, framed: bool, thin: bool, others: bool
             **(curve.look.line if curve.first else {**curve.look.line, "marker": ""}),
             linestyle=curve.linestyle,
             linewidth=0.6 if color == MUTED else 0.9 if thin else style.RC["lines.linewidth"],
-            markevery=(first, step) if framed else apart,
+            markevery=(first, step) if framed or others else apart,
             label=curve.name,
             zorder=depth,
         )

@@ -263,7 +263,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         if panel.over is not None:
             _draw_over(panel, panel.over, ax, params, bool(along))
     _legends(params, panels, axes, figure)
-    if not along or params.x_metric:  # there is no place for a cross
+    if not along or params.x_metric:  # no cross marks them
         style.name_diverged(figure, params, runs)
     return figure
 
@@ -301,7 +301,8 @@ def _shown(params: Params, runs: list[Measured]) -> list[_layers.Panel]:
         if over is not None:
             ends = [*_ends(cell, key, agents[0], scope, params, over)]
         elif cell.runs:
-            curves = _curves(cell, key, agents, scope, params)
+            found = _lines(cell, key, agents, scope, params)
+            curves = [_curve(*line, params) for line in found]
         here = [curve.run for curve in curves] or cell.runs
         asked = panel.ylim if panel.ylim is not None else params.ylim
         built.append(
@@ -320,65 +321,45 @@ def _shown(params: Params, runs: list[Measured]) -> list[_layers.Panel]:
     return built
 
 
-def _curves(
-    cell: Cell,
-    key: str,
-    agents: Sequence[int | str],
-    scope: Sequence[Measured],
-    params: Params,
-) -> list[Curve]:
+def _lines(
+    cell: Cell, key: str, agents: Sequence[int | str], scope: Sequence[Measured], params: Params
+) -> Iterator[tuple[Measured, int | str, style.Look, str, str, Any, bool]]:
+    """Yield what tells a panel's curves apart: ``Curve``'s run, agent, look, texts and pattern."""
     if key == "agent":
         where = f"panel {cell.title!r}" if cell.title else "the panel"
         run = selection.only(cell.runs, where, KIND)
-        looks = style.looks(key, agents)
-        texts = [style.name(key, agent, params.names) for agent in agents]
-        solid = style.AGENT_STYLES[0]
-        return [
-            _curve(
-                run,
-                agent,
-                look,
-                (text, text),
-                style.AVERAGE_STYLE if agent == AVERAGE else solid,
-                True,
-                params,
-            )
-            for agent, look, text in zip(agents, looks, texts, strict=True)
-        ]
+        for agent, look in zip(agents, style.looks(key, agents), strict=True):
+            text = style.name(key, agent, params.names)
+            pattern = style.AVERAGE_STYLE if agent == AVERAGE else style.AGENT_STYLES[0]
+            yield run, agent, look, text, text, pattern, True
+        return
     if params.styles is not None and len(agents) != 1:
         raise ConcordError(
             f"{KIND}: styles: {params.styles} needs the line patterns, which tell "
             f"agents apart too; draw one agent instead of {list(agents)}"
         )
-    curves = []
     for value, look, text, mine in _panels.lines(cell.runs, scope, key, params.names):
         if (muted := _muted(value, params)) is not None:
             look, text = style.Look(_layers.MUTED, ""), muted
-        first = True
-        for run, agent, linestyle, part in _members(mine, key, value, agents, scope, params):
-            label = text if first or params.styles is None else f"{text}, {part}"
-            name = f"{text}, {part}"
-            curves.append(_curve(run, agent, look, (label, name), linestyle, first, params))
-            first = False
-    return curves
+        members = _members(mine, f"line {key} = {value}", agents, scope, params)
+        for place, (run, agent, pattern, part) in enumerate(members):
+            name, first = f"{text}, {part}", place == 0
+            label = text if first or params.styles is None else name
+            yield run, agent, look, label, name, pattern, first
 
 
 def _members(
     runs: list[Measured],
-    key: str,
-    value: Any,
+    where: str,
     agents: Sequence[int | str],
     scope: Sequence[Measured],
     params: Params,
 ) -> Iterator[tuple[Measured, int | str, Any, str]]:
     """Yield the curves of one value of ``lines``: run, agent, pattern, what that stands for."""
-    if not runs:
-        return
-    where = f"line {key} = {value}"
     if params.styles is None:
-        run = selection.only(runs, where, KIND)
-        for agent in agents:
-            yield run, agent, _linestyle(agent, agents), style.name("agent", agent)
+        for agent in agents if runs else ():
+            run = selection.only(runs, where, KIND)
+            yield run, agent, _pattern(agent, agents), style.name("agent", agent)
         return
     for place, pattern in enumerate(selection.distinct(scope, params.styles)):
         if mine := selection.having(runs, params.styles, pattern):
@@ -393,7 +374,7 @@ def _muted(value: Any, params: Params) -> str | None:
     return next((text for text, vs in groups if any(selection.same(v, value) for v in vs)), None)
 
 
-def _linestyle(agent: int | str, agents: Sequence[int | str]) -> Any:
+def _pattern(agent: int | str, agents: Sequence[int | str]) -> Any:
     """Solid for the first agent, other patterns for further ones; the average is dashed."""
     if agent == AVERAGE and len(agents) > 1:
         return style.AVERAGE_STYLE
@@ -406,7 +387,8 @@ def _curve(
     run: Measured,
     agent: int | str,
     look: style.Look,
-    texts: tuple[str, str],
+    label: str,
+    name: str,
     linestyle: Any,
     first: bool,
     params: Params,
@@ -432,11 +414,11 @@ def _curve(
         series=_along(run, whole.before(end), params),
         exact=exact,
         look=look,
-        label=texts[0],
-        name=texts[1],
+        label=label,
+        name=name,
         linestyle=linestyle,
         first=first,
-        diverged=diverged,
+        diverged=None if params.x_metric else diverged,  # x has no place for a cross
         diverged_at=float(diverged_at),
         span=(float(first_x), float(last_x)),
     )
