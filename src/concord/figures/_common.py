@@ -153,7 +153,7 @@ def price_axis(panels: Sequence[Axes], price: str, scale: str) -> str:
             axes.xaxis.set_major_formatter(EngFormatter(unit=paid.unit, sep=" "))
         if scale == "log":
             style.sparse_log_axis(axes.xaxis)
-    return "iteration $k$" if paid is None else paid.label
+    return "iteration $k$" if paid is None else paid.axis
 
 
 def limits(values: Sequence[float | None] | None, where: str) -> tuple[float | None, float | None]:
