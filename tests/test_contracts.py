@@ -48,7 +48,6 @@ OPTIONAL = {
         contracts.NeedsRecord,
         contracts.OfConditions,
         contracts.OfIterations,
-        contracts.Priced,
         contracts.WithoutChains,
         contracts.WithLaw,
     ],

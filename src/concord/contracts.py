@@ -548,25 +548,20 @@ class Label(NamedTuple):
     """How a reader sees a metric, where its name does not say what it is.
 
     A label of ``recall`` is one of ``recall_3``, too: the rest of its name follows, or is in place
-    of ``{}``.
+    of ``{}``. What has an axis is a price, which may be drawn in place of iterations.
     """
 
     says: str = ""  # what it is, in a sentence; none: its name
     head: str = ""  # of its column in a table, where that is another text
-
-
-class Price(NamedTuple):
-    """What has been paid at an iteration, as an axis tells it."""
-
-    label: str
-    unit: str = ""
+    axis: str = ""
+    unit: str = ""  # of the axis
 
 
 # What an agent pays in the arena.
 PRICES = {
-    "gradients": Price("gradients per agent"),
-    "bytes": Price("bytes sent per agent", "B"),
-    "seconds": Price("simulated seconds", "s"),
+    "gradients": Label(axis="gradients per agent"),
+    "bytes": Label(axis="bytes sent per agent", unit="B"),
+    "seconds": Label(axis="simulated seconds", unit="s"),
 }
 
 
@@ -610,16 +605,9 @@ class AboutNetwork(Protocol):
 
 @runtime_checkable
 class Labelled(Protocol):
-    """A metric family whose metrics' names do not all say what they are."""
+    """A metric family with labels of metrics whose names do not say all."""
 
     LABELS: Mapping[str, Label]
-
-
-@runtime_checkable
-class Priced(Protocol):
-    """A metric family of prices: an axis may have these metrics in place of iterations."""
-
-    PRICES: Mapping[str, Price]
 
 
 @runtime_checkable

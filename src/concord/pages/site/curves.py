@@ -92,7 +92,7 @@ def curves(paper: Paper, names: Sequence[str], results: Path) -> dict[str, Any] 
         "axes": axes,
         "agents": [[agent, agent_name(agent)] for agent in there],
         "metrics": [[m, NAMES.get(m, words.metric(m))] for m in kept],
-        "prices": [[name, price.label] for name, price in paid.items()],
+        "prices": [[name, price.axis] for name, price in paid.items()],
         "beside": [[end, text] for end, text in BESIDE.items()],
         "runs": found,
         "start": {
