@@ -23,7 +23,7 @@ from concord.io import load_yaml
 from concord.options import build, build_file
 from concord.plugins import plugin
 from concord.runs.keys import STUDY, Keys
-from concord.runs.run import Run, keys_of
+from concord.runs.run import Run
 from concord.studies import assumptions, families, named
 from concord.studies.starts import resolved_sampler
 from concord.studies.sweep import (
@@ -657,7 +657,8 @@ class Paper:
         changed: bool = False,
     ) -> Run:
         where = self.at(f"experiments.{experiment}")
-        keys, mapping = keys_of(mapping, where), dict(mapping)
+        keys: Keys = build(Keys, mapping, where)
+        mapping = dict(mapping)
         problem = keys.problem
         if isinstance(problem, str):
             problems = self.mapping.get("problems", {})
