@@ -105,8 +105,8 @@ def of(stem: str, *suffixes: str) -> list[str]:
     return [f"{stem}.{suffix}" for suffix in suffixes]
 
 
-# By what they are: the rule that makes files that a page shows or gives away, the files, what stands
-# for all of them last, and the targets that show them.
+# By what they are: the rule that makes files that a page shows or gives away, the files with their
+# seal last, and the targets that show them.
 SHOWN = {
     "short run": (
         "measure",
