@@ -46,7 +46,8 @@ site: $(READY) ## site/: findings, papers, curves and documents as pages, of wha
 	$(SNAKEMAKE) site $(ARGUMENTS)
 
 multiverse: $(READY) ## all verdicts with other defensible values and other seeds, and what they hang on
-	$(SNAKEMAKE) multiverse ledger $(ARGUMENTS)
+	$(SNAKEMAKE) multiverse $(ARGUMENTS)
+	$(SNAKEMAKE) ledger $(ARGUMENTS)
 
 reliability: $(READY) ## many more faults, inputs and laws than `make test` tries: results/reliability.md
 	$(PYTEST) --dist loadfile tests/faults tests/fuzz tests/calibration --effort 10 $(PYTEST_ARGS)

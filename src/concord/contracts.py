@@ -9,6 +9,7 @@ sentence. ``isinstance`` sees whether the members exist, not what they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -356,6 +357,15 @@ class Info(NamedTuple):
 
 
 Step = Callable[[Any, int, np.random.Generator], tuple[Any, Info]]
+
+
+@cache
+def offers(module: Any, protocol: type) -> bool:
+    """Whether the module of a kind has what a protocol names.
+
+    It is looked at once: Python takes long for it, and there are many runs of a kind.
+    """
+    return isinstance(module, protocol)
 
 
 @runtime_checkable

@@ -66,8 +66,13 @@ class Place:
         return self.folder / f"chains_{chains[0]}_{chains[1]}.nc"
 
     def lacks_metrics(self) -> str:
-        """Say why the metrics must be made; nothing if they stand."""
-        return _lacks(self.table, made(self.run, self.resources, self.trace, self.variant))
+        """Say why the metrics must be made, or their trace; nothing if what there is stands."""
+        why = _lacks(self.table, made(self.run, self.resources, self.trace, self.variant))
+        return why or ("damaged" if self._has_damaged_trace() else "")
+
+    def _has_damaged_trace(self) -> bool:
+        kept = self.run.arena is None and not self.variant and self.trace.exists()
+        return kept and not integrity.intact(self.trace)
 
     def lacks_trace(self) -> str:
         """Say why the run must be sampled. A trace that was deleted is not missed by metrics."""
@@ -238,8 +243,9 @@ def _make_metrics(place: Place) -> None:
         _vary(place)
     else:
         _make_trace(place)
-        stated = place.folder / "run.yaml"
-        _measure(place.run, place.trace, place.table, place.resources, stated)
+        if place.lacks_metrics():  # else the trace alone was damaged
+            stated = place.folder / "run.yaml"
+            _measure(place.run, place.trace, place.table, place.resources, stated)
 
 
 def _make_trace(place: Place, progress: bool = False) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from concord import metrics
-from concord.contracts import Named
+from concord.contracts import Named, offers
 from concord.plugins import PACKAGES, executed, exists, plugin
 
 # Words of captions that a stranger does not know.
@@ -76,7 +76,7 @@ def _called(kind: str) -> str:
     for package in PACKAGES:
         if exists(package, kind) and executed(package, kind):
             module = plugin(package, kind, package)
-            if isinstance(module, Named):
+            if offers(module, Named):
                 return module.NAME
     return ""
 

@@ -267,21 +267,27 @@ class Workflow:
     @told
     def batch(self, wildcards: Wildcards) -> Batch:
         """Return the runs of a job."""
-        paper, name = self.study(wildcards), wildcards.batch.partition("/")[2]
+        return self._batch(self.study(wildcards).key, wildcards.batch.partition("/")[2])
+
+    @cache  # noqa: B019
+    def _batch(self, key: str, name: str) -> Batch:
         if name.startswith("multiverse/"):
             _, universe, batch = name.split("/", 2)
-            return self.universes(paper.key).batch(universe, batch)
-        own = self._measured(paper.key)
+            return self.universes(key).batch(universe, batch)
+        own = self._measured(key)
         if name in own:
             return own[name]
-        experiment, _, run = name.partition("/")
-        return Batch(name, paper.key, (paper.run(experiment, run),))
+        return Batch(name, key, (self._run(key, *name.split("/", 1)),))
+
+    def _run(self, key: str, experiment: str, name: str = "") -> Run:
+        paper = self.studies[key]
+        return paper.runs.get((experiment, name)) or paper.run(experiment, name)
 
     @told
     def batch_of_run(self, wildcards: Wildcards) -> str:
         """Return the file of the batch that makes a run."""
-        run = self.study(wildcards).run(wildcards.experiment, wildcards.run)
-        return str(self._batch_of(wildcards.paper)[run.folder].file(self.place))
+        run = self._run(self.study(wildcards).key, wildcards.experiment, wildcards.run)
+        return str(self._batch_of(run.paper)[run.folder].file(self.place))
 
     def by_hand(self, wildcards: Wildcards) -> str:
         """Return what makes a file of a run that its batch leaves out: draws that were deleted."""

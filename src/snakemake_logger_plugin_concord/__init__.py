@@ -5,6 +5,7 @@ words are in its log file; ``--logger-concord-full``, ``--verbose`` and ``--prin
 them back, and a dry run has them anyway.
 """
 
+import json
 import sys
 import time
 from collections import Counter
@@ -27,9 +28,8 @@ MADE = {
     "site": ("site", "sites"),
 }
 # What a job of a rule takes in the mean, at paper scale on a core; of others, two seconds.
-SECONDS = {"sample": 8.0, "measure": 7.0, "small": 3.0, "vary": 20.0, "compete": 4.0, "judge": 5.0}
+SECONDS = {"sample": 8.0, "sample_chains": 8.0, "measure": 6.0, "judge": 5.0, "survey": 10.0}
 SAYING = 120.0  # seconds until it says how far it is, where no bar does
-RUNS: dict[str, str] = {}  # what the workflow says it will make: metrics of runs, by experiment
 PREPARING = ("Building DAG", "Using shell", "Assuming", "Conda environments", "Group jobs")
 LOGS, NOTHING = "Complete log(s): ", "Nothing to be done"
 BAR = "{percentage:3.0f} % |{bar}| {desc}, {remaining} left"
@@ -47,7 +47,13 @@ class LogHandlerSettings(LogHandlerSettingsBase):
 
 def _seconds(rule: str) -> float:
     """Return about how long a job of a rule takes."""
-    return SECONDS.get(rule.partition("_")[0], 2.0)
+    return SECONDS.get(rule, 2.0)
+
+
+def _experiment(job: LogRecord) -> str:
+    """Return study and experiment of a job that makes a batch of runs; of others nothing."""
+    batch = dict(job.__dict__["wildcards"] or {}).get("batch", "")
+    return "/".join(str(batch).split("/")[:2])
 
 
 class LogHandler(LogHandlerBase):
@@ -62,6 +68,8 @@ class LogHandler(LogHandlerBase):
         self.begun = self.said = time.monotonic()
         self.cores, self.expected, self.spent = 0, 0.0, 0.0  # in seconds of a core
         self.jobs: dict[int, LogRecord] = {}
+        self.measured: dict[str, bool] = {}  # experiments, and whether that has been said
+        self.batches = 0  # that are to be measured
         self.made: Counter[str] = Counter()
         self.finished = 0
         self.outputs: list[Path] = []
@@ -92,6 +100,7 @@ class LogHandler(LogHandlerBase):
             self._begin(record.__dict__["stats"])
         elif event == LogEvent.JOB_INFO:
             self.jobs[record.__dict__["jobid"]] = record
+            self._tell_experiments()
             if record.__dict__.get("rule_msg"):  # of a job that takes long
                 self._say(record.__dict__["rule_msg"])
         elif event == LogEvent.JOB_FINISHED:
@@ -119,20 +128,30 @@ class LogHandler(LogHandlerBase):
         self.outputs += outputs
         self.finished += 1
         self.spent += _seconds(rule)
-        if rule == "small":  # a line for each of its runs
-            self.made["measure"] += outputs[0].read_bytes().count(b"\n") - 1
+        if rule == "measure":
+            self.made[rule] += len(json.loads(outputs[0].read_bytes()))
+            self.measured.setdefault(_experiment(job), False)
+            self.batches -= 1
+            if not self.batches:
+                self._tell_experiments()
         else:
             self.made[rule] += 1
-        for experiment in {RUNS.pop(str(path), "") for path in job.__dict__["output"]} - {""}:
-            if experiment not in RUNS.values():
-                self._say(f"{'runs':8} {experiment}")
         one = MADE.get(rule, ("", ""))[0]
         if one:
             name = "/".join(wildcards[key] for key in ("paper", "name") if key in wildcards)
             self._say(f"{one:8} {name}".rstrip())
 
+    def _tell_experiments(self) -> None:
+        """Say of which experiments runs have been made, as soon as jobs go on to others."""
+        at_work = set(map(_experiment, self.jobs.values()))
+        for experiment, told in self.measured.items():
+            if not told and experiment not in at_work:
+                self.measured[experiment] = True
+                self._say(f"{'runs':8} {experiment}")
+
     def _begin(self, stats: dict[str, int]) -> None:
         """Say how many jobs there are, and about how long they will take."""
+        self.batches = stats.get("measure", 0)
         self.begun = self.said = time.monotonic()
         total = stats.get("total", 0)
         self.expected = sum(n * _seconds(rule) for rule, n in stats.items() if rule != "total")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from tiny_project import FIGURE, PAPER, RUNS, TABLE, TinyProject
+from tiny_project import EXPERIMENT, FIGURE, PAPER, RUNS, TABLE, TinyProject
 
 from concord import provenance
 from concord.__main__ import main
@@ -21,17 +21,16 @@ from concord.__main__ import main
 for module in (
     *("pandas", "h5netcdf", "jinja2", "matplotlib.backends.backend_pdf"),
     *("matplotlib.backends.backend_svg", "concord.figures.curves", "concord.figures.style"),
-    *(f"concord.stages.{stage}" for stage in ("resolve", "sample", "measure", "draw", "judge")),
+    *(f"concord.stages.{stage}" for stage in ("draw", "judge")),
 ):
     import_module(module)
 
 SETTINGS = ["--scale", "smoke"]
 RESULTS = ["--results", "results/smoke"]
 FOLDER = f"config/papers/{PAPER}"
-RUN, TRACE, TRACE_SEAL, METRICS, SEAL = (
-    f"{RUNS[0]}/{name}"
-    for name in ("run.yaml", "trace.nc", "trace.json", "metrics.csv", "metrics.json")
-)
+FILES = ("run.yaml", "trace.nc", "trace.json", "metrics.csv", "metrics.json")
+RUN, TRACE, TRACE_SEAL, METRICS, SEAL = (f"{RUNS[0]}/{name}" for name in FILES)
+NAMES = [Path(run).name for run in RUNS]
 
 
 def beside(path: str, *endings: str) -> tuple[str, ...]:
@@ -55,6 +54,11 @@ SIDECARS = (".json", ".caption.md")
 CLAIMS = beside(f"results/smoke/{PAPER}/claims.csv", ".csv", ".md")
 LEDGER = beside("results/smoke/claims.csv", ".csv", ".md")
 COMMANDS = {
+    "make": Command(
+        ("make", FOLDER, f"{EXPERIMENT}/batch_0", *NAMES, *SETTINGS, *RESULTS),
+        (f"results/smoke/{PAPER}/{EXPERIMENT}/batch_0.made.json",),
+        tuple(f"{run}/{name}" for run in RUNS for name in FILES),
+    ),
     "resolve": Command(("resolve", FOLDER, *RUNS[0].split("/")[-2:], *SETTINGS), (RUN,)),
     "sample": Command(("sample", RUN), (TRACE,), (TRACE_SEAL,)),
     "measure": Command(("measure", RUN, TRACE), (METRICS,), (SEAL,)),

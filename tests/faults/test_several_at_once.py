@@ -61,7 +61,7 @@ def test_one_works_at_a_time_even_at_other_files(project):
         planned = project.jobs(ONE)
         job = ("--mode", "remote", "--no-hooks", f"{RUNS[0]}/run.yaml")
         of_a_cluster = project.snakemake(*job)
-    assert planned == {"resolve": 1, "sample": 1, "measure": 1}
+    assert planned == {"measure": 1, "run": 1}
     assert of_a_cluster.returncode == 0, of_a_cluster.stdout
     assert done.returncode != 0
     assert done.stdout.rstrip().endswith(REFUSAL)

@@ -38,7 +38,7 @@ def test_another_seed_without_snakemakes_records(linked, copy, tmp_path):
     shutil.rmtree(copy.folder / ".snakemake")
     assert copy.jobs(*ALL) == {}
     with_seed(copy, 5)
-    assert copy.jobs(*METRICS) == {"resolve": 2, "sample": 2, "measure": 2}
+    assert copy.jobs(*METRICS) == {"measure": 1, "run": 2}
     if linked:  # the jobs are the same
         copy.make(*METRICS)
         assert seeds(copy) == {"seed: 5"}
@@ -53,7 +53,7 @@ def test_two_checkouts_that_share_their_results(finished, copy, tmp_path):
     other.make(*METRICS)
     assert seeds(copy) == {"seed: 5"}
     # Its records say that nothing has changed here.
-    assert copy.jobs(*METRICS) == {"resolve": 2, "sample": 2, "measure": 2}
+    assert copy.jobs(*METRICS) == {"measure": 1, "run": 2}
 
     running = subprocess.Popen(
         copy.command(*METRICS), cwd=copy.folder, stdout=subprocess.PIPE, text=True

@@ -60,7 +60,8 @@ def test_a_file_is_whole_or_absent(finished, tmp_path, effort, reliability):
                 for file in paths.values():
                     file.unlink(missing_ok=True)
                 code, said = run(project, command, inject)
-                torn = [p for p, f in paths.items() if f.exists() and f.read_bytes() != whole[p]]
+                there = {p: f.read_bytes() for p, f in paths.items() if f.exists()}
+                torn = differing(there, {p: whole[p] for p in there})
                 told = end < 0 or is_a_sentence_on(paths, said)
                 tried[what] += 1
                 if torn or code != end or not told:
@@ -68,8 +69,9 @@ def test_a_file_is_whole_or_absent(finished, tmp_path, effort, reliability):
                     wrong.append((name, what, torn, code, said))
         again = run(project, command)
         after = {path: file.read_bytes() for path, file in paths.items() if file.exists()}
-        if again != (0, "") or after != whole:
-            wrong.append((name, "again", again, differing(after, whole)))
+        differs = differing(after, whole)
+        if again != (0, "") or differs:
+            wrong.append((name, "again", again, differs))
     for what in tried:
         reliability("faults", what, tried[what], failed[what], RULE)
     assert not wrong

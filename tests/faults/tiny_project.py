@@ -12,9 +12,19 @@ import psutil
 
 sys.path.append(str(Path(__file__).parents[1] / "workflow"))
 
-from smoke_project import PAPER, RESULTS, Project, of_all_runs
+from smoke_project import PAPER, RESULTS, Project, of_all_runs, timeless
 
-__all__ = ["ALL", "FIGURE", "PAPER", "RESULTS", "RUNS", "TABLE", "TinyProject", "differing"]
+__all__ = [
+    "ALL",
+    "FIGURE",
+    "PAPER",
+    "RESULTS",
+    "RUNS",
+    "TABLE",
+    "TinyProject",
+    "differing",
+    "timeless",
+]
 
 EXPERIMENT = "linear_step"
 RUNS = [f"{RESULTS}/{EXPERIMENT}/step_size={size}" for size in ("0.001", "0.006")]
@@ -95,4 +105,5 @@ class TinyProject(Project):
 
 def differing(one: dict[str, bytes], other: dict[str, bytes]) -> list[str]:
     """Return the names of files that are not in both, or not the same."""
-    return [name for name in sorted({*one, *other}) if one.get(name) != other.get(name)]
+    first, second = ({n: timeless(text) for n, text in some.items()} for some in (one, other))
+    return [name for name in sorted({*one, *other}) if first.get(name) != second.get(name)]

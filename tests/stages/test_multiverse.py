@@ -13,16 +13,18 @@ import pytest
 import yaml
 
 from concord import integrity
+from concord import make as making
 from concord.claims import checks, ledger, multiverse
 from concord.claims import verdicts as judgements
 from concord.claims.multiverse import BASE
 from concord.claims.quantities import Source
 from concord.errors import ConcordError
-from concord.io import dump_yaml
+from concord.make import Batch
 from concord.options import build
 from concord.results import Measured
-from concord.stages import judge, measure, sample, vary
+from concord.stages import judge
 from concord.stages import multiverse as stage
+from concord.studies.checks import check_outputs
 from concord.studies.config import load_config
 from concord.studies.paper import Paper
 from concord.studies.universes import SMALL_RUNS, Multiverse, universe, universes
@@ -98,14 +100,15 @@ def load(folder: Path, changes: dict[str, Any] | None = None, **sections: Any) -
 
 def make(paper: Paper, results: Path) -> None:
     """Make the study's runs, and those of all universes."""
-    for run in paper.runs.values():
-        folder = results / run.folder
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "run.yaml").write_text(dump_yaml(run.mapping))
-        sample.sample(folder / "run.yaml", folder / "trace.nc", RESOURCES)
-        measure.measure(folder / "run.yaml", folder / "trace.nc", folder / "metrics.csv", RESOURCES)
-    for key, runs in Multiverse(paper).batches.items():
-        vary.vary([r.mapping for r in runs], stage.place(paper, results, *key), RESOURCES)
+    own = Batch("all", paper.key, tuple(paper.runs.values()))
+    for batch in (own, *Multiverse(paper).batches.values()):
+        making.make(batch, results, RESOURCES, batch.file(results))
+
+
+def small_runs(paper: Paper, results: Path, name: str) -> dict[str, Path]:
+    """Return the tables of the runs of a universe that take little time."""
+    batch = Multiverse(paper).batches[name, SMALL_RUNS]
+    return {f"{r.experiment}/{r.name}": batch.place(r, results).table for r in batch.runs}
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +122,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Paper, Path]:
 def mistake(folder: Path, **alternative: Any) -> str:
     one = {**ALTERNATIVE, "label": "one", **alternative}
     with pytest.raises(ConcordError) as caught:
-        load(folder, assumptions={"weights": {**WEIGHTS, "alternatives": [one]}}).check_outputs()
+        check_outputs(load(folder, assumptions={"weights": {**WEIGHTS, "alternatives": [one]}}))
     return str(caught.value)
 
 
@@ -141,11 +144,11 @@ def test_only_the_runs_that_rest_on_an_assumption_change(tmp_path):
         ("walk", f"topology={t}") for t in ("ring", "no_edges")
     }
     assert len(found.runs["data.noisy"]) == len(found.runs["seed_2"]) == 3
-    run = found.runs["weights.lazy"]["walk", "topology=ring"].mapping
-    base = paper.runs["walk", "topology=ring"].mapping
+    run = found.runs["weights.lazy"]["walk", "topology=ring"].document
+    base = paper.runs["walk", "topology=ring"].document
     assert run["sampler"] == {**base["sampler"], "weights": "lazy_metropolis"}
     assert {**run, "sampler": base["sampler"]} == base
-    assert found.runs["seed_2"]["walk", "topology=ring"].mapping == {**base, "seed": 2}
+    assert found.runs["seed_2"]["walk", "topology=ring"].document == {**base, "seed": 2}
 
 
 def test_what_an_alternative_sets_follows_the_network(tmp_path):
@@ -153,9 +156,9 @@ def test_what_an_alternative_sets_follows_the_network(tmp_path):
     graph = {**ALTERNATIVE, "label": "whole", "set": {"topology.kind": "complete"}}
     paper = load(tmp_path, assumptions={"graph": {"value": "ring", "alternatives": [graph]}})
     fusion = {"kind": "power", "start": "1 / laplacian_max", "b": 1.0, "exponent": 0.5}
-    paper.mapping["experiments"]["other"]["sampler"]["fusion"] = fusion
-    found = Multiverse(paper).runs["graph.whole"]["other", "run"].mapping["sampler"]["fusion"]
-    assert found["a"] == pytest.approx(1 / 6) and paper.runs["other", "run"].mapping["sampler"][
+    paper.experiments["other"]["sampler"]["fusion"] = fusion
+    found = Multiverse(paper).runs["graph.whole"]["other", "run"].document["sampler"]["fusion"]
+    assert found["a"] == pytest.approx(1 / 6) and paper.runs["other", "run"].document["sampler"][
         "fusion"
     ]["a"] == pytest.approx(1 / 4)
 
@@ -167,7 +170,7 @@ def test_a_run_is_computed_once(tmp_path):
         {**ALTERNATIVE, "label": "again", "set": {"problem.noise_sd": 3.0}}]}  # fmt: skip
     paper = load(tmp_path, {"pairs": True}, assumptions={"weights": WEIGHTS, "data": data})
     found = Multiverse(paper)
-    batches = {key[0]: len(runs) for key, runs in found.batches.items() if "seed" not in key[0]}
+    batches = {k[0]: len(batch.runs) for k, batch in found.batches.items() if "seed" not in k[0]}
     assert batches == {"weights.lazy": 2, "weights.next_two": 2, "data.noisy": 1}
     assert len(found.runs["weights.lazy+data.again"]) == 3
 
@@ -198,7 +201,7 @@ def test_a_wrong_alternative_is_refused_in_a_sentence(alternative, message, tmp_
 def test_two_alternatives_of_one_name_are_refused(tmp_path):
     twice = {**WEIGHTS, "alternatives": [WEIGHTS["alternatives"][0]] * 2}
     with pytest.raises(ConcordError, match=r"weights\.alternatives\[1\]\.label: another one is"):
-        load(tmp_path, assumptions={"weights": twice}).check_outputs()
+        check_outputs(load(tmp_path, assumptions={"weights": twice}))
 
 
 @pytest.mark.parametrize(
@@ -218,7 +221,7 @@ def test_a_universe_that_does_not_exist_is_refused(name, message, tmp_path):
 
 def test_a_batch_that_a_universe_does_not_have_is_refused(tmp_path):
     found = Multiverse(load(tmp_path))
-    assert [run.name for run in found.batch("weights.lazy", "small-runs")] == [
+    assert [run.name for run in found.batch("weights.lazy", "small-runs").runs] == [
         *("topology=ring", "topology=no_edges")
     ]
     with pytest.raises(ConcordError, match=r"computes no 'other'; choose one of small"):
@@ -249,17 +252,18 @@ def test_a_universe_computes_what_claims_read_and_no_other_numbers(
     }
     experiments = {**DEFINITION["experiments"], "classes": classes}
     paper = load(tmp_path, experiments=experiments, claims={"one": claim}, assumptions={})
-    run, *_ = Multiverse(paper).batch("seed_3", SMALL_RUNS)
-    assert run.experiment == experiment and run.mapping["chains"] == chains
+    batch = Multiverse(paper).batch("seed_3", SMALL_RUNS)
+    run = batch.runs[0]
+    assert run.experiment == experiment and run.chains == chains
     keys = ["iteration", "agent", "metric"]
-    whole = paper.varied(paper.runs[experiment, run.name], seed=3).mapping
-    (tmp_path / "run.yaml").write_text(dump_yaml(whole))
-    sample.sample(tmp_path / "run.yaml", tmp_path / "trace.nc", RESOURCES)
-    measure.measure(tmp_path / "run.yaml", tmp_path / "trace.nc", tmp_path / "m.csv", RESOURCES)
-    vary.vary([run.mapping], tmp_path / "found/metrics.csv", RESOURCES)
+    whole = paper.varied(paper.runs[experiment, run.name], seed=3)
+    places = []
+    for one in (Batch("whole", "whole", (whole,)), batch):
+        making.make(one, tmp_path, RESOURCES, one.file(tmp_path))
+        places.append(one.place(one.runs[0], tmp_path))
     own, found = (
-        pandas.read_csv(tmp_path / name, dtype={"agent": str}).set_index(keys).sort_index()
-        for name in ("m.csv", "found/metrics.csv")
+        pandas.read_csv(place.table, dtype={"agent": str}).set_index(keys).sort_index()
+        for place in places
     )
     assert len(found) == (rows or len(own)) and len(found) <= len(own)
     # Sums of arrays that come from a file and of those that do not differ by rounding.
@@ -277,7 +281,7 @@ def test_data_of_a_seed_of_their_own_are_the_same_with_another_master_seed(tmp_p
     paper = load(tmp_path, defaults=defaults, assumptions={})
     found = Multiverse(paper)
     assert set(found.batches) == {(f"seed_{seed}", SMALL_RUNS) for seed in (2, 3, 4, 5)}
-    assert {run.experiment for run in found.batch("seed_2", SMALL_RUNS)} == {"other"}
+    assert {run.experiment for run in found.batch("seed_2", SMALL_RUNS).runs} == {"other"}
     run = found.runs["seed_2"]["walk", "topology=ring"]
     assert found.home(run)[0] == BASE and found.twin(run) == paper.runs["walk", "topology=ring"]
 
@@ -289,12 +293,11 @@ def test_what_was_removed_comes_back_byte_for_byte(made, tmp_path):
     first, second = tmp_path / "1.csv", tmp_path / "2.csv"
     stage.survey(paper, copy, [first])
     shutil.rmtree(copy / paper.key / "multiverse" / "weights.lazy")
-    runs = Multiverse(paper).batches["weights.lazy", SMALL_RUNS]
-    again = stage.place(paper, copy, "weights.lazy", SMALL_RUNS)
-    vary.vary([run.mapping for run in runs], again, RESOURCES)
-    assert (
-        again.read_bytes() == stage.place(paper, results, "weights.lazy", SMALL_RUNS).read_bytes()
-    )
+    batch = Multiverse(paper).batches["weights.lazy", SMALL_RUNS]
+    making.make(batch, copy, RESOURCES, batch.file(copy))
+    assert batch.file(copy).read_bytes() == batch.file(results).read_bytes()
+    before, again = (small_runs(paper, folder, "weights.lazy") for folder in (results, copy))
+    assert all(again[name].read_bytes() == before[name].read_bytes() for name in before)
     stage.survey(paper, copy, [second])
     assert first.read_bytes() == second.read_bytes()
 
@@ -330,8 +333,8 @@ def test_what_was_not_run_or_is_another_is_told(made, tmp_path):
     paper, results = made
     copy = tmp_path / "results"
     shutil.copytree(results, copy)
-    stage.place(paper, copy, "weights.lazy", SMALL_RUNS).unlink()
-    table = stage.place(paper, copy, "seed_2", SMALL_RUNS)
+    small_runs(paper, copy, "weights.lazy")["walk/topology=ring"].unlink()
+    table = small_runs(paper, copy, "seed_2")["walk/topology=ring"]
     table.write_text(table.read_text().replace("w2_exact", "w2_other"))
     found = rows(paper, copy)
     for name in ("weights.lazy", "seed_2"):
@@ -342,13 +345,8 @@ def test_what_was_not_run_or_is_another_is_told(made, tmp_path):
 
 def test_claims_read_another_agent_where_an_alternative_says_so(made):
     paper, results = made
-    table = pandas.read_csv(stage.place(paper, results, "data.third", SMALL_RUNS))
-    last = table[
-        (table["experiment"] == "other")
-        & (table["metric"] == "w2")
-        & (table["iteration"] == 20)
-        & (table["agent"] == "2")
-    ]
+    table = pandas.read_csv(small_runs(paper, results, "data.third")["other/run"])
+    last = table[(table["metric"] == "w2") & (table["iteration"] == 20) & (table["agent"] == "2")]
     assert rows(*made)["reached", "data.third"]["value"] == last["value"].iloc[0]
 
 

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
-from concord.stages.sample import simulate
 from scipy.sparse import csr_array
 
 from concord.__main__ import main
 from concord.datasets import readers
 from concord.errors import ConcordError
-from concord.io import dump_yaml
 from concord.options import build
 from concord.plugins import built_in, plugin
-from concord.runs import assemble, build_problem, complete, data_sets
+from concord.runs.run import Run
+from concord.runs.sample import sample
 from concord.sampling import streams
 from concord.sampling.streams import CHAINS_PER_BLOCK
 from concord.sampling.trace import read_trace
@@ -29,9 +30,14 @@ DATA = {"lenet", "breast_cancer"}  # which need PyTorch, and draws of a certifie
 CHAINS = 2 * CHAINS_PER_BLOCK + 20
 
 
-def small(run: dict[str, Any]) -> dict[str, Any]:
+def run_of(document: Mapping[str, Any]) -> Run:
+    """Return the run of a document."""
+    return Run.of(document, "run")
+
+
+def small(run: Mapping[str, Any]) -> dict[str, Any]:
     """Return a short run of many chains which keeps sampler, problem and network."""
-    run = copy.deepcopy(run) | {"chains": CHAINS, "iterations": 4}
+    run = copy.deepcopy(dict(run)) | {"chains": CHAINS, "iterations": 4}
     if run["problem"].get("data_sets", 1) > 1:
         run["problem"]["data_sets"] = 7  # neither a divisor nor a multiple of a block
     if "train_rows" in run["problem"]:
@@ -41,15 +47,19 @@ def small(run: dict[str, Any]) -> dict[str, Any]:
 
 
 def examples() -> dict[str, dict[str, Any]]:
-    """Return a run of each sampler with each kind of problem; of downloads only a9a, made up."""
+    """Return a run of each sampler with each kind of problem, as documents.
+
+    Of downloads only a9a, made up.
+    """
     found = {}
     for paper in load_papers(ROOT / "config", {"scale": "smoke"})[1].values():
-        for run in (run.mapping for run in paper.runs.values()):
+        for own in paper.runs.values():
+            run = own.document
             several = "_replicates" if run["problem"].get("data_sets", 1) > 1 else ""
             name = f"{run['sampler']['kind']}_{run['problem']['kind']}{several}"
             # Cells of an arena are scored; problems of a study's own may be gone.
             known = not run.get("arena") and run["problem"]["kind"] in built_in("problems")
-            if known and run["agents"] <= 20 and set(data_sets(run)) <= {"a9a"}:
+            if known and run["agents"] <= 20 and set(own.data_sets) <= {"a9a"}:
                 found.setdefault(name, small(run))
     tried = {run["problem"]["kind"] for run in found.values()}
     like = found["de_sgld_linear_regression"]
@@ -86,12 +96,11 @@ def test_every_kind_of_problem_is_tried() -> None:
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_pieces_are_the_whole(name: str) -> None:
-    run = EXAMPLES[name]
-    parts = assemble(run, name)
-    problem = build_problem(run, parts, ROOT / "resources")
-    whole = simulate(run, parts, problem)
+    run = run_of(EXAMPLES[name])
+    problem = run.build_problem(ROOT / "resources")
+    whole = sample(run, problem)
     for begin, end in ((0, CHAINS_PER_BLOCK), (CHAINS_PER_BLOCK, CHAINS)):
-        piece = simulate(run, parts, problem, chains=(begin, end))
+        piece = sample(run, problem, chains=(begin, end))
         for variable, (dimensions, values) in whole.variables.items():
             if "chain" in dimensions:
                 values = values[begin:end]
@@ -99,25 +108,22 @@ def test_pieces_are_the_whole(name: str) -> None:
 
 
 def test_a_chain_does_not_depend_on_how_many_there_are() -> None:
-    run = EXAMPLES["de_sgld_linear_regression"]
-    parts = assemble(run, "run")
-    problem = build_problem(run, parts, ROOT / "resources")
-    many, few = simulate(run, parts, problem), simulate(run | {"chains": 50}, parts, problem)
+    run = run_of(EXAMPLES["de_sgld_linear_regression"])
+    problem = run.build_problem(ROOT / "resources")
+    many, few = sample(run, problem), sample(replace(run, chains=50), problem)
     np.testing.assert_array_equal(many["x"][:50], few["x"])
 
 
 def test_blocks_have_noise_of_their_own() -> None:
     """From one point, only the noise can make chains differ."""
     run = EXAMPLES["de_sgld_linear_regression"] | {"initial": {"kind": "normal", "sd": 0.0}}
-    parts = assemble(run, "run")
-    x = simulate(run, parts, build_problem(run, parts, ROOT / "resources"))["x"]
+    x = sample(run_of(run), run_of(run).build_problem(ROOT / "resources"))["x"]
     assert len(np.unique(x[:, -1, 0, 0])) == CHAINS
 
 
 def test_data_sets_go_on_counting_in_the_next_piece() -> None:
     name = next(name for name in EXAMPLES if name.endswith("_replicates"))
-    run = EXAMPLES[name]
-    problem = build_problem(run, assemble(run, name), ROOT / "resources")
+    problem = run_of(EXAMPLES[name]).build_problem(ROOT / "resources")
     x = streams.generator(1, "test").standard_normal((CHAINS, problem.agents, problem.dim))
     whole, piece = np.empty_like(x), np.empty_like(x[50:])
     problem.gradient(CHAINS)(x, whole)
@@ -128,8 +134,8 @@ def test_data_sets_go_on_counting_in_the_next_piece() -> None:
 @pytest.fixture
 def pieces(tmp_path: Path) -> list[Path]:
     """A run.yaml, and the traces of its chains in three pieces."""
-    run = complete(EXAMPLES["de_sgld_linear_regression"], "run")
-    (tmp_path / "run.yaml").write_text(dump_yaml(run))
+    run = run_of(EXAMPLES["de_sgld_linear_regression"])
+    (tmp_path / "run.yaml").write_text(run.text)
     paths = [tmp_path / "run.yaml"]
     for chains in ("0:50", "50:100", f"100:{CHAINS}"):
         paths.append(tmp_path / f"chains_{chains.replace(':', '_')}.nc")
@@ -141,7 +147,7 @@ def pieces(tmp_path: Path) -> list[Path]:
 def test_joined_trace_is_that_of_one_job(pieces: list[Path], tmp_path: Path) -> None:
     run, *traces = map(str, pieces)
     joined, one = tmp_path / "joined.nc", tmp_path / "one.nc"
-    assert main(["join", run, *traces, "-o", str(joined)]) == 0
+    assert main(["sample", run, *traces, "-o", str(joined)]) == 0
     assert main(["sample", run, "-o", str(one)]) == 0
     assert read_trace(joined).attributes == read_trace(one).attributes
     for variable in read_trace(one).variables:
@@ -165,7 +171,7 @@ def test_join_refuses_what_is_not_the_run(
 ) -> None:
     run, *traces = map(str, pieces)
     output = tmp_path / "joined.nc"
-    assert main(["join", run, *(traces[i] for i in order), "-o", str(output)]) == 2
+    assert main(["sample", run, *(traces[i] for i in order), "-o", str(output)]) == 2
     assert said in capsys.readouterr().err and not output.exists()
 
 

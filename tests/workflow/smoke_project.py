@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -127,6 +128,12 @@ class Project:
         table = lines[: lines.index("")] if "" in lines else lines
         return {rule: int(count) for rule, count in map(str.split, table) if rule != "total"}
 
+    def batches(self, *targets: str) -> set[str]:
+        """Return the batches whose metrics Snakemake would make."""
+        rules = re.split(r"^ *(?:local)?rule ", self.make(*targets, "--dry-run"), flags=re.M)
+        found = (re.search(r"wildcards: batch=(\S+)", r) for r in rules if r.startswith("measure:"))
+        return {batch[1] for batch in found if batch}
+
     @contextmanager
     def edited(self, path: str, old: str, new: str) -> Iterator[None]:
         """Replace the first ``old`` in a file for the time of a with statement."""
@@ -144,6 +151,18 @@ class Project:
         folder = self.folder / RESULTS
         files = (path for path in sorted(folder.rglob(name)) if path.is_file())
         return {str(path.relative_to(folder)): path for path in files}
+
+
+def timeless(content: bytes) -> bytes:
+    """Return what a file holds whenever it is made: a seal, but for the times of its files."""
+    try:
+        document = json.loads(content)
+    except ValueError:
+        return content
+    if not isinstance(document, dict) or "seen" not in document:
+        return content
+    kept = {key: value for key, value in document.items() if key not in ("seen", "seal")}
+    return json.dumps(kept).encode()
 
 
 def without_alternatives(assumptions: dict[str, Any]) -> dict[str, Any]:

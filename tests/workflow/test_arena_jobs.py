@@ -33,10 +33,11 @@ def test_one_file_and_one_line_compute_the_cells_of_that_sampler_alone(arena):
     first = "          de_sgld: &de_sgld"
     with arena.edited(f"{ARENA}/study.yaml", first, f"          {line}\n{first}"):
         own = [*here, CELL.format("links", "link=lan", "mine")]
-        assert arena.jobs(*own) == {"compete_arena_links_mine": 1}
+        assert arena.jobs(*own) == {"measure": 1, "run": 1}
+        assert arena.batches(*own) == {"arena/links/mine"}
         arena.make(*own)
         assert arena.jobs(*own) == {}
-        assert arena.jobs("results/smoke/arena/scores.csv")["compete_arena_tasks_mine"] == 1
+        assert "arena/tasks/mine" in arena.batches("results/smoke/arena/scores.csv")
     text = (arena.folder / own[-1]).read_text()
     assert "b2_by_seconds" in text
     assert [(arena.folder / cell).read_bytes() for cell in here] == before
@@ -44,8 +45,9 @@ def test_one_file_and_one_line_compute_the_cells_of_that_sampler_alone(arena):
 
 def test_a_task_waits_for_its_certified_reference(arena):
     cell = CELL.format("sampled", "problem=cancer", "de_sgld")
-    assert arena.jobs(cell) == {"compete_arena_sampled_de_sgld": 1, "fetch": 1}
+    assert arena.jobs(cell) == {"measure": 1, "run": 1, "fetch": 1}
+    assert arena.batches(cell) == {"arena/sampled/de_sgld"}
     draws = arena.folder / "resources" / "breast_cancer_posterior" / "draws.npy"
     draws.parent.mkdir(parents=True)
     draws.write_bytes(b"")
-    assert arena.jobs(cell) == {"compete_arena_sampled_de_sgld": 1}
+    assert arena.jobs(cell) == {"measure": 1, "run": 1}

@@ -11,7 +11,7 @@ SAMPLER = "src/concord/samplers/de_sghmc.py"
 
 
 def test_a_change_after_a_failed_batch_is_made(finished, tmp_path):
-    """Snakemake deletes the table of the batch that fails, and its figure stands, of old runs."""
+    """Snakemake deletes the file of the batch that fails, and its figure stands, of old runs."""
     project, figure = Project(tmp_path / "project", finished.folder), FIGURES[0]
     before = (project.folder / figure).read_bytes()
     with (
@@ -21,7 +21,7 @@ def test_a_change_after_a_failed_batch_is_made(finished, tmp_path):
         assert project.snakemake(figure).returncode != 0
     assert (project.folder / figure).read_bytes() == before
     with project.edited(SAMPLER, "np.sqrt(2 *", "np.sqrt(3 *"):
-        assert project.jobs(figure) == {"small": 1, "figure": 1}
+        assert project.jobs(figure) == {"measure": 1, "figure": 1}
         project.make(figure)
         assert project.jobs(figure) == {}
         assert (project.folder / figure).read_bytes() != before

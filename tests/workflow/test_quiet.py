@@ -31,7 +31,7 @@ def test_a_run_says_a_line_per_figure_and_where_to_look(project):
     assert re.fullmatch(r"Made 1 figure, \d runs \(\d+ jobs\) in [\d:]+\.", lines[-3])
     assert lines[-2] == f"Look at: {RESULTS}/figures"
     log = Path(lines[-1].removeprefix("Full log: "))
-    assert "rule small:" in log.read_text()
+    assert "rule measure:" in log.read_text()
     assert len(lines) < 15
     code, lines = said(project, FIGURE)
     assert code == 0 and len(lines) == 2 and lines[1].startswith("Nothing to be done")

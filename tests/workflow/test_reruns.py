@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
-from smoke_project import FIGURES, RESULTS, STUDY, Project
+from smoke_project import FIGURES, PAPER, RESULTS, STUDY, Project
 
 pytestmark = pytest.mark.workflow
+
+
+RUN = "linear_step/step_size=0.001"
+BATCH = "linear_step/batch_0.made.json"
+FILES = ("run.yaml", "trace.nc", "trace.json", "metrics.csv", "metrics.json")
+
+
+def times(project: Project) -> dict[str, int]:
+    return {name: os.stat(path).st_mtime_ns for name, path in project.results().items()}
 
 
 def test_a_finished_project_has_nothing_to_do_even_if_its_files_look_newer(finished):
@@ -24,27 +34,22 @@ def test_a_finished_project_has_nothing_to_do_even_if_its_files_look_newer(finis
 
 def test_a_step_size_reruns_its_run_and_the_figures_that_show_it(finished, tmp_path):
     project = Project(tmp_path / "project", finished.folder)
-    before = {path: os.stat(path).st_mtime_ns for path in project.results().values()}
+    before = times(project)
     with project.edited(STUDY, "values: [0.001, 0.006]", "values: [0.001, 0.007]"):
-        assert project.jobs(*FIGURES) == {"small": 1, "figure": 1}
+        assert project.jobs(*FIGURES) == {"measure": 1, "figure": 1}
         project.make(*FIGURES)
         assert project.jobs(*FIGURES) == {}
-    changed = {
-        name
-        for name, path in project.results().items()
-        if os.stat(path).st_mtime_ns != before.get(path)
-    }
+    changed = {name for name, time in times(project).items() if time != before.get(name)}
     run = "linear_step/step_size=0.007"
     endings = ("pdf", "svg", "png", "json", "caption.md")
-    assert changed == {
-        f"{run}/{file}"
-        for file in ("run.yaml", "trace.nc", "trace.json", "metrics.csv", "metrics.json")
-    } | {"linear_step/small_0.csv"} | {f"figures/fig4.{ending}" for ending in endings}
+    assert changed == {f"{run}/{file}" for file in FILES} | {BATCH} | {
+        f"figures/fig4.{ending}" for ending in endings
+    }
 
 
 def test_a_value_that_no_label_names_reruns_the_runs_that_have_it(finished):
     with finished.edited(STUDY, "friction: 15.0", "friction: 14.0"):
-        assert finished.jobs(*FIGURES) == {"small": 1, "figure": 1}
+        assert finished.jobs(*FIGURES) == {"measure": 1, "figure": 1}
 
 
 def test_a_color_redraws_and_samples_nothing(finished):
@@ -65,31 +70,54 @@ def test_a_sampler_reruns_its_own_runs(finished):
     with finished.edited(
         "src/concord/samplers/de_sghmc.py", "from __future__", "\nfrom __future__"
     ):
-        assert finished.jobs(*FIGURES) == {"small": 1, "figure": 1}
+        assert finished.jobs(*FIGURES) == {"measure": 1, "figure": 1}
     with finished.edited("src/concord/samplers/d_ula.py", "from __future__", "\nfrom __future__"):
         assert finished.jobs(*FIGURES) == {}
 
 
 def test_a_metric_makes_what_it_measures_again(finished):
-    file = "src/concord/metrics/__init__.py"  # without sampling: tests/stages/test_small.py
+    file = "src/concord/metrics/__init__.py"  # without sampling: tests/test_make.py
     with finished.edited(file, "from __future__", "\nfrom __future__"):
-        assert finished.jobs(*FIGURES) == {"small": 4, "figure": 2}
+        assert finished.jobs(*FIGURES) == {"measure": 4, "figure": 2}
 
 
-def test_small_runs_that_are_forced_are_sampled_again(finished, tmp_path):
-    """In the same call one of them is asked for itself: its own jobs make it, before the others."""
+def test_a_batch_that_is_forced_keeps_what_stands(finished, tmp_path):
+    """A run is made again after its folder has been deleted, and no other with it."""
     project = Project(tmp_path / "project", finished.folder)
-    folder = project.folder / RESULTS / "linear_step"
-    table, traces = folder / "small_0.csv", sorted(folder.rglob("trace.nc"))
-    own = traces[0].with_name("metrics.csv")
-    targets = FIGURES[1], str(own.relative_to(project.folder))
-    assert project.jobs(*targets) == {}
-    before = [os.stat(path).st_mtime_ns for path in traces]
-    project.make(*targets, "--forcerun", "small", "sample")
-    after = [os.stat(path).st_mtime_ns for path in traces]
-    assert len(after) == 2 and all(a > b for a, b in zip(after, before, strict=True))
-    assert after[0] < os.stat(own).st_mtime_ns < after[1] < os.stat(table).st_mtime_ns
-    assert project.jobs(*targets) == {}
+    before = times(project)
+    project.make(FIGURES[1], "--forcerun", "measure")
+    after = times(project)
+    assert {name for name in after if after[name] != before[name]} >= {BATCH}
+    assert not any(after[name] != before[name] for name in after if name.startswith(RUN))
+    shutil.rmtree(project.folder / RESULTS / RUN)
+    assert project.batches(FIGURES[1]) == {f"{PAPER}/{BATCH.removesuffix('.made.json')}"}
+    project.make(FIGURES[1])
+    made = {name for name, time in times(project).items() if time != after.get(name)}
+    assert {name for name in made if name.startswith("linear_step/step_size")} == {
+        f"{RUN}/{file}" for file in FILES
+    }
+    assert project.jobs(*FIGURES) == {}
+
+
+def test_a_run_that_is_asked_for_is_made_with_its_batch(project):
+    target = f"{RESULTS}/{RUN}/metrics.csv"
+    assert project.jobs(target) == {"measure": 1, "run": 1}
+    project.make(target)
+    assert len(project.results("metrics.csv")) == 2
+    assert project.jobs(target) == project.jobs(target.replace("metrics.csv", "run.yaml")) == {}
+
+
+def test_a_trace_that_was_deleted_is_sampled_again_if_it_is_asked_for(finished, tmp_path):
+    project = Project(tmp_path / "project", finished.folder)
+    trace = project.folder / RESULTS / RUN / "trace.nc"
+    content = trace.read_bytes()
+    trace.unlink()
+    assert project.jobs(*FIGURES) == {}
+    target = str(trace.relative_to(project.folder))
+    assert project.jobs(target) == {"run": 1}
+    project.make(target)
+    assert len(trace.read_bytes()) == len(content)
+    assert project.jobs(*FIGURES, target) == {}
 
 
 def test_jobs_stay_within_their_memory(finished):

@@ -8,6 +8,9 @@ os.environ.update(MPLBACKEND="agg")  # as in concord.__main__
 # What planning makes stays: to look for what does not, 700 objects at a time, took an eighth of it.
 gc.set_threshold(100_000)
 
+# A checkout runs its own code; what else the rules come from, the package that is installed.
+if os.path.isdir(f"{workflow.basedir}/src/concord"):
+    sys.path.insert(0, f"{workflow.basedir}/src")
 try:
     from concord.errors import in_the_way
 except ModuleNotFoundError:

@@ -36,6 +36,7 @@ from concord.contracts import (
     SwitchingSampler,
     WithLaw,
     WithoutChains,
+    offers,
 )
 from concord.errors import ConcordError, nearest, short
 from concord.laws.intervals import around
@@ -117,7 +118,7 @@ NETWORKS: dict[str, tuple[Callable[[Conditions], Any], str]] = {
 
 def check_network(family: Any, conditions: Conditions | None, where: str = "") -> None:
     """Refuse a family, its module, to a run whose network has not what it is about."""
-    about = family.NETWORK if isinstance(family, AboutNetwork) else None
+    about = family.NETWORK if offers(family, AboutNetwork) else None
     if about is None:
         return
     has, needs = NETWORKS[about]
@@ -147,7 +148,7 @@ def check(
         if record is None:
             continue
         check_network(module, network, f"{where}[{number}]: ")
-        if not isinstance(module, NeedsRecord):
+        if not offers(module, NeedsRecord):
             continue
         kept = {*record.probes, *record.averages, *(["draws"] if record.draws else [])}
         for name in module.RECORDS:
@@ -182,7 +183,7 @@ def computes(family: str, metric: str) -> bool:
 def exact(family: str, metric: str) -> bool:
     """Whether a family yields a metric without any chain: its module lists it in ``EXACT``."""
     module = plugin("metrics", family, "metrics")
-    return isinstance(module, WithoutChains) and any(alike(metric, n) for n in module.EXACT)
+    return offers(module, WithoutChains) and any(alike(metric, n) for n in module.EXACT)
 
 
 def alike(metric: str, name: str) -> bool:
@@ -225,13 +226,13 @@ def absent(run: Mapping[str, Any], metric: str, agents: Sequence[int | str] = ()
 def _of_law(run: Mapping[str, Any], metric: str) -> bool:
     modules = (plugin("metrics", f, "metrics") for f in run["metrics"] if computes(f, metric))
     return any(
-        isinstance(m, WithLaw) and any(alike(metric, name) for name in m.OF_LAW) for m in modules
+        offers(m, WithLaw) and any(alike(metric, name) for name in m.OF_LAW) for m in modules
     )
 
 
 def _has_law(run: Mapping[str, Any]) -> bool:
     module = plugin("samplers", run["sampler"]["kind"], "sampler")
-    return isinstance(module, (AffineSampler, SwitchingSampler))
+    return offers(module, AffineSampler) or offers(module, SwitchingSampler)
 
 
 def families(metric: str) -> list[str]:

@@ -146,7 +146,10 @@ def _setting(runs: Sequence[Mapping[str, Any]]) -> Pairs:
     """Return what an experiment's runs share, or between what they vary."""
 
     def of(key: str, package: str = "", plain: str = "") -> tuple[str, str]:
-        texts = (_kind(package, run[key], key) if package else _text(run.get(key)) for run in runs)
+        values: dict[str, Any] = {str(run.get(key)): run.get(key) for run in runs}  # few of many
+        texts = (
+            _kind(package, value, key) if package else _text(value) for value in values.values()
+        )
         return key, words.either(text for text in texts if text != plain)
 
     found = [

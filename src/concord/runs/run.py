@@ -22,6 +22,7 @@ from concord.contracts import (
     ProblemKind,
     Sampler,
     TakesData,
+    offers,
 )
 from concord.datasets import registry
 from concord.errors import ConcordError, short
@@ -222,13 +223,13 @@ class Run:
     def data_sets(self) -> tuple[str, ...]:
         """Return the names of the data sets in config/datasets.yaml that the problem needs."""
         kind = self.problem.module
-        return kind.needs(self.problem.options) if isinstance(kind, NeedsData) else ()
+        return kind.needs(self.problem.options) if offers(kind, NeedsData) else ()
 
     @property
     def optional_data_sets(self) -> tuple[str, ...]:
         """Return the names of the data sets that the problem takes where they are at hand."""
         kind = self.problem.module
-        return kind.takes(self.problem.options) if isinstance(kind, TakesData) else ()
+        return kind.takes(self.problem.options) if offers(kind, TakesData) else ()
 
     @property
     def downloads(self) -> tuple[str, ...]:
@@ -258,7 +259,7 @@ class Run:
     def unavailable(self) -> str | None:
         """Say what to install where the problem cannot be computed; None where it can."""
         kind = self.problem.module
-        return kind.unavailable() if isinstance(kind, Extra) else None
+        return kind.unavailable() if offers(kind, Extra) else None
 
     @property
     def kinds(self) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 
-from concord.contracts import Extra
+from concord.contracts import Extra, offers
 from concord.make import Batch
 from concord.runs.run import Run
 from concord.studies.paper import Paper
@@ -74,7 +74,7 @@ def long(run: Run, chains_per_job: int | None = None) -> bool:
 
 def cost(run: Run) -> float:
     """Return what a run costs, in updates; infinity if it may have to wait for something."""
-    if isinstance(run.problem.module, Extra) or run.data_sets or run.optional_data_sets:
+    if offers(run.problem.module, Extra) or run.data_sets or run.optional_data_sets:
         return math.inf
     return float(run.iterations * (run.chains * run.agents + STEP))
 

@@ -250,7 +250,7 @@ def _groups(paper: Paper) -> list[tuple[str, list[str]]]:
     for name in paper.sections.figures:
         found.setdefault(group(paper, name), []).append(name)
     figures = [("figures", names) for names in found.values()]
-    return [*figures, *(("tables", [name]) for name in paper.mapping.get("tables", {}))]
+    return [*figures, *(("tables", [name]) for name in paper.sections.tables)]
 
 
 def _heading(paper: Paper, section: str, name: str) -> str:

@@ -66,15 +66,13 @@ def _number(text: str, path: Path, column: str) -> float | None:
 def _group(path: Path) -> tuple[str, str, str]:
     """Return paper, experiment and rule of a benchmark.
 
-    ``<paper>/<experiment>/<run>/<rule>.tsv`` is that of a run, ``<paper>/<experiment>/small_0.tsv``
-    of several; figures and tables have their folder for a rule, ``fetch/<data set>/<file>.tsv`` has
-    no paper.
+    ``<paper>/<experiment>/<batch>/<rule>.tsv`` is that of a batch, ``chains_0_50.tsv`` there of
+    some chains; figures and tables have their folder for a rule, universes are the experiment
+    "multiverse", and ``fetch/<data set>/<file>.tsv`` has no paper.
     """
     *folders, name = path.with_suffix("").parts
     if folders[:1] == ["fetch"]:
         return "", folders[-1], "fetch"
-    if re.fullmatch(r"small_\d+", name):
-        return folders[0], folders[1], "small"
     if len(folders) == 2:
         return folders[0], "", folders[1]
     rule = re.sub(r"^chains_\d+_\d+$", "sample_chains", name)

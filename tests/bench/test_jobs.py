@@ -21,7 +21,8 @@ def test_jobs_are_joined_by_experiment_and_rule(tmp_path):
     benchmark(folder / "paper" / "linear" / "n=1" / "sample.tsv", 2.5, 100, 2)
     benchmark(folder / "paper" / "linear" / "n=2" / "sample.tsv", 1.5, 300, 1)
     benchmark(folder / "paper" / "linear" / "n=2" / "chains_0_50.tsv", 1.0, 80, 1)
-    benchmark(folder / "paper" / "linear" / "small_0.tsv", 4.0, 120, 4)
+    benchmark(folder / "paper" / "linear" / "batch_0" / "measure.tsv", 4.0, 120, 4)
+    benchmark(folder / "paper" / "multiverse" / "seed_2" / "small-runs" / "measure.tsv", 2.0, 50, 2)
     benchmark(folder / "paper" / "figures" / "fig1.tsv", 3.0, "-", "NA")
     benchmark(folder / "paper" / "judge.tsv", 0.5, 10, 0.25)
     benchmark(folder / "fetch" / "magic" / "magic04.data.tsv", 0.7, 40, 0.1)
@@ -35,9 +36,10 @@ def test_jobs_are_joined_by_experiment_and_rule(tmp_path):
         ["", "magic", "fetch", "1", "0.70", "0.7", "0.10", "40.0"],
         ["paper", "", "figures", "1", "3.00", "3.0", "0.00", ""],
         ["paper", "", "judge", "1", "0.50", "0.5", "0.25", "10.0"],
+        ["paper", "linear", "measure", "1", "4.00", "4.0", "4.00", "120.0"],
         ["paper", "linear", "sample", "2", "4.00", "2.5", "3.00", "300.0"],
         ["paper", "linear", "sample_chains", "1", "1.00", "1.0", "1.00", "80.0"],
-        ["paper", "linear", "small", "1", "4.00", "4.0", "4.00", "120.0"],
+        ["paper", "multiverse", "measure", "1", "2.00", "2.0", "2.00", "50.0"],
     ]
 
 
