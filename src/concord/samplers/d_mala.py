@@ -129,7 +129,7 @@ def init(
     gradient, vectors = problem.gradient(chains), 3 if params.correction == "mala" else 2
     channel = connect(topology, x0, vectors=vectors)
     mix = channel.mixer(weights_of(topology, params.weights))
-    g, tracked, drift, z, move, moved = (np.empty_like(x0) for _ in range(6))
+    grad, tracked, drift, z, move, moved = (np.empty_like(x0) for _ in range(6))
     accept = _acceptance(problem, params, mix, z, move, tracked)
     uniform, rejected = np.empty((chains, agents)), np.empty((chains, agents), dtype=bool)
     paid, share = np.full(agents, 1 if accept is None else 3), SHARES[params.drift]
@@ -139,9 +139,10 @@ def init(
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
         epsilon, (x, rest, remainder) = params.step_size(k), state
-        gradient(x, g)
-        np.negative(g, out=g)
-        _track(mix, g, rest, tracked)
+        gradient(x, grad)  # -g
+        np.subtract(rest, grad, out=rest)
+        mix(rest, plus=None, out=tracked)
+        np.add(tracked, grad, out=rest)
         rng.standard_normal(out=z, dtype=z.dtype)
         np.multiply(z, epsilon, out=move)
         kick(rng, -share * epsilon**2, tracked, out=move, noise=move, drift=drift)

@@ -111,7 +111,8 @@ def init(
     fuse = _in_turn(channel, x0) if params.neighbors == "in_turn" else _together(channel, params)
     info = to_all_neighbors(channel)
     scale, variance = _factors(params, agents)
-    grad, move, mixed, spare = (np.empty_like(x0) for _ in range(4))
+    grad, move, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
+    mixed, early, late = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)  # for the prior
     prior_gradient = _late_prior(problem, params)
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
@@ -122,12 +123,12 @@ def init(
         fuse(x, params.fusion(k), move, new)
         if prior_gradient is not None:
             # The gradient has the prior's part at the iterate: exchange it.
-            prior_gradient(x, grad)
+            prior_gradient(x, early)
             np.subtract(new, move, out=mixed)
-            prior_gradient(mixed, mixed)
-            np.subtract(grad, mixed, out=grad)
-            np.multiply(grad, alpha * scale, out=grad)
-            np.add(new, grad, out=new)
+            prior_gradient(mixed, late)
+            exchanged = np.subtract(early, late, out=late)
+            np.multiply(exchanged, alpha * scale, out=exchanged)
+            np.add(new, exchanged, out=new)
         spare = x
         return State(new), info
 

@@ -42,8 +42,10 @@ def kick(
     drift: what is used up for eta g; none: g, which holds anything after.
     """
     g = np.multiply(g, eta, out=g if drift is None else drift)
-    sd = np.sqrt(2 * eta) if sd is None and noise is None else sd
+    if x is not None:
+        np.subtract(x, g, out=out)
+    if noise is None:
+        noise = normal(rng, np.sqrt(2 * eta) if sd is None else sd, out if x is None else g)
     if x is None:
-        return np.subtract(normal(rng, sd, out) if noise is None else noise, g, out=out)
-    np.subtract(x, g, out=out)
-    return np.add(out, normal(rng, sd, g) if noise is None else noise, out=out)
+        return np.subtract(noise, g, out=out)
+    return np.add(out, noise, out=out)
