@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from concord.stages.sample import simulate
 
 from concord import metrics
 from concord.errors import ConcordError
@@ -14,7 +15,6 @@ from concord.io import dump_yaml
 from concord.networks.weather import Weather
 from concord.runs import assemble, build_problem, complete, load_run
 from concord.sampling import streams
-from concord.stages.sample import simulate
 from concord.studies.config import load_config
 from concord.studies.paper import Paper
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 import yaml
+from concord.stages.measure import made as measured_from
+from concord.stages.sample import simulate
 
 from concord import integrity, metrics
 from concord.__main__ import main
@@ -20,8 +22,6 @@ from concord.networks import topology
 from concord.runs import Parts, assemble, build_problem
 from concord.sampling import streams
 from concord.stages import judge, measure
-from concord.stages.measure import made as measured_from
-from concord.stages.sample import simulate
 from concord.studies.config import load_config, load_papers
 from concord.studies.paper import Paper
 
