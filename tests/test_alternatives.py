@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from concord import runs
 from concord.errors import ConcordError
+from concord.studies.checks import check_outputs
 from concord.studies.config import load_config
 from concord.studies.paper import Paper
 
@@ -21,15 +21,15 @@ def test_every_assumption_has_alternatives_that_can_be_run_or_says_why_not(key):
     """Of each alternative, and each experiment that it changes, one run."""
     paper = Paper(Path("config/papers", key), load_config(Path("config/config.yaml")))
     for name, entry in paper.assumptions.items():
-        assert bool(entry.get("alternatives")) != bool(entry.get("fixed")), name
-    for name, changes in paper.alternatives.items():
-        for label, change in changes.items():
-            some = {r.experiment: r for r in paper.runs.values() if change.holds_for(r.mapping)}
+        assert bool(entry.alternatives) != bool(entry.fixed), name
+    for changes in paper.alternatives.values():
+        for change in changes.values():
+            some = {r.experiment: r for r in paper.runs.values() if change.holds_for(r)}
             assert some
             for run in some.values():
                 other = paper.varied(run, [change])
-                assert other.mapping != run.mapping or change.reads
-                runs.assemble(other.mapping, f"{name}.{label}: {other.folder}")
+                assert other.document != run.document or change.reads
+                other.check()
 
 
 STUDY = {
@@ -70,9 +70,9 @@ def load(tmp_path, *alternatives, **more):
 
 def test_an_alternative_is_of_the_runs_that_have_what_when_states(tmp_path):
     paper = load(tmp_path, {**LAZY, "when": {"sampler.step_size": 0.01}})
-    paper.check_outputs()
+    check_outputs(paper)
     changed = [
-        paper.varied(run, paper.alternatives["weights"].values()).mapping["sampler"]["weights"]
+        paper.varied(run, paper.alternatives["weights"].values()).document["sampler"]["weights"]
         for run in paper.runs.values()
     ]
     assert changed == ["metropolis", "lazy_metropolis"]
@@ -94,10 +94,10 @@ def test_an_alternative_is_of_the_runs_that_have_what_when_states(tmp_path):
 )
 def test_mistakes_name_their_place(tmp_path, alternative, message):
     with pytest.raises(ConcordError) as told:
-        load(tmp_path, alternative).check_outputs()
+        check_outputs(load(tmp_path, alternative))
     assert message in str(told.value)
 
 
 def test_an_assumption_with_alternatives_is_not_fixed(tmp_path):
     with pytest.raises(ConcordError, match=r"weights\.fixed: it has alternatives; remove one"):
-        load(tmp_path, LAZY, fixed="ours").check_outputs()
+        check_outputs(load(tmp_path, LAZY, fixed="ours"))

@@ -13,6 +13,7 @@ from docutils.core import publish_doctree
 
 from concord.pages import captions
 from concord.studies.config import load_config
+from concord.studies.model import Assumption, Output
 from concord.studies.paper import Paper
 
 ROOT = Path(__file__).parents[1]
@@ -28,8 +29,9 @@ READINGS = {"corrected": "as meant", "published": "as printed"}
 
 
 def described(runs, title="Title", caption="", assumptions=None, metrics=(), titles=None, **entry):
-    entry = {"title": title, "caption": caption, **entry}
-    return captions.describe(entry, runs, assumptions or ASSUMPTIONS, READINGS, metrics, titles)
+    output = Output("figure", title, ("one",), caption, **entry)
+    stated = {name: Assumption(**one) for name, one in (assumptions or ASSUMPTIONS).items()}
+    return captions.describe(output, runs, stated, READINGS, metrics, titles)
 
 
 def run(experiment="linear", step_size=0.005, topology="ring", **changes):
@@ -169,7 +171,7 @@ def test_the_template_of_the_report_shows_every_part():
 def test_the_report_shows_every_caption_of_the_papers(path):
     paper = Paper(path, load_config(CONFIG / "config.yaml"))
     for section in ("figures", "tables"):
-        for name in paper.mapping.get(section, {}):
+        for name in paper.outputs(section):
             parts = captions.of(paper, section, name)
             text = shown(parts)
             assert text.startswith(f"{parts['title']}. {parts['caption']}".strip())

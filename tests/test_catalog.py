@@ -7,7 +7,7 @@ import json
 import pytest
 
 from concord.__main__ import main
-from concord.catalog import described, listed
+from concord.catalog import as_text, described, listed
 from concord.plugins import PACKAGES, built_in
 
 ALL = [(package, kind) for package in PACKAGES for kind in built_in(package)]
@@ -27,6 +27,21 @@ def test_every_kind_is_described_and_can_be_written_as_json(package, kind):
         assert option["type"] and option["means"], option
     if package == "samplers":
         assert all(about[key] for key in ("equation", "source", "price", "needs"))
+
+
+def test_equations_stay_apart():
+    found = described("samplers", "push_sum_sgld")["equation"].split("\n\n")
+    assert len(found) == 2 and found[1].startswith("z_i^{(k+1)} = ")
+
+
+def test_what_readers_see_is_described():
+    assert described("samplers", "de_sgld")["name"] == "DE-SGLD"
+    assert as_text(described("samplers", "de_sgld")).startswith("sampler de_sgld (DE-SGLD)\n")
+    assert described("topologies", "ring")["name"] is None
+    seconds = described("metrics", "seconds")
+    assert {"metric": "waiting", "is": "share of the time that agents wait"} in seconds["labels"]
+    assert "  w2: column: W2 [95 % interval]" in as_text(described("metrics", "w2"))
+    assert "axis: simulated time; unit: s" in as_text(seconds)
 
 
 def test_options_have_types_bounds_and_defaults():

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from concord.errors import ConcordError
-from concord.laws import arrivals, exact
+from concord.laws import exact, paths
+from concord.laws.arrivals import Losses
 from concord.networks import topology
 from concord.networks.channel import connect
 from concord.networks.conditions import Conditions
@@ -302,7 +303,8 @@ def deviation(name, net, same, steps=4, chains=6000, dim=2, factor=1.0):
         chance = given(*(np.array(part) for part in zip(*masks, strict=True)))
     start = exact.initial(net.agents, dim, (1.0, factor), *update.auxiliary)
     ends, on_loss = (ways.receivers, ways.senders), net.conditions.on_loss
-    law = arrivals.propagate(update, chance, ends, on_loss, *start, steps, [steps], net.agents, dim)
+    losses = Losses(chance, ends, on_loss)
+    law = paths.lossy([update], losses, [start], net.agents, dim).law([steps])
     draws = np.concatenate([state.x, state.x.mean(axis=1, keepdims=True)], axis=1)
     centered = draws - np.concatenate([law.mean[0], law.average_mean])
     cov = np.concatenate([law.cov[0], law.average_cov])
@@ -445,11 +447,11 @@ def test_where_all_arrives_it_is_the_faultless_sampler(name):
     assert (info.unicasts == vectors * WHEEL.degrees).all() and (info.broadcasts == vectors).all()
     update = module.affine(prob, WHEEL, params)
     start = exact.initial(5, 2, (0.3, 1.0), *update.auxiliary)
-    plainly = exact.propagate(update.at, *start, 6, [6], 5, 2)
+    plainly = paths.single(update, start, 5, 2).law([6])
     ways = Edges(WHEEL).receivers, Edges(WHEEL).senders
     for on_loss in POLICIES if name != "admm" else ("reuse_last",):
         chance = chances(net)
-        law = arrivals.propagate(update, chance, ways, on_loss, *start, 6, [6], 5, 2)
+        law = paths.lossy([update], Losses(chance, ways, on_loss), [start], 5, 2).law([6])
         for one, other in zip(plainly.__dict__.values(), law.__dict__.values(), strict=True):
             assert abs(one - other).max() < EXACT * 10
 

@@ -53,20 +53,20 @@ def claim(metric):
             "metrics of the experiment",
         ),
         (claim("w2_exat"), "does not compute 'w2_exat'; did you mean 'w2_exact'?"),
-        (figure("w2_curves", lines="agent", agents=["average"]), None),
+        (figure("curves", metric="w2", lines="agent", agents=["average"]), None),
         (figure("box_plots"), "'misclassified_median'; add misclassified to the metrics"),
-        (figure("metric_curves", metric="w2", floor="w2_floor"), None),
+        (figure("curves", metric="w2", floor="w2_floor"), None),
         (
-            figure("metric_curves", metric="w2", x="unicast_bytes"),
+            figure("curves", metric="w2", x="unicast_bytes"),
             "'unicast_bytes'; add messages to",
         ),
-        (figure("metric_curves", metric="w2", agents=[6]), "one/run has no 'w2' of agent 6, which"),
+        (figure("curves", metric="w2", agents=[6]), "one/run has no 'w2' of agent 6, which"),
         (
-            figure("w2_curves", agents=[0, 7]),
+            figure("curves", metric="w2", agents=[0, 7]),
             "figures.f: one/run has no 'w2' of agent 7, which it does not record; choose one of "
             "[0, 1, 2, 3, 4, 5], or add it to record.agents",
         ),
-        (figure("w2_curves", agents=[7], select={"experiment": "one"}), "of agent 7"),
+        (figure("curves", metric="w2", agents=[7], select={"experiment": "one"}), "of agent 7"),
         (table("final_values", metrics=["w2*"]), None),
         (
             table("final_values", metrics=["theorem2.*"]),
@@ -100,7 +100,7 @@ def checked(paper, folder, capsys):
 def of_two(**options):
     """A figure of two runs, of which the second computes no w2."""
     other = {**OTHER, "record": {"probes": ["consensus_error"]}}
-    shown = figure("w2_curves", **options)
+    shown = figure("curves", metric="w2", **options)
     shown["figures"]["f"]["runs"] = ["one", "other"]
     return {**PAPER, "experiments": {**PAPER["experiments"], "other": other}, **shown}
 

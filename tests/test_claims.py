@@ -30,7 +30,7 @@ from concord.io import dump_yaml
 from concord.laws.intervals import quantile, repeating
 from concord.options import build
 from concord.results import Measured
-from concord.runs import amplifies
+from concord.runs.run import amplifies
 
 COLUMNS = ["iteration", "agent", "metric", "value", "lo", "hi", "trials"]
 NAN, INF = math.nan, math.inf

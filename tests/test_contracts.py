@@ -38,7 +38,7 @@ OPTIONAL = {
         contracts.ReadOut,
         contracts.SizedSampler,
         contracts.Biased,
-        contracts.Announced,
+        contracts.WithKnown,
         contracts.WithSlips,
     ],
     "problems": [contracts.Amplifies, contracts.NeedsData, contracts.TakesData, contracts.Extra],
@@ -48,11 +48,10 @@ OPTIONAL = {
         contracts.NeedsRecord,
         contracts.OfConditions,
         contracts.OfIterations,
-        contracts.Priced,
         contracts.WithoutChains,
         contracts.WithLaw,
     ],
-    "topologies": [contracts.AveragingKind],
+    "topologies": [topology.AveragingKind],
 }
 OF_MODULES = [
     *MODULES.values(),

@@ -13,6 +13,7 @@ from concord.__main__ import main
 from concord.errors import ConcordError
 from concord.io import load_yaml
 from concord.plugins import kinds
+from concord.studies.checks import check_outputs
 from concord.studies.config import load_config
 from concord.studies.editor import study_schema
 from concord.studies.paper import Paper
@@ -38,7 +39,7 @@ STUDY = {
         }
     },
     "figures": {
-        "f": {"kind": "metric_curves", "title": "F", "runs": ["one"], "options": {"metric": "w2"}}
+        "f": {"kind": "curves", "title": "F", "runs": ["one"], "options": {"metric": "w2"}}
     },
     "tables": {
         "t": {"kind": "final_values", "title": "T", "runs": ["one"], "options": {"metrics": ["w2"]}}
@@ -73,7 +74,7 @@ def concord_accepts(study, folder):
     try:
         paper = Paper(path, load_config(ROOT / "config" / "config.yaml"))
         paper.runs  # noqa: B018 (expands and so checks every run)
-        paper.check_outputs()
+        check_outputs(paper)
     except ConcordError:
         return False
     return True

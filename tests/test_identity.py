@@ -7,36 +7,37 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from concord import runs
 from concord.errors import ConcordError
 from concord.io import dump_yaml
 from concord.options import Options, choices
 from concord.plugins import plugin
 from concord.provenance import digest
-from concord.runs import load_run
+from concord.runs.run import Run, read
 from concord.studies.config import load_papers
 
+PARTS = "problem", "sampler", "topology", "partition", "initial", "record", "network", "arena"
 
-def options_of(run):
-    """Return the typed options of a run's parts, by part."""
-    return runs.parse(run, "run").parts
+
+def document(run):
+    """Return what the run.yaml of a stated run holds."""
+    return Run.of(run, "run").document
 
 
 @pytest.fixture(scope="module")
 def stated():
     """Every run of all papers as its paper's file states it, before defaults are written out."""
-    found, complete = [], runs.complete
+    found, made = [], Run.of.__func__
 
-    def noting(run, where, typed):
+    def noting(cls, run, where, keys=None):
         found.append(run)
-        return complete(run, where, typed)
+        return made(cls, run, where, keys)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runs, "complete", noting)
+        patch.setattr(Run, "of", classmethod(noting))
         _, papers = load_papers(Path("config"), checked=True)
         for paper in papers.values():
             assert paper.runs
-    return found
+    return [{key: value for key, value in run.items() if value is not None} for run in found]
 
 
 def test_each_default_is_part_of_the_runs_that_rest_on_it_and_of_no_others(stated, monkeypatch):
@@ -47,7 +48,7 @@ def test_each_default_is_part_of_the_runs_that_rest_on_it_and_of_no_others(state
             module = plugin(f"{part}s", run[part]["kind"], "test")
             users.setdefault((part, module), []).append(run)
     for (part, module), using in users.items():
-        before = [digest(runs.complete(run, "run")) for run in using]
+        before = [digest(document(run)) for run in using]
         for field in msgspec.structs.fields(module.Params):
             if field.required or field.default is None:
                 continue
@@ -63,7 +64,7 @@ def test_each_default_is_part_of_the_runs_that_rest_on_it_and_of_no_others(state
             with monkeypatch.context() as patch:
                 patch.setattr(module, "Params", changed)
                 try:
-                    after = [digest(runs.complete(run, "run")) for run in using]
+                    after = [digest(document(run)) for run in using]
                 except ConcordError:  # a choice that needs another option beside it
                     continue
             rests = [field.name not in run[part] for run in using]
@@ -75,20 +76,23 @@ def test_each_default_is_part_of_the_runs_that_rest_on_it_and_of_no_others(state
 def test_what_a_run_states_is_what_it_is_made_with(stated):
     """Written out and read again it is the same, and nothing is left to a default."""
     for run in stated:
-        whole = runs.complete(run, "run")
-        assert runs.complete(whole, "run") == whole
-        assert options_of(whole) == options_of(run)
-        for part, options in options_of(run).items():
-            options = getattr(options, "params", options)  # of a kind
-            assert {field.name for field in msgspec.structs.fields(options)} <= set(whole[part])
+        whole = document(run)
+        assert document(whole) == whole
+        made = Run.of(run, "run")
+        for part in PARTS:
+            options = getattr(made, part)
+            options = getattr(options, "options", getattr(options, "params", options))
+            if options is not None:
+                fields = {field.name for field in msgspec.structs.fields(options)}
+                assert fields <= set(whole[part]), part
 
 
 def test_a_run_that_leaves_an_option_out_is_refused(stated, tmp_path):
     run = next(run for run in stated if run["sampler"]["kind"] == "de_sgld")
-    run = runs.complete(run, "run")
+    run = document(run)
     path = tmp_path / "run.yaml"
     path.write_text(dump_yaml(run))
-    assert load_run(path)[0] == run
+    assert read(path).document == run
     for part, key in (
         ("problem", "prior_variance"),
         ("sampler", "update_order"),
@@ -97,4 +101,4 @@ def test_a_run_that_leaves_an_option_out_is_refused(stated, tmp_path):
         less = {name: value for name, value in run[part].items() if name != key}
         path.write_text(dump_yaml({**run, part: less}))
         with pytest.raises(ConcordError, match=f"{part}.{key} is not stated; delete the file"):
-            load_run(path)
+            read(path)

@@ -21,6 +21,7 @@ from concord.__main__ import main
 from concord.contracts import Info
 from concord.errors import ConcordError
 from concord.laws import gaussian
+from concord.networks.channel import connect
 from concord.samplers import de_sgld
 from concord.sampling.trace import Trace
 
@@ -342,8 +343,11 @@ def test_what_happens_on_a_network_is_sampled_and_has_its_law():
         concord.network("ring", 6, loss={**loss, "rate": 2})
 
 
-def test_a_sampler_without_a_channel_is_refused_where_vectors_get_lost():
+@pytest.mark.parametrize("opens", [False, True])
+def test_a_step_through_no_channel_is_refused_where_vectors_get_lost(opens):
     def init(problem, topology, params, x0, rng):
+        if opens:
+            connect(topology, x0)
         return de_sgld.State(x0.copy()), lambda state, k, rng: (state, Info(0, 0))
 
     sampler = ModuleType("deaf")
@@ -351,7 +355,7 @@ def test_a_sampler_without_a_channel_is_refused_where_vectors_get_lost():
         setattr(sampler, name, getattr(de_sgld, name))
     sampler.init = init
     network = concord.network("ring", AGENTS, awake=0.5)
-    with pytest.raises(concord.ConcordError, match="opens no channel"):
+    with pytest.raises(concord.ConcordError, match="goes through no channel"):
         concord.sample(sampler, quadratic(), network, step_size=0.1, iterations=2)
 
 

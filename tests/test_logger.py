@@ -70,6 +70,25 @@ def test_what_is_left_is_told_by_the_work_and_not_by_the_number_of_jobs(said, ha
     assert len([line for line in said if "left" in line]) == before + 1
 
 
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        (("a/claims.md", "b/claims.md", "claims.md"), ["Look at: results/claims.md"]),
+        (("a/claims.md", "b/claims.md"), ["Look at: results/a/claims.md", "results/b/claims.md"]),
+        (
+            ("a/figures/fig1.svg", "a/claims.md"),
+            ["Look at: results/a/claims.md", "results/a/figures"],
+        ),
+    ],
+)
+def test_in_the_end_it_says_where_to_look(said, handler, made, told):
+    handler.bar = SimpleNamespace(close=lambda: None)
+    handler.outputs = [plugin.Path("results", name) for name in made]
+    handler.close()
+    (found,) = (text for text in said if text.startswith("Look at"))
+    assert [line.strip() for line in found.splitlines()] == told
+
+
 def test_an_experiment_is_told_once_when_jobs_go_on_to_others(said, handler, tmp_path):
     """From the rules and wildcards of jobs alone; of how many runs, the files of batches tell."""
     numbers = iter(range(100))

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from concord.errors import ConcordError
+from concord.studies.checks import check_outputs
 from concord.studies.config import load_config
 from concord.studies.paper import Paper
 
@@ -47,12 +48,12 @@ experiments:
          sampler: { kind: de_sgld, step_size: 0.005 } }
 figures:
   curves:
-    kind: w2_curves
+    kind: curves
     title: F
     runs: [{ experiment: one, sampler: de_sgld }]
-    options: { rows: step_size, columns: topology, lines: sampler, agents: [0] }
+    options: { metric: w2, rows: step_size, columns: topology, lines: sampler, agents: [0] }
   paid:
-    kind: metric_curves
+    kind: curves
     title: F
     runs: [one]
     options: { metric: w2, agents: [0], lines: sampler, rows: topology, columns: step_size,
@@ -109,7 +110,11 @@ MISTAKES = [  # a place, what it is set to, and what is said
         "oen",
         "there is no experiment 'oen'; did you mean 'one'?",
     ),
-    ("claims.nearer.check.both.runs.sampler", "de_sgdl", "has 'de_sgdl'; did you mean 'de_sgld'?"),
+    (
+        "claims.nearer.check.both.runs.sampler",
+        "de_sgdl",
+        "has sampler 'de_sgdl'; did you mean 'de_sgld'?",
+    ),
     (
         "claims.nearer.check.both.runs",
         {"samplr": "de_sgld"},
@@ -131,7 +136,11 @@ MISTAKES = [  # a place, what it is set to, and what is said
     ("claims.nearer.check.both.agents", ["{whom}"], "no placeholder 'whom'; did you mean 'who'?"),
     ("claims.nearer.check.both.reading", "publishd", "did you mean 'published'?"),
     ("claims.nearer.readings", ["released"], "'released'; change readings"),
-    ("claims.nearer.check.higher.runs", {"topology": "ring", "step_size": [1.0, 3.0]}, "has '3'"),
+    (
+        "claims.nearer.check.higher.runs",
+        {"topology": "ring", "step_size": [1.0, 3.0]},
+        "has step_size 3.0",
+    ),
     ("claims.nearer.check.higher.runs", {"topology": ["ring", "complete"]}, None),
     ("claims.nearer.rule", "neare", "'neare'"),
     ("claims.nearer.figure", "curve", "no figure or table 'curve'; did you mean 'curves'?"),
@@ -155,7 +164,7 @@ MISTAKES = [  # a place, what it is set to, and what is said
     ("claims.falling.check.quantity.at", "last", "values of iteration"),
     ("claims.falling.check.quantity.at", [10, 51], "does not record iteration 51"),
     ("discrepancies.d.checked_by", "neare", "no claim 'neare'; did you mean 'nearer'?"),
-    ("figures.curves.kind", "w2_curve", "did you mean 'w2_curves'?"),
+    ("figures.curves.kind", "curve", "did you mean 'curves'?"),
     ("figures.curves.runs", ["tow"], "no experiment 'tow'; did you mean 'two'?"),
     (
         "figures.curves.runs",
@@ -225,7 +234,7 @@ def checked(study: dict[str, Any], folder: Path) -> None:
     (path / "study.yaml").write_text(yaml.safe_dump(study, sort_keys=False))
     paper = Paper(path, load_config(ROOT / "config" / "config.yaml"))
     paper.runs  # noqa: B018 (expands them)
-    paper.check_outputs()
+    check_outputs(paper)
 
 
 def test_the_study_without_a_mistake_passes(tmp_path):

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import copy
 from pathlib import Path
 
 import numpy as np
 import pytest
-from concord.stages.sample import simulate
 
 from concord import metrics
 from concord.errors import ConcordError
 from concord.io import dump_yaml
 from concord.networks.weather import Weather
-from concord.runs import assemble, build_problem, complete, load_run
-from concord.sampling import streams
+from concord.runs.measure import measurement
+from concord.runs.run import Run, read
+from concord.runs.sample import sample
 from concord.studies.config import load_config
 from concord.studies.paper import Paper
 
@@ -28,14 +27,15 @@ def plain():
     config = load_config(ROOT / "config" / "config.yaml", {"scale": "smoke"})
     paper = Paper(ROOT / "config" / "papers" / "gurbuzbalaban2021", config, True)
     run = next(
-        run.mapping
+        run
         for run in paper.runs.values()
-        if run.mapping["sampler"]["kind"] == "de_sgld"
-        and run.mapping["sampler"]["update_order"] == "simultaneous"
-        and run.mapping["sampler"]["batch_size"] is None
-        and run.mapping["topology"]["kind"] == "ring"
+        if run.sampler.kind == "de_sgld"
+        and run.sampler.options.update_order == "simultaneous"
+        and run.sampler.options.batch_size is None
+        and run.topology.kind == "ring"
     )
-    return {**run, "chains": 120, "iterations": 5, "metrics": ["w2"], "record": {"every": 1}}
+    short = {"chains": 120, "iterations": 5, "metrics": ["w2"], "record": {"every": 1}}
+    return Run.of({**run.document, **short}, "tests")
 
 
 BURSTS = {
@@ -48,18 +48,17 @@ BURSTS = {
 
 
 def lossy(run, network=LOSS, **changes):
-    return complete({**copy.deepcopy(run), "network": network, **changes}, "tests")
+    return Run.of({**run.document, "network": network, **changes}, "tests")
 
 
 def sampled(run, chains=None):
-    parts = assemble(run, "tests")
-    return simulate(run, parts, build_problem(run, parts, Path("unused")), chains=chains)
+    return sample(run, run.build_problem(Path("unused")), chains=chains)
 
 
 def test_only_runs_with_a_network_state_it(plain, tmp_path):
-    assert "network" not in complete(plain, "tests")
+    assert "network" not in plain.document
     path = tmp_path / "run.yaml"
-    run = lossy(plain)
+    run = lossy(plain).document
     assert run["network"] == {
         "schedule": {"kind": "static"},
         **LOSS,
@@ -75,12 +74,11 @@ def test_only_runs_with_a_network_state_it(plain, tmp_path):
         "barrier": True,
     }
     path.write_text(dump_yaml(run))
-    read, parts = load_run(path)
-    assert read == run and not parts.topology.conditions.perfect
+    assert read(path).document == run and not read(path).graph.conditions.perfect
     del run["network"]["awake"]
     path.write_text(dump_yaml(run))
     with pytest.raises(ConcordError, match=r"network.awake is not stated"):
-        load_run(path)
+        read(path)
 
 
 def test_a_mistake_names_its_key(plain):
@@ -90,7 +88,7 @@ def test_a_mistake_names_its_key(plain):
     with pytest.raises(ConcordError, match=r"^tests.network.los: unknown key; did you mean 'loss'"):
         lossy(plain, {"los": None})
     with pytest.raises(ConcordError, match=r"^tests.network: no_edges of \d+ has no edges"):
-        assemble(lossy(plain, topology={"kind": "no_edges"}), "tests")
+        lossy(plain, topology={"kind": "no_edges"}).check()
 
 
 def test_blocks_of_chains_do_not_depend_on_each_other(plain):
@@ -113,7 +111,7 @@ def test_samplers_of_a_problem_meet_the_same_faults(plain, monkeypatch):
 
     monkeypatch.setattr(Weather, "draw", noting)
     for sampler in (
-        plain["sampler"],
+        plain.document["sampler"],
         {"kind": "d_ula", "step_size": 0.001, "fusion": 0.1},
         {"kind": "admm", "penalty": 1.0},
     ):
@@ -127,21 +125,8 @@ def test_samplers_of_a_problem_meet_the_same_faults(plain, monkeypatch):
 
 
 def measured(run, families):
-    parts = assemble(run, "tests")
-    problem = build_problem(run, parts, Path("unused"))
-    return metrics.measure(
-        families,
-        metrics.Measurement(
-            trace=simulate(run, parts, problem),
-            problem=problem,
-            topology=parts.topology,
-            sampler=parts.sampler,
-            sampler_params=parts.sampler_params,
-            initial=parts.initial,
-            iterations=run["iterations"],
-            stream=lambda what: streams.generator(1, what),
-        ),
-    )
+    problem = run.build_problem(Path("unused"))
+    return metrics.measure(families, measurement(run, problem, sample(run, problem)))
 
 
 def test_the_exact_distance_is_that_of_the_law_under_faults(plain):

@@ -33,11 +33,11 @@ def test_its_claim_holds(tmp_path):
     init(tmp_path / "my-study")
     config = {"scale": "paper", "seed": 1}
     paper = Paper(tmp_path / "my-study" / "config" / "papers" / "mystudy", config)
-    runs = [{**run.mapping, "chains": 2} for run in paper.claim_runs()]  # the law needs none
+    runs = [{**run.document, "chains": 2} for run in paper.claim_runs()]  # the law needs none
     vary.vary(runs, tmp_path / "metrics.csv", tmp_path)
     metrics = pandas.read_csv(tmp_path / "metrics.csv", dtype={"agent": str})
     (case,) = judge.cases(paper)
-    found = case.judge(lambda run: Measured(run.mapping, metrics[metrics["run"] == run.name]))
+    found = case.judge(lambda run: Measured(run.document, metrics[metrics["run"] == run.name]))
     assert found.verdict == "holds"
 
 

@@ -15,7 +15,7 @@ from concord import distributions, plugins
 from concord.__main__ import main
 from concord.errors import ConcordError
 from concord.provenance import SOURCE, code
-from concord.runs import modules
+from concord.runs.sample import modules
 from concord.sampling.schedules import Schedule
 from concord.studies.config import load_papers
 
@@ -112,7 +112,8 @@ experiments:
         lazy: { sampler: { kind: lazy_de_sgld, step_size: { kind: cosine, mean: 0.01 } } } } } }
 figures:
   fig1:
-    { kind: w2_curves, title: Mine, runs: [compare], options: { columns: topology, rows: sampler } }
+    { kind: curves, title: Mine, runs: [compare],
+      options: { metric: w2, columns: topology, rows: sampler } }
 """
 FILES = {"lazy_de_sgld": SAMPLER, "ladder": LADDER, "bowl": BOWL, "cosine": COSINE}
 
@@ -160,7 +161,7 @@ def test_it_is_sampled_measured_and_drawn_with_its_exact_law(study, capsys):
 def test_a_changed_plug_in_outdates_its_runs_and_no_others(study):
     def digests():
         _, papers = load_papers(Path("config"))
-        return {run.name: code(*modules(run.mapping)) for run in papers["mine"].runs.values()}
+        return {run.name: code(*run.modules) for run in papers["mine"].runs.values()}
 
     before = digests()
     path = study / "plugins" / "ladder.py"
@@ -173,10 +174,10 @@ def test_a_changed_plug_in_outdates_its_runs_and_no_others(study):
 def test_a_new_file_outdates_nothing(study):
     """Code of a run is that of the kinds it names, not of their neighbors."""
     _, papers = load_papers(Path("config"))
-    run = papers["mine"].runs["compare", "topology=ring+sampler=de_sgld"].mapping
+    run = papers["mine"].runs["compare", "topology=ring+sampler=de_sgld"]
     from concord.provenance import module_files
 
-    files = [Path(file) for file in module_files("concord.stages.sample", *modules(run))]
+    files = [Path(file) for file in module_files(*modules(run))]
     for folder in ("topologies", "partitions", "schedules", "initial"):
         kinds = [f.stem for f in files if f.parent.name == folder and f.stem != "__init__"]
         assert len(kinds) == 1, folder

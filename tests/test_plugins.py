@@ -22,7 +22,7 @@ KNOWN = {
     "samplers": "de_sgld",
     "problems": "linear_regression",
     "metrics": "w2",
-    "figures": "w2_curves",
+    "figures": "curves",
     "tables": "final_values",
 }
 SOURCE = Path(concord.__file__).parent

@@ -11,7 +11,8 @@ from scipy.stats import norm
 
 import concord
 from concord import metrics
-from concord.laws import arrivals
+from concord.laws import paths
+from concord.laws.arrivals import Losses
 from concord.metrics import Measurement, privacy
 from concord.networks import topology
 from concord.networks.channel import connect
@@ -125,19 +126,8 @@ def test_the_channels_noise_in_the_exact_law_of_a_step(policy):
     network = concord.network("star", 4, noise=0.7, loss=loss, on_loss=policy)
     update = de_sgld.affine(problem(4), network, de_sgld.Params(step_size=0.02))
     ends = Edges(network).receivers, Edges(network).senders
-    law = arrivals.propagate(
-        update,
-        chances(network),
-        ends,
-        policy,
-        np.zeros(8),
-        np.zeros((8, 8)),
-        1,
-        [1],
-        4,
-        2,
-        0.49,
-    )
+    losses = Losses(chances(network), ends, policy, 0.49)
+    law = paths.lossy([update], losses, [(np.zeros(8), np.zeros((8, 8)))], 4, 2).law([1])
     weights = network.metropolis().dense()
     heard = (weights - np.diag(weights.diagonal())) ** 2
     expected = (0.04 + 0.75 * 0.49 * heard.sum(axis=1))[:, None, None] * np.eye(2)

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from concord.errors import ConcordError
-from concord.studies.paper import RESERVED, STUDY, Paper
+from concord.runs.keys import STUDY
+from concord.studies.paper import Paper
+from concord.studies.stated import RESERVED
 
 ROOT = Path(__file__).parents[1]
 WORKFLOW = [

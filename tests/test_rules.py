@@ -88,7 +88,7 @@ def truths(check: Any, where: str) -> dict[int, Any]:
 
 
 def axis(run: Any, name: str) -> float:
-    return float(lookup(run.mapping, name))
+    return float(lookup(run.document, name))
 
 
 def rank(run: Any, name: str) -> float:
@@ -130,7 +130,7 @@ def judged(paper: Paper, name: str, label: str, reading: str, where: str, width:
                         jitter = v + (d - 1) * width * (len(found) + side)
                         rows.append((k, str(agent), f"{quantity.metric}_set_{d}", jitter, v, v, 0))
             table = pandas.DataFrame(rows, columns=list(COLUMNS))
-            found.append(Measured(run.mapping, table))
+            found.append(Measured(run.document, table))
         return found
 
     return judge(check, runs).verdict

@@ -91,14 +91,14 @@ class Results:
         """Have figures and tables; none named: all of them."""
         paper = self.studies[key]
         for section, suffix in (("figures", ".svg"), ("tables", ".csv")):
-            for name in paper.mapping.get(section, {}):
+            for name in paper.outputs(section):
                 if not names or name in names:
                     base = self.folder / key / section / name
                     table = {"columns": ["a"], "rows": [["1"]], "labels": 1}
                     write(base.with_suffix(suffix), SVG)
                     integrity.seal([base.with_suffix(suffix)], {}, seed=1, table=table)
                     for run in paper.output_runs(section, name):
-                        write(self.folder / run.folder / "run.yaml", dump_yaml(run.mapping))
+                        write(self.folder / run.folder / "run.yaml", dump_yaml(run.document))
 
     def judge(self, key: str, over: bool = False, **verdicts: str) -> None:
         """Have the committed verdicts, over the universes too; those named are others."""
@@ -258,7 +258,7 @@ def test_figures_whose_data_are_downloaded_are_told_apart(tmp_path):
     found = papers.missing(paper, [], tmp_path)
     assert [target for target, _ in found] == ["reproduce", "parayil2020", "ledger", "multiverse"]
     numbers = [int(text.split()[0]) for _, text in found[:2]]
-    assert sum(numbers) == sum(len(paper.mapping[s]) for s in ("figures", "tables"))
+    assert sum(numbers) == sum(len(paper.outputs(s)) for s in ("figures", "tables"))
     assert ", whose data are downloaded" in found[1][1]
     # A figure and a table may share a name.
     paper = Paper(ROOT / "config" / "studies" / "samplers", load_config(), checked=True)

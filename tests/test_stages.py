@@ -46,10 +46,10 @@ PAPER = {
     },
     "figures": {
         "fig1": {
-            "kind": "w2_curves",
+            "kind": "curves",
             "title": "W2",
             "runs": ["steps"],
-            "options": {"columns": "step", "lines": "agent", "agents": [0, "average"]},
+            "options": {"metric": "w2", "columns": "step", "agents": [0, "average"]},
         }
     },
     "tables": {

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import concord
-from concord.runs import stream_label
+from concord.runs.run import Run
 from concord.sampling.streams import generator
 
 STREAM = [479857035612217404, 2384650059007145754]
@@ -71,6 +72,6 @@ def test_a_stream_is_the_same_in_every_process_and_version():
 
 def test_a_runs_streams_keep_their_label_whatever_it_is_named():
     """This text must never change either."""
-    run = {"run": "topology=ring+batch=10", "labels": {"topology": "ring", "batch": "10"}}
-    assert stream_label(run) == "topology=ring,batch=10"
-    assert stream_label({"run": "run", "labels": {}}) == "run"
+    labels = {"topology": "ring", "batch": "10"}
+    assert Run.stream_name.fget(SimpleNamespace(labels=labels)) == "topology=ring,batch=10"
+    assert Run.stream_name.fget(SimpleNamespace(labels={})) == "run"

@@ -11,6 +11,7 @@ import yaml
 from concord.claims.quantities import Quantity
 from concord.errors import ConcordError
 from concord.networks.topology import Topology
+from concord.studies.checks import check_outputs
 from concord.studies.config import load_config, load_papers
 from concord.studies.paper import Paper
 
@@ -64,7 +65,7 @@ def names(paper):
 def test_a_run_states_every_parameter(tmp_path):
     (run,) = load(tmp_path).runs.values()
     assert run.folder == "x/one/run"
-    assert run.mapping == {
+    assert run.document == {
         "paper": "x",
         "experiment": "one",
         "run": "run",
@@ -108,12 +109,12 @@ def test_the_three_kinds_of_axes_multiply(tmp_path):
     }
     runs = list(load(tmp_path, one={"sweep": sweep}).runs.values())
     assert len(runs) == 8 and len({run.folder for run in runs}) == 8
-    first = runs[0].mapping
+    first = runs[0].document
     assert runs[0].name == "topology=ring+step=0.001+reading=published"
     assert first["labels"] == {"topology": "ring", "step": "0.001", "reading": "published"}
     assert first["sampler"]["step_size"] == 0.001
     assert (first["problem"]["points"], first["problem"]["prior_share"]) == (30, "omitted")
-    last = runs[-1].mapping
+    last = runs[-1].document
     assert last["topology"] == {"kind": "complete"} and last["sampler"]["step_size"] == 0.01
     assert last["reading"] == "corrected" and last["problem"]["prior_share"] == "split"
 
@@ -126,7 +127,7 @@ def test_overrides_change_the_cells_they_match_and_no_others(tmp_path):
             {"when": {"topology": "star"}, "set": {"sampler": {"step_size": 0.5}}},
         ],
     }
-    runs = {run.name: run.mapping for run in load(tmp_path, one=change).runs.values()}
+    runs = {run.name: run.document for run in load(tmp_path, one=change).runs.values()}
     chains = {name: run["chains"] for name, run in runs.items()}
     assert {name for name, n in chains.items() if n == 7} == {
         "topology=ring+agents=4",
@@ -143,24 +144,28 @@ def test_runs_do_not_share_their_mappings(tmp_path):
     """Changing one resolved run must not change another, or the file's contents."""
     paper = load(tmp_path, one={"sweep": {"topology": ["ring", "star"]}})
     one, other = paper.runs.values()
-    one.mapping["sampler"]["step_size"] = 9
-    one.mapping["problem"]["points"] = 1
-    assert other.mapping["sampler"]["step_size"] == 0.005
-    assert other.mapping["problem"]["points"] == 30
-    assert paper.mapping["problems"]["linear"]["points"] == 30
+    one.document["sampler"]["step_size"] = 9
+    one.document["problem"]["points"] = 1
+    assert other.document["sampler"]["step_size"] == 0.005
+    assert other.document["problem"]["points"] == 30
+    assert paper.problems["linear"]["points"] == 30
 
 
 def test_smoke_scale_shrinks_and_applies_its_own_keys(tmp_path):
     (run,) = load(tmp_path, "smoke", one={"smoke": {"agents": 3}}).runs.values()
-    assert (run.mapping["chains"], run.mapping["iterations"], run.mapping["agents"]) == (8, 12, 3)
-    assert run.mapping["scale"] == "smoke"
+    assert (run.chains, run.iterations, run.agents) == (
+        8,
+        12,
+        3,
+    )
+    assert run.document["scale"] == "smoke"
     (small,) = load(tmp_path, "smoke", one={"chains": 2, "iterations": 3}).runs.values()
-    assert (small.mapping["chains"], small.mapping["iterations"]) == (2, 3)
+    assert (small.document["chains"], small.document["iterations"]) == (2, 3)
     (full,) = load(tmp_path, one={"smoke": {"agents": 3}}).runs.values()
-    assert full.mapping["agents"] == 6
+    assert full.document["agents"] == 6
     late = {"iterations": 60, "record": {"burn_in": 30}}
     assert [
-        next(iter(load(tmp_path, scale, one=late).runs.values())).mapping["record"]["burn_in"]
+        next(iter(load(tmp_path, scale, one=late).runs.values())).document["record"]["burn_in"]
         for scale in ("smoke", "paper")
     ] == [6, 30]
 
@@ -171,7 +176,7 @@ def test_selections_choose_by_label_in_the_order_of_the_file(tmp_path):
     assert [run.name for run in paper.select("one", "here")] == names(paper)
     chosen = paper.select({"experiment": "one", "agents": [6, 4], "topology": "ring"}, "here")
     assert [run.name for run in chosen] == ["topology=ring+agents=4", "topology=ring+agents=6"]
-    assert paper.run("one", "topology=ring+agents=5").mapping["agents"] == 5
+    assert paper.run("one", "topology=ring+agents=5").agents == 5
 
 
 @pytest.mark.parametrize(
@@ -294,7 +299,10 @@ def test_mistakes_name_the_key_that_was_written(change, message, tmp_path):
             {"experiment": "one", "topolgy": "ring"},
             "one has no such axis; did you mean 'topology'?",
         ),
-        ({"experiment": "one", "topology": "star"}, "topology: no run of one has 'star'; choose"),
+        (
+            {"experiment": "one", "topology": "star"},
+            "topology: no run of one has topology 'star'; choose",
+        ),
         (
             {"experiment": "one", "topology": ["ring", "cmplete"]},
             "'cmplete'; did you mean 'complete'",
@@ -349,7 +357,7 @@ def test_sections_may_be_in_several_files_each_in_one(tmp_path):
     figure = {"figures": {"f": {"kind": "networks", "title": "F", "runs": ["oen"]}}}
     folder = written(tmp_path, study=PAPER, figures=figure)
     with pytest.raises(ConcordError) as caught:
-        Paper(folder, CONFIG).check_outputs()
+        check_outputs(Paper(folder, CONFIG))
     start = f"{folder / 'figures.yaml'}: figures.f.runs[0]: there is no experiment 'oen'"
     assert str(caught.value).startswith(start)
     written(tmp_path, figures={**figure, "problems": {}})
@@ -423,7 +431,7 @@ def test_runs_that_name_the_same_problem_share_its_data():
     for paper in papers.values():
         seen: dict[str, dict] = {}
         for run in paper.runs.values():
-            problem = {k: v for k, v in run.mapping["problem"].items() if k not in own}
+            problem = {k: v for k, v in run.document["problem"].items() if k not in own}
             assert seen.setdefault(problem["name"], problem)["kind"] == problem["kind"]
 
 
@@ -448,17 +456,17 @@ def test_an_assumption_holds_for_the_runs_that_it_rests_on(tmp_path):
     }
     assumptions = {name: {**every, **({"rests": r} if r else {})} for name, r in found.items()}
     paper = load(tmp_path, assumptions=assumptions, one={"sweep": sweep})
-    paper.check_outputs()
+    check_outputs(paper)
     for run in paper.runs.values():
-        topology, agents, method = run.mapping["labels"].values()
+        topology, agents, method = run.document["labels"].values()
         holds = {
             "every": True,
             "gossip": method == "gossip",
             "both": topology == "ring",
             "nested": agents == "4",
         }
-        assert run.mapping["assumptions"] == [name for name in found if holds[name]]
-    assert paper.assumptions["every"]["reason"] == "not stated"
+        assert run.document["assumptions"] == [name for name in found if holds[name]]
+    assert paper.assumptions["every"].reason == "not stated"
 
 
 @pytest.mark.parametrize(
@@ -473,7 +481,7 @@ def test_an_assumption_holds_for_the_runs_that_it_rests_on(tmp_path):
 def test_an_assumption_that_no_run_rests_on_is_refused(rests, message, tmp_path):
     paper = load(tmp_path, assumptions={"sigma": {"value": "1", "rests": rests}})
     with pytest.raises(ConcordError) as caught:
-        paper.check_outputs()
+        check_outputs(paper)
     start = f"{tmp_path / 'x' / 'study.yaml'}: assumptions.sigma.rests: "
     assert str(caught.value).startswith(start + message)
 
@@ -483,7 +491,7 @@ def test_an_assumption_that_no_run_rests_on_is_refused(rests, message, tmp_path)
 
 def test_readings_are_declared_with_their_meaning(tmp_path):
     paper = load(tmp_path, readings={"draft": "as of 2019"}, one={"reading": "draft"})
-    assert [run.mapping["reading"] for run in paper.runs.values()] == ["draft"]
+    assert [run.document["reading"] for run in paper.runs.values()] == ["draft"]
     assert paper.readings["draft"] == "as of 2019" and "published" in paper.readings
     with pytest.raises(ConcordError, match="'draft' is not declared under readings; choose"):
         load(tmp_path, one={"reading": "draft"}).runs  # noqa: B018
@@ -498,7 +506,7 @@ def test_a_claim_reads_the_experiment_that_its_reading_has(tmp_path):
     }
     experiments = {"one": one, "code": {**one, "reading": "released"}}
     paper = load(tmp_path, experiments=experiments, claims={"small": claim})
-    paper.check_outputs()
+    check_outputs(paper)
     assert [run.experiment for run in paper.claim_runs()] == ["one", "code"]
     found = Quantity(**quantity)
     for reading, name in (("published", "one"), ("released", "code")):
@@ -507,7 +515,7 @@ def test_a_claim_reads_the_experiment_that_its_reading_has(tmp_path):
     quantity["experiment"] = ["one", "cod"]
     wrong = load(tmp_path, experiments=experiments, claims={"small": claim})
     with pytest.raises(ConcordError, match="there is no experiment 'cod'; did you mean 'code'"):
-        wrong.check_outputs()
+        check_outputs(wrong)
 
 
 # Schedules that start at a value ------------------------------------------------------------------
@@ -516,7 +524,7 @@ def test_a_claim_reads_the_experiment_that_its_reading_has(tmp_path):
 def step_size(tmp_path, one=None, **schedule):
     sampler = {"kind": "d_ula", "step_size": 0.1, "fusion": schedule}
     (run,) = load(tmp_path, one={"sampler": sampler, **(one or {})}).runs.values()
-    return run.mapping["sampler"]["fusion"]
+    return run.document["sampler"]["fusion"]
 
 
 def test_a_schedule_may_start_at_a_value(tmp_path):

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from concord import metrics, plugins, words
-from concord.contracts import Label, Named, Price
+from concord.contracts import Label, Named
 from concord.metrics import Row
 from concord.plugins import built_in, plugin
 from concord.testing import CHECKS, Broken, name_is_a_text
@@ -62,6 +62,7 @@ def test_conditions_are_told_from_their_values():
         ("topology", "erdos_renyi", "Erdős-Rényi"),
         ("topology", "no_edges", "No edges"),
         ("reading", "published", "Published"),
+        ("reading", "published_57", "Published, (57)"),
     ],
 )
 def test_what_a_kind_is_called(key, value, text):
@@ -77,11 +78,13 @@ def test_every_sampler_has_a_name_of_its_own():
 
 PRICED = '''"""Watts that agents have drawn."""
 
-from concord.contracts import Label, Price
+from concord.contracts import Label
 
 METRICS = ("watts", "watts_peak")
-LABELS = {"watts_peak": Label("largest power", "peak")}
-PRICES = {"watts": Price("power drawn", "W")}
+LABELS = {
+    "watts_peak": Label("largest power", "peak"),
+    "watts": Label(axis="power drawn", unit="W"),
+}
 
 
 def rows(m):
@@ -98,7 +101,7 @@ def test_a_plug_in_declares_its_own_and_is_not_executed_for_it(tmp_path):
         plugin("metrics", "power", "tests")  # a run uses it
         assert words.metric("watts_peak") == "largest power"
         assert words.quantity("watts_peak") == "peak"
-        assert metrics.prices()["watts"] == Price("power drawn", "W")
+        assert metrics.prices()["watts"].unit == "W"
     finally:
         plugins.use()
     assert words.metric("watts_peak") == "watts peak" and "watts" not in metrics.prices()
@@ -114,7 +117,7 @@ def family(**declared: object) -> SimpleNamespace:
     "declared",
     [
         {"LABELS": {"a": Label("first"), "b": Label("second")}},
-        {"PRICES": {"a": Price("watts", "W")}, "CONDITIONS": ("a",), "NETWORK": "clocked"},
+        {"CONDITIONS": ("a",), "NETWORK": "clocked"},
         {"EXACT": ("a",), "OF_LAW": ("b_*",)},
     ],
 )
@@ -127,7 +130,6 @@ def test_what_a_family_may_declare(declared):
     [
         ({"LABELS": {"c": Label("third")}}, "LABELS names 'c', which METRICS does not have"),
         ({"LABELS": {"a": "first"}}, "LABELS has no Label"),
-        ({"PRICES": {"a": "watts"}}, "PRICES has no Price"),
         ({"CONDITIONS": ("c",)}, "CONDITIONS names 'c'"),
         ({"EXACT": "a"}, "EXACT is neither a tuple nor a mapping"),
         ({"EXACT": 20_000}, "EXACT is neither a tuple nor a mapping"),

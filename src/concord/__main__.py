@@ -272,10 +272,12 @@ def _orphans(options: argparse.Namespace) -> None:
 
 
 def _check(options: argparse.Namespace) -> None:
+    from concord.studies.checks import check_outputs
+
     paper = _paper(options)
     for run in paper.runs.values():
         print(run.folder)
-    paper.check_outputs()
+    check_outputs(paper)
 
 
 def _find_plugins(options: argparse.Namespace) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
-from concord.contracts import Extra, Label, Labelled, Named, Price, Priced
+from concord.contracts import Extra, Labelled, Named
 from concord.errors import ConcordError, nearest, short
 from concord.options import Kind, Options, members, plain
 from concord.plugins import PACKAGES, Chosen, executed, kinds, location, origin, parsed, plugin
@@ -115,19 +115,16 @@ def described(package: str, kind: str, execute: bool = True) -> dict[str, Any]:
 
 
 def _labels(family: Any) -> Iterator[dict[str, str]]:
-    """Yield what readers see of metrics: what each is, its column's head, its axis as a price."""
-    labels = family.LABELS if isinstance(family, Labelled) else {}
-    prices = family.PRICES if isinstance(family, Priced) else {}
-    for metric in dict.fromkeys([*labels, *prices]):
-        label, price = labels.get(metric, Label()), prices.get(metric, Price(""))
-        said = {"is": label.says, "column": label.head, "axis": price.label, "unit": price.unit}
-        yield {"metric": metric, **{key: text for key, text in said.items() if text}}
+    """Yield what readers see of metrics: what each is, and what heads its column or its axis."""
+    for metric, label in (family.LABELS if isinstance(family, Labelled) else {}).items():
+        texts = zip(("is", "column", "axis", "unit"), label, strict=True)
+        yield {"metric": metric, **{key: text for key, text in texts if text}}
 
 
 def _equation(text: str) -> str | None:
-    """Return the formulas of a docstring, in LaTeX."""
+    """Return the formulas of a docstring, in LaTeX, a blank line between them."""
     blocks = re.findall(r"^\.\. math::(.*(?:\n(?:[ \t].*|(?=\n)))*)", text, re.M)
-    return "\n".join(inspect.cleandoc(block) for block in blocks) or None
+    return "\n\n".join(inspect.cleandoc(block).strip() for block in blocks) or None
 
 
 def _paragraph(text: str, field: str) -> str | None:

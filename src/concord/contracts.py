@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from concord.laws.exact import Update
     from concord.laws.gaussian import Gaussian
     from concord.laws.switching import Choices
-    from concord.networks.compressions import Compress
     from concord.networks.topology import Topology
 
 Gradient = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -464,6 +463,20 @@ class ReadOut(Protocol):
 
 
 @runtime_checkable
+class WithKnown(Protocol):
+    """A sampler with parts of the state that neighbors have heard before."""
+
+    KNOWN: tuple[str, ...]
+
+
+@runtime_checkable
+class WithSlips(Protocol):
+    """A sampler with options that are slips of released code, whose messages are not counted."""
+
+    SLIPS: Mapping[str, Any]  # option: its value
+
+
+@runtime_checkable
 class SizedSampler(Protocol):
     """A sampler that sends something else than vectors of numbers."""
 
@@ -476,20 +489,6 @@ class Biased(Protocol):
     """A sampler that samples another law than the posterior by design."""
 
     BIASED: str  # which
-
-
-@runtime_checkable
-class Announced(Protocol):
-    """A sampler with parts of its state that neighbors have heard."""
-
-    KNOWN: tuple[str, ...]
-
-
-@runtime_checkable
-class WithSlips(Protocol):
-    """A sampler with options that are slips of released code, whose messages are not counted."""
-
-    SLIPS: Mapping[str, Any]  # option: its value
 
 
 @runtime_checkable
@@ -511,27 +510,6 @@ class SwitchingSampler(Protocol):
 
 
 @runtime_checkable
-class TopologyKind(Protocol):
-    """A module of ``concord.networks.topologies``."""
-
-    Params: type
-
-    def graph(self, params: Any, agents: int) -> Any:
-        """Return the edges, pairs of the agents 0, 1, ..., or a networkx graph, or refuse.
-
-        In a directed graph j hears i over an edge (i, j).
-        """
-
-
-@runtime_checkable
-class AveragingKind(Protocol):
-    """A topology kind whose agents hear the average of all, not what each of them has."""
-
-    def messages(self, params: Any, agents: int) -> Sequence[int]:
-        """Return how many vectors each agent sends for one average, what it gets counted too."""
-
-
-@runtime_checkable
 class PartitionKind(Protocol):
     """A module of ``concord.sampling.partitions``."""
 
@@ -549,19 +527,6 @@ class PartitionKind(Protocol):
 
         ``labels`` are the rows' classes, (rows,); None where they have none.
         """
-
-
-@runtime_checkable
-class CompressionKind(Protocol):
-    """A module of ``concord.networks.compressions``."""
-
-    Params: type
-
-    def compressor(self, params: Any, shape: tuple[int, ...], dtype: Any) -> Compress:
-        """Return ``compress(x, rng, out)``: what stands for vectors x, (..., dim), of a shape."""
-
-    def bits(self, params: Any, dim: int, itemsize: int) -> int:
-        """Return the bits that stand for a vector of dim numbers of itemsize bytes."""
 
 
 @runtime_checkable
@@ -593,25 +558,20 @@ class Label(NamedTuple):
     """How a reader sees a metric, where its name does not say what it is.
 
     A label of ``recall`` is one of ``recall_3``, too: the rest of its name follows, or is in place
-    of ``{}``.
+    of ``{}``. What has an axis is a price, which may be drawn in place of iterations.
     """
 
     says: str = ""  # what it is, in a sentence; none: its name
     head: str = ""  # of its column in a table, where that is another text
-
-
-class Price(NamedTuple):
-    """What has been paid at an iteration, as an axis tells it."""
-
-    label: str
-    unit: str = ""
+    axis: str = ""
+    unit: str = ""  # of the axis
 
 
 # What an agent pays in the arena.
 PRICES = {
-    "gradients": Price("gradients per agent"),
-    "bytes": Price("bytes sent per agent", "B"),
-    "seconds": Price("simulated seconds", "s"),
+    "gradients": Label(axis="gradients per agent"),
+    "bytes": Label(axis="bytes sent per agent", unit="B"),
+    "seconds": Label(axis="simulated seconds", unit="s"),
 }
 
 
@@ -655,16 +615,9 @@ class AboutNetwork(Protocol):
 
 @runtime_checkable
 class Labelled(Protocol):
-    """A metric family whose metrics' names do not all say what they are."""
+    """A metric family with labels of metrics whose names do not say all."""
 
     LABELS: Mapping[str, Label]
-
-
-@runtime_checkable
-class Priced(Protocol):
-    """A metric family of prices: an axis may have these metrics in place of iterations."""
-
-    PRICES: Mapping[str, Price]
 
 
 @runtime_checkable

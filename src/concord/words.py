@@ -66,6 +66,8 @@ def name(key: str, value: Any, names: Mapping[str, str] | None = None) -> str:
         return called
     if key in ("sampler", "sampler.kind"):
         return text.replace("_", "-").upper()
+    if key == "reading":  # of an equation: published_57
+        text = re.sub(r"_(\d+)$", r", (\1)", text)
     return text.replace("_", " ").capitalize()
 
 

@@ -178,7 +178,7 @@ class Workflow:
             )
             for paper in (self.studies[key] for key in keys)
             for section, suffix in (("figures", "pdf"), ("tables", "csv"))
-            for name in paper.mapping.get(section, {})
+            for name in paper.outputs(section)
         }
 
     @told

@@ -205,13 +205,12 @@ class LogHandler(LogHandlerBase):
         taken = tqdm.format_interval(time.monotonic() - self.started)
         done = f"{self.finished} job{'' if self.finished == 1 else 's'}"
         self._say(f"Made {', '.join(counted) or 'nothing to look at'} ({done}) in {taken}.")
-        ledger, claims = (
-            [path for path in self.outputs if path.name == name]
-            for name in ("ledger.html", "claims.html")
-        )
+        claims = [path for path in self.outputs if path.name == "claims.md"]
+        above = min((len(path.parts) for path in claims), default=0)  # the ledger has all claims
+        claims = [path for path in claims if len(path.parts) == above]
         folders = {p.parent for p in self.outputs if p.parent.name in ("figures", "tables")}
         site = ["site/index.html"] * self.made["site"]
-        if found := [*site, *(ledger or claims), *sorted(folders)]:  # the ledger has all claims
+        if found := [*site, *claims, *sorted(folders)]:
             self._say("Look at: " + "\n         ".join(map(str, found)))
         for path in (path for path in self.outputs if path.name == CHANGED):
             lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 import concord
-from concord.arena import cells, laws, scores, tuning
-from concord.laws import arrivals, exact
+from concord.arena import cells, scores, tuning
+from concord.laws import exact, paths
+from concord.laws.arrivals import Losses
 from concord.laws.gaussian import Gaussian
+from concord.metrics import _laws
 from concord.networks.edges import Edges
 from concord.networks.moments import chances
 from concord.options import build
 from concord.plugins import plugin
-from concord.runs import assemble, keys_of
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
 from concord.studies.config import load_config
@@ -57,7 +60,7 @@ def test_every_affine_sampler_has_the_law_of_its_recursion(kind):
     for case in rng.choice(len(cases), min(4, len(cases)), replace=False):
         graph, prob, params, update = cases[case]
         positions = START(prob.dim)
-        path = laws.path(module, [prob] * 2, graph, [params] * 2, positions)
+        path = _laws.of_versions(module, [prob] * 2, graph, [params] * 2, positions)
         size = prob.agents * prob.dim
         start = exact.initial(prob.agents, prob.dim, positions, *update.auxiliary)
         read = np.eye(size, len(start[0]))
@@ -76,7 +79,7 @@ def test_every_affine_sampler_has_the_law_of_its_recursion(kind):
 
 
 STUDY = Paper(Path(__file__).parents[2] / "config" / "studies" / "arena", load_config())
-ENTRIES = list(dict.fromkeys(r.mapping["labels"]["entry"] for r in STUDY.runs.values()
+ENTRIES = list(dict.fromkeys(r.labels["entry"] for r in STUDY.runs.values()
                              if r.experiment == "tasks"))  # fmt: skip
 
 
@@ -85,24 +88,23 @@ def test_every_entry_has_the_law_of_a_recursion_one_by_one(entry):
     """As tuned and scored, but step by step, by products of the update's matrices alone."""
     checked = 0
     for graph in ("ring", "directed", "server"):
-        run = STUDY.run("tasks", f"problem=apart+topology={graph}+entry={entry}").mapping
-        run = {**run, "arena": {**run["arena"], "budget": {"gradients": 40}, "sets": 1}}
-        parts, arena = assemble(run, ""), keys_of(run, "").arena
-        task = cells.task_of(run, parts, arena, Path())
-        found = cells.score(run, parts, arena, task)
+        run = STUDY.run("tasks", f"problem=apart+topology={graph}+entry={entry}")
+        run = replace(run, arena=structs.replace(run.arena, budget={"gradients": 40}, sets=1))
+        task = cells.task_of(run, Path())
+        found = cells.score(run, task)
         if "gradients" not in found.choice:
             continue
         about, prob = found.choice["gradients"], task.problems[1]
-        params = tuning.changed(parts.sampler_params, about["chosen"], "")
+        params = tuning.changed(run.sampler.options, about["chosen"], "")
         start = START(2)
-        if hasattr(parts.sampler, "choices") and (
-            choices := parts.sampler.choices(prob, task.topology, params)
+        if hasattr(run.sampler.module, "choices") and (
+            choices := run.sampler.module.choices(prob, task.topology, params)
         ):
             mean, cov = exact.initial(8, 2, start)
             for k in range(about["iterations"]):
                 mean, cov = choices(k).step(mean, cov)
         else:
-            update = parts.sampler.affine(prob, task.topology, params)
+            update = run.sampler.module.affine(prob, task.topology, params)
             mean, cov = exact.initial(8, 2, start, *update.auxiliary)
             for k in range(about["iterations"]):
                 at = update.at(k)
@@ -124,28 +126,29 @@ def test_graph_gibbs_lands_at_the_posterior_as_its_tolerance_falls():
     """Its worst agent's variance is off in proportion to the tolerance, so b2 to its square."""
     module, prob = EXACT["graph_gibbs"], problem(5, 1)
     params = [build(module.Params, {"tolerance": t}, "") for t in (1e-3, 5e-4, 2.5e-4)]
-    seen = laws.path(module, [prob] * 3, GRAPH, params, START(1)).at([laws.FOREVER])
-    b2 = scores.bias(laws.Seen(*(part[0] for part in seen)), prob.posterior)["worst"]
+    seen = _laws.of_versions(module, [prob] * 3, GRAPH, params, START(1)).at([paths.FOREVER])
+    b2 = scores.bias(seen.only(0), prob.posterior)["worst"]
     assert b2[-1] < 1e-4
     np.testing.assert_allclose(b2[:-1] / b2[1:], 4.0, rtol=0.05)
 
 
 @pytest.mark.parametrize("on_loss", ["keep_own_weight", "reuse_last"])
-def test_moments_on_lossy_networks_are_those_of_the_library(on_loss):
+@pytest.mark.parametrize(
+    ("kind", "options"), [("de_sghmc", {"friction": 2.0}), ("diging_sgld", {})]
+)
+def test_versions_on_lossy_networks_have_the_moments_of_each_alone(kind, options, on_loss):
+    """DIGing sends gradients besides, of which receivers know the first: those of each data set."""
     loss = {"kind": "bernoulli", "rate": 0.3, "direction": "one_way"}
     network = concord.network("ring", 5, loss=loss, on_loss=on_loss)
-    module, prob = EXACT["de_sghmc"], problem(5, 2)
-    both = [build(module.Params, {"step_size": s, "friction": 2.0}, "") for s in (0.02, 0.05)]
-    path = laws.path(module, [prob] * 2, network, both, START(2))
-    seen = path.at([3, 20])
-    ways = Edges(network)
-    for version, params in enumerate(both):
+    module, ways = EXACT[kind], Edges(network)
+    sets = [problem(5, 2, points=count) for count in (3, 4)]
+    both = [build(module.Params, {"step_size": step, **options}, "") for step in (0.02, 0.05)]
+    seen = _laws.of_versions(module, sets, network, both, START(2)).at([3, 20])
+    losses = Losses(chances(network), (ways.receivers, ways.senders), on_loss)
+    for version, (prob, params) in enumerate(zip(sets, both, strict=True)):
         update = module.affine(prob, network, params)
         start = exact.initial(5, 2, START(2), *update.auxiliary)
-        law = arrivals.propagate(
-            update, chances(network), (ways.receivers, ways.senders), on_loss, *start, 20, [3, 20],
-            5, 2,
-        )  # fmt: skip
+        law = paths.lossy([update], losses, [start], 5, 2).law([3, 20])
         np.testing.assert_allclose(seen.mean[:, version], law.mean, rtol=1e-10)
         np.testing.assert_allclose(seen.average_cov[:, version], law.average_cov, rtol=1e-10)
 
@@ -156,10 +159,13 @@ def test_choices_are_not_built_where_their_second_moments_would_be_too_large(mon
     params = build(module.Params, {"step_size": 0.001, "drift": "whole"}, "")
     seen = []
     monkeypatch.setattr(module, "choices", lambda *_: seen.append(1))
-    monkeypatch.setattr(laws, "SECOND_LIMIT", 9)
-    assert laws.path(module, [prob], graph, [params], START(2)) is None and not seen
-    monkeypatch.setattr(laws, "SECOND_LIMIT", 10)
-    laws.path(module, [prob], graph, [params], START(2))
+    monkeypatch.setattr(_laws, "SECOND_LIMIT", 9)
+    with pytest.raises(_laws.NoLaw):
+        _laws.of_versions(module, [prob], graph, [params], START(2))
+    assert not seen
+    monkeypatch.setattr(_laws, "SECOND_LIMIT", 10)
+    with pytest.raises(_laws.NoLaw):  # those that are watched choose from nothing
+        _laws.of_versions(module, [prob], graph, [params], START(2))
     assert seen
 
 
@@ -168,14 +174,14 @@ def test_renewals_by_chance_are_no_law_of_the_same_choices(options):
     """The first iteration surely renews, so that the moments of one do not repeat."""
     module, prob = plugin("samplers", "local_sgld", ""), problem(5, 2)
     params = build(module.Params, {"step_size": 0.01, **options}, "")
-    assert laws.path(module, [prob], GRAPH, [params], START(2)) is None
+    with pytest.raises(_laws.NoLaw, match="no exact law with these options"):
+        _laws.of_versions(module, [prob], GRAPH, [params], START(2))
     limit = tuning.stable(
         module, lambda s: tuning.changed(params, {"step_size": s}, ""), 0.01, prob, GRAPH
     )
     assert 0 < limit < np.inf
     silent = build(module.Params, {"step_size": 0.01, "communication": 0.5}, "")
-    path = laws.path(module, [prob], GRAPH, [silent], START(2))
-    assert isinstance(path, laws.Switching)
+    assert _laws.of_versions(module, [prob], GRAPH, [silent], START(2)).limit() is not None
 
 
 @pytest.mark.parametrize(
@@ -189,18 +195,18 @@ def test_limits_of_small_steps_are_not_moved_by_rounding(kind, step, options, or
     """The bias of the average falls as theory says; powers move what a step conserves instead."""
     module, prob = EXACT[kind], problem(5, 1)
     both = [build(module.Params, {"step_size": s, **options}, "") for s in (step, step / 2)]
-    path = laws.path(module, [prob] * 2, GRAPH, both, START(1))
+    path = _laws.of_versions(module, [prob] * 2, GRAPH, both, START(1))
     for level in ("worst", "average"):
         b2 = scores.bias(path.limit(), prob.posterior)[level]
         assert b2[0] / b2[1] == pytest.approx(order, rel=0.02), level
-    moved = scores.bias(laws.Path.limit(path), prob.posterior)["average"]
+    moved = scores.bias(paths.Path.limit(path), prob.posterior)["average"]
     assert moved[0] / moved[1] != pytest.approx(order, rel=0.02)
 
 
 def test_gossip_has_the_moments_of_its_choices():
     module, prob, graph = plugin("samplers", "gossip_ula", ""), problem(5, 2), GRAPH
     params = build(module.Params, {"step_size": 0.001, "drift": "whole"}, "")
-    path = laws.path(module, [prob], graph, [params], START(2))
+    path = _laws.of_versions(module, [prob], graph, [params], START(2))
     choices = module.choices(prob, graph, params)(0)
     mean, cov = exact.initial(5, 2, START(2))
     for _ in range(37):
@@ -216,29 +222,30 @@ GRAPH = concord.network("ring", 5)
 def test_updates_that_alternate_or_change_for_ever():
     rng = np.random.default_rng(3)
     maps = [
-        laws.Map(rng.normal(size=(1, 4, 4)) / 3, rng.normal(size=(1, 4)), np.eye(4)[None] * c)
+        exact.Affine(rng.normal(size=(1, 4, 4)) / 3, rng.normal(size=(1, 4)), np.eye(4)[None] * c)
         for c in (1.0, 0.5, 0.1)
     ]
     start = np.ones((1, 4)), np.eye(4)[None]
-    slow = laws.Repeating(lambda k: maps[k % 3], None, start, np.eye(2, 4), 1)
-    fast = laws.Repeating(lambda k: maps[k % 3], (0, 3), start, np.eye(2, 4), 1)
+    slow, fast = (
+        paths.Determined(lambda k: maps[k % 3], start, 1, 2, None, turn) for turn in (None, (0, 3))
+    )
     for one, other in zip(slow.at([1, 2, 5, 100]), fast.at([1, 2, 5, 100]), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10)
     for one, other in zip(slow.averaged(50), fast.averaged(50), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9)
-    assert not slow.repeats and fast.repeats
+    assert slow.limit() is None and fast.limit() is not None
     module, prob = EXACT["de_sgld"], problem(5, 1)
     constant = module.affine(prob, GRAPH, build(module.Params, {"step_size": 0.01}, ""))
-    assert laws.period_of(constant) == (0, 1)
+    assert paths.turn_of(constant) == (0, 1)
     decaying = Schedule(0.02, b=2.0, c=1.0, exponent=0.7)
-    assert laws.period_of(module.affine(prob, GRAPH, module.Params(decaying))) is None
+    assert paths.turn_of(module.affine(prob, GRAPH, module.Params(decaying))) is None
 
 
 def test_ergodic_bias_is_that_of_many_runs():
     prob, chains, steps = problem(5, 1), 4000, 60
     module = EXACT["de_sgld"]
     params = build(module.Params, {"step_size": 0.02}, "")
-    path = laws.path(module, [prob], GRAPH, [params], START(1))
+    path = _laws.of_versions(module, [prob], GRAPH, [params], START(1))
     exactly = {
         level: float(value[0])
         for level, value in scores.ergodic(path.averaged(steps), prob.posterior).items()
@@ -264,9 +271,9 @@ def test_c_ula_with_small_steps_lands_where_theory_says():
     module, alone = EXACT["c_ula"], concord.network("no_edges", 1)
     steps = [0.2, 0.1, 0.01]
     params = [build(module.Params, {"step_size": s}, "") for s in steps]
-    path = laws.path(module, [prob] * 3, alone, params, START(1))
-    seen = path.at([laws.FOREVER])
-    found = scores.bias(laws.Seen(*(part[0] for part in seen)), target)["worst"]
+    path = _laws.of_versions(module, [prob] * 3, alone, params, START(1))
+    seen = path.at([paths.FOREVER])
+    found = scores.bias(seen.only(0), target)["worst"]
     wanted = [(1 / (1 - s * h / 2) - 1) ** 2 / 2 for s in steps]
     np.testing.assert_allclose(found, wanted, rtol=1e-9)
 
@@ -274,7 +281,7 @@ def test_c_ula_with_small_steps_lands_where_theory_says():
 def test_a_law_that_diverges_scores_infinity():
     prob, module = problem(5, 1), EXACT["de_sgld"]
     params = [build(module.Params, {"step_size": s}, "") for s in (0.01, 1.0)]
-    path = laws.path(module, [prob] * 2, GRAPH, params, START(1))
+    path = _laws.of_versions(module, [prob] * 2, GRAPH, params, START(1))
     for k in (200, 10**5):
         b2 = scores.bias(path.at([k]), prob.posterior)
         for level in scores.LEVELS:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 import concord
-from concord.arena import cells, laws
+from concord.arena import cells
 from concord.arena.chains import Chains
 from concord.arena.read_outs import read_out
 from concord.errors import ConcordError
 from concord.laws import exact
+from concord.metrics import _laws
 from concord.options import build
 from concord.plugins import plugin
-from concord.runs import assemble, keys_of
 from concord.sampling.initial import Law
 from concord.studies.config import load_config
 from concord.studies.paper import Paper
@@ -56,9 +59,8 @@ def study(tmp_path_factory):
 
 
 def scored(study, read, network="ring", entry="de_sgld"):
-    run = study.run("tasks", f"read={read}+network={network}+entry={entry}").mapping
-    parts, arena = assemble(run, ""), keys_of(run, "").arena
-    return cells.score(run, parts, arena, cells.task_of(run, parts, arena, Path()))
+    run = study.run("tasks", f"read={read}+network={network}+entry={entry}")
+    return cells.score(run, cells.task_of(run, Path()))
 
 
 def value(found, metric, agent="worst"):
@@ -73,7 +75,7 @@ def test_rounds_of_averaging_are_those_of_the_weights():
     start = Law("normal").moments(2)
     mix, vectors = read_out(3, graph)
     assert vectors == 6.0  # three rounds of a vector to either neighbor
-    seen = laws.path(module, [prob], graph, [params], start, mix).at([40])
+    seen = _laws.of_versions(module, [prob], graph, [params], start, mix).at([40])
     update = module.affine(prob, graph, params).at(0)
     mean, cov = exact.initial(5, 2, start)
     for _ in range(40):
@@ -92,7 +94,7 @@ def test_chains_are_read_as_laws_are():
     prob, graph = problem(5, 1), concord.network("ring", 5)
     module = plugin("samplers", "de_sgld", "")
     params = build(module.Params, {"step_size": 0.1}, "")
-    run = {"paper": "p", "experiment": "e", "run": "r", "seed": 3, "chains": 400}
+    run = SimpleNamespace(paper="p", experiment="e", name="r", seed=3, chains=400)
     mix, _ = read_out("average", graph)
     own, other = (
         Chains(module, [("a", prob)], graph, [params], run, Law("normal"), m).bias([1, 30])
@@ -136,10 +138,9 @@ def test_everybody_pays_for_tuning_or_nobody(study):
 
 
 def test_a_budget_below_one_iteration_leaves_the_start(study):
-    run = study.run("tasks", "read=agents+network=ring+entry=de_sgld").mapping
-    run = {**run, "arena": {**run["arena"], "budget": {"bytes": 5.0}}}
-    parts, arena = assemble(run, ""), keys_of(run, "").arena
-    found = cells.score(run, parts, arena, cells.task_of(run, parts, arena, Path()))
+    run = study.run("tasks", "read=agents+network=ring+entry=de_sgld")
+    run = replace(run, arena=structs.replace(run.arena, budget={"bytes": 5.0}))
+    found = cells.score(run, cells.task_of(run, Path()))
     assert np.isfinite(value(found, "b2_by_bytes"))
     assert value(found, "status.bytes_set_1", "network") == 0
 

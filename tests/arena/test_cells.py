@@ -13,8 +13,9 @@ from concord import __main__, integrity, results
 from concord.arena import cells, tuning
 from concord.errors import ConcordError
 from concord.io import load_yaml
+from concord.make import Batch, make
+from concord.metrics import _laws
 from concord.options import build
-from concord.runs import assemble, keys_of
 from concord.stages import compete
 from concord.studies.config import load_config
 from concord.studies.init import TEMPLATE
@@ -53,9 +54,22 @@ def study(tmp_path, monkeypatch):
 
 
 def scored(study, entry, topology="ring"):
-    run = study.run("tasks", f"topology={topology}+entry={entry}").mapping
-    parts, arena = assemble(run, ""), keys_of(run, "").arena
-    return run, cells.score(run, parts, arena, cells.task_of(run, parts, arena, Path()))
+    run = study.run("tasks", f"topology={topology}+entry={entry}")
+    return run, cells.score(run, cells.task_of(run, Path()))
+
+
+def made(study, entry):
+    """Make the cells of an entry."""
+    runs = study.select({"experiment": "tasks", "entry": entry}, "experiments")
+    batch = Batch(f"tasks/{entry}", study.key, tuple(runs))
+    make(batch, Path("results"), Path(), batch.file(Path("results")))
+
+
+def board(study):
+    folder = Path("results", study.key)
+    compete.board(
+        study, Path("results"), [folder / "scores.csv", folder / "cost.csv"], folder / "cards"
+    )
 
 
 def values(found, metric, agent="worst"):
@@ -73,11 +87,10 @@ def test_thirty_six_settings_from_the_largest_stable_step_downwards(study):
     assert second.choice["gradients"]["settings"] == 36
     assert second.choice["gradients"]["chosen"]["friction"] in (0.5, 1.0, 2.0)
     assert not second.choice["gradients"]["least value tried"]
-    run = study.run("tasks", "topology=ring+entry=sghmc").mapping
-    parts, arena = assemble(run, ""), keys_of(run, "").arena
-    task = cells.task_of(run, parts, arena, Path())
+    run = study.run("tasks", "topology=ring+entry=sghmc")
+    task = cells.task_of(run, Path())
     groups, limits = tuning.settings(
-        parts.sampler, parts.sampler_params, arena, task.problems[0], task.topology, ""
+        run.sampler.module, run.sampler.options, run.arena, task.problems[0], task.topology, ""
     )
     for group, top in zip(groups, limits, strict=True):
         steps = [setting.values["step_size"] for setting in group]
@@ -118,17 +131,16 @@ def test_where_no_setting_reaches_the_target_the_least_score_is_chosen(study):
 
 def test_the_choice_has_the_least_score_on_the_tuning_set(study):
     run, found = scored(study, "de_sgld")
-    parts, arena = assemble(run, ""), keys_of(run, "").arena
-    task = cells.task_of(run, parts, arena, Path())
+    task = cells.task_of(run, Path())
     groups, _ = tuning.settings(
-        parts.sampler, parts.sampler_params, arena, task.problems[0], task.topology, ""
+        run.sampler.module, run.sampler.options, run.arena, task.problems[0], task.topology, ""
     )
-    from concord.arena import laws, scores
+    from concord.arena import scores
 
     b2 = []
     for setting in groups[0]:
-        path = laws.path(parts.sampler, task.problems[:1], task.topology, [setting.params],
-                         parts.initial.moments(1))  # fmt: skip
+        path = _laws.of_versions(run.sampler.module, task.problems[:1], task.topology,
+                                 [setting.params], run.initial.moments(1))  # fmt: skip
         b2.append(scores.bias(path.at([300]), task.problems[0].posterior)["worst"][0, 0])
     best = groups[0][int(np.argmin(b2))].values["step_size"]
     assert found.choice["gradients"]["chosen"]["step_size"] == best
@@ -138,9 +150,8 @@ def test_the_choice_has_the_least_score_on_the_tuning_set(study):
 def test_tasks_are_those_of_all_entries_and_judging_sets_are_others(study):
     tasks = []
     for entry in ("de_sgld", "sghmc"):
-        run = study.run("tasks", f"topology=ring+entry={entry}").mapping
-        parts, arena = assemble(run, ""), keys_of(run, "").arena
-        tasks.append(cells.task_of(run, parts, arena, Path()))
+        run = study.run("tasks", f"topology=ring+entry={entry}")
+        tasks.append(cells.task_of(run, Path()))
     means = [[problem.posterior.mean for problem in task.problems] for task in tasks]
     np.testing.assert_array_equal(*means)
     assert len({float(mean[0]) for mean in means[0]}) == 4  # one to choose on, three to judge on
@@ -195,8 +206,8 @@ def test_what_does_not_apply_says_why(study):
 
 def test_a_sampler_of_ones_own_finds_its_row(study, capsys):
     for entry in ("de_sgld", "paper", "sghmc", "mine"):
-        compete.compete(study, "tasks", entry, Path("results"), Path())
-    compete.board(study, Path("results"), Path("results/arena"))
+        made(study, entry)
+    board(study)
     with open("results/arena/scores.csv", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     mine = [row for row in rows if row["entry"] == "mine" and row["score"] == "b2"]
@@ -230,8 +241,8 @@ def test_every_cell_has_its_state_and_its_cost(study):
     (study.path / "study.yaml").write_text(text, encoding="utf-8")
     own = Paper(study.path, load_config())
     for entry in ("de_sgld", "paper", "sghmc", "choco", "mine"):
-        compete.compete(own, "tasks", entry, Path("results"), Path())
-    compete.board(own, Path("results"), Path("results/arena"))
+        made(own, entry)
+    board(own)
     states: dict[str, set[tuple[str, str]]] = {}
     with open("results/arena/scores.csv", encoding="utf-8") as file:
         for row in csv.DictReader(file):
@@ -251,7 +262,7 @@ def test_every_cell_has_its_state_and_its_cost(study):
 
 def test_of_a_study_with_one_sampler_more_only_its_cells_are_made(study):
     for entry in ("de_sgld", "paper"):
-        compete.compete(study, "tasks", entry, Path("results"), Path())
+        made(study, entry)
     path = study.path / "plugins" / "mine.py"
     text = path.read_text(encoding="utf-8").replace("mine", "other")
     path.with_name("other.py").write_text(text, encoding="utf-8")
@@ -260,20 +271,20 @@ def test_of_a_study_with_one_sampler_more_only_its_cells_are_made(study):
     )
     (study.path / "study.yaml").write_text(STUDY + line, encoding="utf-8")
     more = Paper(study.path, load_config())
-    made, missing = [], []
+    there, missing = [], []
     for run in more.runs.values():
         metrics = Path("results", run.folder, "metrics.csv")
         if not metrics.exists():
-            missing.append(run.mapping["labels"]["entry"])
+            missing.append(run.labels["entry"])
             continue
-        integrity.check(metrics, cells.made(run.mapping, Path()))  # else it is made again
-        made.append(run.mapping["labels"]["entry"])
-    assert set(made) == {"de_sgld", "paper"} and "other" in missing
-    compete.compete(more, "tasks", "other", Path("results"), Path())
+        integrity.check(metrics, cells.made(run, Path()))  # else it is made again
+        there.append(run.labels["entry"])
+    assert set(there) == {"de_sgld", "paper"} and "other" in missing
+    made(more, "other")
     measured = [
-        results.read(run.mapping, Path("results", run.folder, "metrics.csv"))
+        results.read(run.document, Path("results", run.folder, "metrics.csv"))
         for run in more.runs.values()
-        if run.mapping["labels"]["entry"] in ("de_sgld", "paper", "other")
+        if run.labels["entry"] in ("de_sgld", "paper", "other")
     ]
     options = build(leaderboard.Params, {"prices": ["bytes"], "targets": [1]}, "")
     board = leaderboard.tabulate(options, measured)
@@ -287,13 +298,13 @@ def test_counts_of_the_leaderboard_add_up(study):
 
     measured = []
     for entry in ("de_sgld", "paper", "sghmc", "mine"):
-        compete.compete(study, "tasks", entry, Path("results"), Path())
+        made(study, entry)
     for run in study.runs.values():
         path = Path("results", run.folder, "metrics.csv")
-        measured.append(results.read(run.mapping, path))
+        measured.append(results.read(run.document, path))
     options = {"prices": ["gradients"], "targets": [1, 0.1]}
-    made = leaderboard.tabulate(build(leaderboard.Params, options, ""), measured)
-    rows = [dict(zip(made.columns, row, strict=True)) for row in made.rows]
+    table = leaderboard.tabulate(build(leaderboard.Params, options, ""), measured)
+    rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
     for row in rows:
         assert sum(row[state] for state in leaderboard.STATES) == row["pairs"] == 2 * 3 * 2
         assert row["not applicable"] == 6
@@ -345,8 +356,8 @@ def board_of(ranks):
         for place, value in enumerate(row)
     ]
     options = build(leaderboard.Params, {"prices": ["gradients"], "targets": [1]}, "")
-    made = leaderboard.tabulate(options, runs)
-    rows = [dict(zip(made.columns, row, strict=True)) for row in made.rows]
+    table = leaderboard.tabulate(options, runs)
+    rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
     return {row["entry"]: row for row in rows}
 
 
@@ -376,23 +387,19 @@ def test_intervals_of_ranks_contain_the_mean_over_all_tasks(tasks, share):
 
 
 def test_held_out_data_are_predicted_by_the_law(study):
-    from concord.arena import laws
-    from concord.runs import assemble as parts_of
-
     text = STUDY.replace("kind: gaussian, condition: 4.0, dim: 1, heterogeneity: 1.0",
                          "kind: diabetes, test_fraction: 0.2")  # fmt: skip
     (study.path / "study.yaml").write_text(text, encoding="utf-8")
     own = Paper(study.path, load_config())
     run, found = scored(own, "de_sgld")
-    parts, arena = parts_of(run, ""), keys_of(run, "").arena
-    task = cells.task_of(run, parts, arena, Path())
+    task = cells.task_of(run, Path())
     step = found.choice["gradients"]["chosen"]["step_size"]
-    params = build(type(parts.sampler_params), {"step_size": step}, "")
+    params = build(type(run.sampler.options), {"step_size": step}, "")
     wanted = []
     rng = np.random.default_rng(1)
     for problem in task.problems[1:]:
-        path = laws.path(parts.sampler, [problem], task.topology, [params],
-                         parts.initial.moments(problem.dim))  # fmt: skip
+        path = _laws.of_versions(run.sampler.module, [problem], task.topology, [params],
+                                 run.initial.moments(problem.dim))  # fmt: skip
         seen = path.at([300])
         each = []
         for mean, cov in zip(seen.mean[0, 0], seen.cov[0, 0], strict=True):
@@ -422,9 +429,9 @@ def test_ranks_are_those_of_other_master_seeds_or_tied(study):
         for entry in ("de_sgld", "paper", "sghmc"):
             for graph in graphs:
                 run, found = scored(own, entry, graph)
-                measured.append(results.of_text(run, to_csv(found.rows)))
-        made = leaderboard.tabulate(options, measured)
-        rows = [dict(zip(made.columns, row, strict=True)) for row in made.rows]
+                measured.append(results.of_text(run.document, to_csv(found.rows)))
+        table = leaderboard.tabulate(options, measured)
+        rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
         boards.append({row["entry"]: (row["lo"], row["hi"]) for row in rows})
         assert (rows[-1]["entry"], rows[-1]["place"], rows[-1]["to"]) == ("paper", 3, 3)
     for one in boards:
@@ -476,8 +483,8 @@ def test_where_the_search_ends_all_the_same_it_is_told(study):
     ]
     for one, end in zip(cells_, (1.0, 1.0, 0.0, 1.0), strict=True):
         one.metrics.loc[len(one.metrics)] = [9, "network", "end_by_gradients", end, 0, 0, 0]
-    made = leaderboard.tabulate(options, cells_)
-    rows = [dict(zip(made.columns, row, strict=True)) for row in made.rows]
+    table = leaderboard.tabulate(options, cells_)
+    rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
     assert {row["entry"]: row["tuned to the end"] for row in rows} == {"a": 2, "b": 1}
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 
 import concord
-from concord.arena import chains, laws, scores
+from concord.arena import chains, scores
 from concord.arena.chains import Chains
+from concord.metrics import _laws
 from concord.options import build
 from concord.plugins import plugin
 from concord.sampling.initial import Law
 from variants import problem
 
-RUN = {"paper": "p", "experiment": "e", "run": "r", "seed": 3, "chains": 2000}
+RUN = {"paper": "p", "experiment": "e", "name": "r", "seed": 3, "chains": 2000}
 
 
 def both(step, iterations, chains=2000):
@@ -22,8 +25,9 @@ def both(step, iterations, chains=2000):
         concord.network("ring", 5),
     )
     params = build(module.Params, {"step_size": step}, "")
-    drawn = Chains(module, [("a", prob)], graph, [params], {**RUN, "chains": chains}, Law("normal"))
-    path = laws.path(module, [prob], graph, [params], Law("normal").moments(1))
+    run = SimpleNamespace(**RUN | {"chains": chains})
+    drawn = Chains(module, [("a", prob)], graph, [params], run, Law("normal"))
+    path = _laws.of_versions(module, [prob], graph, [params], Law("normal").moments(1))
     return drawn.bias(iterations), scores.bias(path.at(iterations), prob.posterior)
 
 
@@ -62,7 +66,10 @@ def test_a_law_that_is_right_is_never_told_as_better_than_the_floor():
     """Chains that start at the posterior and hardly move; twenty data sets of one."""
     prob = concord.problems.quadratic(np.tile(np.eye(2) / 8, (8, 1, 1)), np.zeros((8, 2)))
     module, graph = plugin("samplers", "de_sgld", ""), concord.network("ring", 8)
-    params, run = build(module.Params, {"step_size": 1e-9}, ""), {**RUN, "chains": 50}
+    params, run = (
+        build(module.Params, {"step_size": 1e-9}, ""),
+        SimpleNamespace(**RUN | {"chains": 50}),
+    )
     for name in "abcdefghijklmnopqrst":
         drawn = Chains(module, [(name, prob)], graph, [params], run, Law("normal"))
         b2, more = drawn.told([1, 2], ())
@@ -81,15 +88,17 @@ def told(problem_, sampler="de_sgld", chains=300, steps=60, families=(), **optio
     module = plugin("samplers", sampler, "")
     params = build(module.Params, {"step_size": 0.02, **options}, "")
     graph = concord.network("ring", problem_.agents)
-    run = {**RUN, "chains": chains}
+    run = SimpleNamespace(**RUN | {"chains": chains})
     drawn = Chains(module, [("a", problem_)], graph, [params], run, Law("normal"))
-    path = laws.path(module, [problem_], graph, [params], Law("normal").moments(problem_.dim))
-    return (*drawn.told([1, steps], families), path)
+    return drawn.told([1, steps], families)
 
 
 def test_the_ergodic_score_is_that_of_the_running_sum():
     prob = problem(5, 1)
-    b2, more, path = told(prob, chains=3000)
+    b2, more = told(prob, chains=3000)
+    module, graph = plugin("samplers", "de_sgld", ""), concord.network("ring", 5)
+    params = build(module.Params, {"step_size": 0.02}, "")
+    path = _laws.of_versions(module, [prob], graph, [params], Law("normal").moments(1))
     exactly = scores.ergodic(path.averaged(60), prob.posterior)
     for level in scores.LEVELS:
         # A mean of 3000 squares of normal numbers: five standard errors, and the larger of agents.
@@ -116,7 +125,7 @@ def test_draws_are_compared_with_exact_ones():
 
 
 def test_what_diverged_is_never_told_as_good():
-    b2, more, _ = told(problem(5, 1), chains=20, steps=2000, families=("diagnostics",),
+    b2, more = told(problem(5, 1), chains=20, steps=2000, families=("diagnostics",),
                        step_size=1.0)  # fmt: skip
     assert np.isposinf(b2["worst"][-1]).all()
     for metric in ("ergodic_b2", "w1", "sliced_w2"):
@@ -129,14 +138,14 @@ def test_what_diverged_is_never_told_as_good():
 def test_modes_are_shared_out_by_the_worst_agent():
     points = np.random.default_rng(1).normal(0.5, 1.5, 40)
     prob = concord.problems.tied_mixture(points, agents=4)
-    _, more, _ = told(prob, chains=20, steps=40, families=("posterior_modes",))
+    _, more = told(prob, chains=20, steps=40, families=("posterior_modes",))
     share, right = more["modes_share"]["worst"][0], more["modes_share_exact"]["network"][0]
     assert 0 <= share <= 1 and 0 < right < 1
 
 
 def test_a_network_is_scored_by_its_predictions():
     prob = concord.problems.digits(agents=4, points=80, hidden=4)
-    b2, more, _ = told(prob, chains=3, steps=4)
+    b2, more = told(prob, chains=3, steps=4)
     assert more == {}
     assert 1.0 < b2["worst"][-1, 0] < 10  # log 10 is guessing; the loss is of all chains' mean
     assert b2["average"].shape == (2, 1)

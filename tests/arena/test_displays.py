@@ -8,10 +8,18 @@ import pytest
 from matplotlib.text import Text
 
 from concord.errors import ConcordError
-from concord.figures import best_maps, growth_curves, metric_pairs, ratio_maps, solved_curves, style
+from concord.figures import best_maps, curves, metric_pairs, ratio_maps, solved_curves, style
 from concord.options import build
 from concord.results import Measured
 
+GROWTH = {
+    "metric": "p",
+    "over": "agents",
+    "lines": "entry",
+    "agents": ["worst"],
+    "yscale": "log",
+    **{"intervals": "none", "growth": True, "thin": True},
+}
 COLUMNS = ["iteration", "agent", "metric", "value", "lo", "hi", "trials"]
 
 
@@ -110,7 +118,7 @@ def test_the_exponent_is_that_of_the_finite_values(tmp_path):
     runs = [
         cell({"p": 3.0 * n**2 if n < 32 else np.inf}, entry="a", agents=n) for n in (4, 8, 16, 32)
     ]
-    figure = draw(growth_curves, runs, tmp_path, x="agents", metric=["p"], lines="entry")
+    figure = draw(curves, runs, tmp_path, **GROWTH)
     assert any("(2.0)" in text for text in texts(figure))
     assert np.isnan(figure.axes[0].lines[0].get_ydata()[-1])
 
@@ -128,11 +136,11 @@ def test_exponents_of_several_data_sets_have_an_interval_and_estimates_are_hollo
             float(n < 32),
             *[np.nan] * 3,
         ]
-    figure = draw(growth_curves, runs, tmp_path, x="agents", metric=["p"], lines="entry")
+    figure = draw(curves, runs, tmp_path, **GROWTH)
     assert any("(2.00 ± 0.25)" in text for text in texts(figure))  # t of 2: 4.30 * 0.1 / sqrt(3)
     line, hollow = figure.axes[0].lines
-    draw(growth_curves, [*runs, cell({}, missing=0.0, entry="b", agents=4)], tmp_path, x="agents",
-         metric=["p"], lines="entry")  # fmt: skip
+    lacking = cell({}, missing=0.0, entry="b", agents=4)
+    draw(curves, [*runs, lacking], tmp_path, **GROWTH)
     assert line.get_ydata()[0] == 3.0 * 4**2.0 and hollow.get_xdata().tolist() == [32]
 
 
@@ -154,4 +162,4 @@ def test_a_front_without_any_point_is_drawn_empty(tmp_path):
     figure = draw(metric_pairs, runs, tmp_path, x="x", y="y", lines="entry", front=True)
     assert "No point: A, B" in "\n".join(texts(figure))
     lines = [cell({"p": np.inf}, entry="a", agents=n) for n in (4, 8)]
-    draw(growth_curves, lines, tmp_path, x="agents", metric=["p"], lines="entry")
+    draw(curves, lines, tmp_path, **GROWTH)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from concord.arena import cells
-from concord.runs import assemble, keys_of
 from concord.studies.config import load_config
 from concord.studies.paper import Paper
 
@@ -22,10 +21,9 @@ def arena():
 
 
 def scored(arena, experiment, name):
-    run = arena.run(experiment, name).mapping
-    parts, options = assemble(run, ""), keys_of(run, "").arena
-    task = cells.task_of(run, parts, options, Path())
-    found = cells.score(run, parts, options, task)
+    run = arena.run(experiment, name)
+    task = cells.task_of(run, Path())
+    found = cells.score(run, task)
     return task, found, {row.metric: row.value for row in found.rows if row.agent != "average"
                          and row.agent != "pooled"}  # fmt: skip
 

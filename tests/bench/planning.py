@@ -41,10 +41,10 @@ def study(runs: int, iterations: int) -> str:
             },
             "figures": {
                 "all": {
-                    "kind": "w2_curves",
+                    "kind": "curves",
                     "title": "All",
                     "runs": ["steps"],
-                    "options": {"lines": "step", "agents": ["average"]},
+                    "options": {"metric": "w2", "lines": "step", "agents": ["average"]},
                 }
             },
         }

@@ -20,7 +20,7 @@ from concord.__main__ import main
 # Imported here, so that the forks need not.
 for module in (
     *("pandas", "h5netcdf", "jinja2", "matplotlib.backends.backend_pdf"),
-    *("matplotlib.backends.backend_svg", "concord.figures.w2_curves", "concord.figures.style"),
+    *("matplotlib.backends.backend_svg", "concord.figures.curves", "concord.figures.style"),
     *(f"concord.stages.{stage}" for stage in ("draw", "judge")),
 ):
     import_module(module)

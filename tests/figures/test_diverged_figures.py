@@ -18,23 +18,21 @@ from concord.results import Measured
 from diverged_runs import AGENTS, CHAINS, DIVERGED, FAMILIES, LAST, measured
 
 # Those of the arena show divergence by their scores (tests/arena/test_displays.py).
-ARENA = {"best_maps", "growth_curves", "metric_pairs", "ratio_maps", "solved_curves"}
+ARENA = {"best_maps", "metric_pairs", "ratio_maps", "solved_curves"}
 KINDS = [kind for kind in kinds("figures") if kind not in ARENA]
 CASES = {"sound": 0, "part": 1, "lost": CHAINS}
 PANELS = [{"title": case, "select": {"case": case}} for case in CASES]
 OPTIONS: dict[str, dict[str, Any]] = {
-    "accuracy_curves": {"lines": "case"},
     "box_plots": {"columns": "case"},
+    "curves": {"metric": "w2", "lines": "case", "agents": [0], "columns": "topology"},
     "density_scatter": {"rows": "case", "agents": [0, 1], "iterations": [0, 10, 30]},
     "heat_maps": {"metric": "confusion_digits", "panels": PANELS},
-    "metric_curves": {"metric": "consensus_error", "lines": "case"},
     "networks": {},
     "posterior_maps": {"distance": "w1_marginal"},
     "posterior_scatter": {"networks": "case", "agents": [0]},
     "prediction_densities": {"sets": {"digits": "A set"}, "panels": PANELS},
     "stationary_covariance": {"lines": "case"},
     "timeline": {"agents": [0, 1], "columns": "case"},
-    "w2_curves": {"lines": "case", "agents": [0], "columns": "topology"},
 }
 
 
@@ -91,7 +89,9 @@ def test_a_figure_shows_what_diverged(kind, tmp_path):
 
 
 def test_the_note_names_runs_and_their_chains_and_ends_somewhere():
-    params = build(plugin("figures", "metric_curves", "").Params, OPTIONS["metric_curves"], "x")
+    params = build(
+        plugin("figures", "stationary_covariance", "").Params, OPTIONS["stationary_covariance"], "x"
+    )
     said = results.diverged(params, list(RUNS.values()))
     assert said == (
         f"Diverged: case part (1 of {CHAINS} chains, first at iteration {DIVERGED}); "
@@ -101,5 +101,7 @@ def test_the_note_names_runs_and_their_chains_and_ends_somewhere():
             for i in range(50)]  # fmt: skip
     assert results.diverged(params, many).endswith("; and 44 more runs")
     assert results.diverged(params, [RUNS["sound"]]) is None
-    chosen = build(type(params), {**OPTIONS["metric_curves"], "select": {"case": "sound"}}, "x")
+    chosen = build(
+        type(params), {**OPTIONS["stationary_covariance"], "select": {"case": "sound"}}, "x"
+    )
     assert results.diverged(chosen, list(RUNS.values())) is None

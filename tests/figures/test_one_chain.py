@@ -39,7 +39,7 @@ def test_a_figure_of_one_chain_has_no_band(kind, tmp_path):
         warnings.simplefilter("error")
         figure = module.draw(build(module.Params, options, "options"), [RUN])
         style.save(figure, [tmp_path / f"{kind}.png"])
-    if kind in ("w2_curves", "metric_curves"):
+    if kind == "curves":
         assert not figure.findobj(lambda artist: type(artist) is PolyCollection)
         assert not [bars for bars in figure.findobj(LineCollection) if len(bars.get_segments())]
         assert not [text for text in texts(figure) if "95 % interval" in text]

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from concord import results
 from concord.errors import ConcordError
-from concord.figures import _panels, style, w2_curves
+from concord.figures import _panels, curves, style
 from concord.options import build
 
 FORMATS = ("pdf", "svg", "png")
@@ -38,8 +38,8 @@ OTHER_TASTE = {
 
 def figure(topologies=("ring", "complete"), **options):
     runs = [w2(run(topology=t), [0, "average"], iterations=30) for t in topologies]
-    params = build(w2_curves.Params, {"columns": "topology", **options}, "x.yaml: figures.f")
-    return w2_curves.draw(params, runs)
+    shown = {"metric": "w2", "columns": "topology", "agents": [0, "average"], **options}
+    return curves.draw(build(curves.Params, shown, "x.yaml: figures.f"), runs)
 
 
 def small():
@@ -253,7 +253,7 @@ def test_reading_a_run_keeps_agents_as_text(tmp_path):
 
 def test_pyplot_stays_out():
     code = (
-        "import sys; from concord.figures import w2_curves, box_plots, networks;"
+        "import sys; from concord.figures import curves, box_plots, networks;"
         "heavy = {'matplotlib.pyplot', 'scipy', 'networkx', 'pandas'};"
         "print(sorted(heavy & set(sys.modules)))"
     )

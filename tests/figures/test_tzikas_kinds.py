@@ -1,4 +1,4 @@
-"""Figure kinds of accuracy, draws and stationary widths, and line patterns for readings."""
+"""Figure kinds of draws and stationary widths."""
 
 from __future__ import annotations
 
@@ -7,55 +7,14 @@ from typing import Any
 import made_up_runs
 import numpy as np
 import pandas
-import pytest
 
-from concord.errors import ConcordError
-from concord.figures import accuracy_curves, density_scatter, stationary_covariance, w2_curves
+from concord.figures import density_scatter, stationary_covariance
 from concord.results import Measured
 
 
 def measured(run: dict[str, Any], rows: list[tuple[Any, ...]]) -> Measured:
     full = [(k, str(agent), metric, value, np.nan, np.nan) for k, agent, metric, value in rows]
     return Measured(run, pandas.DataFrame(full, columns=made_up_runs.COLUMNS))
-
-
-def accuracy(sampler: str, agents: int = 3) -> Measured:
-    rows = []
-    for agent in range(agents):
-        for k in range(10):
-            rows.append((k, agent, "accuracy_mean", 0.5 + 0.04 * k + 0.01 * agent))
-            rows.append((k, agent, "accuracy_sd", 0.1))
-    return measured(made_up_runs.run(agents=agents, sampler=sampler), rows)
-
-
-def test_accuracy_has_a_line_and_band_per_run_and_hairlines_for_other_agents():
-    figure = accuracy_curves.draw(accuracy_curves.Params(), [accuracy("admm"), accuracy("d_ula")])
-    axes = figure.axes[0]
-    assert len(axes.collections) == 2
-    assert len([line for line in axes.lines if line.get_label() == "_agent"]) == 4
-    band = axes.collections[0].get_paths()[0].vertices[:, 1]
-    assert band.max() <= 1.0
-    np.testing.assert_allclose(band.min(), 0.4)
-
-
-def test_accuracy_can_be_zoomed():
-    params = accuracy_curves.Params(xlim=(0, 4), ylim=(0.6, None))
-    axes = accuracy_curves.draw(params, [accuracy("admm")]).axes[0]
-    assert axes.get_xlim() == (0, 4)
-    assert axes.get_ylim()[0] == 0.6
-
-
-def test_accuracies_near_one_may_have_half_of_the_axis():
-    params = accuracy_curves.Params(lines="sampler", ylim=(0.5, 1.0), stretch=0.9)
-    (axes,) = accuracy_curves.draw(params, [accuracy("d_ula")]).axes
-    low, knee, top = axes.transData.transform([(0, 0.5), (0, 0.9), (0, 1.0)])[:, 1]
-    assert knee - low == pytest.approx(top - knee)
-    assert {0.9, 0.95, 1.0} <= set(np.round(axes.get_yticks(), 6))
-
-
-def test_accuracy_refuses_two_runs_for_one_line():
-    with pytest.raises(ConcordError, match="would both be"):
-        accuracy_curves.draw(accuracy_curves.Params(), [accuracy("admm"), accuracy("admm")])
 
 
 def scatter(reading: str) -> Measured:
@@ -93,30 +52,3 @@ def test_widths_are_marked_and_points_and_instability_stand_at_the_edges():
     }
     expected = {("o", 2.0), ("D", 0.2), ("<", 0.1), ("x", 300.0), ("D", 1.1)}
     assert marks == expected
-
-
-def readings() -> list[Measured]:
-    return [
-        made_up_runs.w2(made_up_runs.run(sampler=sampler, reading=reading), [0])
-        for sampler in ("admm", "d_ula")
-        for reading in ("published", "released")
-    ]
-
-
-def test_styles_give_readings_a_line_pattern_and_samplers_a_color():
-    params = w2_curves.Params(lines="sampler", styles="reading", agents=(0,))
-    figure = w2_curves.draw(params, readings())
-    lines = {
-        line.get_label(): (line.get_color(), line.get_linestyle())
-        for line in figure.axes[0].lines
-        if not str(line.get_label()).startswith("_")
-    }
-    assert len(lines) == 4
-    assert len({color for color, _ in lines.values()}) == 2
-    assert len({pattern for _, pattern in lines.values()}) == 2
-
-
-def test_styles_need_one_agent():
-    params = w2_curves.Params(lines="sampler", styles="reading", agents=(0, "average"))
-    with pytest.raises(ConcordError, match="draw one agent"):
-        w2_curves.draw(params, readings())

@@ -19,6 +19,7 @@ from concord.datasets.registry import load_registry
 from concord.errors import ConcordError, short
 from concord.io import load_yaml
 from concord.pages import captions
+from concord.studies.checks import check_outputs
 from concord.studies.config import load_config, load_papers
 from concord.studies.paper import Paper
 
@@ -64,10 +65,10 @@ def load_paper(path: Path, config: dict[str, Any]) -> None:
     """Load a paper's folder and look at everything that Snakemake asks of it when it starts."""
     paper = Paper(path, config)
     paper.runs  # noqa: B018 (expands and so checks every run)
-    paper.check_outputs()
+    check_outputs(paper)
     paper.claim_runs()
     for section in ("figures", "tables"):
-        for name in paper.mapping.get(section, {}):
+        for name in paper.outputs(section):
             captions.of(paper, section, name)
 
 

@@ -46,8 +46,8 @@ PAPER = {
     "figures": {
         name: {"kind": kind, "title": "t", "runs": ["one"], "options": options}
         for name, kind, options in (
-            ("curves", "w2_curves", {"lines": "agent", "agents": [0, "average"], "yscale": "log"}),
-            ("metric", "metric_curves", {"metric": "consensus_error"}),
+            ("curves", "curves", {"metric": "w2", "agents": [0, "average"], "yscale": "log"}),
+            ("metric", "curves", {"metric": "consensus_error", "agents": ["network"]}),
             ("networks", "networks", {}),
         )
     },

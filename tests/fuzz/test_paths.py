@@ -14,6 +14,7 @@ from pieces import CONFIG, of_whole_experiments, others, small_papers
 from smoke_project import Project
 
 from concord.errors import ConcordError
+from concord.studies.checks import check_outputs
 from concord.studies.config import load_config
 from concord.studies.paper import Paper
 
@@ -113,7 +114,7 @@ def test_names_in_a_paper(place: Callable[[dict[str, Any], str], None], tmp_path
             try:
                 paper = Paper(path.parent, config)
                 folders = [run.folder for run in paper.runs.values()]
-                paper.check_outputs()
+                check_outputs(paper)
             except ConcordError as error:
                 assert str(error).startswith(f"{path}: ")
                 continue
@@ -121,7 +122,7 @@ def test_names_in_a_paper(place: Callable[[dict[str, Any], str], None], tmp_path
                 assert [*tmp_path.rglob("*")] == [path.parent, path]
             accepted.append(name)
             results = tmp_path / "results"
-            figures = paper.mapping["figures"]
+            figures = paper.sections.figures
             assert all(PLAIN.fullmatch(folder) for folder in folders), folders
             assert all((results / f).resolve().parents[2] == results for f in folders)
             assert all(re.fullmatch("[A-Za-z0-9_]+", figure) for figure in figures)

@@ -19,6 +19,7 @@ from pieces import CONFIG, of_whole_experiments, small_papers
 from concord import provenance
 from concord.__main__ import main
 from concord.errors import ConcordError
+from concord.studies.checks import check_outputs
 from concord.studies.config import load_config
 from concord.studies.paper import Paper
 
@@ -71,15 +72,15 @@ def follower(folder: Path) -> tuple[Callable[[Any], None], Counter[str]]:
         try:
             paper = Paper(path, load_config(config))
             runs = list(paper.runs.values())
-            paper.check_outputs()
+            check_outputs(paper)
         except ConcordError:
             seen["refused when checked"] += 1
             return
         made = [make(run.experiment, run.name) for run in runs[:MOST_RUNS]]
         if len(runs) <= MOST_RUNS and all(made):
-            for name in paper.mapping.get("figures", {}):
+            for name in paper.sections.figures:
                 seen["drawn" if not run_stage("draw", name, "svg") else "not drawn"] += 1
-            for name in paper.mapping.get("tables", {}):
+            for name in paper.sections.tables:
                 seen["drawn" if not run_stage("tabulate", name, "csv") else "not drawn"] += 1
 
     def make(experiment: str, name: str) -> bool:

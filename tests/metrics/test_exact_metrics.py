@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from concord import metrics, runs
+from concord import metrics
 from concord.errors import ConcordError
-from concord.laws import exact
-from concord.stages import sample
+from concord.metrics import _laws
+from concord.runs.measure import measurement
+from concord.runs.run import Run
+from concord.runs.sample import sample
 
 
 def measure(families: list[str], **given) -> dict[tuple[str, str], float]:
@@ -22,6 +23,8 @@ def measure(families: list[str], **given) -> dict[tuple[str, str], float]:
         "run": "run",
         "labels": {},
         "seed": 1,
+        "scale": "paper",
+        "assumptions": [],
         "agents": 20,
         "topology": {"kind": "complete"},
         "problem": {
@@ -42,20 +45,11 @@ def measure(families: list[str], **given) -> dict[tuple[str, str], float]:
         "metrics": families,
         **given,
     }
-    parts = runs.assemble(run, "run.yaml")
-    problem = runs.build_problem(run, parts, Path())
-    measurement = metrics.Measurement(
-        trace=sample.simulate(run, parts, problem),
-        problem=problem,
-        topology=parts.topology,
-        sampler=parts.sampler,
-        sampler_params=parts.sampler_params,
-        initial=parts.initial,
-        iterations=run["iterations"],
-        stream=lambda what: np.random.default_rng(0),
-    )
-    rows = metrics.measure(families, measurement)
-    return {(name, agent): value for k, agent, name, value, *_ in rows if k == run["iterations"]}
+    made = Run.of(run, "run.yaml")
+    made.check()
+    problem = made.build_problem(Path())
+    rows = metrics.measure(families, measurement(made, problem, sample(made, problem)))
+    return {(name, agent): value for k, agent, name, value, *_ in rows if k == made.iterations}
 
 
 @pytest.mark.parametrize("order", ["simultaneous", "in_place"])
@@ -145,7 +139,7 @@ def test_draws_are_listed_chain_by_chain():
 
 
 def test_a_law_that_is_too_large_is_left_to_monte_carlo():
-    agents = exact.SIZE_LIMIT // 2 + 1
+    agents = _laws.SIZE_LIMIT // 2 + 1
     given = {"agents": agents, "topology": {"kind": "ring"}, "problem": {"points_per_agent": 3}}
     found = measure(["w2"], **given)
     assert ("w2", "0") in found

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from concord.errors import ConcordError
-from concord.laws import exact
+from concord.laws import exact, paths
 from concord.laws.theory import bhar2023 as theory
 from concord.metrics import Measurement, consensus_floor, gossip_theorems
 from concord.networks import topology
@@ -153,7 +153,7 @@ def test_where_everyone_is_active_the_law_is_normal() -> None:
     choices = gossip_ula.choices(m.problem, pair, m.sampler_params)(0)
     step = exact.Affine(choices.matrix[0], choices.offset[0], choices.noise[0])
     start = exact.initial(2, 2, Law("normal").moments(2))
-    law = exact.propagate(lambda k: step, *start, 50, [50], 2, 2)
+    law = paths.single(exact.Update(lambda k: step), start, 2, 2).law([50])
     target = m.problem.posterior
     precision, away = np.linalg.inv(target.cov), law.average_mean[0] - target.mean
     cov = law.average_cov[0]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from concord.errors import ConcordError
-from concord.laws import exact
+from concord.laws import exact, paths
 from concord.metrics import (
     Measurement,
     _laws,
@@ -53,7 +53,7 @@ def limit_of(m, iterations) -> exact.Law:
     start = exact.initial(agents, dim, m.initial.moments(dim), *update.auxiliary)
     batch = getattr(m.sampler_params, "batch_size", None)
     noise = None if batch is None else lambda *law: m.problem.batch_noise_covariance(*law, batch)
-    return exact.propagate(update.at, *start, iterations, [iterations], agents, dim, noise)
+    return paths.single(update, start, agents, dim, noise).law([iterations])
 
 
 def trace_ratio(cov, m) -> float:

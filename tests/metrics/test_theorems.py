@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from concord.errors import ConcordError
-from concord.laws import exact
+from concord.laws import exact, paths
 from concord.laws.gaussian import Gaussian, w2
 from concord.metrics import (
     Measurement,
@@ -83,7 +83,7 @@ def test_theorem2_bounds_the_distance_to_what_the_potentials_sum_to(share):
     found = table(theorem2, m)
     update = de_sgld.affine(m.problem, RING, m.sampler_params)
     start = exact.initial(5, 2, m.initial.moments(2))
-    law = exact.propagate(update.at, *start, 20, DUE.tolist(), 5, 2)
+    law = paths.single(update, start, 5, 2).law(DUE.tolist())
     curvature, slope = m.problem.gram.sum(axis=0), m.problem.shift.sum(axis=0)
     target = Gaussian(np.linalg.solve(curvature, slope), np.linalg.inv(curvature))
     expected = w2(law.mean, law.cov, target).mean(axis=1)
@@ -143,7 +143,7 @@ def test_theorem10_bounds_the_distance_to_what_the_potentials_sum_to(share):
     found = table(theorem10, m)
     update = de_sghmc.affine(m.problem, RING, m.sampler_params)
     start = exact.initial(5, 2, m.initial.moments(2), *update.auxiliary)
-    law = exact.propagate(update.at, *start, 20, DUE.tolist(), 5, 2)
+    law = paths.single(update, start, 5, 2).law(DUE.tolist())
     expected = w2(law.mean, law.cov, m.problem.sampled).mean(axis=1)
     for k, value in zip(DUE, expected, strict=True):
         assert found["w2_exact_mean", k] == pytest.approx(value, rel=1e-9)
@@ -180,7 +180,7 @@ def test_the_distance_after_a_budget_is_that_of_as_many_steps(sampler):
     mu = np.linalg.eigvalsh(m.problem.gram).min()
     eta = np.log(np.sqrt(400)) / (mu * 400)
     update = de_sgld.affine(m.problem, RING, de_sgld.Params(Schedule(eta)))
-    law = exact.propagate(update.at, *exact.initial(5, 2, (0.0, 1.0)), 400, [400], 5, 2)
+    law = paths.single(update, exact.initial(5, 2, (0.0, 1.0)), 5, 2).law([400])
     expected = w2(law.mean[0], law.cov[0], m.problem.posterior)
     for agent in range(5):
         assert found[400, str(agent)].value == pytest.approx(expected[agent], rel=1e-9)
@@ -301,7 +301,7 @@ def test_the_distance_of_theorem3_is_that_of_all_agents_together():
     params = admm.Params(penalty=found["theorem3_penalty", 20])
     update = admm.affine(m.problem, RING, params)
     start = exact.initial(5, 2, m.initial.moments(2), *update.auxiliary)
-    law = exact.propagate(update.at, *start, 20, DUE.tolist(), 5, 2)
+    law = paths.single(update, start, 5, 2).law(DUE.tolist())
     target = m.problem.posterior
     each = np.sqrt((w2(law.mean, law.cov, target) ** 2).sum(axis=1))
     at = [found["theorem3_distance", k] for k in DUE]

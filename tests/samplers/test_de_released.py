@@ -16,7 +16,7 @@ import scipy.linalg
 from chains import EXACT, chain
 
 from concord.errors import ConcordError
-from concord.laws import exact
+from concord.laws import exact, paths
 from concord.networks import topology
 from concord.networks.weights import weights_of
 from concord.problems import linear_regression
@@ -99,7 +99,7 @@ def test_moments_are_those_of_all_sequences_of_mini_batches(sampler):
     def errors(mean, cov):
         return prob.batch_noise_covariance(mean, cov, 1, "none", "all_but_last")
 
-    law = exact.propagate(update.at, *start, steps, [steps], agents, dim, errors)
+    law = paths.single(update, start, agents, dim, errors).law([steps])
 
     def one(s, rows, noise):
         x, v = np.concatenate([s, np.zeros(2 * agents)])[: 2 * agents].reshape(2, agents, dim)

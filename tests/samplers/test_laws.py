@@ -15,8 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from concord.laws import exact
-from concord.runs import assemble, build_problem
+from concord.laws import exact, paths
 from concord.sampling import initial, streams
 from concord.sampling.loop import simulate
 from concord.sampling.recorder import Record, Recorder
@@ -30,11 +29,11 @@ PAPER = Paper(
     load_config(ROOT / "config" / "config.yaml", {"scale": "paper", "seed": 1}),
 )
 RUNS = {
-    run.folder.partition("/")[2]: run.mapping
+    run.folder.partition("/")[2]: run
     for run in PAPER.runs.values()
-    if run.mapping["problem"]["kind"] == "linear_regression"
-    and run.mapping["chains"] > 1
-    and run.mapping["agents"] == 6
+    if run.problem.kind == "linear_regression"
+    and run.chains > 1
+    and run.agents == 6
     and run.folder != "gurbuzbalaban2021/linear_batch_released/reading=released+batch_size=5"
 }
 ITERATIONS = [0, 1, 2, 5, 12, 40]
@@ -44,31 +43,30 @@ LIMIT = 5.0
 
 def deviation(run, factor=1.0):
     """Return the largest difference of a moment from its exact value, in standard errors."""
-    parts = assemble(run, "tests")
-    problem = build_problem(run, parts, ROOT / "resources")
-    batch_size = getattr(parts.sampler_params, "batch_size", None)
+    problem = run.build_problem(ROOT / "resources")
+    batch_size = getattr(run.sampler.options, "batch_size", None)
     # The gathered rows of large batches are what takes time: fewer chains and steps for them.
     chains, steps = (CHAINS, 40) if batch_size is None else (CHAINS // (1 + batch_size // 10), 12)
     due = [k for k in ITERATIONS if k <= steps]
     shape = (chains, problem.agents, problem.dim)
-    rng = Scaled(streams.generator(1, "law", run["experiment"], run["run"]), factor)
-    x0 = initial.positions(parts.initial, problem, shape, streams.generator(1, "law", "start"))
-    state, step = parts.sampler.init(problem, parts.topology, parts.sampler_params, x0, rng)
+    rng = Scaled(streams.generator(1, "law", run.experiment, run.name), factor)
+    x0 = initial.positions(run.initial, problem, shape, streams.generator(1, "law", "start"))
+    state, step = run.sampler.module.init(problem, run.graph, run.sampler.options, x0, rng)
     recorder = Recorder(Record(at=tuple(due)), problem, shape, steps)
     trace = simulate(state, step, steps, recorder, rng)
 
-    update = parts.sampler.affine(problem, parts.topology, parts.sampler_params)
+    update = run.sampler.module.affine(problem, run.graph, run.sampler.options)
     start = exact.initial(
-        problem.agents, problem.dim, parts.initial.moments(problem.dim), *update.auxiliary
+        problem.agents, problem.dim, run.initial.moments(problem.dim), *update.auxiliary
     )
     noise = None
     if batch_size is not None:
 
         def noise(mean, cov):
-            how = parts.sampler_params.batch_scale, parts.sampler_params.batch_pool
+            how = run.sampler.options.batch_scale, run.sampler.options.batch_pool
             return problem.batch_noise_covariance(mean, cov, batch_size, *how)
 
-    law = exact.propagate(update.at, *start, steps, due, problem.agents, problem.dim, noise)
+    law = paths.single(update, start, problem.agents, problem.dim, noise).law(due)
     mean = np.concatenate([law.mean, law.average_mean[:, None]], axis=1)
     cov = np.concatenate([law.cov, law.average_cov[:, None]], axis=1)
     draws = np.concatenate([trace["x"], trace["x_average"][:, :, None]], axis=2)
@@ -105,4 +103,4 @@ def test_the_linear_runs_are_those_of_the_paper():
         "linear_step",
         "linear_network",
     }
-    assert {run["sampler"].get("batch_size") for run in RUNS.values()} >= {None, 5, 100}
+    assert {run.document["sampler"].get("batch_size") for run in RUNS.values()} >= {None, 5, 100}

@@ -9,7 +9,7 @@ import pytest
 
 import concord
 from concord.errors import ConcordError
-from concord.laws import exact
+from concord.laws import exact, paths
 from concord.laws.gaussian import bias2
 from concord.networks import topology
 from concord.networks.conditions import Conditions
@@ -43,7 +43,7 @@ def run(prob, net, params, steps, chains, module=push_sum_sgld):
 def law(prob, net, params, iterations, module=push_sum_sgld):
     update = module.affine(prob, net, params)
     start = exact.initial(net.agents, prob.dim, (1.0, 1.0), *update.auxiliary)
-    return exact.propagate(update.at, *start, iterations, [iterations], net.agents, prob.dim)
+    return paths.single(update, start, net.agents, prob.dim).law([iterations])
 
 
 @pytest.mark.parametrize("read", ["moved", "averaged"])

@@ -13,7 +13,8 @@ import pytest
 
 import concord
 from concord.errors import ConcordError
-from concord.laws import arrivals, exact
+from concord.laws import exact, paths
+from concord.laws.arrivals import Losses
 from concord.networks import topology
 from concord.networks.conditions import Conditions
 from concord.networks.edges import Edges
@@ -108,9 +109,7 @@ def law_under_losses(kind, direction, iterations):
     update = module.affine(PROBLEM, net, module.Params(step_size=0.03))
     start = exact.initial(6, 1, (0.0, 0.0), *update.auxiliary)
     ends, on_loss = (ways.receivers, ways.senders), net.conditions.on_loss
-    return arrivals.propagate(
-        update, chances(net), ends, on_loss, *start, max(iterations), iterations, 6, 1
-    )
+    return paths.lossy([update], Losses(chances(net), ends, on_loss), [start], 6, 1).law(iterations)
 
 
 @pytest.mark.parametrize(("kind", "direction"), LOST)

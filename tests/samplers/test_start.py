@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tracking
-from concord.laws import exact
+from concord.laws import exact, paths
 from concord.networks import topology
 from concord.sampling.loop import simulate
 from concord.sampling.recorder import Record, Recorder
@@ -41,7 +41,7 @@ def errors(sampled: str, stated: str) -> float:
 
     update = tracking.affine(target, graph, tracking.Params(Schedule(0.01), stated))
     start = exact.initial(AGENTS, DIM, POSITIONS, *update.auxiliary)
-    law = exact.propagate(update.at, *start, STEPS, [1, 2, STEPS], AGENTS, DIM)
+    law = paths.single(update, start, AGENTS, DIM).law([1, 2, STEPS])
     centered = draws - law.mean
     squares = centered**2 - np.diagonal(law.cov, axis1=-2, axis2=-1)
     return max(

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
-from concord.stages.measure import made as measured_from
-from concord.stages.sample import simulate
 
-from concord import integrity, metrics
+from concord import integrity
 from concord.__main__ import main
 from concord.claims import ledger
 from concord.claims import verdicts as judgements
 from concord.errors import ConcordError
-from concord.io import dump_yaml
 from concord.networks import topology
-from concord.runs import Parts, assemble, build_problem
-from concord.sampling import streams
-from concord.stages import judge, measure
+from concord.runs import measure
+from concord.runs.measure import made as measured_from
+from concord.runs.measure import measured
+from concord.runs.run import Part, Run
+from concord.runs.sample import sample
+from concord.stages import judge
 from concord.studies.config import load_config, load_papers
 from concord.studies.paper import Paper
 
@@ -88,32 +89,24 @@ def load(folder: Path, seed: int = 1, scale: str = "paper", **changes: Any) -> P
     return Paper(path, load_config(ROOT / "config" / "config.yaml", {"seed": seed, "scale": scale}))
 
 
-def mutated(parts: Parts, mutant: Any) -> Parts:
-    """Return parts whose chains are made by a changed sampler; its exact law stays."""
-    sampler = SimpleNamespace(**{**vars(parts.sampler), "init": mutant(parts.sampler.init)})
-    return Parts(**{**vars(parts), "sampler": sampler})
+def mutated(run: Run, mutant: Any) -> Run:
+    """Return a run whose chains are made by a changed sampler; its exact law stays."""
+    module = run.sampler.module
+    sampler = SimpleNamespace(**{**vars(module), "init": mutant(module.init)})
+    return replace(run, sampler=replace(run.sampler, module=sampler))
 
 
 def make(paper: Paper, results: Path, mutant: Any = None) -> Path:
     """Make the metrics of all runs of a paper."""
     for run in paper.runs.values():
-        parts = assemble(run.mapping, "test")
-        problem = build_problem(run.mapping, parts, results)
-        sampled = parts if mutant is None else mutated(parts, mutant)
-        trace = simulate(run.mapping, sampled, problem)
-        measurement = metrics.Measurement(
-            **{"trace": trace, "problem": problem, "topology": parts.topology},
-            **{"sampler": parts.sampler, "sampler_params": parts.sampler_params},
-            initial=parts.initial,
-            iterations=run.mapping["iterations"],
-            stream=lambda what: streams.generator(1, what),
-        )
+        problem = run.build_problem(results)
+        sampled = run if mutant is None else mutated(run, mutant)
+        trace = sample(sampled, problem)
         folder = results / run.folder
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "run.yaml").write_text(dump_yaml(run.mapping))
-        rows = metrics.measure(run.mapping["metrics"], measurement)
-        (folder / "metrics.csv").write_text(metrics.to_csv(rows))
-        integrity.seal([folder / "metrics.csv"], measured_from(run.mapping, Path("resources")))
+        (folder / "run.yaml").write_text(run.text)
+        (folder / "metrics.csv").write_text(measured(run, problem, trace))
+        integrity.seal([folder / "metrics.csv"], measured_from(run, Path("resources")))
     return results
 
 
@@ -253,10 +246,11 @@ def test_verdicts_that_were_edited_are_not_joined(tmp_path):
         ({"kind": "lenet"}, "PyTorch"),
     ],
 )
-def test_what_a_run_lacks(options, words, monkeypatch):
+def test_what_a_run_lacks(made, options, words, monkeypatch):
     monkeypatch.setattr("concord.problems.lenet.find_spec", lambda name: None)
-    run = SimpleNamespace(folder="p/e/r", mapping={"problem": {"name": "x", **options}})
-    found = judge._why_not(run)
+    run = next(iter(made[0].runs.values()))
+    problem = Part.of("problems", options, "problem")
+    found = judge._why_not(replace(run, paper="p", experiment="e", name="r", problem=problem))
     assert found.startswith("p/e/r was not run: ") and words in found
 
 

@@ -24,6 +24,7 @@ from concord.options import build
 from concord.results import Measured
 from concord.stages import judge
 from concord.stages import multiverse as stage
+from concord.studies.checks import check_outputs
 from concord.studies.config import load_config
 from concord.studies.paper import Paper
 from concord.studies.universes import SMALL_RUNS, Multiverse, universe, universes
@@ -121,7 +122,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Paper, Path]:
 def mistake(folder: Path, **alternative: Any) -> str:
     one = {**ALTERNATIVE, "label": "one", **alternative}
     with pytest.raises(ConcordError) as caught:
-        load(folder, assumptions={"weights": {**WEIGHTS, "alternatives": [one]}}).check_outputs()
+        check_outputs(load(folder, assumptions={"weights": {**WEIGHTS, "alternatives": [one]}}))
     return str(caught.value)
 
 
@@ -155,7 +156,7 @@ def test_what_an_alternative_sets_follows_the_network(tmp_path):
     graph = {**ALTERNATIVE, "label": "whole", "set": {"topology.kind": "complete"}}
     paper = load(tmp_path, assumptions={"graph": {"value": "ring", "alternatives": [graph]}})
     fusion = {"kind": "power", "start": "1 / laplacian_max", "b": 1.0, "exponent": 0.5}
-    paper.mapping["experiments"]["other"]["sampler"]["fusion"] = fusion
+    paper.experiments["other"]["sampler"]["fusion"] = fusion
     found = Multiverse(paper).runs["graph.whole"]["other", "run"].document["sampler"]["fusion"]
     assert found["a"] == pytest.approx(1 / 6) and paper.runs["other", "run"].document["sampler"][
         "fusion"
@@ -200,7 +201,7 @@ def test_a_wrong_alternative_is_refused_in_a_sentence(alternative, message, tmp_
 def test_two_alternatives_of_one_name_are_refused(tmp_path):
     twice = {**WEIGHTS, "alternatives": [WEIGHTS["alternatives"][0]] * 2}
     with pytest.raises(ConcordError, match=r"weights\.alternatives\[1\]\.label: another one is"):
-        load(tmp_path, assumptions={"weights": twice}).check_outputs()
+        check_outputs(load(tmp_path, assumptions={"weights": twice}))
 
 
 @pytest.mark.parametrize(

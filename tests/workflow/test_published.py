@@ -45,8 +45,8 @@ STUDIED = {
     "experiments": {"walk": WALK, "long": {**WALK, "smoke": {"iterations": 3000}}},
     "figures": {
         "curves": {
-            **{"kind": "w2_curves", "title": "Curves", "runs": ["walk"]},
-            "options": {"lines": "topology", "agents": ["average"]},
+            **{"kind": "curves", "title": "Curves", "runs": ["walk"]},
+            "options": {"metric": "w2", "lines": "topology", "agents": ["average"]},
         }
     },
     "tables": {

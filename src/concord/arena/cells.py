@@ -40,19 +40,19 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from concord.arena import laws, prices, rings, scores
+from concord.arena import prices, scores
 from concord.arena.chains import Chains, known
-from concord.arena.laws import Path as Laws
-from concord.arena.laws import Seen
 from concord.arena.read_outs import bytes_of, read_out
 from concord.arena.tuning import SETTINGS, WIDER, Setting, between, beyond, settings
 from concord.contracts import HeldOutOfLaw, Problem
 from concord.errors import ConcordError
 from concord.integrity import Made
+from concord.laws.exact import Seen
 from concord.laws.gaussian import Gaussian
 from concord.laws.intervals import around, mean_interval, over_chains
-from concord.metrics import Row
-from concord.networks.faults import Network
+from concord.laws.paths import FOREVER
+from concord.laws.paths import Path as Laws
+from concord.metrics import Row, _laws
 from concord.networks.privacy import sigma
 from concord.networks.topology import Topology
 from concord.plugins import built_in, location
@@ -113,8 +113,8 @@ def score(run: Run, task: Task) -> Scored:
     assert arena is not None
     last = run.iterations
     limited: tuple[Any, Topology] = task.problems[0], task.topology
-    if rings.applies(*limited):
-        limited = rings.short(task.problems[0])
+    if _laws.is_long_ring(*limited):
+        limited = _laws.short_ring(task.problems[0])
     try:
         sampler.check(task.problems[0], task.topology, params)
         mix, vectors = read_out(arena.read, task.topology)
@@ -138,12 +138,11 @@ def score(run: Run, task: Task) -> Scored:
         topology: Topology,
         share: int = 1,
     ) -> Laws | Chains | None:
-        law: Laws | None = None
-        if mix is None:
-            law = rings.path(sampler, problems, topology, own, positions)
-        law = law or laws.path(sampler, problems, topology, own, positions, mix)
-        if law is not None or not arena.sampled:
-            return law
+        try:
+            return _laws.of_versions(sampler, problems, topology, own, positions, mix)
+        except _laws.NoLaw:
+            if not arena.sampled:
+                return None
         named = list(zip(names, problems, strict=True))
         fewer = replace(run, chains=max(run.chains // share, 2))
         return Chains(sampler, named, topology, own, fewer, run.initial, mix)
@@ -162,7 +161,6 @@ def score(run: Run, task: Task) -> Scored:
         if arena.epsilon is None:
             return task.topology
         network = task.topology
-        assert isinstance(network, Network)
         privacy = network.conditions.privacy
         assert privacy is not None
         ((name, budget),) = arena.budget.items()
@@ -217,7 +215,6 @@ def score(run: Run, task: Task) -> Scored:
             rows.append(_network(last, f"end_by_{name}", float(bool(_end(found, open_above)))))
         judged, network = [setting.params] * arena.sets, network_of(setting.params, paid)
         if arena.epsilon is not None:
-            assert isinstance(network, Network)
             assert network.conditions.privacy is not None
             about["sigma"] = network.conditions.privacy.sigma
             rows.append(_network(last, f"sigma_by_{name}", about["sigma"]))
@@ -333,7 +330,7 @@ def _of_law(seen: Seen, problems: Sequence[Problem]) -> dict[str, np.ndarray]:
     if all(problem is problems[0] for problem in problems):
         return scores.bias(seen, _posterior(problems[0]))
     each = [
-        scores.bias(Seen(*(part[:, v] for part in seen)), _posterior(problem))
+        scores.bias(seen.only(np.s_[:, v]), _posterior(problem))
         for v, problem in enumerate(problems)
     ]
     return {level: np.stack([one[level] for one in each], axis=1) for level in scores.LEVELS}
@@ -419,12 +416,11 @@ def _parts(
     targets = [_posterior(problem) for problem in problems]
     averaged = path.averaged(end)
     if averaged is not None:
-        sums = [Seen(*(part[v] for part in averaged)) for v in range(len(targets))]
-        over = [scores.ergodic(*pair) for pair in zip(sums, targets, strict=True)]
+        over = [scores.ergodic(averaged.only(v), target) for v, target in enumerate(targets)]
         for level in scores.LEVELS:
             values = lost([one[level] for one in over], level)
             yield from _scores(last, f"ergodic_b2_by_{name}", values)
-    ends = [Seen(*(part[-1, v] for part in seen)) for v in range(len(targets))]
+    ends = [seen.only((-1, v)) for v in range(len(targets))]
     parts = [scores.distance(*pair) for pair in zip(ends, targets, strict=True)]
     for level in ("worst", "average"):
         for what in parts[0][level]:
@@ -459,15 +455,9 @@ def _predicted(
 def _limit(path: Laws, task: Task) -> Iterator[Row]:
     """Yield the bias of the limit, where the update repeats."""
     seen = path.limit()
-    if seen is None:
-        return
-    found = [
-        scores.bias(Seen(*(part[v] for part in seen)), problem.posterior)
-        for v, problem in enumerate(task.problems[1:])
-        if problem.posterior is not None
-    ]
-    values = {level: np.array([float(one[level]) for one in found]) for level in scores.LEVELS}
-    yield from _scores(laws.FOREVER, "stationary_b2", values)
+    if seen is not None:
+        values = _ends(_of_law(seen.only(None), task.problems[1:]))
+        yield from _scores(FOREVER, "stationary_b2", values)
 
 
 def _mean(k: int, level: str, metric: str, values: np.ndarray) -> Row:

@@ -16,8 +16,11 @@ import numpy as np
 from concord.contracts import Problem, SizedSampler, dtype_of
 from concord.errors import ConcordError
 from concord.networks import topology as topologies
-from concord.networks.faults import Conditions, Edges, Network, Static, Timed, chances, drawing
-from concord.networks.faults import turns as turns_of
+from concord.networks.conditions import Conditions, Static
+from concord.networks.edges import Edges
+from concord.networks.moments import chances
+from concord.networks.network import drawing
+from concord.networks.network import turns as turns_of
 from concord.networks.topology import Topology
 from concord.sampling import spent
 
@@ -70,7 +73,7 @@ def per_iteration(
     """
     size = problem.dim, dtype_of(problem).itemsize
     width: float = size[0] * size[1]
-    if isinstance(topology, Timed):
+    if topology.conditions.eventful:
         width = topology.conditions.size(*size)
     if isinstance(sampler, SizedSampler):
         width = sampler.size(params, *size)
@@ -129,10 +132,9 @@ def _always(topology: Topology) -> tuple[Topology, np.ndarray | float, np.ndarra
     The shares: in which an agent is awake, and of its vectors that it sends; with ``pair`` and
     schedules that take turns the mean over these.
     """
-    options = topology.conditions if isinstance(topology, Network) else None
-    if options is None or (options.awake == 1 and options.schedule == Static()):
+    options = topology.conditions
+    if options.awake == 1 and options.schedule == Static():
         return topology, 1.0, 1.0
-    assert isinstance(topology, Network)
     edges = Edges(topology)
     scheduled = replace(topology, conditions=Conditions(schedule=options.schedule))
     drawn, table = chances(scheduled), turns_of(scheduled, edges)

@@ -18,7 +18,6 @@ import numpy as np
 
 from concord.contracts import Problem, dtype_of
 from concord.errors import ConcordError
-from concord.networks.faults import Timed
 from concord.networks.topology import Topology
 
 
@@ -34,7 +33,7 @@ def read_out(read: str | int, topology: Topology) -> tuple[np.ndarray | None, fl
     """
     if read == "agents":
         return None, 0.0
-    if isinstance(topology, Timed) or topology.directed or not topology.connected:
+    if topology.conditions.eventful or topology.directed or not topology.connected:
         raise ConcordError(
             f"arena.read: {read} takes a connected network without directions on which everything "
             "arrives, and no clock; use agents"

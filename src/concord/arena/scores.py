@@ -15,8 +15,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.arena.laws import Seen
 from concord.contracts import Reference
+from concord.laws.exact import Seen
 from concord.laws.gaussian import Gaussian, bias2, monomials, w2
 from concord.metrics import coverage
 

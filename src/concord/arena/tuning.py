@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from concord.arena.laws import period_of
-from concord.contracts import AffineSampler, Problem, Quadratic, SwitchingSampler
+from concord.contracts import Problem
 from concord.errors import ConcordError, nearest
 from concord.laws import exact
+from concord.metrics import _laws
 from concord.networks.conditions import Conditions
 from concord.networks.topology import Topology
 from concord.options import build, plain
@@ -67,36 +67,12 @@ def stable(
 
     Of a sampler with random choices it is that of the mean.
     """
-    if not isinstance(problem, Quadratic):
-        return np.inf
-
-    def affine_for(step: float) -> exact.Affine:
-        params = params_of(step)
-        if isinstance(sampler, SwitchingSampler):
-            choices = sampler.choices(problem, graph, params)
-            if choices is not None:
-                drawn = choices(1)  # the first iteration may be another: references are taken
-                mean = np.tensordot(drawn.probability, drawn.matrix, axes=1)
-                return exact.linear(mean)
-        assert isinstance(sampler, AffineSampler)
-        update = sampler.affine(problem, graph, params)
-        if update is None:
-            raise _NoLaw
-        begin, period = period_of(update) or (0, 1)
-        steps = [update.at(begin + k) for k in range(period)]
-        bare = [exact.Affine(s.matrix, s.offset, s.noise) for s in steps]
-        return exact.restrict(exact.compose(*bare))[0]
-
-    if not isinstance(sampler, (AffineSampler, SwitchingSampler)):
-        return np.inf
     try:
-        return exact.stable_limit(affine_for, value, 1e-3)
-    except _NoLaw:
+        return exact.stable_limit(
+            lambda step: _laws.contraction(sampler, problem, graph, params_of(step)), value, 1e-3
+        )
+    except _laws.NoLaw:
         return np.inf
-
-
-class _NoLaw(Exception):
-    """No law is known with these options."""
 
 
 def settings(

@@ -52,4 +52,4 @@ def axis(panels: Sequence[Axes], price: str, scale: str) -> str:
             axes.xaxis.set_major_formatter(EngFormatter(unit=paid.unit, sep=" "))
         if scale == "log":
             style.sparse_log_axis(axes.xaxis)
-    return "iteration $k$" if paid is None else paid.label
+    return "iteration $k$" if paid is None else paid.axis

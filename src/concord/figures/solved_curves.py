@@ -25,7 +25,7 @@ from concord.options import NamesLabel, Options, Positive, Some
 from concord.results import Measured
 
 KIND = "figure solved_curves"
-LABELS = {name: price.label for name, price in PRICES.items()}
+LABELS = {name: price.axis for name, price in PRICES.items()}
 
 
 class Params(Options):

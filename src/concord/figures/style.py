@@ -202,21 +202,27 @@ def marks_divergence(draw: Callable[..., Figure]) -> Callable[..., Figure]:
     @styled
     def drawn(params: Any, runs: Sequence[results.Measured]) -> Figure:
         figure = draw(params, runs)
-        text = results.diverged(params, runs)
-        if text is not None:
-            lines = textwrap.wrap(text, int(20 * figure.get_figwidth()))
-            figure.suptitle(
-                "\n".join(lines),
-                x=0.01,
-                ha="left",
-                fontsize=_NOTE,
-                color=_NOTE_COLOR,
-                parse_math=False,
-            )
-            figure.set_figheight(figure.get_figheight() + (1.25 * _NOTE * len(lines) + 4) / 72)
+        name_diverged(figure, params, runs)
         return figure
 
     return drawn
+
+
+def name_diverged(figure: Figure, params: Any, runs: Sequence[results.Measured]) -> None:
+    """Name the runs that diverged on top of a figure, if there are such."""
+    text = results.diverged(params, runs)
+    if text is None:
+        return
+    lines = textwrap.wrap(text, int(20 * figure.get_figwidth()))
+    figure.suptitle(
+        "\n".join(lines),
+        x=0.01,
+        ha="left",
+        fontsize=_NOTE,
+        color=_NOTE_COLOR,
+        parse_math=False,
+    )
+    figure.set_figheight(figure.get_figheight() + (1.25 * _NOTE * len(lines) + 4) / 72)
 
 
 _NOTE = 6.5
@@ -367,13 +373,13 @@ def entry(text: str, **line: Any) -> Line2D:
 
 
 def entries_drawn(
-    axes: Axes, lines: Iterable[tuple[str, Look]], drawn: Container[Look]
+    axes: Axes, lines: Iterable[tuple[str, Look]], drawn: Container[Look], ms: float | None = 3
 ) -> list[Artist]:
     """Return a legend's entries of lines that have a point; the others are named below a panel."""
     named = list(lines)
     if none := ", ".join(text for text, look in named if look not in drawn):
         note_below(axes, f"No point: {none}")
-    return [entry(text, ms=3, **look.line) for text, look in named if look in drawn]
+    return [entry(text, ms=ms, **look.line) for text, look in named if look in drawn]
 
 
 def legend_of(figure: Figure, handles: Sequence[Artist]) -> None:

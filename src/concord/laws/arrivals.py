@@ -27,11 +27,13 @@ the W2 of its moments a lower bound.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from concord.laws.exact import Affine, Arrivals, Law, Update, follow
+from concord.laws.exact import Affine, Arrivals, Moments, Update
 
 # First and second moments of b in iteration k, shapes (agents + edges,) and the square of it.
 Chances = Callable[[int], tuple[np.ndarray, np.ndarray]]
@@ -39,8 +41,28 @@ Chances = Callable[[int], tuple[np.ndarray, np.ndarray]]
 _Four = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
-class Move(NamedTuple):
-    """One iteration t' = t + K (b o (V t + v + w)); several of them are stacked before.
+class Losses(NamedTuple):
+    """What happens to vectors on their way.
+
+    chances: moments of what is drawn in each iteration.
+    ways: receiver and sender of each way, in the order of ``Arrivals``.
+    on_loss: what is taken for what does not arrive (``concord.networks.conditions``): with
+    ``reuse_last`` what the receiver has heard last (at first the sender's start, which it knows),
+    with ``sender_keeps`` nothing, and what the vector would have been is the sender's; otherwise
+    what the receiver has itself.
+    noise: variance that the channel adds to each coordinate of a vector that arrives, on each way
+    by itself.
+    """
+
+    chances: Chances
+    ways: tuple[np.ndarray, np.ndarray]
+    on_loss: str
+    noise: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Move:
+    """One iteration t' = t + K (b o (V t + v + w)); versions of it are stacked before.
 
     change, offset, noise: V, v and the covariance of w, shapes (..., D, T), (..., D) and (..., D,
     D).
@@ -55,7 +77,21 @@ class Move(NamedTuple):
     first: np.ndarray
     second: np.ndarray
 
-    def after(self, mean: np.ndarray, cov: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    @classmethod
+    def stacked(cls, moves: Sequence[Move]) -> Move:
+        """Return moves of versions as one; what is drawn is the same for all."""
+        change, offset, noise, spread = (
+            np.stack([getattr(move, name) for move in moves])
+            for name in ("change", "offset", "noise", "spread")
+        )
+        return cls(change, offset, noise, spread, moves[0].first, moves[0].second)
+
+    @cached_property
+    def lead(self) -> np.ndarray:
+        """The mean matrix of the update, (..., T, T)."""
+        return np.eye(self.change.shape[-1]) + (self.spread * self.first) @ self.change
+
+    def of(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
         """Return mean (..., T) and covariance (..., T, T) of the next iteration."""
         center = np.matvec(self.change, mean) + self.offset
         reach = self.spread * self.first
@@ -70,19 +106,13 @@ class Move(NamedTuple):
 
 
 def moves(
-    update: Update,
-    chances: Chances,
-    ways: tuple[np.ndarray, np.ndarray],
-    on_loss: str,
-    size: int,
-    agents: int,
-    dim: int,
-    noise: float = 0.0,
+    update: Update, losses: Losses, size: int, agents: int, dim: int
 ) -> tuple[Callable[[int], Move], np.ndarray, np.ndarray]:
     """Return the move of iteration k, and what makes t of the state s: (T, S), and (T,) to add.
 
-    ``size`` is S; the others are as of ``propagate``.
+    ``update`` states its ``arrivals``; ``size`` is S.
     """
+    chances, ways, on_loss, noise = losses
     arrivals_at = update.arrivals
     assert arrivals_at is not None
     positions = agents * dim
@@ -158,41 +188,6 @@ def moves(
     shift = np.zeros(len(start))
     shift[size:] += heard[: len(start) - size] @ offset
     return at, start, shift
-
-
-def propagate(
-    update: Update,
-    chances: Chances,
-    ways: tuple[np.ndarray, np.ndarray],
-    on_loss: str,
-    mean0: np.ndarray,
-    cov0: np.ndarray,
-    iterations: int,
-    record: Sequence[int],
-    agents: int,
-    dim: int,
-    noise: float = 0.0,
-) -> Law:
-    """Return the moments at the recorded iterations, as ``exact.propagate`` does.
-
-    update: the sampler's, which states its ``arrivals``.
-    chances: moments of what is drawn in each iteration.
-    ways: receiver and sender of each way, in the order of ``arrivals``.
-    on_loss: what is taken for what does not arrive (``concord.networks.faults``): with
-    ``reuse_last`` what the receiver has heard last (at first the sender's start, which it knows),
-    with ``sender_keeps`` nothing, and what the vector would have been is the sender's; otherwise
-    what the receiver has itself.
-    mean0, cov0, iterations, record, agents, dim: as of ``exact.propagate``.
-    noise: variance that the channel adds to each coordinate of a vector that arrives, on each way
-    by itself.
-    """
-    at, start, shift = moves(update, chances, ways, on_loss, len(mean0), agents, dim, noise)
-
-    def advance(k: int, mean: np.ndarray, cov: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return at(k).after(mean, cov)
-
-    mean, cov = start @ mean0 + shift, start @ cov0 @ start.T
-    return follow(advance, mean, cov, iterations, record, agents, dim)
 
 
 def _returned(

@@ -8,27 +8,21 @@ step is
 
 where xi stacks the agents' gradient noise (mini-batches only). A sampler file writes its update as
 one or two ``Affine`` stages, joined by ``compose``; ``in_place`` turns a simultaneous stage into
-the sweep in which agents move one after another.
+the sweep in which agents move one after another. Here is what an update is, how it begins and where
+it settles; ``laws.paths`` follows it along the iterations.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import NamedTuple
+from functools import cached_property, lru_cache, reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from concord.laws.powers import Map, Moments, Powers
-from concord.progress import progress
-
-# Powers of the update are taken where so many iterations lie between two that are recorded.
-LEAP = 20_000
-# The most entries agents * dim of the positions for which a run's law is computed. With as many
-# auxiliary entries a step multiplies 1000 x 1000 matrices, about 0.1 s; runs beyond it (a thousand
-# agents) are measured by Monte Carlo only.
-SIZE_LIMIT = 500
+# Mean and covariance, (..., S) and (..., S, S).
+Moments = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,12 +34,60 @@ class Affine:
     noise: Q = B B^T, the covariance added in a step, shape (S, S).
     gradient_gain: G, shape (S, agents * dim): what a step makes of the error xi of the gradients
     taken at the state s. None where the stage takes no gradient.
+
+    In the engine (``laws.paths``) versions of an update stand on the first axis of them all.
     """
 
     matrix: np.ndarray
     offset: np.ndarray
     noise: np.ndarray
     gradient_gain: np.ndarray | None = None
+
+    @classmethod
+    def stacked(cls, versions: Sequence[Affine]) -> Affine:
+        """Return versions as one update without gains; of one version by its own arrays."""
+        names = ("matrix", "offset", "noise")
+        if len(versions) == 1:
+            return cls(*(getattr(versions[0], name)[None] for name in names))
+        return cls(*(np.stack([getattr(v, name) for v in versions]) for name in names))
+
+    @cached_property
+    def _transposed(self) -> np.ndarray:
+        return self.matrix.swapaxes(-1, -2).conj()  # of modes they are complex
+
+    def of(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
+        """Return the moments after a step with full gradients."""
+        moved = np.matvec(self.matrix, mean) + self.offset
+        return moved, self.matrix @ cov @ self._transposed + self.noise
+
+    def then(self, later: Affine) -> Affine:
+        """Return the composition: this one, then ``later``, as ``compose`` does."""
+        if later.gradient_gain is not None:
+            raise ValueError("only the first stage of a step may take gradients")
+        gain = None if self.gradient_gain is None else later.matrix @ self.gradient_gain
+        return Affine(later.matrix @ self.matrix, *later.of(self.offset, self.noise), gain)
+
+    def summing(self, read: np.ndarray) -> Affine:
+        """Return the update with a running sum of what is read, R s, after it."""
+        stack, size, sums = self.matrix.shape[:-2], self.matrix.shape[-1], len(read)
+        matrix = np.zeros((*stack, size + sums, size + sums), self.matrix.dtype)
+        matrix[..., :size, :size], matrix[..., size:, :size] = self.matrix, read @ self.matrix
+        matrix[..., size:, size:] = np.eye(sums)
+        both = np.concatenate([np.eye(size), read])
+        return Affine(matrix, np.matvec(both, self.offset), both @ self.noise @ both.T)
+
+
+class Seen(NamedTuple):
+    """Moments of agents, (..., agents, dim) and (..., agents, dim, dim), and of their average."""
+
+    mean: np.ndarray
+    cov: np.ndarray
+    average_mean: np.ndarray
+    average_cov: np.ndarray
+
+    def only(self, index: Any) -> Seen:
+        """Return those of an index of the first axes."""
+        return Seen(*(part[index] for part in self))
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +105,7 @@ class Law:
     average_mean: np.ndarray
     average_cov: np.ndarray
 
-    def of(self, agent: str | int) -> tuple[np.ndarray, np.ndarray]:
+    def of(self, agent: str | int) -> Moments:
         """Return mean (K, dim) and covariance (K, dim, dim) of an agent, or of the ``average``."""
         if agent == "average":
             return self.average_mean, self.average_cov
@@ -133,15 +175,7 @@ def compose(first: Affine, *later: Affine) -> Affine:
     A ValueError if a later stage has a gradient gain: its gradients would be taken at an
     intermediate state, whose moments are not those the gradient noise is computed from.
     """
-    matrix, offset, noise, gain = first.matrix, first.offset, first.noise, first.gradient_gain
-    for stage in later:
-        if stage.gradient_gain is not None:
-            raise ValueError("only the first stage of a step may take gradients")
-        offset = stage.matrix @ offset + stage.offset
-        noise = stage.matrix @ noise @ stage.matrix.T + stage.noise
-        gain = None if gain is None else stage.matrix @ gain
-        matrix = stage.matrix @ matrix
-    return Affine(matrix, offset, noise, gain)
+    return reduce(Affine.then, later, first)
 
 
 def in_place(stage: Affine, agents: int, dim: int) -> Affine:
@@ -175,7 +209,7 @@ def initial(
     dim: int,
     positions: tuple[float | np.ndarray, float | np.ndarray],
     *auxiliary: Start,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> Moments:
     """Return mean (S,) and covariance (S, S) of a start of independent agents.
 
     agents, dim: numbers of agents and of entries per agent.
@@ -198,127 +232,23 @@ def initial(
     return whole @ mean.ravel(), whole @ cov @ whole.T
 
 
-def marginals(
-    mean: np.ndarray, cov: np.ndarray, agents: int, dim: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def marginals(mean: np.ndarray, cov: np.ndarray, agents: int, dim: int) -> Seen:
     """Return the positions' moments within those of the state.
 
-    mean, cov: of the state, shapes (S,) and (S, S). agents, dim: numbers of agents and of entries
-    per agent. Returns means (agents, dim) and covariances (agents, dim, dim) of the agents, mean
-    (dim,) and covariance (dim, dim) of their average.
+    mean, cov: of the state, shapes (..., S) and (..., S, S). agents, dim: numbers of agents and of
+    entries per agent.
     """
     size = agents * dim
-    means = mean[:size].reshape(agents, dim)
-    blocks = cov[:size, :size].reshape(agents, dim, agents, dim)
-    each = np.arange(agents)
-    average = blocks.sum(axis=(0, 2)) / agents**2
-    return means, blocks[each, :, each, :], means.mean(axis=0), average
-
-
-def propagate(
-    affine_at: Callable[[int], Affine],
-    mean0: np.ndarray,
-    cov0: np.ndarray,
-    iterations: int,
-    record: Sequence[int],
-    agents: int,
-    dim: int,
-    gradient_noise: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
-) -> Law:
-    """Return the law of the agents and of their average at the recorded iterations.
-
-    With full gradients and a Gaussian start the law is Gaussian and this is all of it. With
-    mini-batches the error xi of the gradients has mean zero given the state, so it is uncorrelated
-    with the state and adds G E[xi xi^T] G^T to the covariance: mean and covariance stay exact, but
-    the law is no longer Gaussian, and the W2 formula of its moments is a lower bound.
-
-    affine_at: the update of iteration k -> k + 1 as a function of k, from 0.
-    mean0, cov0: moments of the initial state, shapes (S,) and (S, S); see ``initial``.
-    iterations: number of steps.
-    record: iterations to record, from 0 (the start) to ``iterations``.
-    agents, dim: numbers of agents and of entries per agent.
-    gradient_noise: for mini-batches: E[xi_i xi_i^T], shape (agents, dim, dim), as a function of the
-    agents' means (agents, dim) and covariances (agents, dim, dim). Agents draw independently.
-    Where at least ``LEAP`` iterations lie between two recorded ones, and the update is one and the
-    same object in as many, gradients are full and powers of the update are taken: the result
-    is that of the recursion but for rounding, some 1e-16 times the number of iterations.
-    Returns moments; ``inf`` or ``nan`` from where they leave the finite range (no warning). A
-    ValueError if an iteration to record is not within 0 ... ``iterations``, or the gradients are
-    noisy and the update has no gradient gain.
-    """
-    buffer = np.empty_like(cov0, dtype=float)
-
-    def advance(k: int, mean: np.ndarray, cov: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        step = affine_at(k)
-        added = step.noise
-        if gradient_noise is not None:
-            if step.gradient_gain is None:
-                raise ValueError("noisy gradients need an update with a gradient gain")
-            errors = gradient_noise(*marginals(mean, cov, agents, dim)[:2])
-            spread = step.gradient_gain @ block_diagonal(errors) @ step.gradient_gain.T
-            added = added + spread
-        mean = step.matrix @ mean + step.offset
-        np.matmul(step.matrix, cov, out=buffer)
-        np.matmul(buffer, step.matrix.T, out=cov)
-        cov += added
-        return mean, cov
-
-    def leap(k: int, due: int, mean: np.ndarray, cov: np.ndarray) -> tuple[int, Moments]:
-        step, end = affine_at(k), k + 1
-        with progress(due - end, "exact law: are its updates the same?") as done:
-            while end < due and affine_at(end) is step:
-                end += 1
-                done()
-        if end - k < LEAP:
-            return k, (mean, cov)
-        once = Map(step.matrix, step.offset, step.noise)
-        return end, Powers(once).after(end - k, mean, cov)
-
-    far = leap if gradient_noise is None else None
-    return follow(advance, mean0, cov0, iterations, record, agents, dim, far)
-
-
-def follow(
-    advance: Callable[[int, np.ndarray, np.ndarray], Moments],
-    mean0: np.ndarray,
-    cov0: np.ndarray,
-    iterations: int,
-    record: Sequence[int],
-    agents: int,
-    dim: int,
-    leap: Callable[[int, int, np.ndarray, np.ndarray], tuple[int, Moments]] | None = None,
-) -> Law:
-    """Return the recorded moments of states whose first block are the positions.
-
-    ``advance(k, mean, cov)`` returns the moments of iteration k + 1, and may overwrite those of k;
-    ``leap(k, due, mean, cov)`` an iteration up to ``due`` and its moments, or k and those given.
-    """
-    wanted = sorted(set(record))
-    if wanted and (wanted[0] < 0 or wanted[-1] > iterations):
-        raise ValueError(f"iterations to record, {wanted[0]} to {wanted[-1]}, exceed {iterations}")
-    mean, cov = np.array(mean0, dtype=float), np.array(cov0, dtype=float)
-    shapes = ((agents, dim), (agents, dim, dim), (dim,), (dim, dim))
-    moments = [np.empty((len(wanted), *shape)) for shape in shapes]
-    k, again = 0, 0  # where to try to leap again
-    with np.errstate(all="ignore"), progress(max(wanted, default=0), "exact law") as done:
-        for row, due in enumerate(wanted):
-            while k < due:
-                start = k
-                if leap is not None and k >= again and due - k >= LEAP:
-                    k, (mean, cov) = leap(k, due, mean, cov)
-                    again = k + LEAP // 20
-                if k == start:
-                    mean, cov = advance(k, mean, cov)
-                    k += 1
-                done(k - start)
-            for kept, part in zip(moments, marginals(mean, cov, agents, dim), strict=True):
-                kept[row] = part
-    return Law(np.array(wanted, dtype=int), *moments)
+    means = mean[..., :size].reshape(*mean.shape[:-1], agents, dim)
+    blocks = cov[..., :size, :size].reshape(*cov.shape[:-2], agents, dim, agents, dim)
+    each = np.moveaxis(np.diagonal(blocks, axis1=-4, axis2=-2), -1, -3)
+    average = blocks.sum(axis=(-4, -2)) / agents**2
+    return Seen(means, np.ascontiguousarray(each), means.mean(axis=-2), average)
 
 
 def stationary(
     affine: Affine, mean0: np.ndarray | None = None, cov0: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray] | None:
+) -> Moments | None:
     """Return the limit of the state's mean (S,) and covariance (S, S), with full gradients.
 
     Doubling: the composition of 2^j steps is again affine, and is squared until the law it makes of
@@ -331,13 +261,12 @@ def stationary(
     size = len(affine.offset)
     mean0 = np.zeros(size) if mean0 is None else mean0
     cov0 = np.zeros((size, size)) if cov0 is None else cov0
-    matrix, offset, noise = affine.matrix, affine.offset, affine.noise
+    power = Affine(affine.matrix, affine.offset, affine.noise)
     mean, cov = mean0, cov0
     with np.errstate(all="ignore"):
         # A law that mixes within 2^48 steps or not at all: rounding is as large by then.
         for _ in range(48):
-            new_mean = matrix @ mean0 + offset
-            new_cov = matrix @ cov0 @ matrix.T + noise
+            new_mean, new_cov = power.of(mean0, cov0)
             if not (np.isfinite(new_mean).all() and np.isfinite(new_cov).all()):
                 return None
             # A mean of zero is one of rounding's size, which is never close to itself.
@@ -346,9 +275,7 @@ def stationary(
             mean, cov = new_mean, new_cov
             if settled:
                 return mean, (cov + cov.T) / 2
-            offset = matrix @ offset + offset
-            noise = matrix @ noise @ matrix.T + noise
-            matrix = matrix @ matrix
+            power = power.then(power)
     return None
 
 
@@ -357,7 +284,7 @@ def limit(
     mean0: np.ndarray,
     cov0: np.ndarray,
     gradient_noise: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
-) -> tuple[np.ndarray, np.ndarray] | None:
+) -> Moments | None:
     r"""Return the limit of the state's mean (S,) and covariance (S, S) from a start.
 
     Conserved quantities keep their law of the start: with P the projection on them and B the basis

@@ -15,9 +15,14 @@ moments are lower bounds of its own.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+
+from concord.laws.exact import Moments
+from concord.laws.powers import Powers
 
 # The limit solves a dense system of as many unknowns as a covariance has entries.
 SIZE_LIMIT = 40
@@ -36,7 +41,7 @@ class Choices:
     offset: np.ndarray
     noise: np.ndarray
 
-    def step(self, mean: np.ndarray, cov: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def step(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
         """Return mean (S,) and covariance (S, S) after a step."""
         means = self.matrix @ mean + self.offset
         center = self.probability @ means
@@ -46,6 +51,10 @@ class Choices:
             self.probability, each + apart[:, :, None] * apart[:, None, :], axes=1
         )
 
+    def same(self, other: Choices) -> bool:
+        """Whether another iteration has the same choices, with the same chances."""
+        return all(np.array_equal(own, getattr(other, name)) for name, own in vars(self).items())
+
     def radius(self) -> float:
         """Return the root of the spectral radius of the covariance's map.
 
@@ -53,7 +62,7 @@ class Choices:
         """
         return float(np.sqrt(np.abs(np.linalg.eigvals(self._map())).max()))
 
-    def stationary(self) -> tuple[np.ndarray, np.ndarray] | None:
+    def stationary(self) -> Moments | None:
         """Return the limit of mean (S,) and covariance (S, S), None where there is none."""
         size = len(self.offset[0])
         if self.radius() >= 1:
@@ -75,3 +84,66 @@ class Choices:
         for probability, matrix in zip(self.probability, self.matrix, strict=True):
             kron += probability * np.kron(matrix, matrix)
         return kron
+
+
+class _Linear(NamedTuple):
+    """Stacked maps s' = A s + c, (..., S, S) and (..., S)."""
+
+    matrix: np.ndarray
+    shift: np.ndarray
+
+    def of(self, state: np.ndarray) -> tuple[np.ndarray]:
+        return (np.matvec(self.matrix, state) + self.shift,)
+
+    def then(self, later: _Linear) -> _Linear:
+        return _Linear(later.matrix @ self.matrix, *later.of(self.shift))
+
+
+class SecondMoments:
+    r"""Powers of versions whose choices are the same in all iterations.
+
+    First and second moments obey one linear recursion, whose powers are squared: with
+    :math:`M = E s s^\top`,
+
+    .. math::
+        M' = \sum_c p_c \bigl( A_c M A_c^\top + A_c m b_c^\top + b_c m^\top A_c^\top + b_c b_c^\top
+             + Q_c \bigr), \qquad m' = \sum_c p_c (A_c m + b_c).
+    """
+
+    def __init__(self, chosen: Sequence[Choices]) -> None:
+        size = len(chosen[0].offset[0])
+        self._upper = np.triu_indices(size)
+        share = chosen[0].probability
+        matrix, offset, noise = (
+            np.stack([getattr(c, f) for c in chosen]) for f in ("matrix", "offset", "noise")
+        )  # versions, choices, ...
+        pairs = np.zeros((size, size, len(self._upper[0])))  # vech -> vec
+        both = np.arange(len(self._upper[0]))
+        pairs[(*self._upper, both)] = pairs[(*self._upper[::-1], both)] = 1
+        quadratic = np.einsum("c,vcij,vckl->vikjl", share, matrix, matrix, optimize=True)
+        mixed = np.einsum("c,vcij,vck->vikj", share, matrix, offset, optimize=True)
+        mixed = mixed + mixed.swapaxes(1, 2)
+        added = np.einsum("c,vci,vck->vik", share, offset, offset) + np.tensordot(
+            noise, share, axes=(1, 0)
+        )
+        second = np.tensordot(quadratic, pairs, axes=2)[:, self._upper[0], self._upper[1]]
+        total = len(both) + size
+        whole = np.zeros((len(chosen), total, total))
+        whole[:, : len(both), : len(both)] = second
+        whole[:, : len(both), len(both) :] = mixed[:, self._upper[0], self._upper[1]]
+        whole[:, len(both) :, len(both) :] = np.tensordot(matrix, share, axes=(1, 0))
+        shift = np.concatenate(
+            [added[:, self._upper[0], self._upper[1]], np.tensordot(offset, share, axes=(1, 0))],
+            axis=1,
+        )
+        self._powers = Powers(_Linear(whole, shift))
+
+    def after(self, steps: int, mean: np.ndarray, cov: np.ndarray) -> Moments:
+        """Return mean (versions, S) and covariance (versions, S, S) after so many steps."""
+        second = (cov + mean[..., :, None] * mean[..., None, :])[..., *self._upper]
+        count = second.shape[-1]
+        (state,) = self._powers.after(steps, np.concatenate([second, mean], axis=-1))
+        mean = state[..., count:]
+        cov = np.empty(cov.shape)
+        cov[..., *self._upper] = cov[..., *self._upper[::-1]] = state[..., :count]
+        return mean, cov - mean[..., :, None] * mean[..., None, :]

@@ -18,7 +18,6 @@ from concord.errors import ConcordError, nearest, short
 from concord.laws import exact
 from concord.library.distances import divergence, warn_of
 from concord.metrics import Measurement, _laws, stable_step
-from concord.networks.faults import Network
 from concord.networks.own import network as network_of
 from concord.networks.topology import Topology
 from concord.options import Index, build, plain
@@ -191,9 +190,7 @@ def law(
     measurement = _measurement(own, problem, Trace({}, due, np.arange(problem.agents)))
     own.sampler.check(problem, own.topology, own.params)
     with np.errstate(over="ignore", invalid="ignore"):  # of a law that diverges
-        found = _laws.exact_law(measurement)
-    if found is None:
-        raise ConcordError(_why_not(own.name, own.sampler, problem))
+        found = _laws.law_of(measurement)
     if said := divergence(found):
         warn_of(own.name, said, _smaller_step(measurement))
     return found
@@ -217,29 +214,12 @@ def _smaller_step(m: Measurement) -> str:
     if not isinstance(m.sampler_params, Stepping):
         return "change its options"
     limit = math.nan
-    if m.problem.agents * m.problem.dim <= SOON and not isinstance(m.topology, Network):
+    if m.problem.agents * m.problem.dim <= SOON and m.topology.conditions.perfect:
         with suppress(ConcordError):  # it is no affine sampler on a quadratic problem
             limit = stable_step.largest(m)
     if not math.isfinite(limit):
         return "take a smaller step_size"
     return f"take a smaller step_size, below {limit:.3g} with these options"
-
-
-def _why_not(name: str, sampler: Any, problem: contracts.Problem) -> str:
-    """Return why there is no exact law, and what to do."""
-    if not isinstance(sampler, contracts.AffineSampler):
-        return f"sampler {name} states no exact law; sample it instead"
-    if not isinstance(problem, contracts.Quadratic):
-        return (
-            f"{type(problem).__name__} is not quadratic, so no exact law is known; use quadratic "
-            "or linear_regression, or sample it"
-        )
-    if problem.agents * problem.dim > exact.SIZE_LIMIT:
-        return (
-            f"{problem.agents} agents of dimension {problem.dim} exceed the {exact.SIZE_LIMIT} "
-            "entries that laws are computed for; sample it"
-        )
-    return f"sampler {name} has no exact law with these options or this start; sample it"
 
 
 def load(path: str | Path) -> Trace:
@@ -359,7 +339,7 @@ def _prepared(
         for key, value in options.items()
     }
     params = build(module.Params, plain_options, "sampler")
-    name = getattr(module, "__name__", type(module).__name__).rpartition(".")[2]
+    name = _laws.name_of(module)
     if topology.weights is not None and not isinstance(params, Mixing):
         raise ConcordError(
             f"sampler {name} does not mix by weights, so those of the network would say nothing; "

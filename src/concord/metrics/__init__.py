@@ -30,8 +30,6 @@ from concord.contracts import (
     Labelled,
     NeedsRecord,
     OfConditions,
-    Price,
-    Priced,
     Problem,
     Sampler,
     Stream,
@@ -253,7 +251,7 @@ def remedy(metric: str) -> str:
 
 def said(metric: str) -> tuple[str, str]:
     """Return the longest part of a metric's name of which a family says what it is, and that."""
-    labels, part = _declared(Labelled), metric
+    labels, part = _labels(_families()), metric
     while part and not labels.get(part, Label()).says:
         part = part.rpartition("_")[0]
     return part, labels[part].says if part else ""
@@ -261,45 +259,40 @@ def said(metric: str) -> tuple[str, str]:
 
 def head(metric: str) -> str:
     """Return what heads a metric's column in a table, where that is not what it is."""
-    return _declared(Labelled).get(metric, Label()).head
+    return _labels(_families()).get(metric, Label()).head
+
+
+def prices() -> dict[str, Label]:
+    """Return what an axis may have in place of iterations."""
+    return {metric: label for metric, label in _labels(_families()).items() if label.axis}
 
 
 def is_condition(metric: str) -> bool:
     """Whether a metric says if a condition is met: 1 or 0."""
-    names = _declared(OfConditions)
+    names = _conditions(_families())
     return not metric.endswith(".value") and any(fnmatchcase(metric, name) for name in names)
 
 
-def prices() -> Mapping[str, Price]:
-    """Return what an axis may count in place of iterations."""
-    return _declared(Priced)
-
-
-# What families declare, by the protocol that says so.
-_DECLARED: dict[type, Callable[[Any], Mapping[str, Any]]] = {
-    Labelled: lambda family: family.LABELS,
-    OfConditions: lambda family: dict.fromkeys(family.CONDITIONS),
-    Priced: lambda family: family.PRICES,
-}
-
-
-def _declared(what: type) -> Mapping[str, Any]:
-    """Return what families declare; no plug-in is executed to be looked at."""
-    own = {*kinds("metrics")} - {*built_in("metrics")}
-    found = [f for f in sorted(own) if executed("metrics", f)]
-    return {**_built_in(what), **_of(what, found)} if found else _built_in(what)
+def _families() -> tuple[Any, ...]:
+    """Return the modules of families that are at hand: no plug-in is executed for this."""
+    own = sorted({*kinds("metrics")} - {*built_in("metrics")})
+    return _built_in() + tuple(plugin("metrics", f, "") for f in own if executed("metrics", f))
 
 
 @cache
-def _built_in(what: type) -> Mapping[str, Any]:
-    always = LABELS if what is Labelled else {}
-    return {**always, **_of(what, built_in("metrics"))}
+def _built_in() -> tuple[Any, ...]:
+    return tuple(plugin("metrics", family, "") for family in built_in("metrics"))
 
 
-def _of(what: type, families: Iterable[str]) -> dict[str, Any]:
-    modules = (plugin("metrics", family, "metrics") for family in families)
-    declaring = (module for module in modules if isinstance(module, what))
-    return {name: one for module in declaring for name, one in _DECLARED[what](module).items()}
+@cache
+def _labels(families: tuple[Any, ...]) -> dict[str, Label]:
+    labelled = (family for family in families if isinstance(family, Labelled))
+    return LABELS | {name: label for family in labelled for name, label in family.LABELS.items()}
+
+
+@cache
+def _conditions(families: tuple[Any, ...]) -> list[str]:
+    return [n for family in families if isinstance(family, OfConditions) for n in family.CONDITIONS]
 
 
 def lacking(family: str, what: str) -> ConcordError:

@@ -8,7 +8,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from concord.contracts import Label, Quadratic, SampledLaw
-from concord.laws import exact
+from concord.laws import paths
 from concord.laws.gaussian import w2
 from concord.metrics import Measurement, Row, lacking
 from concord.metrics._laws import start_of
@@ -54,8 +54,7 @@ def rows(m: Measurement) -> Iterator[Row]:
             chosen = replace(params, step_size=Schedule(root), friction=1 / root)
             update = de_sghmc.affine(problem, m.topology, chosen)
         start = start_of(m, update)
-        assert start is not None
-        law = exact.propagate(update.at, *start, budget, [budget], problem.agents, problem.dim)
+        law = paths.single(update, start, problem.agents, problem.dim).law([budget])
         distances = w2(law.mean[0], law.cov[0], problem.sampled)
         for agent in m.trace.agent.tolist():
             distance = distances[agent]

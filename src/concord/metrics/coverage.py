@@ -8,7 +8,7 @@ import numpy as np
 
 from concord.laws.intervals import quantile
 from concord.metrics import Measurement, Row
-from concord.metrics._laws import posterior
+from concord.metrics._references import posterior
 from concord.metrics.w2 import pooled
 
 METRICS = ("coverage_50", "coverage_90")

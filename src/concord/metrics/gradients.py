@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from concord.contracts import Price
+from concord.contracts import Label
 from concord.metrics import Measurement, Row
 from concord.metrics._prices import paid
 
 METRICS = ("gradients",)
-PRICES = {"gradients": Price("gradients taken by the whole network")}
+LABELS = {"gradients": Label(axis="gradients taken by the whole network")}
 
 
 def rows(m: Measurement) -> Iterator[Row]:

@@ -15,7 +15,7 @@ from concord.laws.intervals import REPLICATES, excess_interval, mean_interval, o
 from concord.laws.quadrature import Grid
 from concord.laws.transport import marginal_w1
 from concord.metrics import Measurement, Row
-from concord.metrics._laws import grid
+from concord.metrics._references import grid
 
 METRICS = (
     *("w1_marginal", "w1_marginal_[01]", "w1_marginal_floor", "w1_marginal_window"),

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from concord.contracts import Price
+from concord.contracts import Label
 from concord.metrics import Measurement, Row
 from concord.metrics._prices import paid, vector_bytes
 
 METRICS = ("unicasts", "unicast_bytes", "broadcasts", "broadcast_bytes")
-PRICES = {
-    "unicasts": Price("vectors sent by the whole network (one per neighbor)"),
-    "unicast_bytes": Price("bytes sent by the whole network (a copy per neighbor)", "B"),
-    "broadcasts": Price("vectors sent by the whole network (one for all neighbors)"),
-    "broadcast_bytes": Price("bytes sent by the whole network (one copy for all neighbors)", "B"),
+LABELS = {
+    "unicasts": Label(axis="vectors sent by the whole network (one per neighbor)"),
+    "unicast_bytes": Label(axis="bytes sent by the whole network (a copy per neighbor)", unit="B"),
+    "broadcasts": Label(axis="vectors sent by the whole network (one for all neighbors)"),
+    "broadcast_bytes": Label(
+        axis="bytes sent by the whole network (one copy for all neighbors)", unit="B"
+    ),
 }
 
 

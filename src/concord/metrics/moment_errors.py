@@ -14,7 +14,8 @@ from concord.laws.gaussian import (
 )
 from concord.laws.intervals import LEVEL, REPLICATES
 from concord.metrics import Measurement, Row
-from concord.metrics._laws import exact_law, posterior
+from concord.metrics._laws import exact_law
+from concord.metrics._references import posterior
 from concord.metrics.w2 import positions
 
 PARTS = {"mean_error": mean_error, "covariance_error": covariance_error}

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from concord.metrics import Measurement, Row
-from concord.metrics._laws import grid
+from concord.metrics._references import grid
 
 METRICS = ("density", "cell_[01]")
 RECORDS = ("draws",)

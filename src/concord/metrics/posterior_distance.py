@@ -10,7 +10,7 @@ from concord.contracts import Label
 from concord.laws.intervals import mean_interval, over_chains
 from concord.laws.transport import costs, distances, thinned
 from concord.metrics import Measurement, Row
-from concord.metrics._laws import posterior
+from concord.metrics._references import posterior
 
 METRICS = ("posterior_w[12]", "posterior_w[12]_floor")
 RECORDS = ("draws",)

@@ -10,7 +10,7 @@ from concord.contracts import Label
 from concord.laws.intervals import mean_interval
 from concord.laws.quadrature import Grid
 from concord.metrics import Measurement, Row
-from concord.metrics._laws import grid
+from concord.metrics._references import grid
 
 METRICS = (
     *("modes_share", "modes_share_exact", "modes_visited", "modes_crossings"),

@@ -9,7 +9,7 @@ import numpy as np
 from concord.contracts import Label
 from concord.laws.intervals import mean_interval
 from concord.metrics import Measurement, Row
-from concord.metrics._laws import posterior
+from concord.metrics._references import posterior
 
 METRICS = ("posterior_trace",)
 RECORDS = ("draws",)

@@ -6,17 +6,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.contracts import Label, Price
+from concord.contracts import Label
 from concord.metrics import Measurement, Row
 from concord.metrics._prices import paid
 from concord.sampling.trace import TIMES
 
 METRICS = ("seconds", "waiting")
 NETWORK = "clocked"
-PRICES = {"seconds": Price("simulated time", "s")}
 LABELS = {
     "waiting": Label("share of the time that agents wait"),
-    "seconds": Label("simulated time, in seconds"),
+    "seconds": Label("simulated time, in seconds", axis="simulated time", unit="s"),
 }
 
 

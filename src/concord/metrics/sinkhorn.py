@@ -22,7 +22,7 @@ from concord.contracts import Label, Replicated
 from concord.laws.intervals import over_chains
 from concord.laws.transport import costs, distances, thinned
 from concord.metrics import Measurement, Row
-from concord.metrics._laws import posterior
+from concord.metrics._references import posterior
 
 METRICS = (
     *("sinkhorn", "sinkhorn_floor", "sinkhorn_set_[0-9]*"),

@@ -16,7 +16,7 @@ import numpy as np
 
 from concord.laws.intervals import excess_interval, over_chains
 from concord.metrics import Measurement, Row
-from concord.metrics._laws import posterior
+from concord.metrics._references import posterior
 from concord.metrics.w2 import pooled
 
 METRICS = ("sliced_w2", "sliced_w2_floor")

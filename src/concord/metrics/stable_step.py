@@ -11,7 +11,7 @@ from msgspec import structs
 from concord.contracts import Label
 from concord.laws import exact
 from concord.metrics import Measurement, Row, lacking
-from concord.metrics._laws import update_of
+from concord.metrics._laws import NoLaw, update_of
 from concord.samplers import Fusing, Stepping
 from concord.sampling.schedules import Schedule
 
@@ -52,8 +52,8 @@ def largest(m: Measurement, name: str = "step_size") -> float:
     """Return the largest stable value of a step, as ``rows`` yields it."""
 
     def affine_for(value: float) -> exact.Affine:
-        update = update_of(with_step(m, name, value))
-        assert update is not None  # whatever the step
+        params = with_step(m, name, value).sampler_params
+        update = update_of(m.sampler, m.problem, m.topology, params)
         return exact.restrict(update.at(max(m.iterations - 1, 0)))[0]
 
     return exact.stable_limit(affine_for, _steps(m)[name].initial, PRECISION)
@@ -65,7 +65,11 @@ def _steps(m: Measurement) -> dict[str, Schedule]:
     steps = {} if step_size is None else {"step_size": step_size}  # it may draw exactly
     if isinstance(params, Fusing):
         steps["fusion"] = params.fusion
-    if not steps or update_of(m) is None:
+    try:
+        update_of(m.sampler, m.problem, m.topology, params)
+    except NoLaw:
+        steps = {}
+    if not steps:
         raise lacking(
             "stable_step",
             "an affine sampler with a step size on linear regression, without mini-batches in "

@@ -9,9 +9,17 @@ import numpy as np
 from concord.contracts import Label
 from concord.errors import ConcordError
 from concord.laws import exact
+from concord.laws.exact import Moments
 from concord.laws.gaussian import Gaussian, w2
 from concord.metrics import Measurement, Row, lacking
-from concord.metrics._laws import batch_noise, choices_of, start_of, update_of
+from concord.metrics._laws import (
+    SIZE_LIMIT,
+    NoLaw,
+    batch_noise,
+    choices_of,
+    start_of,
+    update_of,
+)
 
 NAMES = ("w2", "trace", "narrowest", "widest", "bias")
 METRICS = (*(f"stationary_{name}" for name in NAMES), "spectral_radius")
@@ -44,16 +52,18 @@ def rows(m: Measurement) -> Iterator[Row]:
     distribution and the others are infinite. Schedules are held at the values of the last step.
     """
     agents, dim, target = m.problem.agents, m.problem.dim, m.problem.posterior
-    if agents * dim > exact.SIZE_LIMIT:
+    if agents * dim > SIZE_LIMIT:
         raise ConcordError(
             f"metric stationary: {agents} agents of dimension {dim} exceed "
-            f"{exact.SIZE_LIMIT} entries; remove it from this run's metrics"
+            f"{SIZE_LIMIT} entries; remove it from this run's metrics"
         )
-    found = _limit(m)
-    if found is None or target is None:
-        what = "an affine sampler on a Gaussian problem, without mini-batches in epochs"
+    what = "an affine sampler on a Gaussian problem, without mini-batches in epochs"
+    if target is None:
         raise lacking("stationary", what)
-    radius, law = found
+    try:
+        radius, law = _limit(m)
+    except NoLaw:
+        raise lacking("stationary", what) from None
     yield Row(m.iterations, "network", "spectral_radius", radius, chance=False)
     each = None if law is None else exact.marginals(*law, agents, dim)
     for agent in (*m.trace.agent.tolist(), "average"):
@@ -67,19 +77,14 @@ def rows(m: Measurement) -> Iterator[Row]:
             yield Row(m.iterations, str(agent), f"stationary_{name}", value, chance=False)
 
 
-Moments = tuple[np.ndarray, np.ndarray]
-
-
-def _limit(m: Measurement) -> tuple[float, Moments | None] | None:
-    """Return the spectral radius and the limit's moments; None where no law is known."""
-    last = max(m.iterations - 1, 0)
-    choices = choices_of(m)
+def _limit(m: Measurement) -> tuple[float, Moments | None]:
+    """Return the spectral radius and the limit's moments; ``NoLaw`` where they are not known."""
+    last, run = max(m.iterations - 1, 0), (m.sampler, m.problem, m.topology, m.sampler_params)
+    choices = choices_of(*run)
     if choices is not None:
         return choices(last).radius(), choices(last).stationary()
-    update = update_of(m)
-    start = None if update is None else start_of(m, update)
-    if update is None or start is None:
-        return None
+    update = update_of(*run)
+    start = start_of(m, update)
     agents, dim = m.problem.agents, m.problem.dim
     noise = batch_noise(m)
 

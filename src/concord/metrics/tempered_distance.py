@@ -13,7 +13,7 @@ from concord.contracts import Label, LogDensity
 from concord.laws.quadrature import from_log_density
 from concord.laws.transport import marginal_w1
 from concord.metrics import Measurement, Row, lacking
-from concord.metrics._laws import grid
+from concord.metrics._references import grid
 
 METRICS = ("law_half_w1", "law_half_w1_[01]")
 LABELS = {

@@ -60,9 +60,8 @@ def largest_moment(m: Measurement) -> float:
 
     Infinite where the law does not settle.
     """
-    update = update_of(m)
-    start = None if update is None else start_of(m, update)
-    assert update is not None and start is not None  # there is an exact law
+    update = update_of(m.sampler, m.problem, m.topology, m.sampler_params)
+    start = start_of(m, update)
     step, size = update.at(0), m.problem.agents * m.problem.dim
     limit = exact.limit(step, *start)
     if limit is None:
@@ -71,8 +70,7 @@ def largest_moment(m: Measurement) -> float:
     largest = _moment(*limit, size)
     for _ in range(m.iterations + 1):
         largest = max(largest, _moment(mean, cov, size))
-        mean = step.matrix @ mean + step.offset
-        cov = step.matrix @ cov @ step.matrix.T + step.noise
+        mean, cov = step.of(mean, cov)
     return largest
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import structs
 
 from concord.contracts import Label, Quadratic, SampledLaw
-from concord.laws import exact
+from concord.laws import exact, paths
 from concord.laws.gaussian import Gaussian, w2
 from concord.laws.theory import tzikas2024
 from concord.metrics import Measurement, Row, lacking
@@ -43,15 +43,16 @@ def rows(m: Measurement) -> Iterator[Row]:
         or not isinstance(problem, Quadratic)
         or not isinstance(problem, SampledLaw)
         or not np.isfinite((theorem := of(problem, m.topology)).penalty)
-        or (start := start_of(m, update := _at(theorem.penalty, m))) is None
+        or m.initial.moments(problem.dim) is None
     ):
         raise lacking(
             "theorem3_bound",
             "D-ADMMS with simultaneous updates on a connected network and linear regression, from "
             "a start that is stated",
         )
-    size = problem.agents * problem.dim
-    law = exact.propagate(update.at, *start, m.iterations, m.trace.draw.tolist(), 1, size)
+    update, size = _at(theorem.penalty, m), problem.agents * problem.dim
+    start = start_of(m, update)
+    law = paths.single(update, start, 1, size, last=m.iterations).law(m.trace.draw.tolist())
     one = problem.sampled
     all_agents = Gaussian(
         np.tile(one.mean, problem.agents), np.kron(np.eye(problem.agents), one.cov)

@@ -59,8 +59,8 @@ def check_passage(topology: Topology, step: Step) -> None:
     """
     if topology.conditions.eventful and not isinstance(step, Passage):
         raise ConcordError(
-            "network: the sampler opens no channel (concord.networks.channel.connect), so nothing "
-            "would happen to what it sends; remove network, or open one"
+            "network: the sampler's step goes through no channel (concord.networks.channel), so "
+            "nothing would happen to what it sends; remove network, or return channel.through(step)"
         )
 
 

@@ -181,8 +181,12 @@ class Conditions(Options):
     @property
     def perfect(self) -> bool:
         """Whether all vectors always arrive, at once and as they are, however long that takes."""
-        same = ("on_loss", "error_feedback", "compute", "link")
-        return self == Conditions(**{name: getattr(self, name) for name in same})
+        return self == Conditions(
+            on_loss=self.on_loss,
+            error_feedback=self.error_feedback,
+            compute=self.compute,
+            link=self.link,
+        )
 
     @property
     def eventful(self) -> bool:

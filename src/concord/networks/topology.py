@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -226,6 +226,37 @@ def check_pairs(agents: int, kind: str) -> None:
         )
 
 
+@runtime_checkable
+class TopologyKind(Protocol):
+    """A module of ``concord.networks.topologies``."""
+
+    Params: type
+
+    def graph(self, params: Any, agents: int) -> Any:
+        """Return the edges, pairs of the agents 0, 1, ..., or a networkx graph, or refuse.
+
+        In a directed graph j hears i over an edge (i, j).
+        """
+
+
+@runtime_checkable
+class AveragingKind(Protocol):
+    """A topology kind whose agents hear the average of all, not what each of them has."""
+
+    def messages(self, params: Any, agents: int) -> Sequence[int]:
+        """Return how many vectors each agent sends for one average, what it gets counted too."""
+
+
+@runtime_checkable
+class DirectedOrNot(Protocol):
+    """A graph that tells whether its edges have a direction, as those of networkx do."""
+
+    edges: Iterable[tuple[int, int]]
+
+    def is_directed(self) -> bool:
+        """Tell whether they have."""
+
+
 class Graph(Chosen):
     """A kind of topology and its options: ``ring``, or ``{kind: grid, rows: 2}``."""
 
@@ -251,8 +282,9 @@ class Graph(Chosen):
         except ConcordError as error:
             key = "." if str(error).startswith(tuple(self.params.__struct_fields__)) else ": "
             raise ConcordError(f"{where}{key}{error}") from None
-        if (directed := getattr(graph, "is_directed", None)) is not None:
-            graph, directed = graph.edges, directed()
+        directed = False
+        if isinstance(graph, DirectedOrNot):
+            directed, graph = graph.is_directed(), graph.edges
         if isinstance(graph, AllPairs):
             return self._priced(Topology(self.kind, int(agents), graph))
         pairs = [tuple(edge[:2]) for edge in graph]
@@ -265,13 +297,12 @@ class Graph(Chosen):
                 f"{where}: kind {self.kind} gives a graph whose nodes are not 0 to {agents - 1}; "
                 "number its agents so"
             )
-        return self._priced(of_graph(self.kind, int(agents), pairs, bool(directed)))
+        return self._priced(of_graph(self.kind, int(agents), pairs, directed))
 
     def _priced(self, found: Topology) -> Topology:
-        messages = getattr(self.module, "messages", None)  # contracts.AveragingKind
-        if messages is None:
+        if not isinstance(self.module, AveragingKind):
             return found
-        return replace(found, messages=tuple(messages(self.params, found.agents)))
+        return replace(found, messages=tuple(self.module.messages(self.params, found.agents)))
 
 
 def of_graph(

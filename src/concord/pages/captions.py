@@ -15,8 +15,8 @@ from typing import Any, TypedDict, cast
 import msgspec
 
 from concord import markup, words
-from concord.options import build
 from concord.plugins import plugin
+from concord.studies.model import Assumption, Output
 from concord.studies.paper import Paper
 
 Pairs = list[tuple[str, str]]
@@ -46,9 +46,7 @@ class Caption(TypedDict):
 
 def of(paper: Paper, section: str, name: str) -> Caption:
     """Return the caption of a figure or table of a study."""
-    entry, where = paper.output(section, name), paper.at(f"{section}.{name}")
-    kind = plugin(section, entry["kind"], where)
-    params = build(kind.Params, entry.get("options"), f"{where}.options")
+    entry, (kind, params) = paper.output(section, name), paper.kind_of(section, name)
     reads = [read if isinstance(read, str) else read.metric for read in kind.reads(params)]
     runs = [run.document for run in paper.output_runs(section, name)]
     titles = {key: paper.experiments[key].get("title", "") for key in paper.experiments}
@@ -56,9 +54,9 @@ def of(paper: Paper, section: str, name: str) -> Caption:
 
 
 def describe(
-    entry: Mapping[str, Any],
+    entry: Output,
     runs: Sequence[Mapping[str, Any]],
-    assumptions: Mapping[str, Mapping[str, Any]],
+    assumptions: Mapping[str, Assumption],
     readings: Mapping[str, str],
     metrics: Sequence[str] = (),
     titles: Mapping[str, str] | None = None,
@@ -81,13 +79,13 @@ def describe(
     titles
         What each experiment is called; none: by its key.
     """
-    texts = [markup.line(entry.get(key, "")) for key in ("title", "caption", "printed", "ours")]
-    names = entry.get("options", {}).get("names") or {}
+    texts = [markup.line(text) for text in (entry.title, entry.caption, entry.printed, entry.ours)]
+    names = entry.options.get("names") or {}
     experiments: dict[str, list[Mapping[str, Any]]] = {}
     for run in runs:
         experiments.setdefault(run["experiment"], []).append(run)
     used = [
-        (markup.line(stated["value"]), markup.line(stated["reason"]))
+        (markup.line(stated.value), markup.line(stated.reason))
         for name, stated in assumptions.items()
         if any(name in run["assumptions"] and _concerns(stated, run, metrics) for run in runs)
     ]
@@ -126,15 +124,15 @@ def describe(
 _SHOWN_BY = {"exact law": ("w2", "*_exact", "stationary*"), "floor": ("w2", "*_floor")}
 
 
-def _concerns(stated: Mapping[str, Any], run: Mapping[str, Any], metrics: Sequence[str]) -> bool:
+def _concerns(stated: Assumption, run: Mapping[str, Any], metrics: Sequence[str]) -> bool:
     """Whether an assumption concerns what is shown of a run that rests on it."""
-    labels = stated.get("shown") or {}
+    labels = stated.shown or {}
     if any(
         str(run["labels"].get(label)) not in [str(v) for v in _listed(values)]
         for label, values in labels.items()
     ):
         return False
-    families = stated.get("of")
+    families = stated.of
     return families is None or any(
         fnmatchcase(metric, f"{family}*") for family in families for metric in metrics
     )

@@ -20,13 +20,13 @@ COLUMNS = ("where", "says", "printed", "reading", "verdict", "ours", "figure")
 
 def of_paper(paper: Paper, rows: Sequence[Row]) -> str:
     """Return a paper's page: claims, readings, assumptions, errata and discrepancies."""
-    about = paper.mapping["paper"]
-    text = f"{about['authors']} ({about['year']}). "
-    text += f"{about['reference']}." if about.get("reference") else ""
+    about = paper.about
+    text = f"{about.authors} ({about.year}). "
+    text += f"{about.reference}." if about.reference else ""
     parts = [_of_claims(paper, rows), _of_readings(paper), *_of_notes(paper, rows)]
-    if "released_code" in paper.mapping:
-        parts.append(Section("Released code", paper.mapping["released_code"]))
-    return page(about["title"], text, parts, _link(paper))
+    if paper.sections.released_code:
+        parts.append(Section("Released code", paper.sections.released_code))
+    return page(about.title, text, parts, _link(paper))
 
 
 def ledger(rows: Sequence[Row]) -> str:
@@ -64,9 +64,9 @@ def _of_notes(paper: Paper, rows: Sequence[Row]) -> list[Section]:
         verdicts.setdefault(row["claim"], []).append(f"{entry.verdict} ({row['reading']})")
 
     def section(
-        heading: str, text: str, columns: Sequence[str], stated: Mapping[str, Mapping[str, Any]]
+        heading: str, text: str, columns: Sequence[str], stated: Mapping[str, Any]
     ) -> list[Section]:
-        cells = [[key, *(line(note.get(c, "")) for c in columns)] for key, note in stated.items()]
+        cells = [[key, *(line(getattr(note, c)) for c in columns)] for key, note in stated.items()]
         for cell in cells:
             if columns[-1] == "checked_by" and cell[-1]:
                 cell[-1] = f"{cell[-1]}: {', '.join(verdicts.get(cell[-1], ['not judged']))}"
@@ -75,11 +75,10 @@ def _of_notes(paper: Paper, rows: Sequence[Row]) -> list[Section]:
 
     unstated = "Values the paper does not state."
     differs = "Where the released code differs from the text"
-    errata, discrepancies = (paper.mapping.get(name, {}) for name in ("errata", "discrepancies"))
     return [
         *section("Assumptions", unstated, ("value", "reason"), paper.assumptions),
-        *section("Where the text is inconsistent", "", ("where", "text"), errata),
-        *section(differs, "", ("text", "code", "checked_by"), discrepancies),
+        *section("Where the text is inconsistent", "", ("where", "text"), paper.sections.errata),
+        *section(differs, "", ("text", "code", "checked_by"), paper.sections.discrepancies),
     ]
 
 
@@ -128,7 +127,7 @@ def _link(paper: Paper) -> Callable[[str], str]:
     """Return what links a figure or table from a page in the paper's folder of results."""
 
     def link(name: str) -> str:
-        drawn = name in paper.mapping.get("figures", {})
+        drawn = name in paper.sections.figures
         section, suffix = ("figures", "svg") if drawn else ("tables", "md")
         return f"[{markdown(name)}]({section}/{name}.{suffix})" if name else ""
 

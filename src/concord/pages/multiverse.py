@@ -25,7 +25,7 @@ def page(found: Multiverse, rows: Sequence[Row]) -> str:
     """Return the page: claims with what they hang on, then the universes."""
     paper = found.paper
     text = f"{SMOKE} {TEXT}" if paper.config["scale"] == "smoke" else TEXT
-    title = f"Multiverse of {paper.mapping['paper']['title']}"
+    title = f"Multiverse of {paper.about.title}"
     return markdown.page(title, text, [_claims(paper, rows), _universes(found, rows)])
 
 
@@ -39,8 +39,8 @@ def names(found: Multiverse) -> dict[str, str]:
         texts = []
         for part in name.split("+"):
             assumption, _, label = part.partition(".")
-            entries = paper.assumptions[assumption]["alternatives"]
-            texts.append(next(entry["says"] for entry in entries if entry["label"] == label))
+            entries = paper.assumptions[assumption].alternatives
+            texts.append(next(entry.says for entry in entries if entry.label == label))
         said[name] = "; ".join(texts)
     return said
 
@@ -71,7 +71,7 @@ def _universes(found: Multiverse, rows: Sequence[Row]) -> Section:
 
 def _reasons(paper: Paper) -> dict[str, str]:
     return {
-        f"{name}.{entry['label']}": line(entry["reason"])
+        f"{name}.{entry.label}": line(entry.reason)
         for name, assumption in paper.assumptions.items()
-        for entry in assumption.get("alternatives", ())
+        for entry in assumption.alternatives
     }

@@ -141,7 +141,10 @@ def parted(way: Any) -> Partition:
 
 
 def takes_arrays(name: str, function: Callable[..., Any]) -> None:
-    """Make the module of a kind callable: ``concord.problems.<kind>(X, y, ...)``."""
+    """Make the module of a kind callable: ``concord.problems.<kind>(X, y, ...)``.
+
+    By a class of its own, as Python's data model has it ("Customizing module attribute access").
+    """
 
     class Kind(ModuleType):
         __call__ = staticmethod(function)

@@ -33,12 +33,17 @@ def made(run: Run, resources: Path, trace: Path | None = None) -> Made:
 
 def measured(run: Run, problem: Problem, trace: Trace) -> str:
     """Return the metrics that a run asks for, of its trace, as the text of a table."""
+    return metrics.to_csv(metrics.measure(run.metrics, measurement(run, problem, trace)))
+
+
+def measurement(run: Run, problem: Problem, trace: Trace) -> metrics.Measurement:
+    """Return what metrics are computed from."""
 
     def stream(what: str) -> np.random.Generator:
         labels = run.paper, run.experiment, run.stream_name
         return streams.generator(run.seed, what, *labels)
 
-    measurement = metrics.Measurement(
+    return metrics.Measurement(
         trace=trace,
         problem=problem,
         topology=run.graph,
@@ -49,4 +54,3 @@ def measured(run: Run, problem: Problem, trace: Trace) -> str:
         stream=stream,
         burn_in=run.record.burn_in,
     )
-    return metrics.to_csv(metrics.measure(run.metrics, measurement))

@@ -344,20 +344,6 @@ def amplifies(document: Mapping[str, Any]) -> bool:
     return kind is not None and isinstance(plugin("problems", kind, "problem"), Amplifies)
 
 
-def posterior_width(document: Mapping[str, Any]) -> float | None:
-    """Return sqrt(tr V), V the covariance of the posterior of a run that needs no data files.
-
-    None where the posterior is not Gaussian, or the run is not resolved.
-    """
-    if "partition" not in document:
-        return None
-    run = Run.of(document, "run")
-    if run.data_sets or run.optional_data_sets:
-        return None
-    target = run.build_problem(Path("resources")).posterior
-    return None if target is None else float(np.sqrt(np.trace(target.cov)))
-
-
 def read(path: Path) -> Run:
     """Read a run.yaml and check it.
 

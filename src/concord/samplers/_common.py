@@ -75,15 +75,18 @@ def check_connected(topology: Topology, directed: bool = False) -> None:
         )
 
 
-def check_arrivals(topology: Topology, params: Any, **wanted: str) -> None:
-    """Refuse options that need all vectors of all neighbors, one by one."""
+def check_arrivals(topology: Topology, **options: tuple[str, str]) -> None:
+    """Refuse options that need all vectors of all neighbors, one by one.
+
+    Of each option what is given, and what does not need them.
+    """
     where, remedy = "on a network where vectors may not arrive", "remove network"
     if topology.messages is not None:
         where, remedy = f"on {topology.name}, which averages at once", "use topology complete"
     elif topology.conditions.perfect:
         return
-    for name, value in wanted.items():
-        if (given := getattr(params, name)) != value:
+    for name, (given, value) in options.items():
+        if given != value:
             raise ConcordError(f"{name}: {given} has no meaning {where}; use {value}, or {remedy}")
 
 
@@ -99,7 +102,7 @@ def check_neighbors(topology: Topology, sampler: str) -> None:
 def check_averaging(problem: Problem | None, topology: Topology, params: Any) -> None:
     """Refuse what ``check_weighted`` does, and an order in which everything has to arrive."""
     check_weighted(problem, topology, params)
-    check_arrivals(topology, params, update_order="simultaneous")
+    check_arrivals(topology, update_order=(params.update_order, "simultaneous"))
 
 
 def check_weighted(problem: Problem | None, topology: Topology, params: Any) -> None:
@@ -107,7 +110,7 @@ def check_weighted(problem: Problem | None, topology: Topology, params: Any) -> 
     check_connected(topology, directed=True)  # the weights decide
     check_weights(topology, params.weights)
     if params.weights == "next_two":
-        check_arrivals(topology, params, weights="metropolis")
+        check_arrivals(topology, weights=(params.weights, "metropolis"))
     check_batches(params.batch_size, params.batch_scale, params.batch_pool)
 
 

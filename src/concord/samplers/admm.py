@@ -86,7 +86,11 @@ class State(NamedTuple):
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse a problem without a proximal step, and a network in parts unless it is meant."""
     check_connected(topology)
-    check_arrivals(topology, params, update_order="simultaneous", primal_neighbors="neighbors")
+    check_arrivals(
+        topology,
+        update_order=(params.update_order, "simultaneous"),
+        primal_neighbors=(params.primal_neighbors, "neighbors"),
+    )
     if not topology.conditions.perfect and topology.conditions.on_loss != "reuse_last":
         raise ConcordError(
             f"network.on_loss: {topology.conditions.on_loss} gives ADMM no differences to add up; "
@@ -146,8 +150,8 @@ def init(
             np.add(dual, noise, out=dual)
 
         def primal(agent: Any, pulls: np.ndarray, new: np.ndarray) -> None:
-            np.subtract(pulls, dual[:, agent], out=linear[:, agent])
-            minimize(agent, linear[:, agent], x[:, agent], new)
+            b = np.subtract(pulls, dual[:, agent], out=linear[:, agent])
+            minimize(agent, b, x[:, agent], new)
 
         pull(x, plus=primal, out=new)
         disagree(new, plus=None, out=apart)

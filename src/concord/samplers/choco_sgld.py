@@ -83,7 +83,7 @@ def init(
     compression = params.compression
     compress = compression.module.compressor(compression.params, x0.shape, x0.dtype)
     info = to_all_neighbors(channel)
-    apart, code, pull, grad = (np.empty_like(x0) for _ in range(4))
+    apart, code, change, grad = (np.empty_like(x0) for _ in range(4))
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
         x, known = state
@@ -91,11 +91,11 @@ def init(
         compress(apart, rng, code)
         np.add(known, code, out=known)
         gradient(x, rng, grad)
-        mix(known, plus=None, out=pull)
-        np.subtract(pull, known, out=pull)
-        np.multiply(pull, params.consensus_step, out=pull)
-        kick(rng, params.step_size(k), grad, out=pull, x=pull)
-        np.add(x, pull, out=x)
+        mix(known, plus=None, out=change)
+        np.subtract(change, known, out=change)
+        np.multiply(change, params.consensus_step, out=change)
+        kick(rng, params.step_size(k), grad, out=change, x=change)
+        np.add(x, change, out=x)
         return State(x, known), info
 
     return State(x0.copy(), x0.copy()), channel.through(step)

@@ -62,8 +62,6 @@ from concord.sampling.schedules import Schedule
 
 NAME = "D-MALA"
 
-Accept = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, float], np.ndarray]
-
 SHARES = {"whole": 1.0, "half": 0.5}
 
 
@@ -131,30 +129,30 @@ def init(
     gradient, vectors = problem.gradient(chains), 3 if params.correction == "mala" else 2
     channel = connect(topology, x0, vectors=vectors)
     mix = channel.mixer(weights_of(topology, params.weights))
-    accept, share = _acceptance(problem, params, mix, x0), SHARES[params.drift]
-    paid = np.full(agents, 1 if accept is None else 3)
+    grad, tracked, drift, z, move, moved = (np.empty_like(x0) for _ in range(6))
+    accept = _acceptance(problem, params, mix, z, move, tracked)
+    uniform, rejected = np.empty((chains, agents)), np.empty((chains, agents), dtype=bool)
+    paid, share = np.full(agents, 1 if accept is None else 3), SHARES[params.drift]
     # Curvatures that are tracked are one number, which takes one over dim of a vector.
     more = 1 + 1 / (2 * dim) if params.correction in ("energy", "released") else 1
     info = Info(channel.unicasts * more, channel.broadcasts * more, None, paid)
-    g, tracked, drift, z, move = (np.empty_like(x0) for _ in range(5))
-    uniform, rejected = np.empty((chains, agents)), np.empty((chains, agents), dtype=bool)
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
         epsilon, (x, rest, remainder) = params.step_size(k), state
-        gradient(x, g)
-        np.negative(g, out=g)
-        _track(mix, g, rest, tracked)
+        gradient(x, grad)  # -g
+        np.subtract(rest, grad, out=rest)
+        mix(rest, plus=None, out=tracked)
+        np.add(tracked, grad, out=rest)
         rng.standard_normal(out=z, dtype=z.dtype)
         np.multiply(z, epsilon, out=move)
-        np.copyto(drift, tracked)
-        kick(rng, -share * epsilon**2, drift, out=move, noise=move)
+        kick(rng, -share * epsilon**2, tracked, out=move, noise=move, drift=drift)
         if accept is not None:
-            probability = accept(x, z, move, tracked, remainder, epsilon)
+            probability = accept(x, remainder, epsilon)
             rng.random(out=uniform)
             np.greater_equal(uniform, probability, out=rejected)
             np.copyto(move, 0.0, where=rejected[..., None])
-        np.add(x, move, out=move)
-        mix(move, plus=None, out=x)
+        np.add(x, move, out=moved)
+        mix(moved, plus=None, out=x)
         return State(x, rest, remainder), info
 
     nothing = np.empty(0) if accept is None else np.zeros_like(x0)
@@ -169,39 +167,42 @@ def _track(mix: Mixer, own: np.ndarray, rest: np.ndarray, out: np.ndarray) -> np
     return out
 
 
-def _acceptance(problem: Problem, params: Params, mix: Mixer, x0: np.ndarray) -> Accept | None:
-    """Return ``accept(x, z, move, tracked, remainder, epsilon)``: min(1, e^a), (chains, agents).
+def _acceptance(
+    problem: Problem,
+    params: Params,
+    mix: Mixer,
+    z: np.ndarray,
+    move: np.ndarray,
+    tracked: np.ndarray,
+) -> Callable[[np.ndarray, np.ndarray, float], np.ndarray] | None:
+    """Return ``accept(x, remainder, epsilon)``: the probabilities min(1, e^a), (chains, agents).
 
-    None where every move is accepted.
+    They are of what z, move and tracked hold then. None where every move is accepted.
     """
     if params.correction == "none":
         return None
-    product = _curved(problem).hessian_product(len(x0))
-    own, average, a = np.empty_like(x0), np.empty_like(x0), np.empty(x0.shape[:2])
-    apart, sign = np.empty_like(x0), 1.0 if params.correction == "energy" else -1.0
+    product = _curved(problem).hessian_product(len(z))
+    own, average, apart, a = *(np.empty_like(z) for _ in range(3)), np.empty(z.shape[:2])
+    sign = 1.0 if params.correction == "energy" else -1.0
 
-    def by_curvature(
-        x: np.ndarray, z: np.ndarray, move: np.ndarray, g: np.ndarray, rest: np.ndarray, e: float
-    ) -> np.ndarray:
+    def by_curvature(x: np.ndarray, rest: np.ndarray, epsilon: float) -> np.ndarray:
         product(x, move, own)
         v = _track(mix, own, rest, average)
-        np.multiply(g, 2.0, out=apart)
+        np.multiply(tracked, 2.0, out=apart)
         np.subtract(apart, v, out=apart)
         np.einsum("cad,cad->ca", apart, v, out=a)
-        np.multiply(a, e**2 / 8, out=a)
+        np.multiply(a, epsilon**2 / 8, out=a)
         return np.exp(np.minimum(a, 0.0, out=a), out=a)
 
-    def by_energy(
-        x: np.ndarray, z: np.ndarray, move: np.ndarray, g: np.ndarray, rest: np.ndarray, e: float
-    ) -> np.ndarray:
+    def by_energy(x: np.ndarray, rest: np.ndarray, epsilon: float) -> np.ndarray:
         product(x, z, own)
         np.einsum("cad,cad->ca", z, own, out=a)
         np.copyto(own, a[..., None])
         aleph = _track(mix, own, rest, average)[..., 0]
-        np.einsum("cad,cad->ca", g, g, out=a)
+        np.einsum("cad,cad->ca", tracked, tracked, out=a)
         np.multiply(a, sign, out=a)
         np.subtract(a, aleph, out=a)
-        np.multiply(a, e**2 / 2, out=a)
+        np.multiply(a, epsilon**2 / 2, out=a)
         return np.exp(np.minimum(a, 0.0, out=a), out=a)
 
     return by_curvature if params.correction == "mala" else by_energy

@@ -74,7 +74,11 @@ def _factors(params: Params, agents: int) -> tuple[int, int]:
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse a network in parts, and options that do not go together."""
     check_connected(topology)
-    check_arrivals(topology, params, update_order="simultaneous", neighbors="together")
+    check_arrivals(
+        topology,
+        update_order=(params.update_order, "simultaneous"),
+        neighbors=(params.neighbors, "together"),
+    )
     sequential = params.neighbors == "in_turn" or params.prior_gradient == "after_mixing"
     if sequential and params.update_order != "simultaneous":
         raise ConcordError(
@@ -107,7 +111,8 @@ def init(
     fuse = _in_turn(channel, x0) if params.neighbors == "in_turn" else _together(channel, params)
     info = to_all_neighbors(channel)
     scale, variance = _factors(params, agents)
-    grad, move, mixed, spare = (np.empty_like(x0) for _ in range(4))
+    grad, move, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
+    mixed, early, late = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)  # for the prior
     prior_gradient = _late_prior(problem, params)
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
@@ -118,12 +123,12 @@ def init(
         fuse(x, params.fusion(k), move, new)
         if prior_gradient is not None:
             # The gradient has the prior's part at the iterate: exchange it.
-            prior_gradient(x, grad)
+            prior_gradient(x, early)
             np.subtract(new, move, out=mixed)
-            prior_gradient(mixed, mixed)
-            np.subtract(grad, mixed, out=grad)
-            np.multiply(grad, alpha * scale, out=grad)
-            np.add(new, grad, out=new)
+            prior_gradient(mixed, late)
+            exchanged = np.subtract(early, late, out=late)
+            np.multiply(exchanged, alpha * scale, out=exchanged)
+            np.add(new, exchanged, out=new)
         spare = x
         return State(new), info
 
@@ -135,14 +140,20 @@ def _together(channel: Channel, params: Params) -> Fuse:
     disagree = channel.mixer(channel.topology.laplacian(), params.update_order)
 
     def fuse(x: np.ndarray, beta: float, move: np.ndarray, out: np.ndarray) -> None:
-        def respond(agent: Any, apart: np.ndarray, new: np.ndarray) -> None:
+        def one(agent: Any, apart: np.ndarray, new: np.ndarray) -> None:
             np.multiply(apart, beta, out=apart)
             np.subtract(x[:, agent], apart, out=new)
             np.add(new, move[:, agent], out=new)
 
-        disagree(x, plus=respond, out=out)
+        disagree(x, plus=one, out=out)
 
-    return fuse
+    def fuse_at_once(x: np.ndarray, beta: float, move: np.ndarray, out: np.ndarray) -> None:
+        disagree(x, plus=None, out=out)
+        np.multiply(out, beta, out=out)
+        np.subtract(x, out, out=out)
+        np.add(out, move, out=out)
+
+    return fuse if params.update_order == "in_place" else fuse_at_once
 
 
 def _in_turn(channel: Channel, x0: np.ndarray) -> Fuse:
@@ -152,7 +163,7 @@ def _in_turn(channel: Channel, x0: np.ndarray) -> Fuse:
     :math:`y \leftarrow y - \beta (y - x_j)` with the old :math:`x_j`; then y + move.
     Source: what the released code of parayil2020 computes.
     """
-    topology, ranks, pull = channel.topology, [], np.empty_like(x0)
+    topology, ranks, pull = channel.topology, [], np.empty(x0.shape)
     for rank in range(int(topology.degrees.max(initial=0))):
         has = topology.degrees > rank
         agents = np.flatnonzero(has)

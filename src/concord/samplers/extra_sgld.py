@@ -85,7 +85,7 @@ class State(NamedTuple):
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse a network in parts, unless it is meant, and options that do not go together."""
     check_weighted(problem, topology, params)
-    check_arrivals(topology, params, form="memory")
+    check_arrivals(topology, form=(params.form, "memory"))
 
 
 def init(

@@ -37,7 +37,7 @@ Needs: a connected network of two agents or more.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
@@ -47,11 +47,11 @@ from concord.contracts import Info, Problem, Quadratic, Step
 from concord.errors import ConcordError
 from concord.laws.switching import Choices
 from concord.networks.channel import connect
-from concord.networks.faults import Conditions
+from concord.networks.conditions import Conditions
 from concord.networks.topology import Topology
 from concord.options import Count, NonNegative, Options
 from concord.samplers._common import check_connected, check_neighbors, gradient_at
-from concord.sampling.kick import normal
+from concord.sampling.kick import kick, normal
 from concord.sampling.schedules import Schedule
 
 NAME = "Gossip ULA"
@@ -108,8 +108,7 @@ def check(problem: Problem | None, topology: Topology, params: Params) -> None:
             "not connected; add edges (communication: never trains agents in isolation)"
         )
     check_neighbors(topology, "gossip_ula")
-    if not topology.conditions.perfect:
-        conditions = topology.conditions
+    if not (conditions := topology.conditions).perfect:
         allowed = Conditions(loss=conditions.loss, compute=conditions.compute, link=conditions.link)
         if conditions != allowed:
             raise ConcordError(
@@ -121,7 +120,8 @@ def check(problem: Problem | None, topology: Topology, params: Params) -> None:
                 "communication: triggered relies on what all neighbors have heard; use always, or "
                 "remove network"
             )
-    given = [name for name in ("threshold", "decay") if getattr(params, name) is not None]
+    trigger = {"threshold": params.threshold, "decay": params.decay}
+    given = [name for name, value in trigger.items() if value is not None]
     if params.communication == "triggered" and len(given) < 2:
         raise ConcordError(
             f"communication: triggered needs threshold and decay, but has {given or 'neither'}; "
@@ -162,113 +162,174 @@ def pairs(topology: Topology) -> Callable[[int, int, np.random.Generator], np.nd
     return draw
 
 
+class Tick(NamedTuple):
+    """Who wakes in a tick, and what depends on no position.
+
+    agents: pairs, (chains, 2). places: chain * agents + agent, and hearers: who has to hear what
+    these say, (2 chains,). gains: weights of their gradients, (chains, 2, 1). kicks: noise of each
+    local step, (steps, chains, 2, dim).
+    """
+
+    agents: np.ndarray
+    places: np.ndarray
+    hearers: np.ndarray
+    gains: np.ndarray
+    kicks: np.ndarray
+
+
+class _Ticks:
+    """Ticks, whose random numbers are drawn for a block at once."""
+
+    def __init__(self, topology: Topology, params: Params, shape: tuple[int, int, int]) -> None:
+        chains, agents, dim = shape
+        steps = params.local_steps or 1
+        ticks = max(1, BLOCK // (2 * chains * dim * steps))
+        self._params, self._scale = params, agents
+        self._draw, self._pull = pairs(topology), weights(topology, params)
+        self._first = (np.arange(chains) * agents)[:, None]
+        self._degrees = topology.degrees if params.communication == "triggered" else None
+        self._block = Tick(
+            np.empty((ticks, chains, 2), dtype=np.intp),
+            np.empty((ticks, 2 * chains), dtype=np.intp),
+            np.empty((ticks, 2 * chains), dtype=np.int64),
+            np.empty((ticks, chains, 2, 1)),
+            np.empty((ticks, steps, chains, 2, dim)),
+        )
+        self._coming: Iterator[Tick] = iter(())
+
+    def at(self, k: int, rng: np.random.Generator) -> Tick:
+        """Return that of iteration k, which follows on the one before."""
+        tick = next(self._coming, None)
+        if tick is None:
+            self._prepare(k, rng)
+            self._coming = map(Tick, *self._block)
+            tick = next(self._coming)
+        return tick
+
+    def _prepare(self, k: int, rng: np.random.Generator) -> None:
+        awake, places, hearers, gains, kicks = self._block
+        alpha = np.array([self._params.step_size(k + t) for t in range(len(awake))])
+        awake[:] = self._draw(len(awake), awake.shape[1], rng)
+        places.reshape(awake.shape)[:] = awake + self._first
+        np.multiply(self._pull[awake][..., None], alpha[:, None, None, None], out=gains)
+        if self._degrees is not None:
+            hearers.reshape(awake.shape)[:] = self._degrees[awake]
+        normal(rng, self._scale * np.sqrt(alpha[:, None, None, None, None]), kicks)
+
+
+class _Tally:
+    """What a tick has cost: numbers of all chains and agents, zero but for its pairs."""
+
+    def __init__(self, params: Params, shape: tuple[int, int], moved: np.ndarray | None) -> None:
+        self._steps = params.local_steps or 1
+        active, said, copies, gradients = np.zeros((4, *shape), dtype=np.int64)
+        if params.communication == "always":
+            said = copies = active
+        several = gradients if self._steps > 1 else None
+        self.info = Info(copies, said, active, several, moved=moved)
+        self._active, self._said, self._copies, self._gradients = (
+            each.reshape(-1) for each in (active, said, copies, gradients)
+        )
+        self._written = [self._active]
+        if params.communication == "triggered":
+            self._written += [self._said, self._copies]
+        if self._steps > 1:
+            self._written.append(self._gradients)
+
+    def count(self, places: np.ndarray, last: np.ndarray | slice) -> None:
+        """Count the pairs of these places as active, and forget those of the tick before."""
+        for tally in self._written:
+            tally[last] = 0
+        self._active[places] = 1
+        if self._steps > 1:
+            self._gradients[places] = self._steps
+
+    def tell(self, places: np.ndarray, triggered: np.ndarray, hearers: np.ndarray) -> None:
+        """Count what those of them send that are triggered, (2 chains,)."""
+        self._said[places] = triggered
+        self._copies[places] = np.multiply(triggered, hearers, out=hearers)
+
+
 def init(
     problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
 ) -> tuple[State, Step]:
     """Return the state at x0 and the step."""
     chains, agents, dim = x0.shape
-    gradient = gradient_at(problem, chains, 2)
-    channel = connect(topology, x0)
-    differ, draw_pairs = channel.pair(), pairs(topology)
-    local = params.local_steps or 1
-    ticks = max(1, BLOCK // (2 * chains * dim * local))
-    pull = weights(topology, params)
-    fusing, triggering = params.communication != "never", params.communication == "triggered"
-    threshold, decay = params.threshold or 0.0, params.decay or 0.0
-
-    # Everything that does not depend on positions is prepared for a block of ticks at once.
-    noise = np.empty((ticks, local, chains, 2, dim))
-    active_agents = np.empty((ticks, chains, 2), dtype=np.intp)
-    places = np.empty((ticks, 2 * chains), dtype=np.intp)
-    gains = np.empty((ticks, chains, 2, 1))
-    heard_by = np.empty((ticks, 2 * chains), dtype=np.int64)
-    offsets = (np.arange(chains) * agents)[:, None]
-    tick = ticks
-
-    def prepare(k: int, rng: np.random.Generator) -> None:
-        alpha = np.array([params.step_size(k + t) for t in range(ticks)])[:, None, None, None]
-        active_agents[:] = draw_pairs(ticks, chains, rng)
-        places.reshape(active_agents.shape)[:] = active_agents + offsets
-        np.multiply(pull[active_agents][..., None], alpha, out=gains)
-        if triggering:
-            heard_by.reshape(active_agents.shape)[:] = topology.degrees[active_agents]
-        normal(rng, agents * np.sqrt(alpha[:, None]), noise)
-
-    latest, spare, before = x0, np.empty_like(x0), np.zeros(2 * chains, dtype=np.intp)
-    moved, grad, hats, error, apart = (np.empty((chains, 2, dim)) for _ in range(5))
-    rows, hat_rows = moved.reshape(-1, dim), hats.reshape(-1, dim)
-    error_rows = error.reshape(-1, dim)
-    squared, level, counts = (np.empty(2 * chains) for _ in range(3))
-    triggered = np.empty(2 * chains, dtype=bool)
-    active = np.zeros((chains, agents), dtype=np.int64)
-    sent = active if fusing and not triggering else np.zeros_like(active)
-    copies = np.zeros_like(active) if triggering else sent
-    active_flat, sent_flat, copies_flat = (each.reshape(-1) for each in (active, sent, copies))
-    tallies = [active_flat, sent_flat, copies_flat] if triggering else [active_flat]
-    gradients = np.zeros_like(active) if local > 1 else None
-    moving = before if x0.size > FEW else None
-    info = Info(copies, sent, active, gradients, moved=moving)
+    channel, gradient = connect(topology, x0), gradient_at(problem, chains, 2)
+    differ, ticks = channel.pair(), _Ticks(topology, params, x0.shape)
+    fusing, at_once = params.communication != "never", params.local_steps is None
+    trigger = _trigger(params, x0) if params.communication == "triggered" else None
+    last, few = np.zeros(2 * chains, dtype=np.intp), x0.size <= FEW
+    tally = _Tally(params, (chains, agents), None if few else last)
+    w, grad, apart = (np.empty((chains, 2, dim)) for _ in range(3))  # of the pairs
+    everywhere, rows, latest, spare = slice(None), w.reshape(-1, dim), x0, np.empty_like(x0)
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
-        nonlocal latest, spare, tick
-        if tick == ticks:
-            prepare(k, rng)
-            tick = 0
-        place, x = places[tick], spare
-        flat, old = x.reshape(-1, dim), state.x.reshape(-1, dim)
-        if moving is not None and state.x is latest:
-            flat[before] = old.take(before, 0, rows, "clip")
-            for tally in tallies:
-                tally[before] = 0
-        else:
-            np.copyto(x, state.x)
-            for tally in tallies:
-                tally.fill(0)
-        before[:] = place
-        old.take(place, 0, rows, "clip")
-        if params.local_steps is None:
-            gradient(moved, active_agents[tick], grad)
-        active_flat[place] = 1
-        if gradients is not None:
-            np.multiply(active, local, out=gradients)
-        if triggering:
-            known = state.communicated.reshape(-1, dim)
-            known.take(place, 0, hat_rows, "clip")
-            np.subtract(rows, hat_rows, out=error_rows)
-            np.einsum("md,md->m", error_rows, error_rows, out=squared)
-            activations = state.activations.reshape(-1)
-            activations.take(place, None, counts, "clip")
-            np.add(counts, 1.0, out=counts)
-            np.power(counts, -decay, out=level)
-            np.multiply(level, threshold, out=level)
-            np.greater(squared, level, out=triggered)
-            np.copyto(hat_rows, rows, where=triggered[:, None])
-            known[place] = hat_rows
-            activations[place] = counts
-            sent_flat[place] = triggered
-            copies_flat[place] = np.multiply(triggered, heard_by[tick], out=heard_by[tick])
+        nonlocal latest, spare
+        (awake, places, hearers, gains, kicks), new = ticks.at(k, rng), spare
+        before, after = state.x.reshape(-1, dim), new.reshape(-1, dim)
+        if few or state.x is not latest:
+            np.copyto(new, state.x)
+            tally.count(places, everywhere)
+        else:  # but for the last pairs new is the same
+            after[last] = before.take(last, 0, rows, "clip")
+            tally.count(places, last)
+        last[:] = places
+        before.take(places, 0, rows, "clip")
+        if at_once:
+            gradient(w, awake, grad)
+        hats = w
+        if trigger is not None:
+            hats, triggered = trigger(state, places, rows)
+            tally.tell(places, triggered, hearers)
         if fusing:
-            fused = hats if triggering else moved
-            differ(active_agents[tick], fused, apart)
+            differ(awake, hats, apart)
             np.multiply(apart, params.fusion(k), out=apart)
-            np.subtract(moved, apart, out=moved)
-        for kicks in noise[tick]:
-            if params.local_steps is not None:
-                flat[place] = rows
-                gradient(moved, active_agents[tick], grad)
-            np.multiply(grad, gains[tick], out=grad)
-            np.subtract(moved, grad, out=moved)
-            np.add(moved, kicks, out=moved)
-        flat[place] = rows
-        latest, spare = x, state.x
-        tick += 1
-        return State(x, state.communicated, state.activations), info
+            np.subtract(w, apart, out=w)
+        for noise in kicks:
+            if not at_once:
+                gradient(w, awake, grad)
+            kick(rng, gains, grad, w, w, noise=noise)
+        after[places] = rows
+        latest, spare = new, state.x
+        return State(new, state.communicated, state.activations), tally.info
 
+    if trigger is None:
+        return State(x0.copy(), np.empty(0), np.empty(0)), channel.through(step)
     # Of an agent of which nothing is known the difference is infinite, above any threshold.
     first = x0.copy() if params.known == "start" else np.full_like(x0, np.inf)
-    communicated = first if triggering else np.empty(0)
-    activations = np.zeros((chains, agents)) if triggering else np.empty(0)
-    return State(x0.copy(), communicated, activations), channel.through(step)
+    return State(x0.copy(), first, np.zeros((chains, agents))), channel.through(step)
+
+
+def _trigger(
+    params: Params, x0: np.ndarray
+) -> Callable[[State, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    """Return ``trigger(state, places, w)``, which updates what is known of the pairs at w.
+
+    It returns the hats, (chains, 2, dim), and who has communicated, (2 chains,).
+    """
+    chains, _, dim = x0.shape
+    mu, delta = params.threshold or 0.0, params.decay or 0.0
+    hats, apart = np.empty((2 * chains, dim)), np.empty((2 * chains, dim))
+    squared, level, times = (np.empty(2 * chains) for _ in range(3))
+    triggered = np.empty(2 * chains, dtype=bool)
+
+    def trigger(state: State, places: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        known, activations = state.communicated.reshape(-1, dim), state.activations.reshape(-1)
+        known.take(places, 0, hats, "clip")
+        np.subtract(w, hats, out=apart)
+        np.einsum("md,md->m", apart, apart, out=squared)
+        activations.take(places, None, times, "clip")
+        np.add(times, 1.0, out=times)
+        np.power(times, -delta, out=level)
+        np.multiply(level, mu, out=level)
+        np.greater(squared, level, out=triggered)
+        np.copyto(hats, w, where=triggered[:, None])
+        known[places] = hats
+        activations[places] = times
+        return hats.reshape(chains, 2, dim), triggered
+
+    return trigger
 
 
 def amplifies(params: Params, iterations: int) -> bool:
@@ -309,12 +370,12 @@ def choices(
         offset, noise = offset.reshape(-1, size), alpha * agents**2 * kicks.reshape(-1, size, size)
         if params.local_steps is None:
             return Choices(probability, matrix - drift, offset, noise)
-        step, shift, kick = np.eye(size) - drift, offset, noise
+        step, shift, spread = np.eye(size) - drift, offset, noise
         matrix = step @ matrix
         for _ in range(params.local_steps - 1):
             matrix = step @ matrix
             offset = np.einsum("est,et->es", step, offset) + shift
-            noise = step @ noise @ step.swapaxes(1, 2) + kick
+            noise = step @ noise @ step.swapaxes(1, 2) + spread
         return Choices(probability, matrix, offset, noise)
 
     return at

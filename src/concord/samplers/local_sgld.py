@@ -126,13 +126,12 @@ def init(
     told = _telling(problem, params, channel)
     grad, noise, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
     common = np.empty((chains, 1, dim), x0.dtype)
+    none, all_chains = np.zeros(chains, dtype=bool), np.ones(chains, dtype=bool)
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
         nonlocal spare
         gamma, x, new = params.step_size(k), state.x, spare
-        renewed = _chosen(1.0 if k == 0 and reduced else params.renewal or 0.0, chains, rng)
-        if renew is not None and renewed.any():
-            renew(state, renewed)
+        renewed = none if renew is None else renew(state, k, rng)
         for _ in range(params.period):
             gradient(state, rng, grad)
             if shared:
@@ -140,8 +139,9 @@ def init(
                 np.add(noise, normal(rng, np.sqrt(2 * gamma * tau / agents), common), out=noise)
             kick(rng, gamma, grad, out=x, x=x, noise=noise if shared else None)
         mix(x, plus=None, out=new)
-        averaging = _chosen(params.communication, chains, rng)
-        if not averaging.all():
+        averaging = all_chains
+        if params.communication < 1:
+            averaging = np.less(rng.random(chains), params.communication)
             np.copyto(new, x, where=~averaging[:, None, None])
         spare = x
         return State(new, state.reference, state.control), told(renewed, averaging)
@@ -149,13 +149,6 @@ def init(
     reference = np.zeros_like(x0) if reduced and params.batch_size is not None else np.empty(0)
     control = np.zeros_like(x0) if reduced else np.empty(0)
     return State(x0.copy(), reference, control), channel.through(step)
-
-
-def _chosen(probability: float, chains: int, rng: np.random.Generator) -> np.ndarray:
-    """Return which chains do something that they do with this probability, (chains,)."""
-    if not 0 < probability < 1:
-        return np.full(chains, probability >= 1)
-    return rng.random(chains) < probability
 
 
 def _gradients(problem: Problem, params: Params, chains: int) -> Gradients:
@@ -181,13 +174,22 @@ def _gradients(problem: Problem, params: Params, chains: int) -> Gradients:
 
 def _renewing(
     problem: Problem, params: Params, mix: Mixer, x0: np.ndarray
-) -> Callable[[State, np.ndarray], None]:
-    """Return ``renew(state, chosen)``: chains take new references, and average gradients."""
-    full = problem.gradient(len(x0))
+) -> Callable[[State, int, np.random.Generator], np.ndarray]:
+    """Return ``renew(state, k, rng)``: some chains take new references, and average gradients.
+
+    It returns which, (chains,).
+    """
+    full, probability = problem.gradient(len(x0)), params.renewal or 0.0
     reference, own, control = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
 
-    def renew(state: State, chosen: np.ndarray) -> None:
-        where = chosen[:, None, None]
+    def renew(state: State, k: int, rng: np.random.Generator) -> np.ndarray:
+        if k == 0 or probability >= 1:
+            renewed = np.ones(len(x0), dtype=bool)
+        else:
+            renewed = rng.random(len(x0)) < probability
+        if not renewed.any():
+            return renewed
+        where = renewed[:, None, None]
         mix(state.x, plus=None, out=reference)
         full(reference, own)
         mix(own, plus=None, out=control)
@@ -196,6 +198,7 @@ def _renewing(
         else:
             np.copyto(state.reference, reference, where=where)
         np.copyto(state.control, control, where=where)
+        return renewed
 
     return renew
 

@@ -43,7 +43,7 @@ from concord.networks.weights import weights_of
 from concord.options import Options
 from concord.samplers._common import check_connected
 from concord.sampling.gradients import ReplacedSize, estimator
-from concord.sampling.kick import kick
+from concord.sampling.kick import kick, normal
 from concord.sampling.schedules import Schedule
 
 NAME = "Push-sum SGLD"
@@ -99,25 +99,23 @@ def init(
     both = np.concatenate([x0, np.ones_like(x0[..., :1])], axis=2)  # x and y, sent together
     channel = connect(topology, both)
     mix = channel.mixer(weights_of(topology, "column_stochastic"))
-    mixed, grad, move = np.empty_like(both), np.empty_like(x0), np.empty_like(x0)
-    averaged = params.read == "averaged"
-    x, mixed_x = both[..., :-1], mixed[..., :-1]
+    mixed, kicked, averaged = np.empty_like(both), np.zeros_like(both), params.read == "averaged"
+    grad, noise = np.empty_like(x0), np.empty_like(x0)
     unicasts, broadcasts = (np.empty(sent.shape) for sent in (channel.unicasts, channel.broadcasts))
     info = Info(unicasts, broadcasts, channel.active)
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
-        z, y = state.x, state.y[..., None]
+        eta, z, y = params.step_size(k), state.x, state.y[..., None]
         gradient(z, rng, grad)
-        kick(rng, params.step_size(k), grad, out=move)
-        np.multiply(z, y, out=x)
+        normal(rng, np.sqrt(2 * eta), noise)
+        kick(rng, eta, grad, out=kicked[..., :-1], noise=noise)  # the weights have none
+        np.multiply(z, y, out=both[..., :-1])
         both[..., -1:] = y
         if averaged:
-            np.add(x, move, out=x)
-        mix(both, plus=None, out=mixed)
-        if not averaged:
-            np.add(mixed_x, move, out=mixed_x)
+            np.add(both, kicked, out=both)
+        mix(both, plus=None if averaged else kicked, out=mixed)
         y[:] = mixed[..., -1:]
-        np.divide(mixed_x, y, out=z)
+        np.divide(mixed[..., :-1], y, out=z)
         np.multiply(channel.unicasts, both.shape[2] / z.shape[2], out=unicasts)
         np.multiply(channel.broadcasts, both.shape[2] / z.shape[2], out=broadcasts)
         return state, info

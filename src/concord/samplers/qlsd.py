@@ -93,7 +93,7 @@ def init(
     average = channel.mixer(weights_of(topology, "metropolis"))
     compression, several = params.compression, params.participants or agents
     compress = compression.module.compressor(compression.params, x0.shape, x0.dtype)
-    grad, code, again, drift = (np.empty_like(x0) for _ in range(4))
+    grad, apart, code, again, learned, drift = (np.empty_like(x0) for _ in range(6))
     theta, noise = np.empty_like(x0[:, :1]), np.empty_like(x0[:, :1])
     uniform, order = np.empty((chains, agents)), np.empty((chains, agents))
     absent = np.zeros((chains, agents), dtype=bool)
@@ -113,18 +113,18 @@ def init(
             np.logical_not(absent, out=taking)
             np.multiply(taking, channel.broadcasts, out=sent)
         gradient(x, rng, grad)
-        np.subtract(grad, m, out=grad)
-        compress(grad, rng, code)
+        np.subtract(grad, m, out=apart)
+        compress(apart, rng, code)
         np.copyto(code, 0.0, where=absent[:, :, None])
         received = code
         if params.quantized == "twice":
             compress(code, rng, again)
             received = again
-        np.add(m, received, out=grad)
-        np.copyto(grad, 0.0, where=absent[:, :, None])
-        np.multiply(code, params.memory_rate, out=code)
-        np.add(m, code, out=m)
-        average(grad, plus=None, out=drift)
+        estimate = np.add(m, received, out=grad)
+        np.copyto(estimate, 0.0, where=absent[:, :, None])
+        np.multiply(code, params.memory_rate, out=learned)
+        np.add(m, learned, out=m)
+        average(estimate, plus=None, out=drift)
         normal(rng, np.sqrt(2 * gamma), noise)
         kick(rng, gamma * agents * agents / several, drift, out=x, x=x, noise=noise)
         return State(x, m), info

@@ -29,19 +29,23 @@ def kick(
     *,
     sd: Any = None,
     noise: np.ndarray | None = None,
+    drift: np.ndarray | None = None,
 ) -> np.ndarray:
     r"""Write :math:`x - \eta g + s w`, or without x the kick :math:`-\eta g + s w` alone.
 
-    g is used up: it holds anything after. ``out`` may be x, and is contiguous where there is no x.
+    ``out`` may be x, and is contiguous where noise is drawn and there is no x.
 
     eta: step size, which broadcasts.
     sd: s; none: :math:`\sqrt{2 \eta}`.
     noise: what is added in place of s w, where it is prepared, or partly common; then ``out`` may
     be it, and nothing is drawn.
+    drift: what is used up for eta g; none: g, which holds anything after.
     """
-    np.multiply(g, eta, out=g)
-    sd = np.sqrt(2 * eta) if sd is None and noise is None else sd
+    g = np.multiply(g, eta, out=g if drift is None else drift)
+    if x is not None:
+        np.subtract(x, g, out=out)
+    if noise is None:
+        noise = normal(rng, np.sqrt(2 * eta) if sd is None else sd, out if x is None else g)
     if x is None:
-        return np.subtract(normal(rng, sd, out) if noise is None else noise, g, out=out)
-    np.subtract(x, g, out=out)
-    return np.add(out, normal(rng, sd, g) if noise is None else noise, out=out)
+        return np.subtract(noise, g, out=out)
+    return np.add(out, noise, out=out)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec import Meta
@@ -30,15 +30,15 @@ FINITE_RANGE = 1e8
 Probed = Literal["consensus_error", "misclassified", "accuracy", "potential"]
 Averaged = Literal["predictive"]
 
-# The protocols whose methods these are.
-_OFFERS: dict[str, type] = {
-    "misclassified": Misclassifier,
-    "accuracy": Classifier,
-    "potential": WithPotential,
-    "predictive": Predictive,
-}
-
 Probe = Callable[[np.ndarray], np.ndarray]
+
+# The protocols whose methods these are.
+_OFFERS: dict[str, tuple[type, Callable[[Any], Probe]]] = {
+    "misclassified": (Misclassifier, lambda problem: problem.misclassified),
+    "accuracy": (Classifier, lambda problem: problem.accuracy),
+    "potential": (WithPotential, lambda problem: problem.potential),
+    "predictive": (Predictive, lambda problem: problem.predictive),
+}
 
 
 class Record(Options):
@@ -80,12 +80,13 @@ class Record(Options):
 
 
 def _probe(problem: Problem, name: str, key: str) -> Probe:
-    if not isinstance(problem, _OFFERS[name]):
+    offers, probe = _OFFERS[name]
+    if not isinstance(problem, offers):
         raise ConcordError(
             f"record.{key}: {type(problem).__name__} has no {short(name)} to probe; "
             "remove it, or choose a problem that has"
         )
-    return getattr(problem, name)
+    return probe(problem)
 
 
 class _Average:
@@ -216,10 +217,11 @@ class Recorder:
                 accumulated.add(chosen)
         for name, total in self._totals.items():
             self._counts[name][row] = total
-        for name in TIMES if self._clock else ():
-            if name not in self._times:
-                self._times[name] = np.zeros((len(self.due), *x.shape[:2]))
-            self._times[name][row] = getattr(self._clock, name)
+        if self._clock is not None:
+            for name, times in zip(TIMES, (self._clock.seconds, self._clock.waited), strict=True):
+                if name not in self._times:
+                    self._times[name] = np.zeros((len(self.due), *x.shape[:2]))
+                self._times[name][row] = times
 
     def trace(self) -> Trace:
         """Return what has been recorded so far, chain first as ArviZ expects it."""

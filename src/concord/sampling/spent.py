@@ -16,15 +16,16 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec.structs import asdict
 
 from concord.contracts import (
-    Announced,
     Batched,
     ChosenAgents,
     Counting,
     Info,
     Proximal,
     WithHessians,
+    WithKnown,
     WithSlips,
 )
 from concord.errors import ConcordError
@@ -162,10 +163,9 @@ class Trial:
     ) -> None:
         self.sampler, self.params, self.topology, self.seed = sampler, params, topology, seed
         self.agents, self.dim, self.tally = problem.agents, problem.dim, Tally()
-        size = getattr(params, "batch_size", None)
-        fields = getattr(sampler.State, "_fields", ())
-        known = sampler.KNOWN if isinstance(sampler, Announced) else ()
-        self.known = [place for place, name in enumerate(fields) if name in known]
+        size = asdict(params).get("batch_size")
+        known = sampler.KNOWN if isinstance(sampler, WithKnown) else ()
+        self.known = [sampler.State._fields.index(name) for name in known]
         self.whole = False
         self.problem = watched(problem, size, self.tally, whole=False)
         try:
@@ -291,8 +291,9 @@ def slips(sampler: Any, params: Any) -> bool:
 
     What they would send is not counted (``contracts.Info``).
     """
+    given = asdict(params)
     named = sampler.SLIPS if isinstance(sampler, WithSlips) else {}
-    return any(getattr(params, name) == value for name, value in named.items())
+    return any(given[name] == value for name, value in named.items())
 
 
 def unpaid(

@@ -15,9 +15,9 @@ from concord.integrity import Made
 from concord.io import whole
 from concord.make import Place, at
 from concord.make import made as made_from
-from concord.options import build
+from concord.options import plain
 from concord.pages import captions
-from concord.plugins import location, plugin, provided
+from concord.plugins import location, provided
 from concord.provenance import code, describe, digest
 from concord.results import Measured, is_smoke, read
 from concord.runs.run import Run
@@ -28,8 +28,8 @@ def made(paper: Paper, section: str, name: str, results: Path) -> Made:
     """Return what a figure or table is made from."""
     entry = paper.output(section, name)
     return {
-        "entry": digest({**entry, "caption": captions.of(paper, section, name)}),
-        "code": code(__name__, location(section, entry["kind"])),
+        "entry": digest({**plain(entry), "caption": captions.of(paper, section, name)}),
+        "code": code(__name__, location(section, entry.kind)),
         "metrics": metrics_digest(paper.output_runs(section, name), results),
     }
 
@@ -44,10 +44,7 @@ def draw(paper: Paper, name: str, results: Path, outputs: Sequence[Path]) -> Non
     """Draw a figure from the metrics below ``results`` into ``outputs`` (.pdf, .svg, .png)."""
     from concord.figures import style
 
-    entry = paper.output("figures", name)
-    where = paper.at(f"figures.{name}")
-    kind = plugin("figures", entry["kind"], where)
-    params = build(kind.Params, entry.get("options"), f"{where}.options")
+    kind, params = paper.kind_of("figures", name)
     runs = _measured(paper, "figures", name, results)
     figure = kind.draw(params, runs)
     style.save(figure, outputs, watermark=is_smoke(runs))
@@ -56,15 +53,12 @@ def draw(paper: Paper, name: str, results: Path, outputs: Sequence[Path]) -> Non
 
 def tabulate(paper: Paper, name: str, results: Path, outputs: Sequence[Path]) -> None:
     """Build a table from the runs below ``results`` into ``outputs`` (.csv, .md, .tex)."""
-    entry = paper.output("tables", name)
-    where = paper.at(f"tables.{name}")
-    kind = plugin("tables", entry["kind"], where)
-    params = build(kind.Params, entry.get("options"), f"{where}.options")
+    kind, params = paper.kind_of("tables", name)
     table = kind.tabulate(params, _measured(paper, "tables", name, results))
     texts = {
         ".csv": table.csv,
         ".md": table.markdown,
-        ".tex": lambda: table.latex(entry["title"]),
+        ".tex": lambda: table.latex(paper.output("tables", name).title),
     }
     for output in outputs:
         with whole(output) as path:
@@ -93,7 +87,7 @@ def _finish(
         path.write_text(captions.markdown(caption), encoding="utf-8")
     runs = paper.output_runs(section, name)
     inputs = [results / run.folder / "metrics.csv" for run in runs]
-    shown = provided([(section, paper.output(section, name)["kind"])])
+    shown = provided([(section, paper.output(section, name).kind)])
     about: dict[str, Any] = {"plugins": shown} if shown else {}
     about |= {"paper": paper.key, "section": section, "name": name, "seed": paper.config["seed"]}
     integrity.seal(

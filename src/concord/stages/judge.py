@@ -56,7 +56,7 @@ def made_alone(paper: Paper, results: Path) -> Made:
     """Return what a paper's verdicts are made from, but for the multiverse."""
     config = {key: paper.config[key] for key in ("scale", "seed")}
     return {
-        "entry": digest({**paper.mapping, "config": config}),
+        "entry": digest({**paper.raw, "config": config}),
         "code": code(__name__),
         "rules": sha256(rules.PATH),
         "metrics": metrics_digest(paper.claim_runs(), results),

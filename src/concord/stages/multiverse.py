@@ -77,7 +77,7 @@ class _Universe:
             return self.base(run)
         found = self._computed(other)
         for reads in self.found.universes[self.name].reads(run):
-            found = renamed(found, reads.get("metric", {}), reads.get("agent"))
+            found = renamed(found, reads.metric, reads.agent)
         return found
 
     def _computed(self, run: Run) -> Measured:

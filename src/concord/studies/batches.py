@@ -83,7 +83,7 @@ def _alike(paper: Paper) -> list[tuple[str, list[Run]]]:
     """Return experiments and runs of theirs that the same figures, tables and verdicts show."""
     shown: dict[str, list[str]] = defaultdict(list)
     for section in ("figures", "tables"):
-        for name in paper.mapping.get(section, {}):
+        for name in paper.outputs(section):
             for run in paper.output_runs(section, name):
                 shown[run.folder].append(f"{section}/{name}")
     for run in paper.claim_runs():

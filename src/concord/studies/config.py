@@ -12,6 +12,7 @@ from concord import plugins
 from concord.errors import ConcordError, nearest, short
 from concord.io import load_yaml
 from concord.options import Count, Index, Options, build_file, plain
+from concord.studies.checks import check_outputs
 from concord.studies.paper import Paper
 
 
@@ -118,7 +119,7 @@ def load_papers(
         paper = papers[path.name] = Paper(path, config, checked)
         if not checked:
             paper.runs  # noqa: B018 (expands and so checks every run)
-            paper.check_outputs()
+            check_outputs(paper)
     plugins.use(*(paper.path for paper in papers.values()))  # each was checked with its own
     if not papers:
         raise ConcordError(f"{folder / 'papers'} holds no paper's folder; add one")

@@ -11,7 +11,7 @@ from concord.errors import ConcordError, short
 from concord.home import HOME
 from concord.io import whole
 from concord.runs.keys import STUDY
-from concord.studies.paper import RESERVED
+from concord.studies.stated import RESERVED
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 TEMPLATE = Path(__file__).parent / "template"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from concord.studies.paper import RESERVED, Paper
+from concord.studies.paper import Paper
+from concord.studies.stated import RESERVED
 
 
 def orphans(results: Path, papers: Iterable[Paper]) -> list[Path]:

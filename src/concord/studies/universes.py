@@ -8,10 +8,8 @@ others are those of the study. A run that an earlier universe has as well is com
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import replace as with_changes
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -22,7 +20,9 @@ from concord.make import Batch
 from concord.plugins import plugin
 from concord.runs.run import Run
 from concord.studies.batches import long
-from concord.studies.paper import Change, Paper
+from concord.studies.expansion import Change
+from concord.studies.model import Reads
+from concord.studies.paper import Paper
 
 SEEDS = range(1, 6)
 BASE = "base"
@@ -37,9 +37,9 @@ class Universe:
     changes: tuple[Change, ...] = ()
     seed: int | None = None
 
-    def reads(self, run: Run) -> list[Mapping[str, Any]]:
+    def reads(self, run: Run) -> list[Reads]:
         """Return what claims read of a run of the study in the place of what they name."""
-        return [c.reads for c in self.changes if c.reads and c.holds_for(run)]
+        return [c.reads for c in self.changes if c.reads != Reads() and c.holds_for(run)]
 
 
 def universes(paper: Paper, pairs: bool) -> dict[str, Universe]:
@@ -146,7 +146,7 @@ def lean(paper: Paper, run: Run) -> Run:
     """
     read = paper.claim_reads.get((run.experiment, run.name), [])
     changes = [change for labels in paper.alternatives.values() for change in labels.values()]
-    others = [change.reads.get("metric", {}) for change in changes]
+    others = [change.reads.metric for change in changes]
     names = {other.get(q.metric, q.metric) for q in read for other in ({}, *others)}
     families = tuple(f for f in run.metrics if any(metrics.computes(f, name) for name in names))
     if not families:

@@ -15,6 +15,8 @@ import msgspec
 from concord import contracts
 from concord.errors import ConcordError
 from concord.markup import line
+from concord.networks.compressions import CompressionKind
+from concord.networks.topology import TopologyKind
 from concord.options import Options, members
 from concord.plugins import PACKAGES, plugin
 from concord.testing import parts, problems, samplers
@@ -26,11 +28,11 @@ __all__ = ["CHECKS", "Broken", "Inapplicable", "Outcome", "Prototype", "run"]
 PROTOCOLS = {
     "samplers": contracts.Sampler,
     "problems": contracts.ProblemKind,
-    "topologies": contracts.TopologyKind,
+    "topologies": TopologyKind,
     "partitions": contracts.PartitionKind,
     "schedules": contracts.ScheduleKind,
     "initial": contracts.InitialKind,
-    "compressions": contracts.CompressionKind,
+    "compressions": CompressionKind,
     "metrics": contracts.MetricFamily,
     "figures": contracts.FigureKind,
     "tables": contracts.TableKind,

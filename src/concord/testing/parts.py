@@ -13,8 +13,6 @@ from concord.contracts import (
     Label,
     Labelled,
     OfConditions,
-    Price,
-    Priced,
     WithLaw,
     WithoutChains,
 )
@@ -164,31 +162,31 @@ def a_run_is_measured_or_refused(module: Any) -> None:
             expect(not (exact and row.chance), f"{row.metric!r} is in EXACT, and random")
 
 
+# What names metrics of a family, or patterns or beginnings of some.
+NAMING = {
+    "LABELS": Labelled,
+    "CONDITIONS": OfConditions,
+    "EXACT": WithoutChains,
+    "OF_LAW": WithLaw,
+}
+
+
 def what_is_declared_is_of_its_metrics(module: Any) -> None:
-    """What it labels, prices or marks are metrics of its own; what it asks of networks is known."""
+    """What it labels or marks are metrics of its own; what it asks of networks is known."""
+    metrics = module.METRICS
+    for what, protocol in NAMING.items():
+        if not isinstance(module, protocol):
+            continue
+        names = vars(module)[what]
+        expect(isinstance(names, (tuple, dict)), f"{what} is neither a tuple nor a mapping")
+        for name in names:
+            own = (alike(n, metric) for n in (name, f"{name}_*") for metric in metrics)
+            known = name in metrics or any(own)
+            expect(known, f"{what} names {name!r}, which METRICS does not have")
+    if isinstance(module, Labelled):
+        expect(all(isinstance(one, Label) for one in module.LABELS.values()), "LABELS has no Label")
     if isinstance(module, AboutNetwork):
         expect(module.NETWORK in NETWORKS, f"NETWORK is none of {', '.join(NETWORKS)}")
-    if isinstance(module, Labelled):
-        _are_metrics(module, "LABELS", module.LABELS)
-        expect(all(isinstance(one, Label) for one in module.LABELS.values()), "LABELS has no Label")
-    if isinstance(module, Priced):
-        _are_metrics(module, "PRICES", module.PRICES)
-        expect(all(isinstance(one, Price) for one in module.PRICES.values()), "PRICES has no Price")
-    if isinstance(module, OfConditions):
-        _are_metrics(module, "CONDITIONS", module.CONDITIONS)
-    if isinstance(module, WithoutChains):
-        _are_metrics(module, "EXACT", module.EXACT)
-    if isinstance(module, WithLaw):
-        _are_metrics(module, "OF_LAW", module.OF_LAW)
-
-
-def _are_metrics(module: Any, what: str, names: Any) -> None:
-    """Refuse names, or patterns or beginnings of some, that no metric of a family has."""
-    expect(isinstance(names, (tuple, dict)), f"{what} is neither a tuple nor a mapping")
-    for name in names:
-        known = any(alike(one, metric) for one in (name, f"{name}_*") for metric in module.METRICS)
-        where = f"{what} names {name!r}, which METRICS does not have"
-        expect(known or name in module.METRICS, where)
 
 
 CHECKS: dict[str, tuple[Any, ...]] = {

@@ -1,12 +1,13 @@
 """Compressions: what agents send in place of a vector, and how many bits that takes.
 
-One module each (``contracts.CompressionKind``).
+One module each (``CompressionKind``).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -14,6 +15,19 @@ from concord.plugins import Chosen
 
 # compress(x, rng, out) writes what stands for vectors x, (..., dim).
 Compress = Callable[[np.ndarray, np.random.Generator, np.ndarray], object]
+
+
+@runtime_checkable
+class CompressionKind(Protocol):
+    """A module of ``concord.networks.compressions``."""
+
+    Params: type
+
+    def compressor(self, params: Any, shape: tuple[int, ...], dtype: Any) -> Compress:
+        """Return ``compress(x, rng, out)``: what stands for vectors x, (..., dim), of a shape."""
+
+    def bits(self, params: Any, dim: int, itemsize: int) -> int:
+        """Return the bits that stand for a vector of dim numbers of itemsize bytes."""
 
 
 class Compression(Chosen):

@@ -1,1 +1,1 @@
-"""Topologies: kinds of graphs, one module each (see ``contracts.TopologyKind``)."""
+"""Topologies: kinds of graphs, one module each (see ``topology.TopologyKind``)."""

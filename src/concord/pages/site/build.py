@@ -246,10 +246,10 @@ def _pictures(studies: Mapping[str, Paper], extra: Path) -> dict[str, str]:
     """Return a picture of each kind of figure: the first that has been made, or the docs'."""
     found: dict[str, str] = {}
     for paper in studies.values():
-        for name, entry in paper.mapping.get("figures", {}).items():
+        for name, entry in paper.sections.figures.items():
             path = extra / "results" / paper.key / "figures" / f"{name}.svg"
             if path.exists():
-                found.setdefault(entry["kind"], str(path.relative_to(extra)))
+                found.setdefault(entry.kind, str(path.relative_to(extra)))
     for path in (HOME / "docs" / "figures").glob("*.png"):
         if path.stem not in found:
             found[path.stem] = f"reference/{path.name}"

@@ -15,8 +15,7 @@ from concord import integrity, words
 from concord import results as read_results
 from concord.contracts import Read
 from concord.metrics import prices as all_prices
-from concord.options import build, plain
-from concord.plugins import plugin
+from concord.options import plain
 from concord.runs.run import Run
 from concord.studies.paper import Paper
 
@@ -40,7 +39,7 @@ def group(paper: Paper, name: str) -> str:
     """Return a figure's name without the reading at its end."""
     for reading in sorted(paper.readings, key=len, reverse=True):
         stem = name.removesuffix(f"_{reading}")
-        if stem != name and stem in paper.mapping["figures"]:
+        if stem != name and stem in paper.sections.figures:
             return stem
     return name
 
@@ -93,7 +92,7 @@ def curves(paper: Paper, names: Sequence[str], results: Path) -> dict[str, Any] 
         "axes": axes,
         "agents": [[agent, agent_name(agent)] for agent in there],
         "metrics": [[m, NAMES.get(m, words.metric(m))] for m in kept],
-        "prices": [[name, price.label] for name, price in paid.items()],
+        "prices": [[name, price.axis] for name, price in paid.items()],
         "beside": [[end, text] for end, text in BESIDE.items()],
         "runs": found,
         "start": {
@@ -126,10 +125,7 @@ def _read(
     agents: set[str] = set()
     first: dict[str, Any] = {}
     for name in names:
-        entry = paper.output("figures", name)
-        where = paper.at(f"figures.{name}")
-        kind = plugin("figures", entry["kind"], where)
-        params = build(kind.Params, entry.get("options"), f"{where}.options")
+        kind, params = paper.kind_of("figures", name)
         for read in kind.reads(params):
             metric = read.metric if isinstance(read, Read) else read
             if metric not in all_prices() and "xscale" in kind.Params.__struct_fields__:

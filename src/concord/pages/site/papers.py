@@ -27,6 +27,7 @@ from concord.pages.claims import case_name
 from concord.pages.site.curves import curves, group
 from concord.pages.site.html import render
 from concord.runs.run import Run
+from concord.studies.model import Discrepancy
 from concord.studies.paper import Paper
 
 ROOT = "../"  # from a study's page to the site
@@ -104,7 +105,7 @@ def made(paper: Paper, rows: Sequence[Row], results: Path) -> bool:
 def _entries(paper: Paper) -> Iterator[tuple[str, str]]:
     """Yield section and name of every figure and table."""
     for section in ("figures", "tables"):
-        yield from ((section, name) for name in paper.mapping.get(section, {}))
+        yield from ((section, name) for name in paper.outputs(section))
 
 
 def _scored(paper: Paper, results: Path) -> bool:
@@ -126,12 +127,12 @@ def page(
 
     ``todo`` is what has not been made, by the command that makes it.
     """
-    about = paper.mapping.get("paper") or {"title": paper.key}
+    about = paper.about
     claims, universes = summarized(rows), _universes(paper, rows, files)
     claims = [{**claim, **_leads(claim, paper, universes, files.results)} for claim in claims]
     followed = dict.fromkeys(run.reading for run in paper.runs.values())
     raw = _Raw(files.raw / paper.key)
-    parts = [_title(about["title"], "#")]
+    parts = [_title(about.title, "#")]
     parts.append(
         raw(
             "head",
@@ -144,25 +145,18 @@ def page(
     )
     if arena := _arena(paper, files):
         parts += [_title("Entries", "*"), raw("arena", **arena)]
-    shown = set()
-    for names in _groups(paper):
-        entries = [e for name in names if (e := _figure(paper, name, claims, files))]
+    shown: set[str] = set()
+    for section, names in _groups(paper):
+        entries = [e for name in names if (e := _entry(paper, section, name, claims, files))]
         if entries:
-            mine = [claim for claim in claims if claim["figure"] in names]
+            mine = [c for c in claims if c["figure"] in names and c["name"] not in shown]
             shown |= {claim["name"] for claim in mine}
-            drawn = _curves(paper, [entry["name"] for entry in entries], files)
-            parts += [_title(_heading(paper, "figures", names[0]), "*")]
-            parts.append(raw("figures", claims=mine, entries=entries, curves=drawn))
-    for name in paper.mapping.get("tables", {}):
-        entry = _table(paper, name, claims, files)
-        if entry:
-            mine = [c for c in claims if c["figure"] == name and c["name"] not in shown]
-            shown |= {claim["name"] for claim in mine}
-            parts += [_title(_heading(paper, "tables", name), "*")]
-            parts.append(raw("tables", claims=mine, entries=[entry]))
+            drawn = _curves(paper, [e["name"] for e in entries if section == "figures"], files)
+            parts += [_title(_heading(paper, section, names[0]), "*")]
+            parts.append(raw("entries", claims=mine, entries=entries, curves=drawn))
     others = [claim for claim in claims if claim["name"] not in shown]
     if others:
-        parts += [_title("Other claims", "*"), raw("claims", claims=others)]
+        parts += [_title("Other claims", "*"), raw("entries", claims=others, entries=[])]
     if universes:
         parts += [_title("With other assumptions and seeds", "*"), raw("universes", **universes)]
     if runs := _runs(paper, files):
@@ -171,8 +165,8 @@ def page(
     for kind, heading, notes in _notes(paper):
         if notes:
             parts += [_title(heading, "*"), raw("notes", kind=kind, notes=notes, judged=judged)]
-    if paper.mapping.get("released_code"):
-        parts += [_title("Released code", "*"), markup.rst(paper.mapping["released_code"])]
+    if released := paper.sections.released_code:
+        parts += [_title("Released code", "*"), markup.rst(released)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -250,17 +244,18 @@ class _Raw:
         return f".. raw:: html\n   :file: ../raw/{self.folder.name}/{path.name}"
 
 
-def _groups(paper: Paper) -> list[list[str]]:
-    """Return the names of figures, those together that differ in their reading alone."""
+def _groups(paper: Paper) -> list[tuple[str, list[str]]]:
+    """Return section and names of what is shown together: figures that differ in their reading."""
     found: dict[str, list[str]] = {}
-    for name in paper.mapping.get("figures", {}):
+    for name in paper.sections.figures:
         found.setdefault(group(paper, name), []).append(name)
-    return list(found.values())
+    figures = [("figures", names) for names in found.values()]
+    return [*figures, *(("tables", [name]) for name in paper.sections.tables)]
 
 
 def _heading(paper: Paper, section: str, name: str) -> str:
     """Return "Fig 2: title" of what has a number in print, else its title."""
-    title = markup.line(paper.mapping[section][name]["title"])
+    title = markup.line(paper.output(section, name).title)
     number = re.match(r"(fig|table)(S?\d+)(?![^_])", name)
     words = {"fig": "Fig", "table": "Table"}
     return f"{words[number[1]]} {number[2]}: {title}" if number else title
@@ -274,7 +269,7 @@ def _anchor(section: str, name: str) -> str:
 def _entry(
     paper: Paper, section: str, name: str, claims: Sequence[Mapping[str, Any]], files: Files
 ) -> dict[str, Any] | None:
-    """Return what figures and tables share, None if there are no results of it."""
+    """Return what is shown of a figure or table, None if there are no results of it."""
     base = _place(paper, section, name, files.results)
     if base is None:
         return None
@@ -282,7 +277,18 @@ def _entry(
     made = integrity.document(base.with_suffix(".json"))
     told = {key: value for key, value in made.items() if key not in ("table", "caption", "seal")}
     provenance = files.write(json.dumps(told, indent=1), f"{folder}.json")
+    if section == "figures":
+        what = _picture(base.with_suffix(".svg"), f"{folder}.svg", files)
+        copied = [("SVG", what["image"])]
+    else:
+        what = {"table": _unbroken(made.get("table"))}
+        copied = [
+            (suffix[1:].upper(), files.copy(path, f"{folder}{suffix}"))
+            for suffix in (".tex", ".csv")
+            if (path := base.with_suffix(suffix)).exists()
+        ]
     return {
+        **what,
         "name": name,
         "anchor": _anchor(section, name),
         "caption": captions.of(paper, section, name),
@@ -290,11 +296,19 @@ def _entry(
             run.experiment for run, _ in _stated(paper.output_runs(section, name), files.results)
         ),
         "claims": [claim["name"] for claim in claims if claim["figure"] == name],
-        "files": [("provenance", provenance)],
-        "base": base,
-        "made": made,
-        "folder": folder,
+        "files": [*copied, ("provenance", provenance)],
     }
+
+
+def _unbroken(table: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """Return a table of which a number, what print has and an interval each stay on one line."""
+    if table is None:
+        return None
+
+    def cell(text: str) -> str:
+        return UNBROKEN.sub(lambda part: part[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
+
+    return {**table, "rows": [[cell(text) for text in row] for row in table["rows"]]}
 
 
 def _stated(runs: Iterable[Run], results: Path) -> Iterator[tuple[Run, str]]:
@@ -313,21 +327,6 @@ def _runs(paper: Paper, files: Files) -> dict[str, list[tuple[str, str]]]:
         path = f"runs/{re.sub(r'[^A-Za-z0-9_./-]', '-', run.folder)}.yaml"
         found.setdefault(run.experiment, []).append((run.name, files.write(text, path)))
     return found
-
-
-def _figure(
-    paper: Paper, name: str, claims: Sequence[Mapping[str, Any]], files: Files
-) -> dict[str, Any] | None:
-    entry = _entry(paper, "figures", name, claims, files)
-    if entry is None:
-        return None
-    picture = _picture(entry["base"].with_suffix(".svg"), f"{entry['folder']}.svg", files)
-    return {
-        **entry,
-        **picture,
-        "alt": f"{entry['caption']['title']}. {entry['caption']['caption']}",
-        "files": [("SVG", picture["image"]), *entry["files"]],
-    }
 
 
 def _picture(source: Path, path: str, files: Files) -> dict[str, Any]:
@@ -418,28 +417,6 @@ def _sealed(table: Path, suffix: str) -> list[Path]:
     return [path for path in made if path.suffix == suffix]
 
 
-def _table(
-    paper: Paper, name: str, claims: Sequence[Mapping[str, Any]], files: Files
-) -> dict[str, Any] | None:
-    entry = _entry(paper, "tables", name, claims, files)
-    if entry is None:
-        return None
-    table = entry["made"].get("table")
-    if table:  # a number, what print has and an interval each stay on one line
-        rows = [[UNBROKEN.sub(_unbroken, cell) for cell in row] for row in table["rows"]]
-        table = {**table, "rows": rows}
-    copied = [
-        (suffix[1:].upper(), files.copy(path, f"{entry['folder']}{suffix}"))
-        for suffix in (".tex", ".csv")
-        if (path := entry["base"].with_suffix(suffix)).exists()
-    ]
-    return {**entry, "table": table, "files": [*copied, *entry["files"]]}
-
-
-def _unbroken(found: re.Match[str]) -> str:
-    return found[0].replace(" ", "\N{NO-BREAK SPACE}")
-
-
 def _curves(paper: Paper, names: Sequence[str], files: Files) -> dict[str, str] | None:
     """Write the curves of figures as a script, and return where it is."""
     if not names or (found := curves(paper, names, files.results)) is None:
@@ -459,13 +436,13 @@ def _notes(paper: Paper) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
             (("", "value"), ("because", "reason")),
         ),
         (
-            *("erratum", "Where the text is inconsistent", paper.mapping.get("errata", {})),
+            *("erratum", "Where the text is inconsistent", paper.sections.errata),
             (("", "where"), ("", "text")),
         ),
         (
             "discrepancy",
             "Where the released code differs from the text",
-            paper.mapping.get("discrepancies", {}),
+            paper.sections.discrepancies,
             (("text", "text"), ("code", "code")),
         ),
     )
@@ -473,8 +450,8 @@ def _notes(paper: Paper) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
         notes = [
             {
                 "name": name,
-                "texts": [(head, note[key]) for head, key in keys if note.get(key)],
-                "claim": note.get("checked_by"),
+                "texts": [(head, text) for head, key in keys if (text := getattr(note, key))],
+                "claim": note.checked_by if isinstance(note, Discrepancy) else "",
             }
             for name, note in stated.items()
         ]
@@ -501,9 +478,7 @@ def findings(
             )
     known = {f"{claim['paper']}/{claim['name']}": claim for claim in claims}
     chosen = [known[name] for name in wanted if name in known] or [
-        claim
-        for claim in claims
-        if claim["figure"] in papers[claim["paper"]].mapping.get("figures", {})
+        claim for claim in claims if claim["figure"] in papers[claim["paper"]].sections.figures
     ][:5]
 
     def image(claim: Mapping[str, Any]) -> str | None:

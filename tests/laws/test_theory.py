@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from concord.laws import exact, theory
+from concord.laws import exact, paths, theory
 from concord.laws.gaussian import Gaussian, w2
 from concord.laws.theory import gurbuzbalaban2021, tzikas2024
 from concord.laws.theory.gurbuzbalaban2021 import Setting
@@ -172,7 +172,7 @@ def test_bound_dominates_the_exact_law(kind, seed):
     assert result.holds
     affine = de_sgld(gram, shift, mixing, eta)
     start = exact.initial(agents, dim, (1.0, 1.0))
-    law = exact.propagate(lambda step: affine, *start, 299, k, agents, dim)
+    law = paths.single(exact.Update(lambda step: affine), start, agents, dim).law(k)
     cov = np.linalg.inv(gram.sum(axis=0))
     posterior = Gaussian(cov @ shift.sum(axis=0), cov)
     distance = w2(law.mean, law.cov, posterior).mean(axis=1)
@@ -251,7 +251,7 @@ def test_bound_of_theorem10_dominates_the_exact_law(kind, seed):
     affine = exact.Affine(matrix, offset, kick @ kick.T)
     k = np.arange(300)
     mean, cov = exact.initial(agents, dim, (1.0, 1.0), exact.Start(0.0, 0.0))
-    law = exact.propagate(lambda step: affine, mean, cov, 299, k, agents, dim)
+    law = paths.single(exact.Update(lambda step: affine), (mean, cov), agents, dim).law(k)
     largest = 0.0
     for _ in k:
         squares = mean**2 + cov.diagonal()

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import concord
-from concord.arena import laws, rings, scores
+from concord.arena import scores
 from concord.arena.chains import Chains
+from concord.laws import rings
+from concord.metrics import _laws
 from concord.options import build
 from concord.plugins import plugin
 from concord.sampling.initial import Law
@@ -30,34 +34,40 @@ def alike(agents=SIZE, dim=2, seed=0, scale=0.2):
     return concord.problems.quadratic(np.tile(gram, (agents, 1, 1)), shift)
 
 
-def both(kind, options, problem, graph):
+def law_of(kind, options, problem, graph):
     module = plugin("samplers", kind, "")
     params, start = build(module.Params, options, ""), Law("normal").moments(problem.dim)
-    modes = rings.path(module, [problem], graph, [params], start)
-    return modes, laws.path(module, [problem], graph, [params], start)
+    return _laws.of_versions(module, [problem], graph, [params], start)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_modes_have_the_law_of_the_whole_ring(kind):
-    modes, dense = both(kind, KINDS[kind], alike(), concord.network("ring", SIZE))
-    assert isinstance(modes, rings.Modes)
+def test_modes_have_the_law_of_the_whole_ring(kind, monkeypatch):
+    given = kind, KINDS[kind], alike(), concord.network("ring", SIZE)
+    modes = law_of(*given)
+    monkeypatch.setattr(rings, "FROM", SIZE + 1)
+    dense = law_of(*given)
+    assert isinstance(modes, rings.Modes) and not isinstance(dense, rings.Modes)
     for one, other in zip(modes.at([1, 7, 64, 1000]), dense.at([1, 7, 64, 1000]), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-10 * np.abs(other).max())
     for one, other in zip(modes.averaged(33), dense.averaged(33), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-10 * np.abs(other).max())
 
 
+def has_modes(kind, options, problem, graph):
+    return isinstance(law_of(kind, options, problem, graph), rings.Modes)
+
+
 def test_other_agents_rings_and_samplers_have_no_modes():
     problem, ring = alike(), concord.network("ring", SIZE)
-    assert both("de_sgld", KINDS["de_sgld"], problem, ring)[0] is not None
+    assert has_modes("de_sgld", KINDS["de_sgld"], problem, ring)
     other = problem.gram.copy()
     other[3] *= 1.01
     apart = concord.problems.quadratic(other, problem.shift)
-    assert both("de_sgld", KINDS["de_sgld"], apart, ring)[0] is None
-    assert both("de_sgld", KINDS["de_sgld"], problem, concord.network("path", SIZE))[0] is None
+    assert not has_modes("de_sgld", KINDS["de_sgld"], apart, ring)
+    assert not has_modes("de_sgld", KINDS["de_sgld"], problem, concord.network("path", SIZE))
     lossy = concord.network("ring", SIZE, awake=0.5)
-    assert both("de_sgld", KINDS["de_sgld"], problem, lossy)[0] is None
-    assert both("graph_gibbs", {"tolerance": 1.0}, problem, ring)[0] is None  # by colors
+    assert not has_modes("de_sgld", KINDS["de_sgld"], problem, lossy)
+    assert not has_modes("graph_gibbs", {"tolerance": 1.0}, problem, ring)  # by colors
 
 
 def test_a_sampler_that_counts_agents_has_no_modes():
@@ -73,22 +83,25 @@ def test_a_sampler_that_counts_agents_has_no_modes():
 
     module = plugin("samplers", "de_sgld", "")
     params = build(module.Params, {"step_size": 0.001}, "")
-    graph, start = concord.network("ring", SIZE), Law("normal").moments(2)
-    assert rings.path(module, [alike()], graph, [params], start) is not None
-    assert rings.path(Counts, [alike()], graph, [params], start) is None
-    assert both("d_ula", {"step_size": 0.05, "fusion": 0.2}, alike(), graph)[0] is None
+    given = [alike()], concord.network("ring", SIZE), [params], Law("normal").moments(2)
+    assert isinstance(_laws.of_versions(module, *given), rings.Modes)
+    assert not isinstance(_laws.of_versions(Counts, *given), rings.Modes)
+    assert not has_modes("d_ula", {"step_size": 0.05, "fusion": 0.2}, alike(), given[1])
 
 
-def test_chains_on_a_ring_too_large_for_dense_laws_have_that_of_modes():
+def test_chains_on_a_ring_too_large_for_dense_laws_have_that_of_modes(monkeypatch):
     agents, chains, due = 1024, 200, [1, 20]
     problem, graph = alike(agents, 1, scale=1 / agents), concord.network("ring", agents)
     module = plugin("samplers", "de_sgld", "")
     params = build(module.Params, {"step_size": 1.0}, "")
-    run = {"paper": "p", "experiment": "e", "run": "r", "seed": 3, "chains": chains}
+    run = SimpleNamespace(paper="p", experiment="e", name="r", seed=3, chains=chains)
     drawn = Chains(module, [("a", problem)], graph, [params], run, Law("normal")).bias(due)
-    modes, dense = both("de_sgld", {"step_size": 1.0}, problem, graph)
+    given = "de_sgld", {"step_size": 1.0}, problem, graph
+    modes = law_of(*given)
     exactly = scores.bias(modes.at(due), problem.posterior)
-    assert dense is None
     for level in ("average", "pooled"):  # that of the worst of a thousand is the worst noise
         b2, wanted = drawn[level][:, 0], np.maximum(exactly[level][:, 0], 1 / chains)
         assert (np.abs(b2 - wanted) < 15 * np.sqrt(wanted / chains)).all(), level
+    monkeypatch.setattr(rings, "FROM", agents + 1)
+    with pytest.raises(_laws.NoLaw, match="1024 agents of dimension 1 exceed the 250 entries"):
+        law_of(*given)

@@ -1,5 +1,8 @@
+"""Curves of a metric, layer by layer."""
+
 from __future__ import annotations
 
+import made_up_runs
 import numpy as np
 import pandas
 import pytest
@@ -7,7 +10,7 @@ from made_up_runs import run, w2
 from matplotlib.figure import Figure
 
 from concord.errors import ConcordError
-from concord.figures import style, w2_curves
+from concord.figures import curves, style
 from concord.options import build
 from concord.results import Measured, series
 
@@ -16,7 +19,8 @@ AGENTS = [0, 1, "average"]
 
 
 def draw(runs: list[Measured], **options: object) -> Figure:
-    return w2_curves.draw(build(w2_curves.Params, options, "x.yaml: figures.f"), runs)
+    options = {"metric": "w2", **options}
+    return curves.draw(build(curves.Params, options, "x.yaml: figures.f"), runs)
 
 
 def shown(axes) -> dict:
@@ -133,22 +137,6 @@ def test_a_panel_may_show_the_end_over_a_number():
     assert figure.axes[1].get_xscale() == "log"
     assert [t.get_text() for t in figure.axes[1].get_legend().get_texts()] == list(lines)
     assert "Published" not in legend(figure)
-
-
-def test_a_point_at_the_mean_is_known_from_the_problem(monkeypatch):
-    asked = []
-
-    def width(resolved):
-        asked.append(resolved["topology"]["kind"])
-        return 0.2
-
-    monkeypatch.setattr(w2_curves, "posterior_width", width)
-    runs = [w2(run(topology=t), [0]) for t in TOPOLOGIES]
-    figure = draw(runs, columns="topology", agents=[0])
-    for axes in figure.axes:
-        (point,) = [line for line in axes.lines if line.get_label() == "_point"]
-        assert point.get_ydata()[0] == 0.2
-    assert asked == TOPOLOGIES
 
 
 def test_estimates_of_one_floor_are_drawn_once():
@@ -379,7 +367,7 @@ def test_missing_metric_names_figure_run_metric_and_remedy():
     with pytest.raises(ConcordError) as caught:
         draw([measured], agents=[0])
     assert str(caught.value) == (
-        "figure w2_curves: run linear/topology=ring has no metric 'w2'; "
+        "figure curves: run linear/topology=ring has no metric 'w2'; "
         "add 'w2' to the metrics of experiment 'linear'"
     )
 
@@ -395,7 +383,7 @@ def test_missing_agent_says_which_there_are(by_topology):
         ({"agents": [0], "lines": "sampler"}, "would both be line sampler = de_sgld"),
         ({"agents": [0]}, "would both be the panel"),
         ({"agents": [0], "columns": "topolgy"}, "did you mean 'topology'"),
-        ({"agents": ["mean"], "columns": "topology"}, "'mean' is neither an index nor"),
+        ({"agents": ["mean"], "columns": "topology"}, "agents 0, 1, average, not for 'mean'"),
         ({"columns": "topology", "select": {"topology": "star"}}, "no run has topology 'star'"),
         ({"columns": "topology", "ylim": [1, 0]}, "not in order"),
         ({"columns": "topology", "panels": [{"title": "a"}]}, "keep one of them"),
@@ -414,9 +402,217 @@ def test_missing_agent_says_which_there_are(by_topology):
 def test_mistakes_are_told(by_topology, options, message):
     with pytest.raises(ConcordError, match=message) as caught:
         draw(by_topology, **options)
-    assert str(caught.value).startswith("figure w2_curves: ")
+    assert str(caught.value).startswith("figure curves: ")
 
 
 def test_no_runs_is_told():
     with pytest.raises(ConcordError, match="no runs to draw"):
         draw([])
+
+
+def readings() -> list[Measured]:
+    return [
+        w2(run(sampler=sampler, reading=reading), [0])
+        for sampler in ("admm", "d_ula")
+        for reading in ("published", "released")
+    ]
+
+
+def test_styles_give_readings_a_line_pattern_and_samplers_a_color():
+    figure = draw(readings(), lines="sampler", styles="reading", agents=[0])
+    lines = {
+        line.get_label(): (line.get_color(), line.get_linestyle())
+        for line in figure.axes[0].lines
+        if not str(line.get_label()).startswith("_")
+    }
+    assert len(lines) == 4
+    assert len({color for color, _ in lines.values()}) == 2
+    assert len({pattern for _, pattern in lines.values()}) == 2
+
+
+def test_styles_need_one_agent():
+    with pytest.raises(ConcordError, match="draw one agent"):
+        draw(readings(), lines="sampler", styles="reading", agents=[0, "average"])
+
+
+def trained(training: str, scale: float, agents=("0", "network")) -> Measured:
+    rows = []
+    for k in range(0, 101, 10):
+        rows.append((k, "network", "unicast_bytes", scale * k, np.nan, np.nan))
+        for agent in agents:
+            rows.append((k, agent, "distance", 1 / (1 + k), 0.9 / (1 + k), 1.2 / (1 + k)))
+            rows.append((k, agent, "spread", 0.1, np.nan, np.nan))
+    rows.append((100, "network", "floor", 0.005, 0.004, 0.006))
+    table = pandas.DataFrame(rows, columns=made_up_runs.COLUMNS)
+    return Measured(made_up_runs.run(training=training), table)
+
+
+def drawn(runs, **options):
+    return draw(runs, **{"metric": "distance", "agents": ["network"], **options})
+
+
+def by_label(figure):
+    lines = figure.axes[0].get_lines()
+    return {line.get_label().removesuffix(", network"): line.get_xydata() for line in lines}
+
+
+@pytest.mark.parametrize(
+    ("band", "low", "high"), [("band", 0.9, 1.2), ("spread", 1 - 0.1, 1 + 0.1)]
+)
+def test_band_is_the_interval_or_a_standard_deviation(band, low, high) -> None:
+    figure = drawn([trained("a", 2.0)], lines="agent", agents=[0], intervals=band)
+    (area,) = figure.axes[0].collections
+    at_start = area.get_paths()[0].vertices
+    at_start = at_start[at_start[:, 0] == 0][:, 1]
+    assert at_start.min() == pytest.approx(low)
+    assert at_start.max() == pytest.approx(high)
+
+
+def test_floor_and_no_band() -> None:
+    figure = drawn([trained("a", 2.0)], lines="agent", agents=[0], intervals="none", floor="floor")
+    assert not figure.axes[0].collections
+    assert any(np.allclose(line.get_ydata(), 0.005) for line in figure.axes[0].get_lines())
+
+
+def test_differences_are_from_the_mean_of_all_lines() -> None:
+    one, other = trained("a", 1.0), trained("b", 1.0)
+    other.metrics["value"] = 3 * other.metrics["value"]
+    figure = drawn([one, other], lines="training", differences=True)
+    found = by_label(figure)
+    k = np.arange(0, 101, 10)
+    np.testing.assert_allclose(found["A"][:, 1], -1 / (1 + k))
+    np.testing.assert_allclose(found["B"][:, 1], 1 / (1 + k))
+    assert not figure.axes[0].collections
+    short = Measured(one.run, one.metrics[one.metrics["iteration"] < 50])
+    with pytest.raises(ConcordError, match="different iterations"):
+        drawn([short, other], lines="training", differences=True)
+
+
+def test_a_slope_stands_beside_what_falls() -> None:
+    flat = trained("b", 1.0)
+    flat.metrics["value"] = 1.0
+    options = {"lines": "training", "xscale": "log", "yscale": "log"}
+    figure = drawn([trained("a", 1.0), flat], slopes=[-0.5, -0.5], **options)
+    (slope,) = [line for line in figure.axes[0].lines if line.get_label() == "_slope"]
+    (x0, y0), (x1, y1) = slope.get_xydata()
+    assert (x0, x1) == (10, 100) and y1 / y0 == pytest.approx(10**-0.5)
+    assert [text.get_text() for text in figure.axes[0].texts] == ["$k^{-0.5}$"]
+    figure = drawn([trained("a", 1.0), flat], slopes=[-0.5], **options)  # the legend has one alone
+    assert not figure.axes[0].texts
+    assert "$k^{-0.5}$" in [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def test_fitted_exponents_are_written_in_the_panel() -> None:
+    figure = drawn([trained("a", 1.0)], lines="training", exponent="floor")
+    (text,) = figure.axes[0].texts
+    assert text.get_text() == "A: fitted exponent 0.0050 [0.0040, 0.0060]"
+
+
+def test_panels_share_limits_that_hold_all_lines() -> None:
+    low, high = trained("a", 1.0), trained("b", 1.0)
+    high.metrics.loc[high.metrics["metric"] == "distance", ["value", "lo", "hi"]] *= 50
+    figure = drawn([low, high], lines="agent", columns="training")
+    bottom, top = figure.axes[0].get_ylim()
+    assert bottom < 1 / 101 and top > 50
+    assert figure.axes[1].get_ylim() == (bottom, top)
+
+
+def test_x_may_be_another_metric_and_panels_have_rows_too() -> None:
+    runs = []
+    for training, scale in (("a", 2.0), ("b", 30.0)):
+        made = trained(training, scale)
+        made.run["labels"]["size"] = training
+        steps = [(k, "network", "step", scale * k + 1, np.nan, np.nan) for k in range(0, 101, 10)]
+        table = pandas.DataFrame(steps[::-1], columns=made_up_runs.COLUMNS)
+        runs.append(Measured(made.run, pandas.concat([table.iloc[::-1], made.metrics])))
+    figure = drawn(runs, lines="agent", rows="training", x_metric="step", xlabel="step size")
+    k = np.arange(0, 101, 10)
+    for panel, scale in zip(figure.axes, (2.0, 30.0), strict=True):
+        (line,) = panel.get_lines()
+        assert np.allclose(line.get_xydata(), np.column_stack([scale * k + 1, 1 / (1 + k)]))
+    assert [panel.get_xlabel() for panel in figure.axes] == ["", "step size"]
+    params = build(curves.Params, {"metric": "distance", "x_metric": "step"}, "options")
+    assert [read.metric for read in curves.reads(params)] == ["distance", "step"]
+
+
+def accuracy(sampler: str, agents: int = 3) -> Measured:
+    rows = []
+    for agent in range(agents):
+        for k in range(10):
+            rows.append((k, str(agent), "accuracy_mean", 0.5 + 0.04 * k + 0.01 * agent))
+            rows.append((k, str(agent), "accuracy_sd", 0.1))
+    full = [(*row, np.nan, np.nan) for row in rows]
+    table = pandas.DataFrame(full, columns=made_up_runs.COLUMNS)
+    return Measured(run(agents=agents, sampler=sampler), table)
+
+
+def accuracies(runs, **options):
+    shown = {"metric": "accuracy_mean", "intervals": "accuracy_sd", "others": True}
+    return draw(runs, lines="sampler", **shown, **options)
+
+
+def test_accuracy_has_a_line_and_band_per_run_and_hairlines_for_other_agents():
+    figure = accuracies([accuracy("admm"), accuracy("d_ula")])
+    axes = figure.axes[0]
+    assert len(axes.collections) == 2
+    assert len([line for line in axes.lines if line.get_label() == "_agent"]) == 4
+    band = axes.collections[1].get_paths()[0].vertices[:, 1]
+    np.testing.assert_allclose(band.min(), 0.4)
+
+
+def test_accuracy_can_be_zoomed():
+    axes = accuracies([accuracy("admm")], xlim=[0, 4], ylim=[0.6, None]).axes[0]
+    assert axes.get_xlim() == (0, 4)
+    assert axes.get_ylim()[0] == 0.6
+
+
+def test_accuracies_near_one_may_have_half_of_the_axis():
+    (axes,) = accuracies([accuracy("d_ula")], ylim=[0.5, 1.0], stretch=0.9).axes
+    low, knee, top = axes.transData.transform([(0, 0.5), (0, 0.9), (0, 1.0)])[:, 1]
+    assert knee - low == pytest.approx(top - knee)
+    assert {0.9, 0.95, 1.0} <= set(np.round(axes.get_yticks(), 6))
+
+
+def test_any_metric_stops_at_a_cross_where_its_run_diverged():
+    lost = w2(run(training="b"), [0], diverged_at=37, fraction=0.25)
+    lost.metrics["metric"] = lost.metrics["metric"].replace({"w2": "distance"})
+    (axes,) = draw([lost], metric="distance", agents=[0], intervals="band").axes
+    assert shown(axes)["agent 1"].get_xdata()[-1] == 36
+    assert [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "x"] == [37]
+
+
+def test_over_a_label_a_run_that_diverged_has_no_point_and_is_named_on_top():
+    runs = [w2(run(penalty=p), [0], end=0.01 * p) for p in (1, 5)]
+    runs.append(w2(run(penalty=10), [0], diverged_at=37))
+    figure = draw(runs, over="penalty", lines="sampler", agents=[0], yscale="log")
+    (line,) = shown(figure.axes[0]).values()
+    assert list(line.get_xdata()) == [1, 5, 10] and np.isnan(line.get_ydata()[-1])
+    assert "penalty 10 (1000 of 1000 chains" in figure.get_suptitle()
+
+
+def test_a_floor_that_is_named_is_the_first_runs_and_tells_no_number_of_draws():
+    runs = [w2(run(sampler=s), [0]) for s in ("d_ula", "admm")]
+    for measured, floor in zip(runs, (0.02, 0.05), strict=True):
+        table = measured.metrics
+        table.loc[table["metric"] == "w2_floor", "metric"] = "other"
+        table.loc[table["metric"] == "other", "value"] = floor
+    figure = draw(runs, lines="sampler", agents=[0], floor="other")
+    floors = [line for line in figure.axes[0].lines if line.get_label() == "_floor"]
+    assert [line.get_ydata()[0] for line in floors] == [0.02]
+    assert "floor of exact draws" in legend(figure)
+
+
+def test_values_below_zero_are_seen():
+    measured = w2(run(), [0], floor=False, exact=False)
+    measured.metrics[["value", "lo", "hi"]] -= 5
+    (axes,) = draw([measured], agents=[0]).axes
+    assert axes.get_ylim()[0] < measured.metrics["value"].min()
+
+
+def test_what_is_read_is_what_is_drawn():
+    panels = [{"agents": [1]}, {"over": "penalty", "lines": "reading"}]
+    options = {"metric": "m", "intervals": "sd", "x": "seconds", "floor": "f", "panels": panels}
+    found = curves.reads(build(curves.Params, options, "x"))
+    names = [(read, ()) if isinstance(read, str) else (read.metric, read.agents) for read in found]
+    network = ("network",)
+    assert names == [("m", (1,)), ("sd", (1,)), ("seconds", network), ("m", ()), ("f", ())]

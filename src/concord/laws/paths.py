@@ -1,0 +1,370 @@
+r"""The engine of laws: exact moments of versions of a sampler along the iterations.
+
+Versions are settings, or data sets, and stand on the first axis. A step makes the moments of an
+iteration of those before: an ``Affine`` update, ``Noisy`` where there are mini-batches, a
+``Move`` averaged over what arrives. Where steps repeat after a turn of p iterations, powers of the
+composition of p steps lead over many of them (``laws.powers``), and so do those of the second
+moments of choices (``laws.switching``).
+
+The time average over the iterations (h, k] is one more block of the state, the running sum
+:math:`z' = z + R s'` of what is read, R s: :math:`A \to \begin{pmatrix} A & 0 \\ R A & I
+\end{pmatrix}`, so that its law is exact, too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from operator import is_not
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from concord.laws import exact
+from concord.laws.arrivals import Losses, Move, moves
+from concord.laws.exact import Affine, Law, Moments, Seen, Update
+from concord.laws.powers import Powers
+from concord.progress import progress
+
+# The limit, where it has to be gone to: enough for whatever mixes within 10^7 iterations.
+FOREVER = 2**26
+LONGEST_TURN = 64
+# Powers of a run's update are taken where so many iterations lie between two that are recorded.
+LEAP = 20_000
+
+# From which iteration on steps are the same again, and after how many.
+Turn = tuple[int, int]
+# E[xi_i xi_i^T], (agents, dim, dim), as a function of the agents' means and covariances.
+GradientNoise = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+class Path:
+    """The laws of versions of a sampler along the iterations.
+
+    step_at: the step of iteration k -> k + 1, whose ``of`` takes and returns mean and covariance of
+    the state, (versions, T) and (versions, T, T).
+    start: these at iteration 0.
+    agents, dim: number of agents and of entries of each, which come first in the state.
+    mix: makes the answers, which stand for the agents' positions, of these, (agents, agents); none:
+    they stand for themselves.
+    turn: when steps repeat; none: it is not known.
+    powers: those of a turn, whose ``after`` leads over so many; none: all go step by step.
+    leap: the least number of iterations that powers are taken for.
+    """
+
+    def __init__(
+        self,
+        step_at: Callable[[int], Any],
+        start: Moments,
+        agents: int,
+        dim: int,
+        mix: np.ndarray | None = None,
+        turn: Turn | None = None,
+        powers: Any = None,
+        leap: int = 1,
+    ) -> None:
+        self._step_at, self._start, self._mix = step_at, start, mix
+        self._agents, self._dim = agents, dim
+        self._turn, self._leap = turn, leap
+        self._kept: dict[int, Any] = {}
+        self._powers = powers
+
+    def at(self, iterations: Sequence[int]) -> Seen:
+        """Return the laws at increasing iterations, first axes (iterations, versions).
+
+        ``inf`` or ``nan`` from where moments leave the finite range (no warning).
+        """
+        found, k, moments = [], 0, self._start
+        with np.errstate(all="ignore"), progress(max(iterations, default=0), "exact law") as done:
+            for due in iterations:
+                moments = self._go(moments, k, due, done)
+                found.append(self._seen(moments))
+                k = due
+        if not found:
+            return self.at([0]).only(slice(0, 0))
+        return Seen(*(np.stack(parts) for parts in zip(*found, strict=True)))
+
+    def law(self, iterations: Sequence[int]) -> Law:
+        """Return the law of the first version at iterations in any order, each once."""
+        wanted = sorted(set(iterations))
+        return Law(np.array(wanted, dtype=int), *self.at(wanted).only(np.s_[:, 0]))
+
+    def averaged(self, iterations: int) -> Seen | None:
+        """Return the laws of the time average of one run, its first half left out.
+
+        None where the sum is not followed.
+        """
+        first = iterations // 2
+        with np.errstate(all="ignore"):
+            found = self._sum(self._go(self._start, 0, first), first, iterations)
+            if found is None:
+                return None
+            count = iterations - first
+            return self._split(found[0] / count, found[1] / count**2)
+
+    def limit(self) -> Seen | None:
+        """Return the laws of the limit, (versions, ...); None where no powers lead to it."""
+        return None if self._turn is None or self._raised() is None else self.at([FOREVER]).only(0)
+
+    def _step(self, k: int) -> Any:
+        if self._turn is None or k < self._turn[0]:
+            return self._step_at(k)
+        begin, period = self._turn
+        k = begin + (k - begin) % period
+        if k not in self._kept:
+            self._kept[k] = self._step_at(k)
+        return self._kept[k]
+
+    def _raised(self) -> Any:
+        """Return the powers of a turn; None where there are none."""
+        return self._powers
+
+    def _go(
+        self,
+        moments: Moments,
+        first: int,
+        end: int,
+        done: Callable[[int], object] = lambda n: None,
+    ) -> Moments:
+        """Return the state's moments at iteration ``end`` from those at ``first``."""
+        begin, period = self._turn or (end, 1)
+        while first < end:
+            count, powers = 1, None
+            ready = first >= begin and end - first >= max(self._leap, period)
+            if ready and (first - begin) % period == 0:
+                powers = self._raised()
+            if powers is not None:
+                turns = (end - first) // period
+                moments, count = powers.after(turns, *moments), turns * period
+            else:
+                moments = self._step(first).of(*moments)
+            first += count
+            done(count)
+        return moments
+
+    def _sum(self, moments: Moments, first: int, end: int) -> Moments | None:
+        """Return the moments of the sum of the answers in iterations (first, end]."""
+        return None
+
+    def _seen(self, moments: Moments) -> Seen:
+        """Return the laws of the answers from the state's moments."""
+        if self._mix is None:
+            return self._split(*moments)
+        read = self._read(moments)
+        return self._split(np.matvec(read, moments[0]), read @ moments[1] @ read.T)
+
+    def _split(self, mean: np.ndarray, cov: np.ndarray) -> Seen:
+        """Return the agents' laws from the moments of all of them, which come first."""
+        return exact.marginals(mean, cov, self._agents, self._dim)
+
+    def _read(self, moments: Moments) -> np.ndarray:
+        """Return R, (agents * dim, T): the answers of a state."""
+        size = self._agents * self._dim
+        answers = np.eye(size) if self._mix is None else np.kron(self._mix, np.eye(self._dim))
+        return answers @ np.eye(size, moments[0].shape[-1])
+
+
+class Determined(Path):
+    """The laws of affine updates in which nothing is drawn but noise: steps are ``Affine``."""
+
+    def limit(self) -> Seen | None:
+        """Return the laws of the limit, (versions, ...), in which a step keeps what it conserves.
+
+        By ``exact.limit``: powers of the update would move by rounding what it conserves. They are
+        no numbers where a version does not settle.
+        """
+        if self._turn is None:
+            return None
+        begin, period = self._turn
+        with np.errstate(all="ignore"):
+            start = self._go(self._start, 0, begin)
+            once = self._cycle()
+            ends = []
+            for *own, mean, cov in zip(once.matrix, once.offset, once.noise, *start, strict=True):
+                end = exact.limit(Affine(*own), mean, cov) if np.isfinite(own[0]).all() else None
+                ends.append(end or (np.full_like(mean, np.nan), np.full_like(cov, np.nan)))
+            moments = stacked(ends)
+            for k in range(begin, begin + (FOREVER - begin) % period):
+                moments = self._step(k).of(*moments)
+            return self._seen(moments)
+
+    def _raised(self) -> Powers:
+        self._powers = self._powers or Powers(self._cycle())
+        return self._powers
+
+    def _cycle(self) -> Affine:
+        """Return the composition of the steps of a turn."""
+        begin, period = self._turn or (0, 1)
+        return exact.compose(*map(self._step, range(begin, begin + period)))
+
+    def _sum(self, moments: Moments, first: int, end: int) -> Moments:
+        read, (mean, cov) = self._read(moments), moments
+        stack, more = [(0, 0)] * (mean.ndim - 1), (0, len(read))
+        wide = np.pad(mean, [*stack, more]), np.pad(cov, [*stack, more, more])
+        given = wide, self._agents, self._dim, None, self._turn
+        summing = Determined(lambda k: self._step(k).summing(read), *given)
+        mean, cov = summing._go(wide, first, end)
+        size = moments[0].shape[-1]
+        return mean[..., size:], cov[..., size:, size:]
+
+
+class Lossy(Path):
+    """Moments averaged over what arrives: steps are moves."""
+
+    def _sum(self, moments: Moments, first: int, end: int) -> Moments:
+        (mean, cov), read = moments, self._read(moments)
+        across = np.zeros((*mean.shape[:-1], len(read), mean.shape[-1]))  # Cov(sum, state)
+        total = np.zeros((*mean.shape[:-1], len(read)))
+        spread = np.zeros((*total.shape, len(read)))
+        for k in range(first, end):
+            move = self._step(k)
+            mean, cov = move.of(mean, cov)
+            # Given the state of an iteration the mean matrix alone leads to expectations of later
+            # ones, and so to covariances of different iterations.
+            across = across @ move.lead.swapaxes(-1, -2)
+            both = across @ read.T
+            spread = spread + both + both.swapaxes(-1, -2) + read @ cov @ read.T
+            across = across + read @ cov
+            total = total + np.matvec(read, mean)
+        return total, spread
+
+
+class Noisy(NamedTuple):
+    """The step of one version with mini-batches.
+
+    Their errors xi have mean zero given the state, so they are uncorrelated with it and add G E[xi
+    xi^T] G^T to the covariance: mean and covariance are exact, but the law is no longer Gaussian,
+    and the W2 formula of its moments is a lower bound. Agents draw independently.
+    """
+
+    affine: Affine
+    errors: GradientNoise
+    agents: int
+    dim: int
+
+    def of(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
+        """Return the moments after the step."""
+        gain = self.affine.gradient_gain
+        if gain is None:
+            raise ValueError("noisy gradients need an update with a gradient gain")
+        seen = exact.marginals(mean[0], cov[0], self.agents, self.dim)
+        spread = gain @ exact.block_diagonal(self.errors(seen.mean, seen.cov)) @ gain.T
+        affine = Affine(self.affine.matrix, self.affine.offset, self.affine.noise + spread)
+        return Affine.stacked([affine]).of(mean, cov)
+
+
+def single(
+    update: Update,
+    start: Moments,
+    agents: int,
+    dim: int,
+    gradient_noise: GradientNoise | None = None,
+    last: int = 0,
+) -> Path:
+    """Return the law of one version, from the moments (S,) and (S, S) of its start.
+
+    With full gradients and a Gaussian start the law is Gaussian and this is all of it; ``Noisy``
+    says what it is with mini-batches. Powers are taken over ``LEAP`` iterations or more in which
+    the update is one and the same object until iteration ``last``: the result is that of the
+    recursion but for rounding, some 1e-16 times their number.
+    """
+    begun = start[0][None].astype(float), start[1][None].astype(float)
+    if gradient_noise is not None:
+        return Path(lambda k: Noisy(update.at(k), gradient_noise, agents, dim), begun, agents, dim)
+    turn = None
+    if last >= LEAP:
+        begin, end = last, update.at(last - 1)
+        with progress(last, "exact law: are its updates the same?") as done:
+            while begin > 0 and update.at(begin - 1) is end:
+                begin -= 1
+                done()
+        turn = begin, 1
+    return Determined(versions_of([update]), begun, agents, dim, turn=turn, leap=LEAP)
+
+
+def lossy(
+    updates: Sequence[Update],
+    losses: Losses,
+    starts: Sequence[Moments],
+    agents: int,
+    dim: int,
+    mix: np.ndarray | None = None,
+    turn: Turn | None = None,
+) -> Lossy:
+    """Return the moments of versions over what arrives, whose updates state their ``arrivals``.
+
+    ``turn``, of ``turn_of_losses``, spares making the same steps again.
+    """
+    size = len(starts[0][0])
+    found = [moves(update, losses, size, agents, dim) for update in updates]
+    wide = [
+        (place @ mean + shift, place @ cov @ place.T)
+        for (mean, cov), (_, place, shift) in zip(starts, found, strict=True)
+    ]
+
+    def step_at(k: int) -> Move:
+        return Move.stacked([at(k) for at, *_ in found])
+
+    return Lossy(step_at, stacked(wide), agents, dim, mix, turn)
+
+
+def versions_of(updates: Sequence[Update]) -> Callable[[int], Affine]:
+    """Return the updates of versions as one, by iterations; the same while they are the same."""
+    parts: list[Affine] = []
+    whole: list[Affine] = []
+
+    def at(k: int) -> Affine:
+        now = [update.at(k) for update in updates]
+        if not whole or any(map(is_not, now, parts)):
+            parts[:], whole[:] = now, [Affine.stacked(now)]
+        return whole[0]
+
+    return at
+
+
+def stacked(starts: Sequence[Moments]) -> Moments:
+    """Return moments of versions in one array each."""
+    means, covs = zip(*starts, strict=True)
+    return np.stack(means), np.stack(covs)
+
+
+def turn_of(update: Update) -> Turn | None:
+    """Return when an update repeats; None: it does not.
+
+    Weights that settle, as those of push-sum do, repeat once they have settled but for rounding.
+    """
+
+    def same(a: Affine, b: Affine) -> bool:
+        return a is b or all(
+            np.allclose(getattr(a, name), getattr(b, name), rtol=1e-12, atol=1e-15)
+            for name in ("matrix", "offset", "noise")
+        )
+
+    for begin in (0, 256, 2048):
+        if (period := _period(update.at, same, begin)) is not None:
+            return begin, period
+    return None
+
+
+def turn_of_losses(update: Update, losses: Losses) -> Turn | None:
+    """Return when both update and chances repeat, if from the first iteration on."""
+    own, drawn = turn_of(update), _period(lambda k: losses.chances(k)[0], np.array_equal)
+    return None if own is None or own[0] or drawn is None else (0, math.lcm(drawn, own[1]))
+
+
+def _period(
+    at: Callable[[int], Any], same: Callable[[Any, Any], bool], begin: int = 0
+) -> int | None:
+    """Return after how many iterations something is the same again, from ``begin`` on."""
+    first = at(begin)
+    for period in range(1, LONGEST_TURN + 1):
+        if not same(first, at(begin + period)):
+            continue
+        turn = [at(begin + k) for k in range(period)]
+        for k in range(period, 2 * LONGEST_TURN):
+            before, turn[k % period] = turn[k % period], at(begin + k)
+            if not same(before, turn[k % period]):
+                break
+        else:
+            return period
+    return None

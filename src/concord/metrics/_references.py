@@ -1,0 +1,26 @@
+"""The posteriors that metrics compare with, or the refusal of a metric that has none."""
+
+from __future__ import annotations
+
+from concord.contracts import Problem, Reference, WithReference, reference_of
+from concord.errors import ConcordError
+from concord.laws.quadrature import Grid
+
+
+def posterior(problem: Problem, metric: str) -> Reference:
+    """Return the posterior that results are compared with; ``metric`` is who asks."""
+    try:
+        return reference_of(problem)
+    except ConcordError as error:
+        raise ConcordError(f"metric {metric}: {error}") from None
+
+
+def grid(problem: Problem, metric: str) -> Grid:
+    """Return the problem's exact posterior on a grid; ``metric`` is who asks."""
+    found = problem.reference if isinstance(problem, WithReference) else None
+    if not isinstance(found, Grid):
+        raise ConcordError(
+            f"metric {metric}: {type(problem).__name__} has no reference posterior on a grid; "
+            "remove the metric"
+        )
+    return found

@@ -1,0 +1,116 @@
+"""What is checked of a study beyond its runs: its figures, tables, claims and assumptions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from concord import metrics, plugins, selection
+from concord.contracts import Read
+from concord.errors import ConcordError, nearest, short
+from concord.runs.run import Run
+from concord.studies import named
+from concord.studies.expansion import Change
+from concord.studies.model import Assumption
+from concord.studies.paper import Paper
+
+
+def check_outputs(paper: Paper) -> None:
+    """Check the kinds, options and runs of all figures, tables and claims."""
+    paper.claims  # noqa: B018 (reading them checks them)
+    runs = [run.document for run in paper.runs.values()]
+    for name, entry in paper.assumptions.items():
+        mistake = selection.mistake(runs, entry.rests or {})
+        if mistake is not None:
+            raise ConcordError(f"{paper.at(f'assumptions.{name}.rests')}: {mistake}")
+        _check_caption(paper, name, entry, runs)
+    _check_alternatives(paper)
+    for section in ("figures", "tables"):
+        for name, output in paper.outputs(section).items():
+            where = paper.at(f"{section}.{name}")
+            kind, params = paper.kind_of(section, name)
+            runs = [run.document for run in paper.output_runs(section, name)]
+            named.check(params, runs, f"{where}.options", paper.config["scale"] == "smoke")
+            try:
+                reads = kind.reads(params)
+            except ConcordError as error:
+                raise ConcordError(f"{where}.options: {error}") from None
+            for read in reads:
+                _check_read(read, runs, where)
+            if section == "figures":
+                from concord.figures import style  # matplotlib, which not all kinds need
+
+                style.check_formulas(output.options, f"{where}.options")
+
+
+def _check_caption(paper: Paper, name: str, entry: Assumption, runs: Sequence[Any]) -> None:
+    """Refuse an assumption that captions leave out where nothing is so."""
+    where = paper.at(f"assumptions.{name}")
+    if entry.shown is not None:
+        named.check_selection(entry.shown, runs, f"{where}.shown")
+    for number, beginning in enumerate(entry.of or ()):
+        if not any(metrics.computes(f, f"{beginning}*") for f in plugins.kinds("metrics")):
+            raise ConcordError(
+                f"{where}.of[{number}]: no metric begins with {short(beginning)}; "
+                f"{nearest(beginning, plugins.kinds('metrics'))}"
+            )
+
+
+def _check_alternatives(paper: Paper) -> None:
+    """Refuse alternatives that change nothing, or read what runs do not have."""
+    for name, found in paper.alternatives.items():
+        where = paper.at(f"assumptions.{name}")
+        if found and paper.assumptions[name].fixed:
+            raise ConcordError(f"{where}.fixed: it has alternatives; remove one or the other")
+        for number, change in enumerate(found.values()):
+            place = f"{where}.alternatives[{number}]"
+            resting = [run for run in paper.runs.values() if name in run.assumptions]
+            mistake = selection.mistake([run.document for run in resting], change.when)
+            if mistake is not None:
+                raise ConcordError(f"{place}.when: {mistake}")
+            runs = [run for run in resting if change.holds_for(run)]
+            if change.reads.metric or change.reads.agent is not None:
+                _check_reads(paper, change, runs, f"{place}.reads")
+            elif paper.config["scale"] == "smoke":  # its limits may leave nothing of the change
+                continue
+            elif not any(paper.varied(run, [change]).document != run.document for run in runs):
+                raise ConcordError(
+                    f"{place}.set: it changes no run; correct it, or remove the alternative"
+                )
+
+
+def _check_reads(paper: Paper, change: Change, runs: Sequence[Run], where: str) -> None:
+    """Refuse metrics and agents that runs, one of each experiment, will not have."""
+    claimed = {run.experiment for run in paper.claim_runs()}
+    read = {quantity.metric for found in paper.claim_reads.values() for quantity in found}
+    for metric in change.reads.metric:
+        if metric not in read:
+            raise ConcordError(
+                f"{where}.metric: no claim names {short(metric)}; {nearest(metric, read)}"
+            )
+    agents = [] if change.reads.agent is None else [change.reads.agent]
+    names = change.reads.metric.values()
+    for run in {run.experiment: run for run in runs if run.experiment in claimed}.values():
+        other = paper.varied(run, [change]).document
+        for key, metric in [("agent", metrics.ALWAYS[0]), *(("metric", n) for n in names)]:
+            if lacking := metrics.absent(other, metric, agents):
+                raise ConcordError(f"{where}.{key}: {run.folder} {lacking}")
+
+
+def _check_read(read: Read | str, runs: Sequence[Mapping[str, Any]], where: str) -> None:
+    """Refuse a metric that the runs of a figure or table will not have."""
+    if isinstance(read, str):
+        if not any(metrics.computed(run, read) for run in runs):
+            raise ConcordError(
+                f"{where}: no run that it shows computes {read!r}; {metrics.remedy(read)}"
+            )
+        return
+    chosen = [run for run in runs if selection.matches(run, read.select or {})]
+    if not chosen:
+        raise ConcordError(
+            f"{where}: no run that it shows has all of {short(dict(read.select or {}))}; "
+            "correct select"
+        )
+    for run in chosen:
+        if lacking := metrics.absent(run, read.metric, read.agents):
+            raise ConcordError(f"{where}: {run['experiment']}/{run['run']} {lacking}")

@@ -1,0 +1,163 @@
+"""What the files of a study state: its sections, typed, each in one of its files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from concord import plugins
+from concord.errors import ConcordError, nearest, short
+from concord.io import load_yaml
+from concord.options import build_file
+from concord.runs.keys import STUDY
+from concord.studies.model import About, Assumption, Output, Study
+
+# Words that a study's key cannot be: rules, which are targets as keys are, folders and files beside
+# the studies' among the results, and the report's own targets.
+RESERVED = {
+    *("default", "reproduce", "everything", "ledger", "unknown", "made", "run"),
+    *("fetch", "sample", "measure", "figure", "table", "judge", "join", "compare", "survey"),
+    *("site", "smoke", "full", "logs", "benchmarks", "claims", "workflow", "statistics"),
+    *("board", "scores", "cards", "multiverse"),
+}
+EXPERIMENTS_ONLY = ("sweep", "overrides", "smoke", "full", "title")
+READINGS = {  # what a paper need not declare
+    "published": "the equations as printed",
+    "released": "what the authors' released code computes",
+    "corrected": "what the text says is meant, where print is inconsistent",
+}
+
+
+class Stated:
+    """The folder of a study, read and checked section by section.
+
+    Parameters
+    ----------
+    path
+        The folder; its name is the study's key. Its plug-ins are then those at work.
+    config
+        The validated ``config/config.yaml``.
+    checked
+        The files have been checked before: jobs take over what was checked where they were planned.
+
+    Attributes
+    ----------
+    sections
+        What is stated, typed, but for what kinds check: experiments, problems, claims' checks.
+    raw
+        All of it as the files have it.
+    files
+        The file of each section.
+    """
+
+    def __init__(self, path: Path, config: Mapping[str, Any], checked: bool = False) -> None:
+        self.path, self.config, self.checked = path, config, checked
+        self.key = path.name
+        if path.is_file():
+            raise ConcordError(f"{path}: it is a file; a paper is a folder of them, name that")
+        if not STUDY.fullmatch(self.key):
+            raise ConcordError(
+                f"{path}: a paper's key has letters and digits only (at most 60); rename the folder"
+            )
+        if self.key.lower() in RESERVED:
+            raise ConcordError(
+                f"{path}: {self.key!r} is a word of the workflow's own; rename the folder, "
+                "to the first author and the year for example"
+            )
+        self.sections = Study()
+        self.raw: dict[str, Any] = {}
+        self.files: dict[str, Path] = {}
+        plugins.use(path)
+        self._read()
+
+    def _read(self) -> None:
+        """Join the sections of all files, checked one by one."""
+        files = sorted(self.path.glob("[!.]*.yaml"))
+        if not files:
+            raise ConcordError(f"{self.path}: cannot be read (no folder with YAML files)")
+        for file in files:
+            stated = load_yaml(file)
+            if not isinstance(stated, dict):
+                raise ConcordError(f"{file}: it is not a mapping of sections to their contents")
+            typed = build_file(Study, stated, file)
+            for section in stated:
+                if section in self.files:
+                    other = self.files[section].name
+                    raise ConcordError(f"{file}: {section}: it is in {other}, too; join them")
+                self.files[section] = file
+            self.raw |= stated
+            own = {section: getattr(typed, section) for section in stated}
+            self.sections = replace(self.sections, **own)
+        if self.checked:
+            return
+        for section in ("paper", "experiments"):
+            if self.raw.get(section) is None:
+                raise ConcordError(f"{self.path}: the key {section!r} is missing; add it to a file")
+        for key in EXPERIMENTS_ONLY:
+            if key in self.raw.get("defaults", {}):
+                raise ConcordError(
+                    f"{self.at('defaults')}.{key}: it belongs to one experiment; move it there"
+                )
+
+    def at(self, place: str) -> str:
+        """Return file and key of a place such as ``figures.fig1.runs[0]``, for messages."""
+        section = re.match(r"\w*", place)[0]  # type: ignore[index]  # it matches
+        return f"{self.files.get(section, self.path)}: {place}"
+
+    @property
+    def printed(self) -> bool:
+        """Whether it is a paper, not a study of one's own beside them (``config/studies``)."""
+        return self.path.parent.name != "studies"
+
+    @property
+    def about(self) -> About:
+        """Return which paper it is."""
+        assert self.sections.paper is not None  # as has been checked
+        return self.sections.paper
+
+    @property
+    def experiments(self) -> dict[str, Any]:
+        """Return the experiments as the file has them: what a run's kinds check."""
+        found: dict[str, Any] = self.raw["experiments"]
+        return found
+
+    @property
+    def problems(self) -> dict[str, Any]:
+        """Return the problems that experiments name, as the file has them."""
+        found: dict[str, Any] = self.raw.get("problems", {})
+        return found
+
+    @property
+    def assumptions(self) -> dict[str, Assumption]:
+        """Return the values that the paper does not state."""
+        return self.sections.assumptions
+
+    @property
+    def readings(self) -> dict[str, str]:
+        """Return the readings that runs may follow, with their meaning."""
+        return {**READINGS, **self.sections.readings}
+
+    def check_reading(self, reading: str, where: str) -> None:
+        """Refuse a reading that is not declared."""
+        if reading not in self.readings:
+            raise ConcordError(
+                f"{where}: {short(reading)} is not declared under readings; "
+                f"{nearest(reading, self.readings)}"
+            )
+
+    def outputs(self, section: str) -> dict[str, Output]:
+        """Return the figures or tables (``section``) by id."""
+        return self.sections.figures if section == "figures" else self.sections.tables
+
+    def output(self, section: str, name: str) -> Output:
+        """Return a figure or table."""
+        entries = self.outputs(section)
+        if name not in entries:
+            raise ConcordError(
+                f"{self.at(section)}: there is no entry {short(name)}; {nearest(name, entries)}"
+            )
+        return entries[name]
