@@ -57,10 +57,10 @@ STUDY = {
     },
     "figures": {
         "fig1": {
-            "kind": "w2_curves",
+            "kind": "curves",
             "title": "W2",
             "runs": ["steps", {"experiment": "cells", "step": 2}],
-            "options": {"columns": "step", "lines": "agent", "agents": [0]},
+            "options": {"metric": "w2", "columns": "step", "lines": "agent", "agents": [0]},
         }
     },
 }

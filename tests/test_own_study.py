@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import pandas
 import pytest
 
 from concord import __version__
 from concord.__main__ import main
+from concord.make import Batch, make
 from concord.results import Measured
-from concord.stages import judge, vary
+from concord.runs.run import Run
+from concord.stages import judge
 from concord.studies.init import init
 from concord.studies.orphans import orphans
 from concord.studies.paper import Paper
@@ -33,11 +36,16 @@ def test_its_claim_holds(tmp_path):
     init(tmp_path / "my-study")
     config = {"scale": "paper", "seed": 1}
     paper = Paper(tmp_path / "my-study" / "config" / "papers" / "mystudy", config)
-    runs = [{**run.document, "chains": 2} for run in paper.claim_runs()]  # the law needs none
-    vary.vary(runs, tmp_path / "metrics.csv", tmp_path)
-    metrics = pandas.read_csv(tmp_path / "metrics.csv", dtype={"agent": str})
+    runs = tuple(replace(run, chains=2) for run in paper.claim_runs())  # the law needs none
+    batch = Batch("all", paper.key, runs)
+    make(batch, tmp_path, tmp_path, tmp_path / "all.json")
     (case,) = judge.cases(paper)
-    found = case.judge(lambda run: Measured(run.document, metrics[metrics["run"] == run.name]))
+
+    def measured(run: Run) -> Measured:
+        table = batch.place(run, tmp_path).table
+        return Measured(run.document, pandas.read_csv(table, dtype={"agent": str}))
+
+    found = case.judge(measured)
     assert found.verdict == "holds"
 
 

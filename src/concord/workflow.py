@@ -401,13 +401,16 @@ class Workflow:
         return of
 
     @staticmethod
-    def growing(amount: Any) -> Callable[..., Any]:
-        """Return a resource: an amount, or that of a job, and as much again with every attempt."""
+    def taking(
+        of: Callable[[str], Callable[[Wildcards], Any]] | None = None, **amounts: int
+    ) -> dict[str, Callable[..., int]]:
+        """Return resources: amounts, or those of a job, and as much again with every attempt."""
 
-        def of_attempt(wildcards: Wildcards, attempt: int) -> Any:
-            return attempt * (amount(wildcards) if callable(amount) else amount)
+        def growing(key: str) -> Callable[..., int]:
+            amount = of(key) if of else lambda wildcards: amounts[key]
+            return lambda wildcards, attempt: attempt * amount(wildcards)
 
-        return of_attempt
+        return {key: growing(key) for key in ("mem_mb", "runtime")}
 
     def environment(self, of: Callable[[str], Callable[[Wildcards], Any]]) -> Inputs:
         """Return what names the conda environment of a job."""

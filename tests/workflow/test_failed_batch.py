@@ -16,11 +16,11 @@ def test_a_change_after_a_failed_batch_is_made(finished, tmp_path):
     before = (project.folder / figure).read_bytes()
     with (
         project.edited(STUDY, "friction: 15.0", "friction: 14.0"),
-        project.edited(SAMPLER, "eta, v = params", "raise RuntimeError; eta, v = params"),
+        project.edited(SAMPLER, "gamma = params", "raise RuntimeError; gamma = params"),
     ):
         assert project.snakemake(figure).returncode != 0
     assert (project.folder / figure).read_bytes() == before
-    with project.edited(SAMPLER, "np.sqrt(2 *", "np.sqrt(3 *"):
+    with project.edited(SAMPLER, "np.sqrt(2 * gamma", "np.sqrt(3 * gamma"):
         assert project.jobs(figure) == {"measure": 1, "figure": 1}
         project.make(figure)
         assert project.jobs(figure) == {}

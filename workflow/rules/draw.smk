@@ -1,5 +1,11 @@
-# draw: figures and tables, each with its caption and provenance.
+# draw: figures and tables, each with its caption and provenance, and the site.
 ENTRY = "{paper}/{section}/{name}"
+REPORTED = {
+    "caption": "../report/caption.rst",
+    "category": "{paper}",
+    "subcategory": "{section}",
+    "labels": {"name": "{name}"},
+}
 
 
 rule figure:
@@ -9,13 +15,7 @@ rule figure:
     output:
         made=[
             f"{RESULTS}/{ENTRY}.pdf",
-            report(
-                f"{RESULTS}/{ENTRY}.svg",
-                caption="../report/caption.rst",
-                category="{paper}",
-                subcategory="{section}",
-                labels={"name": "{name}"},
-            ),
+            report(f"{RESULTS}/{ENTRY}.svg", **REPORTED),
             f"{RESULTS}/{ENTRY}.png",
         ],
         beside=[f"{RESULTS}/{ENTRY}.json", f"{RESULTS}/{ENTRY}.caption.md"],
@@ -30,15 +30,14 @@ rule figure:
     conda:
         ENVIRONMENT
     resources:
-        mem_mb=flow.growing(600),
-        runtime=flow.growing(5),
+        **flow.taking(mem_mb=600, runtime=5),
     params:
         command="draw",
         study=flow.settings,
+        more="{name}",
         caption=flow.caption,
     shell:
-        "python -m concord {params.command} {params.study} {wildcards.name} -o {output.made:q} "
-        "2> {log:q}"
+        "python -m concord {params.command} {params.study} {params.more} -o {output.made:q} 2> {log:q}"
 
 
 use rule figure as table with:
@@ -47,13 +46,7 @@ use rule figure as table with:
         because=here(flow.stale_output("csv")),
     output:
         made=[
-            report(
-                f"{RESULTS}/{ENTRY}.csv",
-                caption="../report/caption.rst",
-                category="{paper}",
-                subcategory="{section}",
-                labels={"name": "{name}"},
-            ),
+            report(f"{RESULTS}/{ENTRY}.csv", **REPORTED),
             f"{RESULTS}/{ENTRY}.md",
             f"{RESULTS}/{ENTRY}.tex",
         ],
@@ -63,4 +56,21 @@ use rule figure as table with:
     params:
         command="tabulate",
         study=flow.settings,
+        more="{name}",
         caption=flow.caption,
+
+
+# Pages of whatever has been made; `make site` asks for this. It has no output, so that it is made anew
+# whenever somebody asks: documents and templates are no inputs.
+rule site:
+    input:
+        flow.shown,
+    log:
+        f"{LOGS}/site.log",
+    localrule: True
+    conda:
+        "../../envs/site.yaml"
+    params:
+        options=flow.options,
+    shell:
+        "python -m concord site {params.options} -o site 2> {log:q}"

@@ -1,8 +1,9 @@
 # judge: verdicts on claims, the ledger that joins them, the same over the universes; scores.
 OVER = f"{RESULTS}/{{paper}}/multiverse"
+SURVEYED = {**REPORTED, "caption": "../report/multiverse.rst", "subcategory": "multiverse"}
 
 
-rule judge:
+use rule figure as judge with:
     input:
         flow.judged,
         flow.surveyed_first,
@@ -14,19 +15,11 @@ rule judge:
         f"{LOGS}/{{paper}}/judge.log",
     benchmark:
         f"{BENCHMARKS}/{{paper}}/judge.tsv"
-    group:
-        "outputs"
-    conda:
-        ENVIRONMENT
-    resources:
-        mem_mb=flow.growing(600),
-        runtime=flow.growing(5),
     params:
         command="judge",
         study=flow.settings,
         more="",
-    shell:
-        "python -m concord {params.command} {params.study} {params.more} -o {output.made:q} 2> {log:q}"
+        caption="",
 
 
 use rule judge as survey with:
@@ -37,21 +30,13 @@ use rule judge as survey with:
     output:
         made=[f"{OVER}.csv", f"{OVER}.md"],
         seal=f"{OVER}.json",
-        pictures=report(
-            directory(f"{OVER}/figures"),
-            patterns=["{name}.svg"],
-            caption="../report/multiverse.rst",
-            category="{paper}",
-            subcategory="multiverse",
-            labels={"name": "{name}"},
-        ),
+        pictures=report(directory(f"{OVER}/figures"), patterns=["{name}.svg"], **SURVEYED),
     log:
         f"{LOGS}/{{paper}}/survey.log",
     benchmark:
         f"{BENCHMARKS}/{{paper}}/survey.tsv"
     resources:
-        mem_mb=flow.growing(1000),
-        runtime=flow.growing(20),
+        **flow.taking(mem_mb=1000, runtime=20),
     params:
         command="survey",
         study=flow.settings,
@@ -86,8 +71,6 @@ rule join:
         seal=f"{RESULTS}/claims.json",
     log:
         f"{LOGS}/join.log",
-    benchmark:
-        f"{BENCHMARKS}/join.tsv"
     localrule: True
     conda:
         ENVIRONMENT
@@ -103,8 +86,6 @@ rule compare:
         f"{RESULTS}/changed_verdicts.txt",
     log:
         f"{LOGS}/compare.log",
-    benchmark:
-        f"{BENCHMARKS}/compare.tsv"
     localrule: True
     conda:
         ENVIRONMENT

@@ -8,8 +8,6 @@ rule fetch:
         local("resources/{data_file}"),
     log:
         "results/logs/fetch/{data_file}.log",
-    benchmark:
-        "results/benchmarks/fetch/{data_file}.tsv"
     wildcard_constraints:
         data_file="|".join(map(re.escape, flow.hashes)),
     localrule: True
@@ -24,7 +22,6 @@ rule fetch:
 # The draws of a long run, or of some of its chains, which are then joined.
 rule sample_chains:
     input:
-        pieces=[],
         data=here(flow.data),
         because=here(flow.stale_draws),
     output:
@@ -40,13 +37,12 @@ rule sample_chains:
     conda:
         flow.environment(flow.sampling)
     resources:
-        mem_mb=flow.growing(flow.sampling("mem_mb")),
-        runtime=flow.growing(flow.sampling("runtime")),
+        **flow.taking(flow.sampling),
     params:
         batch=flow.command,
-        chains=lambda wildcards: f"--chains {wildcards.first}:{wildcards.end}",
+        how=lambda wildcards: f"--sampled --chains {wildcards.first}:{wildcards.end}",
     shell:
-        "python -m concord make {params.batch} --sampled {params.chains} -o {output:q} 2> {log:q}"
+        "python -m concord make {params.batch} {params.how} -o {output:q} 2> {log:q}"
 
 
 use rule sample_chains as sample with:
@@ -64,12 +60,11 @@ use rule sample_chains as sample with:
         flow.group
     params:
         batch=flow.command,
-        chains=lambda wildcards: flow.sampling("options")(wildcards),
+        how=lambda wildcards: f"--sampled {flow.sampling('options')(wildcards)}",
 
 
-# The metrics of a batch. Its job samples short runs, and those of universes; cells of the arena are
-# scored.
-rule measure:
+# The metrics of a batch; short runs and those of universes are sampled, cells of the arena scored.
+use rule sample as measure with:
     input:
         traces=flow.traces,
         data=here(flow.data),
@@ -80,18 +75,13 @@ rule measure:
         f"{LOGS}/{{batch}}/measure.log",
     benchmark:
         f"{BENCHMARKS}/{{batch}}/measure.tsv"
-    priority: 1
-    group:
-        flow.group
     conda:
         flow.environment(flow.measuring)
     resources:
-        mem_mb=flow.growing(flow.measuring("mem_mb")),
-        runtime=flow.growing(flow.measuring("runtime")),
+        **flow.taking(flow.measuring),
     params:
         batch=flow.command,
-    shell:
-        "python -m concord make {params.batch} -o {output:q} 2> {log:q}"
+        how="",
 
 
 # A file of one run, for whoever asks for it: its batch has made it.
