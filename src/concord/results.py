@@ -84,10 +84,8 @@ def read(run: Mapping[str, Any], metrics_csv: Path) -> Measured:
     ConcordError
         If it is not a table of metrics.
     """
-    import pandas
-
     try:
-        metrics = pandas.read_csv(metrics_csv, dtype=COLUMNS)
+        metrics = _table(metrics_csv)
         absent = [column for column in COLUMNS if column not in metrics]
         if absent:
             raise ValueError(f"it has no column {absent[0]}")
@@ -104,9 +102,13 @@ def read(run: Mapping[str, Any], metrics_csv: Path) -> Measured:
 
 def of_text(run: Mapping[str, Any], text: str) -> Measured:
     """Return a run with the metrics of a table's text."""
-    import pandas
+    return Measured(run, _table(io.StringIO(text)))
 
-    return Measured(run, pandas.read_csv(io.StringIO(text), dtype=COLUMNS))
+
+def _table(source: Path | io.StringIO) -> pandas.DataFrame:
+    import pandas  # a quarter of a second
+
+    return pandas.read_csv(source, dtype=COLUMNS)
 
 
 def is_smoke(runs: Iterable[Measured]) -> bool:

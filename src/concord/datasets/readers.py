@@ -13,7 +13,7 @@ import math
 import warnings
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -55,11 +55,9 @@ def a9a(path: str | Path, counts: tuple[int, int] = (24720, 7841)) -> tuple[csr_
     and labels, (n,) int64, 0 for class -1 and 1 for class +1. A ConcordError if the file is
     missing, malformed, or has other values or counts.
     """
-    from sklearn.datasets import load_svmlight_file
-
     path = _existing(path, "a9a")
     try:
-        features, signs = load_svmlight_file(
+        features, signs = _sklearn().datasets.load_svmlight_file(
             str(path), n_features=123, dtype=np.float64, zero_based=False
         )
     except (ValueError, OverflowError, OSError, EOFError) as error:
@@ -198,10 +196,8 @@ def breast_cancer() -> tuple[np.ndarray, np.ndarray]:
     (357 rows) and 0 for malignant (212). A ConcordError if the installed scikit-learn carries other
     data.
     """
-    import sklearn
-    from sklearn.datasets import load_breast_cancer
-
-    features, labels = load_breast_cancer(return_X_y=True)
+    sklearn = _sklearn()
+    features, labels = sklearn.datasets.load_breast_cancer(return_X_y=True)
     source = f"scikit-learn {sklearn.__version__}, load_breast_cancer"
     if features.shape != (569, 30) or not (np.isfinite(features) & (features >= 0)).all():
         raise ConcordError(
@@ -214,9 +210,7 @@ def breast_cancer() -> tuple[np.ndarray, np.ndarray]:
 
 def digits() -> tuple[np.ndarray, np.ndarray]:
     """Return scikit-learn's digits: images (1797, 64) float64 in [0, 1], labels (1797,) int64."""
-    from sklearn.datasets import load_digits
-
-    images, labels = load_digits(return_X_y=True)
+    images, labels = _sklearn().datasets.load_digits(return_X_y=True)
     return images / 16, labels.astype(np.int64)
 
 
@@ -227,10 +221,8 @@ def diabetes() -> tuple[np.ndarray, np.ndarray]:
     progression of the disease after a year. A ConcordError if the installed scikit-learn carries
     other data.
     """
-    import sklearn
-    from sklearn.datasets import load_diabetes
-
-    features, targets = load_diabetes(return_X_y=True, scaled=False)
+    sklearn = _sklearn()
+    features, targets = sklearn.datasets.load_diabetes(return_X_y=True, scaled=False)
     if features.shape != (442, 10) or targets.min() != 25 or targets.max() != 346:
         raise ConcordError(
             f"scikit-learn {sklearn.__version__}, load_diabetes: the data are not 442 x 10, with "
@@ -276,3 +268,9 @@ def _check_digits(path: Path, labels: np.ndarray, low: int, high: int) -> None:
             f"{path}: label {labels[wrong].flat[0]} is not a whole number from {low} to {high}; "
             f"{_AGAIN}"
         )
+
+
+def _sklearn() -> Any:
+    import sklearn.datasets  # half a second, and not all readers use it
+
+    return sklearn

@@ -29,6 +29,7 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
+from matplotlib.mathtext import MathTextParser
 from matplotlib.ticker import (
     FuncFormatter,
     LogFormatter,
@@ -95,8 +96,6 @@ styled = matplotlib.style.context(["default", RC])
 @functools.cache
 @styled
 def _parse(text: str) -> None:
-    from matplotlib.mathtext import MathTextParser
-
     MathTextParser("path").parse(text)
 
 

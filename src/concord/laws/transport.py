@@ -15,6 +15,7 @@ floor below which no distance of n draws means anything. It belongs beside every
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -33,11 +34,9 @@ def costs(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
     Infinite, all of them, if a point is not finite.
     """
-    import ot
-
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
         return np.full((len(a), len(b)), np.inf)
-    return np.sqrt(np.maximum(ot.dist(a, b, metric="sqeuclidean"), 0.0))
+    return np.sqrt(np.maximum(_pot().dist(a, b, metric="sqeuclidean"), 0.0))
 
 
 def distances(euclidean: np.ndarray, orders: Sequence[int]) -> list[float]:
@@ -47,11 +46,10 @@ def distances(euclidean: np.ndarray, orders: Sequence[int]) -> list[float]:
 
     euclidean: the ``costs`` of points of equal weight, (m, n). orders: p.
     """
-    import ot
-
     if np.isinf(euclidean[0, 0]):
         return [np.inf for _ in orders]
-    return [float(ot.emd2([], [], euclidean**p, numItermax=10_000_000)) ** (1 / p) for p in orders]
+    pot = _pot()
+    return [float(pot.emd2([], [], euclidean**p, numItermax=10_000_000)) ** (1 / p) for p in orders]
 
 
 def marginal_w1(draws: np.ndarray, exact: Grid, axis: int) -> np.ndarray:
@@ -70,3 +68,9 @@ def marginal_w1(draws: np.ndarray, exact: Grid, axis: int) -> np.ndarray:
     quantiles = np.interp(levels, exact.cdf(axis), exact.edges[axis])
     areas = np.abs(draws[..., None] - quantiles.reshape(count, parts)).mean(axis=(-2, -1))
     return np.nan_to_num(areas, nan=np.inf, posinf=np.inf)
+
+
+def _pot() -> Any:
+    import ot  # a third of a second
+
+    return ot

@@ -185,8 +185,7 @@ def convolved_and_pooled(weight: Any, bias: Any, images: Any) -> Any:
     The four members of a block are a convolution of stride 2 with four shifted kernels, so that
     pooling compares whole arrays: on images of one channel half the work of ``max_pool2d``.
     """
-    from torch.nn import functional
-
+    functional = _torch().nn.functional
     shifts = [functional.pad(weight, (x, 1 - x, y, 1 - y)) for y in (0, 1) for x in (0, 1)]
     four = functional.conv2d(images, _torch().cat(shifts), stride=2)
     return _largest_of_four()(four) + bias[:, None, None]
@@ -196,8 +195,7 @@ def lenet5(activation: Activation = "tanh", pooling: Pooling = "max", box: float
     """Return LeNet-5, with 6 and 16 maps of 5 x 5 and layers of 120, 84 and 10."""
 
     def forward(weights: Sequence[Any], images: Any) -> Any:
-        from torch.nn import functional
-
+        functional = _torch().nn.functional
         act = getattr(_torch(), activation)
         if pooling == "max":
             # Both activations rise, so the largest of theirs is that of the largest: a quarter of

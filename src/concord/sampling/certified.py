@@ -26,6 +26,7 @@ from typing import Annotated, Any
 
 import numpy as np
 from msgspec import Meta
+from scipy.optimize import minimize
 
 from concord.errors import ConcordError
 from concord.options import Count, Index, Options
@@ -51,8 +52,6 @@ class Recipe(Options):
 
 def sample(problem: Any, recipe: Recipe, rng: np.random.Generator) -> np.ndarray:
     """Return draws of a problem of one agent with a potential, (chains, draws, dim)."""
-    from scipy.optimize import minimize
-
     chains, dim = recipe.chains, problem.dim
     one, many = problem.gradient(1), problem.gradient(chains)
     out, slope = np.empty((1, 1, dim)), np.empty((chains, 1, dim))

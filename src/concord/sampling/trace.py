@@ -210,15 +210,13 @@ def join_traces(traces: Sequence[Trace]) -> Trace:
 
 def write_trace(trace: Trace, path: Path) -> None:
     """Write a trace as netCDF 4 with ArviZ's groups and dimension names."""
-    import h5netcdf
-
     coordinates = {
         name: ((name,), np.asarray(values, dtype=np.int64))
         for name, values in trace.coordinates().items()
     }
     # Into memory, since HDF5 may crash on a full disk.
     image = io.BytesIO()
-    with h5netcdf.File(image, "w") as file:
+    with _netcdf().File(image, "w") as file:
         for group_name, inside in trace.groups().items():
             group = file.create_group(group_name)
             variables = coordinates | {name: trace.variables[name] for name in inside}
@@ -239,11 +237,9 @@ def read_trace(path: Path) -> Trace:
     over a file whose structure was damaged. A ConcordError if the file is not what ``write_trace``
     wrote; it should be deleted and sampled again.
     """
-    import h5netcdf
-
     content = path.read_bytes()
     try:
-        with h5netcdf.File(io.BytesIO(content), "r") as file:
+        with _netcdf().File(io.BytesIO(content), "r") as file:
             groups = [file.groups[name] for name in GROUPS if name in file.groups]
             variables = {
                 name: (variable.dimensions, variable[...])
@@ -257,3 +253,9 @@ def read_trace(path: Path) -> Trace:
     except (OSError, KeyError, ValueError):  # no netCDF, or not with a trace's dimensions
         raise ConcordError(f"{path} is not a trace; delete it to have it made again") from None
     return Trace(variables, draw, agent, attributes)
+
+
+def _netcdf() -> Any:
+    import h5netcdf  # a tenth of a second
+
+    return h5netcdf

@@ -5,10 +5,8 @@ Pages are put together as sources of Sphinx, of the results at hand; Sphinx make
 
 from __future__ import annotations
 
-import io
 import re
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -301,26 +299,7 @@ def _plain(name: str) -> str:
 
 def _sphinx(source: Path, output: Path, doctrees: Path) -> None:
     try:
-        from sphinx.application import Sphinx
-        from sphinx.errors import SphinxError
-        from sphinx.util import console
-        from sphinx.util.docutils import docutils_namespace
+        from concord.pages.site import sphinx_html  # of an extra
     except ModuleNotFoundError as error:
         raise pages.needs(error) from error
-    console.nocolor()
-    told, warned = io.StringIO(), io.StringIO()
-    try:
-        with docutils_namespace():  # so that a process can make another
-            app = Sphinx(
-                *(source, None, output, doctrees, "html"),
-                confoverrides=SETTINGS,
-                status=told,
-                warning=warned,
-            )
-            app.build()
-    except SphinxError as error:
-        raise ConcordError(f"the site could not be made: {error}") from error
-    warnings = warned.getvalue().replace(str(source), "").strip()
-    if warnings:
-        print(warnings, file=sys.stderr)
-        raise ConcordError("the site could not be made: Sphinx warns of what is above; mend it")
+    sphinx_html.make(source, output, doctrees, SETTINGS)

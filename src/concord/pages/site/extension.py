@@ -10,6 +10,7 @@ from typing import Any
 
 from docutils.nodes import SkipNode
 from docutils.utils.math import MathError
+from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.util import logging
 
 
@@ -46,8 +47,6 @@ def _display(visitor: Any, node: Any) -> None:
 
 
 def _mathml(node: Any, latex: str, block: bool) -> str:
-    from docutils.utils.math.latex2mathml import tex2mathml
-
     latex = re.sub(r"\\dots(?![A-Za-z])", r"\\ldots", latex)  # of which it knows the one
     # It knows \Bigl and \Bigr, which say whether they open or close.
     latex = re.sub(r"\\([bB]igg?)(?= *(?:[)\]]|\\}|\\r))(?![A-Za-z])", r"\\\1r", latex)
