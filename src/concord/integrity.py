@@ -5,11 +5,9 @@
    were made from (run or entry, code, data, the results that were read), and its own SHA-256.
 3. What reads a result refuses it where it, or its seal, is not as it was written, or where it was
    made from another configuration, code or data. Pages show only files that their seals list.
-4. Snakemake makes again what is damaged, stale or missing, whatever was forced, whichever triggers
-   are set, and whatever its records and files' times say: input functions compare, no record does.
-5. Traces are read whole by what measures them, not by planning: a damaged one is refused then. One
-   that was deleted is made again only with its metrics.
-6. One Snakemake at a time works in a folder (``io.hold``).
+4. A seal has the sizes and times of its files, too: planning reads a file only where these differ.
+
+What is made again, and why, is told by ``concord.workflow``.
 """
 
 from __future__ import annotations

@@ -118,7 +118,8 @@ class Workflow:
         hold(Path(".snakemake"))
         hold(Path(self.config["results"]))
         for folder in ("logs", "benchmarks"):
-            check_regular(*(f for f in (self.place / folder).rglob("*") if not f.is_dir()))
+            found = (self.place / folder).rglob("*")
+            check_regular(*(f for f in found if not f.is_dir() or f.suffix in (".log", ".tsv")))
 
     def failed(self) -> None:
         """Say that the disk is full, if it is: jobs cannot, since their logs are on it."""
