@@ -9,7 +9,7 @@ import subprocess
 import pytest
 from snakemake_interface_executor_plugins.utils import TargetSpec, encode_target_jobs_cli_args
 
-from workflow.smoke_project import FIGURES, PAPER, RESULTS, Project
+from workflow.smoke_project import FIGURES, PAPER, Project
 
 pytestmark = [pytest.mark.cluster, pytest.mark.workflow, pytest.mark.thorough]
 
