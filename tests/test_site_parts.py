@@ -42,7 +42,9 @@ def test_a_run_becomes_curves_with_their_exact_law_and_prices(tmp_path):
     run = SimpleNamespace(
         folder="p/e/r",
         experiment="e",
-        mapping={"labels": {"topology": "ring"}, "reading": "published"},
+        document={},
+        labels={"topology": "ring"},
+        reading="published",
     )
     found = _run(run, path, ["w2"], {"0"})
     assert found["k"] == [0, 1, 2, 3] and found["x"] == {"unicast_bytes": [0, 16, 32, 48]}

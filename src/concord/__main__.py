@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from concord import __version__
-from concord.errors import ConcordError, in_the_way
+from concord.errors import ConcordError, in_the_way, tell
 from concord.progress import at_work
-
-if TYPE_CHECKING:
-    from concord.studies.paper import Paper
 
 CONFIG = Path("config/config.yaml")
 
@@ -45,7 +42,7 @@ def _end(error: BaseException) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     if isinstance(error, ConcordError):
-        return _tell(str(error), 2)
+        return tell(str(error), 2)
     if isinstance(error, SystemExit) and "concord.plugins" not in sys.modules:
         raise error  # of the parser
     try:
@@ -53,15 +50,15 @@ def _end(error: BaseException) -> int:
     except Exception:  # it needs what is missing
         excuse = in_the_way
     if isinstance(error, KeyboardInterrupt):
-        return _tell(excuse(error) or "interrupted", 130)
+        return tell(excuse(error) or "interrupted", 130)
     if sentence := excuse(error):
-        return _tell(sentence, 1)
+        return tell(sentence, 1)
     if isinstance(error, MemoryError):
         detail = f" ({error})" if str(error) else ""
-        return _tell(f"there is not enough memory{detail}; lower chains or record less often", 1)
+        return tell(f"there is not enough memory{detail}; lower chains or record less often", 1)
     if isinstance(error, OSError):
         what = f" ({error.filename})" if error.filename else ""
-        return _tell(f"{error.strerror or error}{what}", 1)
+        return tell(f"{error.strerror or error}{what}", 1)
     raise error
 
 
@@ -96,13 +93,6 @@ def settle(cpu: Path = Path("/proc/cpuinfo")) -> None:
         settings |= KERNELS
     for name, value in settings.items():
         os.environ.setdefault(name, value)
-
-
-def _tell(sentence: str, code: int) -> int:
-    """Print a sentence on one line, whatever the names in it hold, and return the exit code."""
-    text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in sentence)
-    print(f"concord: {text}", file=sys.stderr)
-    return code
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -223,208 +213,6 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _changes(options: argparse.Namespace) -> dict[str, Any]:
-    changes = {key: getattr(options, key, None) for key in ("scale", "seed", "pairs")}
-    return {key: value for key, value in changes.items() if value is not None}
-
-
-def _paper(options: argparse.Namespace) -> Paper:
-    from concord.studies.config import load_config
-    from concord.studies.paper import Paper
-
-    return Paper(options.paper, load_config(options.config, _changes(options)))
-
-
-def _calls(target: str, names: str) -> Command:
-    """Return the command that calls a function, ``module:name``, with these options in order.
-
-    ``paper`` is read first, and the plug-ins of ``--study`` are found.
-    """
-
-    def call(options: argparse.Namespace) -> None:
-        from importlib import import_module
-
-        _at_work(options)
-        module, _, name = target.partition(":")
-        values = {**vars(options), "paper": None}
-        if "paper" in names.split():
-            values["paper"] = _paper(options)
-        getattr(import_module(f"concord.{module}"), name)(*(values[n] for n in names.split()))
-
-    return call
-
-
-def _init(options: argparse.Namespace) -> None:
-    from concord.studies.init import init
-
-    for path in init(options.folder):
-        print(path)
-    print(f"Next: cd {shlex.quote(str(options.folder))}; snakemake -n; README.md says more")
-
-
-def _orphans(options: argparse.Namespace) -> None:
-    from concord.studies.config import load_papers, results_folder
-    from concord.studies.orphans import orphans
-
-    config, papers = load_papers(options.config.parent, _changes(options))
-    for folder in orphans(results_folder(config), papers.values()):
-        print(folder)
-
-
-def _check(options: argparse.Namespace) -> None:
-    from concord.studies.checks import check_outputs
-
-    paper = _paper(options)
-    for run in paper.runs.values():
-        print(run.folder)
-    check_outputs(paper)
-
-
-def _find_plugins(options: argparse.Namespace) -> None:
-    """Find the plug-ins of studies; tell what is wrong with one, and go on with the others."""
-    from concord import plugins
-
-    if options.study:
-        _at_work(options)
-        return
-    for path in (p for study in sorted(Path("config").glob("*/*/")) for p in plugins.files(study)):
-        try:
-            plugins.add(path)
-        except ConcordError as error:
-            _tell(str(error), 0)
-
-
-def _at_work(options: argparse.Namespace) -> None:
-    """Use the plug-ins of the study that ``--study`` names, if it does."""
-    from concord import plugins
-
-    if getattr(options, "study", None):
-        if not options.study.is_dir():
-            raise ConcordError(f"{options.study}: there is no such folder; name that of a study")
-        plugins.use(options.study)
-
-
-def _list(options: argparse.Namespace) -> None:
-    import json
-    from itertools import groupby
-
-    from concord.catalog import listed
-
-    _find_plugins(options)
-    found = list(listed(options.packages))
-    if options.json:
-        print(json.dumps(found, indent=1))
-        return
-    width = max(len(about["kind"]) for about in found)
-    for package, of_package in groupby(found, lambda about: about["package"]):
-        print(f"{package}:")
-        for about in of_package:
-            whence = f" [{about['from']}]" if about["from"] else ""
-            print(f"  {about['kind']:{width}}  {about['is']}{whence}")
-
-
-def _kinds(word: str) -> list[tuple[str, str]]:
-    """Return package and kind of a word, which may be a plug-in's file."""
-    from concord import plugins
-    from concord.catalog import find
-
-    if not word.endswith(".py"):
-        return find(word)
-    path = Path(word)
-    known = [key for key, file in plugins.own().items() if file.resolve() == path.resolve()]
-    return known or [plugins.add(path)]
-
-
-def _describe(options: argparse.Namespace) -> None:
-    import json
-
-    from concord.catalog import as_text, described
-
-    _find_plugins(options)
-    found = [described(*kind) for kind in _kinds(options.kind)]
-    print(json.dumps(found, indent=1) if options.json else "\n\n".join(map(as_text, found)))
-
-
-def _test(options: argparse.Namespace) -> None:
-    """Test kinds in a process of its own: what ends that before its checks are done, fails."""
-    import json
-    from collections import Counter
-    from multiprocessing import get_context
-
-    _find_plugins(options)
-    chosen = [pair for word in options.kinds for pair in _kinds(word)]
-    context = get_context("fork")
-    heard, told = context.Pipe(duplex=False)
-    process = context.Process(target=_run_checks, args=(chosen, options.seed, told))
-    process.start()
-    told.close()  # so that nothing more is heard once the process has ended
-    found: list[dict[str, str]] = []
-    sentence: str | None = None
-    try:
-        while isinstance(message := json.loads(heard.recv_bytes()), dict):
-            found.append(message)
-            if not options.json:
-                _print_outcome(message, found[-2:-1])
-        sentence = message
-    except EOFError:
-        process.join()
-        names = ", ".join(f"{package}/{kind}" for package, kind in chosen)
-        sentence = f"{names}: Python ended (exit code {process.exitcode}) before all checks had run"
-    finally:
-        process.kill()
-        process.join()
-    if options.json:
-        print(json.dumps(found, indent=1))
-    ended = Counter(each["ended"] for each in found)
-    kinds = ("ok", "failed", "warning", "not applicable")
-    counted = ", ".join(f"{ended[kind]} {kind}" for kind in kinds)
-    print(f"{len(found)} checks: {counted}", file=sys.stderr if options.json else sys.stdout)
-    if sentence:
-        raise ConcordError(sentence)
-    if ended["failed"] or not found:
-        failed = f"{ended['failed']} of {len(found)} checks failed; mend what they name"
-        raise ConcordError(failed if found else "no check ran; name a kind that has checks")
-
-
-def _print_outcome(each: dict[str, str], before: list[dict[str, str]]) -> None:
-    if [each["package"], each["kind"]] not in [[b["package"], b["kind"]] for b in before]:
-        print(f"{each['package']}/{each['kind']}")
-    why = f": {each['why']}" if each["why"] else ""
-    print(f"  {each['ended']:14}  {each['check']}{why}", flush=True)
-
-
-def _run_checks(chosen: Sequence[tuple[str, str]], seed: int, told: Any) -> None:
-    """Send the outcome of each check, and in the end nothing, or why there are no more."""
-    import json
-
-    from concord import testing
-    from concord.provenance import excuse
-
-    def send(what: Any) -> None:
-        told.send_bytes(json.dumps(what).encode())
-
-    sys.stdout = sys.stderr  # what plug-ins print is no outcome
-    try:
-        for package, kind in chosen:
-            for outcome in testing.run(package, kind, seed):
-                send({"package": package, "kind": kind, **outcome._asdict()})
-        send(None)
-    except BaseException as error:
-        if sentence := excuse(error):
-            send(sentence)
-        elif not isinstance(error, KeyboardInterrupt):
-            raise
-
-
-def _schema(options: argparse.Namespace) -> None:
-    import json
-
-    from concord.studies.editor import study_schema
-
-    _at_work(options)
-    print(json.dumps(study_schema()))
-
-
 def _path(suffixes: Sequence[str]) -> Callable[[str], Path]:
     def path(text: str) -> Path:
         if Path(text).suffix not in suffixes:
@@ -443,85 +231,38 @@ def _range(text: str) -> tuple[int, int]:
     return first, end
 
 
-def _resolve(options: argparse.Namespace) -> None:
-    from concord.make import resolve
+def _calls(target: str, names: str = "options") -> Command:
+    """Return the command that calls a function, ``module:name``, with these options in order.
 
-    resolve(_paper(options).run(options.experiment, options.run), options.output)
+    ``options`` are all of them together; ``paper`` is read first, and the plug-ins of ``--study``
+    are found.
+    """
 
+    def call(options: argparse.Namespace) -> None:
+        values = {**vars(options), "options": options}
+        if names != "options":
+            studies = import_module("concord.commands.studies")
+            studies.at_work(options)
+            if "paper" in names.split():
+                values["paper"] = studies.paper(options)
+        module, _, name = target.partition(":")
+        function = getattr(import_module(f"concord.{module}"), name)
+        function(*(values[name] for name in names.split()))
 
-def _make(options: argparse.Namespace) -> None:
-    from concord.make import Batch, make
-    from concord.studies.universes import Multiverse
-
-    whole, _, name = options.batch.rpartition("/")
-    universe = whole.removeprefix("multiverse/")
-    options.pairs = "+" in universe or None
-    paper = _paper(options)
-    if universe != whole:
-        batch = Multiverse(paper).batch(universe, name)
-    else:
-        batch = Batch(options.batch, paper.key, tuple(paper.chosen(whole, options.runs)))
-    make(
-        batch,
-        options.results,
-        options.resources,
-        options.output,
-        options.sampled,
-        options.chains,
-        options.progress,
-    )
+    return call
 
 
-def _site(options: argparse.Namespace) -> None:
-    from concord.pages.site.build import site
-
-    site(options.config.parent, options.results, options.output, _changes(options))
-
-
-def _compare(options: argparse.Namespace) -> None:
-    from concord.home import HOME
-    from concord.stages.compete import compare
-    from concord.studies.config import load_config
-    from concord.studies.paper import Paper
-
-    own = Path("config", "studies", "arena")
-    study = options.arena or (own if own.is_dir() else HOME / own)
-    paper = Paper(study, load_config())
-    _find_plugins(options)
-    names = [_kinds(word)[0][1] if word.endswith(".py") else word for word in options.entries]
-    for line in compare(paper, options.experiment, names, options.tasks, options.resources):
-        print(line)
-
-
-def _differing(options: argparse.Namespace) -> None:
-    from concord.claims.ledger import changes
-
-    found = changes(options.ledger, options.expected, options.strict)
-    print(found.text, *found.lines, sep="\n")
-
-
-def _fetch(options: argparse.Namespace) -> None:
-    from concord.datasets.fetch import fetch
-    from concord.datasets.registry import find
-
-    if find(options.file).made is None:
-        fetch(options.file, options.output, mirror=options.mirror)
-    else:
-        from concord.stages.certify import certify
-
-        certify(options.file, options.output)
-
-
+# A command imports what it needs: none waits for what another takes.
 COMMANDS: dict[str, Command] = {
-    "init": _init,
-    "check": _check,
-    "orphans": _orphans,
-    "list": _list,
-    "describe": _describe,
-    "test": _test,
-    "schema": _schema,
-    "resolve": _resolve,
-    "make": _make,
+    "init": _calls("commands.studies:init"),
+    "check": _calls("commands.studies:check"),
+    "orphans": _calls("commands.studies:orphans"),
+    "resolve": _calls("commands.studies:resolve"),
+    "schema": _calls("commands.studies:schema"),
+    "list": _calls("commands.kinds:list_kinds"),
+    "describe": _calls("commands.kinds:describe"),
+    "test": _calls("commands.test:test"),
+    "make": _calls("commands.runs:make"),
     "sample": _calls("make:sample", "run output resources progress chains pieces"),
     "measure": _calls("make:measure", "run trace output resources"),
     "board": _calls("stages.compete:board", "paper results output cards"),
@@ -530,11 +271,11 @@ COMMANDS: dict[str, Command] = {
     "judge": _calls("stages.judge:judge", "paper results output"),
     "survey": _calls("stages.multiverse:survey", "paper results output figures"),
     "ledger": _calls("stages.judge:ledger", "tables output"),
-    "site": _site,
-    "compare": _compare,
-    "changes": _differing,
     "expect": _calls("claims.ledger:expect", "ledger expected readme"),
-    "fetch": _fetch,
+    "changes": _calls("commands.results:differing"),
+    "compare": _calls("commands.results:compare"),
+    "site": _calls("commands.results:site"),
+    "fetch": _calls("commands.data:fetch"),
 }
 
 

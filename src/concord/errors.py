@@ -78,3 +78,10 @@ def in_the_way(error: BaseException) -> str | None:
                 if path in {*arose, os.path.abspath(loaded or "")} and os.path.isfile(path):
                     return f"{path}: it stands in the way of the module {name!r}; rename it"
     return None
+
+
+def tell(sentence: str, code: int) -> int:
+    """Print a sentence on one line, whatever the names in it hold, and return the exit code."""
+    text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in sentence)
+    print(f"concord: {text}", file=sys.stderr)
+    return code

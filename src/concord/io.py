@@ -24,6 +24,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import yaml
+from yaml import MarkedYAMLError
+
 from concord.errors import ConcordError, short
 
 DEEPEST = 50
@@ -104,8 +107,6 @@ def load_yaml(path: Path | str) -> Any:
     ConcordError
         If it cannot be read or is not plain data; the message names the file, line and column.
     """
-    import yaml
-
     text = read_text(path)
     try:
         _check_events(yaml.parse(text, Loader=_loader()))
@@ -133,8 +134,6 @@ def load_yaml(path: Path | str) -> Any:
 @cache
 def _loader() -> Any:
     """Return the safe loader, in C where there is one, without dates and odd numbers."""
-    import yaml
-
     base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     kept = {f"tag:yaml.org,2002:{name}" for name in ("bool", "null", "merge")}
     resolvers = {
@@ -150,8 +149,6 @@ def _loader() -> Any:
 
 def _check_events(events: Iterable[Any]) -> None:
     """Refuse what nodes do not tell, or cannot be made of."""
-    import yaml
-
     depth = 0
     for event in events:
         depth += isinstance(event, yaml.CollectionStartEvent)
@@ -165,8 +162,6 @@ def _check_events(events: Iterable[Any]) -> None:
 
 def _size(node: Any, sizes: dict[Any, int]) -> int:
     """Return the number of values in a node, those behind aliases included, and check its keys."""
-    import yaml
-
     if sizes.get(node) == 0:
         raise _refusal(node, "has an alias of itself within; write the values")
     if node in sizes or not isinstance(node, yaml.CollectionNode):
@@ -201,15 +196,11 @@ def _check_key(key: Any, lines: Mapping[str, int]) -> None:
 
 
 def _refusal(place: Any, problem: str) -> Exception:
-    from yaml import MarkedYAMLError
-
     return MarkedYAMLError(problem=problem, problem_mark=place.start_mark)
 
 
 def dump_yaml(mapping: Mapping[str, Any]) -> str:
     """Return a mapping as YAML text, keys in the order given."""
-    import yaml
-
     return yaml.dump(
         json.loads(json.dumps(mapping)),
         Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper),

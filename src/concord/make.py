@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from traceback import print_exception
+from types import ModuleType
 from typing import Any
 
 from concord import integrity, metrics
-from concord.arena import cells
 from concord.errors import ConcordError
 from concord.integrity import Made
 from concord.io import dump_yaml, whole
@@ -111,7 +111,7 @@ def _first(path: Path) -> int:
 def made(run: Run, resources: Path, trace: Path | None = None, variant: bool = False) -> Made:
     """Return what the metrics of a run are made from, its trace among it if it is given."""
     if run.arena is not None:
-        return cells.made(run, resources)
+        return _arena().made(run, resources)
     if variant:
         modules = {*sampling.modules(run), *measuring.modules(run)}
         return {
@@ -120,6 +120,13 @@ def made(run: Run, resources: Path, trace: Path | None = None, variant: bool = F
             "data": run.data_digest(resources),
         }
     return measuring.made(run, resources, trace)
+
+
+def _arena() -> ModuleType:
+    """Return what scores cells; a job that makes other runs starts sooner without it."""
+    from concord.arena import cells
+
+    return cells
 
 
 def _lacks(path: Path, wanted: Made) -> str:
@@ -295,6 +302,7 @@ def _vary(place: Place) -> None:
 def _score(place: Place) -> None:
     """Score a cell of the arena."""
     run, begun = place.run, time.process_time()
+    cells = _arena()
     scored = cells.score(run, cells.task_of(run, place.resources))
     seconds = round(time.process_time() - begun, 3)
     choice = place.folder / "choice.yaml"

@@ -9,9 +9,11 @@ import platform
 import re
 import subprocess
 import sys
+import traceback
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cache
+from importlib import metadata
 from itertools import chain
 from pathlib import Path
 from types import FrameType
@@ -58,8 +60,6 @@ def describe(inputs: Iterable[Path], **more: Any) -> dict[str, Any]:
 
 @cache
 def _version(name: str) -> str:
-    from importlib import metadata
-
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
@@ -227,8 +227,6 @@ def libraries(path: Path) -> dict[str, str]:
 
 def blamed(error: BaseException) -> str | None:
     """Return the file and line of a plug-in where an error arose, None if it did in none."""
-    import traceback
-
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if frame.filename in _PLUGGED:
             return f"{frame.filename}, line {frame.lineno}"

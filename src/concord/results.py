@@ -6,6 +6,7 @@ said in ``concord.selection``; what numbers of several runs say together is in `
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -103,8 +104,6 @@ def read(run: Mapping[str, Any], metrics_csv: Path) -> Measured:
 
 def of_text(run: Mapping[str, Any], text: str) -> Measured:
     """Return a run with the metrics of a table's text."""
-    import io
-
     import pandas
 
     return Measured(run, pandas.read_csv(io.StringIO(text), dtype=COLUMNS))

@@ -77,11 +77,11 @@ SHOWING = {
 
 def universes() -> Any:
     """Return a multiverse in hostile words."""
-    other = {"label": "b", "says": HOSTILE, "reason": HOSTILE}
+    other = SimpleNamespace(label="b", says=HOSTILE, reason=HOSTILE)
     paper = SimpleNamespace(
-        mapping={"paper": {"title": HOSTILE}},
+        about=SimpleNamespace(title=HOSTILE),
         config={"scale": "smoke"},
-        assumptions={"a": {"alternatives": [other]}},
+        assumptions={"a": SimpleNamespace(alternatives=[other])},
     )
     named = {"a.b": SimpleNamespace(seed=None)}
     return SimpleNamespace(paper=paper, universes=named, runs={"a.b": {}})
@@ -136,7 +136,7 @@ def test_texts_are_text_and_nothing_unused_is_executed(tmp_path, monkeypatch):
     arena = {"tune": None, "share": None, "second": {}}
     run = {"sampler": {"kind": "a", "option": HOSTILE}, "arena": arena, "experiment": "e"}
     cell = Measured({**run, "labels": {"entry": "a"}}, None)
-    monkeypatch.setattr("concord.arena.board.missing", lambda cell: f"# not run: {HOSTILE}")
+    monkeypatch.setattr("concord.pages.cards.missing", lambda cell: f"# not run: {HOSTILE}")
     for table, pages in {
         "scores": {"cards/a": card("a", [cell], about)},
         "multiverse": {"multiverse": multiverse.page(universes(), [])},

@@ -329,7 +329,7 @@ def test_printed_tables_are_the_papers(key, name):
     """Row by row and digit by digit, in the order of print."""
     paper = Paper(CONFIG / "papers" / key, load_config(CONFIG / "config.yaml"))
     entry = paper.output("tables", name)
-    params = build(printed_values.Params, entry["options"], name)
+    params = build(printed_values.Params, entry.options, name)
     shown = []
     for row in params.rows:
         if row.printed is not None:

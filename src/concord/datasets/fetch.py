@@ -17,6 +17,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pooch
+from requests import RequestException
+
 from concord import __version__
 from concord.datasets.registry import REGISTRY, DataFile, find
 from concord.errors import ConcordError, short
@@ -122,8 +125,6 @@ def _check(path: Path, file: DataFile) -> None:
 
     Only a file of the right size is read: one may be endless, such as a pipe, or take hours.
     """
-    import pooch
-
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
         raise _Refused("is not a regular file")
@@ -143,8 +144,6 @@ def _copy(source: Path, part: Path, file: DataFile) -> None:
 
 
 def _download(url: str, part: Path, file: DataFile, timeout: float) -> None:
-    import pooch
-    from requests import RequestException
     from urllib3.exceptions import HTTPError
 
     # No compression in transit: sizes and hashes are those of the file as it is stored.

@@ -30,7 +30,12 @@ from matplotlib.patches import FancyArrowPatch
 from concord import selection
 from concord.figures import _panels, style
 from concord.figures._panels import Cell
+from concord.networks.conditions import Conditions
+from concord.networks.network import under
+from concord.networks.topology import build
+from concord.networks.weights import weights_of
 from concord.options import NamesRuns, Options
+from concord.options import build as options_of
 from concord.results import Measured
 
 if TYPE_CHECKING:
@@ -95,12 +100,6 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 
 def _graph_of(measured: Measured, weights: bool) -> Topology:
     """Return a run's graph, with what happens on it and what its edges weigh if that is drawn."""
-    from concord.networks.conditions import Conditions
-    from concord.networks.network import under
-    from concord.networks.topology import build
-    from concord.networks.weights import weights_of
-    from concord.options import build as options_of
-
     options = dict(measured.run["topology"])
     graph = build(options.pop("kind"), measured.run["agents"], **options)
     if not weights:

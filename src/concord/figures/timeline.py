@@ -28,6 +28,7 @@ from concord.contracts import Read
 from concord.errors import ConcordError
 from concord.figures import _panels, _prices, style
 from concord.figures._options import Columns, Limits, Names, Rows, Select, Width
+from concord.networks.topology import build
 from concord.options import Index, Options, Some
 from concord.results import Measured
 
@@ -90,8 +91,6 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 
 def _rows(axes: Axes, run: Measured, params: Params) -> float:
     """Draw the agents of one run, and return when the last of them has ended."""
-    from concord.networks.topology import build
-
     options = dict(run.run["topology"])
     graph = build(options.pop("kind"), run.run["agents"], **options)
     sending = results.series(run, "sending", "network", KIND, "timeline").value[-1]

@@ -11,15 +11,14 @@ A kind that takes one's own arrays can be called with them:
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
+
+from concord.plugins import kinds
 
 
 def __getattr__(name: str) -> Any:
     """Import a kind, or ``quadratic``, when it is asked for."""
-    from importlib import import_module
-
-    from concord.plugins import kinds
-
     if name == "quadratic":
         return import_module("concord.problems._quadratic").quadratic
     if name in kinds("problems"):
@@ -29,6 +28,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """Return what ``__getattr__`` knows."""
-    from concord.plugins import kinds
-
     return [*kinds("problems"), "quadratic"]

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from concord.contracts import Stream
+from concord.datasets.fetch import verify
 from concord.errors import ConcordError
 from concord.laws.known import Draws
 from concord.options import Options
@@ -62,8 +63,6 @@ class BreastCancer(LogisticRegression):
     @cached_property
     def reference(self) -> Draws:  # type: ignore[override]
         """The posterior's draws; a ConcordError if the file is missing or another one."""
-        from concord.datasets.fetch import verify
-
         if not self._draws.exists():
             raise ConcordError(
                 f"{self._draws}: the reference's draws are not made yet; make them with `concord "

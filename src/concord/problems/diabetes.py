@@ -15,6 +15,7 @@ import numpy as np
 from msgspec import Meta
 
 from concord.contracts import Stream
+from concord.datasets import readers
 from concord.options import Options, Positive
 from concord.problems import linear_regression
 from concord.problems._common import check_points, kept_apart, takes_options
@@ -45,8 +46,6 @@ def build(
     params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
 ) -> LinearRegression:
     """Standardize the rows and split them over the agents."""
-    from concord.datasets import readers
-
     features, targets = readers.diabetes()
     count = round(params.test_fraction * ROWS)
     training, testing = kept_apart(ROWS, count, stream)

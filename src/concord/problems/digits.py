@@ -20,6 +20,7 @@ import numpy as np
 from msgspec import Meta
 
 from concord.contracts import BatchGradient, Gradient, GradientAt, Stream
+from concord.datasets import readers
 from concord.options import Count, Options, Positive
 from concord.problems._common import OneDataSet, check_agents, takes_options
 from concord.sampling.partition import AgentData, Partition
@@ -45,8 +46,6 @@ def build(
     params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
 ) -> Digits:
     """Take images for testing, and split others over the agents; labels can divide them."""
-    from concord.datasets import readers
-
     images, labels = readers.digits()
     rows = stream("test").permutation(len(labels))
     training, testing = np.sort(rows[TEST:][: params.points]), np.sort(rows[:TEST])

@@ -21,9 +21,11 @@ import numpy as np
 from msgspec import Meta
 
 from concord.contracts import BatchGradient, Gradient, GradientAt, HessianProduct, Prox, Stream
+from concord.datasets import readers
 from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Count, NonNegative, Options, Positive
+from concord.problems import _newton
 from concord.problems._common import (
     LegacySeed,
     OneDataSet,
@@ -167,8 +169,6 @@ def _load(
     params: Params, stream: Stream, resources: Path
 ) -> tuple[np.ndarray, np.ndarray, Rows | None]:
     """Return training features and labels, and the test rows if there are any."""
-    from concord.datasets import readers
-
     if params.dataset == "magic":
         features, labels = readers.magic(resources / "magic" / "magic04.data")
     else:
@@ -341,8 +341,6 @@ class LogisticRegression(OneDataSet):
 
     def prox(self, chains: int, curvature: np.ndarray) -> Prox:
         """Return ``solve(agent, linear, start, out)``, by Newton to 1e-10 in the gradient."""
-        from concord.problems import _newton
-
         if self.prior != "gaussian":
             raise ConcordError(
                 f"the proximal step needs a Gaussian prior, not {self.prior}; use prior: gaussian"

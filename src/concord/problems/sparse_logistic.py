@@ -23,8 +23,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
+from scipy.sparse import csr_array, hstack
 
 from concord.contracts import BatchGradient, Gradient, Stream
+from concord.datasets import readers
 from concord.errors import ConcordError
 from concord.options import Options, Positive
 from concord.problems._common import sigmoid
@@ -68,10 +70,6 @@ def build(
     params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
 ) -> SparseLogistic:
     """Load the data set, with an intercept column of ones as the last column unless none."""
-    from scipy.sparse import csr_array, hstack
-
-    from concord.datasets import readers
-
     features, labels = readers.a9a(resources / params.dataset / params.dataset)
     if params.intercept == "ones":
         features = hstack([features, csr_array(np.ones((len(labels), 1)))])
@@ -177,8 +175,6 @@ class SparseLogistic:
         and agents, each with a column more for the padding of short rows; its column numbers are
         overwritten in place.
         """
-        from scipy.sparse import csr_array
-
         parts = self.splits(chains).parts
         table = self._columns
         shape, width = (chains, self.agents, batch_size), self.dim + 1

@@ -81,10 +81,9 @@ def init(
     channel = connect(topology, x0, vectors=2)
     # Neighbors know how y starts, as they know x: by full gradients.
     tracked = channel.lane(problem.gradient(len(x0))(x0, np.empty_like(x0)))
-    weights = weights_of(topology, params.weights)
-    mix = channel.mixer(weights)
-    # Where nothing happens to vectors both take one lane; of its weights one copy is kept.
-    mix_tracked = mix if tracked is channel else tracked.mixer(weights)
+    mix = mix_tracked = channel.mixer(weights_of(topology, params.weights))
+    if tracked is not channel:  # where something happens to vectors
+        mix_tracked = tracked.mixer(weights_of(topology, params.weights))
     grad, move, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
     info = to_all_neighbors(channel)
 

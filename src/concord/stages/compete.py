@@ -29,6 +29,7 @@ from concord.provenance import code
 from concord.runs.run import Run
 from concord.scores import missing
 from concord.stages.draw import checked, metrics_digest
+from concord.tables import head_to_head
 
 if TYPE_CHECKING:
     from concord.results import Measured
@@ -47,8 +48,6 @@ def compare(
     words
         Parts of tasks' names, of which a task must have one; none: all tasks.
     """
-    from concord.tables import head_to_head
-
     if experiment not in paper.arenas:
         raise ConcordError(
             f"--experiment: {paper.path} has no arena {experiment!r}; "

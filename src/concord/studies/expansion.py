@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace as with_changes
 from typing import Any, NamedTuple
 
+from concord import metrics
 from concord.errors import ConcordError, nearest, short
 from concord.options import build
 from concord.runs.keys import Keys
@@ -214,8 +215,6 @@ def _resolve(
     }
     run = Run.of(stated, where, keys)
     if not study.checked and not changed:  # what a universe cannot have is a result
-        from concord import metrics
-
         run.check()
         metrics.check(run.metrics, f"{where}.metrics", run.record, run.network)
     rests = tuple(

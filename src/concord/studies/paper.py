@@ -6,15 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace as with_changes
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from concord import metrics, selection
-from concord.claims import checks, model
-from concord.claims.checks import quantities
-from concord.claims.model import Case, Claim
-from concord.claims.quantities import Quantity
 from concord.errors import ConcordError, nearest, short
 from concord.options import build
 from concord.plugins import plugin
@@ -23,6 +19,10 @@ from concord.studies import families, named
 from concord.studies.expansion import Change, expand
 from concord.studies.stated import Stated
 from concord.studies.sweep import check_label, leaves, merge, nest
+
+if TYPE_CHECKING:
+    from concord.claims.model import Case, Claim
+    from concord.claims.quantities import Quantity
 
 
 class Paper(Stated):
@@ -170,6 +170,8 @@ class Paper(Stated):
     @cached_property
     def claims(self) -> dict[str, Claim]:
         """Return the paper's claims by id, checked."""
+        from concord.claims.model import Claim  # which a job that makes runs does without
+
         found = {}
         members = families.members(self.raw.get("claims", {}), self.at("claims"))
         for name, member in members.items():
@@ -199,10 +201,12 @@ class Paper(Stated):
 
     def _case(self, claim: Claim, mapping: Mapping[str, Any], place: str) -> Case:
         """Return a case of a claim, with the readings it is judged in."""
+        from concord.claims import checks, model
+
         where = self.at(place)
         case = model.case(mapping, claim.rule, where)
         checker = case.checker(where)
-        read = quantities(checker)
+        read = checks.quantities(checker)
         readings = claim.readings or self._shared_readings(read, place)
         for number, quantity in enumerate(read):
             if quantity.reading is not None:
@@ -270,6 +274,8 @@ class Paper(Stated):
     @cached_property
     def claim_reads(self) -> dict[tuple[str, str], list[Quantity]]:
         """Return what the claims read, by experiment and name of the run."""
+        from concord.claims.checks import quantities
+
         found: dict[tuple[str, str], list[Quantity]] = {}
         for name, claim in self.claims.items():
             where = f"claims.{name}"

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import numpy as np
+from scipy import stats
 
 from concord import selection
 from concord.contracts import Read
@@ -74,8 +75,6 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
 
 
 def _tests(differences: np.ndarray) -> list[float | int]:
-    from scipy import stats
-
     if not np.isfinite(differences).all():  # a run that diverged
         return [float("nan")] * 3 + [0, len(differences)] + [float("nan")] * 2
     test = stats.ttest_1samp(differences, 0.0)

@@ -7,6 +7,7 @@ name is kept, and raises ``Broken``, ``Prototype`` (a warning) or ``Inapplicable
 from __future__ import annotations
 
 import inspect
+import traceback
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -139,7 +140,5 @@ def run(package: str, kind: str, seed: int = 1) -> Iterator[Outcome]:
 
 def _place(error: Exception) -> str:
     """Return the file and line of a plug-in's error."""
-    import traceback
-
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{frame.filename}, line {frame.lineno}: "

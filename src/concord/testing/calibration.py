@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+from scipy import special, stats
 
 from concord.laws import exact
 from concord.samplers import Batching
@@ -34,8 +35,6 @@ POINT = 1e-12
 
 def distance(u: np.ndarray) -> float:
     """Return Kolmogorov's distance of ranks from the uniform law."""
-    from scipy import stats
-
     return float(stats.ks_1samp(u, stats.uniform.cdf, mode="asymp").statistic)
 
 
@@ -46,8 +45,6 @@ def p_value(u: np.ndarray, slack: float = 0.0) -> float:
     uniform, and the p-value is the largest of all such laws, or more: whatever F,
     |F_n - id| <= |F_n - F| + |F - id|, and the law of the first term does not depend on F.
     """
-    from scipy import stats
-
     return float(stats.kstwo.sf(max(distance(u) - slack, 0.0), len(u)))
 
 
@@ -65,8 +62,6 @@ def within(x: np.ndarray, mean: np.ndarray, cov: np.ndarray) -> dict[str, np.nda
     of all its principal directions, which are independent and stand in one array. Empty where the
     law is a point.
     """
-    from scipy import special, stats
-
     chains, agents, dim = x.shape
     centered = x.reshape(chains, -1) - mean
     averaging = np.kron(np.full((1, agents), 1 / agents), np.eye(dim))

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+import networkx as nx
+
 from concord.errors import ConcordError
 from concord.options import Count, Index, Options
 
@@ -22,8 +24,6 @@ class Params(Options):
 
 def graph(params: Params, agents: int) -> Any:
     """Return the graph, or refuse too many edges."""
-    import networkx as nx
-
     if params.edges >= agents:
         raise ConcordError(
             f"edges: a new agent cannot bring {params.edges} edges to a network of {agents}; use "

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import networkx as nx
+
 from concord.options import Options
 
 
@@ -21,8 +23,6 @@ class Params(Options):
 
 def graph(params: Params, agents: int) -> Any:
     """Return the graph."""
-    import networkx as nx
-
     graph = nx.empty_graph(agents, create_using=nx.DiGraph)
     apart = [2**j for j in range((agents - 1).bit_length())]
     graph.add_edges_from((i, (i + hop) % agents) for i in range(agents) for hop in apart)

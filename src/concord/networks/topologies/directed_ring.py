@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+import networkx as nx
+
 from concord.errors import ConcordError
 from concord.options import Count, Options
 
@@ -23,8 +25,6 @@ class Params(Options):
 
 def graph(params: Params, agents: int) -> Any:
     """Return the graph, or refuse a chord that leads nowhere new."""
-    import networkx as nx
-
     graph = nx.empty_graph(agents, create_using=nx.DiGraph)
     graph.add_edges_from((i, (i + 1) % agents) for i in range(agents) if agents > 1)
     if params.every is None:

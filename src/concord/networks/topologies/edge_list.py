@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+import networkx as nx
+
 from concord.errors import ConcordError
 from concord.options import Index, Options
 
@@ -17,8 +19,6 @@ class Params(Options):
 
 def graph(params: Params, agents: int) -> Any:
     """Return the graph, or refuse an edge that is none, or is given twice."""
-    import networkx as nx
-
     graph = nx.empty_graph(agents, create_using=nx.DiGraph if params.directed else None)
     for index, edge in enumerate(params.edges):
         if max(edge) >= agents:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+import networkx as nx
+
 from concord.networks.topology import check_pairs
 from concord.options import Index, Options, Share
 
@@ -19,7 +21,5 @@ class Params(Options):
 
 def graph(params: Params, agents: int) -> Any:
     """Return the graph."""
-    import networkx as nx
-
     check_pairs(agents, "erdos_renyi")
     return nx.gnp_random_graph(agents, params.probability, seed=params.seed)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+import networkx as nx
+
 from concord.errors import ConcordError
 from concord.options import Count, Index, Options, Share
 
@@ -23,8 +25,6 @@ class Params(Options):
 
 def graph(params: Params, agents: int) -> Any:
     """Return the graph, or refuse a number of neighbors that no such ring has."""
-    import networkx as nx
-
     if params.neighbors % 2 or params.neighbors >= agents:
         raise ConcordError(
             f"neighbors: no ring of {agents} agents gives each {params.neighbors}; use an even "

@@ -8,6 +8,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from docutils.nodes import SkipNode
+from docutils.utils.math import MathError
+from sphinx.util import logging
+
 
 def setup(app: Any) -> dict[str, Any]:
     """Register both."""
@@ -25,15 +29,11 @@ def _level(app: Any, page: str, template: str, context: dict[str, Any], tree: An
 
 
 def _inline(visitor: Any, node: Any) -> None:
-    from docutils.nodes import SkipNode
-
     visitor.body.append(_mathml(node, node.astext(), False))
     raise SkipNode
 
 
 def _display(visitor: Any, node: Any) -> None:
-    from docutils.nodes import SkipNode
-
     # A blank line parts equations, as in Sphinx's other renderers. One may be wider than a phone,
     # and is then scrolled, by keyboard too.
     for latex in re.split(r"\n\s*\n", node.astext()):
@@ -46,7 +46,6 @@ def _display(visitor: Any, node: Any) -> None:
 
 
 def _mathml(node: Any, latex: str, block: bool) -> str:
-    from docutils.utils.math import MathError
     from docutils.utils.math.latex2mathml import tex2mathml
 
     latex = re.sub(r"\\dots(?![A-Za-z])", r"\\ldots", latex)  # of which it knows the one
@@ -56,7 +55,5 @@ def _mathml(node: Any, latex: str, block: bool) -> str:
     try:
         return str(tex2mathml(latex, as_block=block))
     except MathError as error:
-        from sphinx.util import logging
-
         logging.getLogger(__name__).warning("%s in %s", error, latex, location=node)
         return ""

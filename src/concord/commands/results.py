@@ -1,0 +1,37 @@
+"""The commands about results: site, compare, changes."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+
+from concord.claims import ledger
+from concord.commands import kinds
+from concord.commands.studies import changes
+from concord.home import HOME
+from concord.pages.site import build
+from concord.stages import compete
+from concord.studies.config import load_config
+from concord.studies.paper import Paper
+
+
+def site(options: Namespace) -> None:
+    """Make the site of the results at hand."""
+    build.site(options.config.parent, options.results, options.output, changes(options))
+
+
+def compare(options: Namespace) -> None:
+    """Compare samplers on the arena's tasks."""
+    own = Path("config", "studies", "arena")
+    study = options.arena or (own if own.is_dir() else HOME / own)
+    paper = Paper(study, load_config())
+    kinds.find_plugins(options)
+    names = [kinds.named(word)[0][1] if word.endswith(".py") else word for word in options.entries]
+    for line in compete.compare(paper, options.experiment, names, options.tasks, options.resources):
+        print(line)
+
+
+def differing(options: Namespace) -> None:
+    """List verdicts that differ from the committed ones."""
+    found = ledger.changes(options.ledger, options.expected, options.strict)
+    print(found.text, *found.lines, sep="\n")

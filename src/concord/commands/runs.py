@@ -1,0 +1,31 @@
+"""The command ``make``: the runs of a batch."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from concord import make as making
+from concord.commands.studies import paper
+from concord.make import Batch
+from concord.studies.universes import Multiverse
+
+
+def make(options: Namespace) -> None:
+    """Make the runs of a batch: those that are named, or all of a batch of a universe."""
+    whole, _, name = options.batch.rpartition("/")
+    universe = whole.removeprefix("multiverse/")
+    options.pairs = "+" in universe or None
+    study = paper(options)
+    if universe != whole:
+        batch = Multiverse(study).batch(universe, name)
+    else:
+        batch = Batch(options.batch, study.key, tuple(study.chosen(whole, options.runs)))
+    making.make(
+        batch,
+        options.results,
+        options.resources,
+        options.output,
+        options.sampled,
+        options.chains,
+        options.progress,
+    )
