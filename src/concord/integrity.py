@@ -5,8 +5,9 @@
    were made from (run or entry, code, data, the results that were read), and its own SHA-256.
 3. What reads a result refuses it where it, or its seal, is not as it was written, or where it was
    made from another configuration, code or data. Pages show only files that their seals list.
+4. A seal has the sizes and times of its files, too: planning reads a file only where these differ.
 
-What is made again, and when, is told in ``concord.workflow``.
+What is made again, and why, is told by ``concord.workflow``.
 """
 
 from __future__ import annotations

@@ -374,7 +374,8 @@ def measure(run_path: Path, trace_path: Path, output: Path, resources: Path) -> 
     ConcordError
         If the trace was not sampled from this very run.yaml, by today's code, from today's data.
     """
-    _measure(read_run(run_path), trace_path, output, resources)
+    beside = [run_path] if run_path.parent == output.parent else []
+    _measure(read_run(run_path), trace_path, output, resources, *beside)
 
 
 def _measure(run: Run, trace_path: Path, output: Path, resources: Path, *others: Path) -> None:

@@ -118,7 +118,8 @@ class Workflow:
         hold(Path(".snakemake"))
         hold(Path(self.config["results"]))
         for folder in ("logs", "benchmarks"):
-            check_regular(*(f for f in (self.place / folder).rglob("*") if not f.is_dir()))
+            found = (self.place / folder).rglob("*")
+            check_regular(*(f for f in found if not f.is_dir() or f.suffix in (".log", ".tsv")))
 
     def failed(self) -> None:
         """Say that the disk is full, if it is: jobs cannot, since their logs are on it."""
@@ -417,9 +418,15 @@ class Workflow:
         return lambda wildcards: f"../../envs/{of('environment')(wildcards)}.yaml"  # type: ignore[return-value]
 
     def group(self, wildcards: Wildcards) -> str:
-        """Return the group of a job: short runs share a cluster's job, long ones share others."""
-        if self.batch(wildcards).runs[0].arena:
+        """Return the group of a job: short runs share a cluster's job, long ones share others.
+
+        What measures many long runs is in none of theirs, which would be one job with it.
+        """
+        batch = self.batch(wildcards)
+        if batch.runs[0].arena:
             return "entries"
+        if len(batch.runs) > 1 and self.traces(wildcards):
+            return "measured"
         usual = self.sampling("runtime")(wildcards) == USUAL["runtime"]
         return "runs" if usual else "long_runs"
 
@@ -596,4 +603,9 @@ def _check_place(folder: str) -> None:
     if set("{}") & set(folder):
         raise ConcordError(
             f"{folder}: Snakemake takes braces in a folder's name for its own; rename it"
+        )
+    source = str(Path(concord.__file__).parents[1])
+    if os.pathsep in source:
+        raise ConcordError(
+            f"{source}: Python's path cannot hold a folder with {os.pathsep!r}; rename it"
         )

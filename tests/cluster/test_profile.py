@@ -9,7 +9,7 @@ import subprocess
 import pytest
 from snakemake_interface_executor_plugins.utils import TargetSpec, encode_target_jobs_cli_args
 
-from workflow.smoke_project import FIGURES, PAPER, RESULTS, Project
+from workflow.smoke_project import FIGURES, PAPER, Project
 
 pytestmark = [pytest.mark.cluster, pytest.mark.workflow, pytest.mark.thorough]
 
@@ -65,7 +65,7 @@ def test_every_job_says_what_it_takes_and_takes_more_after_a_failure(submitted):
         sorted((rule, int(r["mem_mb"]), int(r["runtime"])) for rule, r in submitted[attempt])
         for attempt in ("1", "2")
     )
-    assert {rule for rule, *_ in first} == {"small", "figure"}
+    assert {rule for rule, *_ in first} == {"measure", "figure"}
     assert second == [(rule, 2 * memory, 2 * time) for rule, memory, time in first]
 
 
@@ -76,20 +76,19 @@ def test_partition_and_account_come_from_the_environment(submitted):
 
 def test_a_node_knows_its_run_by_its_whole_name(project):
     """As Snakemake hands a job's wildcards to it."""
-    run = "reading=corrected+topology=ring"
-    wildcards = {"paper": PAPER, "experiment": "linear_sghmc", "run": run}
-    (job,) = encode_target_jobs_cli_args([TargetSpec("sample", wildcards)])
+    run = f"{PAPER}/linear_sghmc/reading=corrected+topology=ring"
+    (job,) = encode_target_jobs_cli_args([TargetSpec("sample", {"batch": run})])
     assert '"' not in job
     output = dry_run(project, "--mode", "remote", "--target-jobs", job)
-    assert f"output: {RESULTS}/linear_sghmc/{run}/trace.nc" in output
+    assert f"output: results/smoke/{run}.sampled.json" in output
 
 
 def test_what_a_rule_takes_can_be_set_for_every_attempt(project, plugin):
     """As docs/environments.md advises where three attempts do not do."""
-    more = ("--set-resources", "small:mem_mb=4000*attempt", "small:runtime=60*attempt")
+    more = ("--set-resources", "measure:mem_mb=4000*attempt", "measure:runtime=60*attempt")
     profile = ("--workflow-profile", "profiles/slurm", "--attempt", "2")
     output = dry_run(project, FIGURES[0], *profile, *more)
-    taken = re.findall(r"^ *rule small:$.*?^ *resources: (.*?)$", output, FLAGS)
+    taken = re.findall(r"^ *rule measure:$.*?^ *resources: (.*?)$", output, FLAGS)
     assert taken
     for resources in taken:
         assert {"mem_mb=8000", "runtime=120"} <= {*resources.split(", ")}

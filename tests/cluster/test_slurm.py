@@ -231,7 +231,7 @@ def test_what_killed_tests_left_is_taken_over(tmp_path):
     assert not path.exists()
 
 
-# By stage: a line of it, and what comes before that: more memory than the first attempt has (1 GB,
+# By module: a line of it, and what comes before that: more memory than the first attempt has (1 GB,
 # with two Snakemakes in it), and more time.
 MEMORY = "    return metrics.to_csv(", '    held = b"x" * (800 * 2**20)\n'
 TIME = (
@@ -254,9 +254,9 @@ ENDS = {
 def test_killed_jobs_are_repeated_with_more(slurm, undisturbed, tmp_path, request, reliability):
     """Runs that need more memory than they have, a table that needs more time, others cancelled."""
     project = TinyProject(tmp_path / "project")
-    demands = {"draw": TIME} | ({} if missing_for_memory() else {"measure": MEMORY})
-    for stage, (line, more) in demands.items():
-        path = project.folder / f"src/concord/stages/{stage}.py"
+    demands = {"stages/draw": TIME} | ({} if missing_for_memory() else {"runs/measure": MEMORY})
+    for module, (line, more) in demands.items():
+        path = project.folder / f"src/concord/{module}.py"
         text = path.read_text()
         assert text.count(line) == 1
         path.write_text(text.replace(line, more + line))
@@ -269,7 +269,7 @@ def test_killed_jobs_are_repeated_with_more(slurm, undisturbed, tmp_path, reques
                 one = job["memory"], job["limit"]
                 if job["folder"] != str(project.folder) or one not in first or job["id"] in killed:
                     continue
-                if one == ("1000M", "10:00") and "measure" in demands:
+                if one == ("1000M", "10:00") and "runs/measure" in demands:
                     killed[job["id"]] = "its memory"
                 elif "table" not in job["comment"]:
                     killed[job["id"]] = "scancel"

@@ -7,7 +7,7 @@ import random
 import time
 
 import pytest
-from tiny_project import ALL, RUNS, differing
+from tiny_project import ALL, EXPERIMENT, FIGURE, RESULTS, differing
 
 pytestmark = [pytest.mark.workflow, pytest.mark.thorough]
 
@@ -36,17 +36,17 @@ def test_an_input_from_the_future_is_named(project, finished, reliability):
 
     Code may be from the future: it is known by its content.
     """
-    target, run = f"{RUNS[0]}/metrics.csv", f"{RUNS[0]}/run.yaml"
+    target, batch = FIGURE, f"{RESULTS}/{EXPERIMENT}/batch_0.made.json"
     for code in (project.folder / "src").rglob("*.py"):
         os.utime(code, (time.time() + TEN_YEARS,) * 2)
-    project.make(run)
-    os.utime(project.folder / run, (time.time() + TEN_YEARS,) * 2)
+    project.make(batch)
+    os.utime(project.folder / batch, (time.time() + TEN_YEARS,) * 2)
     future = project.snakemake(target)
-    os.utime(project.folder / run)
+    os.utime(project.folder / batch)
     again = project.snakemake(target)
     made, expected = project.made(), finished.made()
     differs = differing(made, {name: expected.get(name, b"") for name in made})
-    ok = future.returncode != 0 and f"than input {run}" in future.stdout
+    ok = future.returncode != 0 and f"than input {batch}" in future.stdout
     ok = ok and again.returncode == 0 and not differs
     rule = "the error names it; with its time set right the same command makes the same bytes"
     reliability("faults", "input from the future", 1, int(not ok), rule)

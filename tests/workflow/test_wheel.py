@@ -120,16 +120,18 @@ def test_a_study_of_ones_own_runs_with_its_plugin(installed):
     assert listed == folders
 
 
-def test_a_module_may_have_a_prefix(installed):
+def test_a_module_may_have_results_of_its_own(installed):
     file = installed.folder / "Snakefile"
     text = file.read_text()
-    file.write_text(text.replace(MODULE, f'    prefix:\n        "sub"\n{MODULE}'))
+    own = f"{MODULE}\n        config"
+    assert own in text
+    file.write_text(text.replace(own, f'{MODULE}\n        {{**config, "results": "sub"}}'))
     try:
         installed.snakemake("reproduce", "ledger")
         assert "Nothing to be done" in installed.snakemake("reproduce", "ledger")
     finally:
         file.write_text(text)
-    results = [installed.folder / part / "results" / "smoke" for part in ("", "sub")]
+    results = [installed.folder / part / "smoke" for part in ("results", "sub")]
     for name in (f"mystudy/networks/{RUN}/metrics.csv", "mystudy/claims.csv"):
         assert len({(folder / name).read_bytes() for folder in results}) == 1
 
