@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import ot
 
 from concord.contracts import Label, Replicated
 from concord.laws.intervals import over_chains
@@ -109,6 +108,8 @@ def sinkhorn(cost: np.ndarray, regularization: float) -> float:
 
     cost: the ``costs`` of the points, (m, n). regularization: lambda.
     """
+    import ot  # takes seconds, and planning asks each family for its labels
+
     if np.isinf(cost[0, 0]):
         return float("inf")
     for kind in (np.float32, np.float64):
