@@ -168,12 +168,13 @@ def rules() -> dict[str, str]:
 def test_every_rule_that_runs_a_command_names_its_conda_environment() -> None:
     commands = {name: text for name, text in rules().items() if "\n    shell:" in text}
     # What is used `with` changes keeps the environment of the rule that it is made of.
-    assert {"fetch", "resolve", "sample_chains", "measure", "figure", "judge"} <= set(commands)
+    assert {"fetch", "sample_chains", "figure"} <= set(commands)
     named = {
         name: match[1] if (match := re.search(r"\n    conda:\n +(.*)\n", text)) else None
         for name, text in commands.items()
     }
-    environments = {"ENVIRONMENT", "sampling_environment", "varying_environment"}
+    environments = {"ENVIRONMENT", "flow.environment(flow.sampling)"}
+    environments.add("flow.environment(flow.measuring)")
     environments.add('"../../envs/site.yaml"')
     assert {name: text for name, text in named.items() if text not in environments} == {}
 

@@ -80,10 +80,12 @@ def made(study: Path, results: Path, before: str = "", path: str = "") -> tuple[
     return done.stdout, done.stderr
 
 
-def files(results: Path) -> dict[str, bytes]:
-    """Return the bytes of all files, seals included."""
+def files(results: Path) -> dict[str, bytes | str]:
+    """Return the bytes of all files, and of seals what they were made from."""
     return {
         str(path.relative_to(results)): path.read_bytes()
+        if path.suffix != ".json"
+        else json.dumps([json.loads(path.read_bytes())[key] for key in ("made", "sha256")])
         for path in results.rglob("*")
         if path.is_file()
     }

@@ -33,7 +33,7 @@ def words():
 
 def test_all_words_of_the_workflow_are_reserved():
     found = {word for word in words() if STUDY.fullmatch(word)}
-    assert {"sample", "reproduce", "logs", "claims", "multiverse"} <= found  # they are found
+    assert {"sample", "reproduce", "logs", "claims"} <= found  # they are found
     assert found <= RESERVED
 
 

@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from scipy.sparse import csr_array, hstack
 
 from concord.contracts import BatchGradient, Gradient, Stream
 from concord.datasets import readers
@@ -72,7 +71,8 @@ def build(
     """Load the data set, with an intercept column of ones as the last column unless none."""
     features, labels = readers.a9a(resources / params.dataset / params.dataset)
     if params.intercept == "ones":
-        features = hstack([features, csr_array(np.ones((len(labels), 1)))])
+        sparse = _sparse()
+        features = sparse.hstack([features, sparse.csr_array(np.ones((len(labels), 1)))])
     return SparseLogistic(features, labels, params, agents, partition, stream)
 
 
@@ -181,7 +181,7 @@ class SparseLogistic:
         points, vectors = chains * self.agents * batch_size, chains * self.agents
         indices = np.empty((*shape, table.shape[1]), dtype=np.int32)
         wide = np.zeros((chains, self.agents, width))
-        matrix = csr_array(
+        matrix = _sparse().csr_array(
             (
                 np.ones(indices.size),
                 indices.reshape(-1),
@@ -261,3 +261,9 @@ def _columns(features: Any) -> np.ndarray:
     columns = np.full((len(counts), counts.max()), features.shape[1], dtype=np.int32)
     columns[rows, places] = features.indices
     return columns
+
+
+def _sparse() -> Any:
+    import scipy.sparse  # not at the start of every job
+
+    return scipy.sparse
