@@ -8,6 +8,7 @@ them at work.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 __version__ = "0.2.0"
@@ -34,8 +35,6 @@ __all__ = ["__version__", *_PUBLIC]
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is asked for."""
-    from importlib import import_module
-
     if name not in _PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = import_module(f"{__name__}.{_PUBLIC[name]}")

@@ -16,7 +16,7 @@ from concord.studies.config import load_config
 from concord.studies.model import Assumption, Output
 from concord.studies.paper import Paper
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 TEMPLATE = ROOT / "workflow" / "report" / "caption.rst"
 CONFIG = ROOT / "config"
 PAPERS = sorted((CONFIG / "papers").iterdir())
@@ -200,7 +200,7 @@ def test_readings_of_a_sampler_are_told_in_the_same_order_in_every_process():
             [sys.executable, "-c", code],
             capture_output=True,
             check=True,
-            cwd=Path(__file__).parents[1],
+            cwd=Path(__file__).parents[2],
             env={**os.environ, "PYTHONHASHSEED": seed},
         ).stdout
         for seed in ("1", "5")  # which order such sets in two ways

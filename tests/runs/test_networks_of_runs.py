@@ -17,7 +17,7 @@ from concord.runs.sample import sample
 from concord.studies.config import load_config
 from concord.studies.paper import Paper
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 LOSS = {"loss": {"kind": "bernoulli", "rate": 0.2, "direction": "one_way"}}
 
 

@@ -18,7 +18,7 @@ from concord.selection import lookup
 from concord.studies.config import load_papers
 from concord.studies.paper import Paper
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 LAST = 9
 
 

@@ -13,7 +13,7 @@ from concord.studies.checks import check_outputs
 from concord.studies.config import load_config
 from concord.studies.paper import Paper
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 STUDY = """
 paper: { title: T, authors: A, year: 2021 }
 problems: { linear: { kind: linear_regression, points: 30 } }

@@ -18,7 +18,7 @@ from concord.studies.config import load_config
 from concord.studies.editor import study_schema
 from concord.studies.paper import Paper
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAPERS = sorted((ROOT / "config" / "papers").iterdir())
 CHECK = {
     "kind": "value",

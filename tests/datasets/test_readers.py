@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from concord.datasets import readers
 from concord.errors import ConcordError
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("CONCORD_DATA_MIRROR") or ROOT.parent / "shared" / "data")
 
 

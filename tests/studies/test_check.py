@@ -12,7 +12,7 @@ import yaml
 from concord.__main__ import main
 from concord.plugins import kinds, plugin
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAPER = {
     "paper": {"title": "T", "authors": "A", "year": 2021},
     "problems": {"linear": {"kind": "linear_regression", "points": 30}},

@@ -15,7 +15,7 @@ from concord.studies.checks import check_outputs
 from concord.studies.config import load_config, load_papers
 from concord.studies.paper import Paper
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 CONFIG = {
     "scale": "paper",
     "seed": 3,

@@ -19,7 +19,7 @@ from concord.runs.sample import modules
 from concord.sampling.schedules import Schedule
 from concord.studies.config import load_papers
 
-DOC = Path(__file__).parents[1] / "docs" / "your-sampler.md"
+DOC = Path(__file__).parents[2] / "docs" / "your-sampler.md"
 SAMPLER = re.search(r"```python\n(.*?)```", DOC.read_text(), re.S)[1]
 LADDER = '''"""Two lines of agents, side by side, with rungs between them."""
 

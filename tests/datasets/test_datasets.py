@@ -23,7 +23,7 @@ from concord.datasets import fetch
 from concord.datasets.registry import find, load_registry
 from concord.errors import ConcordError
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 MIRROR = Path(os.environ.get("CONCORD_DATA_MIRROR") or ROOT.parent / "shared" / "data")
 
 BODY = bytes(range(256)) * 1200  # several reads long

@@ -12,7 +12,7 @@ from concord.runs.keys import STUDY
 from concord.studies.paper import Paper
 from concord.studies.stated import RESERVED
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 WORKFLOW = [
     ROOT / "Snakefile",
     ROOT / "workflow" / "Snakefile",

@@ -25,7 +25,7 @@ from concord.networks.channel import connect
 from concord.samplers import de_sgld
 from concord.sampling.trace import Trace
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SOURCE = Path(concord.__file__).parent
 DOCUMENTED = [
     ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts)
