@@ -10,6 +10,7 @@ name or kind as value. Values are equal as YAML reads them, or as text: a label 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, Protocol, TypeVar
 
 from concord.errors import ConcordError, nearest, short
@@ -142,7 +143,8 @@ _MISSING = object()
 def _find(run: Run, name: str) -> Any:
     labels = run.get("labels") or {}
     if name in labels:
-        return _number(labels[name])
+        label = labels[name]
+        return _number(label) if isinstance(label, str) else label
     found: Any = run
     for part in name.split("."):
         if not isinstance(found, Mapping) or part not in found:
@@ -153,10 +155,9 @@ def _find(run: Run, name: str) -> Any:
     return found
 
 
-def _number(label: Any) -> Any:
+@cache
+def _number(label: str) -> Any:
     """Return the number that a label was written from, or the label if it was none."""
-    if not isinstance(label, str):
-        return label
     try:
         value = float(label)
     except ValueError:

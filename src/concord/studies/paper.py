@@ -138,11 +138,14 @@ class Paper(Stated):
                 raise ConcordError(
                     f"{self.at(where)}.{axis}: {experiment} has no such axis; {nearest(axis, axes)}"
                 )
-        labels = [{"labels": run.labels} for run in runs]
+        chosen = runs
         for axis, of in wanted.items():
-            if mistake := selection.mistake(labels, {axis: of}, f"no run of {experiment}"):
+            labels = list(dict.fromkeys(run.labels[axis] for run in runs))
+            cells = [{"labels": {axis: label}} for label in labels]
+            if mistake := selection.mistake(cells, {axis: of}, f"no run of {experiment}"):
                 raise ConcordError(f"{self.at(where)}.{axis}: {mistake}")
-        chosen = [run for run in runs if selection.matches({"labels": run.labels}, wanted)]
+            meant = {cell["labels"][axis] for cell in cells if selection.matches(cell, {axis: of})}
+            chosen = [run for run in chosen if run.labels[axis] in meant]
         if not chosen:
             raise ConcordError(
                 f"{self.at(where)}: no run of {experiment} has {short(wanted)}; "

@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import numpy as np
-from scipy import stats
 
 from concord import selection
 from concord.contracts import Read
@@ -75,6 +74,8 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
 
 
 def _tests(differences: np.ndarray) -> list[float | int]:
+    from scipy import stats  # a second, which planning does without
+
     if not np.isfinite(differences).all():  # a run that diverged
         return [float("nan")] * 3 + [0, len(differences)] + [float("nan")] * 2
     test = stats.ttest_1samp(differences, 0.0)
