@@ -110,8 +110,11 @@ def plugin(package: str, kind: Any, where: str) -> Any:
             f"{where}.kind: there is no {one} {short(kind)}; {nearest(kind, kinds(package))}"
         )
     if kind in built_in(package):
+        name = f"{module}.{kind}"
+        if name in sys.modules:
+            return sys.modules[name]
         try:
-            return importlib.import_module(f"{module}.{kind}")
+            return importlib.import_module(name)
         except OSError as error:  # another user's file, for example
             raise ConcordError(f"{error.filename}: cannot be read ({error.strerror})") from error
     if (package, kind) in _own:
