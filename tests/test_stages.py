@@ -176,9 +176,9 @@ def test_a_figure_with_a_run_that_diverged_is_drawn_with_its_sidecars(project):
     assert "diverged" in outputs[1].read_text()
 
 
-def test_a_table_is_written_in_four_forms_with_its_layout_as_data(project):
+def test_a_table_is_written_in_three_forms_with_its_layout_as_data(project):
     folder = project / "results" / "x" / "tables"
-    outputs = [folder / f"end.{ending}" for ending in ("csv", "md", "html", "tex")]
+    outputs = [folder / f"end.{ending}" for ending in ("csv", "md", "tex")]
     paper, config = project / "config/papers/x", project / "config/config.yaml"
     command(
         *("tabulate", paper, "end", "--config", config, "--results", project / "results"),
@@ -186,7 +186,7 @@ def test_a_table_is_written_in_four_forms_with_its_layout_as_data(project):
     )
     layout = json.loads((folder / "end.json").read_text())["table"]
     assert set(layout) == {"columns", "rows", "labels", "note"}
-    long, page, latex = (path.read_text() for path in (outputs[0], outputs[2], outputs[3]))
+    long, page, latex = (path.read_text() for path in outputs)
     assert len(long.splitlines()) > len(layout["rows"]) > 0
     for cell in layout["rows"][0]:
         assert cell.partition(" ")[0] in page and cell.partition(" ")[0] in latex
@@ -283,7 +283,7 @@ def test_an_interrupt_is_told_in_one_word_and_leaves_nothing(
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("concord.stages.sample.write_trace", interrupted)
+    monkeypatch.setattr("concord.make.write_trace", interrupted)
     output = tmp_path / "trace.nc"
     assert main(["sample", str(place(project, CALM) / "run.yaml"), "-o", str(output)]) == 130
     assert capsys.readouterr().err == "concord: interrupted\n"

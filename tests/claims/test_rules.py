@@ -10,6 +10,7 @@ from typing import Any
 import pandas
 import pytest
 
+from concord import plugins
 from concord.claims import checks
 from concord.claims.quantities import Quantity
 from concord.claims.verdicts import FAILS, HOLDS, INSIDE, MEASURED, judge
@@ -25,6 +26,12 @@ LAST = 9
 @cache
 def papers() -> dict[str, Paper]:
     return load_papers(ROOT / "config", checked=True)[1]
+
+
+@pytest.fixture(autouse=True)
+def at_work():
+    """Use the plug-ins of all studies, whatever other tests have used."""
+    plugins.use(*(paper.path for paper in papers().values()))
 
 
 CASES = [

@@ -19,6 +19,7 @@ from typing import Any
 
 import pooch
 from requests import RequestException
+from urllib3.exceptions import HTTPError
 
 from concord import __version__
 from concord.datasets.registry import REGISTRY, DataFile, find
@@ -144,8 +145,6 @@ def _copy(source: Path, part: Path, file: DataFile) -> None:
 
 
 def _download(url: str, part: Path, file: DataFile, timeout: float) -> None:
-    from urllib3.exceptions import HTTPError
-
     # No compression in transit: sizes and hashes are those of the file as it is stored.
     headers = {"Accept-Encoding": "identity", "User-Agent": f"concord/{__version__}"}
     load = pooch.HTTPDownloader(chunk_size=1 << 16, timeout=timeout, headers=headers)

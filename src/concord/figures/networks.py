@@ -21,7 +21,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import networkx
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
@@ -214,6 +213,8 @@ def positions(graph: Topology) -> np.ndarray:
         columns = int((ends[:, 1] - ends[:, 0]).max()) if graph.name == "grid" else graph.agents
         agents = np.arange(graph.agents)
         return _fit(np.column_stack([agents % columns, -(agents // columns)]))
+    import networkx  # of no other graph
+
     network = networkx.Graph()
     network.add_nodes_from(range(graph.agents))
     network.add_edges_from(graph.edges)

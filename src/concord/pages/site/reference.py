@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
+import concord
 from concord import markup, plugins
 from concord.catalog import described
 from concord.plugins import PACKAGES
@@ -129,8 +130,6 @@ def _shape(value: Mapping[str, Any]) -> str:
 
 
 def _python() -> str:
-    import concord
-
     parts = [
         _title("Python", "#"),
         "What ``import concord`` offers.",
