@@ -269,7 +269,7 @@ COMMANDS: dict[str, Command] = {
     "draw": _calls("stages.draw:draw", "paper name results output"),
     "tabulate": _calls("stages.draw:tabulate", "paper name results output"),
     "judge": _calls("stages.judge:judge", "paper results output"),
-    "survey": _calls("stages.multiverse:survey", "paper results output figures"),
+    "survey": _calls("stages.survey:survey", "paper results output figures"),
     "ledger": _calls("stages.judge:ledger", "tables output"),
     "expect": _calls("claims.ledger:expect", "ledger expected readme"),
     "changes": _calls("commands.results:differing"),

@@ -41,7 +41,7 @@ from concord.pages import captions
 from concord.plugins import plugin_folders
 from concord.provenance import excuse, sha256
 from concord.runs.run import Run
-from concord.stages import compete, draw, judge, multiverse
+from concord.stages import compete, draw, judge, survey
 from concord.studies import batches
 from concord.studies.config import load_papers, results_folder
 from concord.studies.paper import Paper
@@ -579,7 +579,7 @@ class Workflow:
         """Return what has the universes of a study judged again."""
         return self._stale(
             self.survey("{paper}"),
-            lambda w: multiverse.made(self.study(w), self.place, self.universes(w.paper)),
+            lambda w: survey.made(self.study(w), self.place, self.universes(w.paper)),
         )
 
     @property

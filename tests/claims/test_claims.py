@@ -11,7 +11,7 @@ import pandas
 import pytest
 from scipy.stats import norm, t
 
-from concord.claims import checks, ledger, model, quantities, verdicts
+from concord.claims import checks, claim, ledger, quantities, verdicts
 from concord.claims.quantities import Quantity
 from concord.claims.verdicts import (
     FAILS,
@@ -594,13 +594,13 @@ CASE = {"reason": "none", "check": {"kind": "value", "quantity": A, "printed": 1
 )
 def test_mistakes_are_told(check, rule, message):
     with pytest.raises(ConcordError, match=r"x\.yaml: claims\.c") as caught:
-        model.case({**CASE, "check": check}, rule, "x.yaml: claims.c")
+        claim.case({**CASE, "check": check}, rule, "x.yaml: claims.c")
     assert message in str(caught.value)
 
 
 def test_a_rule_gives_kind_tolerance_and_reason():
     check = {"quantity": A, "printed": 80.0}
-    found = model.case({"check": check, "reason": "at the end"}, "about", "x.yaml: claims.c")
+    found = claim.case({"check": check, "reason": "at the end"}, "about", "x.yaml: claims.c")
     assert found.checker("x").tolerance == 5 and found.kind == "value"
     assert found.reason == "within five points; at the end" and found.printed == "80"
 

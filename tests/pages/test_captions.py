@@ -13,8 +13,8 @@ from docutils.core import publish_doctree
 
 from concord.pages import captions
 from concord.studies.config import load_config
-from concord.studies.model import Assumption, Output
 from concord.studies.paper import Paper
+from concord.studies.sections import Assumption, Output
 
 ROOT = Path(__file__).parents[2]
 TEMPLATE = ROOT / "workflow" / "report" / "caption.rst"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from concord import integrity
-from concord.claims import ledger, multiverse
+from concord.claims import ledger, robustness
 from concord.errors import ConcordError
 from concord.io import dump_yaml
 from concord.pages.site import build, papers, reference
@@ -117,7 +117,7 @@ class Results:
     def survey(self, key: str) -> None:
         """Have a multiverse, with a page, and a picture of every claim."""
         path = self.folder / key / "multiverse.csv"
-        write(path, multiverse.as_csv([]))
+        write(path, robustness.as_csv([]))
         write(path.with_suffix(".md"), "# Multiverse\n")
         names = ("overview", *(f"claim_{claim}" for claim in self.studies[key].claims))
         pictures = [path.with_suffix("") / "figures" / f"{name}.svg" for name in names]

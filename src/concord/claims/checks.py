@@ -11,7 +11,7 @@ Its sentence says who, where and how much. What is infinite is a result (the err
 run): it is above every number, below none, and equal to nothing. So is what is not a number because
 its run diverged: a claim about it does not hold, and one that only says it is worse than another is
 inconclusive. Chance is that of the samplers: numbers that it does not enter are exact for the data
-that the seed drew. A claim whose verdict depends on those (``claims.multiverse`` finds it) is
+that the seed drew. A claim whose verdict depends on those (``claims.robustness`` finds it) is
 inconclusive.
 """
 

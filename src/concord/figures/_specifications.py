@@ -19,7 +19,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from concord.claims.multiverse import BASE, SEED, Row, robustness, way
+from concord.claims.robustness import BASE, SEED, Row, of_claims, way
 from concord.figures import style
 
 COLORS = {"holds": style.BLUE, "open": "#9A9A9A", "fails": style.VERMILLION, "": style.BLACK}
@@ -232,7 +232,7 @@ def overview(rows: Sequence[Row], universes: Sequence[str]) -> Figure:
 
     A column is an assumption, divided into its alternatives; the last one the master seeds.
     """
-    found = {key: own for key, own in robustness(rows).items() if own.ways.get(BASE)}
+    found = {key: own for key, own in of_claims(rows).items() if own.ways.get(BASE)}
     claims = list(dict.fromkeys(claim for claim, _ in found))
     readings = list(dict.fromkeys(reading for _, reading in found))
     columns: dict[str, list[str]] = {OURS: [BASE]}

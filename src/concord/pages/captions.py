@@ -16,8 +16,8 @@ import msgspec
 
 from concord import markup, words
 from concord.plugins import plugin
-from concord.studies.model import Assumption, Output
 from concord.studies.paper import Paper
+from concord.studies.sections import Assumption, Output
 
 Pairs = list[tuple[str, str]]
 

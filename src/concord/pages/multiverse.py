@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from concord.claims import multiverse
+from concord.claims import robustness
 from concord.claims.ledger import SMOKE
-from concord.claims.multiverse import BASE, Row
+from concord.claims.robustness import BASE, Row
 from concord.claims.verdicts import NOT_RUN
 from concord.markup import line
 from concord.pages import markdown
@@ -47,10 +47,10 @@ def names(found: Multiverse) -> dict[str, str]:
 
 def _claims(paper: Paper, rows: Sequence[Row]) -> Section:
     cells: list[list[str | Folded]] = []
-    for (claim, reading), robustness in multiverse.robustness(rows).items():
-        lines = tuple(f"{name}: {verdict}" for name, verdict in robustness.verdicts.items())
-        over = Folded(robustness.text, f"{len(lines)} universes", lines)
-        alone = robustness.verdicts[BASE]
+    for (claim, reading), found in robustness.of_claims(rows).items():
+        lines = tuple(f"{name}: {verdict}" for name, verdict in found.verdicts.items())
+        over = Folded(found.text, f"{len(lines)} universes", lines)
+        alone = found.verdicts[BASE]
         cells.append([claim, paper.claims[claim].says, reading, alone, over])
     return Section("Claims", "", ("claim", "says", "reading", "alone", "over the universes"), cells)
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from concord import integrity
-from concord.claims import multiverse, rules
+from concord.claims import robustness, rules
 from concord.claims import verdicts as judgements
 from concord.claims.checks import quantities
+from concord.claims.claim import Case
 from concord.claims.ledger import Row, as_csv, read_rows
-from concord.claims.model import Case
 from concord.claims.quantities import Missing, Quantity
 from concord.integrity import Made
 from concord.io import whole
@@ -147,16 +147,16 @@ def verdicts(paper: Paper, results: Path) -> list[Row]:
     """Return one row per claim, case and reading."""
     find = finder(paper, results)
     table = results / paper.key / "multiverse.csv"
-    universes = multiverse.read_rows(table) if made(paper, results)["multiverse"] else []
-    contradicted = multiverse.contradictions(universes, paper.config["seed"])
-    robustness = multiverse.robustness(universes)
+    universes = robustness.read_rows(table) if made(paper, results)["multiverse"] else []
+    contradicted = robustness.contradictions(universes, paper.config["seed"])
+    robust = robustness.of_claims(universes)
     rows: list[Row] = []
     for judged in cases(paper):
         claim, case = paper.claims[judged.claim], judged.case
         alone = judged.judge(find)
         found = judgements.over_seeds(alone, contradicted.get(judged.key))
         rests = dict.fromkeys(a for run in judged.runs for a in run.assumptions)
-        over = robustness.get((judged.claim, judged.reading))
+        over = robust.get((judged.claim, judged.reading))
         rows.append(
             {
                 "paper": paper.key,

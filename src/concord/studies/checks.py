@@ -11,8 +11,8 @@ from concord.errors import ConcordError, nearest, short
 from concord.runs.run import Run
 from concord.studies import named
 from concord.studies.expansion import Change
-from concord.studies.model import Assumption
 from concord.studies.paper import Paper
+from concord.studies.sections import Assumption
 
 
 def check_outputs(paper: Paper) -> None:

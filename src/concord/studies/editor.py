@@ -18,7 +18,7 @@ from concord.options import Options, kinds, members
 from concord.plugins import Chosen, executed, plugin
 from concord.plugins import kinds as kinds_in
 from concord.runs.keys import Keys
-from concord.studies.model import Study
+from concord.studies.sections import Study
 
 REF = "#/$defs/"
 OUTPUTS = ("figures", "tables")

@@ -18,7 +18,7 @@ from concord.options import build
 from concord.runs.keys import Keys
 from concord.runs.run import Run
 from concord.selection import matches
-from concord.studies.model import Reads
+from concord.studies.sections import Reads
 from concord.studies.starts import resolved_sampler
 from concord.studies.stated import Stated
 from concord.studies.sweep import (

@@ -15,13 +15,13 @@ from concord.errors import ConcordError, nearest, short
 from concord.options import build
 from concord.plugins import plugin
 from concord.runs.run import Run
-from concord.studies import families, named
+from concord.studies import cases, named
 from concord.studies.expansion import Change, expand
 from concord.studies.stated import Stated
 from concord.studies.sweep import check_label, leaves, merge, nest
 
 if TYPE_CHECKING:
-    from concord.claims.model import Case, Claim
+    from concord.claims.claim import Case, Claim
     from concord.claims.quantities import Quantity
 
 
@@ -173,10 +173,10 @@ class Paper(Stated):
     @cached_property
     def claims(self) -> dict[str, Claim]:
         """Return the paper's claims by id, checked."""
-        from concord.claims.model import Claim  # which a job that makes runs does without
+        from concord.claims.claim import Claim  # which a job that makes runs does without
 
         found = {}
-        members = families.members(self.raw.get("claims", {}), self.at("claims"))
+        members = cases.members(self.raw.get("claims", {}), self.at("claims"))
         for name, member in members.items():
             where = self.at(f"claims.{member.key}")
             claim = build(Claim, member.shared, where)
@@ -188,11 +188,11 @@ class Paper(Stated):
                 )
             for reading in claim.readings:
                 self.check_reading(reading, f"{where}.readings")
-            cases = {
+            own = {
                 label: self._case(claim, case, f"claims.{member.key}")
                 for label, case in member.cases.items()
             }
-            found[name] = replace(claim, cases=cases)
+            found[name] = replace(claim, cases=own)
         for name, entry in self.sections.discrepancies.items():
             claim_id = entry.checked_by
             if claim_id and claim_id not in found:
@@ -204,10 +204,11 @@ class Paper(Stated):
 
     def _case(self, claim: Claim, mapping: Mapping[str, Any], place: str) -> Case:
         """Return a case of a claim, with the readings it is judged in."""
-        from concord.claims import checks, model
+        from concord.claims import checks
+        from concord.claims.claim import case as case_of
 
         where = self.at(place)
-        case = model.case(mapping, claim.rule, where)
+        case = case_of(mapping, claim.rule, where)
         checker = case.checker(where)
         read = checks.quantities(checker)
         readings = claim.readings or self._shared_readings(read, place)

@@ -14,7 +14,7 @@ from concord.errors import ConcordError, nearest, short
 from concord.io import load_yaml
 from concord.options import build_file
 from concord.runs.keys import STUDY
-from concord.studies.model import About, Assumption, Output, Study
+from concord.studies.sections import About, Assumption, Output, Study
 
 # Words that a study's key cannot be: rules, which are targets as keys are, folders and files beside
 # the studies' among the results, and the report's own targets.

@@ -21,8 +21,8 @@ from concord.plugins import plugin
 from concord.runs.run import Run
 from concord.studies.batches import long
 from concord.studies.expansion import Change
-from concord.studies.model import Reads
 from concord.studies.paper import Paper
+from concord.studies.sections import Reads
 
 SEEDS = range(1, 6)
 BASE = "base"

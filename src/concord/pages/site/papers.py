@@ -27,8 +27,8 @@ from concord.pages.claims import case_name
 from concord.pages.site.curves import curves, group
 from concord.pages.site.html import render
 from concord.runs.run import Run
-from concord.studies.model import Discrepancy
 from concord.studies.paper import Paper
+from concord.studies.sections import Discrepancy
 
 ROOT = "../"  # from a study's page to the site
 # Where the rules are told: documents are not in the wheel.

@@ -14,16 +14,16 @@ import yaml
 
 from concord import integrity
 from concord import make as making
-from concord.claims import checks, ledger, multiverse
+from concord.claims import checks, ledger, robustness
 from concord.claims import verdicts as judgements
-from concord.claims.multiverse import BASE
 from concord.claims.quantities import Source
+from concord.claims.robustness import BASE
 from concord.errors import ConcordError
 from concord.make import Batch
 from concord.options import build
 from concord.results import Measured
 from concord.stages import judge
-from concord.stages import multiverse as stage
+from concord.stages import survey as stage
 from concord.studies.checks import check_outputs
 from concord.studies.config import load_config
 from concord.studies.paper import Paper
@@ -305,7 +305,7 @@ def test_what_was_removed_comes_back_byte_for_byte(made, tmp_path):
 # What is judged
 
 
-def rows(paper: Paper, results: Path) -> dict[tuple[str, str], multiverse.Row]:
+def rows(paper: Paper, results: Path) -> dict[tuple[str, str], robustness.Row]:
     found = stage.judged(Multiverse(paper), results)
     return {(row["claim"], row["universe"]): row for row in found}
 
@@ -361,8 +361,8 @@ def test_another_metric_is_read_for_what_is_named():
     }
 
 
-def of_verdicts(base: str, **others: str) -> multiverse.Robustness:
-    return multiverse.Robustness(
+def of_verdicts(base: str, **others: str) -> robustness.Robustness:
+    return robustness.Robustness(
         {BASE: base, **{k.replace("__", "."): v for k, v in others.items()}}
     )
 
@@ -381,14 +381,14 @@ def test_a_claim_is_robust_or_hangs_on_something():
     )
 
 
-def line(claim: str, universe: str, verdict: str, case: str = "") -> multiverse.Row:
-    return multiverse.row(claim, case, "published", universe, judgements.Judgement(verdict, ""))
+def line(claim: str, universe: str, verdict: str, case: str = "") -> robustness.Row:
+    return robustness.row(claim, case, "published", universe, judgements.Judgement(verdict, ""))
 
 
 def test_a_claim_fails_in_a_universe_where_one_of_its_cases_does():
     table = [line("c", BASE, "holds", "n=1"), line("c", BASE, "holds", "n=2"),
              line("c", "seed_2", "does not hold", "n=2")]  # fmt: skip
-    (found,) = multiverse.robustness(table).values()
+    (found,) = robustness.of_claims(table).values()
     assert found.turns == {"seed_2": "fails"}
 
 
@@ -396,7 +396,7 @@ def test_seeds_contradict_each_other_only_if_one_holds_and_one_does_not():
     table = [line("a", BASE, "holds"), line("a", "seed_2", judgements.TIE),
              line("a", "data.b", "does not hold"), line("b", BASE, judgements.TIE),
              line("b", "seed_2", "holds"), line("b", "seed_4", "does not hold")]  # fmt: skip
-    assert multiverse.contradictions(table, 1) == {
+    assert robustness.contradictions(table, 1) == {
         ("b", "", "published"): "holds with seed 2; does not hold with seed 4"
     }
 
@@ -410,7 +410,7 @@ def test_verdicts_take_seeds_from_the_universes(made, tmp_path):
     table = copy / paper.key / "multiverse.csv"
     stage.survey(paper, copy, [table])
     (after,) = [row for row in judge.verdicts(paper, copy) if row["claim"] == "printed"]
-    found = {row["universe"]: row["verdict"] for row in multiverse.read_rows(table)
+    found = {row["universe"]: row["verdict"] for row in robustness.read_rows(table)
              if row["claim"] == "printed"}  # fmt: skip
     assert {"holds", "does not hold"} <= {v for u, v in found.items() if u == BASE or "seed" in u}
     assert (after["verdict"], after["alone"]) == (judgements.SEED, before["verdict"])
@@ -489,7 +489,7 @@ def test_a_margin_lies_within_its_rule_if_and_only_if_the_claim_holds(kind):
         found = check.judge(Source(lambda quantity, runs=runs: runs))
         margin = found.margin
         assert margin is not None and margin.lo <= margin.value <= margin.hi, found
-        said.add(multiverse.way(found.verdict))
+        said.add(robustness.way(found.verdict))
         if found.verdict == "holds":
             assert margin.lo >= margin.low and margin.hi <= margin.high, found
         elif found.verdict == "does not hold":
@@ -516,7 +516,7 @@ def test_a_rule_at_zero_is_in_the_legend():
     from concord.figures import _specifications as figures
 
     margin = judgements.Margin(0.2, 0.1, 0.3, low=0.0)
-    table = [multiverse.row("a", "", "published", name, judgements.Judgement("holds", "", margin))
+    table = [robustness.row("a", "", "published", name, judgements.Judgement("holds", "", margin))
              for name in (BASE, "seed_2")]  # fmt: skip
     (legend,) = figures.curve("it rises", table, {"seed_2": "master seed 2"}).legends
     assert "the rule" in [text.get_text() for text in legend.get_texts()]
@@ -528,7 +528,7 @@ def test_infinite_numbers_and_missing_ones_are_drawn(tmp_path):
     table = [line("a", BASE, "does not hold"), line("a", "x.y", "not run")]
     margin = judgements.Margin(math.inf, 2.0, math.inf, high=1.0)
     judgement = judgements.Judgement("does not hold", "", margin)
-    table.append(multiverse.row("a", "", "published", "seed_2", judgement))
+    table.append(robustness.row("a", "", "published", "seed_2", judgement))
     names = {"x.y": "another", "seed_2": "master seed 2"}
     figures.save(table, names, {"a": "it is so"}, tmp_path, watermark=True)
     assert (tmp_path / "claim_a.pdf").stat().st_size > 1000

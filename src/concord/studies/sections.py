@@ -146,7 +146,7 @@ Axes = Annotated[dict[str, Some[bool | int | float | str | Keys | None]], Meta(m
 
 
 class Family(Options):
-    """A claim; with ``for`` one for each of its cells (``concord.studies.families``)."""
+    """A claim; with ``for`` one for each of its cells (``concord.studies.cases``)."""
 
     where: Annotated[str, "figure, table, theorem or section of the paper"]
     says: Annotated[str, "what it says, in our words"]

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from concord import integrity
-from concord.claims import multiverse
-from concord.claims.multiverse import BASE, Row
+from concord.claims import robustness
 from concord.claims.quantities import Missing
+from concord.claims.robustness import BASE, Row
 from concord.integrity import Made
 from concord.pages import multiverse as pages
 from concord.progress import each
@@ -34,7 +34,7 @@ def survey(
 
     found = Multiverse(paper)
     rows = list(judged(found, results))
-    judge.write({".csv": multiverse.as_csv(rows), ".md": pages.page(found, rows)}, outputs)
+    judge.write({".csv": robustness.as_csv(rows), ".md": pages.page(found, rows)}, outputs)
     drawn: list[Path] = []
     if pictures is not None:
         says = {name: claim.says for name, claim in paper.claims.items()}
@@ -56,12 +56,12 @@ def judged(found: Multiverse, results: Path) -> Iterator[Row]:
     """Yield every case in every reading: of the study, then of the universes that change it."""
     cases, base = judge.cases(found.paper), judge.finder(found.paper, results)
     for case in cases:
-        yield multiverse.row(*case.key, BASE, case.judge(base))
+        yield robustness.row(*case.key, BASE, case.judge(base))
     for name, changed in each(list(found.runs.items()), "universes"):
         there = _Universe(found, name, results, base)
         for case in cases:
             if any((run.experiment, run.name) in changed for run in case.runs):
-                yield multiverse.row(*case.key, name, case.judge(there.find))
+                yield robustness.row(*case.key, name, case.judge(there.find))
 
 
 class _Universe:
