@@ -99,6 +99,7 @@ def test_a_file_that_cannot_be_read_is_told(monkeypatch):
     def refused(name):
         raise PermissionError(13, "Permission denied", "samplers/de_sgld.py")
 
+    monkeypatch.delitem(sys.modules, "concord.samplers.de_sgld", raising=False)
     monkeypatch.setattr("importlib.import_module", refused)
     with pytest.raises(ConcordError, match=r"^samplers/de_sgld\.py: cannot be read \(Permission"):
         plugin("samplers", "de_sgld", "x.yaml: sampler")

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import concord
 from concord.distributions import Code, code_of, usual
 from concord.errors import ConcordError, in_the_way
 from concord.io import regular
@@ -45,10 +46,8 @@ def describe(inputs: Iterable[Path], **more: Any) -> dict[str, Any]:
     Package and library versions, git commit and whether the tree had changes, SHA-256 of the
     inputs, threads, and whatever the caller adds (run parameters, seed).
     """
-    from concord import __version__
-
     return {
-        "concord": __version__,
+        "concord": concord.__version__,
         **commit(),
         "python": platform.python_version(),
         "libraries": {name: _version(name) for name in LIBRARIES},

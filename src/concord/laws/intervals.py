@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -27,9 +28,7 @@ def quantile(count: float, numbers: int = 1) -> float:
     the quantile at 1 - (1 - LEVEL)/(2 ``numbers``), so that as many intervals hold together
     (Bonferroni's inequality).
     """
-    from scipy.special import stdtrit
-
-    return float(stdtrit(count - 1, 1 - (1 - LEVEL) / (2 * numbers)))
+    return float(_special().stdtrit(count - 1, 1 - (1 - LEVEL) / (2 * numbers)))
 
 
 @cache
@@ -44,10 +43,10 @@ def repeating(count: float, numbers: int = 1) -> float:
     most that root times ours, each with a probability of 95 %: with 90 % and more a rule that is
     met or broken throughout the wider intervals is so throughout the other set's own.
     """
-    from scipy.special import fdtri
-
     degrees = count - 1
-    ratio = 1.0 if math.isinf(count) else fdtri(degrees, degrees, 1 - (1 - LEVEL) / numbers)
+    ratio = (
+        1.0 if math.isinf(count) else _special().fdtri(degrees, degrees, 1 - (1 - LEVEL) / numbers)
+    )
     return math.sqrt(2) + math.sqrt(ratio)
 
 
@@ -174,3 +173,9 @@ def wilson(share: float, count: int) -> tuple[float, float]:
 
 
 _ENDS = [50 * (1 - LEVEL), 50 * (1 + LEVEL)]
+
+
+def _special() -> Any:
+    import scipy.special  # not at the start of every job
+
+    return scipy.special

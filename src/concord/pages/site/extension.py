@@ -11,7 +11,6 @@ from typing import Any
 from docutils.nodes import SkipNode
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
-from sphinx.util import logging
 
 
 def setup(app: Any) -> dict[str, Any]:
@@ -54,5 +53,7 @@ def _mathml(node: Any, latex: str, block: bool) -> str:
     try:
         return str(tex2mathml(latex, as_block=block))
     except MathError as error:
+        from sphinx.util import logging  # of an extra, and at work where this is called
+
         logging.getLogger(__name__).warning("%s in %s", error, latex, location=node)
         return ""
