@@ -14,7 +14,8 @@ import yaml
 import concord
 from concord import make as making
 from concord.__main__ import main
-from concord.runs import measure
+from concord.provenance import module_files
+from concord.runs import measure, sample
 from concord.studies.batches import MOST, SMALL, TOGETHER, batches, cost, long
 from concord.studies.config import load_config
 from concord.studies.paper import Paper
@@ -324,3 +325,14 @@ def test_long_runs_have_batches_of_their_own_up_to_so_many(folder):
         found = [batch.runs for batch in batches(paper()) if batch.name.startswith("steps/")]
         assert list(map(len, found)) == parts
         assert all(long(run) for runs in found for run in runs)
+
+
+PAPERS = Path(__file__).parents[1] / "config" / "papers"
+
+
+def test_whatever_samples_a_run_counts_for_its_metrics_too():
+    """Planning asks of short runs whether their metrics stand, and of no trace."""
+    study = Paper(PAPERS / "bhar2023", load_config(PAPERS.parent / "config.yaml"), True)
+    run = next(iter(study.runs.values()))
+    drawn = set(module_files(*sample.modules(run)))
+    assert drawn <= set(module_files(*measure.modules(run)))

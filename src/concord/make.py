@@ -23,7 +23,7 @@ from concord.integrity import Made
 from concord.io import dump_yaml, whole
 from concord.plugins import provided
 from concord.progress import each
-from concord.provenance import code, describe
+from concord.provenance import describe
 from concord.runs import measure as measuring
 from concord.runs import sample as sampling
 from concord.runs.run import Run
@@ -112,14 +112,7 @@ def made(run: Run, resources: Path, trace: Path | None = None, variant: bool = F
     """Return what the metrics of a run are made from, its trace among it if it is given."""
     if run.arena is not None:
         return _arena().made(run, resources)
-    if variant:
-        modules = {*sampling.modules(run), *measuring.modules(run)}
-        return {
-            "run": run.digest,
-            "code": code(*sorted(modules, key=str)),
-            "data": run.data_digest(resources),
-        }
-    return measuring.made(run, resources, trace)
+    return measuring.made(run, resources, None if variant else trace)
 
 
 def _arena() -> ModuleType:

@@ -11,14 +11,18 @@ from concord.contracts import Problem
 from concord.integrity import Made
 from concord.plugins import location
 from concord.provenance import code
+from concord.runs import sample
 from concord.runs.run import Run
 from concord.sampling import streams
 from concord.sampling.trace import Trace
 
 
 def modules(run: Run) -> tuple[str | Path, ...]:
-    """Return the modules that measure a run, those that they import apart."""
-    return __name__, *run.modules, *(location("metrics", name) for name in run.metrics)
+    """Return the modules that sample and measure a run, those that they import apart.
+
+    What samples it counts: whether a short run stands, its metrics alone say.
+    """
+    return __name__, *sample.modules(run), *(location("metrics", name) for name in run.metrics)
 
 
 def made(run: Run, resources: Path, trace: Path | None = None) -> Made:
