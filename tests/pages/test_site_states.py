@@ -162,7 +162,7 @@ def half_deleted(made: Results) -> None:
 
 
 LEDGER = "snakemake ledger"
-OVER = "snakemake multiverse ledger"
+OVER = "snakemake multiverse ledger --config multiverse=true"
 ARENA = "snakemake arena"
 SAME = r"None of \d{2,} committed verdicts differs\."
 ALL = "snakemake reproduce"
@@ -274,7 +274,9 @@ def test_commands_are_those_of_the_makefile_where_there_is_one(tmp_path):
     ]
     smoke = load_config(ROOT / "config" / "config.yaml", {"scale": "smoke", "seed": 3})
     typed = build._typed(ROOT / "config", smoke)
-    assert typed("multiverse") == "snakemake multiverse ledger --config scale=smoke seed=3"
+    assert typed("multiverse") == (
+        "snakemake multiverse ledger --config scale=smoke seed=3 multiverse=true"
+    )
 
 
 @pytest.mark.parametrize("stage", ["nothing", "ledger"])

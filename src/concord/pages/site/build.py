@@ -223,8 +223,10 @@ def _typed(config: Path, settings: Mapping[str, Any]) -> Callable[[str], str]:
     def typed(target: str) -> str:
         if makefile and not changed and target in ("reproduce", "arena", "multiverse", "site"):
             return f"make {target}"
-        target = "multiverse ledger" if target == "multiverse" else target
-        return " ".join(["snakemake", target, *(["--config", *changed] if changed else [])])
+        settings = list(changed)
+        if target == "multiverse":  # verdicts are to wait for it
+            target, settings = "multiverse ledger", [*settings, "multiverse=true"]
+        return " ".join(["snakemake", target, *(["--config", *settings] if settings else [])])
 
     return typed
 
