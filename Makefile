@@ -83,4 +83,6 @@ $(READY):
 	  && $(PIP) install -q --require-hashes --no-build-isolation -r envs/requirements.lock \
 	  && $(PIP) install -q --no-deps --no-build-isolation -e . \
 	  && $(PIP) check; } || { echo "The set-up of .venv stopped for the reason that pip gives above: mend it and run make again (this is $$($(PYTHON) -V))." >&2; exit 1; }
+	@# where Python is told to keep no bytecode, each of a thousand jobs would compile the package
+	@$(BIN)/python -m compileall -q src
 	@touch $@
