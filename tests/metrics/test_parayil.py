@@ -15,6 +15,7 @@ from concord.laws.quadrature import from_log_density
 from concord.laws.theory import parayil2020
 from concord.laws.transport import costs
 from concord.metrics import (
+    Measurement,
     accuracy_settling,
     condition1,
     consensus_rate,
@@ -40,15 +41,15 @@ def measured(variables, draw, problem=None, agents=(0,)):
     trace = Trace(
         {name: ((), values) for name, values in variables.items()}, draw, np.array(agents)
     )
-    return SimpleNamespace(
+    return Measurement(
         trace=trace,
         problem=problem,
         topology=topology.build("ring", 5),
+        sampler=None,
         sampler_params=SimpleNamespace(step_size=STEP, fusion=FUSION),
+        initial=None,
         iterations=int(draw[-1]),
         stream=lambda label: streams.generator(3, label),
-        agents=[str(agent) for agent in agents],
-        late=np.flatnonzero(draw >= 0.1 * draw[-1]),
     )
 
 

@@ -24,7 +24,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     triggers: how often it sent to its neighbors, all at once, and trigger_rate, the number per
     activation. Where a sampler moves all agents at every step, activations are the steps.
     """
-    steps = int(m.trace.draw[-1])
+    steps = m.last
     sent = m.trace["broadcasts"]
     chance = sent.ndim == 3
     sent = (sent if chance else sent[None])[:, -1].astype(float)
