@@ -13,7 +13,7 @@ from concord.laws.theory import bhar2023 as theory
 from concord.metrics import Measurement, consensus_floor, gossip_theorems
 from concord.networks import topology
 from concord.options import build
-from concord.problems import logistic_regression, tied_mixture
+from concord.problems.kinds import logistic_regression, tied_mixture
 from concord.samplers import d_ula, gossip_ula
 from concord.sampling import partition, streams
 from concord.sampling.initial import Law, positions

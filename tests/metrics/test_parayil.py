@@ -27,7 +27,7 @@ from concord.metrics import (
 from concord.metrics import two_modes as two_modes_metric
 from concord.networks import topology
 from concord.options import build
-from concord.problems import tied_mixture
+from concord.problems.kinds import tied_mixture
 from concord.sampling import streams
 from concord.sampling.schedules import Schedule
 from concord.sampling.trace import Trace

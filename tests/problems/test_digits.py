@@ -9,7 +9,7 @@ import pytest
 
 from concord.contracts import Batched, Classifier, Predictive, WithInitial, WithTests, reference_of
 from concord.errors import ConcordError
-from concord.problems import digits
+from concord.problems.kinds import digits
 from concord.sampling import streams
 from concord.sampling.partition import Partition
 

@@ -14,7 +14,7 @@ import pytest
 from concord.errors import ConcordError
 from concord.networks import topology
 from concord.options import build
-from concord.problems import lenet
+from concord.problems.kinds import lenet
 from concord.samplers import c_ula, d_ula, de_sghmc, de_sgld, sgd
 from concord.sampling import initial, loop, streams
 from concord.sampling.partition import Partition
@@ -379,8 +379,9 @@ def test_without_torch_the_message_says_what_to_install(monkeypatch):
 
 
 def test_importing_the_problem_does_not_import_torch():
-    code = "import sys, concord.problems.lenet as p; p.Params(); assert 'torch' not in sys.modules"
-    source = Path(lenet.__file__).parents[2]
+    code = "import sys; from concord.problems.kinds.lenet import Params; Params(); "
+    code += "assert 'torch' not in sys.modules"
+    source = Path(lenet.__file__).parents[3]
     subprocess.run(
         [sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": str(source)}
     )

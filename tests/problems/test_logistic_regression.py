@@ -9,8 +9,8 @@ import pytest
 
 from concord.errors import ConcordError
 from concord.options import build as parse
-from concord.problems import logistic_regression
-from concord.problems.logistic_regression import Params, sigmoid
+from concord.problems.kinds import logistic_regression
+from concord.problems.kinds.logistic_regression import Params, sigmoid
 from concord.sampling import partition, streams
 
 

@@ -141,7 +141,7 @@ def test_eight_schools_agree_with_nested_quadrature():
     """scipy's adaptive rule in tau, of mu's conditional Gaussian: no grid and no logarithm."""
     from scipy.integrate import quad
 
-    from concord.problems.eight_schools import EFFECTS, ERRORS
+    from concord.problems.kinds.eight_schools import EFFECTS, ERRORS
 
     y, squares = np.array(EFFECTS), np.array(ERRORS) ** 2
 

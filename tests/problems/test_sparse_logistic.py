@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from concord.datasets import readers
 from concord.errors import ConcordError
-from concord.problems.sparse_logistic import Params, SparseLogistic, build, check
+from concord.problems.kinds.sparse_logistic import Params, SparseLogistic, build, check
 from concord.sampling import streams
 from concord.sampling.partition import Partition
 

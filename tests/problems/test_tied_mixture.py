@@ -14,9 +14,9 @@ import pytest
 import concord
 from concord.errors import ConcordError
 from concord.options import build
-from concord.problems import tied_mixture
 from concord.problems._shares import shares_of
-from concord.problems.tied_mixture import MEANS
+from concord.problems.kinds import tied_mixture
+from concord.problems.kinds.tied_mixture import MEANS
 from concord.sampling.gradients import estimator
 from concord.sampling.partition import Partition
 

@@ -31,7 +31,7 @@ from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.laws.known import Known
 from concord.options import NonNegative, Options
-from concord.problems._common import Tabled
+from concord.problems._tabled import Tabled
 
 
 class Dial(Options, kw_only=True):

@@ -25,7 +25,6 @@ from msgspec import Meta
 from concord.contracts import Stream
 from concord.laws.gaussian import Gaussian
 from concord.options import Count
-from concord.problems._common import takes_options
 from concord.problems._heterogeneity import Dial, Tilts, check_dial, tilts
 from concord.problems._quadratic import QuadraticProblem
 from concord.sampling.partition import Partition
@@ -57,9 +56,6 @@ def build(
     values = params.condition ** -np.linspace(0, 1, dim)
     law = Gaussian(mean, (rotation * values) @ rotation.T)
     return DividedGaussian(law, tilts(agents, law, params, stream("heterogeneity")))
-
-
-takes_options(__name__)
 
 
 class DividedGaussian(QuadraticProblem):

@@ -30,7 +30,7 @@ from concord.contracts import BatchGradient, Gradient, Stream
 from concord.datasets import fetch, readers
 from concord.errors import ConcordError
 from concord.options import Count, Options, Positive
-from concord.problems._common import OneDataSet
+from concord.problems._data import OneDataSet
 from concord.sampling.partition import Partition
 
 # What a job that samples this problem takes: its conda environment (envs/lenet.yaml), memory,

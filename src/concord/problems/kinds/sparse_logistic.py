@@ -28,7 +28,7 @@ from concord.contracts import BatchGradient, Gradient, Stream
 from concord.datasets import readers
 from concord.errors import ConcordError
 from concord.options import Options, Positive
-from concord.problems._common import sigmoid
+from concord.problems._regression import sigmoid
 from concord.sampling.partition import Partition
 
 ROWS = {"a9a": 32561}

@@ -29,7 +29,8 @@ from concord.contracts import BatchGradient, Gradient, GradientAt, Stream
 from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Count, Options, Positive, choices
-from concord.problems._common import OneDataSet, check_agents, numbers, own_data, takes_arrays
+from concord.problems._data import OneDataSet, check_agents
+from concord.problems._own import numbers, own_data
 from concord.problems._shares import LOG2_E, shares_of
 from concord.sampling.partition import AgentData, Partition
 
@@ -168,9 +169,6 @@ def from_arrays(
         second_mean=second_mean, prior_variances=prior_variances, variance=variance, grid=grid
     )
     return TiedMixture(data, params)
-
-
-takes_arrays(__name__, from_arrays)
 
 
 class TiedMixture(OneDataSet):

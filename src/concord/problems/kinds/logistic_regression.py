@@ -26,19 +26,9 @@ from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Count, NonNegative, Options, Positive
 from concord.problems import _newton
-from concord.problems._common import (
-    LegacySeed,
-    OneDataSet,
-    PriorShare,
-    batch_gradient,
-    check_points,
-    kept_apart,
-    legacy_data,
-    own_data,
-    prior_share,
-    sigmoid,
-    takes_arrays,
-)
+from concord.problems._data import LegacySeed, OneDataSet, check_points, kept_apart, legacy_data
+from concord.problems._own import own_data
+from concord.problems._regression import PriorShare, batch_gradient, prior_share, sigmoid
 from concord.sampling.partition import AgentData, Partition
 
 # Rows of the data sets; those in DOWNLOADED are read from files.
@@ -255,9 +245,6 @@ def from_arrays(
         raise ConcordError(f"y: {odd[0]:g} is no label; give 0 and 1")
     params = Params(prior=prior, prior_scale=prior_scale, prior_share=prior_share)
     return LogisticRegression(data, params)
-
-
-takes_arrays(__name__, from_arrays)
 
 
 class LogisticRegression(OneDataSet):
