@@ -280,8 +280,8 @@ def test_compiled_gradients_of_anything_are_numpys_to_the_last_bit(kernels) -> N
             chosen = rng.random((m, 2)) < 0.3
             x[chosen] = rng.choice(special, chosen.sum())
             points[rng.random((n, m)) < 0.1] = -0.0
-        mask = np.floor(1.7 * rng.random((n, m))) if trial % 3 else None
-        scale = np.exp(rng.standard_normal(m)) if trial % 5 else None
+        mask = np.floor(1.7 * rng.random((n, m))) if trial % 3 else tied_mixture.NO_MASK
+        scale = np.exp(rng.standard_normal(m)) if trial % 5 else tied_mixture.NO_SCALE
         totals, places = rng.standard_normal((2, m)), np.asfortranarray(x) if trial % 7 else x
         found = []
         for compiled in (False, True):

@@ -122,17 +122,17 @@ def series(
     (iterations, agents) entries, of whatever shape.
     """
     names, ticks = [agents] if isinstance(agents, str) else list(agents), list(iterations)
-    columns = {
-        metric: [
-            np.reshape(part, (len(ticks), len(names))).tolist()
-            for part in (parts if isinstance(parts, tuple) else (parts,))
-        ]
-        for metric, parts in numbers.items()
-    }
+    shape = len(ticks), len(names)
+    columns = {}
+    for metric, given in numbers.items():
+        parts = given if isinstance(given, tuple) else (given,)
+        whole = [np.reshape(part, shape).tolist() for part in parts]
+        columns[metric] = [*whole, *[np.full(shape, None).tolist()] * (3 - len(whole))]
     for column, agent in enumerate(names):
         for row, k in enumerate(ticks):
-            for metric, parts in columns.items():
-                yield Row(k, agent, metric, *(part[row][column] for part in parts), chance=chance)
+            for metric, (value, lo, hi) in columns.items():
+                ends = lo[row][column], hi[row][column]
+                yield Row(k, agent, metric, value[row][column], *ends, chance)
 
 
 def known(m: Measurement, numbers: Mapping[str, float]) -> Iterator[Row]:

@@ -188,12 +188,16 @@ def _linear(
     )
     _, _, mean, cov = exact.marginals(*limit, agents, dim)
     settled = _divergence(mean, cov, posterior)[0]
-    moments = zip(law.mean[1:], law.cov[1:], strict=True)
-    ends = np.array([_divergence(*each, posterior, gossip.step) for each in moments])
+    averages = zip(law.mean[1:], law.cov[1:], strict=True)
+    ends = np.array([_divergence(*each, posterior, gossip.step) for each in averages])
     least, most = ends.reshape(-1, 2).T
-    told = {"gossip_kl": least, "gossip_kl_most": most, "gossip_kl_bound": bound}
-    told |= {"gossip_excess": least - settled}
-    yield from series(ticks, "network", told, chance=False)
+    divergence = {
+        "gossip_kl": least,
+        "gossip_kl_most": most,
+        "gossip_kl_bound": bound,
+        "gossip_excess": least - settled,
+    }
+    yield from series(ticks, "network", divergence, chance=False)
     yield from known(m, {"gossip_bias": settled, "gossip_bias_bound": bias_bound})
 
 

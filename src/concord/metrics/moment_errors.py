@@ -16,7 +16,7 @@ from concord.laws.intervals import LEVEL, REPLICATES
 from concord.metrics import Measurement, Row, series
 from concord.metrics._laws import exact_law
 from concord.metrics._references import posterior
-from concord.metrics.w2 import positions
+from concord.metrics.w2 import of_law, positions
 
 PARTS = {"mean_error": mean_error, "covariance_error": covariance_error}
 METRICS = tuple(f"{name}{ending}" for name in PARTS for ending in ("", "_exact", "_floor"))
@@ -37,8 +37,6 @@ def rows(m: Measurement) -> Iterator[Row]:
         rng = m.stream("bootstrap")
         values = bootstrap_w2(draws, target, REPLICATES, rng, LEVEL, distance)
         yield from series(m.trace.draw, names, {metric: values})
-        for name in names if law is not None else ():
-            found = {f"{metric}_exact": distance(*law.of(name), target)}
-            yield from series(law.iterations, name, found, chance=False)
+        yield from of_law(law, names, f"{metric}_exact", distance, target)
         floor = w2_floor(target, len(draws), m.stream("floor"), distance=distance)
         yield Row(m.iterations, "network", f"{metric}_floor", *floor, trials=FLOORS)

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from concord import plugins
+from concord.contracts import TakesArrays, offers
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
@@ -27,7 +28,7 @@ def __getattr__(name: str) -> Callable[..., Any]:
     if name not in plugins.kinds("problems"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     kind = plugins.plugin("problems", name, "problem")
-    if hasattr(kind, "from_arrays"):
+    if offers(kind, TakesArrays):
         return kind.from_arrays
     from concord.problems._own import from_options
 

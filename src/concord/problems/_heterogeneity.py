@@ -23,6 +23,7 @@ agents differ in the same directions.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -88,20 +89,16 @@ def tilts(agents: int, law: Gaussian, dial: Dial, rng: np.random.Generator) -> T
 class Dialed(Tabled):
     """A posterior of any form, of which agents hold equal shares but for the dial.
 
-    A subclass has ``energy(x)``, its f(x), and ``force(x, out)``, which writes the gradient of f.
+    A subclass has ``energy(x)``, its f(x), shape (...), and ``force(x, out)``, which writes the
+    gradient of f.
     """
+
+    energy: Callable[..., np.ndarray]
+    force: Callable[..., np.ndarray]
 
     def __init__(self, law: Known, agents: int, dial: Dial, rng: np.random.Generator) -> None:
         self.agents, self.dim, self.reference = agents, len(law.mean), law
         self.tables = tilts(agents, Gaussian(law.mean, law.cov), dial, rng)
-
-    def energy(self, x: np.ndarray) -> np.ndarray:
-        """Return f(x), shape (...)."""
-        raise NotImplementedError
-
-    def force(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """Write the gradient of f."""
-        raise NotImplementedError
 
     def values(self, x: np.ndarray, linear: np.ndarray, quadratic: np.ndarray) -> np.ndarray:
         """Return the potentials."""

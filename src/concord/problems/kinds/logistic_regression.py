@@ -100,16 +100,13 @@ def check(params: Params, agents: int) -> None:
             f"legacy_seed draws labels without noise on the logit, but logit_noise_sd is "
             f"{params.logit_noise_sd:g}; leave one of them out"
         )
-    for key, usual in (("intercept", "ones"), ("features", "standardized")):
-        if getattr(params, key) != usual and params.dataset not in ROWS:
+    usual = {"intercept": "ones", "features": "standardized", "test_fraction": 0.0}
+    for key, value in usual.items():
+        if getattr(params, key) != value and params.dataset not in ROWS:
             raise ConcordError(
                 f"{key}: {getattr(params, key)} is for data sets, not for synthetic points; remove "
                 "it, or name a dataset"
             )
-    if params.test_fraction and params.dataset not in ROWS:
-        raise ConcordError(
-            f"test_fraction {params.test_fraction} is for data sets; remove it, or name a dataset"
-        )
     points = ROWS.get(params.dataset, _points(params, agents))
     check_points(points - _test_rows(params, points), agents)
 
