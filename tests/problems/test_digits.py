@@ -49,18 +49,6 @@ def test_it_offers_what_predictions_need():
     assert (problem.accuracy(x) == 0).all()
 
 
-def test_chosen_agents_have_the_gradients_of_all():
-    problem = made(4, points=60)
-    rng = np.random.default_rng(1)
-    x = rng.standard_normal((5, 4, problem.dim))
-    everyone = problem.gradient(5)(x, np.empty_like(x))
-    agents = np.array([rng.permutation(4)[:2] for _ in range(5)])
-    at = agents[..., None]
-    chosen = np.empty((5, 2, problem.dim))
-    problem.gradient_at(5, 2)(np.take_along_axis(x, at, axis=1), agents, chosen)
-    np.testing.assert_allclose(chosen, np.take_along_axis(everyone, at, axis=1), rtol=1e-10)
-
-
 def test_labels_can_divide_the_images():
     problem = made(5, {"kind": "dirichlet", "concentration": 0.1})
     shares = [np.bincount(problem.data.targets[i, :n], minlength=10) / n

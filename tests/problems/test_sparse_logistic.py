@@ -83,14 +83,6 @@ def test_full_gradient_is_the_dense_one_and_the_slope_of_the_potential():
     np.testing.assert_allclose(slope, (gradient * step).sum(axis=-1), rtol=1e-6)
 
 
-def test_all_rows_in_one_batch_give_the_full_gradient():
-    p = problem(agents=4)  # 11 rows each
-    x = np.random.default_rng(3).standard_normal((2, 4, DIM))
-    rows = np.broadcast_to(np.arange(11), (2, 4, 11))
-    batch = p.batch_gradient(2, 11)(x, rows, np.empty_like(x))
-    np.testing.assert_allclose(batch, p.gradient(2)(x, np.empty_like(x)), rtol=1e-12)
-
-
 def test_the_prior_part_is_what_the_gradient_adds():
     x = np.random.default_rng(4).standard_normal((2, 3, DIM))
     rows = np.zeros((2, 3, 5), dtype=int)

@@ -40,6 +40,6 @@ def paid(
     if len(m.agents) == m.problem.agents:
         columns.append(("network", whole(values, axis=2)))
     for agent, own in columns:
-        found = mean_interval(own)  # of one chain, or where all have the same, without ends
+        found = mean_interval(own)[: 3 if len(own) > 1 else 1]
         numbers = {name: tuple(factor * part for part in found) for name, factor in names}
         yield from series(m.trace.draw, agent, numbers, chance)
