@@ -24,7 +24,7 @@ agents differ in the same directions.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import numpy as np
 
@@ -50,13 +50,6 @@ class Dial(Options, kw_only=True):
     ] = 0.0
 
 
-class Tilts(NamedTuple):
-    """What each agent has besides its share: t_i^T x + x^T S_i x / 2, whose sums are zero."""
-
-    linear: np.ndarray  # (agents, dim), t_i = c_i - S_i mu
-    quadratic: np.ndarray  # (agents, dim, dim)
-
-
 def check_dial(params: Dial, agents: int) -> None:
     """Refuse a single agent that differs from the others."""
     for name in ("heterogeneity", "curvature_heterogeneity"):
@@ -66,14 +59,20 @@ def check_dial(params: Dial, agents: int) -> None:
             )
 
 
-def tilts(agents: int, law: Gaussian, dial: Dial, rng: np.random.Generator) -> Tilts:
-    """Return them for the posterior's mean and covariance."""
+def tilts(
+    agents: int, law: Gaussian, dial: Dial, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what agents have besides their share: t_i^T x + x^T S_i x / 2, whose sums are zero.
+
+    t_i = c_i - S_i mu, (agents, dim), and S_i, (agents, dim, dim), for the posterior's mean and
+    covariance.
+    """
     dim = len(law.mean)
     root = np.linalg.cholesky(np.linalg.inv(law.cov))
     z = rng.standard_normal((agents, dim))
     a = rng.standard_normal((agents, dim, dim))
     if agents == 1:
-        return Tilts(np.zeros((1, dim)), np.zeros((1, dim, dim)))
+        return np.zeros((1, dim)), np.zeros((1, dim, dim))
     z -= z.mean(axis=0)
     z *= dial.heterogeneity / np.sqrt((z**2).mean())
     a += a.swapaxes(1, 2)
@@ -83,7 +82,7 @@ def tilts(agents: int, law: Gaussian, dial: Dial, rng: np.random.Generator) -> T
     quadratic = (quadratic + quadratic.swapaxes(1, 2)) / 2
     linear = -z @ root.T / agents - quadratic @ law.mean
     # What rounding leaves of the sums would move the posterior.
-    return Tilts(linear - linear.mean(axis=0), quadratic - quadratic.mean(axis=0))
+    return linear - linear.mean(axis=0), quadratic - quadratic.mean(axis=0)
 
 
 class Dialed(Tabled):
