@@ -15,7 +15,6 @@ from concord.laws.quadrature import from_log_density
 from concord.laws.theory import parayil2020
 from concord.laws.transport import costs
 from concord.metrics import (
-    Measurement,
     accuracy_settling,
     condition1,
     consensus_rate,
@@ -31,6 +30,7 @@ from concord.problems.kinds import tied_mixture
 from concord.sampling import streams
 from concord.sampling.schedules import Schedule
 from concord.sampling.trace import Trace
+from measurements import measurement
 
 STEP = Schedule(0.2, b=230.0, c=1.0, exponent=0.55)
 FUSION = Schedule(0.48, b=230.0, c=1.0, exponent=0.05)
@@ -41,14 +41,11 @@ def measured(variables, draw, problem=None, agents=(0,)):
     trace = Trace(
         {name: ((), values) for name, values in variables.items()}, draw, np.array(agents)
     )
-    return Measurement(
-        trace=trace,
+    return measurement(
+        trace,
         problem=problem,
         topology=topology.build("ring", 5),
-        sampler=None,
         sampler_params=SimpleNamespace(step_size=STEP, fusion=FUSION),
-        initial=None,
-        iterations=int(draw[-1]),
         stream=lambda label: streams.generator(3, label),
     )
 

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import measurements
 from concord.errors import ConcordError
 from concord.laws import exact, paths
 from concord.laws.gaussian import Gaussian, w2
@@ -26,7 +27,6 @@ from concord.metrics import (
 )
 from concord.networks import topology
 from concord.samplers import admm, d_ula, de_sghmc, de_sgld
-from concord.sampling import streams
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
 from concord.sampling.trace import Trace
@@ -40,15 +40,13 @@ ADMM = admm.Params(penalty=5.0)
 
 
 def measurement(sampler, params, share="split", initial=None, trace=None) -> Measurement:
-    return Measurement(
-        trace=trace or SimpleNamespace(agent=np.arange(5), draw=DUE),
+    return measurements.measurement(
+        trace or SimpleNamespace(agent=np.arange(5), draw=DUE),
         problem=problem(5, 2, share, points=20),
         topology=RING,
         sampler=sampler,
         sampler_params=params,
         initial=initial or Law("normal"),
-        iterations=20,
-        stream=lambda what: streams.generator(1, what),
     )
 
 
