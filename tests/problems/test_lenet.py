@@ -400,7 +400,7 @@ def test_images_reported_one_by_one():
 
 
 def test_more_agents_than_images_are_refused():
-    with pytest.raises(ConcordError, match="4 agents cannot share 3 images"):
+    with pytest.raises(ConcordError, match="4 agents cannot share 3 points"):
         lenet.check(lenet.Params(training_images=3), 4)
 
 

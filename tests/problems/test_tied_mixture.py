@@ -96,9 +96,6 @@ def test_rebinning_keeps_aligned_cells(problem) -> None:
 
 
 def test_wrong_options_are_refused() -> None:
-    params = build(tied_mixture.Params, {"points": 3}, "problem")
-    with pytest.raises(ConcordError, match="4 agents cannot share 3 points"):
-        tied_mixture.check(params, 4)
     with pytest.raises(ConcordError, match=r"truth: \[0\.0\] has 1 entries; give 2"):
         build(tied_mixture.Params, {"truth": [0.0]}, "problem")
     with pytest.raises(ConcordError, match="second_mean: 'theta' is not allowed"):

@@ -13,9 +13,7 @@ from concord.metrics._references import posterior
 
 METRICS = ("posterior_trace",)
 RECORDS = ("draws",)
-LABELS = {
-    "posterior_trace": Label("trace of the draws' covariance over the posterior's"),
-}
+LABELS = {"posterior_trace": Label("trace of the draws' covariance over the posterior's")}
 
 
 def rows(m: Measurement) -> Iterator[Row]:

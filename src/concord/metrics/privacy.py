@@ -12,9 +12,7 @@ from concord.networks.privacy import epsilon
 
 METRICS = ("epsilon",)
 NETWORK = "privacy"
-LABELS = {
-    "epsilon": Label("epsilon of what agents have sent"),
-}
+LABELS = {"epsilon": Label("epsilon of what agents have sent")}
 
 
 def rows(m: Measurement) -> Iterator[Row]:

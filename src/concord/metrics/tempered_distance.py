@@ -16,9 +16,7 @@ from concord.metrics import Measurement, Row, known, lacking
 from concord.metrics._references import grid
 
 METRICS = ("law_half_w1", "law_half_w1_[01]")
-LABELS = {
-    "law_half_w1": Label(head="W1 of the posterior to the power 1/2"),
-}
+LABELS = {"law_half_w1": Label(head="W1 of the posterior to the power 1/2")}
 
 POWER = 0.5
 QUANTILES = 4000
