@@ -142,7 +142,6 @@ class Softmax:
 
 
 def test_d_ula_over_torch_is_d_ula_over_numpy(torch):
-
     def forward(weights, pictures):
         return torch.nn.functional.linear(pictures.flatten(1), *weights)
 
