@@ -26,7 +26,7 @@ from concord.networks import topology
 from concord.networks.conditions import Conditions
 from concord.networks.network import under
 from concord.plugins import kinds
-from concord.problems import linear_regression
+from concord.problems.kinds import linear_regression
 from concord.samplers import d_ula, de_sghmc, de_sgld, gossip_ula
 from concord.sampling import initial, streams
 from concord.sampling.partition import Partition

@@ -41,7 +41,13 @@ OPTIONAL = {
         contracts.WithKnown,
         contracts.WithSlips,
     ],
-    "problems": [contracts.Amplifies, contracts.NeedsData, contracts.TakesData, contracts.Extra],
+    "problems": [
+        contracts.Amplifies,
+        contracts.TakesArrays,
+        contracts.NeedsData,
+        contracts.TakesData,
+        contracts.Extra,
+    ],
     "metrics": [
         contracts.AboutNetwork,
         contracts.Labelled,

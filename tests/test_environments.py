@@ -227,7 +227,7 @@ def test_conda_environments_hold_what_jobs_import() -> None:
 
 
 def test_problems_name_conda_environments_that_exist() -> None:
-    text = "".join(path.read_text() for path in (ROOT / "src/concord/problems").glob("*.py"))
+    text = "".join(path.read_text() for path in (ROOT / "src/concord/problems/kinds").glob("*.py"))
     named = {"concord", *re.findall(r'"environment": "(\w+)"', text)}
     assert named == {path.stem for path in (ROOT / "envs").glob("*.yaml")} - {"site"}
 

@@ -370,7 +370,7 @@ def offers(module: Any, protocol: type) -> bool:
 
 @runtime_checkable
 class ProblemKind(Protocol):
-    """A module of ``concord.problems``."""
+    """A module of ``concord.problems.kinds``."""
 
     Params: type
 
@@ -381,6 +381,13 @@ class ProblemKind(Protocol):
         self, params: Any, agents: int, partition: Any, stream: Stream, resources: Path
     ) -> Problem:
         """Draw the data from ``stream("data")``, or load them from the folder ``resources``."""
+
+
+@runtime_checkable
+class TakesArrays(Protocol):
+    """A problem kind that may be made of a caller's own arrays."""
+
+    from_arrays: Callable[..., Any]
 
 
 @runtime_checkable

@@ -46,7 +46,7 @@ class Package(NamedTuple):
 
 PACKAGES = {
     "samplers": Package("sampler", "concord.samplers", ("Params", "State", "check", "init")),
-    "problems": Package("problem", "concord.problems", ("Params", "check", "build")),
+    "problems": Package("problem", "concord.problems.kinds", ("Params", "check", "build")),
     "topologies": Package("topology", "concord.networks.topologies", ("Params", "graph")),
     "partitions": Package("partition", "concord.sampling.partitions", ("Params", "split")),
     "schedules": Package("schedule", "concord.sampling.schedules", ("Params", "schedule")),

@@ -40,7 +40,7 @@ from concord.networks.network import drawing, under
 from concord.options import build, choices, members
 from concord.options import kinds as kinds_of
 from concord.plugins import kinds, plugin
-from concord.problems import linear_regression, logistic_regression
+from concord.problems.kinds import linear_regression, logistic_regression
 from concord.sampling import partition, streams
 from concord.sampling.loop import simulate
 from concord.sampling.recorder import Record, Recorder

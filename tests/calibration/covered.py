@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 
 import msgspec
 
@@ -69,9 +70,15 @@ def cell(sampler: str, problem: str, combinations: int) -> str:
     return "; ".join(found) or reason or NOT_COVERED
 
 
+@cache
+def tried(kind: str) -> tuple[msgspec.Struct, ...]:
+    """Return the options of each combination that a sampler's exact law is ranked with."""
+    return tuple(params for _, _, params in laws.combinations(kind))
+
+
 def without_law(kind: str) -> list[str]:
     """Return the choices of a sampler's options that no exact law is known for, as "key: value"."""
-    seen = [msgspec.structs.asdict(params) for _, _, params in laws.combinations(kind)]
+    seen = [msgspec.structs.asdict(params) for params in tried(kind)]
     return [
         f"{field.name}: {choice}"
         for field in msgspec.structs.fields(SAMPLERS[kind].Params)
@@ -86,7 +93,7 @@ def page(
 ) -> str:
     """Return the list of what is covered, as Markdown."""
     problems = tuple(problems)
-    counts = {kind: sum(1 for _ in laws.combinations(kind)) for kind in SAMPLERS}
+    counts = {kind: len(tried(kind)) for kind in SAMPLERS}
     rows = [
         [sampler, *(cell(sampler, problem, counts.get(sampler, 0)) for problem in problems)]
         for sampler in samplers

@@ -15,7 +15,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from concord.laws import quadrature
-from concord.problems import linear_regression, logistic_regression, tied_mixture
+from concord.problems.kinds import linear_regression, logistic_regression, tied_mixture
 from concord.sampling import partition, streams
 from concord.sampling.partition import AgentData
 

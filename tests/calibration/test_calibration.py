@@ -1,6 +1,6 @@
 """Samplers against their exact laws and against the posterior, by ranks that must be uniform.
 
-See ``coverage.py`` for what is covered and how, ``ranks.py`` for p-values. Where a difference is
+See ``covered.py`` for what is covered and how, ``ranks.py`` for p-values. Where a difference is
 known (noise that is wrong, another network, the published gossip ULA, D-ADMMS) the test is that it
 is seen, and which way it goes.
 """

@@ -18,14 +18,14 @@ from variants import SAMPLERS
 
 def test_p_values_are_kolmogorovs():
     rng = np.random.default_rng(0)
-    n, draws = 50, rng.random((2000, 50))
+    draws = rng.random((1000, 50))
     p = np.array([p_value(u) for u in draws])
     for level in (0.01, 0.05, 0.3):
-        assert (p < level).mean() == pytest.approx(level, abs=5 * math.sqrt(level / 2000))
+        assert (p < level).mean() == pytest.approx(level, abs=5 * math.sqrt(level / 1000))
     assert distance(np.array([0.5])) == 0.5
     # The exact law of one rank: distance d or more has probability 2 - 2d.
     assert p_value(np.array([0.2])) == pytest.approx(2 - 2 * 0.8)
-    assert p_value(draws[0], 1.0) == 1.0 and n == len(draws[0])
+    assert p_value(draws[0], 1.0) == 1.0
 
 
 def test_slack_allows_laws_so_far_from_uniform_and_no_farther():
@@ -117,9 +117,10 @@ def test_choices_without_a_law_are_listed():
     assert covered.without_law("de_sgld") == ["weights: pairwise"]  # needs a schedule
 
 
+@pytest.mark.thorough
 def test_the_board_pools_ranks_and_draws_them(tmp_path):
     rng, board = np.random.default_rng(7), Board(keep=True)
-    for kind in SAMPLERS:
+    for kind in list(SAMPLERS)[:4]:
         for _ in range(3):
             ranks = {"distance": rng.random(200), "agent 0, coordinate 1": rng.random(200)}
             board.add("exact law", kind, "ring, full gradients", ranks)

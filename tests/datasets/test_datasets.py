@@ -188,14 +188,11 @@ def test_registry_rejects(register, change, words):
 @pytest.mark.parametrize("text", ["", "- a", "a: [", "../a: {}", "1: {}", "tiny: {files: {}}"])
 def test_registry_rejects_other_documents(tmp_path, text):
     registry = tmp_path / "datasets.yaml"
+    with pytest.raises(ConcordError, match="cannot be read"):
+        load_registry(registry)
     registry.write_text(text)
     with pytest.raises(ConcordError, match=re.escape(str(registry))):
         load_registry(registry)
-
-
-def test_registry_missing(tmp_path):
-    with pytest.raises(ConcordError, match="cannot be read"):
-        load_registry(tmp_path / "datasets.yaml")
 
 
 @pytest.mark.parametrize(
@@ -222,6 +219,9 @@ def test_download(host, register, target):
     assert host.requests == ["/f"]
     fetch_it(register("/f"), target)
     assert len(host.requests) == 1  # what is there and right is kept
+    umask = os.umask(0)
+    os.umask(umask)
+    assert target.stat().st_mode & 0o777 == 0o666 & ~umask  # others may read it
 
 
 def test_redirect(host, register, target):
@@ -231,16 +231,27 @@ def test_redirect(host, register, target):
     assert fetched(target)
 
 
-def test_endless_redirect(host, register, target):
-    host.answers["/f"] = status(302, Location="/f")
-    assert "redirects" in failure(register("/f"), target)
+FLIPPED, LONG = BODY[:1000] + b"\0" + BODY[1001:], bytes(len(BODY) + (3 << 20))
+WRONG = {
+    "endless redirect": (status(302, Location="/f"), "redirects"),
+    "cut": (whole(sent=100_000), "/f failed: 'IncompleteRead(100000 bytes read"),
+    "truncated": (whole(BODY[:-1]), f"/f has {len(BODY) - 1} bytes instead of {len(BODY)};"),
+    "too long": (whole(BODY + b"\0"), f"/f has {len(BODY) + 1} bytes instead of {len(BODY)};"),
+    "flipped byte": (
+        whole(FLIPPED),
+        f"SHA-256 {hashlib.sha256(FLIPPED).hexdigest()} instead of {SHA256}",
+    ),
+    "far too long": (whole(LONG), f"sends more than the registered {len(BODY)} bytes"),
+}
 
 
-def test_a_cut_download_leaves_nothing(host, register, target):
-    host.answers["/f"] = whole(sent=100_000)
-    message = failure(register("/f"), target)
-    assert f"{host.address}/f failed: 'IncompleteRead(100000 bytes read" in message
+@pytest.mark.parametrize("what", WRONG)
+def test_a_wrong_answer_is_told_and_leaves_nothing(host, register, target, what):
+    host.answers["/f"], words = WRONG[what]
+    assert words in failure(register("/f"), target)
     assert nothing(target)
+    if "redirect" not in what:
+        assert len(host.requests) == 1  # a wrong file is not asked for twice
 
 
 def test_slow_host(host, register, target):
@@ -251,29 +262,6 @@ def test_slow_host(host, register, target):
     assert time.monotonic() - began < 2
     release.set()
     assert "/f failed: 'timed out'" in message and nothing(target)
-
-
-@pytest.mark.parametrize(
-    "body",
-    [BODY[:-1], BODY[:1000] + b"\0" + BODY[1001:], BODY + b"\0"],
-    ids=["truncated", "flipped byte", "wrong size"],
-)
-def test_mismatch_names_what_differs_and_keeps_nothing(host, register, target, body):
-    assert body != BODY
-    host.answers["/f"] = whole(body)
-    message = failure(register("/f"), target)
-    if len(body) == len(BODY):
-        assert f"SHA-256 {hashlib.sha256(body).hexdigest()} instead of {SHA256}" in message
-    else:
-        assert f"/f has {len(body)} bytes instead of {len(BODY)};" in message
-    assert nothing(target)
-    assert len(host.requests) == 1  # a wrong file is not asked for twice
-
-
-def test_far_too_long_file_is_not_read_to_its_end(host, register, target):
-    host.answers["/f"] = whole(bytes(len(BODY) + (3 << 20)))
-    assert f"sends more than the registered {len(BODY)} bytes" in failure(register("/f"), target)
-    assert nothing(target)
 
 
 def test_next_host_after_a_wrong_file(host, register, target, caplog):
@@ -388,20 +376,13 @@ def mirror(tmp_path) -> Path:
 
 @pytest.mark.parametrize("by", ["argument", "variable"])
 def test_mirror_before_hosts(host, register, target, mirror, monkeypatch, by):
+    """The argument comes before the variable, whatever that names."""
     (mirror / "f.bin").write_bytes(BODY)
     (mirror / "f.bin").chmod(0o400)
-    if by == "variable":
-        monkeypatch.setenv("CONCORD_DATA_MIRROR", str(mirror))
+    monkeypatch.setenv("CONCORD_DATA_MIRROR", str(mirror) if by == "variable" else "/nowhere")
     fetch_it(register("/f"), target, mirror if by == "argument" else None)
     assert fetched(target) and host.requests == []
     assert target.stat().st_mode & 0o200  # the copy does not inherit the mirror's permissions
-
-
-def test_mirror_argument_wins(host, register, target, mirror, monkeypatch):
-    (mirror / "f.bin").write_bytes(BODY)
-    monkeypatch.setenv("CONCORD_DATA_MIRROR", "/nowhere")
-    fetch_it(register("/f"), target, mirror)
-    assert fetched(target) and host.requests == []
 
 
 def test_mirror_without_the_file(host, register, target, mirror):
@@ -415,17 +396,19 @@ def test_mirror_without_the_file(host, register, target, mirror):
     assert message.endswith(f"into {mirror}")
 
 
+@pytest.mark.parametrize("folder", ["/typo", "~nobody-of-this-name", "~nobody-of-this-name/data"])
 @pytest.mark.parametrize("by", ["data_mirror", "CONCORD_DATA_MIRROR"])
-def test_missing_mirror_folder(host, register, target, tmp_path, monkeypatch, by):
-    folder = str(tmp_path / "typo")
+def test_missing_mirror_folder(host, register, target, monkeypatch, by, folder):
     if by == "CONCORD_DATA_MIRROR":
         monkeypatch.setenv(by, folder)
     message = failure(register("/f"), target, folder if by == "data_mirror" else None)
     assert message.startswith(f"{by}: {folder!r} is not a folder") and host.requests == []
 
 
-def test_bad_mirror_copy_then_good_host(host, register, target, mirror, caplog):
-    (mirror / "f.bin").write_bytes(b"x" * len(BODY))
+@pytest.mark.parametrize("place", ["mirror", "destination"])
+def test_a_wrong_copy_gives_way_to_a_good_host(host, register, target, mirror, place, caplog):
+    target.parent.mkdir(parents=True)
+    {"mirror": mirror / "f.bin", "destination": target}[place].write_bytes(b"x" * len(BODY))
     host.answers["/f"] = whole()
     fetch_it(register("/f"), target, mirror)
     assert fetched(target)
@@ -433,7 +416,10 @@ def test_bad_mirror_copy_then_good_host(host, register, target, mirror, caplog):
     assert f"SHA-256 {wrong} instead of {SHA256}" in caplog.text
 
 
-def test_bad_mirror_copy_and_no_host(register, target, mirror):
+def test_wrong_copies_and_no_host(register, target, mirror):
+    """What is wrong in place does not stay."""
+    target.parent.mkdir(parents=True)
+    target.write_bytes(b"x")
     (mirror / "f.bin").write_bytes(HTML)
     message = failure(register("/f"), target, mirror)
     assert f"{mirror / 'f.bin'} has {len(HTML)} bytes instead of {len(BODY)};" in message
@@ -473,22 +459,6 @@ def test_only_files_are_verified(register, tmp_path):
 # Destination -------------------------------------------------------------------------------------
 
 
-def test_wrong_file_in_place_is_replaced(host, register, target, caplog):
-    target.parent.mkdir(parents=True)
-    target.write_bytes(BODY[:-1] + b"x")
-    host.answers["/f"] = whole()
-    fetch_it(register("/f"), target)
-    assert fetched(target)
-    assert hashlib.sha256(BODY[:-1] + b"x").hexdigest() in caplog.text and SHA256 in caplog.text
-
-
-@pytest.mark.parametrize("folder", ["~nobody-of-this-name", "~nobody-of-this-name/data"])
-def test_a_mirror_of_a_user_who_is_not_there(register, target, monkeypatch, folder):
-    monkeypatch.setenv("CONCORD_DATA_MIRROR", folder)
-    message = failure(register("/f"), target)
-    assert message.startswith(f"CONCORD_DATA_MIRROR: '{folder}' is not a folder")
-
-
 def test_links_and_pipes_in_place(host, register, target, tmp_path):
     """A link to the right file is as good as that; what it leads to is never written to."""
     host.answers["/f"] = whole()
@@ -512,13 +482,6 @@ def test_links_and_pipes_in_place(host, register, target, tmp_path):
     )
 
 
-def test_wrong_file_in_place_does_not_stay(register, target):
-    target.parent.mkdir(parents=True)
-    target.write_bytes(b"x")
-    failure(register("/f"), target)
-    assert nothing(target)
-
-
 def test_destination_that_cannot_be_written(register, tmp_path):
     assert "Is a directory" in failure(register("/f"), tmp_path)
     (tmp_path / "file").touch()
@@ -533,14 +496,6 @@ def test_full_disk(host, register, target, monkeypatch):
     monkeypatch.setattr(os, "replace", full)
     assert "cannot be written (No space left on device)" in failure(register("/f"), target)
     assert nothing(target)
-
-
-def test_others_may_read_the_file(host, register, target):
-    host.answers["/f"] = whole()
-    fetch_it(register("/f"), target)
-    umask = os.umask(0)
-    os.umask(umask)
-    assert target.stat().st_mode & 0o777 == 0o666 & ~umask
 
 
 def test_kill_during_download(host, register, target):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ import tracking
 from concord.laws import exact, paths
 from concord.laws.gaussian import Gaussian, w2
 from concord.networks import topology
+from concord.samplers import admm, de_sghmc, de_sgld
 from concord.sampling.schedules import Schedule
 
 
@@ -22,140 +22,35 @@ def always(affine: exact.Affine) -> exact.Update:
     return exact.Update(lambda k: affine)
 
 
-def quadratic(agents: int, dim: int, seed: int = 0) -> SimpleNamespace:
+def quadratic(agents: int, dim: int, seed: int = 0):
     rng = np.random.default_rng(seed)
     features = rng.standard_normal((agents, 8, dim))
     gram = features.swapaxes(1, 2) @ features
-    return SimpleNamespace(
-        agents=agents, dim=dim, gram=gram, shift=3 * rng.standard_normal((agents, dim))
-    )
+    return concord.problems.quadratic(gram, 3 * rng.standard_normal((agents, dim)))
 
 
-def de_sgld(problem, graph, eta: float, order: str = "simultaneous") -> exact.Affine:
-    n, d = problem.agents, problem.dim
-    one = np.eye(n * d)
-    mixing = np.kron(graph.metropolis().dense(), np.eye(d))
-    hessian, shift = exact.block_diagonal(problem.gram), problem.shift.ravel()
-    stage = exact.Affine(mixing - eta * hessian, eta * shift, 2 * eta * one, -eta * one)
-    return exact.in_place(stage, n, d) if order == "in_place" else stage
+# Samplers' updates, which the contract tests of samplers hold against their steps.
 
 
-def de_sghmc(
-    problem, graph, eta: float, friction: float, order: str = "simultaneous"
-) -> exact.Affine:
-    n, d = problem.agents, problem.dim
-    one, zero, nil = np.eye(n * d), np.zeros((n * d, n * d)), np.zeros(n * d)
-    mixing = np.kron(graph.metropolis().dense(), np.eye(d))
-    hessian, shift = exact.block_diagonal(problem.gram), problem.shift.ravel()
-    velocity = exact.Affine(
-        np.block([[one, zero], [-eta * hessian, (1 - eta * friction) * one]]),
-        np.concatenate([nil, eta * shift]),
-        np.block([[zero, zero], [zero, 2 * friction * eta * one]]),
-        np.block([[zero], [-eta * one]]),
-    )
-    position = exact.linear(np.block([[mixing, eta * one], [zero, one]]))
-    if order == "in_place":
-        position = exact.in_place(position, n, d)
-    return exact.compose(velocity, position)
+def sgld(problem, graph, eta: float) -> exact.Affine:
+    return de_sgld.affine(problem, graph, de_sgld.Params(Schedule(eta))).at(0)
 
 
-def d_admms(problem, graph, rho: float, order: str = "simultaneous") -> exact.Affine:
-    n, d = problem.agents, problem.dim
-    one, zero = np.eye(n * d), np.zeros((n * d, n * d))
-    degrees = np.diag(graph.degrees.astype(float))
-    hessians = problem.gram + 2 * rho * graph.degrees[:, None, None] * np.eye(d)
-    solve = exact.block_diagonal(np.linalg.inv(hessians))
-    pull = rho * solve @ np.kron(degrees + graph.adjacency().dense(), np.eye(d))
-    kick = np.sqrt(2) * solve @ np.kron(degrees, np.eye(d))
-    primal = exact.Affine(
-        np.block([[pull, -solve], [zero, one]]),
-        np.concatenate([solve @ problem.shift.ravel(), np.zeros(n * d)]),
-        np.block([[kick @ kick.T, zero], [zero, zero]]),
-    )
-    if order == "in_place":
-        primal = exact.in_place(primal, n, d)
-    laplacian = np.kron(graph.laplacian().dense(), np.eye(d))
-    return exact.compose(primal, exact.linear(np.block([[one, zero], [rho * laplacian, one]])))
+def sghmc(problem, graph, eta: float, friction: float) -> exact.Affine:
+    params = de_sghmc.Params(Schedule(eta), friction=friction)
+    return de_sghmc.affine(problem, graph, params).at(0)
 
 
-# Brute force: one step for given noise w and gradient errors xi, written as loops over agents.
+def admms(problem, graph, rho: float, order: str = "simultaneous") -> exact.Affine:
+    params = admm.Params(penalty=rho, update_order=order)
+    return admm.affine(problem, graph, params).at(0)
 
 
-def loop_de_sgld(problem, graph, eta, order, s, w, xi):
-    weights = graph.metropolis().dense()
-    old = s.reshape(problem.agents, problem.dim)
-    new = old.copy()
-    seen = new if order == "in_place" else old
-    for i in range(problem.agents):
-        gradient = problem.gram[i] @ old[i] - problem.shift[i] + xi[i]
-        total = sum(weights[i, j] * seen[j] for j in range(problem.agents))
-        new[i] = total - eta * gradient + np.sqrt(2 * eta) * w[i]
-    return new.ravel()
-
-
-def loop_de_sghmc(problem, graph, eta, friction, order, s, w, xi):
-    weights = graph.metropolis().dense()
-    old, v = s.reshape(2, problem.agents, problem.dim).copy()
-    for i in range(problem.agents):
-        gradient = problem.gram[i] @ old[i] - problem.shift[i] + xi[i]
-        v[i] += -eta * (friction * v[i] + gradient) + np.sqrt(2 * friction * eta) * w[i]
-    new = old.copy()
-    seen = new if order == "in_place" else old
-    for i in range(problem.agents):
-        new[i] = sum(weights[i, j] * seen[j] for j in range(problem.agents)) + eta * v[i]
-    return np.concatenate([new.ravel(), v.ravel()])
-
-
-def loop_d_admms(problem, graph, rho, order, s, w, xi):
-    old, p = s.reshape(2, problem.agents, problem.dim).copy()
-    new = old.copy()
-    seen = new if order == "in_place" else old
-    for i in range(problem.agents):
-        degree = len(graph.neighbors[i])
-        pull = degree * seen[i] + sum((seen[j] for j in graph.neighbors[i]), np.zeros(problem.dim))
-        right = problem.shift[i] - p[i] + rho * pull - np.sqrt(2) * degree * w[i]
-        new[i] = np.linalg.solve(problem.gram[i] + 2 * rho * degree * np.eye(problem.dim), right)
-    for i in range(problem.agents):
-        p[i] += rho * sum((new[i] - new[j] for j in graph.neighbors[i]), np.zeros(problem.dim))
-    return np.concatenate([new.ravel(), p.ravel()])
-
-
-BLOCKS = {"de_sgld": 1, "de_sghmc": 2, "d_admms": 2}
-STEPS = {
-    "de_sgld": (de_sgld, loop_de_sgld, (0.03,)),
-    "de_sghmc": (de_sghmc, loop_de_sghmc, (0.1, 4.0)),
-    "d_admms": (d_admms, loop_d_admms, (1.5,)),
-}
-
-
-@pytest.mark.parametrize("order", ["simultaneous", "in_place"])
-@pytest.mark.parametrize("kind", ["complete", "ring", "star", "no_edges"])
-@pytest.mark.parametrize("sampler", STEPS)
-def test_matrices_are_those_of_the_loop(sampler, kind, order):
-    build, loop, options = STEPS[sampler]
-    problem, graph = quadratic(5, 2), topology.build(kind, 5)
-    affine = build(problem, graph, *options, order)
-    size, inputs = BLOCKS[sampler] * 10, 10
-
-    def step(s, w, xi):
-        return loop(problem, graph, *options, order, s, w.reshape(5, 2), xi.reshape(5, 2))
-
-    nil, quiet = np.zeros(size), np.zeros(inputs)
-    offset = step(nil, quiet, quiet)
-    columns = np.array([step(e, quiet, quiet) - offset for e in np.eye(size)]).T
-    noise = np.array([step(nil, e, quiet) - offset for e in np.eye(inputs)]).T
-    gain = np.array([step(nil, quiet, e) - offset for e in np.eye(inputs)]).T
-    # The same numbers in another order of summation.
-    np.testing.assert_allclose(affine.matrix, columns, atol=1e-12)
-    np.testing.assert_allclose(affine.offset, offset, atol=1e-12)
-    np.testing.assert_allclose(affine.noise, noise @ noise.T, atol=1e-12)
-    if affine.gradient_gain is not None:
-        np.testing.assert_allclose(affine.gradient_gain, gain, atol=1e-12)
-    assert (affine.gradient_gain is None) == (sampler == "d_admms")
+STEPS = {"de_sgld": (sgld, 0.03), "de_sghmc": (sghmc, 0.1, 4.0), "d_admms": (admms, 1.5)}
 
 
 def test_compose_refuses_gradients_at_an_intermediate_state():
-    stage = de_sgld(quadratic(2, 1), topology.build("ring", 2), 0.1)
+    stage = sgld(quadratic(2, 1), topology.build("ring", 2), 0.1)
     with pytest.raises(ValueError, match="first stage"):
         exact.compose(exact.linear(np.eye(2)), stage)
 
@@ -191,23 +86,22 @@ def test_steps_that_change_with_time():
 
 def test_stationary_variance_of_scalar_de_sgld():
     eta, h, b = 0.1, 3.0, 4.0
-    problem = SimpleNamespace(agents=1, dim=1, gram=np.array([[[h]]]), shift=np.array([[b]]))
-    mean, cov = exact.stationary(de_sgld(problem, topology.build("no_edges", 1), eta))
+    problem = concord.problems.quadratic([[[h]]], [[b]])
+    mean, cov = exact.stationary(sgld(problem, topology.build("no_edges", 1), eta))
     assert mean[0] == pytest.approx(b / h, rel=1e-12)
     assert cov[0, 0] == pytest.approx(2 * eta / (1 - (1 - eta * h) ** 2), rel=1e-12)
 
 
 @pytest.mark.parametrize("sampler", STEPS)
 def test_stationary_law_is_the_limit_of_the_recursion(sampler):
-    build, _, options = STEPS[sampler]
-    problem, graph = quadratic(4, 2, seed=1), topology.build("ring", 4)
-    affine = build(problem, graph, *options)
+    build, *options = STEPS[sampler]
+    affine = build(quadratic(4, 2, seed=1), topology.build("ring", 4), *options)
     mean, cov = exact.stationary(affine)
     np.testing.assert_allclose(affine.matrix @ mean + affine.offset, mean, atol=1e-10)
     lyapunov = affine.matrix @ cov @ affine.matrix.T + affine.noise
     np.testing.assert_allclose(lyapunov, cov, atol=1e-10 * np.abs(cov).max())
-    zero = exact.Start(0.0, 0.0)
-    start = exact.initial(4, 2, (1.0, 1.0), *[zero] * (BLOCKS[sampler] - 1))
+    zero, blocks = exact.Start(0.0, 0.0), len(mean) // 8
+    start = exact.initial(4, 2, (1.0, 1.0), *[zero] * (blocks - 1))
     law = paths.single(always(affine), start, 4, 2).law([3000])
     limit = exact.marginals(mean, cov, 4, 2)
     for late, final in zip(
@@ -218,7 +112,7 @@ def test_stationary_law_is_the_limit_of_the_recursion(sampler):
 
 
 def test_stationary_law_solves_the_lyapunov_equation():
-    affine = de_sghmc(quadratic(6, 2), topology.build("ring", 6), 0.1, 5.0)
+    affine = sghmc(quadratic(6, 2), topology.build("ring", 6), 0.1, 5.0)
     _, cov = exact.stationary(affine)
     reference = scipy.linalg.solve_discrete_lyapunov(affine.matrix, affine.noise)
     np.testing.assert_allclose(cov, reference, atol=1e-10 * np.abs(reference).max())
@@ -245,10 +139,9 @@ def test_mini_batch_moments_agree_with_enumeration():
     rng = np.random.default_rng(5)
     curvature, slope = rng.uniform(0.5, 2, (2, 2)), rng.standard_normal((2, 2))
     eta, steps = 0.07, 4
-    problem = SimpleNamespace(
-        agents=2, dim=1, gram=curvature.sum(axis=1)[:, None, None], shift=slope.sum(axis=1)[:, None]
-    )
-    affine = de_sgld(problem, topology.build("ring", 2), eta)
+    gram, shift = curvature.sum(axis=1)[:, None, None], slope.sum(axis=1)[:, None]
+    problem = concord.problems.quadratic(gram, shift)
+    affine = sgld(problem, topology.build("ring", 2), eta)
 
     def gradient_noise(mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
         # The estimate is 2 (a_j x - b_j) for a random point j, so xi = +-(e x - g) with these.
@@ -278,14 +171,14 @@ def test_mini_batch_moments_agree_with_enumeration():
 
 
 def test_noisy_gradients_need_a_gain():
-    affine = d_admms(quadratic(3, 1), topology.build("ring", 3), 1.0)
+    affine = admms(quadratic(3, 1), topology.build("ring", 3), 1.0)
     start = exact.initial(3, 1, (0.0, 1.0), exact.Start(0.0, 0.0))
     with pytest.raises(ValueError, match="gradient gain"):
         paths.single(always(affine), start, 3, 1, lambda mean, cov: cov).law([2])
 
 
 def test_divergence_is_a_result():
-    affine = de_sgld(quadratic(3, 2), topology.build("ring", 3), 50.0)
+    affine = sgld(quadratic(3, 2), topology.build("ring", 3), 50.0)
     start = exact.initial(3, 2, (0.0, 1.0))
     target = Gaussian(np.zeros(2), np.eye(2))
     with warnings.catch_warnings():
@@ -383,7 +276,7 @@ def test_spectral_radius():
 @pytest.mark.parametrize("order", ["simultaneous", "in_place"])
 @pytest.mark.parametrize(("kind", "conserved"), [("ring", 2), ("complete", 2), ("no_edges", 10)])
 def test_restriction_removes_what_d_admms_conserves(kind, conserved, order):
-    affine = d_admms(quadratic(5, 2), topology.build(kind, 5), 1.5, order)
+    affine = admms(quadratic(5, 2), topology.build(kind, 5), 1.5, order)
     reduced, basis = exact.restrict(affine)
     assert basis.shape == (20, 20 - conserved)
     np.testing.assert_allclose(basis.T @ basis, np.eye(20 - conserved), atol=1e-12)
@@ -419,18 +312,18 @@ def test_restriction_keeps_a_random_walk():
     np.testing.assert_allclose(basis[1], 0, atol=1e-15)
     assert exact.spectral_radius(reduced.matrix) == 1
     # Nothing conserved: nothing removed.
-    free = de_sgld(quadratic(3, 2), topology.build("ring", 3), 0.01)
+    free = sgld(quadratic(3, 2), topology.build("ring", 3), 0.01)
     assert exact.restrict(free)[1].shape == (6, 6)
 
 
 def test_largest_stable_step_of_the_complete_graph():
     # Equal f_i with curvature h: 1 - eta h for the average, 0 - eta h for the rest, so eta < 1/h;
     # without edges 1 - eta h throughout, so eta < 2/h.
-    problem = SimpleNamespace(agents=3, dim=1, gram=np.full((3, 1, 1), 5.0), shift=np.ones((3, 1)))
+    problem = concord.problems.quadratic(np.full((3, 1, 1), 5.0), np.ones((3, 1)))
     for kind, limit in (("complete", 0.2), ("no_edges", 0.4)):
         graph = topology.build(kind, 3)
         for start in (1e-3, 1.0):
-            step = exact.stable_limit(lambda eta, g=graph: de_sgld(problem, g, eta), start, 1e-6)
+            step = exact.stable_limit(lambda eta, g=graph: sgld(problem, g, eta), start, 1e-6)
             assert step == pytest.approx(limit, rel=2e-6)
             assert step < limit
 
@@ -446,7 +339,7 @@ def test_stable_steps_out_of_reach():
 def test_powers_go_where_the_recursion_goes(monkeypatch, conserved) -> None:
     """Over 5,000 iterations between two records; the numbers before are the same bytes."""
     problem, graph = quadratic(4, 2), topology.build("ring", 4)
-    update = d_admms(problem, graph, 2.0) if conserved else de_sgld(problem, graph, 1e-3)
+    update = admms(problem, graph, 2.0) if conserved else sgld(problem, graph, 1e-3)
     blocks = len(update.offset) // 8 - 1
     start = exact.initial(4, 2, (3.0, 2.0), *[exact.Start(0.0, 1.0)] * blocks)
     record = [0, 1, 7, 5007, 5010]

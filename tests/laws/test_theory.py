@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import concord
 from concord.laws import exact, paths, theory
-from concord.laws.gaussian import Gaussian, w2
+from concord.laws.gaussian import w2
 from concord.laws.theory import gurbuzbalaban2021, tzikas2024
 from concord.laws.theory.gurbuzbalaban2021 import Setting
 from concord.networks import topology
+from concord.samplers import de_sghmc, de_sgld
+from concord.sampling.schedules import Schedule
 
 
 def problem(agents: int, dim: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -22,10 +25,12 @@ def weights(kind: str, agents: int) -> np.ndarray:
     return topology.build(kind, agents).metropolis().dense()
 
 
-def de_sgld(gram: np.ndarray, shift: np.ndarray, mixing: np.ndarray, eta: float) -> exact.Affine:
-    one = np.eye(shift.size)
-    matrix = np.kron(mixing, np.eye(shift.shape[1])) - eta * exact.block_diagonal(gram)
-    return exact.Affine(matrix, eta * shift.ravel(), 2 * eta * one, -eta * one)
+def update(module, gram: np.ndarray, shift: np.ndarray, kind: str, eta: float, **options):
+    """Return a sampler's update on a network, and the posterior."""
+    target = concord.problems.quadratic(gram, shift)
+    graph = topology.build(kind, len(shift))
+    params = module.Params(step_size=Schedule(eta), **options)
+    return module.affine(target, graph, params), target.posterior
 
 
 def test_every_constant_of_one_scalar_agent_by_hand():
@@ -170,11 +175,9 @@ def test_bound_dominates_the_exact_law(kind, seed):
         Setting(gram, shift, np.linalg.eigvalsh(mixing), 1.0, 1.0), eta, k
     )
     assert result.holds
-    affine = de_sgld(gram, shift, mixing, eta)
+    of_steps, posterior = update(de_sgld, gram, shift, kind, eta)
     start = exact.initial(agents, dim, (1.0, 1.0))
-    law = paths.single(exact.Update(lambda step: affine), start, agents, dim).law(k)
-    cov = np.linalg.inv(gram.sum(axis=0))
-    posterior = Gaussian(cov @ shift.sum(axis=0), cov)
+    law = paths.single(of_steps, start, agents, dim).law(k)
     distance = w2(law.mean, law.cov, posterior).mean(axis=1)
     assert (distance <= result.bound).all()
     assert (distance <= result.rederived).all()
@@ -239,31 +242,22 @@ def test_terms_of_theorem10_follow_print():
 def test_bound_of_theorem10_dominates_the_exact_law(kind, seed):
     agents, dim, eta, beta = 5, 2, 0.05, 1e-5
     gram, shift = problem(agents, dim, seed)
-    mixing, size = weights(kind, agents), agents * dim
-    friction = (1 - beta) / eta
-    one = np.eye(size)
-    # x' = W x + eta v', v' = (1 - gamma eta) v - eta grad F(x) + sqrt(2 gamma eta) w.
-    velocity = np.hstack([-eta * exact.block_diagonal(gram), beta * one])
-    matrix = np.vstack([eta * velocity, velocity])
-    matrix[:size, :size] += np.kron(mixing, np.eye(dim))
-    offset = np.concatenate([eta**2 * shift.ravel(), eta * shift.ravel()])
-    kick = np.sqrt(2 * friction * eta) * np.vstack([eta * one, one])
-    affine = exact.Affine(matrix, offset, kick @ kick.T)
+    size, friction = agents * dim, (1 - beta) / eta
+    of_steps, posterior = update(de_sghmc, gram, shift, kind, eta, friction=friction)
     k = np.arange(300)
     mean, cov = exact.initial(agents, dim, (1.0, 1.0), exact.Start(0.0, 0.0))
-    law = paths.single(exact.Update(lambda step: affine), (mean, cov), agents, dim).law(k)
+    law = paths.single(of_steps, (mean, cov), agents, dim).law(k)
     largest = 0.0
-    for _ in k:
+    for step in k:
         squares = mean**2 + cov.diagonal()
         largest = max(largest, squares[:size].sum(), squares[size:].sum())
-        mean, cov = matrix @ mean + offset, matrix @ cov @ matrix.T + affine.noise
-    eigenvalues = np.linalg.eigvalsh(mixing)
+        mean, cov = of_steps.at(step).of(mean, cov)
+    eigenvalues = np.linalg.eigvalsh(weights(kind, agents))
     result = gurbuzbalaban2021.theorem10(
         Setting(gram, shift, eigenvalues, 1.0, 1.0), eta, friction, largest, k
     )
     assert all(condition.holds for condition in result.conditions)
-    cov = np.linalg.inv(gram.sum(axis=0))
-    distance = w2(law.mean, law.cov, Gaussian(cov @ shift.sum(axis=0), cov)).mean(axis=1)
+    distance = w2(law.mean, law.cov, posterior).mean(axis=1)
     assert (distance <= result.bound).all()
     assert (distance <= result.rederived).all()
 
@@ -359,13 +353,11 @@ def test_conditions_of_lemma12_flip_where_they_should():
 
 def test_asymptotic_error_falls_at_least_as_remark3_says():
     gram, shift = problem(5, 2, 0)
-    mixing = weights("ring", 5)
-    cov = np.linalg.inv(gram.sum(axis=0))
-    posterior = Gaussian(cov @ shift.sum(axis=0), cov)
     steps = 1e-4 * 2.0 ** -np.arange(6)
     errors = []
     for eta in steps:
-        law = exact.stationary(de_sgld(gram, shift, mixing, eta))
+        of_steps, posterior = update(de_sgld, gram, shift, "ring", eta)
+        law = exact.stationary(of_steps.at(0))
         means, covs, _, _ = exact.marginals(*law, 5, 2)
         errors.append(w2(means, covs, posterior).mean())
     # The law of a nondegenerate Gaussian moves smoothly with eta: the exponent is 1, above 1/2.

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import measurements
 from concord.laws import quadrature
 from concord.metrics import (
     Measurement,
@@ -22,14 +23,9 @@ from concord.sampling.trace import Trace
 
 
 def measurement(variables, draw, agents: int, **problem) -> Measurement:
-    return Measurement(
-        trace=Trace(variables, np.asarray(draw), np.arange(agents)),
+    return measurements.measurement(
+        Trace(variables, np.asarray(draw), np.arange(agents)),
         problem=SimpleNamespace(agents=agents, dim=2, **problem),
-        topology=None,
-        sampler=None,
-        sampler_params=None,
-        initial=None,
-        iterations=int(draw[-1]),
         stream=lambda what: np.random.default_rng(len(what)),
     )
 

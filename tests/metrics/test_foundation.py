@@ -10,16 +10,17 @@ import numpy as np
 import pandas
 import pytest
 
+import measurements
 from concord import metrics
 from concord.errors import ConcordError
 from concord.laws import exact
 from concord.laws.gaussian import Gaussian, fit, w2
 from concord.laws.intervals import quantile
-from concord.metrics import Measurement, consensus_error, misclassified
+from concord.metrics import consensus_error, misclassified
 from concord.metrics import w2 as w2_metric
 from concord.networks import topology
 from concord.samplers import de_sgld
-from concord.sampling import initial, streams
+from concord.sampling import initial
 from concord.sampling.schedules import Schedule
 from concord.sampling.trace import Trace
 
@@ -30,16 +31,9 @@ def measurement(variables, draw=(0, 5), agent=(0, 2), **more):
     """A measurement of arrays that were recorded at these iterations, of these agents."""
     diverged = ("chain",), np.full(more.pop("chains", 40), -1)
     trace = Trace({"diverged_at": diverged, **variables}, np.array(draw), np.array(agent))
-    defaults = {
-        "problem": SimpleNamespace(dim=2, agents=4, posterior=Gaussian(np.zeros(2), np.eye(2))),
-        "topology": topology.build("ring", 4),
-        "sampler": SimpleNamespace(),
-        "sampler_params": None,
-        "initial": initial.Law("normal"),
-        "iterations": 5,
-        "stream": lambda label: streams.generator(1, label),
-    }
-    return Measurement(trace=trace, **{**defaults, **more})
+    normal = SimpleNamespace(dim=2, agents=4, posterior=Gaussian(np.zeros(2), np.eye(2)))
+    run = {"problem": normal, "topology": topology.build("ring", 4), "sampler": SimpleNamespace()}
+    return measurements.measurement(trace, **run | {"initial": initial.Law("normal")} | more)
 
 
 def table(rows):

@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import measurements
 from concord.errors import ConcordError
 from concord.laws import exact, paths
 from concord.laws.theory import bhar2023 as theory
 from concord.metrics import Measurement, consensus_floor, gossip_theorems
 from concord.networks import topology
 from concord.options import build
-from concord.problems import logistic_regression, tied_mixture
+from concord.problems.kinds import logistic_regression, tied_mixture
 from concord.samplers import d_ula, gossip_ula
 from concord.sampling import partition, streams
 from concord.sampling.initial import Law, positions
@@ -37,16 +38,8 @@ def sampled(graph=RING, ticks=300, chains=400, prob=None, **options) -> Measurem
     state, step = gossip_ula.init(prob, graph, params, x0, rng)
     record = Record(every=1, probes=("consensus_error",))
     trace = simulate(state, step, ticks, Recorder(record, prob, x0.shape, ticks), rng)
-    return Measurement(
-        trace=trace,
-        problem=prob,
-        topology=graph,
-        sampler=gossip_ula,
-        sampler_params=params,
-        initial=Law("normal"),
-        iterations=ticks,
-        stream=lambda what: streams.generator(1, what),
-    )
+    run = {"sampler": gossip_ula, "sampler_params": params, "initial": Law("normal")}
+    return measurements.measurement(trace, problem=prob, topology=graph, **run)
 
 
 def table(m) -> dict[tuple[str, int], float]:

@@ -26,10 +26,11 @@ from concord.metrics import (
 from concord.metrics import two_modes as two_modes_metric
 from concord.networks import topology
 from concord.options import build
-from concord.problems import tied_mixture
+from concord.problems.kinds import tied_mixture
 from concord.sampling import streams
 from concord.sampling.schedules import Schedule
 from concord.sampling.trace import Trace
+from measurements import measurement
 
 STEP = Schedule(0.2, b=230.0, c=1.0, exponent=0.55)
 FUSION = Schedule(0.48, b=230.0, c=1.0, exponent=0.05)
@@ -40,15 +41,12 @@ def measured(variables, draw, problem=None, agents=(0,)):
     trace = Trace(
         {name: ((), values) for name, values in variables.items()}, draw, np.array(agents)
     )
-    return SimpleNamespace(
-        trace=trace,
+    return measurement(
+        trace,
         problem=problem,
         topology=topology.build("ring", 5),
         sampler_params=SimpleNamespace(step_size=STEP, fusion=FUSION),
-        iterations=int(draw[-1]),
         stream=lambda label: streams.generator(3, label),
-        agents=[str(agent) for agent in agents],
-        late=np.flatnonzero(draw >= 0.1 * draw[-1]),
     )
 
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+import measurements
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian, covariance_error, mean_error
 from concord.laws.known import Draws
 from concord.metrics import (
-    Measurement,
     coverage,
     diagnostics,
     log_predictive,
@@ -40,9 +40,8 @@ def measurement(x, posterior=TARGET, reference=None):
     problem = SimpleNamespace(posterior=posterior, agents=1, dim=x.shape[-1])
     if reference is not None:
         problem.reference = reference
-    return Measurement(
-        *(trace, problem, None, None, None, None, x.shape[1]),
-        lambda label: streams.generator(3, label),
+    return measurements.measurement(
+        trace, problem=problem, stream=lambda label: streams.generator(3, label)
     )
 
 

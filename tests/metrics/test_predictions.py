@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import measurements
 from concord.errors import ConcordError
 from concord.metrics import Measurement, predictions
 from concord.sampling.trace import Trace
@@ -20,7 +21,7 @@ def measurement(mean: np.ndarray, sd: np.ndarray, problem: SimpleNamespace) -> M
         np.array([0, 10]),
         np.arange(agents),
     )
-    return Measurement(trace, problem, None, None, None, None, 10, lambda name: None)
+    return measurements.measurement(trace, problem=problem)
 
 
 def table(m: Measurement, agent: str = "0") -> dict[str, tuple]:

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import measurements
 from concord.errors import ConcordError
 from concord.laws import exact, paths
 from concord.metrics import (
@@ -19,7 +20,6 @@ from concord.metrics import (
 )
 from concord.networks import topology
 from concord.samplers import c_ula, d_ula, de_sghmc, de_sgld, gossip_ula, local_sgld
-from concord.sampling import streams
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
 from tracking import Params as Tracking
@@ -30,15 +30,14 @@ RING = topology.build("ring", 5)
 
 
 def measurement(sampler, params, graph=RING, prob=None, iterations=10, initial=None) -> Measurement:
-    return Measurement(
-        trace=SimpleNamespace(agent=np.arange(graph.agents)),
+    return measurements.measurement(
+        SimpleNamespace(agent=np.arange(graph.agents)),
         problem=prob or problem(graph.agents, 2, points=50),
         topology=graph,
         sampler=sampler,
         sampler_params=params,
         initial=initial or Law("normal"),
         iterations=iterations,
-        stream=lambda what: streams.generator(1, what),
     )
 
 

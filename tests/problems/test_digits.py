@@ -9,7 +9,7 @@ import pytest
 
 from concord.contracts import Batched, Classifier, Predictive, WithInitial, WithTests, reference_of
 from concord.errors import ConcordError
-from concord.problems import digits
+from concord.problems.kinds import digits
 from concord.sampling import streams
 from concord.sampling.partition import Partition
 
@@ -47,18 +47,6 @@ def test_it_offers_what_predictions_need():
         reference_of(problem)
     x = np.full((1, 3, problem.dim), np.nan)
     assert (problem.accuracy(x) == 0).all()
-
-
-def test_chosen_agents_have_the_gradients_of_all():
-    problem = made(4, points=60)
-    rng = np.random.default_rng(1)
-    x = rng.standard_normal((5, 4, problem.dim))
-    everyone = problem.gradient(5)(x, np.empty_like(x))
-    agents = np.array([rng.permutation(4)[:2] for _ in range(5)])
-    at = agents[..., None]
-    chosen = np.empty((5, 2, problem.dim))
-    problem.gradient_at(5, 2)(np.take_along_axis(x, at, axis=1), agents, chosen)
-    np.testing.assert_allclose(chosen, np.take_along_axis(everyone, at, axis=1), rtol=1e-10)
 
 
 def test_labels_can_divide_the_images():

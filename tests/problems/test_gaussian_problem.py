@@ -9,7 +9,7 @@ import pytest
 
 from concord.errors import ConcordError
 from concord.options import build as parse
-from concord.problems import gaussian
+from concord.problems.kinds import gaussian
 from concord.sampling import streams
 from concord.sampling.partition import Partition
 

@@ -14,7 +14,7 @@ import pytest
 from concord.errors import ConcordError
 from concord.networks import topology
 from concord.options import build
-from concord.problems import lenet
+from concord.problems.kinds import lenet
 from concord.samplers import c_ula, d_ula, de_sghmc, de_sgld, sgd
 from concord.sampling import initial, loop, streams
 from concord.sampling.partition import Partition
@@ -28,6 +28,11 @@ REASON = "PyTorch is not installed; install the extra: python -m pip install -e 
 EQUAL = Partition.parse({"kind": "equal"}, "partition")
 
 pytestmark = pytest.mark.thorough
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch", reason=REASON)
 
 
 def images(count: int, seed: int, side: int = lenet.SIDE) -> lenet.Images:
@@ -53,8 +58,7 @@ def test_size_and_box_are_those_of_lenet5():
     np.testing.assert_allclose(lenet.lenet5(box=6**0.5).bounds, 6**0.5 * LENET5.bounds, rtol=1e-12)
 
 
-def test_gradient_is_that_of_the_potential():
-    pytest.importorskip("torch", reason=REASON)
+def test_gradient_is_that_of_the_potential(torch):
     classifier = problem(LENET5, rows=2, dtype=np.float64)
     rng = np.random.default_rng(0)
     x = classifier.initial((1, 2, classifier.dim), rng)
@@ -71,8 +75,7 @@ def test_gradient_is_that_of_the_potential():
     np.testing.assert_allclose(slope / 2e-6, (direction * gradient).sum(axis=-1), rtol=1e-6)
 
 
-def test_gradient_is_that_of_each_agent_alone():
-    torch = pytest.importorskip("torch", reason=REASON)
+def test_gradient_is_that_of_each_agent_alone(torch):
     classifier = problem(LENET5, agents=3)
     rng = np.random.default_rng(0)
     x = classifier.initial((2, 3, classifier.dim), rng)
@@ -98,8 +101,7 @@ def test_gradient_is_that_of_each_agent_alone():
         np.testing.assert_allclose(out[chain_, agent], 6 * flat.numpy(), rtol=1e-4, atol=1e-5)
 
 
-def test_numpy_and_torch_share_memory():
-    torch = pytest.importorskip("torch", reason=REASON)
+def test_numpy_and_torch_share_memory(torch):
     seen = []
 
     def forward(weights, pictures):
@@ -139,9 +141,7 @@ class Softmax:
         return gradient
 
 
-def test_d_ula_over_torch_is_d_ula_over_numpy():
-    torch = pytest.importorskip("torch", reason=REASON)
-
+def test_d_ula_over_torch_is_d_ula_over_numpy(torch):
     def forward(weights, pictures):
         return torch.nn.functional.linear(pictures.flatten(1), *weights)
 
@@ -168,9 +168,8 @@ def test_d_ula_over_torch_is_d_ula_over_numpy():
 
 
 @pytest.mark.parametrize("ties", [False, True])
-def test_pooled_convolution_is_torchs(ties):
+def test_pooled_convolution_is_torchs(torch, ties):
     """Values and gradients; images of zeros and ones make blocks with several largest members."""
-    torch = pytest.importorskip("torch", reason=REASON)
     rng = np.random.default_rng(0)
     pixels = rng.random((3, 2, 12, 10))
     inputs = [rng.standard_normal((4, 2, 5, 5)), rng.standard_normal(4)]
@@ -207,9 +206,8 @@ class Stacked:
     ("sampler", "agents", "options"),
     [(sgd, 1, {}), (c_ula, 1, {}), (d_ula, 3, {"fusion": 0.1})],
 )
-def test_chains_together_are_each_chain_alone(sampler, agents, options):
+def test_chains_together_are_each_chain_alone(torch, sampler, agents, options):
     """With the same random numbers; also what is predicted of them, and how often they learn."""
-    pytest.importorskip("torch", reason=REASON)
     classifier = problem(LENET5, agents=agents)
     options = {"step_size": 1e-3, "batch_size": 4, "batch_order": "epochs", **options}
     params = build(sampler.Params, options, "sampler")
@@ -244,8 +242,7 @@ def test_chains_together_are_each_chain_alone(sampler, agents, options):
         (de_sghmc, 3, {"friction": 1.0}),
     ],
 )
-def test_samplers_keep_float32(sampler, agents, options):
-    pytest.importorskip("torch", reason=REASON)
+def test_samplers_keep_float32(torch, sampler, agents, options):
     classifier = problem(LENET5, agents=agents)
     params = build(sampler.Params, {"step_size": 1e-4, "batch_size": 2, **options}, "sampler")
     graph = topology.build("ring", agents)
@@ -271,8 +268,7 @@ def test_initial_positions_have_the_problems_dtype():
         initial.positions(initial.Law("problem"), plain, (1, 2, 5), rng)
 
 
-def test_averages_are_mean_and_sd_of_the_recorded_draws():
-    pytest.importorskip("torch", reason=REASON)
+def test_averages_are_mean_and_sd_of_the_recorded_draws(torch):
     classifier = problem(LENET5)
     rng = np.random.default_rng(0)
     draws = [classifier.initial((2, 2, classifier.dim), rng) for _ in range(5)]
@@ -300,8 +296,7 @@ def test_averages_need_a_draw_after_burn_in():
         Recorder(record, classifier, (1, 2, classifier.dim), 5)
 
 
-def test_images_are_resized_and_scaled():
-    torch = pytest.importorskip("torch", reason=REASON)
+def test_images_are_resized_and_scaled(torch):
     small = np.full((2, 28, 28), 255, dtype=np.uint8)
     small[1, :14] = 0
     tensor = lenet.Images(np.zeros(2, int), lambda: small).tensor(32, "float32").cpu()
@@ -315,8 +310,7 @@ def test_images_are_resized_and_scaled():
     np.testing.assert_array_equal(kept[0, 0], same[0])
 
 
-def test_padded_images_have_a_border_of_zeros():
-    pytest.importorskip("torch", reason=REASON)
+def test_padded_images_have_a_border_of_zeros(torch):
     small = np.random.default_rng(0).integers(0, 256, (3, 28, 28), dtype=np.uint8)
     tensor = lenet.Images(np.zeros(3, int), lambda: small, padded=True).tensor(32, "float64").cpu()
     np.testing.assert_array_equal(tensor[:, 0], np.pad(small, ((0, 0), (2, 2), (2, 2))) / 255)
@@ -324,8 +318,7 @@ def test_padded_images_have_a_border_of_zeros():
 
 @pytest.mark.parametrize("pooling", ["max", "average"])
 @pytest.mark.parametrize("activation", ["tanh", "relu"])
-def test_scores_are_those_of_torchs_layers(activation, pooling):
-    torch = pytest.importorskip("torch", reason=REASON)
+def test_scores_are_those_of_torchs_layers(torch, activation, pooling):
     kind = {"max": torch.nn.MaxPool2d, "average": torch.nn.AvgPool2d}[pooling]
     act = {"tanh": torch.nn.Tanh, "relu": torch.nn.ReLU}[activation]
     layers = torch.nn.Sequential(
@@ -340,8 +333,7 @@ def test_scores_are_those_of_torchs_layers(activation, pooling):
     np.testing.assert_allclose(scores.detach(), layers(pictures).detach(), rtol=1e-10, atol=1e-12)
 
 
-def test_results_do_not_depend_on_the_number_of_threads():
-    torch = pytest.importorskip("torch", reason=REASON)
+def test_results_do_not_depend_on_the_number_of_threads(torch):
     classifier = problem(LENET5, agents=1, rows=200)
     x = classifier.initial((1, 1, classifier.dim), np.random.default_rng(0))
     found = []
@@ -351,8 +343,7 @@ def test_results_do_not_depend_on_the_number_of_threads():
     np.testing.assert_array_equal(*found)
 
 
-def test_gradient_on_a_gpu_is_that_on_the_cpu(monkeypatch):
-    torch = pytest.importorskip("torch", reason=REASON)
+def test_gradient_on_a_gpu_is_that_on_the_cpu(torch, monkeypatch):
     if not torch.cuda.is_available():
         pytest.skip("PyTorch finds no GPU")
     rng = np.random.default_rng(0)
@@ -379,8 +370,9 @@ def test_without_torch_the_message_says_what_to_install(monkeypatch):
 
 
 def test_importing_the_problem_does_not_import_torch():
-    code = "import sys, concord.problems.lenet as p; p.Params(); assert 'torch' not in sys.modules"
-    source = Path(lenet.__file__).parents[2]
+    code = "import sys; from concord.problems.kinds.lenet import Params; Params(); "
+    code += "assert 'torch' not in sys.modules"
+    source = Path(lenet.__file__).parents[3]
     subprocess.run(
         [sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": str(source)}
     )
@@ -407,7 +399,7 @@ def test_images_reported_one_by_one():
 
 
 def test_more_agents_than_images_are_refused():
-    with pytest.raises(ConcordError, match="4 agents cannot share 3 images"):
+    with pytest.raises(ConcordError, match="4 agents cannot share 3 points"):
         lenet.check(lenet.Params(training_images=3), 4)
 
 
@@ -455,8 +447,7 @@ def test_sets_and_parts_come_from_the_files(resources):
     assert built(resources, training_images=7).counts.tolist() == [3, 2, 2]
 
 
-def test_options_of_the_network_reach_it(resources):
-    pytest.importorskip("torch", reason=REASON)
+def test_options_of_the_network_reach_it(torch, resources):
     plain = built(resources)
     x = plain.initial((1, 3, plain.dim), np.random.default_rng(0))
     for options in ({"activation": "relu"}, {"pooling": "average"}, {"images": "padded"}):
@@ -488,8 +479,7 @@ def test_measuring_does_not_need_torch(resources, monkeypatch):
     assert classifier.dim == 61706 and len(classifier.tests["mnist"].labels) == 5
 
 
-def test_svhn_does_not_change_the_predictions_of_mnist(resources):
-    pytest.importorskip("torch", reason=REASON)
+def test_svhn_does_not_change_the_predictions_of_mnist(torch, resources):
     whole = built(resources)
     (resources / lenet.SVHN).unlink()
     part = built(resources)
@@ -498,8 +488,7 @@ def test_svhn_does_not_change_the_predictions_of_mnist(resources):
     np.testing.assert_array_equal(whole.accuracy(x), part.accuracy(x))
 
 
-def test_weights_that_are_no_numbers_classify_nothing_right(resources):
-    pytest.importorskip("torch", reason=REASON)
+def test_weights_that_are_no_numbers_classify_nothing_right(torch, resources):
     classifier = built(resources)
     x = np.full((1, 3, classifier.dim), np.nan, dtype=classifier.dtype)
     assert (classifier.accuracy(x) == 0).all()

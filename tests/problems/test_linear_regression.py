@@ -11,9 +11,9 @@ import concord
 from concord.errors import ConcordError
 from concord.options import build as parse
 from concord.options import choices
-from concord.problems import linear_regression
-from concord.problems._common import PriorShare
-from concord.problems.linear_regression import Params
+from concord.problems._regression import PriorShare
+from concord.problems.kinds import linear_regression
+from concord.problems.kinds.linear_regression import Params
 from concord.sampling import partition, streams
 
 AGENTS = 4

@@ -7,18 +7,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from concord.datasets import readers
 from concord.errors import ConcordError
 from concord.options import build as parse
-from concord.problems import logistic_regression
-from concord.problems.logistic_regression import Params, sigmoid
+from concord.problems.kinds import logistic_regression
+from concord.problems.kinds.logistic_regression import Params, sigmoid
 from concord.sampling import partition, streams
 
 
-def build(agents=3, seed=1, **options):
+def build(agents=3, divided=None, **options):
     params = parse(Params, options, "tests")
-    split = partition.Partition.parse({"kind": "equal"}, "tests")
+    logistic_regression.check(params, agents)
+    split = partition.Partition.parse(divided or {"kind": "equal"}, "tests")
     return logistic_regression.build(
-        params, agents, split, lambda what: streams.generator(seed, what), Path("unused")
+        params, agents, split, lambda what: streams.generator(1, what), Path("unused")
     )
 
 
@@ -87,10 +89,12 @@ def test_an_intercept_of_zeros_changes_that_column_alone():
     np.testing.assert_array_equal(none, ones[:, :-1])
 
 
-@pytest.mark.parametrize(("key", "value"), [("intercept", "zeros"), ("features", "raw")])
-def test_columns_of_data_sets_are_not_for_synthetic_points(key, value):
-    with pytest.raises(ConcordError, match=f"^{key}: {value} is for data sets"):
-        logistic_regression.check(parse(Params, {key: value}, "tests"), 6)
+@pytest.mark.parametrize(
+    ("key", "value"), [("intercept", "zeros"), ("features", "raw"), ("test_fraction", 0.1)]
+)
+def test_options_of_data_sets_are_not_for_synthetic_points(key, value):
+    with pytest.raises(ConcordError, match=f"^{key}: {value} is for data sets.*name a dataset"):
+        build(6, **{key: value})
 
 
 def test_features_of_a_data_set_are_scaled_as_asked():
@@ -115,6 +119,61 @@ def test_breast_cancer_is_standardized_and_has_an_intercept():
     assert sorted(problem.counts) == [94, 95, 95, 95, 95, 95]
 
 
-def test_more_agents_than_points_are_refused():
-    with pytest.raises(ConcordError, match=r"600 agents cannot share 569 points"):
-        logistic_regression.check(parse(Params, {"dataset": "breast_cancer"}, "tests"), 600)
+@pytest.mark.parametrize(("agents", "kept", "rows"), [(600, 0.0, 569), (513, 0.1, 512)])
+def test_more_agents_than_points_are_refused(agents, kept, rows):
+    with pytest.raises(ConcordError, match=f"{agents} agents cannot share {rows} points"):
+        build(agents, dataset="breast_cancer", test_fraction=kept)
+
+
+@pytest.fixture
+def telescope(monkeypatch):
+    """Return rows like MAGIC's: 19 020 of 10 features with scales of their own."""
+    rng = np.random.default_rng(2)
+    features = rng.standard_normal((19_020, 10)) * np.arange(1, 11) + np.arange(10)
+    labels = (rng.random(19_020) < 0.65).astype(np.int64)
+    monkeypatch.setattr(readers, "magic", lambda path: (features, labels))
+    return features, labels
+
+
+def test_a_tenth_is_kept_for_testing_and_scales_come_from_the_rest(telescope) -> None:
+    dirichlet = {"kind": "dirichlet", "concentration": 0.3, "minimum": 50}
+    problem = build(6, dirichlet, dataset="magic", test_fraction=0.1)
+    features, labels = problem.data.pooled()
+    assert problem.dim == 11
+    assert features.shape == (17_118, 11)
+    assert problem.counts.min() >= 50
+    assert problem.test[0].shape == (1902, 11)
+    assert np.allclose(features[:, :10].mean(axis=0), 0, atol=1e-12)
+    assert np.allclose(features[:, :10].std(axis=0), 1, rtol=1e-12)
+    assert not np.allclose(problem.test[0][:, :10].mean(axis=0), 0, atol=1e-6)
+    assert (features[:, 10] == 1).all() and (problem.test[0][:, 10] == 1).all()
+    # Every row is in one of the two, with its own label.
+    both = np.concatenate([features, problem.test[0]])[:, :10]
+    raw, truth = telescope
+    training = np.concatenate([labels, problem.test[1]])
+    assert training.sum() == truth.sum()
+    order, wanted = np.lexsort(both.T), np.lexsort(raw.T)
+    assert np.array_equal(training[order], truth[wanted])
+
+
+def test_accuracy_counts_test_rows(telescope) -> None:
+    problem = build(dataset="magic", test_fraction=0.1)
+    x = np.random.default_rng(3).standard_normal((2, 3, 11))
+    features, labels = problem.test
+    for chain in range(2):
+        for agent in range(3):
+            right = ((features @ x[chain, agent] >= 0) == labels).mean()
+            assert problem.accuracy(x)[chain, agent] == pytest.approx(right, abs=1e-12)
+    assert (problem.accuracy(np.full_like(x, np.nan)) == 0).all()
+
+
+def test_without_test_rows_accuracy_counts_all_points() -> None:
+    problem = build(4, points=100, dim=3)
+    x = np.random.default_rng(4).standard_normal((2, 4, 3))
+    expected = 1 - problem.misclassified(x) / 100
+    assert np.allclose(problem.accuracy(x), expected, rtol=0, atol=1e-12)
+
+
+def test_data_files_needed() -> None:
+    for name, needed in (("magic", ("magic",)), ("breast_cancer", ()), ("synthetic", ())):
+        assert logistic_regression.needs(Params(dataset=name)) == needed

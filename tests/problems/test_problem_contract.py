@@ -5,65 +5,36 @@ Problems that read downloaded data are tested beside this file.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from concord import plugins
-from concord.contracts import Batched
-from concord.errors import ConcordError
-from concord.sampling import partition, streams
+from concord.contracts import Batched, ChosenAgents
+from concord.sampling import streams
 from concord.sampling.gradients import estimator
-from concord.testing import CHECKS, Inapplicable
-from variants import variants
-
-AGENTS, CHAINS = 3, 2
+from concord.testing import CHECKS, Inapplicable, problems
+from concord.testing.problems import AGENTS, CHAINS, somewhere
 
 
-def accepted(module, params):
-    """Tell whether the problem can be built, and without downloaded data."""
-    if hasattr(module, "needs") and module.needs(params):
-        return False
+def built(kind):
+    """Return the problems of all variants of a kind, 11 points or a data set over three agents."""
+    return [one for _, one in problems.built(plugins.plugin("problems", kind, "tests"))]
+
+
+def offering(kind, protocol):
+    """Return those that offer something; skip the test where none does."""
     try:
-        module.check(params, AGENTS)
-    except ConcordError:
-        return False
-    return True
+        found = [one for one in built(kind) if isinstance(one, protocol)]
+    except Inapplicable as reason:
+        pytest.skip(str(reason))
+    return found or pytest.skip(f"it is not {protocol.__name__}")
 
 
-PROBLEMS = {
-    f"{kind}-{number}": (module, params)
-    for kind in plugins.kinds("problems")
-    for module in [plugins.plugin("problems", kind, "tests")]
-    for number, params in enumerate(p for p in variants(module) if accepted(module, p))
-}
-
-every_problem = pytest.mark.parametrize("name", PROBLEMS)
-_built: dict[str, object] = {}
+every_kind = pytest.mark.parametrize("kind", plugins.kinds("problems"))
 
 
-def build(name):
-    """Return the problem of 11 points (or its data set) over three agents, so unequal counts."""
-    if name not in _built:
-        module, params = PROBLEMS[name]
-        split = partition.Partition.parse({"kind": "equal"}, "tests")
-        _built[name] = module.build(
-            params, AGENTS, split, lambda what: streams.generator(5, what), Path("unused")
-        )
-    return _built[name]
-
-
-def somewhere(problem, seed=0):
-    """Return positions at which no coordinate is near zero, where Laplace priors have a kink."""
-    rng = np.random.default_rng(seed)
-    shape = (CHAINS, problem.agents, problem.dim)
-    return rng.choice([-1, 1], shape) * rng.uniform(0.2, 1.2, shape)
-
-
-# What reads downloaded data is tested beside this file.
 @pytest.mark.parametrize("check", CHECKS["problems"], ids=lambda check: check.__name__)
-@pytest.mark.parametrize("kind", sorted({name.partition("-")[0] for name in PROBLEMS}))
+@every_kind
 def test_contract(kind, check):
     try:
         check(plugins.plugin("problems", kind, "tests"))
@@ -71,47 +42,56 @@ def test_contract(kind, check):
         pytest.skip(str(reason))
 
 
-@every_problem
-def test_agents_share_the_points_as_evenly_as_can_be(name):
-    problem = build(name)
-    if not isinstance(problem, Batched):
-        pytest.skip("it has no points")
-    assert problem.agents == AGENTS and problem.counts.shape == (AGENTS,)
-    assert problem.counts.max() - problem.counts.min() <= 1
-    assert problem.counts.sum() > 20 or sorted(problem.counts) == [3, 4, 4]
+@every_kind
+def test_agents_share_the_points_as_evenly_as_can_be(kind):
+    for problem in offering(kind, Batched):
+        assert problem.counts.shape == (AGENTS,)
+        assert problem.counts.max() - problem.counts.min() <= 1
+        assert problem.counts.sum() > 20 or sorted(problem.counts) == [3, 4, 4]
 
 
-@every_problem
-def test_estimator_draws_every_point_of_every_agent_and_no_padding(name):
+@every_kind
+def test_chosen_agents_have_the_gradients_of_all(kind):
+    for problem in offering(kind, ChosenAgents):
+        x = somewhere(problem)
+        everyone = problem.gradient(CHAINS)(x, np.empty_like(x))
+        agents = np.array([[2, 0], [1, 2]])
+        at = agents[..., None]
+        found = np.full((CHAINS, 2, problem.dim), np.nan)
+        problem.gradient_at(CHAINS, 2)(np.take_along_axis(x, at, axis=1), agents, found)
+        expected = np.take_along_axis(everyone, at, axis=1)
+        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
+
+
+class Watched:
+    """A problem of which only the rows are noted that mini-batches are made of."""
+
+    def __init__(self, problem):
+        self.agents, self.dim, self.counts = problem.agents, problem.dim, problem.counts
+        self.seen = []
+
+    def batch_gradient(self, chains, batch_size):
+        def watch(x, rows, out):
+            self.seen.append(rows.copy())
+            return out
+
+        return watch
+
+
+@every_kind
+def test_estimator_draws_every_point_of_every_agent_and_no_padding(kind):
     """Frequencies of rows within five standard errors; the last row of the longest is reached."""
-    problem = build(name)
-    if not isinstance(problem, Batched) or problem.counts.max() > 20:
-        pytest.skip("it has no points, or so many that the others show it")
-    seen = []
-    inner = problem.batch_gradient
-
-    class Watched:
-        agents, dim, counts = problem.agents, problem.dim, problem.counts
-
-        @staticmethod
-        def batch_gradient(chains, batch_size):
-            step = inner(chains, batch_size)
-
-            def watch(x, rows, out):
-                seen.append(rows.copy())
-                return step(x, rows, out)
-
-            return watch
-
-    x = somewhere(problem)
-    estimate = estimator(Watched(), 5, CHAINS)
-    rng = streams.generator(7, "rows")
-    for _ in range(400):
-        estimate(x, rng, np.empty_like(x))
-    rows = np.array(seen)
-    for agent, count in enumerate(problem.counts):
-        drawn = np.bincount(rows[:, :, agent].ravel(), minlength=count)
-        assert len(drawn) == count
-        expected = drawn.sum() / count
-        spread = np.sqrt(expected * (1 - 1 / count))
-        assert np.abs(drawn - expected).max() < 5 * spread
+    for problem in offering(kind, Batched):
+        if problem.counts.max() > 20:
+            continue  # so many that the others show it
+        watched, x = Watched(problem), somewhere(problem)
+        estimate, rng = estimator(watched, 5, CHAINS), streams.generator(7, "rows")
+        for _ in range(400):
+            estimate(x, rng, np.empty_like(x))
+        rows = np.array(watched.seen)
+        for agent, count in enumerate(problem.counts):
+            drawn = np.bincount(rows[:, :, agent].ravel(), minlength=count)
+            assert len(drawn) == count
+            expected = drawn.sum() / count
+            spread = np.sqrt(expected * (1 - 1 / count))
+            assert np.abs(drawn - expected).max() < 5 * spread

@@ -10,7 +10,7 @@ import scipy.optimize
 
 from concord.errors import ConcordError
 from concord.options import build
-from concord.problems import linear_regression, logistic_regression
+from concord.problems.kinds import linear_regression, logistic_regression
 from concord.sampling.partition import AgentData, Partition
 
 CONSECUTIVE = Partition.parse({"kind": "consecutive"}, "partition")

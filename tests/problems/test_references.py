@@ -110,19 +110,6 @@ def test_the_dial_leaves_the_sum_of_all_potentials_where_it_is(kind):
     assert np.ptp(slopes, axis=1).min() > 0.1  # agents do differ
 
 
-def test_gradients_of_chosen_agents_are_those_of_all():
-    for kind in ("banana", "unknown_noise", "gamma_poisson", "eight_schools"):
-        problem = case(kind)
-        rng = np.random.default_rng(4)
-        x = rng.standard_normal((6, problem.agents, 2))
-        everyone = problem.gradient(6)(x, np.empty_like(x))
-        agents = np.array([rng.permutation(problem.agents)[:2] for _ in range(6)])
-        at = agents[..., None]
-        chosen = np.empty((6, 2, 2))
-        problem.gradient_at(6, 2)(np.take_along_axis(x, at, axis=1), agents, chosen)
-        np.testing.assert_allclose(chosen, np.take_along_axis(everyone, at, axis=1), rtol=1e-12)
-
-
 def test_unknown_noise_is_conjugate():
     """In three dimensions: coefficients by least squares, the noise by its own posterior."""
     rng = np.random.default_rng(5)
@@ -141,7 +128,7 @@ def test_eight_schools_agree_with_nested_quadrature():
     """scipy's adaptive rule in tau, of mu's conditional Gaussian: no grid and no logarithm."""
     from scipy.integrate import quad
 
-    from concord.problems.eight_schools import EFFECTS, ERRORS
+    from concord.problems.kinds.eight_schools import EFFECTS, ERRORS
 
     y, squares = np.array(EFFECTS), np.array(ERRORS) ** 2
 

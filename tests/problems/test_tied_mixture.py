@@ -14,9 +14,9 @@ import pytest
 import concord
 from concord.errors import ConcordError
 from concord.options import build
-from concord.problems import tied_mixture
 from concord.problems._shares import shares_of
-from concord.problems.tied_mixture import MEANS
+from concord.problems.kinds import tied_mixture
+from concord.problems.kinds.tied_mixture import MEANS
 from concord.sampling.gradients import estimator
 from concord.sampling.partition import Partition
 
@@ -38,54 +38,6 @@ UNEVEN = {"kind": "sizes", "sizes": [1, 60, 9, 30]}
 @pytest.fixture(scope="module", params=MEANS)
 def problem(request):
     return made(request.param)
-
-
-@pytest.mark.parametrize("second_mean", MEANS)
-@pytest.mark.parametrize(("agents", "partition"), [(1, None), (5, None), (4, UNEVEN), (10, None)])
-def test_gradient_is_the_derivative_of_the_potential(second_mean, agents, partition) -> None:
-    problem = made(second_mean, agents, partition)
-    x = 2 * np.random.default_rng(1).standard_normal((3, agents, 2))
-    gradient = problem.gradient(3)(x, np.empty_like(x))
-    h = 1e-5
-    for coordinate in range(2):
-        shift = np.zeros(2)
-        shift[coordinate] = h
-        difference = (problem.potential(x + shift) - problem.potential(x - shift)) / (2 * h)
-        # Central differences: error h^2 |f'''| / 6 + rounding 1e-16 |f| / h, both below 1e-7.
-        assert np.allclose(gradient[..., coordinate], difference, rtol=0, atol=1e-6)
-
-
-@pytest.mark.parametrize("second_mean", MEANS)
-def test_gradients_of_chosen_agents_are_those_of_all(second_mean) -> None:
-    problem = made(second_mean, 4, UNEVEN)
-    rng = np.random.default_rng(2)
-    x = rng.standard_normal((6, 4, 2))
-    everyone = problem.gradient(6)(x, np.empty_like(x))
-    agents = np.array([rng.permutation(4)[:2] for _ in range(6)])
-    at = agents[..., None]
-    chosen = np.empty((6, 2, 2))
-    problem.gradient_at(6, 2)(np.take_along_axis(x, at, axis=1), agents, chosen)
-    assert np.allclose(chosen, np.take_along_axis(everyone, at, axis=1), rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("second_mean", MEANS)
-def test_batch_of_all_points_is_the_full_gradient(second_mean) -> None:
-    problem = made(second_mean)
-    x = np.random.default_rng(3).standard_normal((2, 5, 2))
-    full = problem.gradient(2)(x, np.empty_like(x))
-    rows = np.broadcast_to(np.arange(20), (2, 5, 20))
-    batch = problem.batch_gradient(2, 20)(x, rows, np.empty_like(x))
-    assert np.allclose(batch, full, rtol=1e-12, atol=1e-12)
-
-
-def test_mean_over_all_single_points_is_the_full_gradient() -> None:
-    problem = made(agents=4, partition=UNEVEN)
-    x = np.broadcast_to(np.random.default_rng(4).standard_normal((1, 4, 2)), (60, 4, 2))
-    rows = np.arange(60)[:, None, None] % problem.counts[:, None]
-    batch = problem.batch_gradient(60, 1)(x, rows, np.empty(x.shape))
-    full = problem.gradient(60)(np.ascontiguousarray(x), np.empty(x.shape))[0]
-    for agent in (1, 3):  # 60 is a multiple of their numbers of points
-        assert np.allclose(batch[:, agent].mean(axis=0), full[agent], rtol=1e-12, atol=1e-12)
 
 
 def test_potentials_add_up_to_the_posterior(problem) -> None:
@@ -144,9 +96,6 @@ def test_rebinning_keeps_aligned_cells(problem) -> None:
 
 
 def test_wrong_options_are_refused() -> None:
-    params = build(tied_mixture.Params, {"points": 3}, "problem")
-    with pytest.raises(ConcordError, match="4 agents cannot share 3 points"):
-        tied_mixture.check(params, 4)
     with pytest.raises(ConcordError, match=r"truth: \[0\.0\] has 1 entries; give 2"):
         build(tied_mixture.Params, {"truth": [0.0]}, "problem")
     with pytest.raises(ConcordError, match="second_mean: 'theta' is not allowed"):
@@ -280,8 +229,8 @@ def test_compiled_gradients_of_anything_are_numpys_to_the_last_bit(kernels) -> N
             chosen = rng.random((m, 2)) < 0.3
             x[chosen] = rng.choice(special, chosen.sum())
             points[rng.random((n, m)) < 0.1] = -0.0
-        mask = np.floor(1.7 * rng.random((n, m))) if trial % 3 else None
-        scale = np.exp(rng.standard_normal(m)) if trial % 5 else None
+        mask = np.floor(1.7 * rng.random((n, m))) if trial % 3 else tied_mixture.NO_MASK
+        scale = np.exp(rng.standard_normal(m)) if trial % 5 else tied_mixture.NO_SCALE
         totals, places = rng.standard_normal((2, m)), np.asfortranarray(x) if trial % 7 else x
         found = []
         for compiled in (False, True):
@@ -381,6 +330,7 @@ def test_shares_are_within_two_units_of_the_last_place() -> None:
     assert np.finfo(float).eps / 4 < error <= 2 * np.finfo(float).eps
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="names of x86-64 processors")
 def test_compiled_gradients_are_the_same_bytes_on_all_processors() -> None:
     code = """

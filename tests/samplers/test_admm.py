@@ -14,7 +14,7 @@ from concord.laws import exact
 from concord.laws.gaussian import w2
 from concord.networks import topology
 from concord.options import build
-from concord.problems import linear_regression, logistic_regression
+from concord.problems.kinds import linear_regression, logistic_regression
 from concord.samplers import admm
 from concord.sampling.partition import Partition
 

@@ -9,8 +9,8 @@ import pytest
 
 from concord.errors import ConcordError
 from concord.networks import topology
-from concord.problems.linear_regression import LinearRegression
-from concord.problems.linear_regression import Params as LinearParams
+from concord.problems.kinds.linear_regression import LinearRegression
+from concord.problems.kinds.linear_regression import Params as LinearParams
 from concord.samplers import c_ula, d_ula
 from concord.samplers.d_ula import in_turn_weights
 from concord.sampling.partition import AgentData

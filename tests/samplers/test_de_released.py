@@ -19,7 +19,7 @@ from concord.errors import ConcordError
 from concord.laws import exact, paths
 from concord.networks import topology
 from concord.networks.weights import weights_of
-from concord.problems import linear_regression
+from concord.problems.kinds import linear_regression
 from concord.samplers import de_sghmc, de_sgld
 from concord.sampling import streams
 from concord.sampling.gradients import estimator

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from concord.errors import ConcordError
-from concord.problems import breast_cancer, logistic_regression
+from concord.problems.kinds import breast_cancer, logistic_regression
 from concord.sampling import certified, streams
 from concord.sampling.partition import Partition
 from concord.stages.certify import certify

@@ -247,7 +247,7 @@ def test_verdicts_that_were_edited_are_not_joined(tmp_path):
     ],
 )
 def test_what_a_run_lacks(made, options, words, monkeypatch):
-    monkeypatch.setattr("concord.problems.lenet.find_spec", lambda name: None)
+    monkeypatch.setattr("concord.problems.kinds.lenet.find_spec", lambda name: None)
     run = next(iter(made[0].runs.values()))
     problem = Part.of("problems", options, "problem")
     found = judge._why_not(replace(run, paper="p", experiment="e", name="r", problem=problem))

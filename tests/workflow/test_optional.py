@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from smoke_project import Project
 
-from concord.problems import lenet
+from concord.problems.kinds import lenet
 
 pytestmark = pytest.mark.workflow
 
@@ -53,7 +53,9 @@ def test_svhn_is_an_input_where_its_file_is_at_hand(tiny):
 
 
 def test_without_torch_its_targets_are_left_out_unless_asked_for(tiny):
-    with tiny.edited("src/concord/problems/lenet.py", 'find_spec("torch")', 'find_spec("absent")'):
+    with tiny.edited(
+        "src/concord/problems/kinds/lenet.py", 'find_spec("torch")', 'find_spec("absent")'
+    ):
         output = tiny.make("tiny", "--dry-run")
         assert "left out tiny/map: LeNet needs PyTorch" in output
         assert "pip install -e '.[lenet]'" in output

@@ -13,7 +13,7 @@ import math
 import warnings
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,16 +35,6 @@ MAGIC_COLUMNS = {
     "fAlpha": (0.0, 90.0),
     "fDist": (0.0, math.inf),
 }
-
-
-class Digits(NamedTuple):
-    """Images of digits.
-
-    ``images`` is (n, rows, columns), ``labels`` (n,) int64 in 0-9.
-    """
-
-    images: np.ndarray
-    labels: np.ndarray
 
 
 def a9a(path: str | Path, counts: tuple[int, int] = (24720, 7841)) -> tuple[csr_matrix, np.ndarray]:
@@ -149,15 +139,15 @@ def _idx(path: Path, shape: tuple[int, ...]) -> np.ndarray:
     return values.reshape(shape)
 
 
-def svhn(path: str | Path, count: int = 26032) -> Digits:
+def svhn(path: str | Path, count: int = 26032) -> tuple[np.ndarray, np.ndarray]:
     """Read the cropped digits of SVHN (MATLAB 5 file) as grey images.
 
     Grey is the luma of ITU-R BT.601, 0.299 R + 0.587 G + 0.114 B, divided by 255.
 
     path: the file ``test_32x32.mat`` with X (32, 32, 3, n) and y (n, 1). count: expected number n
-    of images. Returns images (n, 32, 32) float32 in [0, 1]; labels, where the file's class 10 is
-    digit 0. A ConcordError if the file is missing, malformed, or has other shapes, types, counts or
-    labels.
+    of images. Returns images (n, 32, 32) float32 in [0, 1], and labels, (n,) int64, where the
+    file's class 10 is digit 0. A ConcordError if the file is missing, malformed, or has other
+    shapes, types, counts or labels.
     """
     from scipy.io import loadmat
 
@@ -186,7 +176,7 @@ def svhn(path: str | Path, count: int = 26032) -> Digits:
         grey += np.float32(weight) * colors[:, :, channel]
     grey /= np.float32(255_000)
     labels = classes[:, 0].astype(np.int64) % 10
-    return Digits(np.ascontiguousarray(grey.transpose(2, 0, 1)), labels)
+    return np.ascontiguousarray(grey.transpose(2, 0, 1)), labels
 
 
 def breast_cancer() -> tuple[np.ndarray, np.ndarray]:

@@ -3,7 +3,7 @@ r"""The engine of laws: exact moments of versions of a sampler along the iterati
 Versions are settings, or data sets, and stand on the first axis. A step makes the moments of an
 iteration of those before: an ``Affine`` update, ``Noisy`` where there are mini-batches, a
 ``Move`` averaged over what arrives. Where steps repeat after a turn of p iterations, powers of the
-composition of p steps lead over many of them (``laws.powers``), and so do those of the second
+composition of p steps lead over many of them (``exact.Powers``), and so do those of the second
 moments of choices (``laws.switching``).
 
 The time average over the iterations (h, k] is one more block of the state, the running sum
@@ -22,8 +22,7 @@ import numpy as np
 
 from concord.laws import exact
 from concord.laws.arrivals import Losses, Move, moves
-from concord.laws.exact import Affine, Law, Moments, Seen, Update
-from concord.laws.powers import Powers
+from concord.laws.exact import Affine, Law, Moments, Powers, Seen, Update
 from concord.progress import progress
 
 # The limit, where it has to be gone to: enough for whatever mixes within 10^7 iterations.

@@ -21,8 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from concord.laws.exact import Moments
-from concord.laws.powers import Powers
+from concord.laws.exact import Moments, Powers
 
 # The limit solves a dense system of as many unknowns as a covariance has entries.
 SIZE_LIMIT = 40

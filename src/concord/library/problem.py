@@ -11,7 +11,7 @@ from concord import contracts
 from concord.errors import ConcordError, short
 from concord.laws.gaussian import Gaussian
 from concord.options import Count, build
-from concord.problems._common import OneDataSet
+from concord.problems._data import OneDataSet
 
 Function = Callable[..., Any]
 

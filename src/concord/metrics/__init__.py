@@ -100,9 +100,44 @@ class Measurement:
         return self.trace.late(self.burn_in)
 
     @property
+    def last(self) -> int:
+        """Return the last recorded iteration."""
+        return int(self.trace.draw[-1])
+
+    @property
     def agents(self) -> list[str]:
         """Return the recorded agents, as they appear in tables."""
         return [str(agent) for agent in self.trace.agent]
+
+
+def series(
+    iterations: Iterable[int],
+    agents: str | Sequence[str],
+    numbers: Mapping[str, Any],
+    chance: bool = True,
+) -> Iterator[Row]:
+    """Yield metrics of one agent, or of several one after another, along iterations.
+
+    numbers: of each metric the values, or these and both ends of their intervals: arrays of
+    (iterations, agents) entries, of whatever shape.
+    """
+    names, ticks = [agents] if isinstance(agents, str) else list(agents), list(iterations)
+    shape = len(ticks), len(names)
+    columns = {}
+    for metric, given in numbers.items():
+        parts = given if isinstance(given, tuple) else (given,)
+        whole = [np.reshape(part, shape).tolist() for part in parts]
+        columns[metric] = [*whole, *[np.full(shape, None).tolist()] * (3 - len(whole))]
+    for column, agent in enumerate(names):
+        for row, k in enumerate(ticks):
+            for metric, (value, lo, hi) in columns.items():
+                ends = lo[row][column], hi[row][column]
+                yield Row(k, agent, metric, value[row][column], *ends, chance)
+
+
+def known(m: Measurement, numbers: Mapping[str, float]) -> Iterator[Row]:
+    """Yield numbers of the network at the end of the run that no chance enters."""
+    return series([m.iterations], "network", numbers, chance=False)
 
 
 # What a family's NETWORK asks of the run's network.
@@ -309,8 +344,7 @@ def conditions(m: Measurement, theorem: str, found: Iterable[Condition]) -> Iter
     """Yield for every condition of a theorem its value and whether it holds (1) or not (0)."""
     for condition in found:
         name = f"{theorem}.{condition.name}"
-        yield Row(m.iterations, "network", f"{name}.value", condition.value, chance=False)
-        yield Row(m.iterations, "network", name, float(condition.holds), chance=False)
+        yield from known(m, {f"{name}.value": condition.value, name: float(condition.holds)})
 
 
 def measure(families: Sequence[str], measurement: Measurement) -> list[Row]:

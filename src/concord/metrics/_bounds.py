@@ -7,14 +7,29 @@ from typing import Any
 
 import numpy as np
 
-from concord.contracts import Quadratic, SampledLaw
+from concord.contracts import Label, Quadratic, SampledLaw
 from concord.laws import exact
 from concord.laws.gaussian import w2
 from concord.laws.theory.gurbuzbalaban2021 import Bound, Setting
-from concord.metrics import Measurement, Row, lacking
+from concord.metrics import Measurement, Row, known, lacking, series
 from concord.metrics._laws import exact_law
 from concord.networks.weights import weights_of
 from concord.sampling.initial import normal
+
+
+def told(theorem: str, *names: str) -> tuple[str, ...]:
+    """Return the metrics that ``tell`` yields of a theorem with these constants and conditions."""
+    whole = f"{theorem}_bound", f"{theorem}_rederived", "w2_exact_mean"
+    return (*whole, *(f"{theorem}.{name}" for name in names))
+
+
+def labels(theorem: str) -> dict[str, Label]:
+    """Return the labels of what ``tell`` yields."""
+    return {
+        "w2_exact_mean": Label("exact W2, mean over the agents", "exact mean W2"),
+        f"{theorem}_bound": Label(head="bound"),
+        f"{theorem}_rederived": Label(head="bound, rederived"),
+    }
 
 
 def law_of(m: Measurement, theorem: str, sampler: type, name: str) -> exact.Law:
@@ -66,12 +81,12 @@ def tell(m: Measurement, theorem: str, law: exact.Law, found: Bound) -> Iterator
     """
     problem: Any = m.problem
     mean = w2(law.mean, law.cov, problem.sampled).mean(axis=1)
-    for row, k in enumerate(m.trace.draw):
-        yield Row(k, "network", "w2_exact_mean", mean[row], chance=False)
-        yield Row(k, "network", f"{theorem}_bound", found.bound[row], chance=False)
-        yield Row(k, "network", f"{theorem}_rederived", found.rederived[row], chance=False)
-    for name, value in found.constants.items():
-        yield Row(m.iterations, "network", f"{theorem}.{name}", value, chance=False)
-    for condition in found.conditions:
-        name = f"{theorem}.{condition.name}"
-        yield Row(m.iterations, "network", name, float(condition.holds), chance=False)
+    curves = {
+        "w2_exact_mean": mean,
+        f"{theorem}_bound": found.bound,
+        f"{theorem}_rederived": found.rederived,
+    }
+    yield from series(m.trace.draw, "network", curves, chance=False)
+    held = {condition.name: float(condition.holds) for condition in found.conditions}
+    constants = (found.constants | held).items()
+    yield from known(m, {f"{theorem}.{name}": value for name, value in constants})

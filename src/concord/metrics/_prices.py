@@ -9,7 +9,7 @@ import numpy as np
 
 from concord.contracts import SizedSampler, dtype_of
 from concord.laws.intervals import mean_interval
-from concord.metrics import Measurement, Row
+from concord.metrics import Measurement, Row, series
 
 
 def vector_bytes(m: Measurement) -> float:
@@ -40,9 +40,6 @@ def paid(
     if len(m.agents) == m.problem.agents:
         columns.append(("network", whole(values, axis=2)))
     for agent, own in columns:
-        mean, lo, hi = mean_interval(own)
-        for row, k in enumerate(m.trace.draw):
-            ends = (lo[row], hi[row]) if len(own) > 1 else (None, None)
-            for name, factor in names:
-                low, high = (None if end is None else factor * end for end in ends)
-                yield Row(k, agent, name, factor * mean[row], low, high, chance)
+        found = mean_interval(own)[: 3 if len(own) > 1 else 1]
+        numbers = {name: tuple(factor * part for part in found) for name, factor in names}
+        yield from series(m.trace.draw, agent, numbers, chance)

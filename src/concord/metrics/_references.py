@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from concord.contracts import Problem, Reference, WithReference, reference_of
 from concord.errors import ConcordError
+from concord.laws.gaussian import Gaussian
 from concord.laws.quadrature import Grid
+from concord.metrics import lacking
 
 
 def posterior(problem: Problem, metric: str) -> Reference:
@@ -13,6 +15,13 @@ def posterior(problem: Problem, metric: str) -> Reference:
         return reference_of(problem)
     except ConcordError as error:
         raise ConcordError(f"metric {metric}: {error}") from None
+
+
+def gaussian(problem: Problem, metric: str) -> Gaussian:
+    """Return the problem's exact Gaussian posterior; ``metric`` is who asks."""
+    if problem.posterior is None:
+        raise lacking(metric, "a problem with an exact Gaussian posterior")
+    return problem.posterior
 
 
 def grid(problem: Problem, metric: str) -> Grid:

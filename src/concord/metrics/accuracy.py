@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from concord.contracts import Label
 from concord.laws.intervals import mean_interval, spread_interval
-from concord.metrics import Measurement, Row
+from concord.metrics import Measurement, Row, series
 
 METRICS = ("accuracy_mean", "accuracy_sd")
 RECORDS = ("accuracy",)
@@ -23,10 +23,5 @@ def rows(m: Measurement) -> Iterator[Row]:
     Both carry an interval.
     """
     values = m.trace["accuracy"]
-    mean, lo, hi = mean_interval(values)
-    sd, sd_lo, sd_hi = spread_interval(values)
-    for column, agent in enumerate(m.agents):
-        for row, k in enumerate(m.trace.draw):
-            at = row, column
-            yield Row(k, agent, "accuracy_mean", mean[at], lo[at], hi[at])
-            yield Row(k, agent, "accuracy_sd", sd[at], sd_lo[at], sd_hi[at])
+    found = {"accuracy_mean": mean_interval(values), "accuracy_sd": spread_interval(values)}
+    return series(m.trace.draw, m.agents, found)

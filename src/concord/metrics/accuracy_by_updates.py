@@ -8,7 +8,7 @@ import numpy as np
 
 from concord.contracts import Label
 from concord.laws.intervals import mean_interval, spread_interval
-from concord.metrics import Measurement, Row
+from concord.metrics import Measurement, Row, series
 
 METRICS = ("accuracy_after_mean", "accuracy_after_sd")
 RECORDS = ("accuracy",)
@@ -36,8 +36,8 @@ def rows(m: Measurement) -> Iterator[Row]:
         counts = np.arange(end + 1)
         first = [np.searchsorted(updates[c, :, column], counts) for c in range(chains)]
         values = np.stack([accuracy[c, first[c], column] for c in range(chains)])
-        mean, lo, hi = mean_interval(values)
-        sd, low, high = spread_interval(values)
-        for row, count in enumerate(counts.tolist()):
-            yield Row(count, m.agents[column], "accuracy_after_mean", mean[row], lo[row], hi[row])
-            yield Row(count, m.agents[column], "accuracy_after_sd", sd[row], low[row], high[row])
+        found = {
+            "accuracy_after_mean": mean_interval(values),
+            "accuracy_after_sd": spread_interval(values),
+        }
+        yield from series(counts.tolist(), m.agents[column], found)

@@ -8,7 +8,7 @@ import numpy as np
 
 from concord.contracts import Label
 from concord.laws.intervals import REPLICATES, excess_interval, mean_interval
-from concord.metrics import Measurement, Row
+from concord.metrics import Measurement, Row, series
 
 METRICS = ("accuracy_network", "accuracy_settled", "accuracy_apart")
 RECORDS = ("accuracy",)
@@ -31,19 +31,17 @@ def rows(m: Measurement) -> Iterator[Row]:
     """
     values, draws = m.trace["accuracy"], m.trace.draw
     network = values.mean(axis=2)
-    mean, lo, hi = mean_interval(network)
-    for row, k in enumerate(draws):
-        yield Row(k, "network", "accuracy_network", mean[row], lo[row], hi[row])
-    chains = len(values)
+    found = mean_interval(network)
+    yield from series(draws, "network", {"accuracy_network": found})
+    chains, ends = len(values), values[:, -1]
     chosen = m.stream("accuracy_settling").integers(0, chains, size=(REPLICATES, chains))
-    last = int(draws[-1])
     settled = np.array([_settled(draws, network[pick].mean(axis=0)) for pick in chosen])
-    value = _settled(draws, mean)
-    yield Row(last, "network", "accuracy_settled", value, *excess_interval(value, settled))
-    ends = values[:, -1]
     apart = np.array([np.ptp(ends[pick].mean(axis=0)) for pick in chosen])
-    value = float(np.ptp(ends.mean(axis=0)))
-    yield Row(last, "network", "accuracy_apart", value, *excess_interval(value, apart))
+    for metric, value, resampled in (
+        ("accuracy_settled", _settled(draws, found[0]), settled),
+        ("accuracy_apart", float(np.ptp(ends.mean(axis=0))), apart),
+    ):
+        yield Row(m.last, "network", metric, value, *excess_interval(value, resampled))
 
 
 def _settled(draws: np.ndarray, curve: np.ndarray) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 
 from concord.contracts import Label
 from concord.laws.intervals import mean_interval
-from concord.metrics import Measurement, Row
+from concord.metrics import Measurement, Row, series
 
 METRICS = ("activations", "activation_rate", "triggers", "trigger_rate")
 LABELS = {
@@ -24,7 +24,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     triggers: how often it sent to its neighbors, all at once, and trigger_rate, the number per
     activation. Where a sampler moves all agents at every step, activations are the steps.
     """
-    steps = int(m.trace.draw[-1])
+    steps = m.last
     sent = m.trace["broadcasts"]
     chance = sent.ndim == 3
     sent = (sent if chance else sent[None])[:, -1].astype(float)
@@ -38,8 +38,6 @@ def rows(m: Measurement) -> Iterator[Row]:
         "trigger_rate": sent / np.maximum(active, 1),
     }
     for name, each in values.items():
-        mean, lo, hi = mean_interval(each)
-        varies = len(each) > 1 and bool(each.std(axis=0).any())
-        for column, agent in enumerate(m.agents):
-            low, high = (lo[column], hi[column]) if varies else (None, None)
-            yield Row(steps, agent, name, mean[column], low, high, chance)
+        found = mean_interval(each)
+        varies = bool(each.std(axis=0).any())
+        yield from series([steps], m.agents, {name: found if varies else found[0]}, chance)

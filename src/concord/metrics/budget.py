@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from concord.contracts import Label, Quadratic, SampledLaw
 from concord.laws import paths
 from concord.laws.gaussian import w2
-from concord.metrics import Measurement, Row, lacking
+from concord.metrics import Measurement, Row, lacking, series
 from concord.metrics._laws import start_of
 from concord.samplers import de_sghmc, de_sgld
 from concord.sampling.schedules import Schedule
@@ -56,8 +56,6 @@ def rows(m: Measurement) -> Iterator[Row]:
         start = start_of(m, update)
         law = paths.single(update, start, problem.agents, problem.dim).law([budget])
         distances = w2(law.mean[0], law.cov[0], problem.sampled)
-        for agent in m.trace.agent.tolist():
-            distance = distances[agent]
-            ratio = distance / np.sqrt(np.log(budget) / budget)
-            yield Row(budget, str(agent), "budget_w2", distance, chance=False)
-            yield Row(budget, str(agent), "budget_ratio", ratio, chance=False)
+        own = distances[m.trace.agent]
+        found = {"budget_w2": own, "budget_ratio": own / np.sqrt(np.log(budget) / budget)}
+        yield from series([budget], m.agents, found, chance=False)

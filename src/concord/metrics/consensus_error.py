@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from concord.laws.intervals import mean_interval
-from concord.metrics import Measurement, Row
+from concord.metrics import Measurement, Row, series
 
 METRICS = ("consensus_error",)
 RECORDS = ("consensus_error",)
@@ -13,6 +13,5 @@ RECORDS = ("consensus_error",)
 
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield the mean over chains with an interval, at every recorded iteration."""
-    mean, lo, hi = mean_interval(m.trace["consensus_error"])
-    for row, k in enumerate(m.trace.draw):
-        yield Row(k, "network", "consensus_error", mean[row], lo[row], hi[row])
+    found = mean_interval(m.trace["consensus_error"])
+    return series(m.trace.draw, "network", {"consensus_error": found})

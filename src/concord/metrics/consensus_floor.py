@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from concord.laws.intervals import mean_interval
-from concord.metrics import Measurement, Row
+from concord.metrics import Measurement, Row, series
 
 METRICS = ("consensus_window", "consensus_floor")
 RECORDS = ("consensus_error",)
@@ -23,21 +23,18 @@ def rows(m: Measurement) -> Iterator[Row]:
     of equal width in log k, at the window's center; windows begin after 1 % of the iterations, when
     initial positions are forgotten. consensus_floor: the mean over the second half.
     """
-    draw, errors = m.trace.draw, m.trace["consensus_error"]
-    last = int(draw[-1])
     yield from windows(m, "consensus_window", 0.0)
-    mean, lo, hi = mean_interval(errors[:, draw > last / 2].mean(axis=1))
-    yield Row(last, "network", "consensus_floor", float(mean), float(lo), float(hi))
+    late = m.trace["consensus_error"][:, m.trace.draw > m.last / 2]
+    found = mean_interval(late.mean(axis=1))
+    yield from series([m.last], "network", {"consensus_floor": found})
 
 
 def windows(m: Measurement, name: str, less: float) -> Iterator[Row]:
     """Yield the windows' means, less a number that is known."""
     draw, errors = m.trace.draw, m.trace["consensus_error"]
-    last = int(draw[-1])
-    edges = np.geomspace(max(last / 100, 1), last + 1, WINDOWS + 1)
+    edges = np.geomspace(max(m.last / 100, 1), m.last + 1, WINDOWS + 1)
     for low, high in itertools.pairwise(edges):
         inside = (draw >= low) & (draw < high)
         if inside.any():
-            mean, lo, hi = mean_interval(errors[:, inside].mean(axis=1) - less)
-            center = round(float(np.sqrt(low * high)))
-            yield Row(center, "network", name, float(mean), float(lo), float(hi))
+            found = mean_interval(errors[:, inside].mean(axis=1) - less)
+            yield from series([round(float(np.sqrt(low * high)))], "network", {name: found})

@@ -14,7 +14,7 @@ import numpy as np
 
 from concord.contracts import Label
 from concord.laws.intervals import REPLICATES, mean_interval, percentile_interval
-from concord.metrics import Measurement, Row, lacking
+from concord.metrics import Measurement, Row, lacking, series
 from concord.samplers import Fusing
 
 METRICS = (
@@ -53,9 +53,8 @@ def rows(m: Measurement) -> Iterator[Row]:
     bins = np.unique(place)
     centers = np.array([np.exp(np.log(recorded[place == b] + 1.0).mean()) for b in bins])
     binned = np.stack([errors[:, place == b].mean(axis=1) for b in bins], axis=1)
-    mean, lo, hi = mean_interval(binned)
-    for row, k in enumerate(centers):
-        yield Row(round(k), "network", "consensus_binned", mean[row], lo[row], hi[row])
+    found = {"consensus_binned": mean_interval(binned)}
+    yield from series([round(k) for k in centers], "network", found)
     fitted = centers >= FITTED * recorded[-1]
     last, chains = int(recorded[-1]), len(errors)
     if fitted.sum() > 1:
@@ -65,8 +64,11 @@ def rows(m: Measurement) -> Iterator[Row]:
         value = _slope(log_k, binned[:, fitted])
         yield Row(last, "network", "consensus_exponent", -value, *percentile_interval(-slopes))
     step, fusion = m.sampler_params.step_size.decay, m.sampler_params.fusion.decay
-    yield Row(last, "network", "consensus_exponent_bound", step - 2 * fusion, chance=False)
-    yield Row(last, "network", "consensus_exponent_ratio", step - fusion, chance=False)
+    exponents = {
+        "consensus_exponent_bound": step - 2 * fusion,
+        "consensus_exponent_ratio": step - fusion,
+    }
+    yield from series([last], "network", exponents, chance=False)
 
 
 def _slope(log_k: np.ndarray, errors: np.ndarray) -> float:

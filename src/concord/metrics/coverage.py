@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from concord.laws.intervals import quantile
-from concord.metrics import Measurement, Row
+from concord.metrics import Measurement, Row, series
 from concord.metrics._references import posterior
 from concord.metrics.w2 import pooled
 
@@ -38,11 +38,8 @@ def rows(m: Measurement) -> Iterator[Row]:
 
     value = of(draws)
     lo, hi = _ends(value, draws, of)
-    last = int(m.trace.draw[-1])
-    for place, level in enumerate(LEVELS):
-        for column, name in enumerate(names):
-            at = place, column
-            yield Row(last, name, f"coverage_{level}", value[at], lo[at], hi[at])
+    for level, *found in zip(LEVELS, value, lo, hi, strict=True):
+        yield from series([m.last], names, {f"coverage_{level}": tuple(found)})
 
 
 def masses(draws: np.ndarray, exact: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.metrics import Measurement, Row
+from concord.metrics import Measurement, Row, series
 from concord.metrics.w2 import positions
 from concord.sampling.arviz_by_numpy import arviz_by_numpy
 
@@ -37,5 +37,4 @@ def rows(m: Measurement) -> Iterator[Row]:
     }
     for metric, (compute, worst) in found.items():
         values = np.full(len(names), np.nan) if data is None else worst(compute().data, axis=1)
-        for name, value in zip(names, values, strict=True):
-            yield Row(int(m.trace.draw[-1]), name, metric, float(value))
+        yield from series([m.last], names, {metric: values})

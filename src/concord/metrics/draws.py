@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from concord.errors import ConcordError
-from concord.metrics import Measurement, Row
+from concord.metrics import Measurement, Row, known, series
 from concord.metrics._laws import exact_law
 
 METRICS = ("draw", "law_mean", "law_sd", "posterior_mean", "posterior_sd")
@@ -34,7 +34,7 @@ def rows(m: Measurement) -> Iterator[Row]:
             if law is not None:
                 place = row, m.trace.agent[column]
                 sd = np.sqrt(max(float(law.cov[place][0, 0]), 0.0))
-                yield Row(k, agent, "law_mean", law.mean[place][0], chance=False)
-                yield Row(k, agent, "law_sd", sd, chance=False)
-    yield Row(m.iterations, "network", "posterior_mean", target.mean[0], chance=False)
-    yield Row(m.iterations, "network", "posterior_sd", np.sqrt(target.cov[0, 0]), chance=False)
+                found = {"law_mean": law.mean[place][0], "law_sd": sd}
+                yield from series([k], agent, found, chance=False)
+    sd = np.sqrt(target.cov[0, 0])
+    yield from known(m, {"posterior_mean": target.mean[0], "posterior_sd": sd})

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from concord.contracts import Label
-from concord.metrics import Measurement, Row, lacking
+from concord.metrics import Measurement, Row, lacking, series
 from concord.metrics._laws import exact_law
 from concord.metrics.stationary import NAMES, compare
 
@@ -34,5 +34,5 @@ def rows(m: Measurement) -> Iterator[Row]:
             finite = np.isfinite(center).all() and np.isfinite(spread).all()
             found = compare(center, spread, target) if finite else [np.inf] * len(NAMES)
             values = dict(zip(NAMES, found, strict=True))
-            for name in SHOWN:
-                yield Row(k, str(agent), f"exact_{name}", values[name], chance=False)
+            shown = {f"exact_{name}": values[name] for name in SHOWN}
+            yield from series([k], str(agent), shown, chance=False)

@@ -13,7 +13,7 @@ precision, m and C the average's moments and q the posterior mean, this encloses
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +25,7 @@ from concord.laws.gaussian import Gaussian
 from concord.laws.intervals import mean_interval
 from concord.laws.switching import SIZE_LIMIT, Choices
 from concord.laws.theory import bhar2023 as theory
-from concord.metrics import Measurement, Row, conditions, lacking, with_values
+from concord.metrics import Measurement, Row, conditions, known, lacking, series, with_values
 from concord.metrics.consensus_floor import windows
 from concord.samplers import gossip_ula
 from concord.sampling.initial import normal
@@ -83,23 +83,17 @@ def rows(m: Measurement) -> Iterator[Row]:
         raise lacking(
             "gossip_theorems", "gossip ULA that communicates, with constant steps, no local_steps"
         )
-    last, gossip = m.iterations, _gossip(m, params)
+    gossip = _gossip(m, params)
     curvature = _curvature(m.problem)
     found = [theory.condition1(gossip.step, *curvature[1:]), theory.condition2(gossip)]
     yield from conditions(m, "gossip", [each for each in found if each is not None])
-    yield Row(last, "network", "gossip.drift_share", gossip.power, chance=False)
+    yield from known(m, {"gossip.drift_share": gossip.power})
     if params.communication == "triggered" and "activations" in m.trace:
         yield from _thresholds(m, gossip)
     size = m.problem.agents * m.problem.dim
     normally = isinstance(m.initial.params, normal.Params)
     if isinstance(m.problem, Quadratic) and size <= SIZE_LIMIT and normally:
         yield from _linear(m, params, gossip, curvature)
-
-
-def _known(ticks: Iterable[int], name: str, values: Iterable[float]) -> Iterator[Row]:
-    """Yield numbers of the network that no chance enters, tick by tick."""
-    for tick, value in zip(ticks, values, strict=True):
-        yield Row(tick, "network", f"gossip_{name}", float(value), chance=False)
 
 
 def _gossip(m: Measurement, params: gossip_ula.Params) -> theory.Gossip:
@@ -142,14 +136,12 @@ def _curvature(problem: Problem) -> tuple[float, float, float, float]:
 
 
 def _thresholds(m: Measurement, gossip: theory.Gossip) -> Iterator[Row]:
-    last = int(m.trace.draw[-1])
     seldom = m.trace["activations"][:, -1].min(axis=1)
     own = gossip.threshold / (seldom + 1.0) ** gossip.decay
-    mean, lo, hi = mean_interval(own)
-    yield Row(last, "network", "gossip.threshold", float(mean), float(lo), float(hi))
+    yield from series([m.last], "network", {"gossip.threshold": mean_interval(own)})
     for name, printed in (("bound", True), ("rederived", False)):
-        value = gossip.common_threshold(printed) / (last + 1) ** gossip.decay
-        yield Row(last, "network", f"gossip.threshold_{name}", value, chance=False)
+        value = gossip.common_threshold(printed) / (m.last + 1) ** gossip.decay
+        yield from series([m.last], "network", {f"gossip.threshold_{name}": value}, chance=False)
 
 
 def _linear(
@@ -158,7 +150,7 @@ def _linear(
     gossip: theory.Gossip,
     curvature: tuple[float, float, float, float],
 ) -> Iterator[Row]:
-    problem, last = m.problem, m.iterations
+    problem = m.problem
     assert isinstance(problem, Quadratic) and isinstance(problem.posterior, Gaussian)
     moments = m.initial.moments(m.problem.dim)
     assert moments is not None  # of a normal law
@@ -174,17 +166,18 @@ def _linear(
     if limit is None:
         raise lacking("gossip_theorems", "steps for which the second moments settle")
     floor = _Squares.disagreement(agents, dim).at(*limit) / agents
-    yield Row(last, "network", "gossip_floor", floor, chance=False)
+    yield from known(m, {"gossip_floor": floor})
     k = np.array(ticks)
     for name, printed in (("bound", True), ("rederived", False)):
         bound = theory.consensus_bound(gossip, k, law.apart[0], law.gradients, printed) / agents
-        if 0 in m.trace.draw:
-            yield from _known([0], name, [np.inf])
-        yield from _known(ticks, name, bound)
+        infinite = [np.inf] if 0 in m.trace.draw else []
+        told = {f"gossip_{name}": [*infinite, *bound]}
+        yield from series([0] * len(infinite) + ticks, "network", told, chance=False)
     if params.communication == "triggered":
         yield from windows(m, "gossip_added", floor)
         return
-    yield from _known(ticks, "consensus", law.apart[1:] / agents)
+    consensus = {"gossip_consensus": law.apart[1:] / agents}
+    yield from series(ticks, "network", consensus, chance=False)
     first = _divergence(law.mean[0], law.cov[0], posterior)[0]
     bias = theory.Bias(curvature[1], curvature[0], curvature[2], law.gossip_noise, law.spread)
     offset = theory.consensus_bound(
@@ -195,14 +188,17 @@ def _linear(
     )
     _, _, mean, cov = exact.marginals(*limit, agents, dim)
     settled = _divergence(mean, cov, posterior)[0]
-    for row, tick in enumerate(ticks):
-        least, most = _divergence(law.mean[row + 1], law.cov[row + 1], posterior, gossip.step)
-        yield from _known([tick], "kl", [least])
-        yield from _known([tick], "kl_most", [most])
-        yield from _known([tick], "kl_bound", [bound[row]])
-        yield from _known([tick], "excess", [least - settled])
-    yield from _known([last], "bias", [settled])
-    yield from _known([last], "bias_bound", [bias_bound])
+    averages = zip(law.mean[1:], law.cov[1:], strict=True)
+    ends = np.array([_divergence(*each, posterior, gossip.step) for each in averages])
+    least, most = ends.reshape(-1, 2).T
+    divergence = {
+        "gossip_kl": least,
+        "gossip_kl_most": most,
+        "gossip_kl_bound": bound,
+        "gossip_excess": least - settled,
+    }
+    yield from series(ticks, "network", divergence, chance=False)
+    yield from known(m, {"gossip_bias": settled, "gossip_bias_bound": bias_bound})
 
 
 def _divergence(

@@ -14,7 +14,7 @@ import numpy as np
 from concord.contracts import Label, Quadratic
 from concord.laws.gaussian import Gaussian
 from concord.laws.theory import parayil2020
-from concord.metrics import Measurement, Row, conditions, lacking, with_values
+from concord.metrics import Measurement, Row, conditions, lacking, series, with_values
 from concord.metrics._laws import exact_law
 from concord.samplers import Fusing
 
@@ -46,10 +46,8 @@ def rows(m: Measurement) -> Iterator[Row]:
     divergence = kl(law.average_mean, law.average_cov, target)
     spread = np.trace(law.cov, axis1=-2, axis2=-1).mean(axis=1) + (law.mean**2).sum(2).mean(axis=1)
     middle = np.trace(law.average_cov, axis1=-2, axis2=-1) + (law.average_mean**2).sum(axis=1)
-    for row, k in enumerate(law.iterations):
-        yield Row(k, "network", "kl_average", divergence[row], chance=False)
-        error = max(spread[row] - middle[row], 0.0)
-        yield Row(k, "network", "consensus_exact", error, chance=False)
+    found = {"kl_average": divergence, "consensus_exact": np.maximum(spread - middle, 0.0)}
+    yield from series(law.iterations, "network", found, chance=False)
     step = params.step_size
     yield from conditions(
         m, "theorem2_step", [parayil2020.step26(problem.gram, step.a, step.decay)]

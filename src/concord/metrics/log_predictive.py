@@ -17,7 +17,7 @@ from concord.contracts import HeldOut, WithTests, reference_of
 from concord.errors import ConcordError
 from concord.laws.intervals import mean_interval
 from concord.laws.transport import thinned
-from concord.metrics import Measurement, Row, lacking
+from concord.metrics import Measurement, Row, lacking, series
 
 METRICS = ("log_predictive", "log_predictive_posterior")
 
@@ -31,7 +31,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     (``averages: [predictive]``), for the first test set. log_predictive_posterior: of 2000 draws of
     the posterior, where it is known.
     """
-    problem, last = m.problem, int(m.trace.draw[-1])
+    problem = m.problem
     with np.errstate(divide="ignore"):
         if isinstance(problem, WithTests) and "predictive_mean" in m.trace:
             labels = next(iter(problem.tests.values())).labels
@@ -45,16 +45,14 @@ def rows(m: Measurement) -> Iterator[Row]:
                 "log_predictive", "data that are held out, and draws or averages of predictive"
             )
     values = np.nan_to_num(values, nan=-np.inf, neginf=-np.inf)  # a chain that diverged
-    mean, lo, hi = mean_interval(values)
-    for column, agent in enumerate(m.agents):
-        yield Row(last, agent, "log_predictive", mean[column], lo[column], hi[column])
+    yield from series([m.last], m.agents, {"log_predictive": mean_interval(values)})
     if isinstance(problem, HeldOut) and problem.test is not None:
         try:
             draws = reference_of(problem).sample(MANY, m.stream("log predictive"))
         except ConcordError:  # it is not known
             return
         value = float(_density(problem.held_out(draws)))
-        yield Row(last, "network", "log_predictive_posterior", value)
+        yield Row(m.last, "network", "log_predictive_posterior", value)
 
 
 def _density(log: np.ndarray) -> np.ndarray:

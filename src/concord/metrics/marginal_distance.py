@@ -14,7 +14,7 @@ from concord.contracts import Label
 from concord.laws.intervals import REPLICATES, excess_interval, mean_interval, over_chains
 from concord.laws.quadrature import Grid
 from concord.laws.transport import marginal_w1
-from concord.metrics import Measurement, Row
+from concord.metrics import Measurement, Row, series
 from concord.metrics._references import grid
 
 METRICS = (
@@ -46,29 +46,25 @@ def rows(m: Measurement) -> Iterator[Row]:
     w1_marginal_window: of the draws recorded in (k/2, k], mean over agents, parameters and chains.
     """
     exact = grid(m.problem, "marginal_distance")
-    last = int(m.trace.draw[-1])
     x = m.trace["x"].transpose(3, 0, 2, 1)  # (dim, chain, agent, draw)
     rows = m.late
     late = x[..., rows]
     each = np.stack([marginal_w1(late[d], exact, d) for d in range(2)])
-    for name, values in (*((f"_{d}", each[d]) for d in range(2)), ("", each.mean(axis=0))):
-        mean, lo, hi = mean_interval(values)
-        for column, agent in enumerate(m.agents):
-            yield Row(last, agent, f"w1_marginal{name}", mean[column], lo[column], hi[column])
-    for column, agent in enumerate(m.agents):
-        values = each.mean(axis=0)[:, column]
-        yield Row(last, agent, "w1_marginal_min", values.min())
-        yield Row(last, agent, "w1_marginal_max", values.max())
     values = each.mean(axis=0)
+    for name, distances in (("_0", each[0]), ("_1", each[1]), ("", values)):
+        found = {f"w1_marginal{name}": mean_interval(distances)}
+        yield from series([m.last], m.agents, found)
+    extremes = {"w1_marginal_min": values.min(axis=0), "w1_marginal_max": values.max(axis=0)}
+    yield from series([m.last], m.agents, extremes)
     with np.errstate(invalid="ignore"):  # of a chain that diverged nothing is left to compare
-        mean, lo, hi = mean_interval(np.ptp(values, axis=1) / values.mean(axis=1))
-    yield Row(last, "network", "w1_marginal_spread", float(mean), float(lo), float(hi))
-    yield from _pooled(m, late, exact, last)
-    yield Row(last, "network", "w1_marginal_floor", *_floor(m, exact, len(rows)), trials=FLOORS)
+        spread = mean_interval(np.ptp(values, axis=1) / values.mean(axis=1))
+    yield from series([m.last], "network", {"w1_marginal_spread": spread})
+    yield from _pooled(m, late, exact)
+    yield Row(m.last, "network", "w1_marginal_floor", *_floor(m, exact, len(rows)), trials=FLOORS)
     yield from _windows(m, x, exact)
 
 
-def _pooled(m: Measurement, late: np.ndarray, exact: Grid, last: int) -> Iterator[Row]:
+def _pooled(m: Measurement, late: np.ndarray, exact: Grid) -> Iterator[Row]:
     # A bootstrap over chains of quantile differences: quantiles of a mixture have no shortcut, so
     # resampled distances use 200 draws of every chain; what that changes is taken back.
     chains, draws = late.shape[1], late.shape[3]
@@ -80,7 +76,7 @@ def _pooled(m: Measurement, late: np.ndarray, exact: Grid, last: int) -> Iterato
         if chains > 1:
             resampled = np.array([_pool(some[:, pick, column], exact) for pick in chosen])
             ends = excess_interval(value, resampled + (value - fewer if value < np.inf else 0))
-        yield Row(last, agent, "w1_marginal_pooled", value, *ends)
+        yield Row(m.last, agent, "w1_marginal_pooled", value, *ends)
 
 
 def _pool(draws: np.ndarray, exact: Grid) -> float:
@@ -102,7 +98,5 @@ def _windows(m: Measurement, x: np.ndarray, exact: Grid) -> Iterator[Row]:
         values = np.mean([marginal_w1(x[d][..., inside], exact, d) for d in range(2)], axis=0).mean(
             axis=1
         )
-        mean, lo, hi = mean_interval(values)
-        yield Row(
-            int(draw[end]), "network", "w1_marginal_window", float(mean), float(lo), float(hi)
-        )
+        found = {"w1_marginal_window": mean_interval(values)}
+        yield from series([int(draw[end])], "network", found)

@@ -8,7 +8,7 @@ import numpy as np
 
 from concord.contracts import Label
 from concord.laws.intervals import REPLICATES, percentile_interval, percentiles
-from concord.metrics import Measurement, Row
+from concord.metrics import Measurement, Row, series
 
 METRICS = tuple(
     f"misclassified_{statistic}"
@@ -38,19 +38,18 @@ def rows(m: Measurement) -> Iterator[Row]:
             reach = 1.5 * (q75 - q25) if q25 < q75 else 0.0
             inside = values[(values >= q25 - reach) & (values <= q75 + reach)]
             resampled = values[chosen]
-            plain = {
+            found = {
                 "min": values[0],
                 "whisker_lo": min(inside[0], q25),
                 "q25": q25,
                 "q75": q75,
                 "whisker_hi": max(inside[-1], q75),
                 "max": values[-1],
+                "median": (median, *_ends(median, np.median(resampled, axis=1))),
+                "mean": (mean := values.mean(), *_ends(mean, resampled.mean(axis=1))),
             }
-            for name, value in plain.items():
-                yield Row(k, agent, f"misclassified_{name}", value)
-            for name, value, each in (
-                ("median", median, np.median(resampled, axis=1)),
-                ("mean", values.mean(), resampled.mean(axis=1)),
-            ):
-                ends = percentile_interval(each) if np.isfinite(value) else (value, value)
-                yield Row(k, agent, f"misclassified_{name}", value, *ends)
+            yield from series([k], agent, {f"misclassified_{n}": v for n, v in found.items()})
+
+
+def _ends(value: float, resampled: np.ndarray) -> tuple[float, float]:
+    return percentile_interval(resampled) if np.isfinite(value) else (value, value)

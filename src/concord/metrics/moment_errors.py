@@ -13,10 +13,10 @@ from concord.laws.gaussian import (
     w2_floor,
 )
 from concord.laws.intervals import LEVEL, REPLICATES
-from concord.metrics import Measurement, Row
+from concord.metrics import Measurement, Row, series
 from concord.metrics._laws import exact_law
 from concord.metrics._references import posterior
-from concord.metrics.w2 import positions
+from concord.metrics.w2 import of_law, positions
 
 PARTS = {"mean_error": mean_error, "covariance_error": covariance_error}
 METRICS = tuple(f"{name}{ending}" for name in PARTS for ending in ("", "_exact", "_floor"))
@@ -36,13 +36,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     for metric, distance in PARTS.items():
         rng = m.stream("bootstrap")
         values = bootstrap_w2(draws, target, REPLICATES, rng, LEVEL, distance)
-        for column, name in enumerate(names):
-            for row, k in enumerate(m.trace.draw):
-                yield Row(k, name, metric, *(each[row, column] for each in values))
-        for name in names:
-            if law is None:
-                break
-            for k, found in zip(law.iterations, distance(*law.of(name), target), strict=True):
-                yield Row(k, name, f"{metric}_exact", found, chance=False)
+        yield from series(m.trace.draw, names, {metric: values})
+        yield from of_law(law, names, f"{metric}_exact", distance, target)
         floor = w2_floor(target, len(draws), m.stream("floor"), distance=distance)
         yield Row(m.iterations, "network", f"{metric}_floor", *floor, trials=FLOORS)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from concord.contracts import Label
-from concord.metrics import Measurement, Row, lacking
+from concord.metrics import Measurement, Row, known
+from concord.metrics._references import gaussian
 
 METRICS = ("posterior_covariance_max",)
 EXACT = METRICS
@@ -20,8 +21,5 @@ LABELS = {
 
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield the largest absolute entry of the exact posterior's covariance."""
-    target = m.problem.posterior
-    if target is None:
-        raise lacking("posterior_covariance", "a problem with an exact Gaussian posterior")
-    largest = float(np.abs(target.cov).max())
-    yield Row(m.iterations, "network", "posterior_covariance_max", largest, chance=False)
+    target = gaussian(m.problem, "posterior_covariance")
+    return known(m, {"posterior_covariance_max": np.abs(target.cov).max()})

@@ -9,7 +9,7 @@ import numpy as np
 from concord.contracts import Label
 from concord.laws.intervals import mean_interval, over_chains
 from concord.laws.transport import costs, distances, thinned
-from concord.metrics import Measurement, Row
+from concord.metrics import Measurement, Row, series
 from concord.metrics._references import posterior
 
 METRICS = ("posterior_w[12]", "posterior_w[12]_floor")
@@ -33,7 +33,6 @@ def rows(m: Measurement) -> Iterator[Row]:
     about 0.6 s for both orders.
     """
     target = posterior(m.problem, "posterior_distance")
-    last = int(m.trace.draw[-1])
     chosen = thinned(m.late, DRAWS)
     x = m.trace["x"][:, chosen]
     chains, count, agents, _ = x.shape
@@ -46,8 +45,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     pairs = target.sample(FLOORS * 2 * count, rng).reshape(FLOORS, 2, count, -1)
     floors = np.array([distances(costs(a, b), ORDERS) for a, b in pairs])
     for place, order in enumerate(ORDERS):
-        mean, lo, hi = mean_interval(values[place])
-        for column, agent in enumerate(m.agents):
-            yield Row(last, agent, f"posterior_w{order}", mean[column], lo[column], hi[column])
+        found = {f"posterior_w{order}": mean_interval(values[place])}
+        yield from series([m.last], m.agents, found)
         floor = over_chains(floors[:, place])
-        yield Row(last, "network", f"posterior_w{order}_floor", *floor, trials=FLOORS)
+        yield Row(m.last, "network", f"posterior_w{order}_floor", *floor, trials=FLOORS)

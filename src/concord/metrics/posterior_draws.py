@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from concord.errors import ConcordError
 from concord.laws.transport import thinned
-from concord.metrics import Measurement, Row
+from concord.metrics import Measurement, Row, series
 
 METRICS = ("draw_[01]",)
 RECORDS = ("draws",)
@@ -23,6 +23,5 @@ def rows(m: Measurement) -> Iterator[Row]:
             f"metric posterior_draws shows two parameters, not {x.shape[-1]}; remove it"
         )
     for row in thinned(m.late, DRAWS):
-        for column, agent in enumerate(m.agents):
-            for d in range(2):
-                yield Row(m.trace.draw[row], agent, f"draw_{d}", x[row, column, d])
+        found = {f"draw_{d}": x[row, :, d] for d in range(2)}
+        yield from series([m.trace.draw[row]], m.agents, found)

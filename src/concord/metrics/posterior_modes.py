@@ -9,7 +9,7 @@ import numpy as np
 from concord.contracts import Label
 from concord.laws.intervals import mean_interval
 from concord.laws.quadrature import Grid
-from concord.metrics import Measurement, Row
+from concord.metrics import Measurement, Row, series
 from concord.metrics._references import grid
 
 METRICS = (
@@ -41,25 +41,23 @@ def rows(m: Measurement) -> Iterator[Row]:
     highest on either side.
     """
     exact = grid(m.problem, "posterior_modes")
-    last = int(m.trace.draw[-1])
     second = m.trace["x"][..., 1][:, m.late]
     negative = second < 0
     unknown = np.where(np.isfinite(second).all(axis=1), 0.0, np.nan)  # a chain that diverged
-    mean, lo, hi = mean_interval(negative.mean(axis=1) + unknown)
-    both = ((negative.any(axis=1) & ~negative.all(axis=1)) + unknown).mean(axis=0)
+    both = negative.any(axis=1) & ~negative.all(axis=1)
     crossings = np.diff(negative, axis=1).sum(axis=1)
-    crossed, crossed_lo, crossed_hi = mean_interval(crossings + unknown)
-    for column, agent in enumerate(m.agents):
-        yield Row(last, agent, "modes_share", mean[column], lo[column], hi[column])
-        yield Row(last, agent, "modes_visited", both[column])
-        ends = crossed_lo[column], crossed_hi[column]
-        yield Row(last, agent, "modes_crossings", crossed[column], *ends)
+    found = {
+        "modes_share": mean_interval(negative.mean(axis=1) + unknown),
+        "modes_visited": (both + unknown).mean(axis=0),
+        "modes_crossings": mean_interval(crossings + unknown),
+    }
+    yield from series([m.last], m.agents, found)
     below = exact.centers[1] < 0
-    share = float(np.interp(0.0, exact.edges[1], exact.cdf(1)))
-    yield Row(last, "network", "modes_share_exact", share, chance=False)
+    known = {"modes_share_exact": float(np.interp(0.0, exact.edges[1], exact.cdf(1)))}
     for sign, side in (("negative", below), ("positive", ~below)):
         for d, value in enumerate(_highest(exact, side)):
-            yield Row(last, "network", f"mode_{sign}_{d}", value, chance=False)
+            known[f"mode_{sign}_{d}"] = value
+    yield from series([m.last], "network", known, chance=False)
 
 
 def _highest(exact: Grid, side: np.ndarray) -> tuple[float, float]:

@@ -8,14 +8,12 @@ import numpy as np
 
 from concord.contracts import Label
 from concord.laws.intervals import mean_interval
-from concord.metrics import Measurement, Row
+from concord.metrics import Measurement, Row, series
 from concord.metrics._references import posterior
 
 METRICS = ("posterior_trace",)
 RECORDS = ("draws",)
-LABELS = {
-    "posterior_trace": Label("trace of the draws' covariance over the posterior's"),
-}
+LABELS = {"posterior_trace": Label("trace of the draws' covariance over the posterior's")}
 
 
 def rows(m: Measurement) -> Iterator[Row]:
@@ -30,7 +28,5 @@ def rows(m: Measurement) -> Iterator[Row]:
     within = ((x - center[:, None]) ** 2).sum(axis=-1).mean(axis=1)
     # Over chains - 1: the mean of all chains is estimated from them.
     between = ((center - center.mean(axis=0)) ** 2).sum(axis=-1) * chains / max(chains - 1, 1)
-    mean, lo, hi = mean_interval((within + between) / exact)
-    for column, agent in enumerate(m.agents):
-        values = float(mean[column]), float(lo[column]), float(hi[column])
-        yield Row(int(m.trace.draw[-1]), agent, "posterior_trace", *values)
+    found = {"posterior_trace": mean_interval((within + between) / exact)}
+    return series([m.last], m.agents, found)

@@ -7,14 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from concord.contracts import Label
-from concord.metrics import Measurement, Row
+from concord.metrics import Measurement, Row, series
 from concord.networks.privacy import epsilon
 
 METRICS = ("epsilon",)
 NETWORK = "privacy"
-LABELS = {
-    "epsilon": Label("epsilon of what agents have sent"),
-}
+LABELS = {"epsilon": Label("epsilon of what agents have sent")}
 
 
 def rows(m: Measurement) -> Iterator[Row]:
@@ -31,9 +29,8 @@ def rows(m: Measurement) -> Iterator[Row]:
         count: epsilon(2 * hidden.clip * np.sqrt(count) / hidden.sigma, hidden.delta)
         for count in np.unique(most).tolist()
     }
-    for row, k in enumerate(m.trace.draw):
-        values = [known[count] for count in most[row].tolist()]
-        for agent, value in zip(m.agents, values, strict=True):
-            yield Row(k, agent, "epsilon", value, chance=False)
-        if len(m.agents) == m.problem.agents:
-            yield Row(k, "network", "epsilon", max(values), chance=False)
+    agents = [*m.agents, *(["network"] if len(m.agents) == m.problem.agents else [])]
+    for k, counts in zip(m.trace.draw, most.tolist(), strict=True):
+        values = [known[count] for count in counts]
+        own = [*values, max(values)][: len(agents)]
+        yield from series([k], agents, {"epsilon": own}, chance=False)

@@ -53,7 +53,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     problem with several data sets share the exact draws. The floor of one data set is the mean over
     ten pairs of exact samples.
     """
-    last = int(m.trace.draw[-1])
+    last = m.last
     samples, pairs = _samples(m)
     values = np.array(
         [

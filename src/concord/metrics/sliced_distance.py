@@ -49,7 +49,6 @@ def rows(m: Measurement) -> Iterator[Row]:
 
     sets = exact.sample((FLOORS + 1) * chains * each, rng).reshape(FLOORS + 1, -1, dim)
     target = projected(sets[0])
-    last = int(m.trace.draw[-1])
     chosen = m.stream("sliced chains").integers(0, chains, (REPLICATES, chains))
     for column, name in enumerate(names):
         own = draws[:, :, column]
@@ -57,6 +56,6 @@ def rows(m: Measurement) -> Iterator[Row]:
         ends: tuple[float | None, float | None] = None, None
         if chains > 1:
             ends = excess_interval(value, np.array([distance(own[pick]) for pick in chosen]))
-        yield Row(last, name, "sliced_w2", value, *ends)
+        yield Row(m.last, name, "sliced_w2", value, *ends)
     floor = over_chains(np.array([distance(s) for s in sets[1:]]))
-    yield Row(last, "network", "sliced_w2_floor", *floor, trials=FLOORS)
+    yield Row(m.last, "network", "sliced_w2_floor", *floor, trials=FLOORS)

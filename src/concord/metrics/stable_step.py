@@ -10,7 +10,7 @@ from msgspec import structs
 
 from concord.contracts import Label
 from concord.laws import exact
-from concord.metrics import Measurement, Row, lacking
+from concord.metrics import Measurement, Row, known, lacking
 from concord.metrics._laws import NoLaw, update_of
 from concord.samplers import Fusing, Stepping
 from concord.sampling.schedules import Schedule
@@ -38,8 +38,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     the last step.
     """
     for name, step in _steps(m).items():
-        yield Row(m.iterations, "network", f"used.{name}", step.initial, chance=False)
-        yield Row(m.iterations, "network", f"stable.{name}", largest(m, name), chance=False)
+        yield from known(m, {f"used.{name}": step.initial, f"stable.{name}": largest(m, name)})
 
 
 def with_step(m: Measurement, name: str, value: float) -> Measurement:

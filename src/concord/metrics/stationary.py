@@ -11,7 +11,7 @@ from concord.errors import ConcordError
 from concord.laws import exact
 from concord.laws.exact import Moments
 from concord.laws.gaussian import Gaussian, w2
-from concord.metrics import Measurement, Row, lacking
+from concord.metrics import Measurement, Row, known, lacking, series
 from concord.metrics._laws import (
     SIZE_LIMIT,
     NoLaw,
@@ -64,7 +64,7 @@ def rows(m: Measurement) -> Iterator[Row]:
         radius, law = _limit(m)
     except NoLaw:
         raise lacking("stationary", what) from None
-    yield Row(m.iterations, "network", "spectral_radius", radius, chance=False)
+    yield from known(m, {"spectral_radius": radius})
     each = None if law is None else exact.marginals(*law, agents, dim)
     for agent in (*m.trace.agent.tolist(), "average"):
         if each is None:
@@ -73,8 +73,8 @@ def rows(m: Measurement) -> Iterator[Row]:
             values = compare(each[2], each[3], target)
         else:
             values = compare(each[0][agent], each[1][agent], target)
-        for name, value in zip(NAMES, values, strict=True):
-            yield Row(m.iterations, str(agent), f"stationary_{name}", value, chance=False)
+        found = {f"stationary_{name}": v for name, v in zip(NAMES, values, strict=True)}
+        yield from series([m.iterations], str(agent), found, chance=False)
 
 
 def _limit(m: Measurement) -> tuple[float, Moments | None]:

@@ -6,41 +6,23 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.contracts import Label
 from concord.laws import exact
 from concord.laws.theory.gurbuzbalaban2021 import theorem10
 from concord.metrics import Measurement, Row
-from concord.metrics._bounds import law_of, setting, tell
+from concord.metrics._bounds import labels, law_of, setting, tell, told
 from concord.metrics._laws import start_of, update_of
 from concord.samplers import de_sghmc
 
-METRICS = (
-    *("theorem10_bound", "theorem10_rederived", "w2_exact_mean"),
-    *(
-        f"theorem10.{name}"
-        for name in (
-            *("L", "mu", "rate", "beta", "1 - gamma eta", "c_5", "gamma_bar"),
-            *("(4.9)", "(4.10), first bound", "(4.10), second bound"),
-            *("Lemma 15, decay", "Lemma 15, step size"),
-            *("connected graph", "step size", "strong convexity"),
-        )
-    ),
+HOLD = (
+    *("beta", "(4.9)", "(4.10), first bound", "(4.10), second bound"),
+    *("Lemma 15, decay", "Lemma 15, step size"),
+    *("connected graph", "step size", "strong convexity"),
 )
+METRICS = told("theorem10", "L", "mu", "rate", "1 - gamma eta", "c_5", "gamma_bar", *HOLD)
 EXACT = METRICS
 NETWORK = "perfect"  # it speaks of networks on which nothing is lost
-CONDITIONS = tuple(
-    f"theorem10.{name}"
-    for name in (
-        *("beta", "(4.9)", "(4.10), first bound", "(4.10), second bound"),
-        *("Lemma 15, decay", "Lemma 15, step size"),
-        *("connected graph", "step size", "strong convexity"),
-    )
-)
-LABELS = {
-    "w2_exact_mean": Label("exact W2, mean over the agents", "exact mean W2"),
-    "theorem10_bound": Label(head="bound"),
-    "theorem10_rederived": Label(head="bound, rederived"),
-}
+CONDITIONS = tuple(f"theorem10.{name}" for name in HOLD)
+LABELS = labels("theorem10")
 
 
 def rows(m: Measurement) -> Iterator[Row]:

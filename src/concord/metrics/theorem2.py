@@ -4,35 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from concord.contracts import Label
 from concord.laws.theory.gurbuzbalaban2021 import theorem2
 from concord.metrics import Measurement, Row
-from concord.metrics._bounds import law_of, setting, tell
+from concord.metrics._bounds import labels, law_of, setting, tell, told
 from concord.samplers import de_sgld
 
-METRICS = (
-    *("theorem2_bound", "theorem2_rederived", "w2_exact_mean"),
-    *(
-        f"theorem2.{name}"
-        for name in (
-            *("N", "d", "mu", "L", "sigma", "eta", "rate", "r", "decay", "contraction", "D"),
-            *("C1", "C1_bar", "lambda_2", "lambda_N", "gamma_bar", "lemma7_factor"),
-            *("E|x0 - x*|^2", "E|x0|^2", "E|xbar0 - x_*|^2", "|grad F(x*)|"),
-            *("connected graph", "step size", "strong convexity"),
-        )
-    ),
+HOLD = ("connected graph", "step size", "strong convexity", "contraction", "decay")
+METRICS = told(
+    "theorem2",
+    *("N", "d", "mu", "L", "sigma", "eta", "rate", "r", "D", "C1", "C1_bar"),
+    *("lambda_2", "lambda_N", "gamma_bar", "lemma7_factor"),
+    *("E|x0 - x*|^2", "E|x0|^2", "E|xbar0 - x_*|^2", "|grad F(x*)|"),
+    *HOLD,
 )
 EXACT = METRICS
 NETWORK = "perfect"  # it speaks of networks on which nothing is lost
-CONDITIONS = tuple(
-    f"theorem2.{name}"
-    for name in ("connected graph", "step size", "strong convexity", "contraction", "decay")
-)
-LABELS = {
-    "w2_exact_mean": Label("exact W2, mean over the agents", "exact mean W2"),
-    "theorem2_bound": Label(head="bound"),
-    "theorem2_rederived": Label(head="bound, rederived"),
-}
+CONDITIONS = tuple(f"theorem2.{name}" for name in HOLD)
+LABELS = labels("theorem2")
 
 
 def rows(m: Measurement) -> Iterator[Row]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from concord.contracts import Label, Quadratic
 from concord.laws.theory import tzikas2024
-from concord.metrics import Measurement, Row, lacking
+from concord.metrics import Measurement, Row, known, lacking
 from concord.networks.topology import Topology
 
 METRICS = tuple(
@@ -35,7 +35,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     if not isinstance(m.problem, Quadratic):
         raise lacking("theorem3", "linear regression")
     theorem = of(m.problem, m.topology)
-    values = {
+    constants = {
         "tau_G": theorem.tau_graph,
         "limit_at_2": tzikas2024.theorem3(2.0, 2.0, *_graph(m.topology)).limit,
         "m_f": theorem.strong,
@@ -45,8 +45,7 @@ def rows(m: Measurement) -> Iterator[Row]:
         "a": theorem.rate,
         "holds": float(theorem.holds),
     }
-    for name, value in values.items():
-        yield Row(m.iterations, "network", f"theorem3.{name}", value, chance=False)
+    return known(m, {f"theorem3.{name}": value for name, value in constants.items()})
 
 
 def of(problem: Quadratic, topology: Topology) -> tzikas2024.Theorem3:

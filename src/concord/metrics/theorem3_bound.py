@@ -8,10 +8,10 @@ import numpy as np
 from msgspec import structs
 
 from concord.contracts import Label, Quadratic, SampledLaw
-from concord.laws import exact, paths
+from concord.laws import paths
 from concord.laws.gaussian import Gaussian, w2
 from concord.laws.theory import tzikas2024
-from concord.metrics import Measurement, Row, lacking
+from concord.metrics import Measurement, Row, known, lacking, series
 from concord.metrics._laws import start_of
 from concord.metrics.theorem3 import of
 from concord.samplers import admm
@@ -50,7 +50,8 @@ def rows(m: Measurement) -> Iterator[Row]:
             "D-ADMMS with simultaneous updates on a connected network and linear regression, from "
             "a start that is stated",
         )
-    update, size = _at(theorem.penalty, m), problem.agents * problem.dim
+    chosen, size = structs.replace(params, penalty=theorem.penalty), problem.agents * problem.dim
+    update = admm.affine(problem, m.topology, chosen)
     start = start_of(m, update)
     law = paths.single(update, start, 1, size, last=m.iterations).law(m.trace.draw.tolist())
     one = problem.sampled
@@ -66,13 +67,6 @@ def rows(m: Measurement) -> Iterator[Row]:
         (start[0][:size], start[1][:size, :size]),
         m.trace.draw,
     )
-    for row, k in enumerate(m.trace.draw):
-        yield Row(k, "network", "theorem3_distance", distance[row], chance=False)
-        yield Row(k, "network", "theorem3_bound", bound[row], chance=False)
-    yield Row(m.iterations, "network", "theorem3_penalty", theorem.penalty, chance=False)
-
-
-def _at(penalty: float, m: Measurement) -> exact.Update:
-    """Return the run's update with another penalty."""
-    assert isinstance(m.problem, Quadratic)
-    return admm.affine(m.problem, m.topology, structs.replace(m.sampler_params, penalty=penalty))
+    found = {"theorem3_distance": distance, "theorem3_bound": bound}
+    yield from series(m.trace.draw, "network", found, chance=False)
+    yield from known(m, {"theorem3_penalty": theorem.penalty})

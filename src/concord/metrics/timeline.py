@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from concord.metrics import Measurement, Row
+from concord.metrics import Measurement, Row, known, series
 from concord.metrics._prices import vector_bytes
 from concord.sampling.trace import TIMES
 
@@ -19,9 +19,6 @@ def rows(m: Measurement) -> Iterator[Row]:
     sending: how long a vector is on its way, of the network.
     """
     for metric, name in zip(("ended", "waited"), TIMES, strict=True):
-        for column, agent in enumerate(m.agents):
-            for k, value in zip(m.trace.draw, m.trace[name][0, :, column], strict=True):
-                yield Row(k, agent, metric, value)
+        yield from series(m.trace.draw, m.agents, {metric: m.trace[name][0]})
     link = m.topology.conditions.link
-    sending = link.seconds(vector_bytes(m)) if link else 0.0
-    yield Row(m.iterations, "network", "sending", sending, chance=False)
+    yield from known(m, {"sending": link.seconds(vector_bytes(m)) if link else 0.0})

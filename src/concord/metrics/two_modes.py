@@ -10,7 +10,7 @@ import numpy as np
 from concord.contracts import Label
 from concord.laws.intervals import wilson
 from concord.metrics import Measurement, Row, lacking
-from concord.problems import tied_mixture
+from concord.problems.kinds import tied_mixture
 
 METRICS = ("two_modes_share",)
 LABELS = {

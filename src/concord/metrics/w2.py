@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from concord.contracts import Label
-from concord.laws.gaussian import FLOORS, bootstrap_w2, w2, w2_floor
+from concord.laws.exact import Law
+from concord.laws.gaussian import FLOORS, Distance, Gaussian, bootstrap_w2, w2, w2_floor
 from concord.laws.intervals import LEVEL, REPLICATES
 from concord.laws.transport import thinned
-from concord.metrics import Measurement, Row, lacking
+from concord.metrics import Measurement, Row, lacking, series
 from concord.metrics._laws import exact_law
+from concord.metrics._references import gaussian
 from concord.sampling.trace import Trace
 
 METRICS = ("w2", "w2_exact", "w2_floor")
@@ -29,23 +31,26 @@ def rows(m: Measurement) -> Iterator[Row]:
     w2: of the Gaussian fitted to the chains, with a bootstrap interval over chains. w2_exact: of
     the exact law, where the sampler states it. w2_floor: what as many exact posterior draws show.
     """
-    target = m.problem.posterior
-    if target is None:
-        raise lacking("w2", "a problem with an exact Gaussian posterior")
+    target = gaussian(m.problem, "w2")
     names, draws = positions(m.trace)
     if m.trace.chains:
-        value, lo, hi = bootstrap_w2(draws, target, REPLICATES, m.stream("bootstrap"), LEVEL)
-        for column, name in enumerate(names):
-            for row, k in enumerate(m.trace.draw):
-                yield Row(k, name, "w2", value[row, column], lo[row, column], hi[row, column])
-    law = exact_law(m)
-    if law is not None:
-        for name in names:
-            for k, distance in zip(law.iterations, w2(*law.of(name), target), strict=True):
-                yield Row(k, name, "w2_exact", distance, chance=False)
+        found = bootstrap_w2(draws, target, REPLICATES, m.stream("bootstrap"), LEVEL)
+        yield from series(m.trace.draw, names, {"w2": found})
+    yield from of_law(exact_law(m), names, "w2_exact", w2, target)
     if m.trace.chains:
         floor = w2_floor(target, m.trace.chains, m.stream("floor"))
         yield Row(m.iterations, "network", "w2_floor", *floor, trials=FLOORS)
+
+
+def of_law(
+    law: Law | None, names: Sequence[str], metric: str, distance: Distance, target: Gaussian
+) -> Iterator[Row]:
+    """Yield a distance of the exact law of agents or the average, where the sampler states it."""
+    if law is None:
+        return
+    for name in names:
+        found = {metric: distance(*law.of(name), target)}
+        yield from series(law.iterations, name, found, chance=False)
 
 
 def positions(trace: Trace) -> tuple[list[str], np.ndarray]:

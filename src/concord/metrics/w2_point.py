@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.metrics import Measurement, Row, lacking
+from concord.metrics import Measurement, Row, known
+from concord.metrics._references import gaussian
 
 METRICS = ("w2_point",)
 
@@ -16,8 +17,5 @@ def rows(m: Measurement) -> Iterator[Row]:
 
     A law farther from the posterior than that says less of it than its mean alone.
     """
-    target = m.problem.posterior
-    if target is None:
-        raise lacking("w2_point", "a problem with an exact Gaussian posterior")
-    width = float(np.sqrt(np.trace(target.cov)))
-    yield Row(m.iterations, "network", "w2_point", width, chance=False)
+    target = gaussian(m.problem, "w2_point")
+    return known(m, {"w2_point": np.sqrt(np.trace(target.cov))})

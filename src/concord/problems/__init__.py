@@ -1,31 +1,40 @@
-"""Problems: target posteriors split over agents, one module per kind.
+"""Problems: target posteriors split over agents; each module of ``kinds`` is one.
 
-Modules are found by their file name; there is no other list of them. What a module has says
-``contracts.ProblemKind`` (and, for data that are downloaded, ``NeedsData`` and ``TakesData``); what
-its problem has, ``contracts.Problem``, and what more a problem may offer, the protocols after it.
+What a module has says ``contracts.ProblemKind`` (and, for data that are downloaded, ``NeedsData``
+and ``TakesData``); what its problem has, ``contracts.Problem``, and what more a problem may offer,
+the protocols after it.
 
-A kind that takes one's own arrays can be called with them:
-``concord.problems.linear_regression(X, y, agents=20)``; one that takes none, with its options:
-``concord.problems.gaussian(agents=20, condition=100.0)``.
+In Python ``concord.problems.<kind>`` makes a problem: of one's own arrays where the kind has
+``from_arrays``, ``concord.problems.linear_regression(X, y, agents=20)``, else of its options,
+``concord.problems.gaussian(agents=20, condition=100.0)``; ``partition`` and ``seed`` are then as of
+``linear_regression``, and all that is random follows from the seed.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
+from collections.abc import Callable
 from typing import Any
 
-from concord.plugins import kinds
+from concord import plugins
+from concord.contracts import TakesArrays, offers
 
 
-def __getattr__(name: str) -> Any:
-    """Import a kind, or ``quadratic``, when it is asked for."""
+def __getattr__(name: str) -> Callable[..., Any]:
+    """Return what makes problems of a kind, or ``quadratic``."""
     if name == "quadratic":
-        return import_module("concord.problems._quadratic").quadratic
-    if name in kinds("problems"):
-        return import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from concord.problems._quadratic import quadratic
+
+        return quadratic
+    if name not in plugins.kinds("problems"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    kind = plugins.plugin("problems", name, "problem")
+    if offers(kind, TakesArrays):
+        return kind.from_arrays
+    from concord.problems._own import from_options
+
+    return from_options(kind)
 
 
 def __dir__() -> list[str]:
     """Return what ``__getattr__`` knows."""
-    return [*kinds("problems"), "quadratic"]
+    return [*plugins.kinds("problems"), "quadratic"]

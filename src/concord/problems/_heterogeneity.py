@@ -23,7 +23,8 @@ agents differ in the same directions.
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from collections.abc import Callable
+from typing import Annotated
 
 import numpy as np
 
@@ -31,7 +32,7 @@ from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.laws.known import Known
 from concord.options import NonNegative, Options
-from concord.problems._common import Tabled
+from concord.problems._tabled import Tabled
 
 
 class Dial(Options, kw_only=True):
@@ -49,13 +50,6 @@ class Dial(Options, kw_only=True):
     ] = 0.0
 
 
-class Tilts(NamedTuple):
-    """What each agent has besides its share: t_i^T x + x^T S_i x / 2, whose sums are zero."""
-
-    linear: np.ndarray  # (agents, dim), t_i = c_i - S_i mu
-    quadratic: np.ndarray  # (agents, dim, dim)
-
-
 def check_dial(params: Dial, agents: int) -> None:
     """Refuse a single agent that differs from the others."""
     for name in ("heterogeneity", "curvature_heterogeneity"):
@@ -65,14 +59,20 @@ def check_dial(params: Dial, agents: int) -> None:
             )
 
 
-def tilts(agents: int, law: Gaussian, dial: Dial, rng: np.random.Generator) -> Tilts:
-    """Return them for the posterior's mean and covariance."""
+def tilts(
+    agents: int, law: Gaussian, dial: Dial, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what agents have besides their share: t_i^T x + x^T S_i x / 2, whose sums are zero.
+
+    t_i = c_i - S_i mu, (agents, dim), and S_i, (agents, dim, dim), for the posterior's mean and
+    covariance.
+    """
     dim = len(law.mean)
     root = np.linalg.cholesky(np.linalg.inv(law.cov))
     z = rng.standard_normal((agents, dim))
     a = rng.standard_normal((agents, dim, dim))
     if agents == 1:
-        return Tilts(np.zeros((1, dim)), np.zeros((1, dim, dim)))
+        return np.zeros((1, dim)), np.zeros((1, dim, dim))
     z -= z.mean(axis=0)
     z *= dial.heterogeneity / np.sqrt((z**2).mean())
     a += a.swapaxes(1, 2)
@@ -82,26 +82,22 @@ def tilts(agents: int, law: Gaussian, dial: Dial, rng: np.random.Generator) -> T
     quadratic = (quadratic + quadratic.swapaxes(1, 2)) / 2
     linear = -z @ root.T / agents - quadratic @ law.mean
     # What rounding leaves of the sums would move the posterior.
-    return Tilts(linear - linear.mean(axis=0), quadratic - quadratic.mean(axis=0))
+    return linear - linear.mean(axis=0), quadratic - quadratic.mean(axis=0)
 
 
 class Dialed(Tabled):
     """A posterior of any form, of which agents hold equal shares but for the dial.
 
-    A subclass has ``energy(x)``, its f(x), and ``force(x, out)``, which writes the gradient of f.
+    A subclass has ``energy(x)``, its f(x), shape (...), and ``force(x, out)``, which writes the
+    gradient of f.
     """
+
+    energy: Callable[..., np.ndarray]
+    force: Callable[..., np.ndarray]
 
     def __init__(self, law: Known, agents: int, dial: Dial, rng: np.random.Generator) -> None:
         self.agents, self.dim, self.reference = agents, len(law.mean), law
         self.tables = tilts(agents, Gaussian(law.mean, law.cov), dial, rng)
-
-    def energy(self, x: np.ndarray) -> np.ndarray:
-        """Return f(x), shape (...)."""
-        raise NotImplementedError
-
-    def force(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """Write the gradient of f."""
-        raise NotImplementedError
 
     def values(self, x: np.ndarray, linear: np.ndarray, quadratic: np.ndarray) -> np.ndarray:
         """Return the potentials."""

@@ -13,7 +13,8 @@ import numpy as np
 from concord.contracts import Gradient, GradientAt, HessianProduct, Prox
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
-from concord.problems._common import OneDataSet, numbers
+from concord.problems._data import OneDataSet
+from concord.problems._own import numbers
 
 
 class QuadraticProblem(OneDataSet):

@@ -93,7 +93,7 @@ class Discrepancy(Options):
 class Problem(Options, forbid_unknown_fields=False):
     """A problem that experiments name; its options follow."""
 
-    kind: Annotated[str, "module of src/concord/problems"]
+    kind: Annotated[str, "module of src/concord/problems/kinds"]
 
 
 class Override(Options):

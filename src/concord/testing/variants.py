@@ -21,8 +21,8 @@ from concord.networks import topology
 from concord.networks.compressions import Compression
 from concord.options import choices, members
 from concord.options import kinds as kinds_of
-from concord.problems import linear_regression
-from concord.problems._common import OneDataSet
+from concord.problems._data import OneDataSet
+from concord.problems.kinds import linear_regression
 from concord.sampling import partition, streams
 from concord.sampling.schedules import Schedule
 

@@ -30,7 +30,7 @@ from concord.contracts import BatchGradient, Gradient, Stream
 from concord.datasets import fetch, readers
 from concord.errors import ConcordError
 from concord.options import Count, Options, Positive
-from concord.problems._common import OneDataSet
+from concord.problems._data import OneDataSet, check_points
 from concord.sampling.partition import Partition
 
 # What a job that samples this problem takes: its conda environment (envs/lenet.yaml), memory,
@@ -81,11 +81,7 @@ class Params(Options):
 
 def check(params: Params, agents: int) -> None:
     """Refuse more agents than images."""
-    images = min(TRAIN, params.training_images or TRAIN)
-    if agents > images:
-        raise ConcordError(
-            f"{agents} agents cannot share {images} images; give each agent at least one image"
-        )
+    check_points(min(TRAIN, params.training_images or TRAIN), agents)
 
 
 def needs(params: Params) -> tuple[str, ...]:

@@ -26,19 +26,9 @@ from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Count, NonNegative, Options, Positive
 from concord.problems import _newton
-from concord.problems._common import (
-    LegacySeed,
-    OneDataSet,
-    PriorShare,
-    batch_gradient,
-    check_points,
-    kept_apart,
-    legacy_data,
-    own_data,
-    prior_share,
-    sigmoid,
-    takes_arrays,
-)
+from concord.problems._data import LegacySeed, OneDataSet, check_points, kept_apart, legacy_data
+from concord.problems._own import own_data
+from concord.problems._regression import PriorShare, batch_gradient, prior_share, sigmoid
 from concord.sampling.partition import AgentData, Partition
 
 # Rows of the data sets; those in DOWNLOADED are read from files.
@@ -110,16 +100,13 @@ def check(params: Params, agents: int) -> None:
             f"legacy_seed draws labels without noise on the logit, but logit_noise_sd is "
             f"{params.logit_noise_sd:g}; leave one of them out"
         )
-    for key, usual in (("intercept", "ones"), ("features", "standardized")):
-        if getattr(params, key) != usual and params.dataset not in ROWS:
+    usual = {"intercept": "ones", "features": "standardized", "test_fraction": 0.0}
+    for key, value in usual.items():
+        if getattr(params, key) != value and params.dataset not in ROWS:
             raise ConcordError(
                 f"{key}: {getattr(params, key)} is for data sets, not for synthetic points; remove "
                 "it, or name a dataset"
             )
-    if params.test_fraction and params.dataset not in ROWS:
-        raise ConcordError(
-            f"test_fraction {params.test_fraction} is for data sets; remove it, or name a dataset"
-        )
     points = ROWS.get(params.dataset, _points(params, agents))
     check_points(points - _test_rows(params, points), agents)
 
@@ -255,9 +242,6 @@ def from_arrays(
         raise ConcordError(f"y: {odd[0]:g} is no label; give 0 and 1")
     params = Params(prior=prior, prior_scale=prior_scale, prior_share=prior_share)
     return LogisticRegression(data, params)
-
-
-takes_arrays(__name__, from_arrays)
 
 
 class LogisticRegression(OneDataSet):

@@ -19,7 +19,6 @@ import numpy as np
 from concord.contracts import Stream
 from concord.laws.known import Known
 from concord.options import NonNegative, Positive
-from concord.problems._common import takes_options
 from concord.problems._heterogeneity import Dial, Dialed, check_dial
 from concord.sampling.partition import Partition
 
@@ -39,9 +38,6 @@ def build(
 ) -> Banana:
     """Draw how agents differ; the posterior is given."""
     return Banana(params, agents, stream("heterogeneity"))
-
-
-takes_options(__name__)
 
 
 class Banana(Dialed):

@@ -23,7 +23,9 @@ from concord.contracts import Stream
 from concord.errors import ConcordError
 from concord.laws.known import Known
 from concord.options import Count, Options, Positive
-from concord.problems._common import Tabled, check_agents, numbers, own_data, takes_arrays
+from concord.problems._data import check_agents
+from concord.problems._own import numbers, own_data
+from concord.problems._tabled import Tabled
 from concord.sampling.partition import AgentData, Partition
 
 
@@ -102,9 +104,6 @@ def from_arrays(
     if data.features.min() < 0 or data.targets[held].min() <= 0:
         raise ConcordError("counts or exposures: some are negative; give counts, and time observed")
     return GammaPoisson(data, Params(dim=data.features.shape[2], shape=shape, rate=rate))
-
-
-takes_arrays(__name__, from_arrays)
 
 
 class GammaPoisson(Tabled):

@@ -25,8 +25,7 @@ from msgspec import Meta
 from concord.contracts import Stream
 from concord.laws.gaussian import Gaussian
 from concord.options import Count
-from concord.problems._common import takes_options
-from concord.problems._heterogeneity import Dial, Tilts, check_dial, tilts
+from concord.problems._heterogeneity import Dial, check_dial, tilts
 from concord.problems._quadratic import QuadraticProblem
 from concord.sampling.partition import Partition
 
@@ -56,23 +55,18 @@ def build(
     rotation *= np.sign(np.diag(triangle))  # uniform, where QR alone has signs of its own
     values = params.condition ** -np.linspace(0, 1, dim)
     law = Gaussian(mean, (rotation * values) @ rotation.T)
-    return DividedGaussian(law, tilts(agents, law, params, stream("heterogeneity")))
-
-
-takes_options(__name__)
+    return DividedGaussian(law, *tilts(agents, law, params, stream("heterogeneity")))
 
 
 class DividedGaussian(QuadraticProblem):
-    """A Gaussian posterior divided among agents who differ.
+    """A Gaussian posterior divided among agents who differ by linear and quadratic tilts.
 
     Its ``posterior`` is the one that was chosen; ``convex`` says whether all f_i are.
     """
 
-    def __init__(self, law: Gaussian, tilts: Tilts) -> None:
-        precision, agents = np.linalg.inv(law.cov), len(tilts.linear)
-        super().__init__(
-            precision / agents + tilts.quadratic, precision @ law.mean / agents - tilts.linear
-        )
+    def __init__(self, law: Gaussian, linear: np.ndarray, quadratic: np.ndarray) -> None:
+        precision, agents = np.linalg.inv(law.cov), len(linear)
+        super().__init__(precision / agents + quadratic, precision @ law.mean / agents - linear)
         self.posterior = law
         values = np.linalg.eigvalsh(self.gram)
         self.convex = bool((values[:, 0] >= -1e-12 * values[:, -1]).all())

@@ -29,13 +29,16 @@ from concord.contracts import BatchGradient, Gradient, GradientAt, Stream
 from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Count, Options, Positive, choices
-from concord.problems._common import OneDataSet, check_agents, numbers, own_data, takes_arrays
+from concord.problems._data import OneDataSet, check_agents
+from concord.problems._own import numbers, own_data
 from concord.problems._shares import LOG2_E, shares_of
 from concord.sampling.partition import AgentData, Partition
 
 # Two modes are declared out of reach after so many sets of points; of small sets, after so many
 # points, which take a millisecond each.
 ATTEMPTS, POINTS = 50, 3000
+# A mask, and a scale, where all points are there and count once.
+NO_MASK, NO_SCALE = np.empty((0, 0)), np.empty(0)
 # So many gradients save what numba takes to compile; where fewer are to come numpy computes them.
 PATIENCE = 30_000
 
@@ -170,9 +173,6 @@ def from_arrays(
     return TiedMixture(data, params)
 
 
-takes_arrays(__name__, from_arrays)
-
-
 class TiedMixture(OneDataSet):
     r"""The mixture split over agents.
 
@@ -217,7 +217,7 @@ class TiedMixture(OneDataSet):
             totals.take(chosen, 1, own, "clip")
             if padded:
                 tables[1].take(chosen, 1, mask, "clip")
-            return differentiate(x, points, own, out, mask if padded else None)
+            return differentiate(x, points, own, out, mask if padded else NO_MASK)
 
         return gradient
 
@@ -387,7 +387,7 @@ def _gradient(sets: list[TiedMixture]) -> Gradient:
         np.ascontiguousarray(np.concatenate(arrays).T)
         for arrays in ([one.points for one in sets], [one._mask for one in sets])
     )
-    totals, padding = _totals(sets[0].params, points, mask), None if mask.all() else mask
+    totals, padding = _totals(sets[0].params, points, mask), NO_MASK if mask.all() else mask
     differentiate = _differentiate(sets[0], points.shape)
     return lambda x, out: differentiate(x, points, totals, out, padding)
 
@@ -425,7 +425,8 @@ def _differentiate(problem: TiedMixture, shape: tuple[int, int]) -> Callable[...
 
     A column of ``points``, (n, m), belongs to a row of x and out, which have m in all; ``totals``
     (2, m) are as ``_totals`` returns them. ``mask``, (n, m), is zero where there is no point, and
-    ``scale``, (m,), how much a point counts; none: all are there, and count once.
+    ``scale``, (m,), how much a point counts; ``NO_MASK`` and ``NO_SCALE``: all are there, and count
+    once.
 
     ``_compiled.tied_mixture`` does the same operations in the same order, none of which leaves a
     bit to the library or the processor, so that its gradients have the same bytes.
@@ -436,20 +437,17 @@ def _differentiate(problem: TiedMixture, shape: tuple[int, int]) -> Callable[...
     if compiled is not None:
         buffers = np.empty((7, shape[1])), np.empty(shape[1], dtype=np.int64)
         kernel = partial(compiled, tied, precision, prior, *buffers)
-        no_mask, no_scale = np.empty((0, 0)), np.empty(0)
 
         def call(
             x: np.ndarray,
             points: np.ndarray,
             totals: np.ndarray,
             out: np.ndarray,
-            mask: np.ndarray | None = None,
-            scale: np.ndarray | None = None,
+            mask: np.ndarray = NO_MASK,
+            scale: np.ndarray = NO_SCALE,
         ) -> np.ndarray:
-            present = no_mask if mask is None else mask
-            counting = no_scale if scale is None else scale
             rows = out.reshape(-1, 2, copy=False)
-            kernel(x.reshape(-1, 2), points, totals, rows, present, counting)
+            kernel(x.reshape(-1, 2), points, totals, rows, mask, scale)
             return out
 
         return call
@@ -464,8 +462,8 @@ def _differentiate(problem: TiedMixture, shape: tuple[int, int]) -> Callable[...
         points: np.ndarray,
         totals: np.ndarray,
         out: np.ndarray,
-        mask: np.ndarray | None = None,
-        scale: np.ndarray | None = None,
+        mask: np.ndarray = NO_MASK,
+        scale: np.ndarray = NO_SCALE,
     ) -> np.ndarray:
         theta = x.reshape(-1, 2).T
         first, second = theta
@@ -479,13 +477,13 @@ def _differentiate(problem: TiedMixture, shape: tuple[int, int]) -> Callable[...
         np.add(first, mean, out=middle)
         np.multiply(middle, 0.5, out=middle)
         shares(middle, points, weight)
-        if mask is not None:
+        if mask.size:
             np.multiply(shared, mask, out=shared)
         _column_sums(shared, number)
         np.multiply(shared, points, out=shared)
         _column_sums(shared, total)
         np.multiply(sums, precision, out=sums)
-        if scale is not None:
+        if scale.size:
             np.multiply(sums, scale, out=sums)
         # sum_j r_j (m - x_j) / s and sum_j (1 - r_j) (theta_1 - x_j) / s
         np.multiply(mean, number, out=second_pull)

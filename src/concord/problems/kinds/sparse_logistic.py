@@ -18,7 +18,6 @@ Needs: the data set that it reads.
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -28,7 +27,7 @@ from concord.contracts import BatchGradient, Gradient, Stream
 from concord.datasets import readers
 from concord.errors import ConcordError
 from concord.options import Options, Positive
-from concord.problems._common import sigmoid
+from concord.problems._regression import sigmoid
 from concord.sampling.partition import Partition
 
 ROWS = {"a9a": 32561}
@@ -76,18 +75,6 @@ def build(
     return SparseLogistic(features, labels, params, agents, partition, stream)
 
 
-@dataclass(frozen=True)
-class Splits:
-    """Rows of every chain.
-
-    parts: rows of the data set that each agent holds, shape (chains, agents, n_max), zero-padded.
-    tests: rows kept for testing, shape (chains, rows).
-    """
-
-    parts: np.ndarray
-    tests: np.ndarray
-
-
 class SparseLogistic:
     """Logistic regression on the rows of a table that chains split in their own ways.
 
@@ -115,7 +102,7 @@ class SparseLogistic:
         self._prior_slope = sign / (agents * params.prior_scale)
         self._columns = _columns(self.features)
         self._first = 0
-        self._splits: dict[int, Splits] = {}
+        self._splits: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self._test_features: dict[int, list[Any]] = {}
         self.counts = np.array([len(part) for part in self._draw(1)[0][1]])
 
@@ -137,8 +124,11 @@ class SparseLogistic:
             found.append((test, [train[part] for part in parts]))
         return found * chains if tied else found[self._first :]
 
-    def splits(self, chains: int) -> Splits:
-        """Return the rows of the agents and the test rows of ``chains`` chains."""
+    def splits(self, chains: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows of the data set that agents hold, and those kept for testing.
+
+        Shapes (chains, agents, n_max), zero-padded, and (chains, rows).
+        """
         if chains not in self._splits:
             parts = np.zeros((chains, self.agents, self.counts.max()), dtype=np.int32)
             drawn = self._draw(chains)
@@ -150,12 +140,12 @@ class SparseLogistic:
                     )
                 for agent, row in enumerate(rows):
                     own[agent, : len(row)] = row
-            self._splits[chains] = Splits(parts, np.array([test for test, _ in drawn]))
+            self._splits[chains] = parts, np.array([test for test, _ in drawn])
         return self._splits[chains]
 
     def gradient(self, chains: int) -> Gradient:
         """Return ``g(x, out)`` with the full gradients, one sparse product per chain and agent."""
-        parts = self.splits(chains).parts
+        parts, _ = self.splits(chains)
 
         def gradient(x: np.ndarray, out: np.ndarray) -> np.ndarray:
             for chain in range(chains):
@@ -175,7 +165,7 @@ class SparseLogistic:
         and agents, each with a column more for the padding of short rows; its column numbers are
         overwritten in place.
         """
-        parts = self.splits(chains).parts
+        parts, _ = self.splits(chains)
         table = self._columns
         shape, width = (chains, self.agents, batch_size), self.dim + 1
         points, vectors = chains * self.agents * batch_size, chains * self.agents
@@ -219,12 +209,11 @@ class SparseLogistic:
         return np.multiply(out, self._prior_slope, out=out)
 
     def _add_prior(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
-        out += self._prior_slope * np.sign(x)
-        return out
+        return np.add(out, self.prior_gradient(x, np.empty_like(x)), out=out)
 
     def potential(self, x: np.ndarray) -> np.ndarray:
         """Return f_i(x_i), shape (chains, agents), up to the prior's constant."""
-        parts = self.splits(len(x)).parts
+        parts, _ = self.splits(len(x))
         values = self._prior_slope * np.abs(x).sum(axis=-1)
         for chain, agent in np.ndindex(*values.shape):
             rows = parts[chain, agent, : self.counts[agent]]
@@ -239,7 +228,7 @@ class SparseLogistic:
         that is not finite gets those rows wrong whose probability is not a number.
         """
         chains = len(x)
-        tests = self.splits(chains).tests
+        _, tests = self.splits(chains)
         if chains not in self._test_features:
             self._test_features[chains] = [self.features[rows] for rows in tests]
         right = np.empty(x.shape[:2])

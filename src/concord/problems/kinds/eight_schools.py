@@ -28,7 +28,8 @@ from concord.contracts import Stream
 from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Options
-from concord.problems._common import Tabled, numbers, takes_arrays
+from concord.problems._own import numbers
+from concord.problems._tabled import Tabled
 from concord.sampling.partition import Partition
 
 EFFECTS = (28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0)
@@ -87,9 +88,6 @@ def from_arrays(effects: Any, errors: Any) -> Schools:
     if sigma.min() <= 0:
         raise ConcordError(f"errors[{sigma.argmin()}] is {sigma.min():g}; give positive ones")
     return Schools(y, sigma)
-
-
-takes_arrays(__name__, from_arrays)
 
 
 class Schools(Tabled):

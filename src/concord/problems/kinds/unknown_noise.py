@@ -29,7 +29,9 @@ from concord.contracts import Stream
 from concord.errors import ConcordError
 from concord.laws.known import Known
 from concord.options import Count, Options, Positive
-from concord.problems._common import Tabled, check_points, own_data, takes_arrays
+from concord.problems._data import check_points
+from concord.problems._own import own_data
+from concord.problems._tabled import Tabled
 from concord.sampling.partition import AgentData, Partition
 
 
@@ -118,9 +120,6 @@ def from_arrays(
     )
     _check_moments(params, params.points)
     return UnknownNoise(data, params)
-
-
-takes_arrays(__name__, from_arrays)
 
 
 class UnknownNoise(Tabled):

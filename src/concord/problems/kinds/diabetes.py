@@ -17,9 +17,9 @@ from msgspec import Meta
 from concord.contracts import Stream
 from concord.datasets import readers
 from concord.options import Options, Positive
-from concord.problems import linear_regression
-from concord.problems._common import check_points, kept_apart, takes_options
-from concord.problems.linear_regression import LinearRegression
+from concord.problems._data import check_points, kept_apart
+from concord.problems.kinds import linear_regression
+from concord.problems.kinds.linear_regression import LinearRegression
 from concord.sampling.partition import AgentData, Partition
 
 ROWS = 442
@@ -63,6 +63,3 @@ def build(
     problem = LinearRegression(data, model)
     problem.test = (features[testing], targets[testing]) if count else None
     return problem
-
-
-takes_options(__name__)

@@ -20,7 +20,6 @@ from msgspec import Meta
 from concord.contracts import Stream
 from concord.laws.known import Known
 from concord.options import Positive
-from concord.problems._common import takes_options
 from concord.problems._heterogeneity import Dial, Dialed, check_dial
 from concord.sampling.partition import Partition
 
@@ -42,9 +41,6 @@ def build(
 ) -> Funnel:
     """Draw how agents differ; the posterior is given."""
     return Funnel(params, agents, stream("heterogeneity"))
-
-
-takes_options(__name__)
 
 
 class Funnel(Dialed):

@@ -19,9 +19,8 @@ from concord.datasets.fetch import verify
 from concord.errors import ConcordError
 from concord.laws.known import Draws
 from concord.options import Options
-from concord.problems import logistic_regression
-from concord.problems._common import takes_options
-from concord.problems.logistic_regression import LogisticRegression
+from concord.problems.kinds import logistic_regression
+from concord.problems.kinds.logistic_regression import LogisticRegression
 from concord.sampling.partition import AgentData, Partition
 
 MODEL = logistic_regression.Params(dataset="breast_cancer")
@@ -48,9 +47,6 @@ def build(
     """Standardize the rows and split them over the agents."""
     plain = logistic_regression.build(MODEL, agents, partition, stream, resources)
     return BreastCancer(plain.data, resources / DRAWS)
-
-
-takes_options(__name__)
 
 
 class BreastCancer(LogisticRegression):

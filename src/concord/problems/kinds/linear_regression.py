@@ -23,17 +23,10 @@ from concord.contracts import BatchGradient, Stream
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.options import Count, Options, Positive
-from concord.problems._common import (
-    LegacySeed,
-    PriorShare,
-    batch_gradient,
-    check_points,
-    legacy_data,
-    own_data,
-    prior_share,
-    takes_arrays,
-)
+from concord.problems._data import LegacySeed, check_points, legacy_data
+from concord.problems._own import own_data
 from concord.problems._quadratic import QuadraticProblem
+from concord.problems._regression import PriorShare, batch_gradient, prior_share
 from concord.sampling.partition import AgentData, Partition
 
 
@@ -153,9 +146,6 @@ def from_arrays(
         prior_share=prior_share,
     )
     return LinearRegression(data, params)
-
-
-takes_arrays(__name__, from_arrays)
 
 
 class LinearRegression(QuadraticProblem):

@@ -22,7 +22,7 @@ from msgspec import Meta
 from concord.contracts import BatchGradient, Gradient, GradientAt, Stream
 from concord.datasets import readers
 from concord.options import Count, Options, Positive
-from concord.problems._common import OneDataSet, check_agents, takes_options
+from concord.problems._data import OneDataSet, check_agents
 from concord.sampling.partition import AgentData, Partition
 
 TEST, TRAINING = 360, 1437
@@ -52,9 +52,6 @@ def build(
     parts = partition.split(labels[training], agents, stream("partition"))
     data = AgentData.from_parts(images[training], labels[training], parts)
     return Digits(data, params, images[testing], labels[testing])
-
-
-takes_options(__name__)
 
 
 class Digits(OneDataSet):

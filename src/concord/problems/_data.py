@@ -1,0 +1,70 @@
+"""What problems with data share: the same data in all chains, rows for testing, authors' draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Self
+
+import numpy as np
+from msgspec import Meta
+
+from concord.contracts import Stream
+from concord.errors import ConcordError
+from concord.sampling.partition import consecutive_counts
+
+LegacySeed = Annotated[
+    Annotated[int, Meta(ge=0, le=2**32 - 1)] | None,
+    "draw the data agent by agent from NumPy's legacy generator with this seed, as "
+    "tzikas2024's authors do; none: from the paper's data stream",
+]
+
+Draw = Callable[[np.random.RandomState, np.ndarray, np.ndarray], np.ndarray]
+
+
+class OneDataSet:
+    """A problem whose chains have the same data."""
+
+    def from_chain(self, first: int) -> Self:
+        """Return the problem itself."""
+        return self
+
+
+def check_agents(params: Any, agents: int) -> None:
+    """Refuse more agents than points."""
+    check_points(params.points, agents)
+
+
+def check_points(points: int, agents: int) -> None:
+    """Refuse more agents than points."""
+    if agents > points:
+        raise ConcordError(
+            f"{agents} agents cannot share {points} points; give each agent at least one point"
+        )
+
+
+def kept_apart(rows: int, testing: int, stream: Stream) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers of the rows to train on, and of those for testing, drawn at random."""
+    order = np.arange(rows)
+    if testing:
+        stream("test").shuffle(order)
+    return np.sort(order[testing:]), np.sort(order[:testing])
+
+
+def legacy_data(
+    seed: int, points: int, agents: int, variances: tuple[float, float], dim: int, draw: Draw
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Draw parameter, then each agent's points, in the order of tzikas2024's authors.
+
+    ``variances`` are those of the parameter's and of the features' entries;
+    ``draw(rng, features, parameter)`` returns what else an agent's points have. Returns parameter
+    (dim,), features (points, dim), and what was drawn, (points,).
+    """
+    rng = np.random.RandomState(seed)
+    origin, identity = np.zeros(dim), np.eye(dim)
+    truth = rng.multivariate_normal(origin, variances[0] * identity)
+    features, drawn = [], []
+    for count in consecutive_counts(points, agents):
+        own = rng.multivariate_normal(origin, variances[1] * identity, size=count)
+        features.append(own)
+        drawn.append(draw(rng, own, truth))
+    return truth, np.concatenate(features), np.concatenate(drawn)

@@ -1,0 +1,104 @@
+"""Problems that a caller makes in Python: of their own arrays, or of a kind's options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from concord.errors import ConcordError, short
+from concord.options import Count, Index, build
+from concord.sampling import streams
+from concord.sampling.partition import AgentData, Partition
+
+# Of a caller's numbers: squares, and sums of very many of them, are finite.
+LARGEST = 1e100
+
+
+def numbers(values: Any, name: str) -> np.ndarray:
+    """Return what a caller gives as an array of finite numbers, whose squares are finite, too."""
+    try:
+        given = np.array(values)
+        if given.dtype.kind == "c":
+            raise ConcordError(f"{name}: its numbers are complex; give real ones")
+        array = given.astype(float)
+    except (TypeError, ValueError):
+        raise ConcordError(f"{name}: {short(values)} is no array of numbers; give one") from None
+    if not np.isfinite(array).all():
+        raise ConcordError(f"{name}: some of its numbers are not finite; remove them")
+    if (np.abs(array) > LARGEST).any():
+        most = np.abs(array).argmax()
+        place = [int(index) for index in np.unravel_index(most, array.shape)]
+        raise ConcordError(
+            f"{name}{place or ''}: {array.flat[most]:g} is beyond {LARGEST:g}, where sums of "
+            "squares are not finite; use larger units"
+        )
+    return array
+
+
+def own_data(
+    X: Any, y: Any, agents: int | None, partition: Any, seed: int, classes: bool = False
+) -> AgentData:
+    """Return the rows of features X and targets y, split over the agents.
+
+    ``concord.problems.linear_regression`` explains the parameters; ``classes``: y are labels, by
+    which rows may be split. A ConcordError if arrays are not numbers, or do not fit each other or
+    the number of agents.
+    """
+    together = agents is not None
+    if not together and not (isinstance(X, (list, tuple)) and isinstance(y, (list, tuple))):
+        raise ConcordError(
+            "agents is missing; give their number, or X and y as lists with an array of each agent"
+        )
+    if not together and not len(X) == len(y) > 0:
+        raise ConcordError(f"X of {len(X)} agents and y of {len(y)} do not fit; give one of each")
+    pieces: list[tuple[np.ndarray, np.ndarray]] = []
+    for i, (rows, aims) in enumerate([(X, y)] if together else zip(X, y, strict=True)):
+        place = "" if together else f"[{i}]"
+        features, targets = numbers(rows, f"X{place}"), numbers(aims, f"y{place}")
+        wanted = pieces[0][0].shape[1:] if pieces else features.shape[1:]
+        if features.ndim != 2 or targets.shape != features.shape[:1] or not features.size:
+            raise ConcordError(
+                f"X{place} of shape {features.shape} and y{place} of shape {targets.shape} do not "
+                "fit; give (rows, dim) and (rows,)"
+            )
+        if features.shape[1:] != wanted:
+            raise ConcordError(
+                f"X{place} has {features.shape[1]} columns and X[0] {wanted[0]}; give all agents "
+                "the same features"
+            )
+        pieces.append((features, targets))
+    features, targets = (np.concatenate(column) for column in zip(*pieces, strict=True))
+    if together:
+        rng = streams.generator(build(Index, seed, "seed"), "partition")
+        parts = parted(partition).split(
+            targets if classes else len(targets), build(Count, agents, "agents"), rng
+        )
+    else:
+        counts = [len(aims) for _, aims in pieces]
+        parts = np.split(np.arange(len(targets)), np.cumsum(counts)[:-1])
+    return AgentData.from_parts(features, targets, parts)
+
+
+def parted(way: Any) -> Partition:
+    """Return the partition that a caller names, or gives as a mapping with a kind."""
+    return Partition.parse({"kind": way} if isinstance(way, str) else way, "partition")
+
+
+def from_options(kind: Any) -> Callable[..., Any]:
+    """Return what makes a problem of a kind of its options and ``agents``."""
+
+    def made(agents: int, *, partition: Any = "equal", seed: int = 1, **options: Any) -> Any:
+        split = parted(partition)
+        params, count = build(kind.Params, options), build(Count, agents, "agents")
+        kind.check(params, count)
+
+        def stream(what: str) -> np.random.Generator:
+            return streams.generator(build(Index, seed, "seed"), what)
+
+        return kind.build(params, count, split, stream, Path("resources"))
+
+    made.__doc__ = kind.__doc__
+    return made

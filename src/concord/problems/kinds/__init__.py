@@ -1,0 +1,1 @@
+"""Kinds of problems, a module each, found by its file name (``concord.problems``)."""

@@ -1,0 +1,18 @@
+"""What metrics read, made of what a test is about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from concord.metrics import Measurement
+from concord.sampling import streams
+
+NOTHING = dict.fromkeys(("problem", "topology", "sampler", "sampler_params", "initial"))
+
+
+def measurement(trace: Any, **given: Any) -> Measurement:
+    """Return the measurement of a trace, of whose run only this is known."""
+    if "iterations" not in given:
+        given["iterations"] = int(trace.draw[-1])
+    stream = {"stream": lambda what: streams.generator(1, what)}
+    return Measurement(trace=trace, **NOTHING | stream | given)
