@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
-from concord.contracts import Extra, Labelled, Named
+from concord.contracts import Extra, declared
 from concord.errors import ConcordError, nearest, short
 from concord.options import Kind, Options, members, plain
 from concord.plugins import PACKAGES, Chosen, executed, kinds, location, origin, parsed, plugin
@@ -99,7 +99,7 @@ def described(package: str, kind: str, execute: bool = True) -> dict[str, Any]:
     found: dict[str, Any] = {
         **{"package": package, "kind": kind, "from": origin(package, kind)},
         **{"is": summary(text), "text": text, "equation": _equation(text)},
-        "name": module.NAME if isinstance(module, Named) else None,
+        "name": declared(module, "NAME") or None if module else None,
         **{field: _paragraph(text, field) for field in FIELDS},
     }
     if module is None:
@@ -116,7 +116,7 @@ def described(package: str, kind: str, execute: bool = True) -> dict[str, Any]:
 
 def _labels(family: Any) -> Iterator[dict[str, str]]:
     """Yield what readers see of metrics: what each is, and what heads its column or its axis."""
-    for metric, label in (family.LABELS if isinstance(family, Labelled) else {}).items():
+    for metric, label in declared(family, "LABELS").items():
         texts = zip(("is", "column", "axis", "unit"), label, strict=True)
         yield {"metric": metric, **{key: text for key, text in texts if text}}
 

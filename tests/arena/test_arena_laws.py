@@ -58,7 +58,7 @@ def test_every_affine_sampler_has_the_law_of_its_recursion(kind):
     cases = contract.laws(module, (1, 2))
     rng = np.random.default_rng(7)
     for case in rng.choice(len(cases), min(4, len(cases)), replace=False):
-        graph, prob, params, update = cases[case]
+        (_, graph, prob, params), update = cases[case]
         positions = START(prob.dim)
         path = _laws.of_versions(module, [prob] * 2, graph, [params] * 2, positions)
         size = prob.agents * prob.dim

@@ -15,13 +15,13 @@ import numpy as np
 
 from concord import plugins
 from concord.contracts import (
-    Amplifies,
     Extra,
     NeedsData,
     Problem,
     ProblemKind,
     Sampler,
     TakesData,
+    declared,
     offers,
 )
 from concord.datasets import registry
@@ -341,7 +341,7 @@ def recorded(document: Mapping[str, Any]) -> Sequence[int]:
 def amplifies(document: Mapping[str, Any]) -> bool:
     """Whether rounding errors grow in a run until its chains are others on another processor."""
     kind = document.get("problem", {}).get("kind")
-    return kind is not None and isinstance(plugin("problems", kind, "problem"), Amplifies)
+    return bool(kind and declared(plugin("problems", kind, "problem"), "AMPLIFIES"))
 
 
 def read(path: Path) -> Run:

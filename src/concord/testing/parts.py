@@ -8,14 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from concord.contracts import (
-    AboutNetwork,
-    Label,
-    Labelled,
-    OfConditions,
-    WithLaw,
-    WithoutChains,
-)
+from concord.contracts import Label, declared
 from concord.errors import ConcordError
 from concord.metrics import NETWORKS, Measurement, Row, alike, check_network
 from concord.networks import topology
@@ -157,36 +150,28 @@ def a_run_is_measured_or_refused(module: Any) -> None:
             expect(isinstance(row, Row), "rows yields something else than metrics.Row")
             named = any(fnmatchcase(row.metric, name) for name in module.METRICS)
             expect(named, f"it yields {row.metric!r}, which METRICS does not name")
-            names = module.EXACT if isinstance(module, WithoutChains) else ()
-            exact = any(fnmatchcase(row.metric, name) for name in names)
+            exact = any(fnmatchcase(row.metric, name) for name in declared(module, "EXACT"))
             expect(not (exact and row.chance), f"{row.metric!r} is in EXACT, and random")
 
 
 # What names metrics of a family, or patterns or beginnings of some.
-NAMING = {
-    "LABELS": Labelled,
-    "CONDITIONS": OfConditions,
-    "EXACT": WithoutChains,
-    "OF_LAW": WithLaw,
-}
+NAMING = ("LABELS", "CONDITIONS", "EXACT", "OF_LAW")
 
 
 def what_is_declared_is_of_its_metrics(module: Any) -> None:
     """What it labels or marks are metrics of its own; what it asks of networks is known."""
     metrics = module.METRICS
-    for what, protocol in NAMING.items():
-        if not isinstance(module, protocol):
-            continue
-        names = vars(module)[what]
+    for what in NAMING:
+        names = declared(module, what)
         expect(isinstance(names, (tuple, dict)), f"{what} is neither a tuple nor a mapping")
         for name in names:
             own = (alike(n, metric) for n in (name, f"{name}_*") for metric in metrics)
             known = name in metrics or any(own)
             expect(known, f"{what} names {name!r}, which METRICS does not have")
-    if isinstance(module, Labelled):
-        expect(all(isinstance(one, Label) for one in module.LABELS.values()), "LABELS has no Label")
-    if isinstance(module, AboutNetwork):
-        expect(module.NETWORK in NETWORKS, f"NETWORK is none of {', '.join(NETWORKS)}")
+    labels = declared(module, "LABELS").values()
+    expect(all(isinstance(one, Label) for one in labels), "LABELS has no Label")
+    about = declared(module, "NETWORK")
+    expect(about is None or about in NETWORKS, f"NETWORK is none of {', '.join(NETWORKS)}")
 
 
 CHECKS: dict[str, tuple[Any, ...]] = {
