@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,8 +29,8 @@ from concord.sampling import initial, streams
 from concord.sampling.gradients import estimator
 from concord.sampling.recorder import Averaged, Probed, Record, Recorder
 from concord.sampling.schedules import Schedule
+from concord.testing import CHECKS, Inapplicable, methods
 from concord.testing import PROTOCOLS as MODULES
-from concord.testing import methods
 from diverged_runs import AGENTS, LAST, sound
 from variants import problem
 
@@ -57,6 +58,7 @@ OF_PROBLEMS = [
     and one not in (*OF_MODULES, *OF_OTHERS, contracts.Reference)
 ]
 ALL = [(p, k) for p in MODULES for k in built_in(p)]
+GENERAL = {package: CHECKS[package][:4] for package in MODULES}  # those of any kind
 CLASSES = [
     one
     for kind in built_in("problems")
@@ -73,9 +75,13 @@ def members(protocol):
 
 @pytest.mark.parametrize(("package", "kind"), ALL, ids="/".join)
 def test_every_module_keeps_its_contract(package, kind):
+    """It is documented, its options are described, its functions take what the protocols say."""
     module = plugin(package, kind, "tests")
     assert isinstance(module, MODULES[package])
-    for protocol in [MODULES[package], *OPTIONAL.get(package, [])]:
+    for check in GENERAL[package]:
+        with suppress(Inapplicable):
+            check(module)
+    for protocol in OPTIONAL.get(package, []):
         if isinstance(module, protocol):
             for name, parameters in methods(protocol).items():
                 assert list(inspect.signature(getattr(module, name)).parameters) == parameters

@@ -225,25 +225,16 @@ class Workflow:
     @told
     def shown(self, wildcards: Wildcards) -> list[str]:
         """Return whatever there is for the site to show."""
-        files = [*self.outputs(self.studies), *(self.claims(key) for key in self.studies)]
-        files += [self.scores(key) for key, study in self.studies.items() if study.arenas]
-        surveys = self.standing(self.survey(key) for key in self.papers)(wildcards)
+        files = [*self.outputs(self.studies), *(self.table(key, "claims") for key in self.studies)]
+        files += [self.table(key, "scores") for key, study in self.studies.items() if study.arenas]
+        surveys = self.standing(self.table(key, "multiverse") for key in self.papers)
         # Whole ones may be stale, and take hours.
-        return self.standing(files)(wildcards) + [
-            table for table in surveys if not integrity.intact(Path(table))
-        ]
+        whole = [table for table in surveys(wildcards) if not integrity.intact(Path(table))]
+        return self.standing(files)(wildcards) + whole
 
-    def claims(self, key: str) -> str:
-        """Return the file of a study's verdicts."""
-        return f"{self.results}/{key}/claims.csv"
-
-    def scores(self, key: str) -> str:
-        """Return the file of a study's scores."""
-        return f"{self.results}/{key}/scores.csv"
-
-    def survey(self, key: str) -> str:
-        """Return the file of a study's verdicts over the universes."""
-        return f"{self.results}/{key}/multiverse.csv"
+    def table(self, key: str, name: str) -> str:
+        """Return a study's ``claims``, its ``scores``, or its verdicts over the ``multiverse``."""
+        return f"{self.results}/{key}/{name}.csv"
 
     # Batches.
 
@@ -458,7 +449,7 @@ class Workflow:
 
     def surveyed_first(self, wildcards: Wildcards) -> list[str]:
         """Return the multiverse of a paper where verdicts are to wait for it."""
-        return [self.survey(wildcards.paper)] if self.config["multiverse"] else []
+        return [self.table(wildcards.paper, "multiverse")] if self.config["multiverse"] else []
 
     @told
     def scored(self, wildcards: Wildcards) -> list[str]:
@@ -538,8 +529,9 @@ class Workflow:
     def _listed(file: Path, text: str) -> str:
         return "" if file.read_text(encoding="utf-8", errors="replace") == text else "damaged"
 
-    def _stale(self, file: str, wanted: Callable[[Wildcards], Made]) -> Inputs:
-        """Return what has a sealed result made again if it was made from something else."""
+    def stale(self, rule: str) -> Inputs:
+        """Return what has a rule's sealed result made again if it was made from something else."""
+        file, wanted = self._sealed[rule]
 
         @told
         def inputs(wildcards: Wildcards) -> list[str]:
@@ -555,32 +547,32 @@ class Workflow:
 
         return inputs
 
-    def stale_output(self, suffix: str) -> Inputs:
-        """Return what has a figure or table drawn again."""
-        file = f"{self.results}/{{paper}}/{{section}}/{{name}}.{suffix}"
-        return self._stale(file, lambda w: draw.made(self.study(w), w.section, w.name, self.place))
+    @cached_property
+    def _sealed(self) -> dict[str, tuple[str, Callable[[Wildcards], Made]]]:
+        """Return what rules seal: the first file, and what it would be made from now."""
+        tables = [Path(self.table(key, "claims")) for key in self.papers]
+        output = f"{self.results}/{{paper}}/{{section}}/{{name}}"
 
-    def stale_verdicts(self) -> Inputs:
-        """Return what has a study judged again."""
-        return self._stale(self.claims("{paper}"), lambda w: judge.made(self.study(w), self.place))
+        def drawn(w: Wildcards) -> Made:
+            return draw.made(self.study(w), w.section, w.name, self.place)
 
-    def stale_ledger(self) -> Inputs:
-        """Return what has the ledger joined again."""
-        tables = [Path(self.claims(key)) for key in self.papers]
-        return self._stale(f"{self.results}/claims.csv", lambda w: judge.joined(tables))
+        def judged(w: Wildcards) -> Made:
+            return judge.made(self.study(w), self.place)
 
-    def stale_scores(self) -> Inputs:
-        """Return what has a study's scores and cards written again."""
-        return self._stale(
-            self.scores("{paper}"), lambda w: compete.board_made(self.study(w), self.place)
-        )
+        def surveyed(w: Wildcards) -> Made:
+            return survey.made(self.study(w), self.place, self.universes(w.paper))
 
-    def stale_survey(self) -> Inputs:
-        """Return what has the universes of a study judged again."""
-        return self._stale(
-            self.survey("{paper}"),
-            lambda w: survey.made(self.study(w), self.place, self.universes(w.paper)),
-        )
+        def scored(w: Wildcards) -> Made:
+            return compete.board_made(self.study(w), self.place)
+
+        return {
+            "figure": (f"{output}.pdf", drawn),
+            "table": (f"{output}.csv", drawn),
+            "judge": (self.table("{paper}", "claims"), judged),
+            "survey": (self.table("{paper}", "multiverse"), surveyed),
+            "board": (self.table("{paper}", "scores"), scored),
+            "join": (f"{self.results}/claims.csv", lambda w: judge.joined(tables)),
+        }
 
     @property
     def expected(self) -> list[str]:

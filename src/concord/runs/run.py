@@ -112,22 +112,12 @@ class Run:
             experiment=stated["experiment"],
             name=stated["run"],
             labels=stated["labels"],
-            reading=keys.reading,
             scale=stated["scale"],
             seed=stated["seed"],
-            agents=keys.agents,
-            topology=keys.topology,
             problem_name=problem["name"],
             problem=Part.of("problems", options, place),
-            partition=keys.partition,
             sampler=Part.of("samplers", stated["sampler"], f"{where}.sampler"),
-            initial=keys.initial,
-            chains=keys.chains,
-            iterations=keys.iterations,
-            record=keys.record,
-            metrics=keys.metrics,
-            network=keys.network,
-            arena=keys.arena,
+            **{name: getattr(keys, name) for name in _OF_KEYS},
             assumptions=tuple(stated["assumptions"]),
             where=where,
         )
@@ -288,6 +278,9 @@ _STATED = (
     *("agents", "topology", "problem", "partition", "sampler", "initial", "chains", "iterations"),
     *("record", "metrics", "network", "arena"),
 )
+
+
+_OF_KEYS = ("reading", *(name for name in _STATED if name not in ("problem", "sampler")))
 
 
 def _plain(part: Part) -> dict[str, Any]:
