@@ -95,7 +95,7 @@ def test_every_entry_has_the_law_of_a_recursion_one_by_one(entry):
         if "gradients" not in found.choice:
             continue
         about, prob = found.choice["gradients"], task.problems[1]
-        params = tuning.changed(run.sampler.options, about["chosen"], "")
+        params = tuning.changed(run.sampler.params, about["chosen"], "")
         start = START(2)
         if hasattr(run.sampler.module, "choices") and (
             choices := run.sampler.module.choices(prob, task.topology, params)

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
 import numpy as np
 
+from concord.errors import ConcordError
+
+T = TypeVar("T")
+U = TypeVar("U")
 ROUNDING = 1e-12
 
 
@@ -17,6 +24,24 @@ class Prototype(Exception):
 
 class Inapplicable(Exception):
     """Nothing to check, and why."""
+
+
+def taken(made: Callable[[T], U], options: Iterable[T]) -> Iterator[tuple[T, U]]:
+    """Yield options, and what a kind makes of them; those that it refuses are left out.
+
+    Inapplicable if these are all.
+    """
+    done, refused = False, ""
+    for each in options:
+        try:
+            found = made(each)
+        except ConcordError as error:
+            refused = str(error)
+            continue
+        done = True
+        yield each, found
+    if not done:
+        raise Inapplicable(f"it refuses all options tried: {refused}")
 
 
 def expect(kept: bool, otherwise: str, case: object = "") -> None:

@@ -197,8 +197,8 @@ def least_p(values: list[np.ndarray]) -> tuple[float, str]:
             z = (one[lag:] * one[:-lag]).mean(axis=(0, 1)) * np.sqrt((steps - lag) * chains)
             found.append((_two_sided(z), f"noise comes again after {lag} steps"))
         half = steps // 2
-        late = one[half:].var(axis=(0, 1)) / one[: 20 if steps > 40 else half].var(axis=(0, 1))
         early = 20 if steps > 40 else half
+        late = one[half:].var(axis=(0, 1)) / one[:early].var(axis=(0, 1))
         found.append((_ratio(late, one, chains * early), "noise changes with time"))
     first = deviations[0]
     for other, block in zip(deviations[1:], values[1:], strict=True):
