@@ -268,8 +268,8 @@ def test_what_a_job_takes_grows_with_its_attempts(flow):
     assert [memory(of(LONG), attempt) for attempt in (1, 2)] == [USUAL["mem_mb"], 2000]
     assert memory(of(MNIST), 1) > USUAL["mem_mb"] and minutes(of(MNIST), 1) > USUAL["runtime"]
     assert plan.taking(mem_mb=600, runtime=5)["mem_mb"](of(LONG), attempt=3) == 1800
-    assert plan.measuring("runtime")(of(STEPS)) == 10
-    assert plan.measuring("runtime")(of(LAZY)) == 30
+    assert plan.measuring(of(STEPS))["runtime"] == 10
+    assert plan.measuring(of(LAZY))["runtime"] == 30
     assert [plan.group(of(batch)) for batch in (STEPS, LONG, MNIST)] == [
         "runs",
         "runs",

@@ -369,44 +369,34 @@ class Workflow:
         """Return the option that has universes with two alternatives, too."""
         return " --pairs" if self.config["pairs"] else ""
 
-    def sampling(self, key: str) -> Callable[[Wildcards], Any]:
-        """Return what says what the sampling of a batch takes, which kinds of problems may say."""
+    def sampling(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return what the sampling of a batch takes, which kinds of problems may say."""
+        kind = self.batch(wildcards).runs[0].problem.module
+        return {**USUAL, **(kind.JOB if isinstance(kind, Extra) else {})}
 
-        def of(wildcards: Wildcards) -> Any:
-            kind = self.batch(wildcards).runs[0].problem.module
-            return {**USUAL, **(kind.JOB if isinstance(kind, Extra) else {})}[key]
-
-        return of
-
-    def measuring(self, key: str) -> Callable[[Wildcards], Any]:
-        """Return what says what a batch takes whose job measures, and samples what is short."""
-
-        def of(wildcards: Wildcards) -> Any:
-            batch = self.batch(wildcards)
-            taken = self.sampling(key)(wildcards) if batch.variant else USUAL[key]
-            if key != "runtime":
-                return taken
-            if batch.runs[0].arena:
-                return 60 if self.config["scale"] == "full" else 10
-            return min(10 * len(batch.runs), 240) if batch.variant else 10
-
-        return of
+    def measuring(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return what a batch takes whose job measures, and samples what is short."""
+        batch = self.batch(wildcards)
+        taken = self.sampling(wildcards) if batch.variant else USUAL
+        minutes = min(10 * len(batch.runs), 240) if batch.variant else 10
+        if batch.runs[0].arena:
+            minutes = 60 if self.config["scale"] == "full" else 10
+        return {**taken, "runtime": minutes}
 
     @staticmethod
     def taking(
-        of: Callable[[str], Callable[[Wildcards], Any]] | None = None, **amounts: int
+        of: Callable[[Wildcards], dict[str, Any]] | None = None, **amounts: int
     ) -> dict[str, Callable[..., int]]:
         """Return resources: amounts, or those of a job, and as much again with every attempt."""
 
         def growing(key: str) -> Callable[..., int]:
-            amount = of(key) if of else lambda wildcards: amounts[key]
-            return lambda wildcards, attempt: attempt * amount(wildcards)
+            return lambda wildcards, attempt: attempt * (of(wildcards) if of else amounts)[key]
 
         return {key: growing(key) for key in ("mem_mb", "runtime")}
 
-    def environment(self, of: Callable[[str], Callable[[Wildcards], Any]]) -> Inputs:
+    def environment(self, of: Callable[[Wildcards], dict[str, Any]]) -> Inputs:
         """Return what names the conda environment of a job."""
-        return lambda wildcards: f"../../envs/{of('environment')(wildcards)}.yaml"  # type: ignore[return-value]
+        return lambda wildcards: f"../../envs/{of(wildcards)['environment']}.yaml"  # type: ignore[return-value]
 
     def group(self, wildcards: Wildcards) -> str:
         """Return the group of a job: short runs share a cluster's job, long ones share others.
@@ -418,7 +408,7 @@ class Workflow:
             return "entries"
         if len(batch.runs) > 1 and self.traces(wildcards):
             return "measured"
-        usual = self.sampling("runtime")(wildcards) == USUAL["runtime"]
+        usual = self.sampling(wildcards)["runtime"] == USUAL["runtime"]
         return "runs" if usual else "long_runs"
 
     # What figures, tables and verdicts are made from.
