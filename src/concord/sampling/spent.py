@@ -294,6 +294,7 @@ def slips(sampler: Any, params: Any) -> bool:
     return any(given[name] == value for name, value in declared(sampler, "SLIPS").items())
 
 
+@np.errstate(all="ignore")
 def unpaid(
     sampler: Any,
     params: Any,
@@ -305,18 +306,6 @@ def unpaid(
     """Return what steps use and ``Info`` does not count, in words; nothing if it counts all."""
     if slips(sampler, params):
         return ""
-    with np.errstate(all="ignore"):
-        return _unpaid(sampler, params, problem, topology, seed, steps)
-
-
-def _unpaid(
-    sampler: Any,
-    params: Any,
-    problem: Any,
-    topology: Topology,
-    seed: int,
-    steps: tuple[int, ...],
-) -> str:
     trial = Trial(sampler, params, problem, topology, seed)
     rng = np.random.default_rng([seed, 1])
     agents = rng.permutation(topology.agents)[:MOST]
