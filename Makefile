@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 READY := .venv/ready-$(firstword $(shell cksum < envs/requirements.lock))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce arena test test-all report site multiverse reliability bench lint types clean
+.PHONY: help setup reproduce arena test test-all report site multiverse schema reliability bench lint types clean
 
 help: ## list the targets
 	@echo "Concord: reproduce and compare decentralized Bayesian samplers"
@@ -48,6 +48,9 @@ site: $(READY) ## site/: findings, papers, curves and documents as pages, of wha
 multiverse: $(READY) ## all verdicts with other defensible values and other seeds, and what they hang on
 	$(SNAKEMAKE) multiverse $(ARGUMENTS)
 	$(SNAKEMAKE) ledger $(ARGUMENTS)
+
+schema: $(READY) ## config/study.schema.json, by which editors complete and explain a study's keys
+	$(BIN)/concord schema study > config/study.schema.json
 
 reliability: $(READY) ## many more faults, inputs and laws than `make test` tries: results/reliability.md
 	$(PYTEST) --dist loadfile tests/faults tests/fuzz tests/calibration --effort 10 $(PYTEST_ARGS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,20 +17,22 @@ from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.laws.known import Draws, Known
 from concord.laws.quadrature import Grid
-from concord.metrics import Measurement, measure
+from concord.metrics import Measurement, _laws, measure
 from concord.networks import topology
 from concord.networks.clock import Clock
 from concord.networks.edges import Edges
 from concord.options import choices
 from concord.plugins import built_in, plugin
 from concord.problems._newton import Solver
+from concord.samplers import de_sgld
 from concord.sampling import initial, streams
 from concord.sampling.gradients import estimator
 from concord.sampling.recorder import Averaged, Probed, Record, Recorder
 from concord.sampling.schedules import Schedule
+from concord.testing import CHECKS, Inapplicable, methods
 from concord.testing import PROTOCOLS as MODULES
 from diverged_runs import AGENTS, LAST, sound
-from variants import variants
+from variants import problem
 
 OPTIONAL = {
     "samplers": [
@@ -37,32 +40,18 @@ OPTIONAL = {
         contracts.AffineSampler,
         contracts.ReadOut,
         contracts.SizedSampler,
-        contracts.Biased,
-        contracts.WithKnown,
-        contracts.WithSlips,
     ],
     "problems": [
-        contracts.Amplifies,
         contracts.TakesArrays,
         contracts.NeedsData,
         contracts.TakesData,
         contracts.Extra,
-    ],
-    "metrics": [
-        contracts.AboutNetwork,
-        contracts.Labelled,
-        contracts.NeedsRecord,
-        contracts.OfConditions,
-        contracts.OfIterations,
-        contracts.WithoutChains,
-        contracts.WithLaw,
     ],
     "topologies": [topology.AveragingKind],
 }
 OF_MODULES = [
     *MODULES.values(),
     contracts.OutputKind,
-    contracts.Named,
     *(one for of in OPTIONAL.values() for one in of),
 ]
 OF_OTHERS = [contracts.Counting, contracts.Times]
@@ -74,22 +63,13 @@ OF_PROBLEMS = [
     and one not in (*OF_MODULES, *OF_OTHERS, contracts.Reference)
 ]
 ALL = [(p, k) for p in MODULES for k in built_in(p)]
+GENERAL = {package: CHECKS[package][:4] for package in MODULES}  # those of any kind
 CLASSES = [
     one
     for kind in built_in("problems")
     for one in vars(plugin("problems", kind, "tests")).values()
     if inspect.isclass(one) and hasattr(one, "gradient") and one.__module__.endswith(kind)
 ]
-
-
-def methods(protocol):
-    """The parameters of a protocol's methods, by name."""
-    return {
-        name: list(inspect.signature(member).parameters)[1:]
-        for cls in protocol.__mro__
-        for name, member in vars(cls).items()
-        if inspect.isfunction(member) and not name.startswith("_")
-    }
 
 
 def members(protocol):
@@ -100,9 +80,13 @@ def members(protocol):
 
 @pytest.mark.parametrize(("package", "kind"), ALL, ids="/".join)
 def test_every_module_keeps_its_contract(package, kind):
+    """It is documented, its options are described, its functions take what the protocols say."""
     module = plugin(package, kind, "tests")
     assert isinstance(module, MODULES[package])
-    for protocol in [MODULES[package], *OPTIONAL.get(package, [])]:
+    for check in GENERAL[package]:
+        with suppress(Inapplicable):
+            check(module)
+    for protocol in OPTIONAL.get(package, []):
         if isinstance(module, protocol):
             for name, parameters in methods(protocol).items():
                 assert list(inspect.signature(getattr(module, name)).parameters) == parameters
@@ -200,21 +184,6 @@ def test_a_metric_refuses_in_one_sentence_what_it_cannot_measure(family):
         assert "remove" in str(error) or "record it" in str(error)
 
 
-@pytest.mark.parametrize("kind", built_in("samplers"))
-def test_a_sampler_refuses_in_one_sentence_what_it_cannot_sample(kind):
-    module, refused = plugin("samplers", kind, "tests"), []
-    x0 = np.ones((2, AGENTS, 2))
-    for params in variants(module):
-        graph = topology.build("ring", AGENTS)
-        try:
-            module.check(Bare(), graph, params)
-            state, step = module.init(Bare(), graph, params, x0, np.random.default_rng(0))
-            step(state, 0, np.random.default_rng(0))
-        except ConcordError as error:
-            refused.append(str(error))
-    assert all(";" in message for message in refused)
-
-
 def test_mini_batches_need_points():
     with pytest.raises(ConcordError, match="Bare takes no mini-batches; leave"):
         estimator(Bare(), 5, 2)
@@ -222,9 +191,6 @@ def test_mini_batches_need_points():
 
 def test_no_exact_law_is_stated_of_batches_whose_noise_is_unknown():
     """A law without that noise would be another sampler's."""
-    from concord.metrics import _laws
-    from concord.samplers import de_sgld
-    from variants import problem
 
     class Plain(Bare):
         gram, shift = np.ones((AGENTS, 1, 1)) * np.eye(2), np.zeros((AGENTS, 2))

@@ -37,8 +37,7 @@ CODE = """
 import json, sys
 {before}
 from concord.__main__ import main
-for command in json.load(sys.stdin):
-    assert main(command) == 0, command
+assert main(json.load(sys.stdin)) == 0
 print([name for name in ("numba", "concord.problems._compiled") if sys.modules.get(name)])
 """
 WITHOUT = 'sys.modules["numba"] = None'
@@ -55,23 +54,12 @@ def study(tmp_path_factory) -> Path:
 
 def made(study: Path, results: Path, before: str = "", path: str = "") -> tuple[str, str]:
     """Make what is missing of the runs; return what the process says on both streams."""
-    commands = []
-    for run in RUNS:
-        files = [results / run / name for name in ("run.yaml", "trace.nc", "metrics.csv")]
-        wanted = (
-            ["resolve", "config/papers/x", "steps", run, "-o", files[0]],
-            ["sample", files[0], "-o", files[1]],
-            ["measure", files[0], files[1], "-o", files[2]],
-        )
-        commands += [
-            [str(word) for word in command]
-            for file, command in zip(files, wanted, strict=True)
-            if not file.exists()
-        ]
+    batch, output = "config/papers/x", results / "x" / "steps" / "batch_0.made.json"
+    words = ["make", batch, "steps/batch_0", *RUNS, "--results", results, "-o", output]
     done = subprocess.run(
         [sys.executable, "-c", CODE.format(before=before)],
         cwd=study,
-        input=json.dumps(commands),
+        input=json.dumps(list(map(str, words))),
         env=os.environ | {"PYTHONPATH": os.pathsep.join([path, str(ROOT / "src")])},
         capture_output=True,
         text=True,
@@ -86,8 +74,7 @@ def files(results: Path) -> dict[str, bytes | str]:
         str(path.relative_to(results)): path.read_bytes()
         if path.suffix != ".json"
         else json.dumps([json.loads(path.read_bytes())[key] for key in ("made", "sha256")])
-        for path in results.rglob("*")
-        if path.is_file()
+        for path in results.glob("x/steps/*/*")
     }
 
 
@@ -95,14 +82,16 @@ def test_the_environments_are_swapped_between_two_commands(study, tmp_path) -> N
     told, _ = made(study, study / "results")
     assert "_compiled" in told
     everything = files(study / "results")
-    assert all(f"{run}/{name}" in everything for run in RUNS for name in ("trace.nc", "trace.json"))
+    names = ("trace.nc", "trace.json", "metrics.csv")
+    assert all(f"x/steps/{run}/{name}" in everything for run in RUNS for name in names)
     broken = tmp_path / "broken"
     broken.mkdir()
     (broken / "numba.py").write_text("raise SystemError('initialization failed')\n")
     for before, path, says in ((WITHOUT, "", 0), ("", str(broken), 1)):
         for name in (f"{RUNS[0]}/metrics.csv", f"{RUNS[1]}/trace.nc", f"{RUNS[1]}/metrics.csv"):
-            (study / "results" / name).unlink()
-            (study / "results" / name).with_suffix(".json").unlink()
+            file = study / "results" / "x" / "steps" / name
+            file.unlink()
+            file.with_suffix(".json").unlink()
         left = files(study / "results")
         assert len(left) < len(everything)
         told, error = made(study, study / "results", before, path)

@@ -8,13 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import msgspec
 import pytest
 
 import concord
 from concord import plugins
 from concord.errors import ConcordError
-from concord.options import Options, members
 from concord.plugins import built_in, kinds, plugin
 
 PACKAGES = ("samplers", "problems", "metrics", "figures", "tables")
@@ -27,24 +25,6 @@ KNOWN = {
 }
 SOURCE = Path(concord.__file__).parent
 ALL = [(package, kind) for package in PACKAGES for kind in built_in(package)]
-every_plugin = pytest.mark.parametrize(("package", "kind"), ALL, ids="/".join)
-
-
-@every_plugin
-def test_it_is_documented(package, kind):
-    module = plugin(package, kind, "tests")
-    assert module.__doc__ and module.__doc__.strip()
-
-
-@every_plugin
-def test_its_parameters_are_frozen_and_described(package, kind):
-    if package == "metrics":
-        return  # metrics have no options
-    params = plugin(package, kind, "tests").Params
-    assert issubclass(params, Options) and params.__struct_config__.frozen
-    for field in msgspec.structs.fields(params):
-        described = members(field.type)[0][1].get("description")
-        assert described, f"{package}/{kind}: {field.name} is not described"
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from concord import metrics, plugins, words
-from concord.contracts import Label, Named
+from concord.contracts import Label, declared
 from concord.metrics import Row
 from concord.plugins import built_in, plugin
 from concord.testing import CHECKS, Broken, name_is_a_text
@@ -72,7 +72,7 @@ def test_what_a_kind_is_called(key, value, text):
 
 def test_every_sampler_has_a_name_of_its_own():
     modules = [plugin("samplers", kind, "tests") for kind in built_in("samplers")]
-    assert all(isinstance(module, Named) for module in modules)
+    assert all(declared(module, "NAME") for module in modules)
     assert max(Counter(module.NAME for module in modules).values()) == 1
 
 

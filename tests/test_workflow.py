@@ -161,7 +161,7 @@ def test_data_files_are_inputs_and_optional_ones_where_they_are_at_hand(flow):
 def test_where_nothing_stands_nothing_is_stale(flow):
     plan = flow()
     assert plan.stale_metrics(of(STEPS)) == plan.stale_draws(of(LONG)) == []
-    assert plan.stale_output("pdf")(of(paper="x", section="figures", name="fig1")) == []
+    assert plan.stale("figure")(of(paper="x", section="figures", name="fig1")) == []
 
 
 def test_each_reason_has_a_batch_made_again(flow, monkeypatch):
@@ -233,7 +233,7 @@ def test_each_reason_has_a_sealed_result_made_again(flow, monkeypatch):
 
     def why() -> str:
         wildcards = of(paper="x", section="figures", name="fig1")
-        return reason(flow().stale_output("pdf")(wildcards), file)
+        return reason(flow().stale("figure")(wildcards), file)
 
     assert why() == "missing"
     file.write_text("drawn")
@@ -268,8 +268,8 @@ def test_what_a_job_takes_grows_with_its_attempts(flow):
     assert [memory(of(LONG), attempt) for attempt in (1, 2)] == [USUAL["mem_mb"], 2000]
     assert memory(of(MNIST), 1) > USUAL["mem_mb"] and minutes(of(MNIST), 1) > USUAL["runtime"]
     assert plan.taking(mem_mb=600, runtime=5)["mem_mb"](of(LONG), attempt=3) == 1800
-    assert plan.measuring("runtime")(of(STEPS)) == 10
-    assert plan.measuring("runtime")(of(LAZY)) == 30
+    assert plan.measuring(of(STEPS))["runtime"] == 10
+    assert plan.measuring(of(LAZY))["runtime"] == 30
     assert [plan.group(of(batch)) for batch in (STEPS, LONG, MNIST)] == [
         "runs",
         "runs",

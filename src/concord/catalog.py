@@ -7,16 +7,15 @@ import inspect
 import re
 import types
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
-from concord.contracts import Extra, Labelled, Named
+from concord.contracts import Extra, declared
 from concord.errors import ConcordError, nearest, short
 from concord.options import Kind, Options, members, plain
 from concord.plugins import PACKAGES, Chosen, executed, kinds, location, origin, parsed, plugin
-from concord.provenance import module_files
+from concord.provenance import file_of
 
 FIELDS = ("source", "price", "needs")  # paragraphs of a docstring that begin with these words
 
@@ -42,20 +41,9 @@ def listed(packages: Sequence[str] = ()) -> Iterator[dict[str, str]]:
 def _docstring(package: str, kind: str) -> str:
     """Return the docstring of a kind's file, which is not executed, or why it cannot be read."""
     try:
-        where = location(package, kind)
-        path = where if isinstance(where, Path) else _file(where)
-        return ast.get_docstring(parsed(path)) or ""
+        return ast.get_docstring(parsed(file_of(location(package, kind)))) or ""
     except Exception as error:  # an entry point whose package is missing or broken
         return f"cannot be read: {' '.join(str(error).split())}"
-
-
-def _file(name: str) -> Path:
-    return next(Path(file) for file in module_files(name) if _is(file, name))
-
-
-def _is(file: str, name: str) -> bool:
-    path = Path(file).with_suffix("")
-    return ".".join(path.parts[-len(name.split(".")) :]) == name
 
 
 def summary(text: str) -> str:
@@ -99,7 +87,7 @@ def described(package: str, kind: str, execute: bool = True) -> dict[str, Any]:
     found: dict[str, Any] = {
         **{"package": package, "kind": kind, "from": origin(package, kind)},
         **{"is": summary(text), "text": text, "equation": _equation(text)},
-        "name": module.NAME if isinstance(module, Named) else None,
+        "name": declared(module, "NAME") or None if module else None,
         **{field: _paragraph(text, field) for field in FIELDS},
     }
     if module is None:
@@ -116,7 +104,7 @@ def described(package: str, kind: str, execute: bool = True) -> dict[str, Any]:
 
 def _labels(family: Any) -> Iterator[dict[str, str]]:
     """Yield what readers see of metrics: what each is, and what heads its column or its axis."""
-    for metric, label in (family.LABELS if isinstance(family, Labelled) else {}).items():
+    for metric, label in declared(family, "LABELS").items():
         texts = zip(("is", "column", "axis", "unit"), label, strict=True)
         yield {"metric": metric, **{key: text for key, text in texts if text}}
 

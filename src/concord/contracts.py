@@ -417,23 +417,6 @@ class Extra(Protocol):
 
 
 @runtime_checkable
-class Amplifies(Protocol):
-    """A kind of problem that amplifies rounding errors.
-
-    On another processor their numbers agree only as those of other chains would.
-    """
-
-    AMPLIFIES: str  # why
-
-
-@runtime_checkable
-class Named(Protocol):
-    """A kind of anything that has a name for readers, such as "DE-SGLD"; others have their key."""
-
-    NAME: str
-
-
-@runtime_checkable
 class Sampler(Protocol):
     """A module of ``concord.samplers``, which says more."""
 
@@ -470,32 +453,11 @@ class ReadOut(Protocol):
 
 
 @runtime_checkable
-class WithKnown(Protocol):
-    """A sampler with parts of the state that neighbors have heard before."""
-
-    KNOWN: tuple[str, ...]
-
-
-@runtime_checkable
-class WithSlips(Protocol):
-    """A sampler with options that are slips of released code, whose messages are not counted."""
-
-    SLIPS: Mapping[str, Any]  # option: its value
-
-
-@runtime_checkable
 class SizedSampler(Protocol):
     """A sampler that sends something else than vectors of numbers."""
 
     def size(self, params: Any, dim: int, itemsize: int) -> float:
         """Return the bytes of what ``Info`` counts as a vector, on average."""
-
-
-@runtime_checkable
-class Biased(Protocol):
-    """A sampler that samples another law than the posterior by design."""
-
-    BIASED: str  # which
 
 
 @runtime_checkable
@@ -592,53 +554,30 @@ class MetricFamily(Protocol):
         """Yield the ``metrics.Row`` of a ``metrics.Measurement``, or refuse it."""
 
 
-@runtime_checkable
-class NeedsRecord(Protocol):
-    """A metric family that reads what a run records only if its ``record`` says so."""
-
-    RECORDS: tuple[str, ...]  # ``draws``, probes and averages
-
-
-@runtime_checkable
-class WithoutChains(Protocol):
-    """A metric family with metrics for which nothing has to be sampled."""
-
-    EXACT: tuple[str, ...]
-
-
-@runtime_checkable
-class WithLaw(Protocol):
-    """A metric family with metrics of the sampler's exact law, absent where it states none."""
-
-    OF_LAW: tuple[str, ...]
-
-
-@runtime_checkable
-class AboutNetwork(Protocol):
-    """A metric family about something that the run's network must have."""
-
-    NETWORK: str  # a property of ``Conditions``: clocked, privacy or perfect
+# What the module of a kind may declare beside its functions, and what holds where it does not.
+DECLARED: Mapping[str, Any] = {
+    # Of any kind.
+    "NAME": "",  # for readers, such as "DE-SGLD"; they see its key otherwise
+    # Of problems.
+    "AMPLIFIES": "",  # why rounding errors grow until the chains of another processor are others
+    # Of samplers.
+    "KNOWN": (),  # parts of the state that neighbors have heard before
+    "SLIPS": {},  # options that are slips of released code, and their values: no message counts
+    "BIASED": "",  # the law that it samples by design, where that is not the posterior
+    # Of families of metrics.
+    "LABELS": {},  # ``Label``s of metrics whose names do not say all
+    "CONDITIONS": (),  # metrics that are 1 where a condition is met, and 0 where it is not
+    "RECORDS": (),  # ``draws``, probes and averages that it reads, which not every run records
+    "EXACT": (),  # metrics for which nothing has to be sampled
+    "OF_LAW": (),  # metrics of the sampler's exact law, absent where it states none
+    "NETWORK": None,  # what the network must have: a property of ``Conditions``, such as clocked
+    "APART": False,  # whether metrics of an iteration need no other one to be recorded
+}
 
 
-@runtime_checkable
-class Labelled(Protocol):
-    """A metric family with labels of metrics whose names do not say all."""
-
-    LABELS: Mapping[str, Label]
-
-
-@runtime_checkable
-class OfConditions(Protocol):
-    """A metric family that says of conditions whether they are met: 1, or 0."""
-
-    CONDITIONS: tuple[str, ...]
-
-
-@runtime_checkable
-class OfIterations(Protocol):
-    """A metric family whose metrics of an iteration need no other one to be recorded."""
-
-    APART: bool
+def declared(module: Any, name: str) -> Any:
+    """Return what the module of a kind declares, by one of the names of ``DECLARED``."""
+    return getattr(module, name, DECLARED[name])
 
 
 class Read(NamedTuple):

@@ -66,11 +66,11 @@ def code_of(path: Path, apart: Collection[str]) -> Code:
             continue
         read |= {*unread}
         for file in unread:
-            for name, spec in _imported(file) if file.suffix == ".py" else ():
+            for line, spec in _imported(file) if file.suffix == ".py" else ():
                 places = _places(spec)
                 found = [owner for place in places for owner in owners(place)]
                 # Of what the system installs not everything has a list of its files.
-                if not found and not _of_system(places[0]) and (line := _line(file, name)):
+                if not found and not _of_system(places[0]):
                     raise stray(f"{file}, line {line}", places[0])
                 pending += found
                 for owner in found:
@@ -206,31 +206,15 @@ def _spec(name: str) -> ModuleSpec | None:
         return None
 
 
-_WORDS = re.compile(r"\b(?:from|import)[ \t]+([^\n;#]+)|import_module\(\s*[\"'](\w+)")
-
-
-def _imported(file: Path) -> Iterator[tuple[str, ModuleSpec]]:
-    """Yield packages and modules that a file seems to import, but Python's and Concord's.
-
-    It reads words: syntax trees of a large distribution would take seconds in every job.
-    """
-    try:
-        text = file.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise ConcordError(f"{file}: cannot be read ({error.strerror})") from error
-    stated = (part for words, name in _WORDS.findall(text) for part in (name or words).split(","))
-    found = (re.match(r"\s*([A-Za-z_]\w*)", part) for part in stated)
-    for name in sorted({match[1] for match in found if match}):
-        if name not in OURS | sys.stdlib_module_names and (spec := _spec(name)) and _places(spec):
-            yield name, spec
-
-
-def _line(file: Path, name: str) -> int | None:
-    """Return where a file does import a package or module; None if it does not."""
+def _imported(file: Path) -> Iterator[tuple[int, ModuleSpec]]:
+    """Yield packages and modules that a file imports, with the line, but Python's and Concord's."""
     try:
         tree = ast.parse(file.read_bytes())
-    except (SyntaxError, ValueError, RecursionError):
-        return None
+    except OSError as error:
+        raise ConcordError(f"{file}: cannot be read ({error.strerror})") from error
+    except (SyntaxError, ValueError, RecursionError):  # nothing can be imported by it
+        return
+    lines: dict[str, int] = {}
     for node in ast.walk(tree):
         match node:
             case ast.Import(names=aliases):
@@ -244,9 +228,11 @@ def _line(file: Path, name: str) -> int | None:
                 modules = [module]
             case _:
                 continue
-        if any(module.partition(".")[0] == name for module in modules):
-            return node.lineno
-    return None
+        for module in modules:
+            lines.setdefault(module.partition(".")[0], node.lineno)
+    for name in sorted(lines.keys() - OURS - sys.stdlib_module_names):
+        if (spec := _spec(name)) and _places(spec):
+            yield lines[name], spec
 
 
 def _required(owner: metadata.Distribution) -> Iterator[metadata.Distribution]:

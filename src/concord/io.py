@@ -316,6 +316,12 @@ def whole(path: Path) -> Iterator[Path]:
         raise
 
 
+def write_whole(path: Path, text: str) -> None:
+    """Write a text file, as ``whole`` does."""
+    with whole(path) as part:
+        part.write_text(text, encoding="utf-8")
+
+
 @contextmanager
 def temporary(path: Path) -> Iterator[Path]:
     """Make a file beside ``path`` that nobody can foresee, and remove it in the end.

@@ -20,7 +20,7 @@ from typing import Any
 from concord import integrity, metrics
 from concord.errors import ConcordError
 from concord.integrity import Made
-from concord.io import dump_yaml, whole
+from concord.io import dump_yaml, whole, write_whole
 from concord.plugins import provided
 from concord.progress import each
 from concord.provenance import describe
@@ -52,6 +52,11 @@ class Place:
     variant: bool = False
 
     @property
+    def stated(self) -> Path:
+        """Return the file of the run's parameters."""
+        return self.folder / "run.yaml"
+
+    @property
     def trace(self) -> Path:
         """Return the file of the draws."""
         return self.folder / "trace.nc"
@@ -67,12 +72,10 @@ class Place:
 
     def lacks_metrics(self) -> str:
         """Say why the metrics must be made, or their trace; nothing if what there is stands."""
-        why = _lacks(self.table, made(self.run, self.resources, self.trace, self.variant))
-        return why or ("damaged" if self._has_damaged_trace() else "")
-
-    def _has_damaged_trace(self) -> bool:
+        if why := _lacks(self.table, made(self.run, self.resources, self.trace, self.variant)):
+            return why
         kept = self.run.arena is None and not self.variant and self.trace.exists()
-        return kept and not integrity.intact(self.trace)
+        return "damaged" if kept and not integrity.intact(self.trace) else ""
 
     def lacks_trace(self) -> str:
         """Say why the run must be sampled. A trace that was deleted is not missed by metrics."""
@@ -194,11 +197,12 @@ def make(
     failed = {}
     for place in each(places, "runs"):
         try:
+            resolve(place.run, place.stated)
             if chains is not None:
                 _sample_piece(place, chains, progress)
             elif sampled:
                 _make_trace(place, progress)
-            else:
+            elif place.lacks_metrics():
                 _make_metrics(place)
         except (OSError, MemoryError):  # the others would not fare better
             raise
@@ -207,8 +211,7 @@ def make(
     if failed:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in failed.items())
         raise ConcordError(f"{batch.folder}/{batch.name}: {reasons}")
-    with whole(output) as path:
-        path.write_text(listed(places, sampled, chains), encoding="utf-8")
+    write_whole(output, listed(places, sampled, chains))
 
 
 def listed(places: Sequence[Place], sampled: bool = False, chains: Chains | None = None) -> str:
@@ -234,9 +237,6 @@ def _why(error: Exception) -> str:
 
 
 def _make_metrics(place: Place) -> None:
-    if not place.lacks_metrics():
-        return
-    resolve(place.run, place.folder / "run.yaml")
     if place.run.arena is not None:
         _score(place)
     elif place.variant:
@@ -244,36 +244,34 @@ def _make_metrics(place: Place) -> None:
     else:
         _make_trace(place)
         if place.lacks_metrics():  # else the trace alone was damaged
-            stated = place.folder / "run.yaml"
-            _measure(place.run, place.trace, place.table, place.resources, stated)
+            _measure(place.run, place.trace, place.table, place.resources, place.stated)
 
 
 def _make_trace(place: Place, progress: bool = False) -> None:
-    stated = place.folder / "run.yaml"
-    resolve(place.run, stated)
-    if place.lacks_trace():
-        pieces = place.pieces()
-        if pieces:
-            trace = join_traces([read_trace(piece) for piece in pieces])
-        else:
-            trace = _drawn(place, None, progress)
-        _write_trace(place.run, stated, trace, place.trace, place.resources)
-        for piece in pieces:
-            piece.unlink()
-            piece.with_suffix(".json").unlink()
+    if not place.lacks_trace():
+        return
+    pieces = place.pieces()
+    if pieces:
+        trace = join_traces([read_trace(piece) for piece in pieces])
+    else:
+        trace = _drawn(place.run, place.resources, progress)
+    _write_trace(place.run, place.stated, trace, place.trace, place.resources)
+    for piece in pieces:
+        piece.unlink()
+        piece.with_suffix(".json").unlink()
 
 
 def _sample_piece(place: Place, chains: Chains, progress: bool) -> None:
-    stated = place.folder / "run.yaml"
-    resolve(place.run, stated)
     if place.lacks_piece(chains):
-        trace = _drawn(place, chains, progress)
-        _write_trace(place.run, stated, trace, place.piece(chains), place.resources, chains)
+        trace = _drawn(place.run, place.resources, progress, chains)
+        piece = place.piece(chains)
+        _write_trace(place.run, place.stated, trace, piece, place.resources, chains)
 
 
-def _drawn(place: Place, chains: Chains | None, progress: bool) -> Trace:
-    problem = place.run.build_problem(place.resources)
-    return sampling.sample(place.run, problem, progress, chains)
+def _drawn(
+    run: Run, resources: Path, progress: bool | None = False, chains: Chains | None = None
+) -> Trace:
+    return sampling.sample(run, run.build_problem(resources), progress, chains)
 
 
 def _vary(place: Place) -> None:
@@ -289,7 +287,7 @@ def _vary(place: Place) -> None:
     except Exception as error:
         more["refused"] = _why(error)
     source = made(run, place.resources, variant=True)
-    _write_table(run, text, place.table, source, place.folder / "run.yaml", **more)
+    _write_table(run, text, place.table, source, place.stated, **more)
 
 
 def _score(place: Place) -> None:
@@ -299,13 +297,10 @@ def _score(place: Place) -> None:
     scored = cells.score(run, cells.task_of(run, place.resources))
     seconds = round(time.process_time() - begun, 3)
     choice = place.folder / "choice.yaml"
-    with whole(choice) as path:
-        path.write_text(dump_yaml(scored.choice), encoding="utf-8")
-    outputs = choice, place.folder / "run.yaml"
-    source = cells.made(run, place.resources)
-    _write_table(
-        run, metrics.to_csv(scored.rows), place.table, source, *outputs, cpu_seconds=seconds
-    )
+    write_whole(choice, dump_yaml(scored.choice))
+    source, outputs = cells.made(run, place.resources), (choice, place.stated)
+    table = metrics.to_csv(scored.rows)
+    _write_table(run, table, place.table, source, *outputs, cpu_seconds=seconds)
 
 
 # The steps, which commands take by hand, too.
@@ -314,8 +309,7 @@ def _score(place: Place) -> None:
 def resolve(run: Run, output: Path) -> None:
     """Write every parameter of a run, unless they stand there."""
     if not output.is_file() or output.read_bytes() != run.text.encode():
-        with whole(output) as path:
-            path.write_text(run.text, encoding="utf-8")
+        write_whole(output, run.text)
 
 
 def sample(
@@ -337,7 +331,7 @@ def sample(
     if pieces:
         trace = _joined(run, pieces, run_path, output, resources)
     else:
-        trace = sampling.sample(run, run.build_problem(resources), progress, chains)
+        trace = _drawn(run, resources, progress, chains)
     _write_trace(run, run_path, trace, output, resources, chains)
 
 
@@ -402,8 +396,7 @@ def _write_trace(
 def _write_table(
     run: Run, text: str, output: Path, source: Made, *others: Path, **more: Any
 ) -> None:
-    with whole(output) as path:
-        path.write_text(text, encoding="utf-8")
+    write_whole(output, text)
     used = _plugins([*run.kinds, *(("metrics", name) for name in run.metrics)])
     integrity.seal([output, *others], source, **more, **used)
 

@@ -285,10 +285,11 @@ def module_files(*names: str | Path) -> tuple[str, ...]:
         if name not in found:
             found.add(name)
             pending += _imports(name)
-    return tuple(sorted(str(_file(name)) for name in found))
+    return tuple(sorted(str(file_of(name)) for name in found))
 
 
-def _file(name: str | Path) -> Path:
+def file_of(name: str | Path) -> Path:
+    """Return the file of one of this package's modules; of a file the file."""
     if isinstance(name, Path):
         return name
     path = SOURCE.joinpath(*name.split("."))
@@ -304,7 +305,7 @@ _IMPORT = re.compile(
 def _imports(name: str | Path) -> tuple[str, ...]:
     """Return the package modules that a module imports, at the top or inside functions."""
     modules: set[str] = set()
-    path = _file(name)
+    path = file_of(name)
     if path.suffix != ".py":
         return ()
     try:
@@ -313,5 +314,5 @@ def _imports(name: str | Path) -> tuple[str, ...]:
         raise ConcordError(f"{path}: cannot be read ({error.strerror})") from error
     for package, names, module in _IMPORT.findall(text):
         found = [f"{package}.{word}" for word in re.findall(r"\w+", names)]
-        modules |= {name for name in [package, module, *found] if name and _file(name).exists()}
+        modules |= {name for name in [package, module, *found] if name and file_of(name).exists()}
     return tuple(sorted(modules))

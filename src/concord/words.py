@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from concord import metrics
-from concord.contracts import Named, offers
+from concord.contracts import declared
 from concord.plugins import PACKAGES, executed, exists, plugin
 
 # Words of captions that a stranger does not know.
@@ -52,7 +52,7 @@ def quantity(key: str) -> str:
 def name(key: str, value: Any, names: Mapping[str, str] | None = None) -> str:
     """Return the text for ``value`` of ``key``, such as "No edges", "DE-SGLD" or "agents 5".
 
-    ``names`` are a study's own texts for values; kinds say their own (``contracts.Named``).
+    ``names`` are a study's own texts for values; kinds say their own (``NAME``).
     """
     if names and str(value) in names:
         return str(names[str(value)])
@@ -74,10 +74,9 @@ def name(key: str, value: Any, names: Mapping[str, str] | None = None) -> str:
 def _called(kind: str) -> str:
     """Return the name of a kind for readers; nothing if it says none, or is no kind."""
     for package in PACKAGES:
-        if exists(package, kind) and executed(package, kind):
-            module = plugin(package, kind, package)
-            if offers(module, Named):
-                return module.NAME
+        known = exists(package, kind) and executed(package, kind)
+        if known and (name := declared(plugin(package, kind, package), "NAME")):
+            return name
     return ""
 
 

@@ -225,25 +225,16 @@ class Workflow:
     @told
     def shown(self, wildcards: Wildcards) -> list[str]:
         """Return whatever there is for the site to show."""
-        files = [*self.outputs(self.studies), *(self.claims(key) for key in self.studies)]
-        files += [self.scores(key) for key, study in self.studies.items() if study.arenas]
-        surveys = self.standing(self.survey(key) for key in self.papers)(wildcards)
+        files = [*self.outputs(self.studies), *(self.table(key, "claims") for key in self.studies)]
+        files += [self.table(key, "scores") for key, study in self.studies.items() if study.arenas]
+        surveys = self.standing(self.table(key, "multiverse") for key in self.papers)
         # Whole ones may be stale, and take hours.
-        return self.standing(files)(wildcards) + [
-            table for table in surveys if not integrity.intact(Path(table))
-        ]
+        whole = [table for table in surveys(wildcards) if not integrity.intact(Path(table))]
+        return self.standing(files)(wildcards) + whole
 
-    def claims(self, key: str) -> str:
-        """Return the file of a study's verdicts."""
-        return f"{self.results}/{key}/claims.csv"
-
-    def scores(self, key: str) -> str:
-        """Return the file of a study's scores."""
-        return f"{self.results}/{key}/scores.csv"
-
-    def survey(self, key: str) -> str:
-        """Return the file of a study's verdicts over the universes."""
-        return f"{self.results}/{key}/multiverse.csv"
+    def table(self, key: str, name: str) -> str:
+        """Return a study's ``claims``, its ``scores``, or its verdicts over the ``multiverse``."""
+        return f"{self.results}/{key}/{name}.csv"
 
     # Batches.
 
@@ -378,44 +369,34 @@ class Workflow:
         """Return the option that has universes with two alternatives, too."""
         return " --pairs" if self.config["pairs"] else ""
 
-    def sampling(self, key: str) -> Callable[[Wildcards], Any]:
-        """Return what says what the sampling of a batch takes, which kinds of problems may say."""
+    def sampling(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return what the sampling of a batch takes, which kinds of problems may say."""
+        kind = self.batch(wildcards).runs[0].problem.module
+        return {**USUAL, **(kind.JOB if isinstance(kind, Extra) else {})}
 
-        def of(wildcards: Wildcards) -> Any:
-            kind = self.batch(wildcards).runs[0].problem.module
-            return {**USUAL, **(kind.JOB if isinstance(kind, Extra) else {})}[key]
-
-        return of
-
-    def measuring(self, key: str) -> Callable[[Wildcards], Any]:
-        """Return what says what a batch takes whose job measures, and samples what is short."""
-
-        def of(wildcards: Wildcards) -> Any:
-            batch = self.batch(wildcards)
-            taken = self.sampling(key)(wildcards) if batch.variant else USUAL[key]
-            if key != "runtime":
-                return taken
-            if batch.runs[0].arena:
-                return 60 if self.config["scale"] == "full" else 10
-            return min(10 * len(batch.runs), 240) if batch.variant else 10
-
-        return of
+    def measuring(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return what a batch takes whose job measures, and samples what is short."""
+        batch = self.batch(wildcards)
+        taken = self.sampling(wildcards) if batch.variant else USUAL
+        minutes = min(10 * len(batch.runs), 240) if batch.variant else 10
+        if batch.runs[0].arena:
+            minutes = 60 if self.config["scale"] == "full" else 10
+        return {**taken, "runtime": minutes}
 
     @staticmethod
     def taking(
-        of: Callable[[str], Callable[[Wildcards], Any]] | None = None, **amounts: int
+        of: Callable[[Wildcards], dict[str, Any]] | None = None, **amounts: int
     ) -> dict[str, Callable[..., int]]:
         """Return resources: amounts, or those of a job, and as much again with every attempt."""
 
         def growing(key: str) -> Callable[..., int]:
-            amount = of(key) if of else lambda wildcards: amounts[key]
-            return lambda wildcards, attempt: attempt * amount(wildcards)
+            return lambda wildcards, attempt: attempt * (of(wildcards) if of else amounts)[key]
 
         return {key: growing(key) for key in ("mem_mb", "runtime")}
 
-    def environment(self, of: Callable[[str], Callable[[Wildcards], Any]]) -> Inputs:
+    def environment(self, of: Callable[[Wildcards], dict[str, Any]]) -> Inputs:
         """Return what names the conda environment of a job."""
-        return lambda wildcards: f"../../envs/{of('environment')(wildcards)}.yaml"  # type: ignore[return-value]
+        return lambda wildcards: f"../../envs/{of(wildcards)['environment']}.yaml"  # type: ignore[return-value]
 
     def group(self, wildcards: Wildcards) -> str:
         """Return the group of a job: short runs share a cluster's job, long ones share others.
@@ -427,7 +408,7 @@ class Workflow:
             return "entries"
         if len(batch.runs) > 1 and self.traces(wildcards):
             return "measured"
-        usual = self.sampling("runtime")(wildcards) == USUAL["runtime"]
+        usual = self.sampling(wildcards)["runtime"] == USUAL["runtime"]
         return "runs" if usual else "long_runs"
 
     # What figures, tables and verdicts are made from.
@@ -458,7 +439,7 @@ class Workflow:
 
     def surveyed_first(self, wildcards: Wildcards) -> list[str]:
         """Return the multiverse of a paper where verdicts are to wait for it."""
-        return [self.survey(wildcards.paper)] if self.config["multiverse"] else []
+        return [self.table(wildcards.paper, "multiverse")] if self.config["multiverse"] else []
 
     @told
     def scored(self, wildcards: Wildcards) -> list[str]:
@@ -538,8 +519,9 @@ class Workflow:
     def _listed(file: Path, text: str) -> str:
         return "" if file.read_text(encoding="utf-8", errors="replace") == text else "damaged"
 
-    def _stale(self, file: str, wanted: Callable[[Wildcards], Made]) -> Inputs:
-        """Return what has a sealed result made again if it was made from something else."""
+    def stale(self, rule: str) -> Inputs:
+        """Return what has a rule's sealed result made again if it was made from something else."""
+        file, wanted = self._sealed[rule]
 
         @told
         def inputs(wildcards: Wildcards) -> list[str]:
@@ -555,32 +537,32 @@ class Workflow:
 
         return inputs
 
-    def stale_output(self, suffix: str) -> Inputs:
-        """Return what has a figure or table drawn again."""
-        file = f"{self.results}/{{paper}}/{{section}}/{{name}}.{suffix}"
-        return self._stale(file, lambda w: draw.made(self.study(w), w.section, w.name, self.place))
+    @cached_property
+    def _sealed(self) -> dict[str, tuple[str, Callable[[Wildcards], Made]]]:
+        """Return what rules seal: the first file, and what it would be made from now."""
+        tables = [Path(self.table(key, "claims")) for key in self.papers]
+        output = f"{self.results}/{{paper}}/{{section}}/{{name}}"
 
-    def stale_verdicts(self) -> Inputs:
-        """Return what has a study judged again."""
-        return self._stale(self.claims("{paper}"), lambda w: judge.made(self.study(w), self.place))
+        def drawn(w: Wildcards) -> Made:
+            return draw.made(self.study(w), w.section, w.name, self.place)
 
-    def stale_ledger(self) -> Inputs:
-        """Return what has the ledger joined again."""
-        tables = [Path(self.claims(key)) for key in self.papers]
-        return self._stale(f"{self.results}/claims.csv", lambda w: judge.joined(tables))
+        def judged(w: Wildcards) -> Made:
+            return judge.made(self.study(w), self.place)
 
-    def stale_scores(self) -> Inputs:
-        """Return what has a study's scores and cards written again."""
-        return self._stale(
-            self.scores("{paper}"), lambda w: compete.board_made(self.study(w), self.place)
-        )
+        def surveyed(w: Wildcards) -> Made:
+            return survey.made(self.study(w), self.place, self.universes(w.paper))
 
-    def stale_survey(self) -> Inputs:
-        """Return what has the universes of a study judged again."""
-        return self._stale(
-            self.survey("{paper}"),
-            lambda w: survey.made(self.study(w), self.place, self.universes(w.paper)),
-        )
+        def scored(w: Wildcards) -> Made:
+            return compete.board_made(self.study(w), self.place)
+
+        return {
+            "figure": (f"{output}.pdf", drawn),
+            "table": (f"{output}.csv", drawn),
+            "judge": (self.table("{paper}", "claims"), judged),
+            "survey": (self.table("{paper}", "multiverse"), surveyed),
+            "board": (self.table("{paper}", "scores"), scored),
+            "join": (f"{self.results}/claims.csv", lambda w: judge.joined(tables)),
+        }
 
     @property
     def expected(self) -> list[str]:

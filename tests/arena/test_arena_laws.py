@@ -58,7 +58,7 @@ def test_every_affine_sampler_has_the_law_of_its_recursion(kind):
     cases = contract.laws(module, (1, 2))
     rng = np.random.default_rng(7)
     for case in rng.choice(len(cases), min(4, len(cases)), replace=False):
-        graph, prob, params, update = cases[case]
+        (_, graph, prob, params), update = cases[case]
         positions = START(prob.dim)
         path = _laws.of_versions(module, [prob] * 2, graph, [params] * 2, positions)
         size = prob.agents * prob.dim
@@ -95,7 +95,7 @@ def test_every_entry_has_the_law_of_a_recursion_one_by_one(entry):
         if "gradients" not in found.choice:
             continue
         about, prob = found.choice["gradients"], task.problems[1]
-        params = tuning.changed(run.sampler.options, about["chosen"], "")
+        params = tuning.changed(run.sampler.params, about["chosen"], "")
         start = START(2)
         if hasattr(run.sampler.module, "choices") and (
             choices := run.sampler.module.choices(prob, task.topology, params)

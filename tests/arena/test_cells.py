@@ -90,7 +90,7 @@ def test_thirty_six_settings_from_the_largest_stable_step_downwards(study):
     run = study.run("tasks", "topology=ring+entry=sghmc")
     task = cells.task_of(run, Path())
     groups, limits = tuning.settings(
-        run.sampler.module, run.sampler.options, run.arena, task.problems[0], task.topology, ""
+        run.sampler.module, run.sampler.params, run.arena, task.problems[0], task.topology, ""
     )
     for group, top in zip(groups, limits, strict=True):
         steps = [setting.values["step_size"] for setting in group]
@@ -133,7 +133,7 @@ def test_the_choice_has_the_least_score_on_the_tuning_set(study):
     run, found = scored(study, "de_sgld")
     task = cells.task_of(run, Path())
     groups, _ = tuning.settings(
-        run.sampler.module, run.sampler.options, run.arena, task.problems[0], task.topology, ""
+        run.sampler.module, run.sampler.params, run.arena, task.problems[0], task.topology, ""
     )
     from concord.arena import scores
 
@@ -394,7 +394,7 @@ def test_held_out_data_are_predicted_by_the_law(study):
     run, found = scored(own, "de_sgld")
     task = cells.task_of(run, Path())
     step = found.choice["gradients"]["chosen"]["step_size"]
-    params = build(type(run.sampler.options), {"step_size": step}, "")
+    params = build(type(run.sampler.params), {"step_size": step}, "")
     wanted = []
     rng = np.random.default_rng(1)
     for problem in task.problems[1:]:

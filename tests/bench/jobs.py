@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import pandas as pd
+
 from concord.errors import ConcordError
 from concord.io import read_table, whole
 
-COLUMNS = (
-    *("paper", "experiment", "rule", "jobs", "seconds", "longest_seconds", "cpu_seconds"),
-    "largest_rss_mb",
-)
+GROUP = ["paper", "experiment", "rule"]
+NUMBERS = ("s", "cpu_time", "max_rss")  # of Snakemake's tables
 # What Snakemake writes for jobs that ended before it looked at them.
 UNKNOWN = ("-", "NA", "")
 
@@ -35,23 +34,25 @@ def summarize(folder: Path, output: Path) -> None:
     ConcordError
         If the folder holds no benchmarks, or one of them is not a table of numbers.
     """
-    jobs: dict[tuple[str, str, str], list[tuple[float | None, ...]]] = {}
-    for path in sorted(folder.glob("**/*.tsv")):
-        for row in read_table(path, ("s", "cpu_time", "max_rss"), delimiter="\t"):
-            numbers = tuple(_number(row[key], path, key) for key in ("s", "cpu_time", "max_rss"))
-            jobs.setdefault(_group(path.relative_to(folder)), []).append(numbers)
-    if not jobs:
+    rows = [
+        (*_group(path.relative_to(folder)), *(_number(row[name], path, name) for name in NUMBERS))
+        for path in sorted(folder.glob("**/*.tsv"))
+        for row in read_table(path, NUMBERS, delimiter="\t")
+    ]
+    if not rows:
         raise ConcordError(f"{folder}: it holds no benchmarks (.tsv); run snakemake first")
-    with whole(output) as path, open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        for group, taken in sorted(jobs.items()):
-            seconds, cpu, rss = (
-                [n for n in column if n is not None] for column in zip(*taken, strict=True)
-            )
-            largest = max(seconds, default=""), max(rss, default="")
-            totals = f"{sum(seconds):.2f}", largest[0], f"{sum(cpu):.2f}", largest[1]
-            writer.writerow([*group, len(taken), *totals])
+    taken = pd.DataFrame(rows, columns=[*GROUP, *NUMBERS]).groupby(GROUP)
+    table = taken.agg(
+        jobs=("s", "size"),
+        seconds=("s", "sum"),
+        longest_seconds=("s", "max"),
+        cpu_seconds=("cpu_time", "sum"),
+        largest_rss_mb=("max_rss", "max"),
+    )
+    for column in ("seconds", "cpu_seconds"):
+        table[column] = table[column].map("{:.2f}".format)
+    with whole(output) as path:
+        table.to_csv(path, lineterminator="\n")
 
 
 def _number(text: str, path: Path, column: str) -> float | None:

@@ -606,103 +606,71 @@ def shaped(function):
     return concord.Problem(function, agents=AGENTS, dim=DIM)
 
 
+# Wrong options of ``call``, and what is said.
+WRONG_OPTIONS = [
+    ({"step_size": -1}, "sampler.step_size: -1 is not positive; give a positive number"),
+    (
+        {"step_size": np.float64(-1)},
+        "sampler.step_size: -1.0 is not positive; give a positive number",
+    ),
+    ({"step_size": ...}, "sampler: the key 'step_size' is missing; add it (step size eta_k)"),
+    ({"step_sise": 1}, "sampler.step_sise: unknown key; did you mean 'step_size'?"),
+    ({"chain": 1}, "sampler.chain: unknown key; did you mean 'chains'?"),
+    ({"chains": 0}, "chains: 0 is not a positive integer; give 1 or more"),
+    ({"iterations": 2.5}, "iterations: 2.5 is not an integer"),
+    ({"seed": -1}, "seed: -1 is below 0; give 0 or more"),
+    ({"record": {"agents": [9]}}, "record.agents[0]: there is no agent 9; name agents 0 to 4"),
+    (
+        {"initial": {"kind": "norml"}},
+        "initial.kind: there is no initial law 'norml'; did you mean 'normal'?",
+    ),
+    ({"problem": concord.problems.linear_regression}, "is no problem; make one with"),
+    ({"network": nx.empty_graph(5)}, "topology 'own' is not connected, so its agents cannot agree"),
+    (
+        {"network": nx.DiGraph([(i, (i + 1) % 5) for i in range(5)])},
+        "weights: metropolis needs neighbors that hear each other, and own is directed; use",
+    ),
+    (
+        {"network": np.eye(5, k=1) / 2 + np.eye(5) / 2},
+        "network: the matrix is no adjacency, and as weights it is not symmetric",
+    ),
+    ({"network": np.full((5, 5), 0.3)}, "network: the matrix is neither an adjacency"),
+    (
+        {"network": nx.Graph([(0, 0), (0, 1)])},
+        "network: an edge joins agent 0 to itself; remove it",
+    ),
+    ({"network": nx.path_graph(4)}, "network: it has 4 agents, and the problem 5; make them equal"),
+    ({"network": None}, "network: it is missing, and there are 5 agents; give one"),
+    ({"network": "rnig"}, "network.kind: there is no topology 'rnig'; did you mean 'ring'?"),
+    ({"network": 3}, "network: 3 is no network; give the name of a kind"),
+    (
+        {"problem": shaped(lambda x: x[0])},
+        "gradient: it returned an array of shape (5, 2) for x of shape (2, 5, 2); return",
+    ),
+    ({"problem": shaped(lambda x: None)}, "gradient: it returned None; return an array of numbers"),
+    ({"problem": shaped(np.sinh), "batch_size": 2}, "Problem takes no mini-batches; leave"),
+    (
+        {"problem": shaped(np.sinh), "record": {"probes": ["potential"]}},
+        "Problem has no 'potential' to probe",
+    ),
+    ({"network": np.full((5, 5), 0.2 + 1j)}, "is no network; give the name of a kind"),
+]
 WRONG = {
     "no such sampler": (
         lambda: call("de_sgdl"),
         "sampler.kind: there is no sampler 'de_sgdl'; did you mean 'de_sgld'?",
     ),
-    "step size": (
-        lambda: call(step_size=-1),
-        "sampler.step_size: -1 is not positive; give a positive number",
-    ),
-    "step size of numpy": (
-        lambda: call(step_size=np.float64(-1)),
-        "sampler.step_size: -1.0 is not positive; give a positive number",
-    ),
-    "no step size": (
-        lambda: call(step_size=...),
-        "sampler: the key 'step_size' is missing; add it (step size eta_k)",
-    ),
-    "option": (
-        lambda: call(step_sise=1),
-        "sampler.step_sise: unknown key; did you mean 'step_size'?",
-    ),
-    "argument": (lambda: call(chain=1), "sampler.chain: unknown key; did you mean 'chains'?"),
-    "chains": (lambda: call(chains=0), "chains: 0 is not a positive integer; give 1 or more"),
-    "iterations": (lambda: call(iterations=2.5), "iterations: 2.5 is not an integer"),
-    "seed": (lambda: call(seed=-1), "seed: -1 is below 0; give 0 or more"),
-    "record": (
-        lambda: call(record={"agents": [9]}),
-        "record.agents[0]: there is no agent 9; name agents 0 to 4",
-    ),
-    "initial": (
-        lambda: call(initial={"kind": "norml"}),
-        "initial.kind: there is no initial law 'norml'; did you mean 'normal'?",
-    ),
-    "problem": (
-        lambda: call(problem=concord.problems.linear_regression),
-        "is no problem; make one with",
-    ),
-    "disconnected": (
-        lambda: call(network=nx.empty_graph(5)),
-        "topology 'own' is not connected, so its agents cannot agree",
-    ),
-    "directed": (
-        lambda: call(network=nx.DiGraph([(i, (i + 1) % 5) for i in range(5)])),
-        "weights: metropolis needs neighbors that hear each other, and own is directed; use",
-    ),
-    "directed matrix": (
-        lambda: call(network=np.eye(5, k=1) / 2 + np.eye(5) / 2),
-        "network: the matrix is no adjacency, and as weights it is not symmetric",
-    ),
-    "not stochastic": (
-        lambda: call(network=np.full((5, 5), 0.3)),
-        "network: the matrix is neither an adjacency",
-    ),
     "weights": (
         lambda: call("d_ula", network=np.full((5, 5), 0.2), fusion=0.1),
         "sampler d_ula does not mix by weights",
     ),
-    "loop": (
-        lambda: call(network=nx.Graph([(0, 0), (0, 1)])),
-        "network: an edge joins agent 0 to itself; remove it",
-    ),
-    "size": (
-        lambda: call(network=nx.path_graph(4)),
-        "network: it has 4 agents, and the problem 5; make them equal",
-    ),
-    "no network": (
-        lambda: call(network=None),
-        "network: it is missing, and there are 5 agents; give one",
-    ),
-    "kind of network": (
-        lambda: call(network="rnig"),
-        "network.kind: there is no topology 'rnig'; did you mean 'ring'?",
-    ),
-    "not a network": (lambda: call(network=3), "network: 3 is no network; give the name of a kind"),
     "no size": (
         lambda: concord.network("ring"),
         "network {'kind': 'ring'} has no size; give agents",
     ),
-    "shape": (
-        lambda: call(problem=shaped(lambda x: x[0])),
-        "gradient: it returned an array of shape (5, 2) for x of shape (2, 5, 2); return",
-    ),
-    "nothing": (
-        lambda: call(problem=shaped(lambda x: None)),
-        "gradient: it returned None; return an array of numbers",
-    ),
     "no proximal step": (
         lambda: call("admm", shaped(np.sinh), penalty=1.0, step_size=...),
         "and Problem has no proximal step",
-    ),
-    "mini-batches": (
-        lambda: call(problem=shaped(np.sinh), batch_size=2),
-        "Problem takes no mini-batches; leave",
-    ),
-    "potential": (
-        lambda: call(problem=shaped(np.sinh), record={"probes": ["potential"]}),
-        "Problem has no 'potential' to probe",
     ),
     "no law": (
         lambda: concord.law("gossip_ula", quadratic(), "ring", step_size=0.1, iterations=2),
@@ -764,10 +732,6 @@ WRONG = {
         lambda: concord.problems.linear_regression(np.diag([1, 1e200, 1]), [1, 2, 3], 1),
         "X[1, 1]: 1e+200 is beyond 1e+100, where sums of squares are not finite; use larger units",
     ),
-    "complex weights": (
-        lambda: call(network=np.full((5, 5), 0.2 + 1j)),
-        "is no network; give the name of a kind",
-    ),
     "no such file": (
         lambda: concord.load("nope.nc"),
         "nope.nc: it cannot be read (No such file or directory); name the trace.nc of a run",
@@ -825,6 +789,12 @@ WRONG = {
         "the sum of H is not positive definite",
     ),
 }
+
+
+@pytest.mark.parametrize(("options", "said"), WRONG_OPTIONS)
+def test_a_wrong_option_ends_in_a_sentence(options, said):
+    with pytest.raises(ConcordError, match=re.escape(said)):
+        call(**options)
 
 
 @pytest.mark.parametrize("name", WRONG)

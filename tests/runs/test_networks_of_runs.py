@@ -30,8 +30,8 @@ def plain():
         run
         for run in paper.runs.values()
         if run.sampler.kind == "de_sgld"
-        and run.sampler.options.update_order == "simultaneous"
-        and run.sampler.options.batch_size is None
+        and run.sampler.params.update_order == "simultaneous"
+        and run.sampler.params.batch_size is None
         and run.topology.kind == "ring"
     )
     short = {"chains": 120, "iterations": 5, "metrics": ["w2"], "record": {"every": 1}}

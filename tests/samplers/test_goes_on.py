@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from concord.testing.samplers import batched, combinations
+from concord.testing.variants import combinations
 from variants import SAMPLERS
 
 # These draw random numbers of many steps at once.
@@ -16,8 +16,9 @@ ORDERED = {"epochs", "whole_batches"}  # of points, which are shuffled for many 
 @pytest.mark.parametrize("kind", [kind for kind in SAMPLERS if kind not in AHEAD])
 def test_a_chain_goes_on_from_state_iteration_and_generator(kind):
     module = SAMPLERS[kind]
-    for graph, prob, params in combinations(module, dims=(2,)):
-        if batched(params) and getattr(params, "batch_order", "") in ORDERED:
+    for case in combinations(module, dims=(2,)):
+        _, graph, prob, params = case
+        if case.batched and getattr(params, "batch_order", "") in ORDERED:
             continue
         x0 = np.random.default_rng(1).standard_normal((4, prob.agents, 2))
         ends = []

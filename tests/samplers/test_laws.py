@@ -44,18 +44,18 @@ LIMIT = 5.0
 def deviation(run, factor=1.0):
     """Return the largest difference of a moment from its exact value, in standard errors."""
     problem = run.build_problem(ROOT / "resources")
-    batch_size = getattr(run.sampler.options, "batch_size", None)
+    batch_size = getattr(run.sampler.params, "batch_size", None)
     # The gathered rows of large batches are what takes time: fewer chains and steps for them.
     chains, steps = (CHAINS, 40) if batch_size is None else (CHAINS // (1 + batch_size // 10), 12)
     due = [k for k in ITERATIONS if k <= steps]
     shape = (chains, problem.agents, problem.dim)
     rng = Scaled(streams.generator(1, "law", run.experiment, run.name), factor)
     x0 = initial.positions(run.initial, problem, shape, streams.generator(1, "law", "start"))
-    state, step = run.sampler.module.init(problem, run.graph, run.sampler.options, x0, rng)
+    state, step = run.sampler.module.init(problem, run.graph, run.sampler.params, x0, rng)
     recorder = Recorder(Record(at=tuple(due)), problem, shape, steps)
     trace = simulate(state, step, steps, recorder, rng)
 
-    update = run.sampler.module.affine(problem, run.graph, run.sampler.options)
+    update = run.sampler.module.affine(problem, run.graph, run.sampler.params)
     start = exact.initial(
         problem.agents, problem.dim, run.initial.moments(problem.dim), *update.auxiliary
     )
@@ -63,7 +63,7 @@ def deviation(run, factor=1.0):
     if batch_size is not None:
 
         def noise(mean, cov):
-            how = run.sampler.options.batch_scale, run.sampler.options.batch_pool
+            how = run.sampler.params.batch_scale, run.sampler.params.batch_pool
             return problem.batch_noise_covariance(mean, cov, batch_size, *how)
 
     law = paths.single(update, start, problem.agents, problem.dim, noise).law(due)

@@ -159,11 +159,8 @@ def test_the_command_prints_it(capsys):
     assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(study_schema()))
 
 
-def test_the_shipped_schema_is_current_and_the_papers_name_it(capsys):
-    """Written by ``concord schema study > config/study.schema.json``."""
-    assert main(["schema", "study"]) == 0
-    shipped = ROOT / "config" / "study.schema.json"
-    assert shipped.read_text() == capsys.readouterr().out
+def test_the_papers_name_the_schema_that_make_writes():
+    assert "concord schema study > config/study.schema.json\n" in (ROOT / "Makefile").read_text()
     for path in (ROOT / "config" / "papers").glob("*/*.yaml"):
         line = path.read_text().splitlines()[0]
         assert line == "# yaml-language-server: $schema=../../study.schema.json", path

@@ -28,21 +28,6 @@ MISTAKES = {
         SAMPLER.replace("step_size", "stepsize"),
         f"{SGLD}.sampler.stepsize: unknown key; did you mean 'step_size'?",
     ),
-    "wrong type": (
-        "linear_sgld:\n",
-        "linear_sgld:\n    chains: many\n",
-        f"{SGLD}.chains: 'many' is not an integer",
-    ),
-    "negative step size": (
-        SAMPLER,
-        SAMPLER.replace("0.005", "-0.005"),
-        f"{SGLD}.sampler.step_size: -0.005 is not positive; give a positive number",
-    ),
-    "no agents": (
-        "agents: 6\n",
-        "agents: 0\n",
-        f"{SGLD}.agents: 0 is not a positive integer; give 1 or more",
-    ),
     "no agents in a sweep": (
         SWEEP,
         SWEEP + "\n      agents: [5, 6, 0]",
@@ -64,16 +49,6 @@ MISTAKES = {
         "points: 300\n",
         "points: 5\n",
         f"{SGLD}.agents: 6 agents cannot share 5 points; give each agent at least one point",
-    ),
-    "misspelled sampler": (
-        SAMPLER,
-        SAMPLER.replace("de_sgld", "de_sgdl"),
-        f"{SGLD}.sampler.kind: there is no sampler 'de_sgdl'; did you mean 'de_sgld'?",
-    ),
-    "misspelled topology": (
-        SWEEP,
-        SWEEP.replace("ring", "rnig"),
-        f"{SGLD}.sweep.topology[1]: there is no topology 'rnig'; did you mean 'ring'?",
     ),
     "misspelled problem": (
         "problem: linear\n",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from pathlib import Path
 
@@ -47,38 +46,30 @@ def test_a_step_size_reruns_its_run_and_the_figures_that_show_it(finished, tmp_p
     }
 
 
-def test_a_value_that_no_label_names_reruns_the_runs_that_have_it(finished):
-    with finished.edited(STUDY, "friction: 15.0", "friction: 14.0"):
-        assert finished.jobs(*FIGURES) == {"measure": 1, "figure": 1}
+# What is edited, and the jobs that it makes run again.
+TOP = "from __future__", "\nfrom __future__"
+EDITS = {
+    "a value that no label names": (
+        (STUDY, "friction: 15.0", "friction: 14.0"),
+        {"measure": 1, "figure": 1},
+    ),
+    "a color": (("src/concord/figures/style.py", "#e6e6e6", "#123456"), {"figure": 2}),
+    "a caption": (
+        (STUDY.replace("study", "figures"), "The logarithm of the", "A logarithm of the"),
+        {"figure": 1},
+    ),
+    "a sampler": (("src/concord/samplers/de_sghmc.py", *TOP), {"measure": 1, "figure": 1}),
+    "another sampler": (("src/concord/samplers/d_ula.py", *TOP), {}),
+    # It measures again without sampling: tests/test_make.py
+    "a metric": (("src/concord/metrics/__init__.py", *TOP), {"measure": 4, "figure": 2}),
+}
 
 
-def test_a_color_redraws_and_samples_nothing(finished):
-    text = (finished.folder / "src/concord/figures/style.py").read_text()
-    color = re.search(r"#[0-9a-fA-F]{6}", text).group()
-    with finished.edited("src/concord/figures/style.py", color, "#123456"):
-        assert finished.jobs(*FIGURES) == {"figure": 2}
-
-
-def test_a_caption_redraws_its_figure(finished):
-    with finished.edited(
-        STUDY.replace("study", "figures"), "The logarithm of the", "A logarithm of the"
-    ):
-        assert finished.jobs(*FIGURES) == {"figure": 1}
-
-
-def test_a_sampler_reruns_its_own_runs(finished):
-    with finished.edited(
-        "src/concord/samplers/de_sghmc.py", "from __future__", "\nfrom __future__"
-    ):
-        assert finished.jobs(*FIGURES) == {"measure": 1, "figure": 1}
-    with finished.edited("src/concord/samplers/d_ula.py", "from __future__", "\nfrom __future__"):
-        assert finished.jobs(*FIGURES) == {}
-
-
-def test_a_metric_makes_what_it_measures_again(finished):
-    file = "src/concord/metrics/__init__.py"  # without sampling: tests/test_make.py
-    with finished.edited(file, "from __future__", "\nfrom __future__"):
-        assert finished.jobs(*FIGURES) == {"measure": 4, "figure": 2}
+@pytest.mark.parametrize("what", EDITS)
+def test_what_is_edited_reruns_what_is_made_from_it(what, finished):
+    edit, jobs = EDITS[what]
+    with finished.edited(*edit):
+        assert finished.jobs(*FIGURES) == jobs
 
 
 def test_a_batch_that_is_forced_keeps_what_stands(finished, tmp_path):

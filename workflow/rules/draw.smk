@@ -11,7 +11,7 @@ REPORTED = {
 rule figure:
     input:
         flow.drawn,
-        because=here(flow.stale_output("pdf")),
+        because=here(flow.stale("figure")),
     output:
         made=[
             f"{RESULTS}/{ENTRY}.pdf",
@@ -43,7 +43,7 @@ rule figure:
 use rule figure as table with:
     input:
         flow.drawn,
-        because=here(flow.stale_output("csv")),
+        because=here(flow.stale("table")),
     output:
         made=[
             report(f"{RESULTS}/{ENTRY}.csv", **REPORTED),

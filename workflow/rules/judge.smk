@@ -7,7 +7,7 @@ use rule figure as judge with:
     input:
         flow.judged,
         flow.surveyed_first,
-        because=here(flow.stale_verdicts()),
+        because=here(flow.stale("judge")),
     output:
         made=[f"{RESULTS}/{{paper}}/claims.csv", f"{RESULTS}/{{paper}}/claims.md"],
         seal=f"{RESULTS}/{{paper}}/claims.json",
@@ -26,7 +26,7 @@ use rule judge as survey with:
     input:
         flow.judged,
         flow.varied,
-        because=here(flow.stale_survey()),
+        because=here(flow.stale("survey")),
     output:
         made=[f"{OVER}.csv", f"{OVER}.md"],
         seal=f"{OVER}.json",
@@ -47,7 +47,7 @@ use rule judge as survey with:
 use rule judge as board with:
     input:
         flow.scored,
-        because=here(flow.stale_scores()),
+        because=here(flow.stale("board")),
     output:
         made=[f"{RESULTS}/{{paper}}/{name}.csv" for name in ("scores", "cost")],
         seal=f"{RESULTS}/{{paper}}/scores.json",
@@ -64,8 +64,8 @@ use rule judge as board with:
 
 rule join:
     input:
-        tables=[flow.claims(key) for key in flow.papers],
-        because=here(flow.stale_ledger()),
+        tables=[flow.table(key, "claims") for key in flow.papers],
+        because=here(flow.stale("join")),
     output:
         made=[f"{RESULTS}/claims.csv", f"{RESULTS}/claims.md"],
         seal=f"{RESULTS}/claims.json",
@@ -100,4 +100,4 @@ rule compare:
 rule made:
     input:
         flow.standing(flow.outputs(flow.studies)),
-        [flow.claims(key) for key in flow.papers],
+        [flow.table(key, "claims") for key in flow.papers],

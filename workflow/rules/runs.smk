@@ -60,7 +60,7 @@ use rule sample_chains as sample with:
         flow.group
     params:
         batch=flow.command,
-        how=lambda wildcards: f"--sampled {flow.sampling('options')(wildcards)}",
+        how=lambda wildcards: f"--sampled {flow.sampling(wildcards)['options']}",
 
 
 # The metrics of a batch; short runs and those of universes are sampled, cells of the arena scored.

@@ -109,7 +109,7 @@ def task_of(run: Run, resources: Path) -> Task:
 
 def score(run: Run, task: Task) -> Scored:
     """Score an entry on a task."""
-    sampler, params, arena = run.sampler.module, run.sampler.options, run.arena
+    sampler, params, arena = run.sampler.module, run.sampler.params, run.arena
     assert arena is not None
     last = run.iterations
     limited: tuple[Any, Topology] = task.problems[0], task.topology

@@ -24,18 +24,13 @@ import numpy as np
 
 from concord.contracts import (
     PRICES,
-    AboutNetwork,
     AffineSampler,
     Label,
-    Labelled,
-    NeedsRecord,
-    OfConditions,
     Problem,
     Sampler,
     Stream,
     SwitchingSampler,
-    WithLaw,
-    WithoutChains,
+    declared,
     offers,
 )
 from concord.errors import ConcordError, nearest, short
@@ -153,7 +148,7 @@ NETWORKS: dict[str, tuple[Callable[[Conditions], Any], str]] = {
 
 def check_network(family: Any, conditions: Conditions | None, where: str = "") -> None:
     """Refuse a family, its module, to a run whose network has not what it is about."""
-    about = family.NETWORK if offers(family, AboutNetwork) else None
+    about = declared(family, "NETWORK")
     if about is None:
         return
     has, needs = NETWORKS[about]
@@ -183,10 +178,8 @@ def check(
         if record is None:
             continue
         check_network(module, network, f"{where}[{number}]: ")
-        if not offers(module, NeedsRecord):
-            continue
         kept = {*record.probes, *record.averages, *(["draws"] if record.draws else [])}
-        for name in module.RECORDS:
+        for name in declared(module, "RECORDS"):
             if name not in kept:
                 key = {"draws": "draws: true", "predictive": "averages: [predictive]"}
                 raise ConcordError(
@@ -218,7 +211,7 @@ def computes(family: str, metric: str) -> bool:
 def exact(family: str, metric: str) -> bool:
     """Whether a family yields a metric without any chain: its module lists it in ``EXACT``."""
     module = plugin("metrics", family, "metrics")
-    return offers(module, WithoutChains) and any(alike(metric, n) for n in module.EXACT)
+    return any(alike(metric, name) for name in declared(module, "EXACT"))
 
 
 def alike(metric: str, name: str) -> bool:
@@ -260,9 +253,7 @@ def absent(run: Mapping[str, Any], metric: str, agents: Sequence[int | str] = ()
 
 def _of_law(run: Mapping[str, Any], metric: str) -> bool:
     modules = (plugin("metrics", f, "metrics") for f in run["metrics"] if computes(f, metric))
-    return any(
-        offers(m, WithLaw) and any(alike(metric, name) for name in m.OF_LAW) for m in modules
-    )
+    return any(alike(metric, name) for m in modules for name in declared(m, "OF_LAW"))
 
 
 def _has_law(run: Mapping[str, Any]) -> bool:
@@ -321,13 +312,13 @@ def _built_in() -> tuple[Any, ...]:
 
 @cache
 def _labels(families: tuple[Any, ...]) -> dict[str, Label]:
-    labelled = (family for family in families if isinstance(family, Labelled))
-    return LABELS | {name: label for family in labelled for name, label in family.LABELS.items()}
+    labels = (declared(family, "LABELS") for family in families)
+    return LABELS | {name: label for own in labels for name, label in own.items()}
 
 
 @cache
 def _conditions(families: tuple[Any, ...]) -> list[str]:
-    return [n for family in families if isinstance(family, OfConditions) for n in family.CONDITIONS]
+    return [name for family in families for name in declared(family, "CONDITIONS")]
 
 
 def lacking(family: str, what: str) -> ConcordError:

@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, field
 
 from concord.contracts import PRICES
-from concord.errors import ConcordError, short
 from concord.networks.conditions import Conditions
 from concord.networks.topology import Graph
 from concord.options import Count, Index, Label, Options, Positive
 from concord.sampling.initial import Law
 from concord.sampling.partition import Way
 from concord.sampling.recorder import Record
-
-
-def kind_and_options(mapping: Any, where: str) -> tuple[Any, dict[str, Any]]:
-    """Split ``{kind: k, ...}`` into the kind and the other options."""
-    if not isinstance(mapping, Mapping):
-        raise ConcordError(f"{where}: {short(mapping)} is not a mapping with a kind and options")
-    if "kind" not in mapping:
-        raise ConcordError(f"{where}: the key 'kind' is missing; add it")
-    return mapping["kind"], {k: v for k, v in mapping.items() if k != "kind"}
-
 
 MOST_NUMBERS = 10**11  # draws of a run; a terabyte at least
 

@@ -52,7 +52,7 @@ def measurement(run: Run, problem: Problem, trace: Trace) -> metrics.Measurement
         problem=problem,
         topology=run.graph,
         sampler=run.sampler.module,
-        sampler_params=run.sampler.options,
+        sampler_params=run.sampler.params,
         initial=run.initial,
         iterations=run.iterations,
         stream=stream,

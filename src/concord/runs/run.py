@@ -15,13 +15,13 @@ import numpy as np
 
 from concord import plugins
 from concord.contracts import (
-    Amplifies,
     Extra,
     NeedsData,
     Problem,
     ProblemKind,
     Sampler,
     TakesData,
+    declared,
     offers,
 )
 from concord.datasets import registry
@@ -32,9 +32,9 @@ from concord.networks.conditions import Conditions
 from concord.networks.network import under
 from concord.networks.topology import Graph, Topology
 from concord.options import build, plain
-from concord.plugins import location, plugin
+from concord.plugins import Chosen, location, plugin
 from concord.provenance import digest
-from concord.runs.keys import MOST_NUMBERS, STUDY, Arena, Keys, Resolved, kind_and_options
+from concord.runs.keys import MOST_NUMBERS, STUDY, Arena, Keys, Resolved
 from concord.sampling import streams
 from concord.sampling.initial import Law
 from concord.sampling.loop import Labels
@@ -43,20 +43,16 @@ from concord.sampling.recorder import Record
 from concord.sampling.schedules import Schedule
 
 
-@dataclass(frozen=True)
-class Part:
-    """A problem or a sampler of a run: its kind, the kind's module, and its typed options."""
+class ChosenProblem(Chosen):
+    """A kind of problem with its options."""
 
-    kind: str
-    module: Any
-    options: Any
+    package = "problems"
 
-    @classmethod
-    def of(cls, package: str, stated: Any, where: str) -> Part:
-        """Return the part that ``{kind: k, ...}`` states; errors name ``where`` and the key."""
-        kind, options = kind_and_options(stated, where)
-        module = plugin(package, kind, where)
-        return cls(kind, module, build(module.Params, options, where))
+
+class ChosenSampler(Chosen):
+    """A kind of sampler with its options."""
+
+    package = "samplers"
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,9 +79,9 @@ class Run:
     agents: int
     topology: Graph
     problem_name: str
-    problem: Part
+    problem: ChosenProblem
     partition: Way
-    sampler: Part
+    sampler: ChosenSampler
     initial: Law
     chains: int
     iterations: int
@@ -105,29 +101,18 @@ class Run:
         """
         keys = keys or keys_of(stated, where)
         problem, place = stated["problem"], f"{where}.problem"
-        kind_and_options(problem, place)
-        options = {key: value for key, value in problem.items() if key != "name"}
+        unnamed = {key: value for key, value in problem.items() if key != "name"}
         return cls(
             paper=stated["paper"],
             experiment=stated["experiment"],
             name=stated["run"],
             labels=stated["labels"],
-            reading=keys.reading,
             scale=stated["scale"],
             seed=stated["seed"],
-            agents=keys.agents,
-            topology=keys.topology,
             problem_name=problem["name"],
-            problem=Part.of("problems", options, place),
-            partition=keys.partition,
-            sampler=Part.of("samplers", stated["sampler"], f"{where}.sampler"),
-            initial=keys.initial,
-            chains=keys.chains,
-            iterations=keys.iterations,
-            record=keys.record,
-            metrics=keys.metrics,
-            network=keys.network,
-            arena=keys.arena,
+            problem=ChosenProblem.parse(unnamed, place),
+            sampler=ChosenSampler.parse(stated["sampler"], f"{where}.sampler"),
+            **{name: getattr(keys, name) for name in _OF_KEYS},
             assumptions=tuple(stated["assumptions"]),
             where=where,
         )
@@ -135,9 +120,8 @@ class Run:
     @cached_property
     def document(self) -> dict[str, Any]:
         """Return what run.yaml holds, every option written out: the identity of the run."""
-        stated = {name: getattr(self, name) for name in _STATED}
-        stated["problem"] = {"name": self.problem_name, **_plain(self.problem)}
-        stated["sampler"] = _plain(self.sampler)
+        stated = {name: plain(getattr(self, name)) for name in _STATED}
+        stated["problem"] = {"name": self.problem_name, **stated["problem"]}
         return {
             "paper": self.paper,
             "experiment": self.experiment,
@@ -146,7 +130,7 @@ class Run:
             "reading": self.reading,
             "scale": self.scale,
             "seed": self.seed,
-            **{name: plain(value) for name, value in stated.items() if value is not None},
+            **{name: value for name, value in stated.items() if value is not None},
             "assumptions": list(self.assumptions),
         }
 
@@ -190,10 +174,10 @@ class Run:
         A ConcordError that names ``where`` and the key below it.
         """
         graph = self.graph
-        _at(f"{self.where}.agents", self.problem.module.check, self.problem.options, self.agents)
+        _at(f"{self.where}.agents", self.problem.module.check, self.problem.params, self.agents)
         if self.arena is None:  # in the arena, a sampler that refuses the task is a result
             module: Sampler = self.sampler.module
-            _at(f"{self.where}.topology", module.check, None, graph, self.sampler.options)
+            _at(f"{self.where}.topology", module.check, None, graph, self.sampler.params)
         elif self.arena.epsilon is not None and (
             self.network is None or self.network.privacy is None or len(self.arena.budget) > 1
         ):
@@ -217,19 +201,19 @@ class Run:
 
         kind: ProblemKind = self.problem.module
         split = Partition(self.partition, f"{self.where}.partition")
-        return kind.build(self.problem.options, self.agents, split, stream, resources)
+        return kind.build(self.problem.params, self.agents, split, stream, resources)
 
     @property
     def data_sets(self) -> tuple[str, ...]:
         """Return the names of the data sets in config/datasets.yaml that the problem needs."""
         kind = self.problem.module
-        return kind.needs(self.problem.options) if offers(kind, NeedsData) else ()
+        return kind.needs(self.problem.params) if offers(kind, NeedsData) else ()
 
     @property
     def optional_data_sets(self) -> tuple[str, ...]:
         """Return the names of the data sets that the problem takes where they are at hand."""
         kind = self.problem.module
-        return kind.takes(self.problem.options) if offers(kind, TakesData) else ()
+        return kind.takes(self.problem.params) if offers(kind, TakesData) else ()
 
     @property
     def downloads(self) -> tuple[str, ...]:
@@ -273,7 +257,7 @@ class Run:
         ]
         if self.network is not None and self.network.compression is not None:
             found.append(("compressions", self.network.compression.kind))
-        options = self.sampler.options
+        options = self.sampler.params
         values = [getattr(options, name) for name in options.__struct_fields__]
         schedules = {value.kind for value in values if isinstance(value, Schedule)}
         return [*found, *(("schedules", kind) for kind in sorted(schedules))]
@@ -290,8 +274,7 @@ _STATED = (
 )
 
 
-def _plain(part: Part) -> dict[str, Any]:
-    return {"kind": part.kind, **plain(part.options)}
+_OF_KEYS = ("reading", *(name for name in _STATED if name not in ("problem", "sampler")))
 
 
 def keys_of(stated: Mapping[str, Any], where: str) -> Keys:
@@ -341,7 +324,7 @@ def recorded(document: Mapping[str, Any]) -> Sequence[int]:
 def amplifies(document: Mapping[str, Any]) -> bool:
     """Whether rounding errors grow in a run until its chains are others on another processor."""
     kind = document.get("problem", {}).get("kind")
-    return kind is not None and isinstance(plugin("problems", kind, "problem"), Amplifies)
+    return bool(kind and declared(plugin("problems", kind, "problem"), "AMPLIFIES"))
 
 
 def read(path: Path) -> Run:

@@ -62,7 +62,7 @@ def sample(
         )
     return loop.sample(
         run.sampler.module,
-        run.sampler.options,
+        run.sampler.params,
         problem,
         run.graph,
         law=run.initial,
@@ -77,7 +77,7 @@ def sample(
 
 
 def _without_chains(run: Run, problem: Problem) -> Trace:
-    run.sampler.module.check(problem, run.graph, run.sampler.options)
+    run.sampler.module.check(problem, run.graph, run.sampler.params)
     nothing = np.empty((0, problem.agents, problem.dim))
     recorder = Recorder(run.record, problem, nothing.shape, run.iterations)
     for k in recorder.due:

@@ -25,8 +25,7 @@ from concord.contracts import (
     Info,
     Proximal,
     WithHessians,
-    WithKnown,
-    WithSlips,
+    declared,
 )
 from concord.errors import ConcordError
 from concord.networks.topology import Topology
@@ -164,7 +163,7 @@ class Trial:
         self.sampler, self.params, self.topology, self.seed = sampler, params, topology, seed
         self.agents, self.dim, self.tally = problem.agents, problem.dim, Tally()
         size = asdict(params).get("batch_size")
-        known = sampler.KNOWN if isinstance(sampler, WithKnown) else ()
+        known = declared(sampler, "KNOWN")
         self.known = [sampler.State._fields.index(name) for name in known]
         self.whole = False
         self.problem = watched(problem, size, self.tally, whole=False)
@@ -292,10 +291,10 @@ def slips(sampler: Any, params: Any) -> bool:
     What they would send is not counted (``contracts.Info``).
     """
     given = asdict(params)
-    named = sampler.SLIPS if isinstance(sampler, WithSlips) else {}
-    return any(given[name] == value for name, value in named.items())
+    return any(given[name] == value for name, value in declared(sampler, "SLIPS").items())
 
 
+@np.errstate(all="ignore")
 def unpaid(
     sampler: Any,
     params: Any,
@@ -307,18 +306,6 @@ def unpaid(
     """Return what steps use and ``Info`` does not count, in words; nothing if it counts all."""
     if slips(sampler, params):
         return ""
-    with np.errstate(all="ignore"):
-        return _unpaid(sampler, params, problem, topology, seed, steps)
-
-
-def _unpaid(
-    sampler: Any,
-    params: Any,
-    problem: Any,
-    topology: Topology,
-    seed: int,
-    steps: tuple[int, ...],
-) -> str:
     trial = Trial(sampler, params, problem, topology, seed)
     rng = np.random.default_rng([seed, 1])
     agents = rng.permutation(topology.agents)[:MOST]

@@ -16,8 +16,7 @@ from concord.datasets.registry import REGISTRY, find
 from concord.errors import ConcordError
 from concord.io import whole
 from concord.options import build
-from concord.plugins import plugin
-from concord.runs.keys import kind_and_options
+from concord.runs.run import ChosenProblem
 from concord.sampling import certified, streams
 from concord.sampling.partition import Partition
 
@@ -36,16 +35,13 @@ def certify(name: str, output: Path, registry: str | Path = REGISTRY) -> None:
     """
     where = f"{registry}: {name.replace('/', '.files.')}.made"
     recipe = build(certified.Recipe, find(name, registry).made, where)
-    kind, options = kind_and_options(recipe.problem, f"{where}.problem")
-    module = plugin("problems", kind, f"{where}.problem")
+    chosen = ChosenProblem.parse(recipe.problem, f"{where}.problem")
     split = Partition.parse({"kind": "equal"}, where)
 
     def stream(what: str) -> np.random.Generator:
         return streams.generator(recipe.seed, what, "reference")
 
-    problem = module.build(
-        build(module.Params, options, f"{where}.problem"), 1, split, stream, Path("resources")
-    )
+    problem = chosen.module.build(chosen.params, 1, split, stream, Path("resources"))
     draws = certified.sample(problem, recipe, stream("noise"))
     try:
         found = certified.certify(draws)

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from concord.errors import ConcordError, nearest, short
-from concord.networks import topology
-from concord.runs.keys import kind_and_options
+from concord.networks.topology import Graph
 
 
 def resolved_sampler(run: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -57,8 +56,8 @@ def _value(start: Any, run: Mapping[str, Any], place: str, where: str) -> float:
         ) from None
     if not slash:
         return value
-    kind, options = kind_and_options(run["topology"], f"{where}.topology")
-    network = topology.build(kind, run["agents"], where=f"{where}.topology", **options)
+    graph = Graph.parse(run["topology"], f"{where}.topology")
+    network = graph.topology(run["agents"], f"{where}.topology")
     try:
         spectrum = network.spectral()
     except ConcordError as error:

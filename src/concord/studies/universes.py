@@ -14,7 +14,7 @@ from dataclasses import replace as with_changes
 from msgspec.structs import replace
 
 from concord import metrics
-from concord.contracts import OfIterations
+from concord.contracts import declared
 from concord.errors import ConcordError, nearest, short
 from concord.make import Batch
 from concord.plugins import plugin
@@ -151,7 +151,7 @@ def lean(paper: Paper, run: Run) -> Run:
     families = tuple(f for f in run.metrics if any(metrics.computes(f, name) for name in names))
     if not families:
         return run
-    apart = all(isinstance(plugin("metrics", f, "metrics"), OfIterations) for f in families)
+    apart = all(declared(plugin("metrics", f, "metrics"), "APART") for f in families)
     if all(any(metrics.exact(family, name) for family in families) for name in names):
         legacy = run.document["problem"].get("legacy_seed")
         draws_nothing = legacy and run.partition.kind == "consecutive"

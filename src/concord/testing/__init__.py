@@ -61,7 +61,7 @@ def options_are_typed_and_described(module: Any) -> None:
 
 def name_is_a_text(module: Any) -> None:
     """``NAME``, if readers see that in place of its key, is a text on one line."""
-    if isinstance(module, contracts.Named):
+    if "NAME" in vars(module):
         name = module.NAME
         expect(isinstance(name, str) and bool(name), f"NAME is {name!r}, and no text")
         expect(name == line(name), f"NAME is {name!r}; write it on one line, without odd spaces")

@@ -6,16 +6,15 @@ on (0, 1); Kolmogorov and Smirnov's test says how probable what is seen is if th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from scipy import special, stats
 
 from concord.laws import exact
-from concord.samplers import Batching
 from concord.sampling import streams
-from concord.testing.variants import GRAPHS, allowed, problem, stream, variants
+from concord.testing.variants import GRAPHS, combinations, stream
 
 # The chance that a right sampler turns a test of one method red.
 LEVEL = 1e-3
@@ -100,30 +99,19 @@ def wrong(module: Any, chains: int = 1000) -> tuple[int, list[str]]:
     Full gradients on linear regression; each fails by chance with ACCUSED over their number.
     """
     seen: list[tuple[float, str]] = []
-    for number, (graph, prob, params) in enumerate(_combinations(module)):
-        update = module.affine(prob, graph, params)
+    full = (case for case in combinations(module, (2,), NETWORKS) if not case.batched)
+    for number, case in enumerate(full):
+        update = module.affine(case.prob, case.graph, case.params)
         if update is None:
             continue
-        agents, dim = prob.agents, prob.dim
-        mean, cov = exact.initial(agents, dim, (START[:agents], START_SD), *update.auxiliary)
+        agents, size = case.prob.agents, case.size
+        mean, cov = exact.initial(agents, 2, (START[:agents], START_SD), *update.auxiliary)
         rng = stream("calibration", number)  # the same wherever a plug-in's file lies
-        state, step = module.init(prob, graph, params, positions(chains, agents, rng), rng)
-        for k in range(ITERATIONS):
-            state, _ = step(state, k, rng)
-            at = update.at(k)
+        state = case.after(ITERATIONS, positions(chains, agents, rng), rng)
+        for at in map(update.at, range(ITERATIONS)):
             mean, cov = at.matrix @ mean + at.offset, at.matrix @ cov @ at.matrix.T + at.noise
-        size = agents * dim
         ranks = within(state.x, mean[None, :size], cov[:size, :size])
         if ranks:
             p, what = least(ranks)
-            seen.append((p, f"{what} on {graph.name} with {params} (p = {p:.0e})"))
+            seen.append((p, f"{what} {case} (p = {p:.0e})"))
     return len(seen), [text for p, text in seen if p < ACCUSED / len(seen)]
-
-
-def _combinations(module: Any) -> Iterator[tuple[Any, Any, Any]]:
-    for graph in NETWORKS:
-        prob = problem(graph.agents, 2)
-        for params in variants(module):
-            batched = isinstance(params, Batching) and params.batch_size is not None
-            if not batched and allowed(module, prob, graph, params):
-                yield graph, prob, params

@@ -7,25 +7,31 @@ right sampler with a probability below ``LEVEL`` (see ``least_p``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from msgspec.structs import fields as fields_of
-from msgspec.structs import replace
 from scipy import stats
 
-from concord.contracts import AffineSampler, Biased, ReadOut
+from concord.contracts import AffineSampler, ReadOut, declared
 from concord.laws import exact
 from concord.problems._quadratic import QuadraticProblem
-from concord.samplers import Batching
 from concord.sampling import spent
 from concord.sampling.schedules import Schedule
 from concord.testing import variants
 from concord.testing._outcome import ROUNDING, Inapplicable, expect
-from concord.testing.variants import CONSTANT, GRAPHS, Quiet, allowed, drawn_dim, stream
-
-Case = tuple[Any, Any, Any]  # network, problem, options
+from concord.testing.variants import (
+    GRAPHS,
+    Case,
+    Quiet,
+    Wrapped,
+    constant,
+    copied,
+    drawn,
+    drawn_dim,
+    stream,
+    walk,
+)
 
 # The chance that a right sampler fails by a statistic, over all statistics of a test: a run of all
 # tests has a few dozen networks and options, so that it is accused with less than 1e-8.
@@ -41,38 +47,6 @@ SHRINKS, CLOSE = 0.6, 1e-3
 ROUGH, SURE = 0.1, 6.5
 
 
-def of_its_own(params: Any) -> bool:
-    """Whether mini-batches are drawn in epochs, whose order a step remembers."""
-    return isinstance(params, Batching) and params.batch_size is not None
-
-
-def constant(params: Any, **values: Schedule) -> Any:
-    """Return the options with constant schedules, the same or as stated."""
-    own = {f.name: getattr(params, f.name) for f in fields_of(type(params))}
-    plain = {name: CONSTANT for name, value in own.items() if isinstance(value, Schedule)}
-    return replace(params, **(plain | values))
-
-
-def cases(module: Any, constants: bool = True, dim: int | None = None) -> Iterator[Case]:
-    """Yield one drawn network for each of the options with full gradients, or one it accepts."""
-    graphs, seen = [*variants.drawn_networks(), *GRAPHS], []
-    for number, params in enumerate(variants.variants(module)):
-        own = constant(params) if constants else params
-        if of_its_own(own) or own in seen:
-            continue
-        for graph in graphs[number % 2 :]:
-            prob = variants.problem(graph.agents, dim or drawn_dim(number))
-            if allowed(module, prob, graph, own):
-                seen.append(own)
-                yield graph, prob, own
-                break
-
-
-def told(graph: Any, prob: Any, params: Any) -> str:
-    """Say which case it is."""
-    return f"on {graph.name} of {graph.agents} agents in {prob.dim} dimensions, with {params}"
-
-
 def pays_for_what_it_uses(module: Any) -> None:
     """``Info`` counts the gradients that a step uses, and what agents learn of each other."""
     late, seed = int(stream("late").integers(21, 120)), int(stream("spent").integers(1 << 30))
@@ -81,36 +55,30 @@ def pays_for_what_it_uses(module: Any) -> None:
     for number, params in enumerate(variants.variants(module)):
         if spent.slips(module, params):
             continue
-        fits = [
-            (graph, prob)
-            for graph in graphs
-            for prob in [variants.problem(graph.agents, 2 + number % 2)]
-            if allowed(module, prob, graph, params)
-        ]
+        fits = [Case(module, g, variants.problem(g.agents, 2 + number % 2), params) for g in graphs]
+        fits = [case for case in fits if case.allowed]
         if not fits:
             continue
         # Each on the tree or on another, but the first on both.
         other = fits[1 + number % (len(fits) - 1)] if len(fits) > 1 else fits[0]
         chosen = [fits[0], other] if number < 4 else [fits[0] if number % 2 else other]
-        for graph, prob in chosen:
+        for case in chosen:
             steps = (2, late) if not tried else (1 + (number + seed) % 5,)
             tried += 1
-            why = spent.unpaid(module, params, prob, graph, seed, steps)
-            expect(not why, f"{why}, {told(graph, prob, params)}")
+            why = spent.unpaid(module, params, case.prob, case.graph, seed, steps)
+            expect(not why, why, case)
     expect(bool(tried), "it accepts none of the networks and options tried")
 
 
-class Watched:
+class Watched(Wrapped):
     """A generator that says whether it was asked for numbers."""
 
-    def __init__(self, rng: Any) -> None:
-        """Watch a generator."""
-        self._rng, self.asked = rng, False
+    asked = False
 
     def __getattr__(self, name: str) -> Any:
         """Return what the generator has, and note it."""
         self.asked = True
-        return getattr(self._rng, name)
+        return super().__getattr__(name)
 
 
 def a_step_is_a_function_of_its_state(module: Any) -> None:
@@ -118,61 +86,54 @@ def a_step_is_a_function_of_its_state(module: Any) -> None:
 
     And whatever the iteration, where no schedule changes and k is not 0.
     """
-    for number, (graph, prob, params) in enumerate(cases(module)):
-        rng, on = stream("history", number), told(graph, prob, params)
+    for number, case in enumerate(drawn(module)):
+        rng = stream("history", number)
         early, late = int(rng.integers(2, 8)), int(rng.integers(21, 60))
         late = STEPS if number == 0 else late
-        x0 = rng.standard_normal((3, prob.agents, prob.dim))
+        x0 = rng.standard_normal((3, case.prob.agents, case.prob.dim))
         label = int(rng.integers(1 << 30))
-
-        def begun(start: np.ndarray) -> Any:
-            return module.init(prob, graph, params, start.copy(), stream("history", "init"))  # noqa: B023
-
-        def one(state: Any, step: Any, k: int, quiet: bool) -> tuple[list[np.ndarray], bool]:
-            numbers: Any = stream("history", "numbers", label)  # noqa: B023
-            watched: Any = Watched(Quiet(numbers) if quiet else numbers)
-            given = type(state)(*(part.copy() for part in state))
-            with np.errstate(all="ignore"):
-                after, _ = step(given, k, watched)
-            return [np.array(part) for part in after], watched.asked
-
         for quiet in (True, False):
-            ends, ahead = [], False
-            state, step = begun(x0)
+            state, step = case.begin(x0.copy(), stream("history", "init"))
             whole: Any = stream("history", "whole", number)
-            for k in range(late):
-                state, _ = step(state, k, Quiet(whole) if quiet else whole)
-            state = type(state)(*(part.copy() for part in state))
+            state = copied(walk(state, step, Quiet(whole) if quiet else whole, range(late)))
             if not np.isfinite(state.x).all():
                 continue
-            for again, k in ((step, late), (begun(-2 * x0)[1], late), (begun(x0)[1], early)):
-                end, asked = one(state, again, k, quiet)
-                ends.append(end)
-                ahead |= not asked
+            far, near = (
+                case.begin(start, stream("history", "init"))[1] for start in (-2 * x0, x0.copy())
+            )
+            ends, ahead = {}, False
+            for name, again, k in (
+                ("", step, late),
+                (f"of step {late} by itself", far, late),
+                (f"of step {early}", near, early),
+            ):
+                numbers: Any = stream("history", "numbers", label)
+                watched: Any = Watched(Quiet(numbers) if quiet else numbers)
+                with np.errstate(all="ignore"):
+                    ends[name] = copied(again(copied(state), k, watched)[0])
+                ahead |= not watched.asked
+            first = f"of step {late} in a chain"
             if ahead and not quiet:  # numbers that are prepared for many steps at once
-                ends = ends[1:]
-            names = (f"of step {late} in a chain", f"of step {late} by itself", f"of step {early}")
-            for end, name in zip(ends[1:], names[-len(ends) + 1 :], strict=True):
+                del ends[""]
+                first = f"of step {late} by itself"
+            one, *others = ends.values()
+            for name, other in zip(list(ends)[1:], others, strict=True):
                 expect(
-                    _alike(ends[0], end),
-                    f"from the same state with the same numbers the end {names[-len(ends)]} is "
-                    f"another than {name}: keep in State what a step needs, {on}",
+                    all(map(_alike, one, other)),
+                    f"from the same state with the same numbers the end {first} is another than "
+                    f"{name}: keep in State what a step needs",
+                    case,
                 )
 
 
-def _alike(first: list[np.ndarray], second: list[np.ndarray]) -> bool:
-    for one, other in zip(first, second, strict=True):
-        if one.dtype.kind != "f":
-            if not np.array_equal(one, other):
-                return False
-            continue
-        sound = np.isfinite(one)
-        scale = max(1.0, float(np.abs(one[sound]).max(initial=0.0)))
-        if not np.array_equal(sound, np.isfinite(other)):
-            return False
-        if np.abs(one[sound] - other[sound]).max(initial=0.0) > 100 * ROUNDING * scale:
-            return False
-    return True
+def _alike(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether arrays are the same up to rounding, wherever they are finite."""
+    if one.dtype.kind != "f":
+        return np.array_equal(one, other)
+    sound = np.isfinite(one)
+    scale = max(1.0, float(np.abs(one[sound]).max(initial=0.0)))
+    close = np.abs(one[sound] - other[sound]).max(initial=0.0) <= 100 * ROUNDING * scale
+    return np.array_equal(sound, np.isfinite(other)) and bool(close)
 
 
 def noise_is_fresh(module: Any) -> None:
@@ -181,28 +142,29 @@ def noise_is_fresh(module: Any) -> None:
     Every step starts from one state, so that what differs is noise.
     """
     tried = 0
-    for number, (graph, prob, params) in enumerate(cases(module, dim=2)):
-        values = [_kicks(module, graph, prob, params, (number, b)) for b in range(len(BLOCKS))]
+    for number, case in enumerate(drawn(module, dim=2)):
+        values = [_kicks(case, number, block) for block in range(len(BLOCKS))]
         if not all(np.isfinite(one).all() for one in values):
             continue
         tried += 1
         p, what = least_p(values)
-        expect(p > LEVEL, f"{what} (p = {p:.0e}), {told(graph, prob, params)}")
+        expect(p > LEVEL, f"{what} (p = {p:.0e})", case)
     if not tried:
         raise Inapplicable("its steps from one place are not finite")
 
 
-def _kicks(module: Any, graph: Any, prob: Any, params: Any, label: tuple[int, int]) -> np.ndarray:
+def _kicks(case: Case, number: int, block: int) -> np.ndarray:
     """Return where STEPS steps from one state lead, (steps, chains, agents * dim), one block."""
-    rng = stream("fresh", *label)
-    start = stream("fresh", "start", label[0]).standard_normal((1, prob.agents, prob.dim))
-    x0 = np.repeat(start, BLOCKS[label[1]], axis=0)
-    state, step = module.init(prob.from_chain(50 * label[1]), graph, params, x0, rng)
-    kept = [np.repeat(part[:1], len(part), axis=0) if part.ndim > 1 else part.copy()
-            for part in state]  # fmt: skip
-    found = np.empty((STEPS, len(x0), prob.agents * prob.dim))
+    rng, shape = stream("fresh", number, block), (1, case.prob.agents, case.prob.dim)
+    x0 = stream("fresh", "start", number).standard_normal(shape).repeat(BLOCKS[block], axis=0)
+    state, step = case._replace(prob=case.prob.from_chain(50 * block)).begin(x0, rng)
+    kept = copied(state)
+    for part in kept:
+        if part.ndim > 1:  # all chains from the first one's state
+            part[:] = part[:1]
+    found = np.empty((STEPS, len(x0), case.size))
     for k in range(STEPS):
-        state, _ = step(type(state)(*(part.copy() for part in kept)), k + 1, rng)
+        state, _ = step(copied(kept), k + 1, rng)
         found[k] = state.x.reshape(len(x0), -1)
     return found
 
@@ -235,8 +197,8 @@ def least_p(values: list[np.ndarray]) -> tuple[float, str]:
             z = (one[lag:] * one[:-lag]).mean(axis=(0, 1)) * np.sqrt((steps - lag) * chains)
             found.append((_two_sided(z), f"noise comes again after {lag} steps"))
         half = steps // 2
-        late = one[half:].var(axis=(0, 1)) / one[: 20 if steps > 40 else half].var(axis=(0, 1))
         early = 20 if steps > 40 else half
+        late = one[half:].var(axis=(0, 1)) / one[:early].var(axis=(0, 1))
         found.append((_ratio(late, one, chains * early), "noise changes with time"))
     first = deviations[0]
     for other, block in zip(deviations[1:], values[1:], strict=True):
@@ -269,27 +231,34 @@ def tends_to_the_posterior(module: Any) -> None:
     Otherwise by chains that start from the posterior and stay close to it. A sampler that samples
     something else by design says so, and what, in ``BIASED``.
     """
-    if isinstance(module, Biased):
-        raise Inapplicable(f"it says that it samples another law: {module.BIASED}")
+    if law := declared(module, "BIASED"):
+        raise Inapplicable(f"it says that it samples another law: {law}")
     graphs = [variants.drawn_networks()[1], *(GRAPHS[n] for n in (3, 8, 7))]
     problems = [Near(graph.agents, drawn_dim("posterior")) for graph in graphs]
     reasons, tried = [], []
-    for params in variants.variants(module):
-        own = constant(params)
-        fits = [(g, p) for g, p in zip(graphs, problems, strict=True) if allowed(module, p, g, own)]
-        if of_its_own(own) or own in tried or not fits:
+    for params in map(constant, variants.variants(module)):
+        cases = [Case(module, *pair, params) for pair in zip(graphs, problems, strict=True)]
+        cases = [case for case in cases if case.allowed and not case.batched]
+        if params in tried or not cases:
             continue
-        tried.append(own)
-        for graph, prob in fits:
-            law = isinstance(module, AffineSampler) and module.affine(prob, graph, own) is not None
-            if why := (_by_law if law else _by_chains)(module, prob, graph, own):
-                reasons.append(f"{why}, {told(graph, prob, own)}")
+        tried.append(params)
+        for case in cases:
+            if why := (_by_law(case) if _states_law(case) else _by_chains(case)):
+                reasons.append(f"{why}, {case}")
                 break
         else:
             return
     if not tried:
         raise Inapplicable("it takes no full gradients on the networks tried")
     expect(False, f"with none of {len(tried)} options it tends to the posterior; {reasons[0]}")
+
+
+def _states_law(case: Case) -> bool:
+    module = case.module
+    return (
+        isinstance(module, AffineSampler)
+        and module.affine(case.prob, case.graph, case.params) is not None
+    )
 
 
 def _with_step(params: Any, step: float) -> Any:
@@ -308,10 +277,8 @@ class Near(QuadraticProblem):
         """Draw them; all have the mode if there is one."""
         rng = stream("near", agents, dim)
         skew = 0.1 * rng.standard_normal((agents, dim, dim))
-        gram, shift = (
-            np.eye(dim) + (skew + skew.swapaxes(1, 2)) / 2,
-            rng.standard_normal((agents, dim)),
-        )
+        gram = np.eye(dim) + (skew + skew.swapaxes(1, 2)) / 2
+        shift = rng.standard_normal((agents, dim))
         super().__init__(gram, shift if mode is None else gram @ mode)
 
     def prior_gradient(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
@@ -321,19 +288,16 @@ class Near(QuadraticProblem):
 
 def stays_at_the_mode_without_noise(module: Any) -> None:
     """Agents that agree, where no gradient pulls any of them, stay there but for noise."""
-    if isinstance(module, Biased):
-        raise Inapplicable(f"it says that it samples another law: {module.BIASED}")
-    for graph, given, params in cases(module):
-        if spent.slips(module, params):
+    if law := declared(module, "BIASED"):
+        raise Inapplicable(f"it says that it samples another law: {law}")
+    for case in drawn(module):
+        if spent.slips(module, case.params):
             continue
-        mode = stream("mode").standard_normal(given.dim)
-        prob, x0 = Near(graph.agents, given.dim, mode), np.tile(mode, (3, graph.agents, 1))
-        rng: Any = Quiet(stream("quiet"))
-        state, step = module.init(prob, graph, params, x0, rng)
-        for k in range(30):
-            state, _ = step(state, k, rng)
-        off = np.abs(state.x - mode).max()
-        expect(bool(off < 1e-9), f"agents leave the mode by {off:.2g}, {told(graph, prob, params)}")
+        mode = stream("mode").standard_normal(case.prob.dim)
+        there = case._replace(prob=Near(case.prob.agents, case.prob.dim, mode))
+        x0 = np.tile(mode, (3, case.prob.agents, 1))
+        off = np.abs(there.after(30, x0, Quiet(stream("quiet"))).x - mode).max()
+        expect(bool(off < 1e-9), f"agents leave the mode by {off:.2g}", case)
 
 
 def _missing(mean: np.ndarray, cov: np.ndarray, prob: Any) -> float:
@@ -344,14 +308,13 @@ def _missing(mean: np.ndarray, cov: np.ndarray, prob: Any) -> float:
     return float(off + np.linalg.norm(root @ cov @ root.T - np.eye(prob.dim), 2))
 
 
-def _by_law(module: Any, prob: Any, graph: Any, params: Any) -> str:
+def _by_law(case: Case) -> str:
     """Say how the exact law misses the posterior for small steps; nothing if it does not."""
-    size, found = prob.agents * prob.dim, []
-    start = exact.Start(0.0, 1.0)
+    prob, size, found = case.prob, case.size, []
     for step in (4.0**-8, 4.0**-9):
-        update = module.affine(prob, graph, _with_step(params, step))
-        law = exact.limit(update.at(1000), *exact.initial(*prob.gram.shape[:2], start,
-                                                          *update.auxiliary))  # fmt: skip
+        update = case.module.affine(prob, case.graph, _with_step(case.params, step))
+        start = exact.initial(prob.agents, prob.dim, (0.0, 1.0), *update.auxiliary)
+        law = exact.limit(update.at(1000), *start)
         if law is None:
             return "the law does not settle"
         places = [np.kron(np.full((1, prob.agents), 1 / prob.agents), np.eye(prob.dim))]
@@ -363,17 +326,16 @@ def _by_law(module: Any, prob: Any, graph: Any, params: Any) -> str:
     return f"the law of its update misses the posterior by {found[1]:.2g} for a step near 0"
 
 
-def _by_chains(module: Any, prob: Any, graph: Any, params: Any) -> str:
+def _by_chains(case: Case) -> str:
     """Say how the average of chains misses the posterior; nothing if it does not."""
+    prob, module = case.prob, case.module
     chains, step = max(300, 2400 // prob.agents), 0.02 / prob.agents
-    rng = stream("posterior", "chains", graph.agents)
+    rng = stream("posterior", "chains", prob.agents)
     theta = prob.posterior.sample(chains, rng)[:, None]
-    own = _with_step(params, step)
-    state, move = module.init(prob, graph, own, np.repeat(theta, prob.agents, axis=1), rng)
+    own = case._replace(params=_with_step(case.params, step))
     with np.errstate(all="ignore"):
-        for k in range(int(3 / step)):
-            state, _ = move(state, k, rng)
-        x = module.read(state, own) if isinstance(module, ReadOut) else state.x
+        state = own.after(int(3 / step), np.repeat(theta, prob.agents, axis=1), rng)
+        x = module.read(state, own.params) if isinstance(module, ReadOut) else state.x
     root = np.linalg.inv(np.linalg.cholesky(prob.posterior.cov))
     z = (x.mean(axis=1) - prob.posterior.mean) @ root.T
     if not np.isfinite(z).all():

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from concord.contracts import (
-    AboutNetwork,
-    Label,
-    Labelled,
-    OfConditions,
-    WithLaw,
-    WithoutChains,
-)
+from concord.contracts import Label, declared
 from concord.errors import ConcordError
 from concord.metrics import NETWORKS, Measurement, Row, alike, check_network
 from concord.networks import topology
@@ -25,7 +19,7 @@ from concord.samplers import de_sgld
 from concord.sampling import initial, loop, partition, streams
 from concord.sampling.recorder import Record, Recorder
 from concord.sampling.schedules import Schedule
-from concord.testing._outcome import Inapplicable, expect
+from concord.testing._outcome import expect, taken
 from concord.testing.variants import Bare, problem, variants
 
 AGENTS = (1, 2, 3, 5, 6, 12)
@@ -36,48 +30,38 @@ def _kind(module: Any) -> str:
     return Path(module.__file__).stem
 
 
-def _tried(done: int, refused: str) -> None:
-    if not done:
-        raise Inapplicable(f"it refuses all options tried: {refused}")
-
-
 def graphs_are_undirected_and_the_same_again(module: Any) -> None:
     """A graph has the agents 0, 1, ..., no loops, and no chance but its seed's."""
-    done, refused = 0, ""
-    for params in variants(module):
-        for agents in AGENTS:
-            kind = topology.Graph(_kind(module), **plain(params))
-            try:
-                twice = [kind.topology(agents) for _ in range(2)]
-            except ConcordError as error:
-                expect(";" in str(error), f"it refuses {agents} agents without a remedy: {error}")
-                expect(": kind " not in str(error), str(error))
-                refused = str(error)
-                continue
-            done += 1
-            expect(twice[0] == twice[1], f"{agents} agents have another graph again; use a seed")
-    _tried(done, refused)
+
+    def again(case: tuple[Any, int]) -> list[topology.Topology]:
+        params, agents = case
+        kind = topology.Graph(_kind(module), **plain(params))
+        try:
+            return [kind.topology(agents) for _ in range(2)]
+        except ConcordError as error:
+            expect(";" in str(error), f"it refuses {agents} agents without a remedy: {error}")
+            expect(": kind " not in str(error), str(error))
+            raise
+
+    for (_, agents), (one, other) in taken(again, product(variants(module), AGENTS)):
+        expect(one == other, f"{agents} agents have another graph again; use a seed")
 
 
 def every_row_has_one_agent(module: Any) -> None:
     """Parts hold every row once, none is empty, and the generator alone decides."""
-    labels, done, refused = np.arange(40) % 3, 0, ""
-    for params in variants(module):
+
+    def split(case: tuple[Any, Any]) -> list[list[np.ndarray]]:
+        params, rows = case
         way = partition.Partition(partition.Way(_kind(module), **plain(params)))
-        for rows in (40, labels):
-            try:
-                first, again = (way.split(rows, 5, streams.generator(1, "p")) for _ in range(2))
-            except ConcordError as error:
-                refused = str(error)
-                continue
-            done += 1
-            expect(len(first) == 5, f"it gives {len(first)} parts to 5 agents")
-            expect(min(map(len, first)) > 0, "it leaves an agent without rows")
-            every = sorted(int(row) for part in first for row in part)
-            expect(every == list(range(40)), "its parts do not hold every row once")
-            equal = all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
-            expect(equal, "the same generator gives other parts")
-    _tried(done, refused)
+        return [way.split(rows, 5, streams.generator(1, "p")) for _ in range(2)]
+
+    for _, (parts, again) in taken(split, product(variants(module), (40, np.arange(40) % 3))):
+        expect(len(parts) == 5, f"it gives {len(parts)} parts to 5 agents")
+        expect(min(map(len, parts)) > 0, "it leaves an agent without rows")
+        every = sorted(int(row) for part in parts for row in part)
+        expect(every == list(range(40)), "its parts do not hold every row once")
+        equal = all(map(np.array_equal, parts, again))
+        expect(equal, "the same generator gives other parts")
 
 
 def values_are_positive_numbers(module: Any) -> None:
@@ -93,16 +77,13 @@ def values_are_positive_numbers(module: Any) -> None:
 
 def draws_have_the_stated_moments(module: Any) -> None:
     """Means and covariances of 10^5 draws are within five standard errors."""
-    done, refused, shape = 0, "", (500, 200, 2)
-    for params in variants(module):
+
+    def drawn(params: Any) -> tuple[np.ndarray, Any]:
         law = initial.Law(_kind(module), **plain(params))
-        try:
-            x = initial.positions(law, Bare(200), shape, streams.generator(1, "x0"))
-            moments = law.moments(2)
-        except ConcordError as error:
-            refused = str(error)
-            continue
-        done += 1
+        x = initial.positions(law, Bare(200), (500, 200, 2), streams.generator(1, "x0"))
+        return x, law.moments(2)
+
+    for _, (x, moments) in taken(drawn, variants(module)):
         if moments is None:
             continue
         mean, cov = moments
@@ -113,7 +94,6 @@ def draws_have_the_stated_moments(module: Any) -> None:
         chance = products.std(axis=0) / np.sqrt(len(draws))
         off = np.abs(products.mean(axis=0) - cov)
         expect(bool((off <= 5 * chance + 1e-12).all()), "draws have another covariance")
-    _tried(done, refused)
 
 
 def what_stands_for_a_vector_is_finite_and_the_same_again(module: Any) -> None:
@@ -157,36 +137,28 @@ def a_run_is_measured_or_refused(module: Any) -> None:
             expect(isinstance(row, Row), "rows yields something else than metrics.Row")
             named = any(fnmatchcase(row.metric, name) for name in module.METRICS)
             expect(named, f"it yields {row.metric!r}, which METRICS does not name")
-            names = module.EXACT if isinstance(module, WithoutChains) else ()
-            exact = any(fnmatchcase(row.metric, name) for name in names)
+            exact = any(fnmatchcase(row.metric, name) for name in declared(module, "EXACT"))
             expect(not (exact and row.chance), f"{row.metric!r} is in EXACT, and random")
 
 
 # What names metrics of a family, or patterns or beginnings of some.
-NAMING = {
-    "LABELS": Labelled,
-    "CONDITIONS": OfConditions,
-    "EXACT": WithoutChains,
-    "OF_LAW": WithLaw,
-}
+NAMING = ("LABELS", "CONDITIONS", "EXACT", "OF_LAW")
 
 
 def what_is_declared_is_of_its_metrics(module: Any) -> None:
     """What it labels or marks are metrics of its own; what it asks of networks is known."""
     metrics = module.METRICS
-    for what, protocol in NAMING.items():
-        if not isinstance(module, protocol):
-            continue
-        names = vars(module)[what]
+    for what in NAMING:
+        names = declared(module, what)
         expect(isinstance(names, (tuple, dict)), f"{what} is neither a tuple nor a mapping")
         for name in names:
             own = (alike(n, metric) for n in (name, f"{name}_*") for metric in metrics)
             known = name in metrics or any(own)
             expect(known, f"{what} names {name!r}, which METRICS does not have")
-    if isinstance(module, Labelled):
-        expect(all(isinstance(one, Label) for one in module.LABELS.values()), "LABELS has no Label")
-    if isinstance(module, AboutNetwork):
-        expect(module.NETWORK in NETWORKS, f"NETWORK is none of {', '.join(NETWORKS)}")
+    labels = declared(module, "LABELS").values()
+    expect(all(isinstance(one, Label) for one in labels), "LABELS has no Label")
+    about = declared(module, "NETWORK")
+    expect(about is None or about in NETWORKS, f"NETWORK is none of {', '.join(NETWORKS)}")
 
 
 CHECKS: dict[str, tuple[Any, ...]] = {

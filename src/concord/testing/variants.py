@@ -1,4 +1,4 @@
-"""Options, problems and random numbers with which any kind is tested.
+"""Options, networks, problems and random numbers with which any kind is tested: its cases.
 
 Nothing here names a plug-in: what a field of ``Params`` may be follows from its declaration.
 """
@@ -6,14 +6,15 @@ Nothing here names a plug-in: what a field of ``Params`` may be follows from its
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec.structs import fields as fields_of
+from msgspec.structs import replace
 
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
@@ -23,8 +24,10 @@ from concord.options import choices, members
 from concord.options import kinds as kinds_of
 from concord.problems._data import OneDataSet
 from concord.problems.kinds import linear_regression
+from concord.samplers import Batching
 from concord.sampling import partition, streams
 from concord.sampling.schedules import Schedule
+from concord.testing._outcome import expect
 
 GRAPHS = [
     topology.build("complete", 6),
@@ -136,6 +139,96 @@ def allowed(module: ModuleType, prob: Any, graph: Any, params: Any) -> bool:
     return True
 
 
+class Case(NamedTuple):
+    """A sampler with options, on a network and a problem."""
+
+    module: Any
+    graph: Any
+    prob: Any
+    params: Any
+
+    def __str__(self) -> str:
+        """Say which case it is."""
+        size = f"{self.prob.agents} agents in {self.prob.dim} dimensions"
+        return f"on {self.graph.name} of {size}, with {self.params}"
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the sampler accepts it."""
+        return allowed(self.module, self.prob, self.graph, self.params)
+
+    @property
+    def batched(self) -> bool:
+        """Whether these options take mini-batches."""
+        return isinstance(self.params, Batching) and self.params.batch_size is not None
+
+    @property
+    def size(self) -> int:
+        """Return the number of coordinates of all agents."""
+        return int(self.prob.agents * self.prob.dim)
+
+    def start(self, chains: int, seed: int) -> np.ndarray:
+        """Return positions of chains to start from."""
+        shape = (chains, self.prob.agents, self.prob.dim)
+        return streams.generator(seed, "x0").standard_normal(shape)
+
+    def begin(self, x0: np.ndarray, rng: Any) -> tuple[Any, Any]:
+        """Return the state at x0, and the step."""
+        state, step = self.module.init(self.prob, self.graph, self.params, x0, rng)
+        return state, step
+
+    def after(self, steps: int, x0: np.ndarray, rng: Any) -> Any:
+        """Return the state after so many steps from x0."""
+        return walk(*self.begin(x0, rng), rng, range(steps))
+
+
+def walk(state: Any, step: Any, rng: Any, iterations: Iterable[int]) -> Any:
+    """Return the state after a step in each of these iterations."""
+    for k in iterations:
+        state, _ = step(state, k, rng)
+    return state
+
+
+def copied(state: Any) -> Any:
+    """Return a state that shares no array with another."""
+    return type(state)(*(part.copy() for part in state))
+
+
+def combinations(module: Any, dims: tuple[int, ...] = (1, 3), graphs: Any = GRAPHS) -> list[Case]:
+    """Return every accepted combination of graph, dimension and parameters."""
+    found = [
+        Case(module, graph, prob, params)
+        for graph in graphs
+        for prob in (problem(graph.agents, dim) for dim in dims)
+        for params in variants(module)
+    ]
+    found = [case for case in found if case.allowed]
+    expect(bool(found), "it accepts none of the networks and options tried on linear regression")
+    return found
+
+
+def constant(params: Any, **values: Schedule) -> Any:
+    """Return the options with constant schedules, the same or as stated."""
+    own = {field.name: getattr(params, field.name) for field in fields_of(type(params))}
+    plain = {name: CONSTANT for name, value in own.items() if isinstance(value, Schedule)}
+    return replace(params, **(plain | values))
+
+
+def drawn(module: Any, constants: bool = True, dim: int | None = None) -> Iterator[Case]:
+    """Yield one drawn network for each of the options with full gradients, or one it accepts."""
+    graphs, seen = [*drawn_networks(), *GRAPHS], []
+    for number, params in enumerate(variants(module)):
+        own = constant(params) if constants else params
+        if own in seen:
+            continue
+        for graph in graphs[number % 2 :]:
+            case = Case(module, graph, problem(graph.agents, dim or drawn_dim(number)), own)
+            if not case.batched and case.allowed:
+                seen.append(own)
+                yield case
+                break
+
+
 class Still:
     """A generator whose normal numbers are chosen: zero, or for chain m the m-th unit vector.
 
@@ -165,12 +258,20 @@ class Still:
         return out
 
 
-class Quiet:
-    """A generator without normal noise or shuffling, whose other numbers are one half, or first."""
+class Wrapped:
+    """Something with a part of it replaced; the rest is that of what is inside."""
 
-    def __init__(self, rng: np.random.Generator) -> None:
-        """Quieten a generator."""
-        self._rng = rng
+    def __init__(self, inner: Any) -> None:
+        """Wrap a generator or a problem."""
+        self.inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what else it has."""
+        return getattr(self.inner, name)
+
+
+class Quiet(Wrapped):
+    """A generator without normal noise or shuffling, whose other numbers are one half, or first."""
 
     def standard_normal(self, size: Any = None, dtype: Any = float, out: Any = None) -> np.ndarray:
         """Return zeros."""
@@ -191,10 +292,6 @@ class Quiet:
     def integers(self, low: int, high: int | None = None, size: Any = None, **_: Any) -> Any:
         """Return the least."""
         return np.zeros(() if size is None else size, dtype=int) + (0 if high is None else low)
-
-    def __getattr__(self, name: str) -> Any:
-        """Return what else the generator has."""
-        return getattr(self._rng, name)
 
 
 class Bare(OneDataSet):
