@@ -10,7 +10,7 @@ from concord.errors import ConcordError
 from concord.laws import exact
 from concord.networks import topology
 from concord.samplers import fsgld
-from concord.samplers._common import gradient_at
+from concord.sampling.gradients import gradient_at
 from concord.sampling.schedules import Schedule
 from concord.testing.variants import Bare
 from variants import Still, problem

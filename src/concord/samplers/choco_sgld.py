@@ -28,13 +28,13 @@ import numpy as np
 from msgspec import Meta
 
 from concord.contracts import Info, Problem, Step
-from concord.errors import ConcordError
 from concord.networks.channel import connect
 from concord.networks.compressions import Compression
 from concord.networks.topology import Topology
 from concord.networks.weights import Weights, check_weights, weights_of
 from concord.options import Options
-from concord.samplers._common import check_connected, check_neighbors, to_all_neighbors
+from concord.samplers._checks import check_connected, check_neighbors, check_perfect
+from concord.samplers._parts import to_all_neighbors
 from concord.sampling.gradients import BatchSize, estimator
 from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
@@ -66,11 +66,10 @@ def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     check_connected(topology)
     check_neighbors(topology, "choco_sgld")
     check_weights(topology, params.weights)
-    if not topology.conditions.perfect:
-        raise ConcordError(
-            "network: choco_sgld adds up differences, and what of one gets lost or late would stay "
-            "so; remove network"
-        )
+    check_perfect(
+        topology,
+        "choco_sgld adds up differences, and what of one gets lost or late would stay so",
+    )
 
 
 def init(

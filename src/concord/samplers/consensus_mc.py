@@ -44,7 +44,7 @@ from concord.errors import ConcordError
 from concord.networks.channel import connect
 from concord.networks.topology import Topology
 from concord.options import Index, Options
-from concord.samplers._common import check_server
+from concord.samplers._checks import check_server
 from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 

@@ -30,12 +30,8 @@ from concord.networks.channel import Channel, connect
 from concord.networks.matrix import AgentMatrix
 from concord.networks.topology import Topology
 from concord.options import Options
-from concord.samplers._common import (
-    State,
-    check_arrivals,
-    check_connected,
-    to_all_neighbors,
-)
+from concord.samplers._checks import check_arrivals, check_connected
+from concord.samplers._parts import State, to_all_neighbors
 from concord.sampling.gradients import BatchOrder, BatchSize, estimator
 from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
@@ -147,13 +143,7 @@ def _together(channel: Channel, params: Params) -> Fuse:
 
         disagree(x, plus=one, out=out)
 
-    def fuse_at_once(x: np.ndarray, beta: float, move: np.ndarray, out: np.ndarray) -> None:
-        disagree(x, plus=None, out=out)
-        np.multiply(out, beta, out=out)
-        np.subtract(x, out, out=out)
-        np.add(out, move, out=out)
-
-    return fuse if params.update_order == "in_place" else fuse_at_once
+    return fuse
 
 
 def _in_turn(channel: Channel, x0: np.ndarray) -> Fuse:

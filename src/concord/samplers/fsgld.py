@@ -37,7 +37,9 @@ from concord.laws.switching import Choices
 from concord.networks.channel import connect
 from concord.networks.topology import Topology
 from concord.options import Count, Options, Share, Some
-from concord.samplers._common import State, check_server, gradient_at
+from concord.samplers._checks import check_server
+from concord.samplers._parts import State
+from concord.sampling.gradients import gradient_at
 from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 

@@ -55,7 +55,8 @@ from concord.networks.mixing import Mixer
 from concord.networks.topology import Topology
 from concord.networks.weights import Weights, check_weights, weights_of
 from concord.options import Count, Options, Share
-from concord.samplers._common import check_connected, pieces
+from concord.samplers._checks import check_connected
+from concord.samplers._parts import pieces
 from concord.sampling.gradients import ReplacedSize, differences, estimator
 from concord.sampling.kick import kick, normal
 from concord.sampling.schedules import Schedule

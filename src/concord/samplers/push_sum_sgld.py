@@ -41,7 +41,7 @@ from concord.networks.channel import connect
 from concord.networks.topology import Topology
 from concord.networks.weights import weights_of
 from concord.options import Options
-from concord.samplers._common import check_connected
+from concord.samplers._checks import check_connected
 from concord.sampling.gradients import ReplacedSize, estimator
 from concord.sampling.kick import kick, normal
 from concord.sampling.schedules import Schedule

@@ -39,7 +39,7 @@ from concord.networks.compressions import Compression
 from concord.networks.topology import Topology
 from concord.networks.weights import weights_of
 from concord.options import Count, Options, Share
-from concord.samplers._common import check_server
+from concord.samplers._checks import check_server
 from concord.sampling.gradients import BatchSize, estimator
 from concord.sampling.kick import kick, normal
 from concord.sampling.schedules import Schedule
