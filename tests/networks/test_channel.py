@@ -250,16 +250,7 @@ def ways_of(weather):
     return [(int(i), int(j)) for i, j, up in zip(*ends, weather.up[:, 0], strict=True) if up]
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("direction", DIRECTIONS)
-def test_chances_are_those_of_the_masks(direction, policy):
-    net = network(
-        WHEEL,
-        loss=bernoulli(0.2, direction),
-        schedule={"kind": "kept", "probability": 0.8},
-        awake=0.9,
-        on_loss=policy,
-    )
+def assert_chances_are_those_of_the_masks(net):
     first, second = chances(net)(0)
     weather = Weather(net, 40_000)
     weather.draw(0)
@@ -267,6 +258,15 @@ def test_chances_are_those_of_the_masks(direction, policy):
     error = np.sqrt(second * (1 - second) / drawn.shape[1])
     assert (abs(drawn @ drawn.T / drawn.shape[1] - second) <= LIMIT * error).all()
     assert abs(second.diagonal() - first).max() < EXACT
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_chances_are_those_of_the_masks(direction, policy):
+    kept, loss = {"kind": "kept", "probability": 0.8}, bernoulli(0.2, direction)
+    assert_chances_are_those_of_the_masks(
+        network(WHEEL, loss=loss, schedule=kept, awake=0.9, on_loss=policy)
+    )
 
 
 def test_chances_are_none_where_draws_depend_on_each_other():
@@ -337,15 +337,9 @@ def test_a_start_that_is_twenty_percent_off_is_noticed(name):
 @pytest.mark.parametrize("policy", ["keep_own_weight", "reuse_last", "sender_keeps"])
 def test_matchings_have_their_chances_and_the_exact_moments(policy):
     options = {"loss": bernoulli(0.2), "awake": 0.9, "on_loss": policy}
-    net = network(WHEEL, schedule={"kind": "matchings"}, **options)
-    first, second = chances(net)(0)
-    weather = Weather(net, 40_000)
-    weather.draw(0)
-    drawn = np.concatenate([weather.awake, weather.arrived]).astype(float)
-    error = np.sqrt(second * (1 - second) / drawn.shape[1])
-    assert (abs(drawn @ drawn.T / drawn.shape[1] - second) <= LIMIT * error).all()
-    assert abs(second.diagonal() - first).max() < EXACT
-    assert deviation("de_sgld", network(schedule={"kind": "matchings"}, **options), False) < LIMIT
+    matchings = {"schedule": {"kind": "matchings"}, **options}
+    assert_chances_are_those_of_the_masks(network(WHEEL, **matchings))
+    assert deviation("de_sgld", network(**matchings), False) < LIMIT
 
 
 @pytest.mark.parametrize("policy", ["keep_own_weight", "skip", "sender_keeps"])

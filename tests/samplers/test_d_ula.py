@@ -8,7 +8,7 @@ from chains import EXACT, chain
 
 from concord.networks import topology
 from concord.networks.mixing import ORDERS
-from concord.samplers import c_ula, d_ula, de_sgld
+from concord.samplers import d_ula, de_sgld
 from concord.sampling.schedules import Schedule
 from variants import CONSTANT, DECAYING, GRAPHS, problem
 
@@ -55,22 +55,3 @@ def test_factors_of_n_are_a_step_size_n_times_larger():
     np.testing.assert_allclose(
         chain(d_ula, prob, graph, scaled), chain(d_ula, prob, graph, larger), rtol=0, atol=EXACT
     )
-
-
-def test_one_agent_is_c_ula_draw_for_draw():
-    graph, prob = topology.build("complete", 1), problem(1, 3, points=8)
-    np.testing.assert_allclose(
-        chain(d_ula, prob, graph, d_ula.Params(DECAYING, Schedule(0.3))),
-        chain(c_ula, prob, graph, c_ula.Params(DECAYING)),
-        rtol=0,
-        atol=EXACT,
-    )
-
-
-def test_in_place_is_simultaneous_without_edges():
-    graph, prob = topology.build("no_edges", 4), problem(4, 2)
-    both = [
-        chain(d_ula, prob, graph, d_ula.Params(CONSTANT, Schedule(0.3), update_order=order))
-        for order in ORDERS
-    ]
-    np.testing.assert_allclose(*both, rtol=0, atol=EXACT)

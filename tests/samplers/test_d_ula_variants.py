@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from chains import chain
 
 from concord.errors import ConcordError
 from concord.networks import topology
@@ -32,60 +33,33 @@ def params(**options):
     return d_ula.Params(**{**steps, **options})
 
 
-def advance(sampler, p, graph, options, x0, steps):
-    rng = np.random.default_rng(0)
-    state, step = sampler.init(p, graph, options, x0, rng)
-    for k in range(steps):
-        state, _ = step(state, k, rng)
-    return state.x
-
-
-def start(agents):
-    return np.random.default_rng(1).standard_normal((CHAINS, agents, DIM))
-
-
-def test_without_edges_each_agent_is_c_ula_with_the_scaled_step():
-    """N agents apart: U_i with step N alpha, the same noise; exact but for rounding."""
-    agents, x0 = 3, start(3)
-    p, graph = problem(agents), topology.build("no_edges", agents)
-    x = advance(d_ula, p, graph, params(), x0, 5)
-    noise = np.random.default_rng(0)
-    expected = x0.copy()
-    for k in range(5):
-        alpha = agents * params().step_size(k)
-        grad = np.einsum("ade,cae->cad", p.gram, expected) - p.shift
-        expected = expected - alpha * grad + np.sqrt(2 * alpha) * noise.standard_normal(x0.shape)
-    np.testing.assert_allclose(x, expected, rtol=1e-12)
-
-
 @pytest.mark.parametrize("kind", ["ring", "star", "path"])
 @pytest.mark.parametrize("neighbors", ["together", "in_turn"])
 @pytest.mark.parametrize("taken", ["with_likelihood", "after_mixing"])
 @pytest.mark.parametrize("scale", ["agents", "one"])
 def test_options_against_a_loop_over_chains_agents_and_neighbors(kind, neighbors, taken, scale):
     agents, steps = 5, 3
-    p, graph, x0 = problem(agents), topology.build(kind, agents), start(agents)
+    p, graph = problem(agents), topology.build(kind, agents)
     options = params(
         neighbors=neighbors, prior_gradient=taken, gradient_scale=scale, noise_variance="one"
     )
-    noise = np.random.default_rng(0)
-    expected = x0.copy()
+    found = chain(d_ula, p, graph, options, steps, CHAINS)
+    noise, expected = np.random.default_rng(1), found[0].copy()
     for k in range(steps):
         alpha, beta = options.step_size(k), options.fusion(k)
-        v, old = noise.standard_normal(x0.shape), expected.copy()
-        for chain in range(CHAINS):
+        v, old = noise.standard_normal(expected.shape), expected.copy()
+        for c in range(CHAINS):
             for i in range(agents):
-                w = old[chain, i].copy()
+                w = old[c, i].copy()
                 for j in graph.neighbors[i]:
-                    at = w if neighbors == "in_turn" else old[chain, i]
-                    w = w - beta * (at - old[chain, j])
+                    at = w if neighbors == "in_turn" else old[c, i]
+                    w = w - beta * (at - old[c, j])
                 likelihood = p.gram[i] - p.prior_precision * np.eye(DIM)
-                prior = p.prior_precision * (w if taken == "after_mixing" else old[chain, i])
-                grad = likelihood @ old[chain, i] - p.shift[i] + prior
+                prior = p.prior_precision * (w if taken == "after_mixing" else old[c, i])
+                grad = likelihood @ old[c, i] - p.shift[i] + prior
                 gain = alpha * (agents if scale == "agents" else 1)
-                expected[chain, i] = w - gain * grad + np.sqrt(2 * alpha) * v[chain, i]
-    x = advance(d_ula, p, graph, options, x0, steps)
-    np.testing.assert_allclose(x, expected, rtol=1e-11, atol=1e-12)
+                expected[c, i] = w - gain * grad + np.sqrt(2 * alpha) * v[c, i]
+    np.testing.assert_allclose(found[-1], expected, rtol=1e-11, atol=1e-12)
 
 
 @pytest.mark.parametrize("sampler", [c_ula, d_ula])
@@ -107,11 +81,11 @@ def test_in_turn_weights_sum_to_one_by_row_only():
 def test_no_law_is_stated_for_a_prior_after_mixing():
     """Its step differs from that of the law with the prior at the iterate, which is not its law."""
     agents, ring = 4, topology.build("ring", 4)
-    p, x0 = problem(agents), start(agents)
+    p = problem(agents)
     assert d_ula.affine(p, ring, params()) is not None
     late = params(prior_gradient="after_mixing")
     assert d_ula.affine(p, ring, late) is None
-    iterate, mixed = (advance(d_ula, p, ring, options, x0, 1) for options in (params(), late))
+    iterate, mixed = (chain(d_ula, p, ring, options, 1)[1] for options in (params(), late))
     assert np.abs(iterate - mixed).max() > 0.01
 
 

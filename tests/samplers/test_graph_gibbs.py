@@ -84,10 +84,6 @@ def test_neighbors_have_other_colors(graph):
     ("prob", "network", "options", "told"),
     [
         (problem(4, 2), "server", {}, "graph_gibbs sends vectors from agent to agent, which serv"),
-        (
-            problem(4, 2), {"kind": "edge_list", "edges": [[0, 1], [2, 3]]}, {},
-            "is not connected, so its agents cannot agree",
-        ),
         (Bare(4), "ring", {}, "step_size: it is missing, and Bare has no draws given the neigh"),
         (problem(4, 2), "ring", {"tolerance": -1.0}, "sampler.tolerance: -1.0 is not positive"),
         (

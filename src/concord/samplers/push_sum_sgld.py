@@ -78,13 +78,8 @@ def check(problem: Problem | None, topology: Topology, params: Params) -> None:
             f"network.on_loss: {conditions.on_loss} leaves weights that are not column stochastic, "
             "and push-sum's sums would not be conserved; use sender_keeps"
         )
-    changing = {
-        "compression": conditions.compression,
-        "noise": conditions.noise,
-        "privacy": conditions.privacy,
-    }
-    for changes, given in changing.items():
-        if given:
+    for changes in ("compression", "noise", "privacy"):
+        if getattr(conditions, changes):
             raise ConcordError(
                 f"network.{changes}: push-sum divides by the weights it sends, which have to "
                 "arrive as they are; remove it"
