@@ -167,10 +167,3 @@ def test_weights_that_are_negative_are_refused():
     with pytest.raises(ConcordError, match=r"^weights: best_constant gives an agent the weight -0"):
         check_weights(build("star", 7), "best_constant")
     check_weights(build("ring", 5), "best_constant")
-
-
-def test_unknown_order():
-    with pytest.raises(
-        ConcordError, match=r"^update order: 'inplace' is unknown; did you mean 'in"
-    ):
-        mixer(WEIGHTS[0], 3, 2, "inplace")

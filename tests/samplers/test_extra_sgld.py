@@ -10,7 +10,6 @@ from concord.errors import ConcordError
 from concord.networks import topology
 from concord.networks.conditions import Conditions
 from concord.networks.network import under
-from concord.options import build
 from concord.samplers import extra_sgld
 from variants import CONSTANT, DECAYING, GRAPHS, problem
 
@@ -83,19 +82,6 @@ def test_two_steps_take_batches_of_all_points_but_the_last():
     chain(extra_sgld, prob, graph, params, steps=20)
     assert (np.max(drawn, axis=(0, 1, 3)) == prob.counts - 2).all()
     assert extra_sgld.affine(prob, graph, params) is None
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"h": 0.0}, r"^sampler.h: 0.0 is not positive; give a positive number$"),
-        ({"h": 0.6}, r"^sampler.h: 0.6 is above 0.5; give 0.5 or less$"),
-        ({"from": "memory"}, r"^sampler.from: unknown key; did you mean 'form'"),
-    ],
-)
-def test_an_h_outside_of_its_range_is_refused(options, sentence):
-    with pytest.raises(ConcordError, match=sentence):
-        build(extra_sgld.Params, {"step_size": 0.1, **options}, "sampler")
 
 
 def test_networks_it_has_no_meaning_for_are_refused():

@@ -13,7 +13,7 @@ from concord.errors import ConcordError
 from concord.networks import topology
 from concord.networks.conditions import Conditions
 from concord.networks.network import under
-from concord.options import Options, build
+from concord.options import Options
 from concord.samplers import local_sgld
 from concord.sampling.schedules import Schedule
 from concord.testing import gate
@@ -176,24 +176,6 @@ def test_there_are_no_choices_where_nothing_is_chosen():
     batches = local_sgld.Params(CONSTANT, communication=0.5, batch_size=2)
     assert local_sgld.choices(prob, STAR, batches) is None
     assert local_sgld.affine(prob, STAR, local_sgld.Params(CONSTANT, 2, batch_size=2)) is None
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"period": 0}, r"^sampler.period: 0 is not a positive integer; give 1 or more$"),
-        (
-            {"communication": 0.0},
-            r"^sampler.communication: 0.0 is not positive; give a positive number$",
-        ),
-        ({"communication": 1.5}, r"^sampler.communication: 1.5 is above 1; give 1 or less$"),
-        ({"renewal": 0.0}, r"^sampler.renewal: 0.0 is not positive; give a positive number$"),
-        ({"common_noise": 2.0}, r"^sampler.common_noise: 2.0 is above 1; give 1 or less$"),
-    ],
-)
-def test_options_outside_of_their_range_are_refused(options, sentence):
-    with pytest.raises(ConcordError, match=sentence):
-        build(local_sgld.Params, {"step_size": 0.1, **options}, "sampler")
 
 
 @pytest.mark.parametrize(

@@ -53,11 +53,13 @@ class Pieces(NamedTuple):
 def pieces(problem: Quadratic, topology: Topology, params: Any) -> Pieces:
     """Return them for the weights, and the mini-batches if there are any, of the options."""
     weights, one = weights_of(topology, params.weights), np.eye(problem.dim)
+    gram, shift = problem.gram, problem.shift
     if isinstance(params, Biased):
-        problem = expected(problem, params.batch_size, params.batch_scale, params.batch_pool)
-    gram, shift = block_diagonal(problem.gram), problem.shift.ravel()
+        gram, shift = expected(problem, params.batch_size, params.batch_scale, params.batch_pool)
     mix, heard = np.kron(weights.dense(), one), np.kron(weights.inbox(), one)
-    return Pieces(gram, shift, mix, heard, np.eye(len(shift)), np.zeros_like(gram))
+    return Pieces(
+        block_diagonal(gram), shift.ravel(), mix, heard, np.eye(len(mix)), np.zeros_like(mix)
+    )
 
 
 def by_step(

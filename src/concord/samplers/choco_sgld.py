@@ -79,8 +79,7 @@ def init(
     gradient = estimator(problem, params.batch_size, len(x0))
     channel = connect(topology, x0, size=size(params, x0.shape[2], x0.itemsize))
     mix = channel.mixer(weights_of(topology, params.weights))
-    compression = params.compression
-    compress = compression.module.compressor(compression.params, x0.shape, x0.dtype)
+    compress = params.compression.compressor(x0.shape, x0.dtype)
     info = to_all_neighbors(channel)
     apart, code, change, grad = (np.empty_like(x0) for _ in range(4))
 

@@ -91,8 +91,8 @@ def init(
     gradient = estimator(problem, params.batch_size, chains)
     channel = connect(topology, x0)
     average = channel.mixer(weights_of(topology, "metropolis"))
-    compression, several = params.compression, params.participants or agents
-    compress = compression.module.compressor(compression.params, x0.shape, x0.dtype)
+    compress = params.compression.compressor(x0.shape, x0.dtype)
+    several = params.participants or agents
     grad, apart, code, again, learned, drift = (np.empty_like(x0) for _ in range(6))
     theta, noise = np.empty_like(x0[:, :1]), np.empty_like(x0[:, :1])
     uniform, order = np.empty((chains, agents)), np.empty((chains, agents))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
@@ -45,16 +44,6 @@ BatchPool = Annotated[
 ]
 
 
-@dataclass(eq=False)
-class Expected:
-    """A quadratic problem whose gradients are those that mini-batches have in expectation."""
-
-    agents: int
-    dim: int
-    gram: np.ndarray
-    shift: np.ndarray
-
-
 def check_batches(batch_size: int | None, scale: str, pool: str) -> None:
     """Refuse options of mini-batches without a mini-batch."""
     if batch_size is None and (scale, pool) != ("data", "all"):
@@ -65,20 +54,22 @@ def check_batches(batch_size: int | None, scale: str, pool: str) -> None:
         )
 
 
-def expected(problem: Quadratic, batch_size: int | None, scale: str, pool: str) -> Quadratic:
-    """Return the problem that mini-batches see on average: the problem itself if unbiased.
+def expected(
+    problem: Quadratic, batch_size: int | None, scale: str, pool: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return gram and shift of the gradients that mini-batches have on average.
 
-    A ConcordError if they are biased and the problem does not say how.
+    They are the problem's own if these are unbiased. A ConcordError if they are biased and the
+    problem does not say how.
     """
     if batch_size is None or (scale, pool) == ("data", "all"):
-        return problem
+        return problem.gram, problem.shift
     if not isinstance(problem, BatchNoise):
         raise ConcordError(
             f"{type(problem).__name__} does not know the mean of such mini-batches; use "
             "batch_scale: data and batch_pool: all"
         )
-    gram, shift = problem.batch_mean(batch_size, scale, pool)
-    return Expected(problem.agents, problem.dim, gram, shift)
+    return problem.batch_mean(batch_size, scale, pool)
 
 
 def estimator(
