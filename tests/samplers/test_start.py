@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
+import concord
 import tracking
 from concord.laws import exact, paths
 from concord.networks import topology
@@ -21,12 +20,8 @@ POSITIONS = 0.5, 2.0
 def problem():
     rng = np.random.default_rng(2)
     features = rng.standard_normal((AGENTS, 8, DIM))
-    gram, shift = features.swapaxes(1, 2) @ features, 3 * rng.standard_normal((AGENTS, DIM))
-
-    def gradient(chains):
-        return lambda x, out: np.subtract(np.einsum("ade,cae->cad", gram, x), shift, out=out)
-
-    return SimpleNamespace(agents=AGENTS, dim=DIM, gram=gram, shift=shift, gradient=gradient)
+    shift = 3 * rng.standard_normal((AGENTS, DIM))
+    return concord.problems.quadratic(features.swapaxes(1, 2) @ features, shift)
 
 
 def errors(sampled: str, stated: str) -> float:
