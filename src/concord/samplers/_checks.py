@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from concord.contracts import Problem
 from concord.errors import ConcordError
 from concord.networks.topology import Topology
@@ -71,6 +73,13 @@ def check_weighted(problem: Problem | None, topology: Topology, params: Any) -> 
     if params.weights == "next_two":
         check_arrivals(topology, weights=(params.weights, "metropolis"))
     check_batches(params.batch_size, params.batch_scale, params.batch_pool)
+
+
+def first_flat(precisions: np.ndarray) -> int | None:
+    """Return the first agent whose precision, (agents, dim, dim), is not positive definite."""
+    values = np.linalg.eigvalsh(precisions)
+    flat = np.flatnonzero(values[:, 0] <= 1e-14 * values[:, -1])
+    return int(flat[0]) if flat.size else None
 
 
 def check_server(topology: Topology, sampler: str, averages: bool = False) -> None:

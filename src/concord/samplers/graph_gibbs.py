@@ -46,7 +46,7 @@ from concord.laws.exact import Affine, Update, block_diagonal, compose
 from concord.networks.channel import connect
 from concord.networks.topology import Topology
 from concord.options import Options, Positive
-from concord.samplers._checks import check_connected, check_neighbors, check_perfect
+from concord.samplers._checks import check_connected, check_neighbors, check_perfect, first_flat
 from concord.samplers._parts import State, by_step, to_all_neighbors
 from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
@@ -83,11 +83,9 @@ def check(problem: Problem | None, topology: Topology, params: Params) -> None:
             f"step_size: it is missing, and {type(problem).__name__} has no draws given the "
             "neighbors, which quadratic problems have; give one"
         )
-    values = np.linalg.eigvalsh(_precision(problem, topology, params))
-    flat = np.flatnonzero(values[:, 0] <= 1e-14 * values[:, -1])
-    if flat.size:
+    if (flat := first_flat(_precision(problem, topology, params))) is not None:
         raise ConcordError(
-            f"agent {flat[0]} has too few points, no prior and no neighbors, so it has no law to "
+            f"agent {flat} has too few points, no prior and no neighbors, so it has no law to "
             "draw from; give it a share of the prior"
         )
 
