@@ -8,6 +8,7 @@ import numpy as np
 
 import concord
 from concord import plugins
+from concord.networks.matrix import AgentMatrix
 from concord.testing.variants import (
     CONSTANT,
     DECAYING,
@@ -31,6 +32,11 @@ __all__ = [
     "problem",
     "variants",
 ]
+
+
+def from_dense(matrix: np.ndarray) -> AgentMatrix:
+    places = np.nonzero(matrix)
+    return AgentMatrix.from_entries(len(matrix), *places, matrix[places])
 
 
 def tilted(agents: int, dim: int, equal: bool = False) -> Any:

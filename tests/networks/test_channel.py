@@ -31,6 +31,7 @@ from concord.samplers import (
     local_sgld,
 )
 from concord.sampling.schedules import Schedule
+from samplers.chains import errors
 from variants import tilted
 
 EXACT = 1e-12
@@ -282,13 +283,8 @@ def deviation(name, net, same, steps=4, chains=6000, dim=2, factor=1.0):
     losses = Losses(chance, ends, on_loss)
     law = paths.lossy([update], losses, [start], net.agents, dim).law([steps])
     draws = np.concatenate([state.x, state.x.mean(axis=1, keepdims=True)], axis=1)
-    centered = draws - np.concatenate([law.mean[0], law.average_mean])
-    cov = np.concatenate([law.cov[0], law.average_cov])
-    products = centered[..., :, None] * centered[..., None, :] - cov
-    return max(
-        abs(part.mean(axis=0) / (part.std(axis=0) / np.sqrt(chains))).max()
-        for part in (centered, products)
-    )
+    mean = np.concatenate([law.mean[0], law.average_mean])
+    return errors(draws, mean, np.concatenate([law.cov[0], law.average_cov]))
 
 
 def cases():

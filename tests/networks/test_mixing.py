@@ -6,17 +6,12 @@ import numpy as np
 import pytest
 
 from concord.errors import ConcordError
-from concord.networks.matrix import AgentMatrix
 from concord.networks.mixing import ORDERS, mixer
 from concord.networks.topology import build
 from concord.networks.weights import check_weights, weights_of
+from variants import from_dense
 
 EXACT = 1e-12  # rounding only
-
-
-def from_dense(matrix: np.ndarray) -> AgentMatrix:
-    places = np.nonzero(matrix)
-    return AgentMatrix.from_entries(len(matrix), *places, matrix[places])
 
 
 GRAPHS = [

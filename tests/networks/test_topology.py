@@ -18,6 +18,7 @@ from concord.errors import ConcordError
 from concord.networks.matrix import STRATEGIES, AgentMatrix, _choose
 from concord.networks.topology import Topology, build
 from concord.networks.weights import weights_of
+from variants import from_dense
 
 EXACT = 1e-12  # rounding only
 
@@ -28,11 +29,6 @@ def graphs(draw, most=12) -> Topology:
     pairs = [[i, j] for j in range(agents) for i in range(j)]
     edges = draw(st.lists(st.sampled_from(pairs), unique_by=tuple)) if pairs else []
     return build("edge_list", agents, edges=edges)
-
-
-def from_dense(matrix: np.ndarray) -> AgentMatrix:
-    places = np.nonzero(matrix)
-    return AgentMatrix.from_entries(len(matrix), *places, matrix[places])
 
 
 def weights_of_a_random_digraph(agents: int, seed: int = 0) -> AgentMatrix:
