@@ -30,6 +30,12 @@ def check_connected(topology: Topology, directed: bool = False) -> None:
         )
 
 
+def check_mixing(topology: Topology, weights: str) -> None:
+    """Refuse a network in parts, and weights that do not suit it; they decide about directions."""
+    check_connected(topology, directed=True)
+    check_weights(topology, weights)
+
+
 def check_arrivals(topology: Topology, **options: tuple[str, str]) -> None:
     """Refuse options that need all vectors of all neighbors, one by one.
 
@@ -68,8 +74,7 @@ def check_averaging(problem: Problem | None, topology: Topology, params: Any) ->
 
 def check_weighted(problem: Problem | None, topology: Topology, params: Any) -> None:
     """Refuse a network in parts, unless it is meant, and options that do not go together."""
-    check_connected(topology, directed=True)  # the weights decide
-    check_weights(topology, params.weights)
+    check_mixing(topology, params.weights)
     if params.weights == "next_two":
         check_arrivals(topology, weights=(params.weights, "metropolis"))
     check_batches(params.batch_size, params.batch_scale, params.batch_pool)

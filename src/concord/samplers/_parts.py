@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec.structs import asdict
 
 from concord.contracts import Info, Problem, Quadratic
 from concord.laws.exact import Affine, Arrivals, Start, Update, block_diagonal
@@ -25,8 +26,10 @@ class State(NamedTuple):
 
 
 def gradients(problem: Problem, params: Any, x0: np.ndarray) -> Estimator:
-    """Return the estimator of the options' mini-batches for arrays like x0."""
-    how = {"scale": params.batch_scale, "pool": params.batch_pool}
+    """Return the estimator of the options' mini-batches, in their order, for arrays like x0."""
+    names = {"order": "batch_order", "scale": "batch_scale", "pool": "batch_pool"}
+    given = asdict(params)
+    how = {key: given[name] for key, name in names.items() if name in given}
     return estimator(problem, params.batch_size, len(x0), **how)
 
 

@@ -24,8 +24,8 @@ from concord.networks.channel import connect
 from concord.networks.topology import Topology
 from concord.options import Options
 from concord.samplers._checks import check_centralized
-from concord.samplers._parts import State, by_step, to_all_neighbors
-from concord.sampling.gradients import BatchOrder, BatchSize, estimator
+from concord.samplers._parts import State, by_step, gradients, to_all_neighbors
+from concord.sampling.gradients import BatchOrder, BatchSize
 from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 
@@ -56,7 +56,7 @@ def descent(
     problem: Problem, topology: Topology, params: Params, x0: np.ndarray, warm: bool
 ) -> tuple[State, Step]:
     """Return the state at x0 and the step along the gradient; with noise where it is ``warm``."""
-    gradient = estimator(problem, params.batch_size, x0.shape[0], params.batch_order)
+    gradient = gradients(problem, params, x0)
     channel = connect(topology, x0)
     info = to_all_neighbors(channel)
     grad = np.empty_like(x0)

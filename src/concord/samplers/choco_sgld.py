@@ -34,8 +34,8 @@ from concord.networks.topology import Topology
 from concord.networks.weights import Weights, check_weights, weights_of
 from concord.options import Options
 from concord.samplers._checks import check_connected, check_neighbors, check_perfect
-from concord.samplers._parts import to_all_neighbors
-from concord.sampling.gradients import BatchSize, estimator
+from concord.samplers._parts import gradients, to_all_neighbors
+from concord.sampling.gradients import BatchSize
 from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 
@@ -76,7 +76,7 @@ def init(
     problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
 ) -> tuple[State, Step]:
     """Return the state at x0, which neighbors know, and the step."""
-    gradient = estimator(problem, params.batch_size, len(x0))
+    gradient = gradients(problem, params, x0)
     channel = connect(topology, x0, size=size(params, x0.shape[2], x0.itemsize))
     mix = channel.mixer(weights_of(topology, params.weights))
     compress = params.compression.compressor(x0.shape, x0.dtype)

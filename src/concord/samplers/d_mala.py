@@ -53,9 +53,9 @@ from concord.laws.exact import Affine, Start, Update
 from concord.networks.channel import connect
 from concord.networks.mixing import Mixer
 from concord.networks.topology import Topology
-from concord.networks.weights import Weights, check_weights, weights_of
+from concord.networks.weights import Weights, weights_of
 from concord.options import Options
-from concord.samplers._checks import check_connected, check_perfect
+from concord.samplers._checks import check_mixing, check_perfect
 from concord.samplers._parts import by_step, pieces
 from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
@@ -94,8 +94,7 @@ class State(NamedTuple):
 
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse corrections of another move, and a network on which what is tracked gets lost."""
-    check_connected(topology, directed=True)  # the weights decide
-    check_weights(topology, params.weights)
+    check_mixing(topology, params.weights)
     fits = {"none": params.drift, "mala": "half"}.get(params.correction, "whole")
     if params.drift != fits:
         raise ConcordError(

@@ -42,7 +42,8 @@ from concord.networks.topology import Topology
 from concord.networks.weights import weights_of
 from concord.options import Options
 from concord.samplers._checks import check_connected
-from concord.sampling.gradients import ReplacedSize, estimator
+from concord.samplers._parts import gradients
+from concord.sampling.gradients import ReplacedSize
 from concord.sampling.kick import kick, normal
 from concord.sampling.schedules import Schedule
 
@@ -90,7 +91,7 @@ def init(
     problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
 ) -> tuple[State, Step]:
     """Return the state at z = x0, y = 1, and the step."""
-    gradient = estimator(problem, params.batch_size, len(x0))
+    gradient = gradients(problem, params, x0)
     both = np.concatenate([x0, np.ones_like(x0[..., :1])], axis=2)  # x and y, sent together
     channel = connect(topology, both)
     mix = channel.mixer(weights_of(topology, "column_stochastic"))

@@ -40,7 +40,8 @@ from concord.networks.topology import Topology
 from concord.networks.weights import weights_of
 from concord.options import Count, Options, Share
 from concord.samplers._checks import check_server
-from concord.sampling.gradients import BatchSize, estimator
+from concord.samplers._parts import gradients
+from concord.sampling.gradients import BatchSize
 from concord.sampling.kick import kick, normal
 from concord.sampling.schedules import Schedule
 
@@ -88,7 +89,7 @@ def init(
 ) -> tuple[State, Step]:
     """Return the state at x0 and the step."""
     chains, agents, _ = x0.shape
-    gradient = estimator(problem, params.batch_size, chains)
+    gradient = gradients(problem, params, x0)
     channel = connect(topology, x0)
     average = channel.mixer(weights_of(topology, "metropolis"))
     compress = params.compression.compressor(x0.shape, x0.dtype)
