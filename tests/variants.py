@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+import concord
 from concord import plugins
+from concord.networks.matrix import AgentMatrix
 from concord.testing.variants import (
     CONSTANT,
     DECAYING,
@@ -30,6 +32,21 @@ __all__ = [
     "problem",
     "variants",
 ]
+
+
+def from_dense(matrix: np.ndarray) -> AgentMatrix:
+    places = np.nonzero(matrix)
+    return AgentMatrix.from_entries(len(matrix), *places, matrix[places])
+
+
+def tilted(agents: int, dim: int, equal: bool = False) -> Any:
+    """Return a quadratic problem with unequal agents; with equal Hessians if they should be."""
+    rng = np.random.default_rng(8)
+    root = rng.standard_normal((agents, dim, dim)) / 2
+    gram = root @ root.swapaxes(1, 2) + 0.3 * np.eye(dim)
+    shift = rng.standard_normal((agents, dim))
+    return concord.problems.quadratic(gram[[0] * agents] if equal else gram, shift)
+
 
 SAMPLERS = {kind: plugins.plugin("samplers", kind, "tests") for kind in plugins.kinds("samplers")}
 EXACT = {kind: module for kind, module in SAMPLERS.items() if hasattr(module, "affine")}

@@ -6,17 +6,12 @@ import numpy as np
 import pytest
 
 from concord.errors import ConcordError
-from concord.networks.matrix import AgentMatrix
 from concord.networks.mixing import ORDERS, mixer
 from concord.networks.topology import build
 from concord.networks.weights import check_weights, weights_of
+from variants import from_dense
 
 EXACT = 1e-12  # rounding only
-
-
-def from_dense(matrix: np.ndarray) -> AgentMatrix:
-    places = np.nonzero(matrix)
-    return AgentMatrix.from_entries(len(matrix), *places, matrix[places])
 
 
 GRAPHS = [
@@ -167,10 +162,3 @@ def test_weights_that_are_negative_are_refused():
     with pytest.raises(ConcordError, match=r"^weights: best_constant gives an agent the weight -0"):
         check_weights(build("star", 7), "best_constant")
     check_weights(build("ring", 5), "best_constant")
-
-
-def test_unknown_order():
-    with pytest.raises(
-        ConcordError, match=r"^update order: 'inplace' is unknown; did you mean 'in"
-    ):
-        mixer(WEIGHTS[0], 3, 2, "inplace")

@@ -162,26 +162,3 @@ def test_there_is_no_law_of_what_is_hidden_or_heard_late():
         network = concord.network("ring", 5, **happens)
         with pytest.raises(concord.ConcordError, match="has no exact law"):
             concord.law("de_sgld", problem(), network, step_size=0.02, iterations=3)
-
-
-@pytest.mark.parametrize(
-    ("happens", "said"),
-    [
-        ({"noise": -1.0}, "network.noise: -1.0 is below 0"),
-        ({"privacy": {"clip": 1.0}}, "network.privacy: the key 'sigma' is missing"),
-        ({"privacy": {"clip": 0.0, "sigma": 1.0}}, "network.privacy.clip: 0.0 is not positive"),
-        (
-            {"privacy": {"clip": 1.0, "sigma": 1.0, "delta": 1.0}},
-            "network.privacy.delta: 1.0 is not below 1",
-        ),
-    ],
-)
-def test_a_mistake_names_its_key(happens, said):
-    with pytest.raises(concord.ConcordError, match=said):
-        concord.network("ring", 5, **happens)
-
-
-def test_gossip_refuses_noise():
-    for happens in ({"noise": 1.0}, {"privacy": {"clip": 1.0, "sigma": 1.0}}):
-        with pytest.raises(concord.ConcordError, match="give loss alone"):
-            run("gossip_ula", **happens)

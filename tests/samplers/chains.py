@@ -17,3 +17,16 @@ def chain(module, prob, graph, params, steps=5, chains=3, seed=0, rng=None):
         state, _ = step(state, k, rng)
         visited.append(state.x.copy())
     return np.array(visited)
+
+
+def errors(draws, mean, cov):
+    """Return the largest difference of moments of draws (chains, ..., S) from exact ones.
+
+    In standard errors, which the draws themselves have; what does not vary counts as exact.
+    """
+    centered = draws - mean
+    products = centered[..., :, None] * centered[..., None, :] - cov
+    return max(
+        float((abs(part.mean(axis=0)) / (part.std(axis=0) / np.sqrt(len(part)) + 1e-12)).max())
+        for part in (centered, products)
+    )

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import concord
-from concord.errors import ConcordError
 from concord.networks import topology
 from concord.networks.compressions import Compression
 from concord.samplers import choco_sgld, de_sgld
@@ -90,24 +89,3 @@ def test_far_from_zero_differences_are_what_is_left_to_send():
 def test_its_bytes_are_those_of_the_compression():
     params = choco_sgld.Params(Schedule(0.02), {"kind": "qsgd", "bits": 3})
     assert choco_sgld.size(params, 12, 8) == 8 + np.ceil(36 / 8)
-
-
-@pytest.mark.parametrize(
-    ("network", "options", "told"),
-    [
-        (concord.network("server", 5), {}, "choco_sgld sends vectors from agent to agent"),
-        (
-            concord.network("ring", 5, awake=0.5),
-            {}, "network: choco_sgld adds up differences, .*; remove network",
-        ),
-        (RING, {"consensus_step": 1.5}, "consensus_step: 1.5 is above 1"),
-        (RING, {"consensus_step": 0.0}, "consensus_step: 0.0 is not positive"),
-    ],
-    ids=["server", "loss", "above", "zero"],
-)  # fmt: skip
-def test_what_it_refuses(network, options, told):
-    with pytest.raises(ConcordError, match=told):
-        concord.sample(
-            "choco_sgld", problem(5, 2), network, iterations=1, step_size=0.02,
-            compression={"kind": "qsgd", "bits": 4}, **options,
-        )  # fmt: skip

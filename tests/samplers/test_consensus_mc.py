@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 import concord
-from concord.errors import ConcordError
 from concord.samplers import consensus_mc
-from concord.testing.variants import Bare
 from variants import problem
 
 CHAINS = 4000
@@ -100,24 +98,6 @@ def test_a_diverged_chain_reads_nothing():
 def test_every_draw_is_sent_once():
     trace = sample(problem(3, 2), chains=2)
     assert trace["unicasts"][-1].tolist() == trace["broadcasts"][-1].tolist() == [200] * 3
-
-
-@pytest.mark.parametrize(
-    ("prob", "network", "options", "told"),
-    [
-        (problem(3, 2), "ring", {}, "consensus_mc needs a server, which ring has not; use"),
-        (Bare(3), "server", {}, "step_size: it is missing, and Bare has no exact draws"),
-        (
-            concord.problems.quadratic([[[0.0]], [[1.0]]], [[0.0], [1.0]]), "server", {},
-            r"agent 0 has too few points or no prior, so that exp\(-f_0\) is no density",
-        ),
-        (Bare(2, 1001), "server", {"step_size": 0.1}, "covariances of 1001 dimensions"),
-        (problem(3, 2), "server", {"combine": "mean"}, "sampler.combine: 'mean' is not allowed"),
-    ],
-)  # fmt: skip
-def test_what_it_refuses(prob, network, options, told):
-    with pytest.raises(ConcordError, match=told):
-        sample(prob, network, **options)
 
 
 def test_moments_are_those_of_the_draws():

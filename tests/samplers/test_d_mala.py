@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 
 import concord
-from concord.errors import ConcordError
 from concord.laws import exact
 from concord.networks import topology
 from concord.samplers import d_mala
 from concord.sampling.schedules import Schedule
-from concord.testing.variants import Bare
 from variants import Still, problem
 
 ALONE = topology.build("no_edges", 1)
@@ -165,35 +163,6 @@ def test_a_correction_helps_where_agents_agree_at_once():
         )  # fmt: skip
         off[correction] = abs(trace["x_average"].var() - 1)
     assert off["mala"] < off["none"]
-
-
-@pytest.mark.parametrize(
-    ("prob", "network", "options", "told"),
-    [
-        (
-            problem(3, 2), "ring", {"correction": "released"},
-            "correction: released is of moves with drift: whole, not half; use drift: whole, or",
-        ),
-        (
-            problem(3, 2), "ring", {"drift": "whole", "correction": "mala"},
-            "correction: mala is of moves with drift: half, not whole; use drift: half, or",
-        ),
-        (
-            Bare(3), "ring", {"correction": "mala"},
-            "by Hessians of the potentials, which Bare has not; use correction: none",
-        ),
-        (
-            problem(3, 2), concord.network("ring", 3, awake=0.5), {"correction": "mala"},
-            "network: d_mala sends positions, gradients and curvatures, .*; remove network",
-        ),
-        (problem(3, 2), "ring", {}, "the key 'correction' is missing; add it"),
-    ],
-)  # fmt: skip
-def test_what_it_refuses(prob, network, options, told):
-    with pytest.raises(ConcordError, match=told):
-        concord.sample(
-            "d_mala", prob, network, iterations=1, **{"step_size": 0.1, "drift": "half", **options}
-        )
 
 
 @pytest.mark.parametrize(("drift", "correction"), [*CORRECTED, ("whole", "none")])

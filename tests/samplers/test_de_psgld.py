@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import concord
-from concord.errors import ConcordError
 from concord.networks import topology
 from concord.samplers import de_psgld, de_sgld
 from concord.sampling.schedules import Schedule
@@ -98,18 +97,3 @@ def test_what_lies_outside_is_the_way_to_the_nearest_point():
     np.testing.assert_allclose(np.linalg.norm(x - out - 3, axis=2), [[1, 1]])
     de_psgld.outside(de_psgld.Box(-1.0, 2.0), x)(x, out)
     np.testing.assert_allclose(out, [[[1, 2], [0, 0]]], atol=1e-15)
-
-
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        ({"constraint": {"kind": "box", "lower": 1.0, "upper": 1.0}}, "nothing lies between lower"),
-        ({"constraint": {"kind": "ball", "radius": 0.0}}, "constraint.radius: 0.0 is not positive"),
-        ({"constraint": {"kind": "simplex"}}, "constraint.kind: there is no kind 'simplex'; choos"),
-        ({"smoothing": 0.0}, "smoothing: 0.0 is not positive"),
-    ],
-)
-def test_what_it_refuses(options, told):
-    given = {"step_size": 0.01, "constraint": INTERVALS[0], "smoothing": 0.1, **options}
-    with pytest.raises(ConcordError, match=told):
-        concord.sample("de_psgld", problem(5, 2), "ring", iterations=1, **given)

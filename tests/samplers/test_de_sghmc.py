@@ -44,15 +44,6 @@ def test_friction_that_stops_the_velocity_leaves_de_sgld(order, batch_size):
     )
 
 
-def test_in_place_is_simultaneous_without_edges():
-    graph, prob = topology.build("no_edges", 4), problem(4, 2)
-    both = [
-        chain(de_sghmc, prob, graph, de_sghmc.Params(CONSTANT, 2.0, update_order=order))
-        for order in ORDERS
-    ]
-    np.testing.assert_allclose(*both, rtol=0, atol=EXACT)
-
-
 def test_initial_velocities_have_the_given_spread():
     graph, prob = topology.build("ring", 3), problem(3, 2)
     params = de_sghmc.Params(CONSTANT, 2.0, initial_velocity_sd=0.3)

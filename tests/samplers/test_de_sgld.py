@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from chains import EXACT, chain
 
-from concord.errors import ConcordError
 from concord.networks import topology
 from concord.networks.mixing import ORDERS
-from concord.samplers import c_ula, de_sgld
+from concord.samplers import de_sgld
 from variants import CONSTANT, DECAYING, GRAPHS, Scaled, problem
 
 
@@ -52,15 +51,6 @@ def test_without_edges_it_is_independent_langevin_chains(order, batch_size):
         np.testing.assert_allclose(found[k + 1], x, rtol=0, atol=EXACT)
 
 
-@pytest.mark.parametrize("batch_size", [None, 3])
-def test_one_agent_is_c_ula_draw_for_draw(batch_size):
-    graph, prob = topology.build("ring", 1), problem(1, 3, points=8)
-    params = {"step_size": DECAYING, "batch_size": batch_size}
-    one = chain(de_sgld, prob, graph, de_sgld.Params(**params))
-    other = chain(c_ula, prob, graph, c_ula.Params(**params))
-    np.testing.assert_allclose(one, other, rtol=0, atol=EXACT)
-
-
 def test_in_place_is_another_update_as_soon_as_there_is_an_edge():
     graph, prob = topology.build("path", 2), problem(2, 2)
     both = [
@@ -78,12 +68,3 @@ def test_noise_has_the_printed_scale():
     noisy = chain(de_sgld, prob, graph, params, 1)
     numbers = np.random.default_rng(1).standard_normal(calm[1].shape)
     np.testing.assert_allclose(noisy[1] - calm[1], np.sqrt(2 * 0.013) * numbers, rtol=0, atol=EXACT)
-
-
-def test_a_network_in_parts_is_refused_unless_it_is_meant():
-    params = de_sgld.Params(CONSTANT)
-    parts = topology.build("edge_list", 4, edges=[[0, 1], [2, 3]])
-    with pytest.raises(ConcordError, match=r"not connected.*no_edges"):
-        de_sgld.check(None, parts, params)
-    de_sgld.check(None, topology.build("no_edges", 4), params)
-    de_sgld.check(None, topology.build("ring", 4), params)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import concord
-from concord.errors import ConcordError
 from concord.laws import exact
 from concord.networks import topology
 from concord.samplers import dg_lmc
@@ -60,23 +59,3 @@ def test_it_takes_as_many_gradients_as_steps():
     rng = np.random.default_rng(1)
     state, step = dg_lmc.init(prob, topology.build("server", 3), params, np.zeros((2, 3, 2)), rng)
     assert step(state, 0, rng)[1].gradients.tolist() == [4, 4, 4]
-
-
-@pytest.mark.parametrize(
-    ("network", "options", "told"),
-    [
-        ("ring", {}, "dg_lmc needs a server, which ring has not; use topology server"),
-        ("server", {"tolerance": [0.1, 0.2]}, "tolerance: there are 2 for 3 agents; give one"),
-        ("server", {"tolerance": 0.0}, r"sampler.tolerance: 0.0 is not positive; give"),
-        ("server", {"local_steps": 0}, r"sampler.local_steps: 0 is not a positive integer"),
-    ],
-)
-def test_what_it_refuses(network, options, told):
-    with pytest.raises(ConcordError, match=told):
-        concord.sample(
-            "dg_lmc",
-            problem(3, 2),
-            network,
-            iterations=1,
-            **{"step_size": 0.01, "tolerance": 0.1, **options},
-        )

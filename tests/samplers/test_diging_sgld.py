@@ -9,7 +9,7 @@ from chains import EXACT, chain
 import concord
 from concord.errors import ConcordError
 from concord.networks import topology
-from concord.samplers import c_ula, diging_sgld
+from concord.samplers import diging_sgld
 from variants import CONSTANT, DECAYING, GRAPHS, problem
 
 
@@ -31,15 +31,6 @@ def test_a_step_is_the_equation(graph):
         np.testing.assert_allclose(found[k + 1], x, rtol=0, atol=EXACT)
 
 
-@pytest.mark.parametrize("batch_size", [None, 3])
-def test_one_agent_is_c_ula_draw_for_draw(batch_size):
-    graph, prob = topology.build("ring", 1), problem(1, 3, points=8)
-    options = {"step_size": DECAYING, "batch_size": batch_size}
-    one = chain(diging_sgld, prob, graph, diging_sgld.Params(**options))
-    other = chain(c_ula, prob, graph, c_ula.Params(**options))
-    np.testing.assert_allclose(one, other, rtol=0, atol=EXACT)
-
-
 def test_mini_batches_are_tracked_as_they_were_drawn():
     """The sum of v stays zero: each batch that enters y leaves it again, and no other does."""
     graph, prob = topology.build("star", 4), problem(4, 2)
@@ -49,12 +40,6 @@ def test_mini_batches_are_tracked_as_they_were_drawn():
         state, info = step(state, k, rng)
         assert abs(state.v.sum(axis=1)).max() < 1e-10 * abs(state.v).max()
     assert info.unicasts.tolist() == [6, 2, 2, 2] and info.broadcasts.tolist() == [2] * 4
-
-
-def test_a_network_in_parts_is_refused():
-    parts = topology.build("edge_list", 4, edges=[[0, 1], [2, 3]])
-    with pytest.raises(ConcordError, match=r"not connected.*no_edges"):
-        diging_sgld.check(None, parts, diging_sgld.Params(CONSTANT))
 
 
 def test_what_it_begins_with_is_hidden_or_refused():

@@ -10,8 +10,7 @@ from concord.errors import ConcordError
 from concord.networks import topology
 from concord.networks.conditions import Conditions
 from concord.networks.network import under
-from concord.options import build
-from concord.samplers import c_ula, extra_sgld
+from concord.samplers import extra_sgld
 from variants import CONSTANT, DECAYING, GRAPHS, problem
 
 NAMED = pytest.mark.parametrize("graph", GRAPHS, ids=lambda g: f"{g.name}-{g.agents}")
@@ -33,17 +32,6 @@ def test_it_is_extra_with_differenced_noise(graph):
         expected = (one + weights) @ x[k + 1] - tilde @ x[k] - eta * (g[k + 1] - g[k])
         expected += np.sqrt(2 * eta) * (noise[k + 1] - noise[k])
         np.testing.assert_allclose(x[k + 2], expected, rtol=0, atol=EXACT)
-
-
-@pytest.mark.parametrize("form", ["memory", "two_steps"])
-@pytest.mark.parametrize("batch_size", [None, 3])
-def test_one_agent_is_c_ula_draw_for_draw(form, batch_size):
-    """By two steps with its draws in another order, so only without noise and mini-batches."""
-    graph, prob = topology.build("ring", 1), problem(1, 3, points=8)
-    options = {"step_size": DECAYING, "batch_size": batch_size}
-    one = chain(extra_sgld, prob, graph, extra_sgld.Params(form=form, **options))
-    other = chain(c_ula, prob, graph, c_ula.Params(**options))
-    assert np.allclose(one, other, rtol=0, atol=EXACT) == (form == "memory")
 
 
 @NAMED
@@ -96,23 +84,7 @@ def test_two_steps_take_batches_of_all_points_but_the_last():
     assert extra_sgld.affine(prob, graph, params) is None
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"h": 0.0}, r"^sampler.h: 0.0 is not positive; give a positive number$"),
-        ({"h": 0.6}, r"^sampler.h: 0.6 is above 0.5; give 0.5 or less$"),
-        ({"from": "memory"}, r"^sampler.from: unknown key; did you mean 'form'"),
-    ],
-)
-def test_an_h_outside_of_its_range_is_refused(options, sentence):
-    with pytest.raises(ConcordError, match=sentence):
-        build(extra_sgld.Params, {"step_size": 0.1, **options}, "sampler")
-
-
 def test_networks_it_has_no_meaning_for_are_refused():
-    parts = topology.build("edge_list", 4, edges=[[0, 1], [2, 3]])
-    with pytest.raises(ConcordError, match=r"not connected.*no_edges"):
-        extra_sgld.check(None, parts, extra_sgld.Params(CONSTANT))
     loss = {"kind": "bernoulli", "rate": 0.1, "direction": "link"}
     lossy = under(topology.build("ring", 4), Conditions(loss=loss), "tests")
     with pytest.raises(ConcordError, match=r"^form: two_steps has no meaning .* use memory, or"):

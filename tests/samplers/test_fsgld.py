@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 import concord
-from concord.errors import ConcordError
 from concord.laws import exact
 from concord.networks import topology
 from concord.samplers import fsgld
-from concord.samplers._common import gradient_at
+from concord.sampling.gradients import gradient_at
 from concord.sampling.schedules import Schedule
 from concord.testing.variants import Bare
 from variants import Still, problem
@@ -120,29 +119,3 @@ def test_gradients_of_chosen_agents_are_those_of_all():
     gradient_at(prob, 5, 1)(x, agents, found)
     gradient_at(Plain(4), 5, 1)(x, agents, wanted)
     np.testing.assert_allclose(found, wanted, rtol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("prob", "network", "options", "told"),
-    [
-        (problem(3, 2), "ring", {}, "fsgld needs a server, which ring has not; use topology"),
-        (problem(3, 2), "server", {"probabilities": [0.5, 0.5]}, "there are 2 for 3 agents; give"),
-        (
-            problem(3, 2), "server", {"probabilities": [0.5, 0.5, 0.5]},
-            "probabilities: they add up to 1.5, and the least is 0.5; give positive",
-        ),
-        (
-            problem(3, 2), "server", {"probabilities": [0.5, 0.5, 0.0]},
-            "add up to 1, and the least is 0; give positive",
-        ),
-        (problem(3, 2), "server", {"probabilities": [1.5, 0, 0]}, r"probabilities\[0\]: 1.5 is ab"),
-        (Bare(3), "server", {"surrogates": "laplace"}, "which Bare has not; use none"),
-        (
-            concord.problems.quadratic([[[-1.0]], [[3.0]]], [[0.0], [1.0]]), "server",
-            {"surrogates": "laplace"}, "agent 0 has no unique minimizer|is not positive definite",
-        ),
-    ],
-)  # fmt: skip
-def test_what_it_refuses(prob, network, options, told):
-    with pytest.raises(ConcordError, match=told):
-        concord.sample("fsgld", prob, network, iterations=1, **{"step_size": 0.01, **options})

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import concord
 from concord.errors import ConcordError
 from concord.laws import exact
 from concord.metrics import Measurement, stable_step
@@ -16,7 +15,6 @@ from concord.samplers import graph_gibbs
 from concord.sampling import initial
 from concord.sampling.schedules import Schedule
 from concord.sampling.trace import Trace
-from concord.testing.variants import Bare
 from variants import GRAPHS, problem
 
 
@@ -78,35 +76,6 @@ def test_neighbors_have_other_colors(graph):
     assert (sum(own.astype(int) for own in classes) == 1).all()
     assert not any(own[i] and own[j] for own in classes for i, j in graph.edges)
     assert len(classes) <= graph.degrees.max() + 1
-
-
-@pytest.mark.parametrize(
-    ("prob", "network", "options", "told"),
-    [
-        (problem(4, 2), "server", {}, "graph_gibbs sends vectors from agent to agent, which serv"),
-        (
-            problem(4, 2), {"kind": "edge_list", "edges": [[0, 1], [2, 3]]}, {},
-            "is not connected, so its agents cannot agree",
-        ),
-        (Bare(4), "ring", {}, "step_size: it is missing, and Bare has no draws given the neigh"),
-        (problem(4, 2), "ring", {"tolerance": -1.0}, "sampler.tolerance: -1.0 is not positive"),
-        (
-            concord.problems.quadratic([[[0.0]], [[1.0]]], [[0.0], [1.0]]), "no_edges", {},
-            "agent 0 has too few points, no prior and no neighbors",
-        ),
-    ],
-)  # fmt: skip
-def test_what_it_refuses(prob, network, options, told):
-    with pytest.raises(ConcordError, match=told):
-        concord.sample("graph_gibbs", prob, network, iterations=1, **{"tolerance": 0.1, **options})
-
-
-def test_it_refuses_a_network_on_which_vectors_get_lost():
-    loss = {"kind": "bernoulli", "rate": 0.1, "direction": "link"}
-    network = concord.network("ring", 4, loss=loss)
-    with pytest.raises(ConcordError, match=r"graph_gibbs draws an agent given .*; remove network"):
-        graph_gibbs.check(problem(4, 2), network, graph_gibbs.Params(tolerance=0.1))
-    graph_gibbs.check(problem(4, 2), topology.build("ring", 4), graph_gibbs.Params(tolerance=0.1))
 
 
 def test_exact_draws_have_no_step_to_be_stable():

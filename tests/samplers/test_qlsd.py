@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import concord
-from concord.errors import ConcordError
 from concord.networks import topology
 from concord.networks.compressions import Compression
 from concord.samplers import c_ula, qlsd
@@ -118,27 +117,3 @@ def test_bytes_are_those_of_compressed_gradients_and_of_theta():
     """A float and 3 bits for each of 12 numbers up, 12 floats down."""
     params = qlsd.Params(Schedule(STEP), compression=Compression("qsgd", bits=3))
     assert qlsd.size(params, 12, 8) == (8 + np.ceil(3 * 12 / 8) + 12 * 8) / 2
-
-
-@pytest.mark.parametrize(
-    ("network", "options", "told"),
-    [
-        ("ring", {}, "qlsd needs a server, which ring has not; use topology server"),
-        (
-            {"kind": "server", "average_by": "ring_all_reduce"}, {},
-            "qlsd sends to the server what is no sum over all agents; use average_by: server",
-        ),
-        ("server", {"participants": 9}, "participants: there are no 9 among 4 agents; give 1 to 4"),
-        ("server", {"compression": {"bits": 4}}, "sampler.compression: the key 'kind' is missing"),
-        ("server", {"memory_rate": 1.5}, "sampler.memory_rate: 1.5 is above 1; give 1 or less"),
-    ],
-)  # fmt: skip
-def test_what_it_refuses(network, options, told):
-    with pytest.raises(ConcordError, match=told):
-        concord.sample(
-            "qlsd",
-            problem(4, 2),
-            network,
-            iterations=1,
-            **{"step_size": STEP, "compression": QSGD, **options},
-        )

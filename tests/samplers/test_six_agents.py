@@ -177,29 +177,6 @@ def test_ten_local_steps_bias_the_mean_and_variance_reduction_does_not():
     assert ring == pytest.approx([0.069000, 0.007077], abs=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("module", "options"),
-    [
-        (extra_sgld, {}),
-        (extra_sgld, {"form": "two_steps"}),
-        (diging_sgld, {}),
-        (local_sgld, {"period": 2, "communication": 0.5, "renewal": 0.5, "common_noise": 0.5}),
-    ],
-    ids=str,
-)
-def test_a_chain_goes_on_from_state_and_generator_alone(module, options):
-    params, ends = module.Params(step_size=0.1, **options), []
-    for again in (False, True):
-        rng = np.random.default_rng(4)
-        state, step = module.init(PROBLEM, RING, params, np.ones((3, 6, 1)), rng)
-        for k in range(6):
-            if again:
-                step = module.init(PROBLEM, RING, params, np.zeros((3, 6, 1)), None)[1]
-            state, _ = step(state, k, rng)
-        ends.append(state.x.copy())
-    np.testing.assert_array_equal(*ends)
-
-
 @pytest.mark.parametrize("module", [extra_sgld, diging_sgld, local_sgld])
 def test_a_directed_network_needs_weights_that_are_doubly_stochastic(module):
     graph = topology.build("directed_ring", 6)

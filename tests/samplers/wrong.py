@@ -32,6 +32,10 @@ class Params(Options):
     step_size: Annotated[Schedule, "step size"]
     batch_size: BatchSize = None
 
+def check(problem, topology, params):
+    """Refuse nothing."""
+    topology.metropolis()
+
 '''
 # DE-SGLD by the network's own matrix, without a channel, as in docs/your-sampler.md.
 PLAIN = (
@@ -40,10 +44,6 @@ PLAIN = (
 class State(NamedTuple):
     """Positions."""
     x: np.ndarray
-
-def check(problem, topology, params):
-    """Refuse nothing."""
-    topology.metropolis()
 
 def init(problem, topology, params, x0, rng):
     gradient, weights = estimator(problem, params.batch_size, len(x0)), topology.metropolis().dense()
@@ -80,10 +80,6 @@ CHANNEL = (
 class State(NamedTuple):
     """Positions."""
     x: np.ndarray
-
-def check(problem, topology, params):
-    """Refuse nothing."""
-    topology.metropolis()
 
 def init(problem, topology, params, x0, rng):
     gradient = estimator(problem, params.batch_size, len(x0))
@@ -123,10 +119,6 @@ class State(NamedTuple):
     """Positions and velocities."""
     x: np.ndarray
     v: np.ndarray
-
-def check(problem, topology, params):
-    """Refuse nothing."""
-    topology.metropolis()
 
 def init(problem, topology, params, x0, rng):
     gradient = estimator(problem, params.batch_size, len(x0))

@@ -153,14 +153,6 @@ def test_split(options, counts):
         assert_every_row_once(parts, 10)
 
 
-def test_split_dirichlet():
-    labels = np.arange(100) % 3
-    options = {"kind": "dirichlet", "concentration": 0.3, "minimum": 8}
-    parts = Partition.parse(options, WHERE).split(labels, 4, stream())
-    expected = dirichlet(labels, 4, 0.3, 8, stream())
-    assert all((a == b).all() for a, b in zip(parts, expected, strict=True))
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -98,7 +98,7 @@ class Channel:
         return self
 
     def mixer(
-        self, weights: AgentMatrix, order: str = "simultaneous", sends: bool = True
+        self, weights: AgentMatrix, order: mixing.Order = "simultaneous", sends: bool = True
     ) -> mixing.Mixer:
         """Return ``mix(x, plus, out)``: the weighted sums of what agents have, and have heard.
 
@@ -182,7 +182,7 @@ class Faulty(Channel):
         return other
 
     def mixer(
-        self, weights: AgentMatrix, order: str = "simultaneous", sends: bool = True
+        self, weights: AgentMatrix, order: mixing.Order = "simultaneous", sends: bool = True
     ) -> mixing.Mixer:
         """Return the mixer of what arrives; everybody at once."""
         gather = self._gather(weights)
@@ -197,13 +197,11 @@ class Faulty(Channel):
 
     def pair(self) -> Pair:
         """Return ``differ``: nothing heard is no difference."""
-        agents = self.topology.agents
-        ways = self._edges.receivers * agents + self._edges.senders
         chain = np.arange(self.chains)[:, None]
 
         def differ(pair: np.ndarray, x: np.ndarray, out: np.ndarray) -> np.ndarray:
             np.subtract(x, x[:, ::-1], out=out)
-            way = np.searchsorted(ways, pair * agents + pair[:, ::-1])
+            way = self._edges.ways(pair, pair[:, ::-1])
             return np.multiply(out, self._weather.arrived[way, chain][..., None], out=out)
 
         return differ
@@ -285,7 +283,7 @@ class Faulty(Channel):
         self, compression: Compression, x: np.ndarray, rng: np.random.Generator, code: np.ndarray
     ) -> Callable[[], object]:
         """Return what writes ``code`` for x, and remembers what that leaves out if it should."""
-        compress = compression.module.compressor(compression.params, x.shape, x.dtype)
+        compress = compression.compressor(x.shape, x.dtype)
         if not self._conditions.error_feedback:
             return partial(compress, x, rng, code)
         left, whole, sends = np.zeros_like(x), np.empty_like(x), self._weather.sends
@@ -302,10 +300,9 @@ class Faulty(Channel):
         """Return ``gather(out)``, the matrix times what agents have and what they took."""
         agents, flat = self.topology.agents, self._held.reshape(len(self._held), -1)
         off = matrix.rows != matrix.columns
-        ways = self._edges.receivers * agents + self._edges.senders
-        columns = agents + np.searchsorted(ways, matrix.rows[off] * agents + matrix.columns[off])
-        own = np.arange(agents)
-        rows, columns = np.concatenate([own, matrix.rows[off]]), np.concatenate([own, columns])
+        ways, own = self._edges.ways(matrix.rows[off], matrix.columns[off]), np.arange(agents)
+        rows = np.concatenate([own, matrix.rows[off]])
+        columns = np.concatenate([own, agents + ways])
         values = np.concatenate([matrix.diagonal, matrix.values[off]])
         if agents <= 32:
             weights = np.zeros((agents, len(self._held)))
@@ -322,9 +319,9 @@ class Faulty(Channel):
 
         if self._conditions.on_loss != "sender_keeps":
             return gather
-        of_way = np.zeros((len(ways), 1))
-        of_way[columns[agents:] - agents, 0] = matrix.values[off]
-        lost, kept = np.empty((len(ways), self.chains)), np.zeros((agents, self.chains))
+        of_way = np.zeros((len(self._inbox), 1))
+        of_way[ways, 0] = matrix.values[off]
+        lost, kept = np.empty((len(of_way), self.chains)), np.zeros((agents, self.chains))
         back = np.empty_like(self._own)
 
         def gather_and_keep(out: np.ndarray) -> np.ndarray:

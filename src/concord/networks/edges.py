@@ -11,8 +11,8 @@ class Edges:
     """The ways that vectors take, ordered by receiver and then by sender.
 
     receivers, senders, links: of each way, (edges,): its ends, and the number of the link that
-    joins them, both ways. by_sender: the ways ordered by sender and then by receiver, (edges,): in
-    an undirected graph, of each way the way back.
+    joins them, both ways, of which there are ``link_count``. by_sender: the ways ordered by sender
+    and then by receiver, (edges,): in an undirected graph, of each way the way back.
     """
 
     def __init__(self, topology: Topology) -> None:
@@ -21,12 +21,18 @@ class Edges:
         low = np.minimum(self.receivers, self.senders)
         pairs = low * topology.agents + np.maximum(self.receivers, self.senders)
         self.links = np.unique(pairs, return_inverse=True)[1]
+        self.link_count = 1 + int(self.links.max(initial=-1))
+        self._agents, self._ways = topology.agents, self.receivers * topology.agents + self.senders
         self.by_sender = np.lexsort((self.receivers, self.senders))
         self._sending, self._first_sent = np.unique(self.senders[self.by_sender], return_index=True)
         # Agents with ways to them, where these begin, and each way's receiver among these agents.
         self._reached, self._first, self._place = np.unique(
             self.receivers, return_index=True, return_inverse=True
         )
+
+    def ways(self, receivers: np.ndarray, senders: np.ndarray) -> np.ndarray:
+        """Return the numbers of the ways to these receivers from these senders, their neighbors."""
+        return np.searchsorted(self._ways, receivers * self._agents + senders)
 
     def of_receiver(self, operation: np.ufunc, values: np.ndarray) -> np.ndarray:
         """Return for each way what the operation makes of the values of all ways to its receiver.

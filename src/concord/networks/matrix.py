@@ -36,11 +36,9 @@ class AgentMatrix:
         """Build a matrix from entries in any order; entries at one position add up."""
         rows, columns = np.asarray(rows, dtype=np.intp), np.asarray(columns, dtype=np.intp)
         values = np.asarray(values, dtype=float)
-        if not rows.shape == columns.shape == values.shape or rows.ndim != 1:
-            raise ValueError(f"entries of shapes {rows.shape}, {columns.shape}, {values.shape}")
-        for index in (rows, columns):
-            if index.size and not (index.min() >= 0 and index.max() < agents):
-                raise ValueError(f"an index is outside 0, ..., {agents - 1}")
+        ends = np.concatenate([rows, columns])
+        if ends.size and not 0 <= ends.min() <= ends.max() < agents:
+            raise ValueError(f"an index is outside 0, ..., {agents - 1}")
         places, inverse = np.unique(rows * agents + columns, return_inverse=True)
         sums = np.bincount(inverse, weights=values, minlength=places.size)
         kept = sums != 0

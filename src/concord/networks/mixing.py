@@ -20,7 +20,6 @@ from typing import Annotated, Any, Literal, Protocol
 
 import numpy as np
 
-from concord.errors import ConcordError, nearest
 from concord.networks.matrix import AgentMatrix, Apply
 from concord.options import choices
 
@@ -46,13 +45,11 @@ class Mixer(Protocol):
         """Write the sums over x plus an array, or what a response makes of them; return out."""
 
 
-def mixer(matrix: AgentMatrix, chains: int, dim: int, order: str) -> Mixer:
-    """Return ``mix(x, plus, out)`` for weights M, in one of ``ORDERS``; they may be any.
+def mixer(matrix: AgentMatrix, chains: int, dim: int, order: Order) -> Mixer:
+    """Return ``mix(x, plus, out)`` for weights M, which may be any.
 
     chains, dim: shape of the positions that it will see.
     """
-    if order not in ORDERS:
-        raise ConcordError(f"update order: {order!r} is unknown; {nearest(order, ORDERS)}")
     if order == "simultaneous":
         return at_once(matrix.operator(chains, dim))
     return _one_by_one(matrix, chains, dim)

@@ -19,7 +19,7 @@ def _matched(network: Topology, edges: Edges) -> np.ndarray:
     that share no agent are both up if the lowest of the u around either is one of them, and the
     other the lowest of its own: :math:`(1/a + 1/b) / u`.
     """
-    touches = np.zeros((1 + int(edges.links.max()), network.agents))
+    touches = np.zeros((edges.link_count, network.agents))
     touches[edges.links, edges.receivers] = 1
     near = (touches @ touches.T > 0).astype(float)
     around = near.sum(axis=1)
@@ -43,7 +43,7 @@ def chances(network: Topology) -> Callable[[int], tuple[np.ndarray, np.ndarray]]
     if options.late or isinstance(options.loss, GilbertElliott) or (matched and skips):
         return None
     own = np.eye(network.agents)
-    of_link = np.eye(1 + int(edges.links.max()))[edges.links]
+    of_link = np.eye(edges.link_count)[edges.links]
     awake = np.concatenate([own, np.maximum(own[edges.receivers], own[edges.senders])])
     needs, probability = [awake], [options.awake]
     if isinstance(options.schedule, Kept):

@@ -90,12 +90,12 @@ def turns(network: Topology, edges: Edges) -> np.ndarray | None:
         return table
     if not isinstance(schedule, InTurn):
         return None
-    ways = {way: e for e, way in enumerate(zip(edges.senders, edges.receivers, strict=True))}
-    table = np.zeros((len(schedule.graphs), len(ways), 1), dtype=bool)
+    table = np.zeros((len(schedule.graphs), len(edges.links), 1), dtype=bool)
     for turn, graph in zip(table, schedule.graphs, strict=True):
-        turn[[ways[edge] for edge in graph]] = True
+        senders, receivers = np.array(graph, dtype=np.intp).reshape(-1, 2).T
+        turn[edges.ways(receivers, senders)] = True
         if not network.directed:
-            turn[[ways[edge[::-1]] for edge in graph]] = True
+            turn[edges.ways(senders, receivers)] = True
     return table
 
 

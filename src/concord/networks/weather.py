@@ -51,7 +51,7 @@ class Weather:
             raise ValueError("a network needs a generator of its masks before it is used")
         self.edges, self.rng = Edges(network), rng
         self._conditions = options = network.conditions
-        size, links = len(self.edges.links), 1 + int(self.edges.links.max())
+        size, links = len(self.edges.links), self.edges.link_count
         self._up = _schedule(network, self.edges, chains, rng)
         self._paired = _pairs(network, self.edges, chains, rng)
         self._delivered: Draw | None = None
@@ -169,12 +169,12 @@ def _schedule(
     network: Topology, edges: Edges, chains: int, rng: np.random.Generator
 ) -> Draw | None:
     """Return which ways are up; None: all, always."""
-    schedule, links = network.conditions.schedule, 1 + int(edges.links.max())
+    schedule = network.conditions.schedule
     if isinstance(schedule, Kept):
-        kept = _with_probability(schedule.probability, links, chains, rng)
+        kept = _with_probability(schedule.probability, edges.link_count, chains, rng)
         return lambda k: kept(k)[edges.links]
     if isinstance(schedule, Matchings):
-        numbers = np.empty((links, chains))
+        numbers = np.empty((edges.link_count, chains))
 
         def matching(k: int) -> np.ndarray:
             rng.random(out=numbers)

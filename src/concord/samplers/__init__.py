@@ -2,7 +2,8 @@
 
 equation and source, ``Params``, ``State``, ``check``, ``init``, ``affine`` or ``choices`` (see
 ``contracts.Sampler``, ``AffineSampler`` and ``SwitchingSampler``). Modules are found by their file
-name. One whose answer is not the x of its state says with ``read`` what is recorded in its place
+name; what several share is in ``_parts`` (of steps and laws) and ``_checks`` (refusals). One whose
+answer is not the x of its state says with ``read`` what is recorded in its place
 (``contracts.ReadOut``).
 
 What cannot be known from outside is said by a name of the module, which few need: ``BIASED``, the

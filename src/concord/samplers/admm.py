@@ -45,7 +45,8 @@ from concord.networks.channel import connect
 from concord.networks.matrix import AgentMatrix
 from concord.networks.topology import Topology
 from concord.options import Options, Positive
-from concord.samplers._common import check_arrivals, check_connected, to_all_neighbors
+from concord.samplers._checks import check_arrivals, check_connected
+from concord.samplers._parts import to_all_neighbors
 from concord.sampling.kick import normal
 
 NAME = "ADMM"  # D-ADMMS draws, C-ADMM optimizes

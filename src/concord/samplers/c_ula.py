@@ -14,7 +14,6 @@ Needs: a single agent.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Annotated
 
 import numpy as np
@@ -24,8 +23,9 @@ from concord.laws.exact import Affine, Update
 from concord.networks.channel import connect
 from concord.networks.topology import Topology
 from concord.options import Options
-from concord.samplers._common import State, check_centralized, to_all_neighbors
-from concord.sampling.gradients import BatchOrder, BatchSize, estimator
+from concord.samplers._checks import check_centralized
+from concord.samplers._parts import State, by_step, gradients, to_all_neighbors
+from concord.sampling.gradients import BatchOrder, BatchSize
 from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 
@@ -56,7 +56,7 @@ def descent(
     problem: Problem, topology: Topology, params: Params, x0: np.ndarray, warm: bool
 ) -> tuple[State, Step]:
     """Return the state at x0 and the step along the gradient; with noise where it is ``warm``."""
-    gradient = estimator(problem, params.batch_size, x0.shape[0], params.batch_order)
+    gradient = gradients(problem, params, x0)
     channel = connect(topology, x0)
     info = to_all_neighbors(channel)
     grad = np.empty_like(x0)
@@ -82,9 +82,8 @@ def affine(problem: Quadratic, topology: Topology, params: Params) -> Update | N
         return None
     gram, shift, identity = problem.gram[0], problem.shift[0], np.eye(problem.dim)
 
-    @lru_cache(maxsize=1)
     def update(alpha: float) -> Affine:
         noise = 2 * alpha * identity
         return Affine(identity - alpha * gram, alpha * shift, noise, -alpha * identity)
 
-    return Update(lambda k: update(params.step_size(k)))
+    return by_step(update, params.step_size)

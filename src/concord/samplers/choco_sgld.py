@@ -28,14 +28,14 @@ import numpy as np
 from msgspec import Meta
 
 from concord.contracts import Info, Problem, Step
-from concord.errors import ConcordError
 from concord.networks.channel import connect
 from concord.networks.compressions import Compression
 from concord.networks.topology import Topology
 from concord.networks.weights import Weights, check_weights, weights_of
 from concord.options import Options
-from concord.samplers._common import check_connected, check_neighbors, to_all_neighbors
-from concord.sampling.gradients import BatchSize, estimator
+from concord.samplers._checks import check_connected, check_neighbors, check_perfect
+from concord.samplers._parts import gradients, to_all_neighbors
+from concord.sampling.gradients import BatchSize
 from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 
@@ -66,22 +66,20 @@ def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     check_connected(topology)
     check_neighbors(topology, "choco_sgld")
     check_weights(topology, params.weights)
-    if not topology.conditions.perfect:
-        raise ConcordError(
-            "network: choco_sgld adds up differences, and what of one gets lost or late would stay "
-            "so; remove network"
-        )
+    check_perfect(
+        topology,
+        "choco_sgld adds up differences, and what of one gets lost or late would stay so",
+    )
 
 
 def init(
     problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
 ) -> tuple[State, Step]:
     """Return the state at x0, which neighbors know, and the step."""
-    gradient = estimator(problem, params.batch_size, len(x0))
+    gradient = gradients(problem, params, x0)
     channel = connect(topology, x0, size=size(params, x0.shape[2], x0.itemsize))
     mix = channel.mixer(weights_of(topology, params.weights))
-    compression = params.compression
-    compress = compression.module.compressor(compression.params, x0.shape, x0.dtype)
+    compress = params.compression.compressor(x0.shape, x0.dtype)
     info = to_all_neighbors(channel)
     apart, code, change, grad = (np.empty_like(x0) for _ in range(4))
 

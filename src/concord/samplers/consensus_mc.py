@@ -44,7 +44,7 @@ from concord.errors import ConcordError
 from concord.networks.channel import connect
 from concord.networks.topology import Topology
 from concord.options import Index, Options
-from concord.samplers._common import check_server
+from concord.samplers._checks import check_server, first_flat
 from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 
@@ -94,11 +94,9 @@ def check(problem: Problem | None, topology: Topology, params: Params) -> None:
             f"use at most {LARGEST}"
         )
     if isinstance(problem, Quadratic):
-        values = np.linalg.eigvalsh(problem.gram)
-        flat = np.flatnonzero(values[:, 0] <= 1e-14 * values[:, -1])
-        if flat.size:
+        if (flat := first_flat(problem.gram)) is not None:
             raise ConcordError(
-                f"agent {flat[0]} has too few points or no prior, so that exp(-f_{flat[0]}) is no "
+                f"agent {flat} has too few points or no prior, so that exp(-f_{flat}) is no "
                 "density that it could sample; give it a share of the prior"
             )
     elif params.step_size is None:

@@ -43,7 +43,6 @@ Hessians of the potentials.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
@@ -54,9 +53,10 @@ from concord.laws.exact import Affine, Start, Update
 from concord.networks.channel import connect
 from concord.networks.mixing import Mixer
 from concord.networks.topology import Topology
-from concord.networks.weights import Weights, check_weights, weights_of
+from concord.networks.weights import Weights, weights_of
 from concord.options import Options
-from concord.samplers._common import check_connected, pieces
+from concord.samplers._checks import check_mixing, check_perfect
+from concord.samplers._parts import by_step, pieces
 from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 
@@ -94,19 +94,18 @@ class State(NamedTuple):
 
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse corrections of another move, and a network on which what is tracked gets lost."""
-    check_connected(topology, directed=True)  # the weights decide
-    check_weights(topology, params.weights)
+    check_mixing(topology, params.weights)
     fits = {"none": params.drift, "mala": "half"}.get(params.correction, "whole")
     if params.drift != fits:
         raise ConcordError(
             f"correction: {params.correction} is of moves with drift: {fits}, not {params.drift}; "
             f"use drift: {fits}, or correction: none"
         )
-    if not topology.conditions.perfect:
-        raise ConcordError(
-            "network: d_mala sends positions, gradients and curvatures, of which network does not "
-            "say what arrives; remove network"
-        )
+    check_perfect(
+        topology,
+        "d_mala sends positions, gradients and curvatures, of which network does not say what "
+        "arrives",
+    )
     if problem is not None and params.correction != "none":
         _curved(problem)
 
@@ -215,7 +214,6 @@ def affine(problem: Quadratic, topology: Topology, params: Params) -> Update | N
     gram, shift, mix, _, identity, zero = pieces(problem, topology, params)
     share, apart = SHARES[params.drift], identity - mix
 
-    @lru_cache(maxsize=1)
     def update(epsilon: float) -> Affine:
         drift = share * epsilon**2 * mix @ mix
         noise = epsilon**2 * mix @ mix.T
@@ -226,4 +224,4 @@ def affine(problem: Quadratic, topology: Topology, params: Params) -> Update | N
             np.concatenate([-drift @ identity, apart]),
         )
 
-    return Update(lambda k: update(params.step_size(k)), (Start(0.0, 0.0),))
+    return by_step(update, params.step_size, Start(0.0, 0.0))

@@ -30,13 +30,9 @@ from concord.networks.channel import Channel, connect
 from concord.networks.matrix import AgentMatrix
 from concord.networks.topology import Topology
 from concord.options import Options
-from concord.samplers._common import (
-    State,
-    check_arrivals,
-    check_connected,
-    to_all_neighbors,
-)
-from concord.sampling.gradients import BatchOrder, BatchSize, estimator
+from concord.samplers._checks import check_arrivals, check_connected
+from concord.samplers._parts import State, gradients, to_all_neighbors
+from concord.sampling.gradients import BatchOrder, BatchSize
 from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 
@@ -105,8 +101,8 @@ def init(
     problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
 ) -> tuple[State, Step]:
     """Return the state at x0 and the step."""
-    chains, agents, _ = x0.shape
-    gradient = estimator(problem, params.batch_size, chains, params.batch_order)
+    agents = topology.agents
+    gradient = gradients(problem, params, x0)
     channel = connect(topology, x0)
     fuse = _in_turn(channel, x0) if params.neighbors == "in_turn" else _together(channel, params)
     info = to_all_neighbors(channel)
@@ -147,13 +143,7 @@ def _together(channel: Channel, params: Params) -> Fuse:
 
         disagree(x, plus=one, out=out)
 
-    def fuse_at_once(x: np.ndarray, beta: float, move: np.ndarray, out: np.ndarray) -> None:
-        disagree(x, plus=None, out=out)
-        np.multiply(out, beta, out=out)
-        np.subtract(x, out, out=out)
-        np.add(out, move, out=out)
-
-    return fuse if params.update_order == "in_place" else fuse_at_once
+    return fuse
 
 
 def _in_turn(channel: Channel, x0: np.ndarray) -> Fuse:

@@ -37,7 +37,8 @@ from concord.networks.topology import Topology
 from concord.networks.weights import Weights
 from concord.options import Kind, Options, Positive
 from concord.samplers import de_sgld
-from concord.samplers._common import State, check_averaging, gradients
+from concord.samplers._checks import check_averaging
+from concord.samplers._parts import State, gradients
 from concord.sampling.gradients import BatchPool, BatchScale, ReplacedSize
 from concord.sampling.schedules import Schedule
 

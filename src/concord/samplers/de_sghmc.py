@@ -15,7 +15,6 @@ Needs: a connected network, or no edges at all.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -27,7 +26,8 @@ from concord.networks.channel import connect
 from concord.networks.topology import Topology
 from concord.networks.weights import Weights, weights_of
 from concord.options import NonNegative, Options, Positive
-from concord.samplers._common import check_averaging, gradients, pieces, to_all_neighbors
+from concord.samplers._checks import check_averaging
+from concord.samplers._parts import by_step, gradients, pieces, to_all_neighbors
 from concord.sampling.gradients import BatchPool, BatchScale, ReplacedSize
 from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
@@ -91,7 +91,6 @@ def affine(problem: Quadratic, topology: Topology, params: Params) -> Update:
     """Return the law of (x, v): velocities move first, eq. (4.3), then positions, eq. (4.4)."""
     gram, shift, mix, heard, identity, zero = pieces(problem, topology, params)
 
-    @lru_cache(maxsize=1)
     def update(eta: float) -> Affine:
         gamma = params.friction
         velocities = Affine(
@@ -107,4 +106,4 @@ def affine(problem: Quadratic, topology: Topology, params: Params) -> Update:
 
     start = Start(0.0, params.initial_velocity_sd)
     arrivals = Arrivals(np.concatenate([heard, np.zeros_like(heard)]))
-    return Update(lambda k: update(params.step_size(k)), (start,), lambda k: arrivals)
+    return by_step(update, params.step_size, start, arrivals=arrivals)

@@ -14,7 +14,6 @@ Needs: a connected network, or no edges at all.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Annotated, Any
 
 import numpy as np
@@ -26,13 +25,8 @@ from concord.networks.channel import connect
 from concord.networks.topology import Topology
 from concord.networks.weights import Weights, weights_of
 from concord.options import Options
-from concord.samplers._common import (
-    State,
-    check_averaging,
-    gradients,
-    pieces,
-    to_all_neighbors,
-)
+from concord.samplers._checks import check_averaging
+from concord.samplers._parts import State, by_step, gradients, pieces, to_all_neighbors
 from concord.sampling.gradients import BatchPool, BatchScale, Estimator, ReplacedSize
 from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
@@ -86,11 +80,9 @@ def affine(problem: Quadratic, topology: Topology, params: Params) -> Update:
     """Return the law: eq. (3.3) with gradient gram x - shift, W acting on whole agents."""
     gram, shift, mix, heard, identity, _ = pieces(problem, topology, params)
 
-    @lru_cache(maxsize=1)
     def update(eta: float) -> Affine:
         stage = Affine(mix - eta * gram, eta * shift, 2 * eta * identity, -eta * identity)
         shape = problem.agents, problem.dim
         return in_place(stage, *shape) if params.update_order == "in_place" else stage
 
-    arrivals = Arrivals(heard)
-    return Update(lambda k: update(params.step_size(k)), arrivals=lambda k: arrivals)
+    return by_step(update, params.step_size, arrivals=Arrivals(heard))

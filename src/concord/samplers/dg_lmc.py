@@ -25,7 +25,6 @@ Needs: a server, or a single agent.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -37,7 +36,8 @@ from concord.networks.channel import connect
 from concord.networks.matrix import AgentMatrix
 from concord.networks.topology import Topology
 from concord.options import Count, Options, Positive
-from concord.samplers._common import check_server, to_all_neighbors
+from concord.samplers._checks import check_server
+from concord.samplers._parts import by_step, to_all_neighbors
 from concord.sampling.kick import kick, normal
 from concord.sampling.schedules import Schedule
 
@@ -127,7 +127,6 @@ def affine(problem: Quadratic, topology: Topology, params: Params) -> Update:
         np.block([[common, zero], [zero, zero]]),
     )
 
-    @lru_cache(maxsize=1)
     def update(gamma: float) -> Affine:
         own = Affine(
             np.block([[identity, zero], [gamma * pull, identity - gamma * precision]]),
@@ -136,4 +135,4 @@ def affine(problem: Quadratic, topology: Topology, params: Params) -> Update:
         )
         return compose(*[own] * params.local_steps, server)
 
-    return Update(lambda k: update(params.step_size(k)), (Start(0.0, 0.0, identity),))
+    return by_step(update, params.step_size, Start(0.0, 0.0, identity))

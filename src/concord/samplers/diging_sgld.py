@@ -25,7 +25,6 @@ which begins with the first tracked gradients, as they are.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -37,7 +36,8 @@ from concord.networks.channel import connect
 from concord.networks.topology import Topology
 from concord.networks.weights import Weights, weights_of
 from concord.options import Options
-from concord.samplers._common import check_weighted, gradients, pieces, to_all_neighbors
+from concord.samplers._checks import check_weighted
+from concord.samplers._parts import by_step, gradients, pieces, to_all_neighbors
 from concord.sampling.gradients import BatchPool, BatchScale, ReplacedSize
 from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
@@ -107,7 +107,6 @@ def affine(problem: Quadratic, topology: Topology, params: Params) -> Update:
     gram, shift, mix, heard, identity, zero = pieces(problem, topology, params)
     apart = mix - identity
 
-    @lru_cache(maxsize=1)
     def update(eta: float) -> Affine:
         return Affine(
             np.block([[mix - eta * gram, -eta * identity], [apart @ gram, mix]]),
@@ -119,5 +118,4 @@ def affine(problem: Quadratic, topology: Topology, params: Params) -> Update:
     nothing = np.zeros_like(heard)
     of_tracked = np.concatenate([nothing, heard]), np.block([gram, identity]), -shift
     arrivals = Arrivals(np.concatenate([heard, nothing]), second=of_tracked)
-    start = Start(0.0, 0.0)
-    return Update(lambda k: update(params.step_size(k)), (start,), lambda k: arrivals)
+    return by_step(update, params.step_size, Start(0.0, 0.0), arrivals=arrivals)

@@ -31,7 +31,6 @@ Needs: a connected network, or no edges at all.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
@@ -43,13 +42,8 @@ from concord.networks.channel import Channel, connect
 from concord.networks.topology import Topology
 from concord.networks.weights import Weights, weights_of
 from concord.options import Options
-from concord.samplers._common import (
-    check_arrivals,
-    check_weighted,
-    gradients,
-    pieces,
-    to_all_neighbors,
-)
+from concord.samplers._checks import check_arrivals, check_weighted
+from concord.samplers._parts import by_step, gradients, pieces, to_all_neighbors
 from concord.sampling.gradients import BatchPool, BatchScale, Estimator, ReplacedSize
 from concord.sampling.kick import kick, normal
 from concord.sampling.schedules import Schedule
@@ -164,7 +158,6 @@ def affine(problem: Quadratic, topology: Topology, params: Params) -> Update | N
     gram, shift, mix, heard, identity, zero = pieces(problem, topology, params)
     apart = params.h * (identity - mix)  # W~ - W
 
-    @lru_cache(maxsize=1)
     def update(eta: float) -> Affine:
         return Affine(
             np.block([[mix - eta * gram, -identity], [apart, identity]]),
@@ -174,8 +167,7 @@ def affine(problem: Quadratic, topology: Topology, params: Params) -> Update | N
         )
 
     arrivals = Arrivals(np.concatenate([heard, -params.h * heard]))
-    start = Start(0.0, 0.0)
-    return Update(lambda k: update(params.step_size(k)), (start,), lambda k: arrivals)
+    return by_step(update, params.step_size, Start(0.0, 0.0), arrivals=arrivals)
 
 
 def _law_of_two_steps(problem: Quadratic, topology: Topology, params: Params) -> Update | None:
@@ -185,7 +177,6 @@ def _law_of_two_steps(problem: Quadratic, topology: Topology, params: Params) ->
     gram, shift, mix, _, identity, _ = pieces(problem, topology, params)
     each = np.repeat(np.arange(problem.agents), problem.dim)
 
-    @lru_cache(maxsize=1)
     def update(eta: float) -> Affine:
         stages = []
         for agent in range(problem.agents):
@@ -200,4 +191,4 @@ def _law_of_two_steps(problem: Quadratic, topology: Topology, params: Params) ->
                 )
         return compose(*stages)
 
-    return Update(lambda k: update(params.step_size(k)))
+    return by_step(update, params.step_size)

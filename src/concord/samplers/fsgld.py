@@ -37,7 +37,9 @@ from concord.laws.switching import Choices
 from concord.networks.channel import connect
 from concord.networks.topology import Topology
 from concord.options import Count, Options, Share, Some
-from concord.samplers._common import State, check_server, gradient_at
+from concord.samplers._checks import check_server, first_flat
+from concord.samplers._parts import State
+from concord.sampling.gradients import gradient_at
 from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 
@@ -91,11 +93,9 @@ def _surrogates(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     at, columns = np.broadcast_to(modes, units.shape).copy(), np.empty_like(units)
     problem.hessian_product(dim)(at, units, columns)
     precisions = columns.transpose(1, 2, 0)
-    values = np.linalg.eigvalsh(precisions)
-    flat = np.flatnonzero(values[:, 0] <= 1e-14 * values[:, -1])
-    if flat.size:
+    if (flat := first_flat(precisions)) is not None:
         raise ConcordError(
-            f"surrogates: that of agent {flat[0]} is not positive definite, for want of points or "
+            f"surrogates: that of agent {flat} is not positive definite, for want of points or "
             "of a prior; give it a share of the prior, or use none"
         )
     return precisions, np.einsum("aij,aj->ai", precisions, modes[0])

@@ -50,7 +50,8 @@ from concord.networks.channel import connect
 from concord.networks.conditions import Conditions
 from concord.networks.topology import Topology
 from concord.options import Count, NonNegative, Options
-from concord.samplers._common import check_connected, check_neighbors, gradient_at
+from concord.samplers._checks import check_connected, check_neighbors
+from concord.sampling.gradients import gradient_at
 from concord.sampling.kick import kick, normal
 from concord.sampling.schedules import Schedule
 
@@ -222,32 +223,25 @@ class _Tally:
 
     def __init__(self, params: Params, shape: tuple[int, int], moved: np.ndarray | None) -> None:
         self._steps = params.local_steps or 1
-        active, said, copies, gradients = np.zeros((4, *shape), dtype=np.int64)
+        active, said, copies, gradients = counts = np.zeros((4, *shape), dtype=np.int64)
         if params.communication == "always":
             said = copies = active
         several = gradients if self._steps > 1 else None
         self.info = Info(copies, said, active, several, moved=moved)
-        self._active, self._said, self._copies, self._gradients = (
-            each.reshape(-1) for each in (active, said, copies, gradients)
-        )
-        self._written = [self._active]
-        if params.communication == "triggered":
-            self._written += [self._said, self._copies]
-        if self._steps > 1:
-            self._written.append(self._gradients)
+        used = 4 if several is not None else 3 if params.communication == "triggered" else 1
+        self._counts = counts.reshape(4, -1)[:used]  # the others stay zero
 
     def count(self, places: np.ndarray, last: np.ndarray | slice) -> None:
         """Count the pairs of these places as active, and forget those of the tick before."""
-        for tally in self._written:
-            tally[last] = 0
-        self._active[places] = 1
+        self._counts[:, last] = 0
+        self._counts[0, places] = 1
         if self._steps > 1:
-            self._gradients[places] = self._steps
+            self._counts[3, places] = self._steps
 
     def tell(self, places: np.ndarray, triggered: np.ndarray, hearers: np.ndarray) -> None:
         """Count what those of them send that are triggered, (2 chains,)."""
-        self._said[places] = triggered
-        self._copies[places] = np.multiply(triggered, hearers, out=hearers)
+        self._counts[1, places] = triggered
+        self._counts[2, places] = np.multiply(triggered, hearers, out=hearers)
 
 
 def init(

@@ -36,7 +36,6 @@ Needs: a connected network, or no edges at all, on which everything arrives.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Annotated
 
 import numpy as np
@@ -47,7 +46,8 @@ from concord.laws.exact import Affine, Update, block_diagonal, compose
 from concord.networks.channel import connect
 from concord.networks.topology import Topology
 from concord.options import Options, Positive
-from concord.samplers._common import State, check_connected, check_neighbors, to_all_neighbors
+from concord.samplers._checks import check_connected, check_neighbors, check_perfect, first_flat
+from concord.samplers._parts import State, by_step, to_all_neighbors
 from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 
@@ -71,11 +71,11 @@ def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse a network on which not all is heard, or in parts, and what cannot be drawn."""
     check_connected(topology)
     check_neighbors(topology, "graph_gibbs")
-    if not topology.conditions.perfect:
-        raise ConcordError(
-            "network: graph_gibbs draws an agent given what its neighbors have, color by color in "
-            "an iteration, and needs all of it; remove network"
-        )
+    check_perfect(
+        topology,
+        "graph_gibbs draws an agent given what its neighbors have, color by color in an iteration, "
+        "and needs all of it",
+    )
     if problem is None or params.step_size is not None:
         return
     if not isinstance(problem, Quadratic):
@@ -83,11 +83,9 @@ def check(problem: Problem | None, topology: Topology, params: Params) -> None:
             f"step_size: it is missing, and {type(problem).__name__} has no draws given the "
             "neighbors, which quadratic problems have; give one"
         )
-    values = np.linalg.eigvalsh(_precision(problem, topology, params))
-    flat = np.flatnonzero(values[:, 0] <= 1e-14 * values[:, -1])
-    if flat.size:
+    if (flat := first_flat(_precision(problem, topology, params))) is not None:
         raise ConcordError(
-            f"agent {flat[0]} has too few points, no prior and no neighbors, so it has no law to "
+            f"agent {flat} has too few points, no prior and no neighbors, so it has no law to "
             "draw from; give it a share of the prior"
         )
 
@@ -169,10 +167,9 @@ def affine(problem: Quadratic, topology: Topology, params: Params) -> Update:
         cov = block_diagonal(np.linalg.inv(_precision(problem, topology, params)))
         drawn = turns(cov @ np.kron(topology.adjacency().dense(), tie), cov @ shift, cov)
         return Update(lambda k: drawn)
-    precision, schedule = gram + np.kron(topology.laplacian().dense(), tie), params.step_size
+    precision = gram + np.kron(topology.laplacian().dense(), tie)
 
-    @lru_cache(maxsize=1)
     def update(gamma: float) -> Affine:
         return turns(identity - gamma * precision, gamma * shift, 2 * gamma * identity)
 
-    return Update(lambda k: update(schedule(k)))
+    return by_step(update, params.step_size)

@@ -53,9 +53,10 @@ from concord.laws.switching import Choices
 from concord.networks.channel import Channel, connect
 from concord.networks.mixing import Mixer
 from concord.networks.topology import Topology
-from concord.networks.weights import Weights, check_weights, weights_of
+from concord.networks.weights import Weights, weights_of
 from concord.options import Count, Options, Share
-from concord.samplers._common import check_connected, pieces
+from concord.samplers._checks import check_mixing
+from concord.samplers._parts import pieces
 from concord.sampling.gradients import ReplacedSize, differences, estimator
 from concord.sampling.kick import kick, normal
 from concord.sampling.schedules import Schedule
@@ -98,8 +99,7 @@ Gradients = Callable[[State, np.random.Generator, np.ndarray], np.ndarray]
 
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
     """Refuse a network in parts, unless it is meant, and losses of what is sent now and then."""
-    check_connected(topology, directed=True)  # the weights decide
-    check_weights(topology, params.weights)
+    check_mixing(topology, params.weights)
     if not topology.conditions.perfect:
         if params.renewal is not None:
             raise ConcordError(

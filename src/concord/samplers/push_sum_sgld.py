@@ -41,8 +41,9 @@ from concord.networks.channel import connect
 from concord.networks.topology import Topology
 from concord.networks.weights import weights_of
 from concord.options import Options
-from concord.samplers._common import check_connected
-from concord.sampling.gradients import ReplacedSize, estimator
+from concord.samplers._checks import check_connected
+from concord.samplers._parts import gradients
+from concord.sampling.gradients import ReplacedSize
 from concord.sampling.kick import kick, normal
 from concord.sampling.schedules import Schedule
 
@@ -78,13 +79,8 @@ def check(problem: Problem | None, topology: Topology, params: Params) -> None:
             f"network.on_loss: {conditions.on_loss} leaves weights that are not column stochastic, "
             "and push-sum's sums would not be conserved; use sender_keeps"
         )
-    changing = {
-        "compression": conditions.compression,
-        "noise": conditions.noise,
-        "privacy": conditions.privacy,
-    }
-    for changes, given in changing.items():
-        if given:
+    for changes in ("compression", "noise", "privacy"):
+        if getattr(conditions, changes):
             raise ConcordError(
                 f"network.{changes}: push-sum divides by the weights it sends, which have to "
                 "arrive as they are; remove it"
@@ -95,7 +91,7 @@ def init(
     problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
 ) -> tuple[State, Step]:
     """Return the state at z = x0, y = 1, and the step."""
-    gradient = estimator(problem, params.batch_size, len(x0))
+    gradient = gradients(problem, params, x0)
     both = np.concatenate([x0, np.ones_like(x0[..., :1])], axis=2)  # x and y, sent together
     channel = connect(topology, both)
     mix = channel.mixer(weights_of(topology, "column_stochastic"))

@@ -39,8 +39,9 @@ from concord.networks.compressions import Compression
 from concord.networks.topology import Topology
 from concord.networks.weights import weights_of
 from concord.options import Count, Options, Share
-from concord.samplers._common import check_server
-from concord.sampling.gradients import BatchSize, estimator
+from concord.samplers._checks import check_server
+from concord.samplers._parts import gradients
+from concord.sampling.gradients import BatchSize
 from concord.sampling.kick import kick, normal
 from concord.sampling.schedules import Schedule
 
@@ -88,11 +89,11 @@ def init(
 ) -> tuple[State, Step]:
     """Return the state at x0 and the step."""
     chains, agents, _ = x0.shape
-    gradient = estimator(problem, params.batch_size, chains)
+    gradient = gradients(problem, params, x0)
     channel = connect(topology, x0)
     average = channel.mixer(weights_of(topology, "metropolis"))
-    compression, several = params.compression, params.participants or agents
-    compress = compression.module.compressor(compression.params, x0.shape, x0.dtype)
+    compress = params.compression.compressor(x0.shape, x0.dtype)
+    several = params.participants or agents
     grad, apart, code, again, learned, drift = (np.empty_like(x0) for _ in range(6))
     theta, noise = np.empty_like(x0[:, :1]), np.empty_like(x0[:, :1])
     uniform, order = np.empty((chains, agents)), np.empty((chains, agents))

@@ -17,7 +17,8 @@ import numpy as np
 from concord.contracts import Problem, Step
 from concord.networks.topology import Topology
 from concord.samplers import c_ula
-from concord.samplers._common import State, check_centralized
+from concord.samplers._checks import check_centralized
+from concord.samplers._parts import State
 
 NAME = "SGD"
 

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
 
-from concord.contracts import Batched, BatchGradient, BatchNoise, Problem, Quadratic, SeparatePrior
+from concord.contracts import (
+    Batched,
+    BatchGradient,
+    BatchNoise,
+    ChosenAgents,
+    GradientAt,
+    Problem,
+    Quadratic,
+    SeparatePrior,
+)
 from concord.errors import ConcordError
 from concord.options import Count
 
@@ -36,16 +44,6 @@ BatchPool = Annotated[
 ]
 
 
-@dataclass(eq=False)
-class Expected:
-    """A quadratic problem whose gradients are those that mini-batches have in expectation."""
-
-    agents: int
-    dim: int
-    gram: np.ndarray
-    shift: np.ndarray
-
-
 def check_batches(batch_size: int | None, scale: str, pool: str) -> None:
     """Refuse options of mini-batches without a mini-batch."""
     if batch_size is None and (scale, pool) != ("data", "all"):
@@ -56,20 +54,22 @@ def check_batches(batch_size: int | None, scale: str, pool: str) -> None:
         )
 
 
-def expected(problem: Quadratic, batch_size: int | None, scale: str, pool: str) -> Quadratic:
-    """Return the problem that mini-batches see on average: the problem itself if unbiased.
+def expected(
+    problem: Quadratic, batch_size: int | None, scale: str, pool: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return gram and shift of the gradients that mini-batches have on average.
 
-    A ConcordError if they are biased and the problem does not say how.
+    They are the problem's own if these are unbiased. A ConcordError if they are biased and the
+    problem does not say how.
     """
     if batch_size is None or (scale, pool) == ("data", "all"):
-        return problem
+        return problem.gram, problem.shift
     if not isinstance(problem, BatchNoise):
         raise ConcordError(
             f"{type(problem).__name__} does not know the mean of such mini-batches; use "
             "batch_scale: data and batch_pool: all"
         )
-    gram, shift = problem.batch_mean(batch_size, scale, pool)
-    return Expected(problem.agents, problem.dim, gram, shift)
+    return problem.batch_mean(batch_size, scale, pool)
 
 
 def estimator(
@@ -108,14 +108,11 @@ def estimator(
         full = problem.gradient(chains)
         return lambda x, rng, out: full(x, out)
 
-    shape = (chains, problem.agents, batch_size)
-    if not isinstance(problem, Batched):
-        raise _no_batches(problem)
-    partial = problem.batch_gradient(chains, batch_size)
+    shape, batched = (chains, problem.agents, batch_size), _batched(problem)
+    partial, counts = batched.batch_gradient(chains, batch_size), batched.counts
     if scale == "none":
         partial = _unscaled(problem, partial, (chains, problem.agents, problem.dim), batch_size)
     rows = np.empty(shape, dtype=np.intp)
-    counts = problem.counts
     if pool == "all_but_last":
         counts = counts - 1
         if counts.min() < 1:
@@ -141,10 +138,8 @@ def differences(problem: Problem, batch_size: int, chains: int) -> Difference:
     Both are of the same points, drawn with replacement, so that the difference is small where x and
     y are close. Shapes are (chains, agents, dim); a ConcordError as ``estimator`` raises it.
     """
-    if not isinstance(problem, Batched):
-        raise _no_batches(problem)
-    shape = (chains, problem.agents, batch_size)
-    partial, draw = problem.batch_gradient(chains, batch_size), _replacing(problem.counts, shape)
+    shape, batched = (chains, problem.agents, batch_size), _batched(problem)
+    partial, draw = batched.batch_gradient(chains, batch_size), _replacing(batched.counts, shape)
     rows, other = np.empty(shape, dtype=np.intp), np.empty((chains, problem.agents, problem.dim))
 
     def differ(
@@ -158,10 +153,32 @@ def differences(problem: Problem, batch_size: int, chains: int) -> Difference:
     return differ
 
 
-def _no_batches(problem: Problem) -> ConcordError:
-    return ConcordError(
-        f"{type(problem).__name__} takes no mini-batches; leave the sampler's batch_size out"
-    )
+def gradient_at(problem: Problem, chains: int, width: int) -> GradientAt:
+    """Return ``g(x, agents, out)``: the gradients of ``width`` chosen agents of each chain.
+
+    Problems that are not ``ChosenAgents`` compute those of all agents for it.
+    """
+    if isinstance(problem, ChosenAgents):
+        return problem.gradient_at(chains, width)
+    full = problem.gradient(chains)
+    everyone = np.zeros((chains, problem.agents, problem.dim))
+    gradients, chain = np.empty_like(everyone), np.arange(chains)[:, None]
+
+    def gradient(x: np.ndarray, agents: np.ndarray, out: np.ndarray) -> np.ndarray:
+        everyone[chain, agents] = x
+        full(everyone, gradients)
+        np.copyto(out, gradients[chain, agents])
+        return out
+
+    return gradient
+
+
+def _batched(problem: Problem) -> Batched:
+    if not isinstance(problem, Batched):
+        raise ConcordError(
+            f"{type(problem).__name__} takes no mini-batches; leave the sampler's batch_size out"
+        )
+    return problem
 
 
 def _unscaled(

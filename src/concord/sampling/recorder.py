@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from msgspec import Meta
@@ -33,11 +33,18 @@ Averaged = Literal["predictive"]
 Probe = Callable[[np.ndarray], np.ndarray]
 
 # The protocols whose methods these are.
-_OFFERS: dict[str, tuple[type, Callable[[Any], Probe]]] = {
-    "misclassified": (Misclassifier, lambda problem: problem.misclassified),
-    "accuracy": (Classifier, lambda problem: problem.accuracy),
-    "potential": (WithPotential, lambda problem: problem.potential),
-    "predictive": (Predictive, lambda problem: problem.predictive),
+_OFFERS: dict[str, type] = {
+    "misclassified": Misclassifier,
+    "accuracy": Classifier,
+    "potential": WithPotential,
+    "predictive": Predictive,
+}
+
+# The axes of what is kept, after chain and draw; of all other probes ("agent",).
+_AXES: dict[str, tuple[str, ...]] = {
+    "x": ("agent", "dim"),
+    "x_average": ("dim",),
+    "consensus_error": (),
 }
 
 
@@ -80,13 +87,13 @@ class Record(Options):
 
 
 def _probe(problem: Problem, name: str, key: str) -> Probe:
-    offers, probe = _OFFERS[name]
-    if not isinstance(problem, offers):
+    if not isinstance(problem, _OFFERS[name]):
         raise ConcordError(
             f"record.{key}: {type(problem).__name__} has no {short(name)} to probe; "
             "remove it, or choose a problem that has"
         )
-    return probe(problem)
+    found: Probe = getattr(problem, name)
+    return found
 
 
 class _Average:
@@ -127,19 +134,26 @@ class Recorder:
                 f"name agents 0 to {agents - 1}"
             )
         self._all, self._agents = len(self.agents) == agents, agents
-        draws = len(self.due)
-        # Recorded with draws first, so that each record writes one contiguous block.
-        self._x = np.empty((draws, chains, len(self.agents), dim)) if record.draws else None
-        self._average = np.empty((draws, chains, dim)) if record.average else None
-        self._consensus = np.empty((draws, chains)) if "consensus_error" in record.probes else None
-        self._probes: dict[str, tuple[Probe, np.ndarray]] = {}
-        for name in record.probes:
-            if name == "consensus_error":
-                continue
-            probe = _probe(problem, name, "probes")
-            kind = np.int64 if name == "misclassified" else np.float64
-            self._probes[name] = probe, np.empty((draws, chains, len(self.agents)), dtype=kind)
-        self._averages = {
+        self._probes: dict[str, Probe] = {
+            name: _probe(problem, name, "probes")
+            for name in record.probes
+            if name != "consensus_error"
+        }
+        asked = {
+            "x": record.draws,
+            "x_average": record.average,
+            "consensus_error": "consensus_error" in record.probes,
+        }
+        sizes = {"agent": len(self.agents), "dim": dim}
+        # Draws first, so that each record writes one contiguous block.
+        self._kept = {
+            name: np.empty(
+                (len(self.due), chains, *(sizes[axis] for axis in _AXES.get(name, ("agent",)))),
+                dtype=np.int64 if name == "misclassified" else np.float64,
+            )
+            for name in [*(name for name, wanted in asked.items() if wanted), *self._probes]
+        }
+        self._averages: dict[str, _Average] = {
             name: _Average(_probe(problem, name, "averages")) for name in record.averages
         }
         self._burn_in = record.burn_in
@@ -165,12 +179,14 @@ class Recorder:
         flat = x.reshape(-1)
         if info is not None:
             moved = info.moved
-            self._count("unicasts", info.unicasts, moved)
-            self._count("broadcasts", info.broadcasts, moved)
-            if info.active is not None:
-                self._count("activations", info.active, moved)
-            if info.gradients is not None:
-                self._count("gradients", info.gradients, moved)
+            for name, more in (
+                ("unicasts", info.unicasts),
+                ("broadcasts", info.broadcasts),
+                ("activations", info.active),
+                ("gradients", info.gradients),
+            ):
+                if more is not None:
+                    self._count(name, more, moved)
             self._clock = info.clock
             if moved is not None:
                 flat = x.reshape(-1, x.shape[-1])[moved].reshape(-1)
@@ -200,18 +216,18 @@ class Recorder:
 
     def _record(self, row: int, x: np.ndarray) -> None:
         chosen = x if self._all else x[:, self.agents]
-        if self._x is not None:
-            self._x[row] = chosen
-        average = None
-        if self._average is not None or self._consensus is not None:
+        if "x" in self._kept:
+            self._kept["x"][row] = chosen
+        if {"x_average", "consensus_error"} & self._kept.keys():
             average = x.mean(axis=1)
-        if self._average is not None:
-            self._average[row] = average
-        if self._consensus is not None and average is not None:
-            deviation = x - average[:, None]
-            self._consensus[row] = np.einsum("cad,cad->c", deviation, deviation) / x.shape[1]
-        for probe, values in self._probes.values():
-            values[row] = probe(chosen)
+        if "x_average" in self._kept:
+            self._kept["x_average"][row] = average
+        if "consensus_error" in self._kept:
+            apart = x - average[:, None]
+            error = np.einsum("cad,cad->c", apart, apart) / x.shape[1]
+            self._kept["consensus_error"][row] = error
+        for name, probe in self._probes.items():
+            self._kept[name][row] = probe(chosen)
         if self.due[row] > self._burn_in:
             for accumulated in self._averages.values():
                 accumulated.add(chosen)
@@ -227,15 +243,10 @@ class Recorder:
         """Return what has been recorded so far, chain first as ArviZ expects it."""
         due = self.due[: self._next]
         rows = slice(len(due))
-        variables: dict[str, tuple[tuple[str, ...], np.ndarray]] = {}
-        if self._x is not None:
-            variables["x"] = ("chain", "draw", "agent", "dim"), self._x[rows].swapaxes(0, 1)
-        if self._average is not None:
-            variables["x_average"] = ("chain", "draw", "dim"), self._average[rows].swapaxes(0, 1)
-        if self._consensus is not None:
-            variables["consensus_error"] = ("chain", "draw"), self._consensus[rows].T
-        for name, (_, values) in self._probes.items():
-            variables[name] = ("chain", "draw", "agent"), values[rows].swapaxes(0, 1)
+        variables: dict[str, tuple[tuple[str, ...], np.ndarray]] = {
+            name: (("chain", "draw", *_AXES.get(name, ("agent",))), values[rows].swapaxes(0, 1))
+            for name, values in self._kept.items()
+        }
         for name, accumulated in self._averages.items():
             if not accumulated.count:
                 continue  # interrupted before the first

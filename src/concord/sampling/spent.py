@@ -10,7 +10,7 @@ theirs, so that it costs a vector when it changes and nothing afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from copy import copy
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -22,7 +22,6 @@ from concord.contracts import (
     Batched,
     ChosenAgents,
     Counting,
-    Info,
     Proximal,
     WithHessians,
     declared,
@@ -37,28 +36,23 @@ NUDGE, SEEN = 1e-7, 1e-5
 PLAIN = ("agents", "dim", "counts", "dtype", "prior_gradient", "potential")
 MOST = 4  # agents of which each step is tried
 
-Change = Callable[[int], np.ndarray | None]
-
-
-def added(more: Mapping[int, np.ndarray]) -> Change:
-    """Return what adds these to the results of evaluations, by their number in a step."""
-    return lambda number: more.get(number)
+Added = Mapping[int, np.ndarray]  # to the results of evaluations, by their number in a step
 
 
 class Tally:
     """The evaluations of one step: what each costs its agents, and what is added to its result."""
 
     def __init__(self) -> None:
-        self.calls: list[np.ndarray] = []
-        self.change: Change = lambda number: None
+        self.begin({})
 
-    def begin(self, change: Change = lambda number: None) -> None:
-        """Forget all evaluations, and change those to come."""
-        self.calls, self.change = [], change
+    def begin(self, added: Added) -> None:
+        """Forget all evaluations, and add these to the results of those to come."""
+        self.calls: list[np.ndarray] = []
+        self.added = added
 
     def note(self, cost: np.ndarray, out: np.ndarray, agents: Any = slice(None)) -> np.ndarray:
         """Note an evaluation whose result, of these agents, is ``out``."""
-        more = self.change(len(self.calls))
+        more = self.added.get(len(self.calls))
         self.calls.append(cost)
         if more is not None:
             out += more[agents]
@@ -120,23 +114,12 @@ def watched(problem: Any, batch_size: int | None, tally: Tally, whole: bool) -> 
                 cost[agent] = paid[agent]
                 return tally.note(cost, out, agent)
 
-            if not isinstance(solve, Counting):
-                return respond
-            return _Solver(respond, solve)
+            if isinstance(solve, Counting):
+                vars(respond)["gradients"] = solve.gradients  # which makes it count as well
+            return respond
 
         own.prox = prox
     return own
-
-
-class _Solver:
-    """A proximal step that counts as the one which it wraps."""
-
-    def __init__(self, respond: Any, solve: Counting) -> None:
-        self._respond, self.gradients = respond, solve.gradients
-
-    def __call__(self, agent: Any, linear: Any, start: Any, out: Any) -> np.ndarray:
-        """Solve."""
-        return self._respond(agent, linear, start, out)
 
 
 class End(NamedTuple):
@@ -153,12 +136,7 @@ class Trial:
     """Steps of one chain, the same again but for what is changed on purpose."""
 
     def __init__(
-        self,
-        sampler: Any,
-        params: Any,
-        problem: Any,
-        topology: Topology,
-        seed: int,
+        self, sampler: Any, params: Any, problem: Any, topology: Topology, seed: int
     ) -> None:
         self.sampler, self.params, self.topology, self.seed = sampler, params, topology, seed
         self.agents, self.dim, self.tally = problem.agents, problem.dim, Tally()
@@ -177,7 +155,7 @@ class Trial:
     def _begin(self, number: int) -> tuple[Any, Any, np.random.Generator]:
         rng = np.random.default_rng([self.seed, number])
         x0 = rng.standard_normal((1, self.agents, self.dim))
-        self.tally.begin()
+        self.tally.begin({})
         state, step = self.sampler.init(self.problem, self.topology, self.params, x0, rng)
         return state, step, rng
 
@@ -188,32 +166,23 @@ class Trial:
             state, _ = step(state, j, rng)
         return [np.array(part) for part in state]
 
-    def end(
-        self,
-        k: int,
-        moved: list[np.ndarray] | None = None,
-        change: Change = lambda number: None,
-    ) -> End:
+    def end(self, k: int, moved: list[np.ndarray] | None = None, added: Added | None = None) -> End:
         """Return how step k ends, from where the chain is or from where it is ``moved`` to."""
         state, step, rng = self._begin(0)
         for j in range(k):
             state, _ = step(state, j, rng)
         if moved is not None:
             state = type(state)(*(np.array(part) for part in moved))
-        self.tally.begin(change)
+        self.tally.begin(added or {})
         state, info = step(state, k, rng)
-        unicasts, broadcasts, gradients = self._told(info)
+        active = 1.0 if info.active is None else info.active
+        paid = active if info.gradients is None else info.gradients
+        unicasts, broadcasts, gradients = (
+            np.broadcast_to(np.asarray(told, float), (1, self.agents))[0].copy()
+            for told in (info.unicasts, info.broadcasts, paid)
+        )
         after = [np.array(part) for part in state]
         return End(after, unicasts, broadcasts, gradients, self.tally.calls)
-
-    def _told(self, info: Info) -> list[np.ndarray]:
-        active = 1.0 if info.active is None else info.active
-        told = (
-            info.unicasts,
-            info.broadcasts,
-            active if info.gradients is None else info.gradients,
-        )
-        return [np.broadcast_to(np.asarray(one, float), (1, self.agents))[0].copy() for one in told]
 
     def rows(self, parts: list[np.ndarray], agents: np.ndarray, heard: int = -1) -> np.ndarray:
         """Return what these agents hold, and what they have heard of another, as one vector."""
@@ -235,7 +204,7 @@ def gradients_used(trial: Trial, k: int, end: End, agents: np.ndarray) -> np.nda
             if cost[agent]:
                 more = np.zeros((trial.agents, trial.dim))
                 more[agent] = rng.standard_normal(trial.dim)
-                other = trial.end(k, change=added({number: more}))
+                other = trial.end(k, added={number: more})
                 same = zip(end.state, other.state, strict=True)
                 used[place] += cost[agent] * (
                     not all(np.array_equal(*pair, equal_nan=True) for pair in same)
@@ -262,7 +231,7 @@ def flow(trial: Trial, k: int, end: End, a: int, near: np.ndarray, most: float) 
                 )
             moved.append(part)
         more = {n: NUDGE * near[:, None] * rng.standard_normal(size) for n in calls}
-        rows.append((trial.rows(trial.end(k, moved, added(more)).state, ~near, a) - before) / NUDGE)
+        rows.append((trial.rows(trial.end(k, moved, more).state, ~near, a) - before) / NUDGE)
     learned = np.array(rows)
     if not np.isfinite(learned).all():
         return 0.0
@@ -339,7 +308,7 @@ def unpaid(
                 break
             only = np.arange(topology.agents) == a
             more = only[:, None] * rng.standard_normal((trial.agents, trial.dim))
-            after = trial.end(k, change=added(dict.fromkeys(range(len(end.calls)), more)))
+            after = trial.end(k, added=dict.fromkeys(range(len(end.calls)), more))
             same = np.array_equal(trial.rows(after.state, ~only), trial.rows(end.state, ~only))
             least = 1.0 if topology.messages is None else float(topology.messages[a])
             if not same and end.unicasts[a] < least - 1e-9:

@@ -35,6 +35,11 @@ class Compression(Chosen):
 
     package = "compressions"
 
+    def compressor(self, shape: tuple[int, ...], dtype: Any) -> Compress:
+        """Return ``compress(x, rng, out)`` for vectors x, (..., dim), of a shape."""
+        made: Compress = self.module.compressor(self.params, shape, dtype)
+        return made
+
     def size(self, dim: int, itemsize: int) -> int:
         """Return the bytes of what stands for a vector of dim numbers of itemsize bytes."""
         return math.ceil(self.module.bits(self.params, dim, itemsize) / 8)

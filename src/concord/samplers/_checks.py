@@ -1,61 +1,16 @@
-"""What samplers have in common: the parts of a plain step and its law, networks they refuse."""
+"""What several samplers refuse: networks, and options that do not go together."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from concord.contracts import ChosenAgents, GradientAt, Info, Problem, Quadratic
+from concord.contracts import Problem
 from concord.errors import ConcordError
-from concord.laws.exact import block_diagonal
-from concord.networks.channel import Channel
 from concord.networks.topology import Topology
-from concord.networks.weights import check_weights, weights_of
-from concord.samplers import Biased
-from concord.sampling.gradients import Estimator, check_batches, estimator, expected
-
-
-class State(NamedTuple):
-    """Positions x, (chains, agents, dim): the state of a sampler that keeps nothing else."""
-
-    x: np.ndarray
-
-
-class Pieces(NamedTuple):
-    """What affine updates are made of, (S, S) and (S,) with S = agents * dim.
-
-    The gradient gram x - shift that mini-batches have on average, W, what W makes of vectors that
-    arrive, (S, edges * dim), one and zero.
-    """
-
-    gram: np.ndarray
-    shift: np.ndarray
-    mix: np.ndarray
-    heard: np.ndarray
-    identity: np.ndarray
-    zero: np.ndarray
-
-
-def pieces(problem: Quadratic, topology: Topology, params: Any) -> Pieces:
-    """Return them for the weights, and the mini-batches if there are any, of the options."""
-    weights, one = weights_of(topology, params.weights), np.eye(problem.dim)
-    if isinstance(params, Biased):
-        problem = expected(problem, params.batch_size, params.batch_scale, params.batch_pool)
-    gram, shift = block_diagonal(problem.gram), problem.shift.ravel()
-    mix, heard = np.kron(weights.dense(), one), np.kron(weights.inbox(), one)
-    return Pieces(gram, shift, mix, heard, np.eye(len(shift)), np.zeros_like(gram))
-
-
-def gradients(problem: Problem, params: Any, x0: np.ndarray) -> Estimator:
-    """Return the estimator of the options' mini-batches for arrays like x0."""
-    how = {"scale": params.batch_scale, "pool": params.batch_pool}
-    return estimator(problem, params.batch_size, len(x0), **how)
-
-
-def to_all_neighbors(channel: Channel) -> Info:
-    """Return the diagnostics of a step in which every agent sends one vector to each neighbor."""
-    return Info(channel.unicasts, channel.broadcasts, channel.active)
+from concord.networks.weights import check_weights
+from concord.sampling.gradients import check_batches
 
 
 def check_connected(topology: Topology, directed: bool = False) -> None:
@@ -75,6 +30,12 @@ def check_connected(topology: Topology, directed: bool = False) -> None:
         )
 
 
+def check_mixing(topology: Topology, weights: str) -> None:
+    """Refuse a network in parts, and weights that do not suit it; they decide about directions."""
+    check_connected(topology, directed=True)
+    check_weights(topology, weights)
+
+
 def check_arrivals(topology: Topology, **options: tuple[str, str]) -> None:
     """Refuse options that need all vectors of all neighbors, one by one.
 
@@ -88,6 +49,12 @@ def check_arrivals(topology: Topology, **options: tuple[str, str]) -> None:
     for name, (given, value) in options.items():
         if given != value:
             raise ConcordError(f"{name}: {given} has no meaning {where}; use {value}, or {remedy}")
+
+
+def check_perfect(topology: Topology, why: str) -> None:
+    """Refuse a network on which something may not arrive as it was sent, and say why."""
+    if not topology.conditions.perfect:
+        raise ConcordError(f"network: {why}; remove network")
 
 
 def check_neighbors(topology: Topology, sampler: str) -> None:
@@ -107,11 +74,17 @@ def check_averaging(problem: Problem | None, topology: Topology, params: Any) ->
 
 def check_weighted(problem: Problem | None, topology: Topology, params: Any) -> None:
     """Refuse a network in parts, unless it is meant, and options that do not go together."""
-    check_connected(topology, directed=True)  # the weights decide
-    check_weights(topology, params.weights)
+    check_mixing(topology, params.weights)
     if params.weights == "next_two":
         check_arrivals(topology, weights=(params.weights, "metropolis"))
     check_batches(params.batch_size, params.batch_scale, params.batch_pool)
+
+
+def first_flat(precisions: np.ndarray) -> int | None:
+    """Return the first agent whose precision, (agents, dim, dim), is not positive definite."""
+    values = np.linalg.eigvalsh(precisions)
+    flat = np.flatnonzero(values[:, 0] <= 1e-14 * values[:, -1])
+    return int(flat[0]) if flat.size else None
 
 
 def check_server(topology: Topology, sampler: str, averages: bool = False) -> None:
@@ -130,26 +103,6 @@ def check_server(topology: Topology, sampler: str, averages: bool = False) -> No
             f"sampler {sampler} sends to the server what is no sum over all agents; use "
             "average_by: server"
         )
-
-
-def gradient_at(problem: Problem, chains: int, width: int) -> GradientAt:
-    """Return ``g(x, agents, out)``: the gradients of ``width`` chosen agents of each chain.
-
-    Problems that are not ``ChosenAgents`` compute those of all agents for it.
-    """
-    if isinstance(problem, ChosenAgents):
-        return problem.gradient_at(chains, width)
-    full = problem.gradient(chains)
-    everyone = np.zeros((chains, problem.agents, problem.dim))
-    gradients, chain = np.empty_like(everyone), np.arange(chains)[:, None]
-
-    def gradient(x: np.ndarray, agents: np.ndarray, out: np.ndarray) -> np.ndarray:
-        everyone[chain, agents] = x
-        full(everyone, gradients)
-        np.copyto(out, gradients[chain, agents])
-        return out
-
-    return gradient
 
 
 def check_centralized(topology: Topology, sampler: str) -> None:
