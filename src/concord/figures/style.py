@@ -191,8 +191,20 @@ SYMBOLS = {
 }
 
 
+def drawing(draw: Callable[..., Figure]) -> Callable[..., Figure]:
+    """Decorate a kind's ``draw``: its figure is ``styled``, and what it refuses names the kind."""
+
+    @functools.wraps(draw)
+    @styled
+    def drawn(params: Any, runs: Sequence[results.Measured]) -> Figure:
+        with results.naming("figure", draw):
+            return draw(params, runs)
+
+    return drawn
+
+
 def marks_divergence(draw: Callable[..., Figure]) -> Callable[..., Figure]:
-    """Decorate a kind's ``draw``: its figure is ``styled`` and names the runs that diverged on top.
+    """Decorate a kind's ``draw``, too: its figure names the runs that diverged on top.
 
     Nothing of them is drawn, and a legend's entry without a line would tell nothing.
     """
@@ -200,7 +212,7 @@ def marks_divergence(draw: Callable[..., Figure]) -> Callable[..., Figure]:
     @functools.wraps(draw)
     @styled
     def drawn(params: Any, runs: Sequence[results.Measured]) -> Figure:
-        figure = draw(params, runs)
+        figure = drawing(draw)(params, runs)
         name_diverged(figure, params, runs)
         return figure
 

@@ -163,11 +163,12 @@ def _grouped(layout: Layout) -> list[list[str]]:
 
 
 def marks_divergence(tabulate: Callable[..., Table]) -> Callable[..., Table]:
-    """Decorate a kind's ``tabulate``: the table has a note that names the runs that diverged."""
+    """Decorate a kind's ``tabulate``: a note names the runs that diverged, a refusal the kind."""
 
     @functools.wraps(tabulate)
     def tabulated(params: Any, runs: Sequence[results.Measured]) -> Table:
-        table = tabulate(params, runs)
+        with results.naming("table", tabulate):
+            table = tabulate(params, runs)
         notes = [table.note, results.diverged(params, runs) or ""]
         return replace(table, note=" ".join(filter(None, notes)))
 

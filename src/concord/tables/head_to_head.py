@@ -20,8 +20,6 @@ from concord.results import Measured
 from concord.scores import of_sets
 from concord.tables import Table, marks_divergence
 
-KIND = "table head_to_head"
-
 
 class Params(Options):
     """Options of a head-to-head table."""

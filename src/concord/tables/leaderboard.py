@@ -27,7 +27,6 @@ from concord.results import Measured
 from concord.scores import missing, of_sets
 from concord.tables import Table, marks_divergence
 
-KIND = "table leaderboard"
 ENOUGH = 8  # tasks, to say which entries are surely ahead of others
 UNSURE = "not sure"
 STATES = ("solved", "unsolved", "diverged", "not applicable", "not run")
