@@ -6,6 +6,7 @@ ratio or an exponent, are estimated here for claims, tables and figures alike.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -32,6 +33,13 @@ def _of_sets(measured: Measured, metric: str, agent: int | str) -> pandas.Series
     table = measured.metrics
     mine = table["metric"].str.startswith(f"{metric}_set_") & (table["agent"] == str(agent))
     return table[mine].set_index("metric")["value"]
+
+
+def task_of(measured: Measured, among: Collection[str]) -> tuple[str, ...]:
+    """Return the experiment and labels of a run but those that tell apart what is compared."""
+    labels = measured.run.get("labels") or {}
+    told = (str(value) for key, value in labels.items() if key not in among)
+    return str(measured.run.get("experiment")), *told
 
 
 def missing(measured: Measured) -> str | None:
