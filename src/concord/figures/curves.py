@@ -481,27 +481,20 @@ def _floors(runs: Sequence[Measured], params: Params) -> list[tuple[float, int]]
     Runs estimate the floor of one posterior each for itself; estimates that agree to 5 % are drawn
     once. A floor that is named is the first run's.
     """
-    named = isinstance(params.floor, str)
-    metric = params.floor if named else f"{params.metric}_floor"
+    named = params.floor if isinstance(params.floor, str) else None
+    metric = named or f"{params.metric}_floor"
     floors: dict[float, int] = {}
     for run in runs[:1] if named else runs:
-        rows = run.metrics[(run.metrics["metric"] == metric).to_numpy()]
-        if rows.empty:
-            continue
-        value = float(rows["value"].iloc[-1])
-        if not any(math.isclose(value, other, rel_tol=0.05) for other in floors):
-            floors[value] = int(run.run["chains"]) if metric in OF_CHAINS else 0
+        for value in run.values(metric)[-1:].tolist():
+            if not any(math.isclose(value, other, rel_tol=0.05) for other in floors):
+                floors[value] = int(run.run["chains"]) if metric in OF_CHAINS else 0
     return list(floors.items())
 
 
 def _points(runs: Sequence[Measured], metric: str) -> list[float]:
     """Return how far a point at the posterior's mean is, for each posterior of a panel."""
-    found: dict[float, None] = {}
-    for run in runs:
-        table = run.metrics
-        values = table["value"][(table["metric"] == f"{metric}_point").to_numpy()]
-        found |= {float(f"{value:.6g}"): None for value in values[:1]}
-    return list(found)
+    first = (value for run in runs for value in run.values(f"{metric}_point")[:1])
+    return list(dict.fromkeys(float(f"{value:.6g}") for value in first))
 
 
 def _frame(panels: Sequence[_layers.Panel], axes: Sequence[Axes], share: str) -> None:
@@ -578,8 +571,7 @@ def _draw_over(panel: _layers.Panel, over: str, axes: Axes, params: Params, lege
     """Draw a panel over a label; with its own legend if panels of curves are beside it."""
     _layers.draw_levels(panel, axes, params.framed)
     _layers.draw_ends(panel, axes, params.framed, params.thin)
-    names = params.names or {}
-    text = str(names.get(over, style.SYMBOLS.get(over, over.replace("_", " "))))
+    text = str((params.names or {}).get(over, style.SYMBOLS.get(over, over.replace("_", " "))))
     axes.set_xlabel(text if legend else params.xlabel or text)
     if legend:
         axes.legend(handles=panel.handles, loc="best", fontsize=6)

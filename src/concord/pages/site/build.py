@@ -33,6 +33,8 @@ DOCUMENTS = ("README.md", "CONTRIBUTING.md", "config/README.md", "docs")
 BESIDE = ("src", "profiles", "workflow", "envs", "LICENSE")  # what documents link to
 INDEX = HOME / "docs" / "index.md"
 
+# What the theme draws in the color of the project.
+BRAND = ("color-brand-primary", "color-brand-content", "color-link--visited")
 SETTINGS: dict[str, Any] = {
     "project": "Concord",
     "html_title": "Concord",
@@ -47,15 +49,11 @@ SETTINGS: dict[str, Any] = {
     "html_theme": "furo",
     "html_theme_options": {
         "light_css_variables": {
-            "color-brand-primary": "#0b5c8a",
-            "color-brand-content": "#0b5c8a",
-            "color-link--visited": "#0b5c8a",
+            **dict.fromkeys(BRAND, "#0b5c8a"),
             "color-foreground-muted": "#5c6370",
         },
         "dark_css_variables": {
-            "color-brand-primary": "#7cc4f5",
-            "color-brand-content": "#7cc4f5",
-            "color-link--visited": "#7cc4f5",
+            **dict.fromkeys(BRAND, "#7cc4f5"),
             "color-foreground-muted": "#a4acb8",
         },
     },

@@ -167,6 +167,9 @@ def page(
     return "\n\n".join(parts)
 
 
+_STATED = ("paper", "where", "says", "printed", "figure", "kind", "rule")
+
+
 def summarized(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """Return claims, each with its verdicts by reading and their cases."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
@@ -174,13 +177,8 @@ def summarized(rows: Iterable[Row]) -> list[dict[str, Any]]:
         row = entry.rows[0]
         claim = found.setdefault(
             (row["paper"], row["claim"]),
-            {
-                **{"paper": row["paper"], "name": row["claim"], "readings": []},
-                **{key: row[key] for key in ("where", "says", "printed", "figure")},
-                **{key: row[key] for key in ("kind", "rule")},
-                "reasons": [],
-                "assumptions": [],
-            },
+            {key: row[key] for key in _STATED}
+            | {"name": row["claim"], "readings": [], "reasons": [], "assumptions": []},
         )
         for one in entry.rows:
             rests = [name for name in one["assumptions"].split(", ") if name]
