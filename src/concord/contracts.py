@@ -603,7 +603,11 @@ class FigureKind(OutputKind, Protocol):
     """A module of ``concord.figures``."""
 
     def draw(self, params: Any, runs: Sequence[Any]) -> Figure:
-        """Draw finished runs (``results.Measured``), in sweep order, which panels keep."""
+        """Draw finished runs (``results.Measured``), in sweep order, which panels keep.
+
+        A run that lacks a metric, an agent or an iteration is refused with a ``ConcordError``, and
+        so are two that would be one line or panel.
+        """
 
 
 @runtime_checkable

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from concord import metrics
 from concord.errors import ConcordError
 from concord.selection import distinct, lookup, matches
 
@@ -45,6 +47,16 @@ class Measured:
     def name(self) -> str:
         """The run as messages call it."""
         return f"{self.run.get('experiment', '?')}/{self.run.get('run', '?')}"
+
+    def values(self, metric: str, agent: int | str | None = None) -> np.ndarray:
+        """Return a metric of all agents, or of one, as the table has it; empty if it is not there.
+
+        It is in the order of iterations, so that the last value is the last iteration's.
+        """
+        rows = (self.metrics["metric"] == metric).to_numpy()
+        if agent is not None:
+            rows = rows & (self.metrics["agent"] == str(agent)).to_numpy()
+        return self.metrics["value"].to_numpy(float)[rows]
 
 
 @dataclass(frozen=True)
@@ -77,19 +89,13 @@ COLUMNS = {
 
 
 def read(run: Mapping[str, Any], metrics_csv: Path) -> Measured:
-    """Read the ``metrics.csv`` of a run.
-
-    Raises
-    ------
-    ConcordError
-        If it is not a table of metrics.
-    """
+    """Read the ``metrics.csv`` of a run, and refuse what is not a table of metrics."""
     try:
-        metrics = _table(metrics_csv)
-        absent = [column for column in COLUMNS if column not in metrics]
+        table = _table(metrics_csv)
+        absent = [column for column in COLUMNS if column not in table]
         if absent:
             raise ValueError(f"it has no column {absent[0]}")
-        if metrics[["agent", "metric"]].isna().any(axis=None):
+        if table[["agent", "metric"]].isna().any(axis=None):
             raise ValueError("an agent or a metric has no name")
     except (ValueError, OverflowError) as error:  # pandas' own errors, and undecodable bytes
         detail = " ".join(str(error).split())
@@ -97,7 +103,7 @@ def read(run: Mapping[str, Any], metrics_csv: Path) -> Measured:
             f"{metrics_csv}: it is not a table of metrics ({detail}); "
             "delete the file to have it made again"
         ) from error
-    return Measured(run, metrics)
+    return Measured(run, table)
 
 
 def of_text(run: Mapping[str, Any], text: str) -> Measured:
@@ -111,18 +117,22 @@ def _table(source: Path | io.StringIO) -> pandas.DataFrame:
     return pandas.read_csv(source, dtype=COLUMNS)
 
 
+@contextmanager
+def naming(section: str, make: Callable[..., Any]) -> Iterator[None]:
+    """Begin what is refused with the kind whose function makes the output: "figure curves: ..."."""
+    try:
+        yield
+    except ConcordError as error:
+        raise ConcordError(f"{section} {make.__module__.rpartition('.')[2]}: {error}") from error
+
+
 def is_smoke(runs: Iterable[Measured]) -> bool:
     """Whether any of the runs was made at smoke scale, so that its figure needs the watermark."""
     return any(measured.run.get("scale") == "smoke" for measured in runs)
 
 
-def series(
-    measured: Measured, metric: str, agent: int | str, where: str, family: str | None = None
-) -> Series:
+def series(measured: Measured, metric: str, agent: int | str) -> Series:
     """Return a metric of an agent over iterations.
-
-    Messages begin with ``where``, such as "figure curves". ``family`` is what an experiment lists
-    under ``metrics`` to get the metric, if it has another name.
 
     Raises
     ------
@@ -132,26 +142,21 @@ def series(
     table = measured.metrics
     rows = table[(table["metric"] == metric).to_numpy()]
     if rows.empty:
-        experiment = measured.run.get("experiment", "?")
+        family = next(iter(metrics.families(metric)), metric)
         raise ConcordError(
-            f"{where}: run {measured.name} has no metric {metric!r}; "
-            f"add {family or metric!r} to the metrics of experiment {experiment!r}"
+            f"run {measured.name} has no metric {metric!r}; add {family!r} to the metrics of "
+            f"experiment {measured.run.get('experiment', '?')!r}"
         )
     mine = rows[(rows["agent"] == str(agent)).to_numpy()]
     if mine.empty:
         recorded = ", ".join(dict.fromkeys(rows["agent"]))
         add = "record all agents" if agent == "network" else "add it to record.agents"
         raise ConcordError(
-            f"{where}: run {measured.name} has {metric!r} for agents {recorded}, not for "
-            f"{agent!r}; {add} of the experiment or choose one of those"
+            f"run {measured.name} has {metric!r} for agents {recorded}, not for {agent!r}; "
+            f"{add} of the experiment or choose one of those"
         )
     columns = (mine[name].to_numpy(float) for name in ("iteration", "value", "lo", "hi"))
     return Series(*columns)
-
-
-def has(measured: Measured, metric: str) -> bool:
-    """Whether the run's table holds the metric."""
-    return bool((measured.metrics["metric"] == metric).any())
 
 
 def divergence(measured: Measured) -> Divergence | None:
@@ -159,9 +164,7 @@ def divergence(measured: Measured) -> Divergence | None:
 
     Read from ``diverged``, the fraction of chains that did, and ``diverged_first``, the iteration.
     """
-    table = measured.metrics
-    fraction = table["value"].to_numpy()[(table["metric"] == "diverged").to_numpy()]
-    first = table["value"].to_numpy()[(table["metric"] == "diverged_first").to_numpy()]
+    fraction, first = measured.values("diverged"), measured.values("diverged_first")
     if not first.size:
         return None
     return Divergence(float(first[0]), float(fraction[-1]) if fraction.size else math.nan)
@@ -175,15 +178,16 @@ def diverged(params: Any, runs: Sequence[Measured]) -> str | None:
     """
     selects = _selections(params)
     chosen = [m for m in runs if any(matches(m.run, select or {}) for select in selects)]
-    axes = [key for key in _axes(chosen) if len(distinct(chosen, key)) > 1]
+    labels = (key for m in chosen for key in m.run.get("labels") or {})
+    axes = [k for k in dict.fromkeys(["experiment", *labels]) if len(distinct(chosen, k)) > 1]
     found = []
     for measured in chosen:
         lost = divergence(measured)
         if lost is not None:
-            labels = [f"{key} {lookup(measured.run, key)}" for key in axes]
             chains = measured.run.get("chains", 1)
             part = f"{lost.fraction * chains:.0f} of {chains} chains"
-            name = ", ".join(labels) or measured.name
+            told = (f"{key} {lookup(measured.run, key)}" for key in axes)
+            name = ", ".join(told) or measured.name
             found.append(f"{name} ({part}, first at iteration {lost.iteration:g})")
     if not found:
         return None
@@ -194,31 +198,9 @@ def diverged(params: Any, runs: Sequence[Measured]) -> str | None:
 _NAMED = 6
 
 
-@runtime_checkable
-class _Selecting(Protocol):
-    select: Mapping[str, Any] | None
-
-
-@runtime_checkable
-class _Panelled(Protocol):
-    panels: tuple[_Selecting, ...]
-
-
-@runtime_checkable
-class _Columned(Protocol):
-    columns: Any  # where they are a tuple, each selects
-
-
 def _selections(params: Any) -> list[Mapping[str, Any] | None]:
     """Return what a kind's options select, or those of its panels or columns if it has such."""
-    if isinstance(params, _Panelled) and params.panels:
-        return [panel.select for panel in params.panels]
-    if isinstance(params, _Columned) and isinstance(params.columns, tuple):
-        return [column.select for column in params.columns]
-    return [params.select if isinstance(params, _Selecting) else None]
-
-
-def _axes(runs: Sequence[Measured]) -> list[str]:
-    return list(
-        dict.fromkeys(["experiment", *(k for m in runs for k in m.run.get("labels") or {})])
-    )
+    parts = getattr(params, "panels", ())
+    if isinstance(columns := getattr(params, "columns", None), tuple):  # not a label's name
+        parts = columns
+    return [part.select for part in parts] or [getattr(params, "select", None)]

@@ -6,7 +6,8 @@ ratio or an exponent, are estimated here for claims, tables and figures alike.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Collection
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -14,54 +15,58 @@ from concord.errors import ConcordError
 from concord.laws.intervals import mean_interval
 from concord.results import Measured
 
+if TYPE_CHECKING:
+    import pandas
+
 
 def of_sets(measured: Measured, metric: str, agent: int | str) -> np.ndarray:
     """Return a metric at its last iteration, on every data set if the run has several.
 
     Empty where the run has none, such as of a sampler that refuses the task.
     """
-    table = measured.metrics[(measured.metrics["agent"] == str(agent)).to_numpy()]
-    own = table[table["metric"].str.startswith(f"{metric}_set_").to_numpy()]
-    if own.empty:
-        return table["value"][(table["metric"] == metric).to_numpy()].to_numpy(float)[-1:]
-    return own["value"].to_numpy(float)
+    own = _of_sets(measured, metric, agent).to_numpy(float)
+    return own if len(own) else measured.values(metric, agent)[-1:]
+
+
+def _of_sets(measured: Measured, metric: str, agent: int | str) -> pandas.Series:
+    """Return a metric on every data set, by its name."""
+    table = measured.metrics
+    mine = table["metric"].str.startswith(f"{metric}_set_") & (table["agent"] == str(agent))
+    return table[mine].set_index("metric")["value"]
+
+
+def task_of(measured: Measured, among: Collection[str]) -> tuple[str, ...]:
+    """Return the experiment and labels of a run but those that tell apart what is compared."""
+    labels = measured.run.get("labels") or {}
+    told = (str(value) for key, value in labels.items() if key not in among)
+    return str(measured.run.get("experiment")), *told
 
 
 def missing(measured: Measured) -> str | None:
     """Return why a cell of the arena has no scores, None if it has some."""
-    table = measured.metrics
-    value = table["value"][(table["metric"] == "applicable").to_numpy()]
-    if not len(value) or value.iloc[0] > 0:
+    value = measured.values("applicable")
+    if not len(value) or value[0] > 0:
         return None
-    return "not run" if value.iloc[0] < 0 else "not applicable"
+    return "not run" if value[0] < 0 else "not applicable"
 
 
 def estimated(measured: Measured) -> bool:
     """Return whether the scores of a cell of the arena are estimated from chains."""
-    return bool((measured.metrics["value"][(measured.metrics["metric"] == "exact")] == 0).any())
+    return bool((measured.values("exact") == 0).any())
 
 
-def paired(
-    first: Measured, second: Measured, metric: str, agent: int | str, where: str
-) -> np.ndarray:
+def paired(first: Measured, second: Measured, metric: str, agent: int | str) -> np.ndarray:
     """Return the differences, second minus first, of ``<metric>_set_<d>``, for every data set d.
 
-    Raises
-    ------
-    ConcordError
-        If the runs have fewer than two data sets, or different ones; it begins with ``where``.
+    Runs with fewer than two data sets, or with different ones, are refused.
     """
-    values = []
-    for run in (first, second):
-        table = run.metrics
-        mine = table["metric"].str.startswith(f"{metric}_set_") & (table["agent"] == str(agent))
-        values.append(table[mine].set_index("metric")["value"])
-    if set(values[0].index) != set(values[1].index) or len(values[0]) < 2:
+    one, other = (_of_sets(run, metric, agent) for run in (first, second))
+    if set(one.index) != set(other.index) or len(one) < 2:
         raise ConcordError(
-            f"{where}: {first.name} and {second.name} do not have {metric!r} of the same two or "
-            f"more replicates ({len(values[0])} and {len(values[1])}); measure it for both"
+            f"{first.name} and {second.name} do not have {metric!r} of the same two or "
+            f"more replicates ({len(one)} and {len(other)}); measure it for both"
         )
-    return (values[1] - values[0]).to_numpy(float)
+    return (other - one).to_numpy(float)
 
 
 class Ratio(NamedTuple):

@@ -86,22 +86,19 @@ def unknown(runs: Sequence[Run], name: str, none: str = "no run") -> str | None:
     return f"{none} has {short(name)} as a label or parameter; {nearest(name, known)}"
 
 
-def select(made: Sequence[M], wanted: Mapping[str, Any] | None, where: str) -> list[M]:
+def select(made: Sequence[M], wanted: Mapping[str, Any] | None) -> list[M]:
     """Return those that match; the first list of values sets their order, then the next.
 
-    Raises
-    ------
-    ConcordError
-        If there are none. Messages begin with ``where``, such as "figure curves".
+    No run, or none that matches, is refused.
     """
     if not made:
-        raise ConcordError(f"{where}: there are no runs to draw; name an experiment")
+        raise ConcordError("there are no runs to draw; name an experiment")
     chosen = list(made)
     # Last name first: sorting is stable.
     for name, of in reversed(list((wanted or {}).items())):
         chosen = [one for value in values(of) for one in having(chosen, name, value)]
     if not chosen:
-        raise ConcordError(f"{where}: {mistake([one.run for one in made], wanted or {})}")
+        raise ConcordError(str(mistake([one.run for one in made], wanted or {})))
     return chosen
 
 
@@ -120,18 +117,23 @@ def having(made: Sequence[M], name: str, value: Any) -> list[M]:
     return [one for one in made if same(lookup(one.run, name), value)]
 
 
-def split(made: Sequence[M], name: str, where: str) -> list[tuple[Any, list[M]]]:
-    """Return every value of a name, which some run must have, with those whose run has it."""
+def split(made: Sequence[M], name: str | None) -> list[tuple[Any, list[M]]]:
+    """Return every value of a name, which some run must have, with those whose run has it.
+
+    Without a name all are together.
+    """
+    if name is None:
+        return [(None, list(made))]
     if (sentence := unknown([one.run for one in made], name)) is not None:
-        raise ConcordError(f"{where}: {sentence}")
+        raise ConcordError(sentence)
     return [(value, having(made, name, value)) for value in distinct(made, name)]
 
 
-def only(made: Sequence[M], what: str, where: str) -> M:
+def only(made: Sequence[M], what: str) -> M:
     """Return the one that is to be shown as ``what``; two of them are a user's mistake."""
     if len(made) > 1:
         raise ConcordError(
-            f"{where}: runs {made[0].name} and {made[1].name} would both be {what}; "
+            f"runs {made[0].name} and {made[1].name} would both be {what}; "
             "tell them apart with rows, columns or lines, or keep one with select"
         )
     return made[0]

@@ -58,7 +58,7 @@ def test_boxes_are_the_table_at_their_iterations(runs):
     chosen = [0, 1, 2, 5, 10, 50, 100]
     axes = draw(runs, agent=2, iterations=chosen).axes[1]
     parts = {
-        name: series(runs[1], f"misclassified_{name}", 2, "test").value[chosen]
+        name: series(runs[1], f"misclassified_{name}", 2).value[chosen]
         for name in ("min", "whisker_lo", "q25", "median", "q75", "whisker_hi", "max")
     }
     assert places(axes) == chosen

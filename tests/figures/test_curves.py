@@ -47,7 +47,7 @@ def test_a_panel_per_topology_shows_the_table(by_topology):
     for axes, measured in zip(figure.axes, by_topology, strict=True):
         assert list(shown(axes)) == ["agent 1", "agent 2", "average"]
         for agent, line in zip(AGENTS, shown(axes).values(), strict=True):
-            table = series(measured, "w2", agent, "test")
+            table = series(measured, "w2", agent)
             np.testing.assert_array_equal(line.get_xdata(), table.iteration)
             np.testing.assert_array_equal(line.get_ydata(), table.value)
     assert legend(figure) == [
@@ -65,11 +65,11 @@ def test_bands_exact_curves_and_floor(by_topology):
     axes, measured = figure.axes[1], by_topology[1]
     (band,) = axes.collections
     corners = band.get_paths()[0].vertices
-    table = series(measured, "w2", 1, "test")
+    table = series(measured, "w2", 1)
     assert corners[:, 1].max() == table.hi.max()
     assert corners[:, 1].min() == table.lo.min()
     (exact,) = [line for line in axes.lines if line.get_label().startswith("_exact")]
-    np.testing.assert_array_equal(exact.get_ydata(), series(measured, "w2_exact", 1, "test").value)
+    np.testing.assert_array_equal(exact.get_ydata(), series(measured, "w2_exact", 1).value)
     (line,) = shown(axes).values()
     assert exact.get_linewidth() < line.get_linewidth() / 2
     assert exact.get_color() != line.get_color()
@@ -88,7 +88,7 @@ def test_on_a_log_axis_intervals_are_bars_and_one_that_reaches_zero_an_arrow():
     np.testing.assert_array_equal(
         ends[:, 0, 0], marked.get_xdata()[:: len(marked.get_xdata()) // 8]
     )
-    w = series(measured, "w2", 0, "test")
+    w = series(measured, "w2", 0)
     at = ends[:, 0, 0].astype(int)
     np.testing.assert_allclose(ends[:, 1, 1], w.hi[at])
     reached = at > 100
@@ -132,7 +132,7 @@ def test_a_panel_may_show_the_end_over_a_number():
     lines = shown(figure.axes[1])
     assert list(lines) == ["Published", "Released"]
     assert list(lines["Released"].get_xdata()) == [1, 5, 10]
-    ends = [series(runs[i], "w2", 0, "test").value[-1] for i in (4, 5, 3)]
+    ends = [series(runs[i], "w2", 0).value[-1] for i in (4, 5, 3)]
     np.testing.assert_array_equal(lines["Released"].get_ydata(), ends)
     assert figure.axes[1].get_xscale() == "log"
     assert [t.get_text() for t in figure.axes[1].get_legend().get_texts()] == list(lines)
@@ -403,6 +403,11 @@ def test_mistakes_are_told(by_topology, options, message):
     with pytest.raises(ConcordError, match=message) as caught:
         draw(by_topology, **options)
     assert str(caught.value).startswith("figure curves: ")
+
+
+def test_what_is_no_price_is_told():
+    with pytest.raises(ConcordError, match="x: 'unicast' is no price; did you mean 'unicasts'"):
+        curves.reads(build(curves.Params, {"metric": "w2", "x": "unicast"}, "x.yaml: figures.f"))
 
 
 def test_no_runs_is_told():

@@ -1,13 +1,15 @@
-"""Every kind of figure shows that a run diverged."""
+"""Every kind of figure shows that a run diverged, and draws one of one chain without intervals."""
 
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 import made_up_runs
 import pandas
 import pytest
+from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.text import Text
 
 from concord import results
@@ -36,15 +38,16 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def measured_run(case: str) -> Measured:
+def measured_run(case: str, chains: int = CHAINS) -> Measured:
     """Return a run with the metrics of every family."""
-    rows = [row for family in FAMILIES for row in measured(family, lost=CASES[case])]
+    families = (measured(family, chains=chains, lost=CASES[case]) for family in FAMILIES)
+    rows = [row for family in families for row in family]
     table = pandas.DataFrame(rows).astype({"value": float, "lo": float, "hi": float})
-    lost = [(LAST, "network", "diverged", CASES[case] / CHAINS)]
+    lost = [(LAST, "network", "diverged", CASES[case] / chains)]
     lost += [(DIVERGED, "network", "diverged_first", DIVERGED)] if CASES[case] else []
     table = pandas.concat([table, pandas.DataFrame(lost, columns=list(table.columns[:4]))])
     run = made_up_runs.run(agents=AGENTS, case=case)
-    return Measured({**run, "chains": CHAINS, "iterations": LAST}, table)
+    return Measured({**run, "chains": chains, "iterations": LAST}, table)
 
 
 RUNS = {case: measured_run(case) for case in CASES}
@@ -54,9 +57,17 @@ def texts(figure: Any) -> list[str]:
     return [text.get_text() for text in figure.findobj(Text)]
 
 
-def draw(kind: str, runs: list[Measured]) -> Any:
-    module = plugin("figures", kind, "figure")
-    return module.draw(build(module.Params, OPTIONS[kind], "options"), runs)
+def draw(kind: str, runs: list[Measured], folder: Path | None = None) -> Any:
+    """Draw the panels whose run is there, into a file if there is a folder, without a warning."""
+    module, options = plugin("figures", kind, "figure"), dict(OPTIONS[kind])
+    if "panels" in options:
+        options["panels"] = options["panels"][: len(runs)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        figure = module.draw(build(module.Params, options, "options"), runs)
+        if folder:
+            style.save(figure, [folder / f"{kind}.png"])
+    return figure
 
 
 def shows_no_numbers(kind: str) -> bool:
@@ -74,10 +85,7 @@ def test_a_figure_shows_what_diverged(kind, tmp_path):
     runs = list(RUNS.values())
     if kind == "posterior_maps":  # of a single run
         runs = [RUNS["lost"]]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        figure = draw(kind, runs)
-        style.save(figure, [tmp_path / f"{kind}.png"])
+    figure = draw(kind, runs, tmp_path)
     said = " ".join(text for text in texts(figure) if "iverged" in text).lower()
     if shows_no_numbers(kind):
         assert not said
@@ -88,10 +96,18 @@ def test_a_figure_shows_what_diverged(kind, tmp_path):
     assert str(DIVERGED) in said
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_figure_of_one_chain_has_no_band(kind, tmp_path):
+    figure = draw(kind, [measured_run("sound", chains=1)], tmp_path)
+    if kind == "curves":
+        assert not figure.findobj(lambda artist: type(artist) is PolyCollection)
+        assert not [bars for bars in figure.findobj(LineCollection) if len(bars.get_segments())]
+        assert not [text for text in texts(figure) if "95 % interval" in text]
+
+
 def test_the_note_names_runs_and_their_chains_and_ends_somewhere():
-    params = build(
-        plugin("figures", "stationary_covariance", "").Params, OPTIONS["stationary_covariance"], "x"
-    )
+    options = OPTIONS["stationary_covariance"]
+    params = build(plugin("figures", "stationary_covariance", "").Params, options, "x")
     said = results.diverged(params, list(RUNS.values()))
     assert said == (
         f"Diverged: case part (1 of {CHAINS} chains, first at iteration {DIVERGED}); "
@@ -101,7 +117,5 @@ def test_the_note_names_runs_and_their_chains_and_ends_somewhere():
             for i in range(50)]  # fmt: skip
     assert results.diverged(params, many).endswith("; and 44 more runs")
     assert results.diverged(params, [RUNS["sound"]]) is None
-    chosen = build(
-        type(params), {**OPTIONS["stationary_covariance"], "select": {"case": "sound"}}, "x"
-    )
+    chosen = build(type(params), {**options, "select": {"case": "sound"}}, "x")
     assert results.diverged(chosen, list(RUNS.values())) is None

@@ -227,13 +227,17 @@ def test_readers_see_names(key, value, text):
     assert style.name(key, value) == text
 
 
-def test_a_row_of_panels_that_is_not_full_is_the_first():
-    assert _panels.wrap(0) == []
-    assert _panels.wrap(3) == [(0, 0), (0, 1), (0, 2)]
-    assert _panels.wrap(4) == [(0, 0), (0, 1), (1, 0), (1, 1)]
-    assert _panels.wrap(5) == [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)]
-    assert [row for row, _ in _panels.wrap(7)] == [0, 0, 0, 1, 1, 1, 1]
-    assert [row for row, _ in _panels.wrap(11, 4)] == [0] * 3 + [1] * 4 + [2] * 4
+@pytest.mark.parametrize(
+    ("panels", "across", "rows"),
+    [
+        *((0, None, []), (3, None, [0, 0, 0]), (4, None, [0, 0, 1, 1]), (5, None, [0, 0, 1, 1, 1])),
+        *((7, None, [0, 0, 0, 1, 1, 1, 1]), (11, 4, [0] * 3 + [1] * 4 + [2] * 4)),
+    ],
+)
+def test_a_row_of_panels_that_is_not_full_is_the_first(panels, across, rows):
+    cells = _panels.listed([("", [])] * panels, across)
+    assert [cell.row for cell in cells] == rows
+    assert [cell.column for cell in cells] == [rows[:i].count(row) for i, row in enumerate(rows)]
 
 
 def test_names_can_be_given():
@@ -246,8 +250,8 @@ def test_reading_a_run_keeps_agents_as_text(tmp_path):
         "iteration,agent,metric,value,lo,hi,trials\n0,0,w2,1.5,1.0,2.0,3\n0,average,w2,1.25,,,0\n"
     )
     measured = results.read({"experiment": "linear", "run": "one"}, tmp_path / "metrics.csv")
-    assert results.series(measured, "w2", 0, "test").value.tolist() == [1.5]
-    assert np.isnan(results.series(measured, "w2", "average", "test").lo).all()
+    assert results.series(measured, "w2", 0).value.tolist() == [1.5]
+    assert np.isnan(results.series(measured, "w2", "average").lo).all()
     assert measured.name == "linear/one"
 
 

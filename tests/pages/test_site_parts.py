@@ -16,8 +16,8 @@ from concord.errors import ConcordError
 from concord.io import load_yaml
 from concord.pages.site import extension, papers, reference
 from concord.pages.site.curves import MOST, _curve, _run, _thinned, agent_name
-from concord.pages.site.html import render
 from concord.pages.site.papers import Files, _arena, _universes
+from concord.pages.site.parts import render
 from concord.plugins import PACKAGES, built_in
 
 ROOT = Path(__file__).parents[2]
@@ -68,7 +68,7 @@ def test_a_rounded_interval_contains_its_number():
 @pytest.mark.thorough
 def test_a_multiverse_and_an_arena_are_shown_where_they_have_been_made(tmp_path):
     pytest.importorskip("scour", reason="pip install -e '.[docs]'")
-    files = Files(tmp_path / "results", tmp_path / "site", tmp_path / "raw")
+    files = Files(tmp_path / "results", tmp_path / "site")
     rows = [{"claim": "near"}]
     paper = SimpleNamespace(key="p", claims={"near": SimpleNamespace(says="So")})
     assert _universes(paper, rows, files) is None and _arena(paper, files) is None
@@ -99,7 +99,7 @@ def test_a_multiverse_and_an_arena_are_shown_where_they_have_been_made(tmp_path)
     ):
         assert (tmp_path / "site" / "results" / "p" / path).exists(), path
     for template, parts in (("universes", found), ("arena", _arena(paper, files))):
-        text = render(template, root="../", rules=None, **{**parts, "about": None})
+        text = render(template, root="../", **{**parts, "about": None, "rules": None})
         links = re.findall(r'href="\.\./([^"]+)"', text)
         files_linked = [link for link in links if not link.endswith(".html")]  # pages by Sphinx
         assert files_linked and all((tmp_path / "site" / link).exists() for link in files_linked)

@@ -15,7 +15,7 @@ from concord import integrity
 from concord.claims import ledger, robustness
 from concord.errors import ConcordError
 from concord.io import dump_yaml
-from concord.pages.site import build, papers, reference
+from concord.pages.site import build, papers, parts, reference
 from concord.stages import judge
 from concord.studies.config import load_config, load_papers
 from concord.studies.init import init
@@ -58,7 +58,7 @@ def built(monkeypatch, tmp_path, folder, studies) -> Callable[..., Path]:
     """Return what makes a site without documents and reference, the same at every stage."""
     for module in (build, papers):
         monkeypatch.setattr(module, "HOME", tmp_path)
-        monkeypatch.setattr(module, "RULES", None)
+    monkeypatch.setattr(parts, "RULES", None)
     monkeypatch.setattr(build, "INDEX", tmp_path / "index.md")
     monkeypatch.setattr(reference, "pages", lambda pictures: [])
     monkeypatch.setattr(papers, "_shortened", lambda svg: svg)

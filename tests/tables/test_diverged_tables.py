@@ -1,10 +1,11 @@
-"""Every kind of table says that a run diverged."""
+"""Every kind of table says that a run diverged, and has no interval of one chain."""
 
 from __future__ import annotations
 
 import csv
 import io
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import pandas
@@ -13,6 +14,7 @@ import pytest
 from concord.options import build
 from concord.plugins import kinds, plugin
 from concord.results import Measured
+from concord.tables import Table
 from diverged_runs import CHAINS, DIVERGED, LAST, measured
 
 CASES = {"sound": 0, "lost": CHAINS}
@@ -33,19 +35,28 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def measured_run(case: str) -> Measured:
+def measured_run(case: str, chains: int = CHAINS, lost: int | None = None) -> Measured:
     """Return a run with the metrics that tables show."""
+    lost = CASES[case] if lost is None else lost
     families = ("accuracy", "consensus_floor", "predictions", "sinkhorn", "w2")
-    rows = [row for family in families for row in measured(family, lost=CASES[case])]
+    rows = [row for family in families for row in measured(family, chains=chains, lost=lost)]
     table = pandas.DataFrame(rows).astype({"value": float, "lo": float, "hi": float})
     (distance,) = table[(table["metric"] == "sinkhorn") & (table["agent"] == "0")]["value"]
     more = [(LAST, "0", f"sinkhorn_set_{d}", distance + d) for d in range(3)]
-    more += [(LAST, "network", "diverged", CASES[case] / CHAINS)]
-    more += [(DIVERGED, "network", "diverged_first", DIVERGED)] if CASES[case] else []
+    more += [(LAST, "network", "diverged", lost / chains)]
+    more += [(DIVERGED, "network", "diverged_first", DIVERGED)] if lost else []
     table = pandas.concat([table, pandas.DataFrame(more, columns=list(table.columns[:4]))])
     labels = {"case": case, "step_size": "0.1"}
-    run = {"experiment": "e", "run": case, "labels": labels, "chains": CHAINS}
+    run = {"experiment": "e", "run": case, "labels": labels, "chains": chains}
     return Measured(run, table)
+
+
+def tabulated(kind: str, runs: Iterable[Measured]) -> Table:
+    """Make the table without a warning."""
+    module = plugin("tables", kind, "table")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return module.tabulate(build(module.Params, OPTIONS[kind], "options"), list(runs))
 
 
 # Those of the arena show divergence by their scores (tests/arena/test_cells.py).
@@ -54,11 +65,7 @@ ARENA = {"head_to_head", "leaderboard"}
 
 @pytest.mark.parametrize("kind", sorted({*kinds("tables")} - ARENA))
 def test_a_table_says_what_diverged(kind):
-    module = plugin("tables", kind, "table")
-    params = build(module.Params, OPTIONS[kind], "options")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        made = module.tabulate(params, [measured_run(case) for case in CASES])
+    made = tabulated(kind, map(measured_run, CASES))
     said = f"Diverged: case lost ({CHAINS} of {CHAINS} chains, first at iteration {DIVERGED})"
     assert made.markdown().endswith(f"|\n\n{said}\n")
     assert made.note == said
@@ -69,15 +76,21 @@ def test_a_table_says_what_diverged(kind):
 
 
 def test_a_printed_value_that_diverged_has_a_note():
-    module = plugin("tables", "printed_values", "table")
-    params = build(module.Params, OPTIONS["printed_values"], "options")
-    made = module.tabulate(params, [measured_run(case) for case in CASES])
+    made = tabulated("printed_values", map(measured_run, CASES))
     sound, lost = (dict(zip(made.columns, row, strict=True)) for row in made.rows)
     assert lost["value"] is None and lost["note"] == "diverged" and sound["note"] is None
 
 
 def test_without_divergence_there_is_no_note():
-    module = plugin("tables", "final_values", "table")
-    params = build(module.Params, OPTIONS["final_values"], "options")
-    made = module.tabulate(params, [measured_run("sound")])
+    made = tabulated("final_values", [measured_run("sound")])
     assert "iverged" not in made.markdown() and made.note == ""
+
+
+@pytest.mark.parametrize("kind", ["consensus_decay", "final_values"])
+def test_a_table_of_one_chain_has_values_and_no_intervals(kind):
+    made = tabulated(kind, (measured_run(case, chains=1, lost=0) for case in CASES))
+    rows = [dict(zip(made.columns, row, strict=True)) for row in made.rows]
+    assert any(pandas.notna(row["value"]) for row in rows)
+    assert pandas.isna([[row["lo"], row["hi"]] for row in rows]).all()
+    shown = "\n".join(made.markdown().splitlines()[2:])
+    assert "[" not in shown and "nan" not in shown

@@ -70,11 +70,6 @@ def test_what_was_not_run_is_noted():
     assert made.rows[0][3:] == [7.6, None, None, None, None, "not run: its file is missing"]
 
 
-def test_printed_numbers_are_one_per_column():
-    with pytest.raises(ConcordError, match="1 printed numbers for 2 columns"):
-        table([{"name": "MNIST", "metric": "accuracy", "printed": [98.0]}], by="reading")
-
-
 def test_values_that_a_column_was_not_run_with_are_left_out():
     made = table([{"name": "MNIST", "metric": "accuracy"}], RUNS[:3], by="reading")
     assert [line[1:3] for line in made.rows] == [

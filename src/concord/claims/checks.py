@@ -307,11 +307,9 @@ class Trend(_Rule):
         source.unit = "data sets"
         for i, j in itertools.pairwise(order):
             try:
-                each = paired(
-                    ours.run[i], ours.run[j], self.quantity.metric, ours.agent[i], "a paired trend"
-                )
+                each = paired(ours.run[i], ours.run[j], self.quantity.metric, ours.agent[i])
             except ConcordError as error:
-                raise Missing(str(error)) from None
+                raise Missing(f"a paired trend: {error}") from None
             if np.isnan(each).any():
                 raise Diverged([self.quantity], f"{ours.run[i].name} or {ours.run[j].name}")
             mean, lo, hi = _mean(source, self.quantity.scale * each, len(x) - 1)

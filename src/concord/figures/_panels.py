@@ -1,11 +1,12 @@
-"""Panels: which runs each shows, where it is, and which axes it shares."""
+"""Panels: which runs each shows, where it is, which axes it shares, and what is written on them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -27,25 +28,36 @@ class Cell:
 
 def cross(
     runs: Sequence[Measured],
-    rows: str | None,
-    columns: str | None,
     names: Mapping[str, Any] | None,
-    kind: str,
+    columns: str | None = None,
+    rows: str | None = None,
 ) -> list[Cell]:
     """Return a panel per value of ``columns`` in a row per value of ``rows``."""
-    across = selection.split(runs, columns, kind) if columns else [(None, list(runs))]
-    down = selection.split(runs, rows, kind) if rows else [(None, list(runs))]
     cells = []
-    for r, (row_value, in_row) in enumerate(down):
-        for c, (column_value, in_column) in enumerate(across):
-            parts = []
-            if columns:
-                parts.append(style.name(columns, column_value, names))
-            if rows:
-                parts.append(style.name(rows, row_value, names))
+    for r, (row_value, in_row) in enumerate(selection.split(runs, rows)):
+        for c, (column_value, in_column) in enumerate(selection.split(runs, columns)):
+            named = ((columns, column_value), (rows, row_value))
+            title = ", ".join(style.name(key, value, names) for key, value in named if key)
             here = [m for m in in_column if any(m is other for other in in_row)]
-            cells.append(Cell(", ".join(parts), here, r, c))
+            cells.append(Cell(title, here, r, c))
     return cells
+
+
+def listed(
+    panels: Iterable[tuple[str, Sequence[Measured]]], across: int | None = None
+) -> list[Cell]:
+    """Return a panel per title and runs, in reading order; ``across`` none: as many as look well.
+
+    A row that is not full is the first, so that labels stand below the last row only.
+    """
+    shown = [(title, list(runs)) for title, runs in panels]
+    count = len(shown)
+    if across is None:
+        across = max(count, 1) if count <= 3 else 2 if count == 4 else 4 if count in (7, 8) else 3
+    spare = -count % across
+    first = across - spare
+    places = ((0, i) if i < first else divmod(i + spare, across) for i in range(count))
+    return [Cell(*panel, *place) for panel, place in zip(shown, places, strict=True)]
 
 
 def lines(
@@ -60,79 +72,73 @@ def lines(
         yield value, look, style.name(key, value, names), selection.having(runs, key, value)
 
 
-def wrap(count: int, across: int | None = None) -> list[tuple[int, int]]:
-    """Return row and column of each of ``count`` panels listed one by one.
-
-    A row that is not full is the first, so that labels stand below the last row only.
-    """
-    if across is None:
-        across = max(count, 1) if count <= 3 else 2 if count == 4 else 4 if count in (7, 8) else 3
-    spare = -count % across
-    first = across - spare
-    places = ((0, i) if i < first else divmod(i + spare, across) for i in range(count))
-    return [(int(row), int(column)) for row, column in places]
-
-
-def by_metric(
-    metrics: Sequence[str], titles: Mapping[str, str] | None, runs: list[Measured]
-) -> list[Cell]:
-    """Return a panel per metric, each of all runs."""
-    texts = [(titles or {}).get(metric, metric) for metric in metrics]
-    return [Cell(t, runs, *place) for t, place in zip(texts, wrap(len(texts)), strict=True)]
-
-
-def axes_of(
-    cells: Sequence[Cell], share: str, width: str, height: float
-) -> tuple[Figure, list[Axes]]:
-    """Make the figure and one axes per panel, titled (a), (b), ...
+class Panels:
+    """A figure with an axes for each cell, titled (a), (b), ...; iterating yields both.
 
     Parameters
     ----------
     cells
         The panels.
+    height
+        Height of one row in inches.
     share
         Panels with one y axis: "all", "row" or "none".
     width
         "column" (3.4 in), "full" (7 in) or "auto": a column for panels in one column.
-    height
-        Height of one row in inches.
     """
-    rows = 1 + max(cell.row for cell in cells)
-    columns = 1 + max(cell.column for cell in cells)
-    if width == "auto":
-        width = "column" if columns == 1 else "full"
-    inches = style.COLUMN if width == "column" else style.FULL
-    figure = Figure(figsize=(inches, height * rows), layout="constrained")
-    sharing: Any = {"all": True, "row": "row", "none": False}[share]
-    table = figure.subplots(rows, columns, squeeze=False, sharex=False, sharey=sharing)
-    for spare in table.ravel():
-        spare.set_visible(False)
-    chosen = []
-    for index, cell in enumerate(cells):
-        axes = table[cell.row, cell.column]
-        axes.set_visible(bool(cell.runs))
-        axes.set_title(style.panel_title(index, cell.title, len(cells)))
-        chosen.append(axes)
-    return figure, chosen
+
+    def __init__(
+        self, cells: Sequence[Cell], height: float, share: str = "all", width: str = "auto"
+    ) -> None:
+        self.cells, self.share = cells, share
+        self.rows = 1 + max(cell.row for cell in cells)
+        self.columns = 1 + max(cell.column for cell in cells)
+        column = width == "column" or (width == "auto" and self.columns == 1)
+        size = (style.COLUMN if column else style.FULL, height * self.rows)
+        self.figure = Figure(figsize=size, layout="constrained")
+        sharing: Any = {"all": True, "row": "row", "none": False}[share]
+        table = self.figure.subplots(self.rows, self.columns, squeeze=False, sharey=sharing)
+        for spare in table.ravel():
+            spare.set_visible(False)
+        self.axes: list[Axes] = [table[cell.row, cell.column] for cell in cells]
+        for index, (cell, axes) in enumerate(self):
+            axes.set_visible(bool(cell.runs))
+            axes.set_title(style.panel_title(index, cell.title, len(cells)))
+
+    def __iter__(self) -> Iterator[tuple[Cell, Axes]]:
+        return zip(self.cells, self.axes, strict=True)
+
+    def label(self, x: str, y: str) -> None:
+        """Label x below the lowest panel of each column, and y where it is not shared."""
+        for cell, axes in self:
+            others = [c for c in self.cells if c.runs]
+            below = any(c.column == cell.column and c.row > cell.row for c in others)
+            left = any(c.row == cell.row and c.column < cell.column for c in others)
+            if not below:
+                axes.set_xlabel(x)
+            if not left:
+                axes.set_ylabel(y)
+            axes.tick_params(labelleft=self.share == "none" or not left)
+
+    def with_legend(self, handles: Sequence[Artist]) -> Figure:
+        """Return the figure, with one legend below all panels."""
+        style.legend_of(self.figure, handles)
+        return self.figure
 
 
-def label(cells: Sequence[Cell], panels: Sequence[Axes], share: str, x: str, y: str) -> None:
-    """Label the x axis of the lowest panel of each column and the y axis where it is not shared."""
-    for cell, axes in zip(cells, panels, strict=True):
-        below = [c for c in cells if c.column == cell.column and c.row > cell.row and c.runs]
-        left = [c for c in cells if c.row == cell.row and c.column < cell.column and c.runs]
-        if not below:
-            axes.set_xlabel(x)
-        if not left:
-            axes.set_ylabel(y)
-        axes.tick_params(labelleft=share == "none" or not left)
+def name_cells(axes: Axes, columns: Sequence[str], rows: Sequence[str]) -> None:
+    """Write the names of a map's columns and rows beside it, without ticks."""
+    axes.grid(False)
+    axes.set_xticks(range(len(columns)), columns)
+    axes.set_yticks(range(len(rows)), rows)
+    axes.tick_params(length=0)
 
 
-def limits(values: Sequence[float | None] | None, where: str) -> tuple[float | None, float | None]:
-    """Check ``[low, high]`` of a y axis; ``null`` on a side leaves it to the data."""
+def limits(values: Sequence[float | None] | None, option: str) -> tuple[float | None, float | None]:
+    """Check ``[low, high]`` of an axis; ``null`` on a side leaves it to the data."""
     if values is None:
         return None, None
     low, high = values
     if low is not None and high is not None and not low < high:
-        raise ConcordError(f"{where}: {list(values)!r} is not in order; write it as [low, high]")
+        raise ConcordError(f"{option}: {list(values)!r} is not in order; write it as [low, high]")
     return low, high

@@ -10,7 +10,6 @@ import numpy as np
 
 from concord import selection
 from concord.errors import ConcordError
-from concord.figures import _panels
 from concord.options import Index, NamesRuns, Options
 from concord.results import Measured
 
@@ -24,24 +23,12 @@ class Panel(Options):
     metric: Annotated[str | None, "metric of a map; none: the figure's"] = None
 
 
-def cells(panels: Sequence[Panel], runs: Sequence[Measured], kind: str) -> list[_panels.Cell]:
-    """Return the place and the single run of every panel."""
-    places = _panels.wrap(len(panels))
-    return [
-        _panels.Cell(
-            panel.title,
-            [
-                selection.only(
-                    selection.select(runs, panel.select, kind), f"panel {panel.title!r}", kind
-                )
-            ],
-            *place,
-        )
-        for panel, place in zip(panels, places, strict=True)
-    ]
+def run_of(panel: Panel, runs: Sequence[Measured]) -> Measured:
+    """Return the one run of a panel."""
+    return selection.only(selection.select(runs, panel.select), f"panel {panel.title!r}")
 
 
-def numbers(run: Measured, prefix: str, agent: int, kind: str, may_lack: bool) -> np.ndarray | None:
+def numbers(run: Measured, prefix: str, agent: int, may_lack: bool) -> np.ndarray | None:
     """Return the values of the metrics ``<prefix><i>`` or ``<prefix><i>_<j>`` as an array.
 
     None where the run has none of them and ``may_lack`` allows that.
@@ -56,7 +43,7 @@ def numbers(run: Measured, prefix: str, agent: int, kind: str, may_lack: bool) -
         if may_lack:
             return None
         raise ConcordError(
-            f"figure {kind}: run {run.name} has no metrics {prefix}* of agent {agent}; add "
+            f"run {run.name} has no metrics {prefix}* of agent {agent}; add "
             "'predictions' to the metrics of its experiment, or choose another set or agent"
         )
     values = np.full([1 + max(axis) for axis in zip(*found, strict=True)], np.nan)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,35 +11,35 @@ from matplotlib.ticker import EngFormatter
 
 from concord import metrics, results
 from concord.contracts import Read
+from concord.errors import ConcordError, nearest
 from concord.figures import style
 from concord.results import Measured
 
+ITERATION = "iteration"
 Price = Annotated[
-    Literal[
-        "iteration",
-        "unicasts",
-        "unicast_bytes",
-        "broadcasts",
-        "broadcast_bytes",
-        "gradients",
-        "seconds",
-    ],
+    str,
     "what x counts: iterations, or what the whole network has paid until then: vectors or bytes, a "
-    "copy for every neighbor (unicast) or one for all that hear it (broadcast), gradients of all "
-    "agents, or seconds on the network's clock",
+    "copy for every neighbor (unicasts, unicast_bytes) or one for all that hear it (broadcasts, "
+    "broadcast_bytes), gradients of all agents, seconds on the network's clock, or another metric "
+    "that declares an axis",
 ]
 
 
-def reads(price: str, select: Mapping[str, Any] | None) -> list[Read]:
-    """Return what runs must have for an x axis of ``Price``."""
-    return [Read(price, dict(select or {}), ("network",))] if price in metrics.prices() else []
-
-
-def along(run: Measured, iterations: np.ndarray, price: str, where: str) -> np.ndarray:
-    """Return where iterations are on the x axis."""
+def reads(price: str, select: Mapping[str, Any]) -> list[Read]:
+    """Return what runs must have for an x axis of ``Price``; what is no price is refused."""
+    if price == ITERATION:
+        return []
     if price not in metrics.prices():
+        known = [ITERATION, *metrics.prices()]
+        raise ConcordError(f"x: {price!r} is no price; {nearest(price, known)}")
+    return [Read(price, select, ("network",))]
+
+
+def along(run: Measured, iterations: np.ndarray, price: str) -> np.ndarray:
+    """Return where iterations are on the x axis."""
+    if price == ITERATION:
         return iterations
-    paid = results.series(run, price, "network", where, metrics.families(price)[0])
+    paid = results.series(run, price, "network")
     return np.interp(iterations, paid.iteration, paid.value)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
@@ -125,11 +126,7 @@ def curve(says: str, rows: Sequence[Row], names: Mapping[str, str]) -> Figure:
 
 
 _RULE: dict[str, Any] = {"color": "#444444", "linewidth": 0.8, "linestyle": (0, (4, 2))}
-
-
 _PRINTED: dict[str, Any] = {"color": style.GREEN, "linewidth": 1.0}
-
-
 _RING: dict[str, Any] = {"color": "none", "marker": "o", "markersize": 7, "markeredgecolor": "k"}
 
 
@@ -232,7 +229,7 @@ def overview(rows: Sequence[Row], universes: Sequence[str]) -> Figure:
 
     A column is an assumption, divided into its alternatives; the last one the master seeds.
     """
-    found = {key: own for key, own in of_claims(rows).items() if own.ways.get(BASE)}
+    found = {key: of for key, of in of_claims(rows).items() if of.ways.get(BASE)}
     claims = list(dict.fromkeys(claim for claim, _ in found))
     readings = list(dict.fromkeys(reading for _, reading in found))
     columns: dict[str, list[str]] = {OURS: [BASE]}
@@ -252,8 +249,8 @@ def overview(rows: Sequence[Row], universes: Sequence[str]) -> Figure:
     for axes, reading in zip(panels, readings, strict=True):
         image = np.ones((len(claims), len(cells), 3))
         for r, claim in enumerate(claims):
-            ways = found[claim, reading].ways if (claim, reading) in found else {}
-            there = found[claim, reading].verdicts if (claim, reading) in found else {}
+            own = found.get((claim, reading))
+            ways, there = (own.ways, own.verdicts) if own else ({}, {})
             for c, name in enumerate(cells):
                 if not ways:
                     color = "#ffffff"
@@ -261,18 +258,12 @@ def overview(rows: Sequence[Row], universes: Sequence[str]) -> Figure:
                     color = NONE
                 elif name not in ways:
                     color = "#ffffff"
-                    axes.plot(
-                        (edges[c] + edges[c + 1]) / 2,
-                        r + 0.5,
-                        "x",
-                        color="k",
-                        markersize=2,
-                        markeredgewidth=0.4,
-                    )
+                    at = (edges[c] + edges[c + 1]) / 2, r + 0.5
+                    axes.plot(*at, "x", color="k", markersize=2, markeredgewidth=0.4)
                 else:
                     pale = name != BASE and ways[name] == ways[BASE]
                     color = style.mix(COLORS[ways[name]], "white", 0.3 if pale else 1.0)
-                image[r, c] = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+                image[r, c] = to_rgb(color)
         axes.pcolormesh(edges, np.arange(len(claims) + 1), image, zorder=0)
         axes.hlines(range(len(claims) + 1), 0, len(columns), color="white", linewidth=0.8)
         axes.vlines(range(len(columns) + 1), 0, len(claims), color="white", linewidth=2.0)

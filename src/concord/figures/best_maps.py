@@ -15,17 +15,17 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import numpy as np
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from concord import selection
 from concord.contracts import Read
-from concord.figures import _panels, style
+from concord.figures import style
 from concord.figures._options import Names, Select
+from concord.figures._panels import Panels, listed, name_cells
 from concord.options import NamesLabel, Options, Positive, Some
 from concord.results import Measured
-
-KIND = "figure best_maps"
 
 
 class Params(Options):
@@ -52,14 +52,15 @@ def reads(params: Params) -> list[Read | str]:
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw the figure; where no score is finite the map is white."""
-    shown = selection.select(runs, params.select, KIND)
-    cells = _panels.by_metric(params.metric, params.titles, shown)
+    shown = selection.select(runs, params.select)
+    titles = params.titles or {}
     rows, columns = (selection.distinct(shown, key) for key in (params.rows, params.columns))
-    figure, axes = _panels.axes_of(cells, "all", "auto", 0.9 + 0.3 * len(rows))
+    cells = listed((titles.get(metric, metric), shown) for metric in params.metric)
+    panels = Panels(cells, 0.9 + 0.3 * len(rows))
     entries = selection.distinct(shown, params.among)
     looks = style.looks(params.among, entries)
     used: set[int] = set()
-    for metric, ax in zip(params.metric, axes, strict=True):
+    for metric, ax in zip(params.metric, panels.axes, strict=True):
         scores = np.full((len(rows), len(columns), len(entries)), np.inf)
         for run in shown:
             place = [
@@ -70,14 +71,10 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
                     (entries, selection.lookup(run.run, params.among)),
                 )
             ]
-            found = run.metrics[
-                (run.metrics["metric"] == metric).to_numpy()
-                & (run.metrics["agent"] == str(params.level)).to_numpy()
-            ]["value"].to_numpy(float)
+            found = run.values(metric, params.level)
             if len(found) and np.isfinite(found[-1]):
                 scores[tuple(place)] = found[-1]
         order = np.argsort(scores, axis=-1, kind="stable")
-        ax.grid(False)
         image = np.ones((len(rows), len(columns), 3))
         for r, c in np.ndindex(len(rows), len(columns)):
             best = order[r, c, 0]
@@ -89,25 +86,26 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
             ratio = second / own if own > 0 else np.inf
             part = float(np.clip(np.log(ratio) / np.log(params.factor), 0, 1)) if ratio > 1 else 0.0
             color = style.mix(looks[best].color, "white", 0.35 + 0.65 * part)
-            image[r, c] = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+            image[r, c] = to_rgb(color)
             text = f"{ratio:.1f}" if ratio < 9.95 else f"{ratio:.0f}" if ratio < 1000 else ">999"
             dark = image[r, c] @ [0.3, 0.59, 0.11] < 0.5
             ax.text(
                 c, r, text, ha="center", va="center", fontsize=6, color="white" if dark else "k"
             )
         ax.imshow(image, aspect="auto", origin="lower")
-        ax.set_xticks(range(len(columns)), [_short(params.columns, v, params) for v in columns])
-        ax.set_yticks(range(len(rows)), [_short(params.rows, v, params) for v in rows])
-        ax.tick_params(length=0)
+        name_cells(
+            ax,
+            [_short(params.columns, value, params) for value in columns],
+            [_short(params.rows, value, params) for value in rows],
+        )
         if max(map(len, (str(v) for v in columns))) > 5:
             ax.tick_params(axis="x", rotation=35)
-    _panels.label(cells, axes, "all", params.xlabel or params.columns, params.ylabel or params.rows)
+    panels.label(params.xlabel or params.columns, params.ylabel or params.rows)
     handles = [
         Patch(color=looks[i].color, label=style.name(params.among, entries[i], params.names))
         for i in sorted(used)
     ]
-    style.legend_of(figure, handles)
-    return figure
+    return panels.with_legend(handles)
 
 
 def _short(key: str, value: object, params: Params) -> str:

@@ -31,15 +31,19 @@ from matplotlib.patches import Patch
 from concord import results, selection, words
 from concord.contracts import Read
 from concord.errors import ConcordError
-from concord.figures import _panels, style
+from concord.figures import style
 from concord.figures._options import Columns, Limits, Rows, Scale, Select, Sharing, Width
+from concord.figures._panels import Panels, cross, limits
 from concord.options import Count, Index, NamesIterations, Options, Some
 from concord.results import Measured, Series
 
-KIND = "figure box_plots"
-FAMILY = "misclassified"
 BOXES = 11
-_PARTS = ("min", "whisker_lo", "q25", "median", "q75", "whisker_hi", "max")
+# What matplotlib calls the parts of a box.
+_BOX = {
+    **{"med": "median", "q1": "q25", "q3": "q75"},
+    **{"whislo": "whisker_lo", "whishi": "whisker_hi"},
+}
+_PARTS = ("min", "max", *_BOX.values())
 
 
 class Params(Options):
@@ -60,50 +64,39 @@ class Params(Options):
 
 def reads(params: Params) -> list[Read]:
     """Return the metrics that the runs must have."""
-    return [Read(f"{FAMILY}_median", params.select, (params.agent,))]
+    return [Read("misclassified_median", params.select, (params.agent,))]
 
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw the figure.
-
-    Raises
-    ------
-    ConcordError
-        If a run lacks the counts, the agent or an iteration, or if two runs would be one panel.
-    """
-    chosen = selection.select(runs, params.select, KIND)
-    cells = _panels.cross(chosen, params.rows, params.columns, params.names, KIND)
-    figure, axes = _panels.axes_of(cells, params.share_y, params.width, 1.75)
+    """Draw the figure, a run for each panel."""
+    chosen = selection.select(runs, params.select)
+    cells = cross(chosen, params.names, params.columns, params.rows)
+    panels = Panels(cells, 1.75, params.share_y, params.width)
+    shown = [(cell, ax) for cell, ax in panels if cell.runs]
     outside = False
-    for cell, ax in zip(cells, axes, strict=True):
-        if cell.runs:
-            run = selection.only(cell.runs, f"panel {cell.title!r}", KIND)
-            topology = selection.lookup(run.run, "topology")
-            color = style.looks("topology", [topology])[0].color
-            outside |= _boxes(ax, run, params, color)
-    low, high = _panels.limits(params.ylim, f"{KIND}: ylim")
-    for cell, ax in zip(cells, axes, strict=True):
-        if cell.runs:
-            if params.yscale == "log":
-                ax.set_yscale("log")
-            ax.set_ylim(low, high)
-            if params.yscale == "linear" and low is None:
-                ax.set_ylim(min(0, ax.get_ylim()[0]), None)
-            if params.yscale == "log":
-                style.plain_log_axis(ax)
-    of = f"\n(of {params.points} points" if params.points else ""
-    scale = "log scale" if params.yscale == "log" else ""
-    if of or scale:
-        of = f"{of}, {scale})" if of and scale else f"{of})" if of else f"\n({scale})"
-    _panels.label(cells, axes, params.share_y, "iteration $k$", f"misclassified{of}")
-    style.legend_of(figure, _handles(params, outside))
-    return figure
+    for cell, ax in shown:
+        run = selection.only(cell.runs, f"panel {cell.title!r}")
+        topology = selection.lookup(run.run, "topology")
+        outside |= _boxes(ax, run, params, style.looks("topology", [topology])[0].color)
+    low, high = limits(params.ylim, "ylim")
+    for _, ax in shown:
+        ax.set_yscale(params.yscale)
+        ax.set_ylim(low, high)
+        if params.yscale == "log":
+            style.plain_log_axis(ax)
+        elif low is None:
+            ax.set_ylim(min(0, ax.get_ylim()[0]), None)
+    notes = [f"of {params.points} points"] if params.points else []
+    notes += ["log scale"] if params.yscale == "log" else []
+    of = f"\n({', '.join(notes)})" if notes else ""
+    panels.label("iteration $k$", f"misclassified{of}")
+    return panels.with_legend(_handles(params, outside))
 
 
 def _boxes(axes: Axes, run: Measured, params: Params, color: str) -> bool:
     """Draw one run's boxes; return whether any extreme lies outside its whiskers."""
-    parts = {p: results.series(run, f"{FAMILY}_{p}", params.agent, KIND, FAMILY) for p in _PARTS}
+    parts = {p: results.series(run, f"misclassified_{p}", params.agent) for p in _PARTS}
     rows = _rows(run, parts["median"], params.iterations)
     boxes: list[dict[str, Any]] = []
     lost: list[float] = []
@@ -117,16 +110,7 @@ def _boxes(axes: Axes, run: Measured, params: Params, color: str) -> bool:
             at = {name: value if np.isfinite(value) else np.nan for name, value in at.items()}
         beyond = [at["min"]] if at["min"] < at["whisker_lo"] else []
         beyond += [at["max"]] if at["max"] > at["whisker_hi"] else []
-        boxes.append(
-            {
-                "med": at["median"],
-                "q1": at["q25"],
-                "q3": at["q75"],
-                "whislo": at["whisker_lo"],
-                "whishi": at["whisker_hi"],
-                "fliers": beyond,
-            }
-        )
+        boxes.append({**{key: at[part] for key, part in _BOX.items()}, "fliers": beyond})
     line = {"color": style.dark(color), "linewidth": 0.7}
     axes.bxp(
         boxes,
@@ -168,7 +152,7 @@ def _rows(run: Measured, counts: Series, iterations: tuple[int, ...] | None) -> 
         found = np.flatnonzero(counts.iteration == k)
         if not found.size:
             raise ConcordError(
-                f"{KIND}: run {run.name} has no counts at iteration {k}; record it, or "
+                f"run {run.name} has no counts at iteration {k}; record it, or "
                 f"choose among {', '.join(f'{i:g}' for i in counts.iteration)}"
             )
         rows.append(int(found[0]))

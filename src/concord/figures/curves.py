@@ -95,7 +95,7 @@ from msgspec import Meta
 from concord import results, scores, selection, words
 from concord.contracts import Read
 from concord.errors import ConcordError
-from concord.figures import _layers, _panels, _prices, style
+from concord.figures import _layers, _prices, style
 from concord.figures._layers import Curve, Ends
 from concord.figures._options import (
     Columns,
@@ -108,12 +108,11 @@ from concord.figures._options import (
     Sharing,
     Width,
 )
-from concord.figures._panels import Cell
+from concord.figures._panels import Cell, Panels, cross, limits, lines, listed
 from concord.figures._prices import Price
 from concord.options import NamesLabel, NamesRuns, Options, Positive, Some
 from concord.results import AVERAGE, Measured, Series
 
-KIND = "figure curves"
 LABELS = {"w2": "$W_2$ to the posterior"}
 # Floors of as many exact draws as there are chains; others are of draws over time, too.
 OF_CHAINS = ("w2_floor",)
@@ -229,19 +228,13 @@ def reads(params: Params) -> list[Read | str]:
     return [*found, *(metric for metric in named if metric)]
 
 
-@style.styled
+@style.drawing
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw the figure.
-
-    Raises
-    ------
-    ConcordError
-        If a run lacks the metric or an agent, two runs would be one line, or options conflict.
-    """
-    panels = _shown(params, selection.select(runs, params.select, KIND))
-    cells = [panel.cell for panel in panels]
-    height = params.height or (1.75 if len(cells) > 1 else 2.1)
-    figure, axes = _panels.axes_of(cells, params.share_y, params.width, height)
+    """Draw the figure, a run for each line."""
+    panels = _shown(params, selection.select(runs, params.select))
+    height = params.height or (1.75 if len(panels) > 1 else 2.1)
+    drawn = Panels([panel.cell for panel in panels], height, params.share_y, params.width)
+    axes = drawn.axes
     if params.framed:
         _frame(panels, axes, params.share_y)
     along = [(panel, ax) for panel, ax in zip(panels, axes, strict=True) if panel.over is None]
@@ -258,34 +251,29 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     xlabel = _prices.axis([ax for _, ax in along], params.x, params.xscale)
     xlabel = params.x_metric.replace("_", " ") if params.x_metric else xlabel
     ylabel = params.ylabel or LABELS.get(params.metric, words.metric(params.metric))
-    _panels.label(cells, axes, params.share_y, params.xlabel or xlabel, ylabel)
+    drawn.label(params.xlabel or xlabel, ylabel)
     for panel, ax in zip(panels, axes, strict=True):
         if panel.over is not None:
             _draw_over(panel, panel.over, ax, params, bool(along))
-    _legends(params, panels, axes, figure)
+    _legends(params, panels, drawn)
     if not along or params.x_metric:  # no cross marks them
-        style.name_diverged(figure, params, runs)
-    return figure
+        style.name_diverged(drawn.figure, params, runs)
+    return drawn.figure
 
 
 def _shown(params: Params, runs: list[Measured]) -> list[_layers.Panel]:
     if params.panels and (params.rows or params.columns):
-        raise ConcordError(
-            f"{KIND}: panels are listed and also come from rows or columns; keep one of them"
-        )
+        raise ConcordError("panels are listed and also come from rows or columns; keep one of them")
     if params.panels:
-        places = _panels.wrap(len(params.panels))
-        specs = [
-            (Cell(panel.title, selection.select(runs, panel.select, KIND), *place), panel)
-            for panel, place in zip(params.panels, places, strict=True)
-        ]
+        cells = listed((p.title, selection.select(runs, p.select)) for p in params.panels)
+        specs = list(zip(cells, params.panels, strict=True))
     else:
-        cells = _panels.cross(runs, params.rows, params.columns, params.names, KIND)
+        cells = cross(runs, params.names, params.columns, params.rows)
         specs = [(cell, Panel()) for cell in cells]
     scales = {panel.yscale or params.yscale for _, panel in specs}
     if len(scales) > 1 and params.share_y != "none":
         raise ConcordError(
-            f"{KIND}: panels with linear and log scale cannot share a y axis "
+            f"panels with linear and log scale cannot share a y axis "
             f"(share_y: {params.share_y}); set share_y: none"
         )
     keys = [panel.lines or params.lines for _, panel in specs]
@@ -311,7 +299,7 @@ def _shown(params: Params, runs: list[Measured]) -> list[_layers.Panel]:
                 key,
                 over,
                 panel.yscale or params.yscale,
-                _panels.limits(asked, f"{KIND}: ylim"),
+                limits(asked, "ylim"),
                 _apart(curves) if params.differences else curves,
                 ends,
                 _floors(here, params) if params.floor else [],
@@ -327,7 +315,7 @@ def _lines(
     """Yield what tells a panel's curves apart: ``Curve``'s run, agent, look, texts and pattern."""
     if key == "agent":
         where = f"panel {cell.title!r}" if cell.title else "the panel"
-        run = selection.only(cell.runs, where, KIND)
+        run = selection.only(cell.runs, where)
         for agent, look in zip(agents, style.looks(key, agents), strict=True):
             text = style.name(key, agent, params.names)
             pattern = style.AVERAGE_STYLE if agent == AVERAGE else style.AGENT_STYLES[0]
@@ -335,10 +323,10 @@ def _lines(
         return
     if params.styles is not None and len(agents) != 1:
         raise ConcordError(
-            f"{KIND}: styles: {params.styles} needs the line patterns, which tell "
+            f"styles: {params.styles} needs the line patterns, which tell "
             f"agents apart too; draw one agent instead of {list(agents)}"
         )
-    for value, look, text, mine in _panels.lines(cell.runs, scope, key, params.names):
+    for value, look, text, mine in lines(cell.runs, scope, key, params.names):
         if (muted := _muted(value, params)) is not None:
             look, text = style.Look(_layers.MUTED, ""), muted
         members = _members(mine, f"line {key} = {value}", agents, scope, params)
@@ -358,14 +346,14 @@ def _members(
     """Yield the curves of one value of ``lines``: run, agent, pattern, what that stands for."""
     if params.styles is None:
         for agent in agents if runs else ():
-            run = selection.only(runs, where, KIND)
+            run = selection.only(runs, where)
             yield run, agent, _pattern(agent, agents), style.name("agent", agent)
         return
     for place, pattern in enumerate(selection.distinct(scope, params.styles)):
         if mine := selection.having(runs, params.styles, pattern):
             linestyle = style.AGENT_STYLES[place % len(style.AGENT_STYLES)]
             part = style.name(params.styles, pattern, params.names)
-            yield selection.only(mine, f"{where}, {pattern}", KIND), agents[0], linestyle, part
+            yield selection.only(mine, f"{where}, {pattern}"), agents[0], linestyle, part
 
 
 def _muted(value: Any, params: Params) -> str | None:
@@ -395,19 +383,19 @@ def _curve(
 ) -> Curve:
     diverged = results.divergence(run)
     end = diverged.iteration if diverged else math.inf
-    whole = results.series(run, params.metric, agent, KIND)
+    whole = results.series(run, params.metric, agent)
     if params.intervals == "none":
         whole = _with_ends(whole, np.nan, np.nan)
     elif params.spread:
-        sd = results.series(run, params.spread, agent, KIND).value
+        sd = results.series(run, params.spread, agent).value
         whole = _with_ends(whole, whole.value - sd, whole.value + sd)
     exact = None
-    if params.exact and results.has(run, f"{params.metric}_exact"):
-        exact = results.series(run, f"{params.metric}_exact", agent, KIND)
+    if params.exact and len(run.values(f"{params.metric}_exact")):
+        exact = results.series(run, f"{params.metric}_exact", agent)
         exact = _along(run, exact.before(end), params)
     last = diverged.iteration if diverged else math.nan
     known = np.array([whole.iteration[0], whole.iteration[-1], last])
-    first_x, last_x, diverged_at = _prices.along(run, known, params.x, KIND)
+    first_x, last_x, diverged_at = _prices.along(run, known, params.x)
     return Curve(
         run=run,
         agent=agent,
@@ -431,9 +419,9 @@ def _with_ends(series: Series, lo: np.ndarray | float, hi: np.ndarray | float) -
 
 def _along(run: Measured, series: Series, params: Params) -> Series:
     """Return a series over what x counts."""
-    x = _prices.along(run, series.iteration, params.x, KIND)
+    x = _prices.along(run, series.iteration, params.x)
     if params.x_metric:
-        over = results.series(run, params.x_metric, "network", KIND)
+        over = results.series(run, params.x_metric, "network")
         x = over.value[np.searchsorted(over.iteration, series.iteration)]
     shown = (x > 0) | (params.xscale == "linear")  # a log axis has no place for what is free
     return Series(*(column[shown] for column in (x, series.value, series.lo, series.hi)))
@@ -443,9 +431,7 @@ def _apart(curves: Sequence[Curve]) -> list[Curve]:
     """Return the curves less their mean, without intervals."""
     values = [curve.series.value for curve in curves]
     if len({len(value) for value in values}) > 1:
-        raise ConcordError(
-            f"{KIND}: differences: the lines have different iterations; record the same"
-        )
+        raise ConcordError("differences: the lines have different iterations; record the same")
     middle = np.mean(values, axis=0)
     found = []
     for curve in curves:
@@ -464,18 +450,18 @@ def _ends(
 ) -> Iterator[Ends]:
     """Yield the lines of a panel over a label, in the order of its numbers."""
     exact = f"{params.metric}_exact"
-    for _, look, text, mine in _panels.lines(cell.runs, scope, key, params.names):
+    for _, look, text, mine in lines(cell.runs, scope, key, params.names):
         found = {}
         for run in mine:
             values = scores.of_sets(run, params.metric, agent)
             if not len(values):
                 continue
             row = [np.nan, np.nan, np.nan]
-            if len(values) == 1 and results.has(run, params.metric):
-                last = results.series(run, params.metric, agent, KIND)
+            if len(values) == 1 and len(run.values(params.metric)):
+                last = results.series(run, params.metric, agent)
                 row[:2] = last.lo[-1], last.hi[-1]
-            if params.exact and results.has(run, exact):
-                row[2] = results.series(run, exact, agent, KIND).value[-1]
+            if params.exact and len(run.values(exact)):
+                row[2] = results.series(run, exact, agent).value[-1]
             found[float(selection.lookup(run.run, over))] = values, row, scores.estimated(run)
         x = np.array(sorted(found))
         sets = np.array([found[n][0] for n in x]).reshape(len(x), -1 if len(x) else 1)
@@ -495,27 +481,20 @@ def _floors(runs: Sequence[Measured], params: Params) -> list[tuple[float, int]]
     Runs estimate the floor of one posterior each for itself; estimates that agree to 5 % are drawn
     once. A floor that is named is the first run's.
     """
-    named = isinstance(params.floor, str)
-    metric = params.floor if named else f"{params.metric}_floor"
+    named = params.floor if isinstance(params.floor, str) else None
+    metric = named or f"{params.metric}_floor"
     floors: dict[float, int] = {}
     for run in runs[:1] if named else runs:
-        rows = run.metrics[(run.metrics["metric"] == metric).to_numpy()]
-        if rows.empty:
-            continue
-        value = float(rows["value"].iloc[-1])
-        if not any(math.isclose(value, other, rel_tol=0.05) for other in floors):
-            floors[value] = int(run.run["chains"]) if metric in OF_CHAINS else 0
+        for value in run.values(metric)[-1:].tolist():
+            if not any(math.isclose(value, other, rel_tol=0.05) for other in floors):
+                floors[value] = int(run.run["chains"]) if metric in OF_CHAINS else 0
     return list(floors.items())
 
 
 def _points(runs: Sequence[Measured], metric: str) -> list[float]:
     """Return how far a point at the posterior's mean is, for each posterior of a panel."""
-    found: dict[float, None] = {}
-    for run in runs:
-        table = run.metrics
-        values = table["value"][(table["metric"] == f"{metric}_point").to_numpy()]
-        found |= {float(f"{value:.6g}"): None for value in values[:1]}
-    return list(found)
+    first = (value for run in runs for value in run.values(f"{metric}_point")[:1])
+    return list(dict.fromkeys(float(f"{value:.6g}") for value in first))
 
 
 def _frame(panels: Sequence[_layers.Panel], axes: Sequence[Axes], share: str) -> None:
@@ -551,7 +530,7 @@ def _draw(panel: _layers.Panel, axes: Axes, params: Params) -> None:
     _layers.draw_slopes(panel, axes, params.slopes)
     if params.exponent:
         metric = params.exponent
-        fitted = [(c.label, results.series(c.run, metric, "network", KIND)) for c in panel.curves]
+        fitted = [(c.label, results.series(c.run, metric, "network")) for c in panel.curves]
         _layers.write_exponents(axes, fitted)
     if params.stretch is not None:
         low, high = panel.limits
@@ -561,7 +540,7 @@ def _draw(panel: _layers.Panel, axes: Axes, params: Params) -> None:
     else:
         axes.margins(x=0.02)
     if params.xlim is not None:
-        axes.set_xlim(*_panels.limits(params.xlim, f"{KIND}: xlim"))
+        axes.set_xlim(*limits(params.xlim, "xlim"))
 
 
 def _others(curve: Curve, params: Params) -> Iterator[Series]:
@@ -570,7 +549,7 @@ def _others(curve: Curve, params: Params) -> Iterator[Series]:
     recorded = table["agent"][(table["metric"] == params.metric).to_numpy()]
     for agent in dict.fromkeys(recorded):
         if str(agent) not in map(str, params.agents):
-            whole = results.series(curve.run, params.metric, agent, KIND)
+            whole = results.series(curve.run, params.metric, agent)
             end = curve.diverged.iteration if curve.diverged else math.inf
             yield _along(curve.run, whole.before(end), params)
 
@@ -592,16 +571,13 @@ def _draw_over(panel: _layers.Panel, over: str, axes: Axes, params: Params, lege
     """Draw a panel over a label; with its own legend if panels of curves are beside it."""
     _layers.draw_levels(panel, axes, params.framed)
     _layers.draw_ends(panel, axes, params.framed, params.thin)
-    names = params.names or {}
-    text = str(names.get(over, style.SYMBOLS.get(over, over.replace("_", " "))))
+    text = str((params.names or {}).get(over, style.SYMBOLS.get(over, over.replace("_", " "))))
     axes.set_xlabel(text if legend else params.xlabel or text)
     if legend:
         axes.legend(handles=panel.handles, loc="best", fontsize=6)
 
 
-def _legends(
-    params: Params, panels: Sequence[_layers.Panel], axes: Sequence[Axes], figure: Figure
-) -> None:
+def _legends(params: Params, panels: Sequence[_layers.Panel], drawn: Panels) -> None:
     """Put legends below: of all panels together, or each its own if they have other lines."""
     common = _common(params, panels)
     along = [panel for panel in panels if panel.over is None]
@@ -609,16 +585,16 @@ def _legends(
         size = {"ms": 3} if params.thin else {}
         own = {ends.label: ends for panel in panels for ends in panel.ends}.values()
         seen = [ends.look for ends in own if np.isfinite(ends.value).any()]
-        lines = ((ends.label, ends.look) for ends in own)
-        style.legend_of(figure, [*style.entries_drawn(axes[0], lines, seen, **size), *common])
+        named = ((ends.label, ends.look) for ends in own)
+        common = [*style.entries_drawn(drawn.axes[0], named, seen, **size), *common]
     elif len({panel.lines for panel in along}) == 1:
         entries = {h.get_label(): h for panel in along for h in panel.handles}
-        style.legend_of(figure, [*entries.values(), *common])
+        common = [*entries.values(), *common]
     else:
-        width = figure.get_figwidth() / (1 + max(panel.cell.column for panel in panels)) - 0.3
+        width = drawn.figure.get_figwidth() / drawn.columns - 0.3
         below = [panel.handles if panel.over is None else [] for panel in panels]
-        style.legends_below(axes, below, width)
-        style.legend_of(figure, common)
+        style.legends_below(drawn.axes, below, width)
+    style.legend_of(drawn.figure, common)
 
 
 def _common(params: Params, panels: Sequence[_layers.Panel]) -> list[Artist]:

@@ -28,8 +28,6 @@ from concord.figures._options import Names, Rows, Select
 from concord.options import Index, NamesIterations, Options, Some
 from concord.results import Measured
 
-KIND = "figure density_scatter"
-
 
 class Params(Options):
     """Options of a figure of draws over the posterior's density."""
@@ -56,16 +54,10 @@ def reads(params: Params) -> list[Read]:
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw the figure.
-
-    Raises
-    ------
-    ConcordError
-        If a run lacks ``draw`` for an agent or an iteration, or if two runs would share a row.
-    """
-    chosen = selection.select(runs, params.select, KIND)
-    groups = selection.split(chosen, params.rows, KIND) if params.rows else [(None, chosen)]
-    first = results.series(chosen[0], "draw", params.agents[0], KIND, "draws").iteration
+    """Draw the figure, a run for each row."""
+    chosen = selection.select(runs, params.select)
+    groups = selection.split(chosen, params.rows)
+    first = results.series(chosen[0], "draw", params.agents[0]).iteration
     recorded = [int(k) for k in np.unique(first)]
     # Smoke scale runs fewer iterations.
     iterations = [k for k in params.iterations or recorded if k in recorded] or recorded
@@ -73,7 +65,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     figure = Figure(figsize=size, layout="constrained")
     table = figure.subplots(len(groups), len(iterations), squeeze=False, sharex="col", sharey=True)
     for row, (value, group) in enumerate(groups):
-        run = selection.only(group, f"row {params.rows} = {value}", KIND)
+        run = selection.only(group, f"row {params.rows} = {value}")
         for column, k in enumerate(iterations):
             axes = table[row, column]
             _draw_panel(axes, run, k, params)
@@ -87,20 +79,19 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     table[0, 0].set_yticks(heights, [str(agent + 1) for agent in params.agents])
     table[0, 0].set_ylim(0, 1.05)
     if params.xlim is not None:
-        table[0, 0].set_xlim(params.xlim[0], params.xlim[1])
+        table[0, 0].set_xlim(*params.xlim)
     style.legend_of(figure, _handles(params, chosen))
     return figure
 
 
 def _draw_panel(axes: Axes, run: Measured, k: int, params: Params) -> None:
-    mean = results.series(run, "posterior_mean", "network", KIND, "draws").value[0]
-    sd = results.series(run, "posterior_sd", "network", KIND, "draws").value[0]
-    x = np.linspace(mean - 4.5 * sd, mean + 4.5 * sd, 200)
-    axes.fill_between(x, np.exp(-0.5 * ((x - mean) / sd) ** 2), **_POSTERIOR)
+    center, width = (
+        results.series(run, name, "network").value[0] for name in ("posterior_mean", "posterior_sd")
+    )
+    axes.fill_between(*_bell(center, width, 4.5), **_POSTERIOR)
     looks = style.looks("agent", params.agents)
     for place, (agent, look) in enumerate(zip(params.agents, looks, strict=True)):
-        draws = results.series(run, "draw", agent, KIND, "draws")
-        here = draws.value[draws.iteration == k]
+        here = _at(run, "draw", agent, k)
         height = _height(place, params)
         axes.plot(
             here,
@@ -113,16 +104,23 @@ def _draw_panel(axes: Axes, run: Measured, k: int, params: Params) -> None:
             alpha=0.5,
             zorder=2,
         )
-        if results.has(run, "law_sd"):
-            spread = results.series(run, "law_sd", agent, KIND, "draws")
-            center = results.series(run, "law_mean", agent, KIND, "draws")
-            own_sd = spread.value[spread.iteration == k][0]
-            own_mean = center.value[center.iteration == k][0]
-            if 0 < own_sd < np.inf:
-                own = np.linspace(own_mean - 4 * own_sd, own_mean + 4 * own_sd, 200)
-                curve = np.exp(-0.5 * ((own - own_mean) / own_sd) ** 2)
-                axes.plot(own, curve, color=look.color, linewidth=0.6, zorder=1.8)
+        if len(run.values("law_sd")):
+            mean, sd = (_at(run, name, agent, k)[0] for name in ("law_mean", "law_sd"))
+            if 0 < sd < np.inf:
+                axes.plot(*_bell(mean, sd, 4), color=look.color, linewidth=0.6, zorder=1.8)
     axes.grid(visible=False)
+
+
+def _at(run: Measured, metric: str, agent: int, k: int) -> np.ndarray:
+    """Return a metric of an agent at iteration k."""
+    series = results.series(run, metric, agent)
+    return series.value[series.iteration == k]
+
+
+def _bell(mean: float, sd: float, reach: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return a normal density of height one, up to ``reach`` standard deviations."""
+    x = np.linspace(mean - reach * sd, mean + reach * sd, 200)
+    return x, np.exp(-0.5 * ((x - mean) / sd) ** 2)
 
 
 def _height(place: int, params: Params) -> float:
@@ -140,7 +138,7 @@ def _handles(params: Params, runs: Sequence[Measured]) -> list[Artist]:
         for agent, look in zip(params.agents, style.looks("agent", params.agents), strict=True)
     ]
     handles.append(Patch(color="#d0d0d0", label="posterior density (scaled)"))
-    if any(results.has(run, "law_sd") for run in runs):
+    if any(len(run.values("law_sd")) for run in runs):
         text = "exact law of an agent (scaled)"
         handles.append(style.entry(text, color=style.GRAY, linewidth=0.6))
     return handles

@@ -26,13 +26,11 @@ from matplotlib.figure import Figure
 
 from concord.contracts import Read
 from concord.errors import ConcordError
-from concord.figures import _panels, style
-from concord.figures._predictions import Panel, cells, numbers
+from concord.figures import style
+from concord.figures._panels import Cell, Panels, listed
+from concord.figures._predictions import Panel, numbers, run_of
 from concord.options import Options, Some
 from concord.results import Measured
-
-KIND = "figure heat_maps"
-FAMILY = "predictions"
 
 
 class Params(Options):
@@ -58,46 +56,33 @@ def reads(params: Params) -> list[Read]:
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw the figure.
-
-    Raises
-    ------
-    ConcordError
-        If a panel's selection is not one run, names no metric, or its run lacks the metric and
-        ``missing`` has no text for it.
-    """
+    """Draw the figure, a run for each panel."""
     missing = params.missing or {}
     maps, lacking = [], []
-    for panel, cell in zip(params.panels, cells(params.panels, runs, KIND), strict=True):
+    for panel in params.panels:
         metric = panel.metric or params.metric
         if metric is None:
-            raise ConcordError(
-                f"{KIND}: panel {panel.title!r} names no metric; give it one, or the figure"
-            )
-        values = numbers(cell.runs[0], f"{metric}_", panel.agent, KIND, metric in missing)
+            raise ConcordError(f"panel {panel.title!r} names no metric; give it one, or the figure")
+        run = run_of(panel, runs)
+        values = numbers(run, f"{metric}_", panel.agent, metric in missing)
         if values is None:
             lacking.append(str(missing[metric]))
         else:
-            maps.append((panel.title, cell.runs, values, metric.startswith("confusion")))
-    places = [
-        _panels.Cell(title, run, *place)
-        for (title, run, *_), place in zip(maps, _panels.wrap(len(maps)), strict=True)
-    ] or [_panels.Cell("", [], 0, 0)]
-    across = 1 + max(place.column for place in places)
-    height = (3.1 if across < 3 else 2.3) if maps else 0.1
-    figure, axes = _panels.axes_of(places, "all", "auto", height)
-    _panels.label(places, axes, "all", "predicted label", "true label")
-    for (_, _, values, counts), ax in zip(maps, axes, strict=False):
-        ax.grid(False)
+            maps.append((panel.title, run, values, metric.startswith("confusion")))
+    cells = listed((title, [run]) for title, run, *_ in maps) or [Cell("", [], 0, 0)]
+    across = 1 + max(cell.column for cell in cells)
+    panels = Panels(cells, (3.1 if across < 3 else 2.3) if maps else 0.1)
+    panels.label("predicted label", "true label")
+    for (_, _, values, counts), ax in zip(maps, panels.axes, strict=False):
         _map(ax, values, counts, size=6.5 - across)
-    style.legend_of(figure, [style.entry(text, linestyle="") for text in dict.fromkeys(lacking)])
-    return figure
+    return panels.with_legend([style.entry(t, linestyle="") for t in dict.fromkeys(lacking)])
 
 
 def _map(axes: Axes, values: np.ndarray, counts: bool, size: float) -> None:
     finite = values[np.isfinite(values)]  # none of a run that diverged
     top = float(finite.max()) if counts and finite.size else 1.0
     norm = PowerNorm(0.5 if counts else 1.0, 0, top)
+    axes.grid(False)
     axes.imshow(np.ma.masked_invalid(values), cmap="Blues", norm=norm, aspect="equal")
     for (row, column), value in np.ndenumerate(values):
         text = _text(value, counts)

@@ -19,12 +19,11 @@ from matplotlib.figure import Figure
 
 from concord import selection
 from concord.contracts import Read
-from concord.figures import _panels, style
+from concord.figures import style
 from concord.figures._options import Columns, Names, Scale, Select
+from concord.figures._panels import Panels, cross, lines
 from concord.options import NamesLabel, Options
 from concord.results import Measured
-
-KIND = "figure metric_pairs"
 
 
 class Params(Options):
@@ -52,14 +51,13 @@ def reads(params: Params) -> list[Read | str]:
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw the figure; a point that is not finite is left out, and its curve interrupted."""
-    shown = selection.select(runs, params.select, KIND)
-    cells = _panels.cross(shown, None, params.columns, params.names, KIND)
-    figure, axes = _panels.axes_of(cells, "all", "auto", 2.6)
+    shown = selection.select(runs, params.select)
+    panels = Panels(cross(shown, params.names, params.columns), 2.6)
     drawn: set[style.Look] = set()
-    for cell, ax in zip(cells, axes, strict=True):
+    for cell, ax in panels:
         everything = []
-        for _, look, _, own in _panels.lines(cell.runs, shown, params.lines, params.names):
-            points = np.array([[_of(m, params.x, params), _of(m, params.y, params)] for m in own])
+        for _, look, _, own in lines(cell.runs, shown, params.lines, params.names):
+            points = np.array([_point(run, params) for run in own])
             points = np.where(np.isfinite(points).all(axis=1, keepdims=True), points, np.nan)
             ax.plot(*points.T, ms=2.8, lw=0.9, **look.line)
             everything.append(points)
@@ -72,20 +70,19 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         if params.front:
             x, y = _front(np.concatenate(everything))
             ax.plot(x, y, color=style.GRAY, lw=4, alpha=0.3, zorder=0, solid_capstyle="butt")
-    _panels.label(cells, axes, "all", params.xlabel or params.x, params.ylabel or params.y)
-    lines = _panels.lines(shown, shown, params.lines, params.names)
-    handles = style.entries_drawn(axes[0], ((text, look) for _, look, text, _ in lines), drawn)
+    panels.label(params.xlabel or params.x, params.ylabel or params.y)
+    named = lines(shown, shown, params.lines, params.names)
+    entries = ((text, look) for _, look, text, _ in named)
+    handles = style.entries_drawn(panels.axes[0], entries, drawn)
     if params.front:
         handles.append(style.entry("Pareto front", color=style.GRAY, lw=4, alpha=0.3))
-    style.legend_of(figure, handles)
-    return figure
+    return panels.with_legend(handles)
 
 
-def _of(run: Measured, metric: str, params: Params) -> float:
-    table = run.metrics
-    mine = (table["metric"] == metric) & (table["agent"] == str(params.agent))
-    values = table["value"][mine.to_numpy()].to_numpy(float)
-    return float(values[-1]) if len(values) else float("nan")
+def _point(run: Measured, params: Params) -> list[float]:
+    """Return the last values of both metrics, nan where the run has none."""
+    found = (run.values(metric, params.agent) for metric in (params.x, params.y))
+    return [float(values[-1]) if len(values) else float("nan") for values in found]
 
 
 def _front(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

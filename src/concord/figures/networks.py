@@ -28,8 +28,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
 from concord import selection
-from concord.figures import _panels, style
-from concord.figures._panels import Cell
+from concord.figures import style
+from concord.figures._panels import Panels, listed
 from concord.networks.conditions import Conditions
 from concord.networks.network import under
 from concord.networks.topology import build
@@ -41,7 +41,6 @@ from concord.results import Measured
 if TYPE_CHECKING:
     from concord.networks.topology import Topology
 
-KIND = "figure networks"
 NODE = 12.0  # largest diameter in points
 NUMBERED = 8.5  # smallest diameter in points that a number fits into
 
@@ -65,37 +64,32 @@ def reads(params: Params) -> list[str]:
     return []
 
 
-@style.styled
+@style.drawing
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw each different graph of the runs once, in the order in which the runs show them.
 
     Only ``topology`` and ``agents`` of their ``run.yaml`` are used; their tables may be empty.
-
-    Raises
-    ------
-    ConcordError
-        If there are no runs or none is selected.
     """
     graphs: dict[Topology, Measured] = {}
-    for measured in selection.select(runs, params.select, KIND):
+    for measured in selection.select(runs, params.select):
         graphs.setdefault(_graph_of(measured, params.weights), measured)
     sizes = {graph.agents for graph in graphs}
-    cells = []
-    places = _panels.wrap(len(graphs))
-    for (graph, measured), place in zip(graphs.items(), places, strict=True):
+    shown = []
+    for graph, measured in graphs.items():
         title = style.name("topology", graph.name, params.names)
         title = textwrap.fill(title, 15, break_on_hyphens=False, break_long_words=False)
         if len(sizes) > 1:
             title += f"\n$N$ = {graph.agents}"
-        cells.append(Cell(title, [measured], *place))
+        shown.append((title, [measured]))
+    cells = listed(shown)
     columns = 1 + max(cell.column for cell in cells)
     side = (style.COLUMN if params.width == "column" else style.FULL) / max(columns, 2)
-    figure, axes = _panels.axes_of(cells, "none", params.width, side + 0.15)
-    for drawn, panel in zip(graphs, axes, strict=True):
-        _graph(panel, drawn, 72 * side, params.weights)
+    panels = Panels(cells, side + 0.15, "none", params.width)
+    for graph, axes in zip(graphs, panels.axes, strict=True):
+        _graph(axes, graph, 72 * side, params.weights)
     if params.weights:
-        figure.supxlabel("width: weight; gaps: share lost", fontsize=6, color=style.GRAY)
-    return figure
+        panels.figure.supxlabel("width: weight; gaps: share lost", fontsize=6, color=style.GRAY)
+    return panels.figure
 
 
 def _graph_of(measured: Measured, weights: bool) -> Topology:

@@ -12,22 +12,26 @@ What a researcher writes in a paper's YAML (Bhar et al., Fig 1)::
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Any, Self
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from concord import results, selection
 from concord.contracts import Read
-from concord.figures import _panels, style
+from concord.figures import style
 from concord.figures._options import AxisNames, Mass
+from concord.figures._panels import Panels, listed
 from concord.options import NamesRuns, Options, Some
 from concord.results import Measured
 
-KIND = "figure posterior_maps"
 EXACT = "posterior"
+LINE: dict[str, Any] = {"color": style.VERMILLION, "linewidth": 0.8}
+MAP = LinearSegmentedColormap.from_list("density", ["#ffffff", "#9ecae1", style.BLUE, "#08306b"])
 
 
 class Params(Options):
@@ -52,50 +56,31 @@ def reads(params: Params) -> list[Read]:
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw the figure.
-
-    Raises
-    ------
-    ConcordError
-        If the run lacks ``density`` or an agent, or there is more than one run.
-    """
-    run = selection.only(selection.select(runs, params.select, KIND), "the figure", KIND)
-    table = run.metrics[(run.metrics["metric"] == "density").to_numpy()]
+    """Draw the figure, of one run."""
+    run = selection.only(selection.select(runs, params.select), "the figure")
     agents = params.agents
     if agents is None:
+        table = run.metrics[(run.metrics["metric"] == "density").to_numpy()]
         agents = tuple(int(a) for a in dict.fromkeys(table["agent"]) if a != EXACT)
     shown: list[int | str] = [EXACT, *agents]
-    places = _panels.wrap(len(shown))
-    cells = [
-        _panels.Cell(_title(run, agent, params), [run], *place)
-        for agent, place in zip(shown, places, strict=True)
-    ]
-    figure, panels = _panels.axes_of(cells, "all", "full", 2.05)
-    edges = [grid_edges(run, axis) for axis in range(2)]
-    shape = tuple(len(edge) - 1 for edge in edges)
-    exact = results.series(run, "density", EXACT, KIND, "posterior_density").value.reshape(shape)
-    levels = mass_levels(exact, params.mass)
-    for agent, axes in zip(shown, panels, strict=True):
-        density = results.series(run, "density", agent, KIND, "posterior_density").value
-        _map(axes, edges, density.reshape(shape), exact, levels)
-    area = np.prod([edge[1] - edge[0] for edge in edges])
-    inside = [
-        float(results.series(run, "density", agent, KIND, "posterior_density").value.sum() * area)
-        for agent in agents
-    ]
-    shade = figure.colorbar(panels[0].collections[0], ax=panels, aspect=40, pad=0.01)
-    shade.set_label("density", fontsize=style.RC["axes.labelsize"])
-    shade.outline.set_linewidth(style.RC["axes.linewidth"])
-    _panels.label(cells, panels, "all", params.axes[0], params.axes[1])
+    cells = listed((_title(run, agent, params), [run]) for agent in shown)
+    panels = Panels(cells, 2.05, width="full")
+    exact = Exact.of(run, params.mass)
+    densities = [density_of(run, agent) for agent in shown]
+    for density, axes in zip(densities, panels.axes, strict=True):
+        shades = exact.shade(axes, density, vmax=1.05 * exact.density.max())
+        exact.contour(axes)
+    bar = panels.figure.colorbar(shades, ax=panels.axes, aspect=40, pad=0.01)
+    bar.set_label("density", fontsize=style.RC["axes.labelsize"])
+    bar.outline.set_linewidth(style.RC["axes.linewidth"])
+    panels.label(*params.axes)
     parts = ", ".join(f"{100 * part:g}" for part in params.mass)
-    text = f"contours around {parts} % of the exact posterior"
-    handles = [style.entry(text, color=style.VERMILLION, linewidth=_LINE)]
-    outside = 100 * (1 - min(inside))
+    handles = [style.entry(f"contours around {parts} % of the exact posterior", **LINE)]
+    outside = 100 * (1 - min(density.sum() for density in densities[1:]) * exact.area)
     if outside >= 0.05:
         text = f"at most {outside:.1f} % of an agent's draws lie outside the panels"
         handles.append(style.entry(text, linestyle=""))
-    style.legend_of(figure, handles)
-    return figure
+    return panels.with_legend(handles)
 
 
 def _title(run: Measured, agent: int | str, params: Params) -> str:
@@ -104,19 +89,17 @@ def _title(run: Measured, agent: int | str, params: Params) -> str:
     text = style.name("agent", agent)
     if params.distance is None:
         return text
-    distance = results.series(run, params.distance, agent, KIND)
+    distance = results.series(run, params.distance, agent)
     value, lo, hi = distance.value[-1], distance.lo[-1], distance.hi[-1]
     spread = f" ± {(hi - lo) / 2:.3f}" if np.isfinite(lo) else ""
-    number = int(agent)
-    known = params.printed is not None and number < len(params.printed)
-    printed = f", print {params.printed[number]:g}" if known and params.printed else ""
-    return f"{text}\n{params.symbol} {value:.3f}{spread}{printed}"
+    printed = dict(enumerate(params.printed or ())).get(int(agent))
+    print_has = "" if printed is None else f", print {printed:g}"
+    return f"{text}\n{params.symbol} {value:.3f}{spread}{print_has}"
 
 
-def grid_edges(run: Measured, axis: int) -> np.ndarray:
-    """Return the edges of the coarse grid's cells along an axis."""
-    cells = results.series(run, f"cell_{axis}", "network", KIND, "posterior_density")
-    return np.append(cells.lo, cells.hi[-1])
+def density_of(run: Measured, agent: int | str) -> np.ndarray:
+    """Return the density of an agent's draws, or the exact one, in the cells of the grid."""
+    return results.series(run, "density", agent).value
 
 
 def mass_levels(density: np.ndarray, mass: Sequence[float]) -> list[float]:
@@ -126,20 +109,39 @@ def mass_levels(density: np.ndarray, mass: Sequence[float]) -> list[float]:
     return sorted({float(falling[np.searchsorted(held, part)]) for part in mass})
 
 
-_LINE = 0.8
-MAP = LinearSegmentedColormap.from_list("density", ["#ffffff", "#9ecae1", style.BLUE, "#08306b"])
+@dataclass(frozen=True)
+class Exact:
+    """The exact density on a grid, shape (cells of the first parameter, of the second).
 
+    ``edges`` are those of the cells along each axis; contours are at ``levels``.
+    """
 
-def _map(
-    axes: Axes,
-    edges: Sequence[np.ndarray],
-    density: np.ndarray,
-    exact: np.ndarray,
-    levels: Sequence[float],
-) -> None:
-    axes.pcolormesh(
-        edges[0], edges[1], density.T, cmap=MAP, vmin=0, vmax=1.05 * exact.max(), rasterized=True
-    )
-    centers = [0.5 * (edge[1:] + edge[:-1]) for edge in edges]
-    axes.contour(*centers, exact.T, levels=levels, colors=style.VERMILLION, linewidths=_LINE)
-    axes.grid(False)
+    edges: list[np.ndarray]
+    density: np.ndarray
+    levels: list[float]
+
+    @classmethod
+    def of(cls, run: Measured, mass: Sequence[float]) -> Self:
+        """Read the exact density from a run's metrics."""
+        cells = [results.series(run, f"cell_{axis}", "network") for axis in range(2)]
+        edges = [np.append(cell.lo, cell.hi[-1]) for cell in cells]
+        density = density_of(run, EXACT)
+        shape = [len(edge) - 1 for edge in edges]
+        return cls(edges, density.reshape(shape), mass_levels(density, mass))
+
+    @property
+    def area(self) -> float:
+        """The area of a cell."""
+        return float(np.prod([edge[1] - edge[0] for edge in self.edges]))
+
+    def shade(self, axes: Axes, density: np.ndarray, vmax: float | None = None) -> QuadMesh:
+        """Draw densities of the grid's cells as a map."""
+        values = density.reshape(self.density.shape).T
+        return axes.pcolormesh(*self.edges, values, cmap=MAP, vmin=0, vmax=vmax, rasterized=True)
+
+    def contour(self, axes: Axes) -> None:
+        """Draw the contours of the exact density."""
+        centers = [0.5 * (edge[1:] + edge[:-1]) for edge in self.edges]
+        look = {"colors": LINE["color"], "linewidths": LINE["linewidth"]}
+        axes.contour(*centers, self.density.T, levels=self.levels, **look)
+        axes.grid(False)

@@ -17,18 +17,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from concord import results, selection, words
 from concord.contracts import Read
 from concord.errors import ConcordError
-from concord.figures import _panels, posterior_maps, style
+from concord.figures import style
 from concord.figures._options import AxisNames, Mass, Select
+from concord.figures._panels import Panels, listed
+from concord.figures.posterior_maps import LINE, Exact
 from concord.options import Count, NamesLabel, Options, Some
 from concord.results import Measured
-
-KIND = "figure posterior_scatter"
 
 
 class Params(Options):
@@ -56,49 +55,39 @@ def reads(params: Params) -> list[Read]:
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw the figure.
-
-    Raises
-    ------
-    ConcordError
-        If a run lacks draws, the density or an agent, or if two runs would be one network.
-    """
-    chosen = selection.select(runs, params.select, KIND)
+    """Draw the figure; a network is one run."""
+    chosen = selection.select(runs, params.select)
     title = "exact posterior" + _distance(chosen[0], params.floor, "network", "floor")
     shown: list[tuple[str, Measured, str | None]] = [(title, chosen[0], None)]
-    for value, group in selection.split(chosen, params.networks, KIND):
-        run = selection.only(group, f"network {params.networks} = {value}", KIND)
+    for value, group in selection.split(chosen, params.networks):
+        run = selection.only(group, f"network {params.networks} = {value}")
         shown += [(title, run, agent) for title, agent in _titles(run, value, params)]
-    cells = [
-        _panels.Cell(title, [run], *place)
-        for place, (title, run, _) in zip(
-            _panels.wrap(len(shown), params.columns), shown, strict=True
-        )
-    ]
-    figure, panels = _panels.axes_of(cells, "all", "full", 1.75)
-    for axes, (_, run, agent) in zip(panels, shown, strict=True):
-        _panel(axes, run, agent, params)
-    for axes in panels[1:]:
-        axes.set_xlim(panels[0].get_xlim())
-    _panels.label(cells, panels, "all", params.axes[0], params.axes[1])
+    cells = listed(((title, [run]) for title, run, _ in shown), params.columns)
+    panels = Panels(cells, 1.75, width="full")
+    for axes, (_, run, agent) in zip(panels.axes, shown, strict=True):
+        exact = Exact.of(run, params.mass)
+        if agent is None:
+            exact.shade(axes, exact.density)
+        else:
+            draws = (results.series(run, f"draw_{d}", agent).value for d in range(2))
+            axes.plot(*draws, linestyle="", zorder=3, **_DOT)
+        exact.contour(axes)
+        axes.set_xlim(exact.edges[0][0], exact.edges[0][-1])
+        axes.set_ylim(exact.edges[1][0], exact.edges[1][-1])
+    for axes in panels.axes[1:]:
+        axes.set_xlim(panels.axes[0].get_xlim())
+    panels.label(*params.axes)
     parts = ", ".join(f"{100 * part:g}" for part in params.mass)
-    style.legend_of(
-        figure,
-        [
-            style.entry(f"contours: {parts} % of the exact mass", **_LINE),
-            style.entry("draws of one chain", linestyle="", **{**_DOT, "markersize": 3}),
-        ],
-    )
-    return figure
+    lines = style.entry(f"contours: {parts} % of the exact mass", **LINE)
+    dots = style.entry("draws of one chain", linestyle="", **{**_DOT, "markersize": 3})
+    return panels.with_legend([lines, dots])
 
 
 def _titles(run: Measured, value: Any, params: Params) -> list[tuple[str, str]]:
     """Return title and agent of each panel of a network."""
     table = run.metrics[(run.metrics["metric"] == "draw_0").to_numpy()]
     if table.empty:
-        raise ConcordError(
-            f"{KIND}: run {run.name} has no draws; add 'posterior_draws' to its metrics"
-        )
+        raise ConcordError(f"run {run.name} has no draws; add 'posterior_draws' to its metrics")
     agents = [str(agent) for agent in dict.fromkeys(table["agent"])]
     if params.agents is not None:
         agents = [str(agent) for agent in params.agents if len(agents) > 1] or agents
@@ -117,33 +106,9 @@ def _titles(run: Measured, value: Any, params: Params) -> list[tuple[str, str]]:
 def _distance(run: Measured, metric: str | None, agent: str, symbol: str) -> str:
     if metric is None:
         return ""
-    return f"\n{symbol} {results.series(run, metric, agent, KIND).value[-1]:.3f}"
+    return f"\n{symbol} {results.series(run, metric, agent).value[-1]:.3f}"
 
 
-def _panel(axes: Axes, run: Measured, agent: str | None, params: Params) -> None:
-    edges = [posterior_maps.grid_edges(run, axis) for axis in range(2)]
-    shape = tuple(len(edge) - 1 for edge in edges)
-    table = results.series(run, "density", posterior_maps.EXACT, KIND, "posterior_density")
-    exact = table.value.reshape(shape)
-    if agent is None:
-        colors = posterior_maps.MAP
-        axes.pcolormesh(edges[0], edges[1], exact.T, cmap=colors, vmin=0, rasterized=True)
-    else:
-        first, second = (
-            results.series(run, f"draw_{d}", agent, KIND, "posterior_draws").value for d in range(2)
-        )
-        axes.plot(first, second, linestyle="", zorder=3, **_DOT)
-    centers = [0.5 * (edge[1:] + edge[:-1]) for edge in edges]
-    levels = posterior_maps.mass_levels(exact, params.mass)
-    axes.contour(
-        *centers, exact.T, levels=levels, colors=_LINE["color"], linewidths=_LINE["linewidth"]
-    )
-    axes.set_xlim(edges[0][0], edges[0][-1])
-    axes.set_ylim(edges[1][0], edges[1][-1])
-    axes.grid(visible=False)
-
-
-_LINE: dict[str, Any] = {"color": style.VERMILLION, "linewidth": 0.8}
 _DOT: dict[str, Any] = {
     "color": style.BLUE,
     "marker": "o",

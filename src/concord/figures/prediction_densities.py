@@ -21,14 +21,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from concord.contracts import Read
-from concord.figures import _panels, style
+from concord.figures import style
 from concord.figures._options import Limits
-from concord.figures._predictions import Panel, cells, numbers
+from concord.figures._panels import Panels, limits, listed
+from concord.figures._predictions import Panel, numbers, run_of
 from concord.options import Options, Some
 from concord.results import Measured
-
-KIND = "figure prediction_densities"
-FAMILY = "predictions"
 
 
 class Params(Options):
@@ -54,22 +52,15 @@ def reads(params: Params) -> list[Read]:
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw the figure.
-
-    Raises
-    ------
-    ConcordError
-        If a panel's selection is not one run, or a run lacks a set that has no text in ``missing``.
-    """
-    places = cells(params.panels, runs, KIND)
-    figure, axes = _panels.axes_of(places, "all", "full", 1.45)
+    """Draw the figure, a run for each panel."""
+    panels = Panels(listed((p.title, [run_of(p, runs)]) for p in params.panels), 1.45, width="full")
     missing = params.missing or {}
     looks = style.looks("set", list(params.sets))
     drawn = set()
-    for panel, cell, ax in zip(params.panels, places, axes, strict=True):
+    for panel, (cell, ax) in zip(params.panels, panels, strict=True):
         for name, look, pattern in zip(params.sets, looks, _PATTERNS, strict=False):
             metric = f"confidence_density_{name}_"
-            density = numbers(cell.runs[0], metric, panel.agent, KIND, name in missing)
+            density = numbers(cell.runs[0], metric, panel.agent, name in missing)
             if density is not None:
                 bins = np.linspace(0, 1, len(density) + 1)
                 look_of = {"color": look.color, "linewidth": 1.1, "linestyle": pattern}
@@ -78,11 +69,9 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         ax.set_yscale("log")
         ax.set_xlim(0, 1)
         ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
-    low, high = _panels.limits(params.ylim, f"{KIND}: ylim")
-    for ax in axes:
-        ax.set_ylim(low, high)
-    style.plain_log_axis(axes[0])
-    _panels.label(places, axes, "all", "probability", "density")
+    panels.axes[0].set_ylim(*limits(params.ylim, "ylim"))  # of all of them
+    style.plain_log_axis(panels.axes[0])
+    panels.label("probability", "density")
     handles: list[Any] = [
         style.entry(text, color=look.color, linestyle=pattern)
         if name in drawn
@@ -91,8 +80,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     ]
     # What is missing comes last: it is no line.
     handles.sort(key=lambda handle: handle.get_linestyle() == "None")
-    style.legend_of(figure, handles)
-    return figure
+    return panels.with_legend(handles)
 
 
 # Sets that coincide are both seen; the first is the one that a sampler was trained on.

@@ -25,13 +25,12 @@ from matplotlib.figure import Figure
 from concord import scores, selection
 from concord.contracts import Read
 from concord.errors import ConcordError, nearest
-from concord.figures import _panels, style
+from concord.figures import style
 from concord.figures._options import Names, Select
-from concord.figures._panels import Cell
+from concord.figures._panels import Panels, listed, name_cells
 from concord.options import NamesLabel, Options, Positive, Some
 from concord.results import Measured
 
-KIND = "figure ratio_maps"
 DIVERGED, LACKING = "∞", {"not applicable": "n/a", "not run": "n/r"}
 
 
@@ -60,19 +59,13 @@ def _metrics(params: Params) -> list[str]:
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw the figure.
-
-    Raises
-    ------
-    ConcordError
-        If no run has the plain condition.
-    """
-    shown = selection.select(runs, params.select, KIND)
+    """Draw the figure; some run must have the plain condition."""
+    shown = selection.select(runs, params.select)
     rows, columns = (selection.distinct(shown, key) for key in (params.rows, params.columns))
     plain = [v for v in columns if selection.same(v, params.plain)]
     if not plain:
         raise ConcordError(
-            f"{KIND}: no run has {params.columns} {params.plain}; "
+            f"no run has {params.columns} {params.plain}; "
             f"{nearest(params.plain, map(str, columns))}"
         )
     others = [v for v in columns if not selection.same(v, params.plain)]
@@ -80,19 +73,14 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         tuple(str(selection.lookup(run.run, key)) for key in (params.rows, params.columns)): run
         for run in shown
     }
-    titles = params.titles or {}
-    cells = [
-        Cell(titles.get(metric, metric) if len(_metrics(params)) > 1 else "", shown, *place)
-        for metric, place in zip(_metrics(params), _panels.wrap(len(_metrics(params))), strict=True)
-    ]
-    wide = len(others) * len(_metrics(params)) > 5
+    titles, metrics = params.titles or {}, _metrics(params)
+    cells = listed((titles.get(m, m) if len(metrics) > 1 else "", shown) for m in metrics)
+    width = "full" if len(others) * len(metrics) > 5 else "column"
     rows, empty = _with_numbers(rows, others, by)
-    size = 1.2 + 0.2 * len(rows)
-    figure, axes = _panels.axes_of(cells, "all", "full" if wide else "column", size)
+    panels = Panels(cells, 1.2 + 0.2 * len(rows), width=width)
     norm = LogNorm(1 / params.factor, params.factor, clip=True)
-    for metric, ax in zip(_metrics(params), axes, strict=True):
+    for metric, ax in zip(metrics, panels.axes, strict=True):
         image = np.full((len(rows), len(others)), np.nan)
-        ax.grid(False)
         for (r, row), (c, column) in ((a, b) for a in enumerate(rows) for b in enumerate(others)):
             run, base = by.get((str(row), str(column))), by.get((str(row), str(plain[0])))
             found = scores.ratio(run, base, metric, params.level)
@@ -106,18 +94,18 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
             )  # fmt: skip
         colors = np.where(np.isposinf(image), params.factor, image)
         ax.imshow(np.ma.masked_invalid(colors), cmap="RdBu_r", norm=norm, aspect="auto")
-        ax.set_xticks(
-            range(len(others)), [style.name(params.columns, v, params.names) for v in others]
+        name_cells(
+            ax,
+            [style.name(params.columns, value, params.names) for value in others],
+            [style.name(params.rows, value, params.names) for value in rows],
         )
-        ax.set_yticks(range(len(rows)), [style.name(params.rows, v, params.names) for v in rows])
-        ax.tick_params(length=0)
         ax.tick_params(axis="x", rotation=45)
         for label in ax.get_xticklabels():
             label.set(ha="right", rotation_mode="anchor")
     for text, of in empty.items():
         names = ", ".join(style.name(params.rows, row, params.names) for row in of)
-        style.note_below(axes[0], f"{text}: {names}")
-    return figure
+        style.note_below(panels.axes[0], f"{text}: {names}")
+    return panels.figure
 
 
 def _with_numbers(

@@ -12,19 +12,19 @@ What a researcher writes in a study's YAML::
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from concord import scores, selection
 from concord.contracts import PRICES, Read
-from concord.figures import _panels, style
+from concord.figures import style
 from concord.figures._options import Names, Select
+from concord.figures._panels import Panels, listed
 from concord.options import NamesLabel, Options, Positive, Some
 from concord.results import Measured
 
-KIND = "figure solved_curves"
 LABELS = {name: price.axis for name, price in PRICES.items()}
 
 
@@ -47,13 +47,12 @@ def reads(params: Params) -> list[Read | str]:
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw the figure."""
-    shown = selection.select(runs, params.select, KIND)
-    cells = _panels.by_metric(params.prices, LABELS, shown)
-    figure, axes = _panels.axes_of(cells, "all", "auto", 2.5)
-    groups = selection.split(shown, params.lines, KIND)
+    shown = selection.select(runs, params.select)
+    panels = Panels(listed(("", shown) for _ in params.prices), 2.5)
+    groups = selection.split(shown, params.lines)
     looks = style.looks(params.lines, [value for value, _ in groups])
-    tops = []
-    for price, cell, ax in zip(params.prices, cells, axes, strict=True):
+    top = 0.1
+    for price, ax in zip(params.prices, panels.axes, strict=True):
         found = [_prices(price, params, own) for _, own in groups]
         # One sampler's data sets are all samplers': what does not apply is unsolved on each.
         most = max(max((sets for _, sets in numbers), default=1) for numbers in found) or 1
@@ -63,6 +62,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         for look, numbers in zip(looks, found, strict=True):
             total = len(numbers) * most
             solved = np.sort(np.concatenate([v[np.isfinite(v)] for v, _ in numbers]))
+            top = max(top, len(solved) / len(numbers) / most)
             x = np.concatenate([[low / 1.1], solved, [high * 1.1]])
             share = np.arange(len(solved) + 1) / max(total, 1)
             marked = np.unique(np.linspace(0, len(solved), 6).astype(int))[1:]
@@ -71,31 +71,19 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
                 markevery=marked.tolist(), **look.line,
             )  # fmt: skip
         ax.set_xscale("log")
-        ax.set_xlabel(cell.title)
+        ax.set_xlabel(LABELS.get(price, price))
         ax.set_xlim(low / 1.1, high * 1.1)
-        ax.set_title(style.panel_title(cells.index(cell), "", len(cells)))
-        tops.append(
-            max(
-                len(np.concatenate([v[np.isfinite(v)] for v, _ in n])) / len(n) / most
-                for n in found
-            )
-        )
-    for ax in axes:
-        ax.set_ylim(0, min(1, 1.1 * max(*tops, 0.1)))
-    axes[0].set_ylabel("share of tasks and targets solved")
+    panels.axes[0].set_ylim(0, min(1, 1.1 * top))  # of all of them
+    panels.axes[0].set_ylabel("share of tasks and targets solved")
     handles = [
         style.entry(style.name(params.lines, value, params.names), ms=3, **look.line)
         for (value, _), look in zip(groups, looks, strict=True)
     ]
-    style.legend_of(figure, handles)
-    return figure
+    return panels.with_legend(handles)
 
 
 def _prices(price: str, params: Params, runs: Sequence[Measured]) -> list[tuple[np.ndarray, int]]:
     """Return for each run and target what was paid on its data sets, and how many these are."""
-    found: list[tuple[Any, int]] = []
-    for run in runs:
-        for target in params.targets:
-            values = scores.of_sets(run, f"{price}_to_{target:g}", params.level)
-            found.append((values, len(values)))
-    return found
+    metrics = [f"{price}_to_{target:g}" for target in params.targets]
+    found = [scores.of_sets(run, metric, params.level) for run in runs for metric in metrics]
+    return [(values, len(values)) for values in found]

@@ -26,12 +26,11 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from concord import results, selection
 from concord.contracts import Read
-from concord.figures import _panels, style
+from concord.figures import style
 from concord.figures._options import Columns, Names, Rows, Select, Width
+from concord.figures._panels import Panels, cross, lines
 from concord.options import Index, NamesLabel, Options, Positive
 from concord.results import AVERAGE, Measured
-
-KIND = "figure stationary_covariance"
 
 
 class Params(Options):
@@ -54,19 +53,13 @@ def reads(params: Params) -> list[Read]:
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw the figure.
-
-    Raises
-    ------
-    ConcordError
-        If a run lacks the metric, or if two runs would be one line.
-    """
-    chosen = selection.select(runs, params.select, KIND)
-    cells = _panels.cross(chosen, params.rows, params.columns, params.names, KIND)
+    """Draw the figure, a run for each line."""
+    chosen = selection.select(runs, params.select)
+    cells = cross(chosen, params.names, params.columns, params.rows)
     values = selection.distinct(chosen, params.lines)
-    figure, axes = _panels.axes_of(cells, "all", params.width, 0.55 + 0.27 * len(values))
-    low, high = params.xlim[0], params.xlim[-1]
-    for cell, panel in zip(cells, axes, strict=True):
+    panels = Panels(cells, 0.55 + 0.27 * len(values), width=params.width)
+    low, high = params.xlim
+    for cell, panel in panels:
         panel.set_xscale("log")
         panel.set_xlim(low, high)
         panel.set_ylim(len(values) - 0.4, -0.6)
@@ -79,17 +72,16 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         panel.xaxis.set_minor_formatter(NullFormatter())
         panel.grid(visible=False, axis="y")
-        lines = _panels.lines(cell.runs, chosen, params.lines, params.names)
-        for place, (value, look, _, mine) in enumerate(lines):
+        own = lines(cell.runs, chosen, params.lines, params.names)
+        for place, (value, look, _, mine) in enumerate(own):
             if mine:
                 what = f"line {params.lines} = {value} of panel {cell.title!r}"
-                run = selection.only(mine, what, KIND)
+                run = selection.only(mine, what)
                 _mark(panel, run, params.agent, place - 0.2, look.color, "full", (low, high))
                 _mark(panel, run, AVERAGE, place + 0.2, look.color, "none", (low, high))
-    _panels.label(cells, axes, "all", "variance over the posterior's", "")
-    markers = {line.get_marker() for panel in axes for line in panel.lines}
-    style.legend_of(figure, [h for h in _handles(params) if h.get_marker() in markers])
-    return figure
+    panels.label("variance over the posterior's", "")
+    markers = {line.get_marker() for panel in panels.axes for line in panel.lines}
+    return panels.with_legend([h for h in _handles(params) if h.get_marker() in markers])
 
 
 def _mark(
@@ -102,7 +94,7 @@ def _mark(
     edges: tuple[float, float],
 ) -> None:
     low, high = edges
-    trace = float(results.series(run, "stationary_trace", agent, KIND, "stationary").value[-1])
+    trace = float(results.series(run, "stationary_trace", agent).value[-1])
     marker: dict[str, Any] = {"color": color, "markersize": 4.5, "fillstyle": fill, "zorder": 3}
     if not np.isfinite(trace):
         axes.plot([high], [height], marker="x", clip_on=False, **marker)
@@ -124,10 +116,8 @@ def _mark(
         return
     shape: dict[str, Any] = {"marker": "D" if agent == AVERAGE else "o"}
     if agent == AVERAGE:
-        shape["markerfacecolor"] = "white"
-        marker["fillstyle"] = "full"
-        marker["markersize"] = 3.8
-    axes.plot([min(trace, high)], [height], clip_on=False, **marker, **shape)
+        shape |= {"markerfacecolor": "white", "fillstyle": "full", "markersize": 3.8}
+    axes.plot([min(trace, high)], [height], clip_on=False, **{**marker, **shape})
 
 
 def _handles(params: Params) -> list[Line2D]:

@@ -14,7 +14,7 @@ import io
 import re
 import textwrap
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -191,8 +191,20 @@ SYMBOLS = {
 }
 
 
+def drawing(draw: Callable[..., Figure]) -> Callable[..., Figure]:
+    """Decorate a kind's ``draw``: its figure is ``styled``, and what it refuses names the kind."""
+
+    @functools.wraps(draw)
+    @styled
+    def drawn(params: Any, runs: Sequence[results.Measured]) -> Figure:
+        with results.naming("figure", draw):
+            return draw(params, runs)
+
+    return drawn
+
+
 def marks_divergence(draw: Callable[..., Figure]) -> Callable[..., Figure]:
-    """Decorate a kind's ``draw``: its figure is ``styled`` and names the runs that diverged on top.
+    """Decorate a kind's ``draw``, too: its figure names the runs that diverged on top.
 
     Nothing of them is drawn, and a legend's entry without a line would tell nothing.
     """
@@ -200,7 +212,7 @@ def marks_divergence(draw: Callable[..., Figure]) -> Callable[..., Figure]:
     @functools.wraps(draw)
     @styled
     def drawn(params: Any, runs: Sequence[results.Measured]) -> Figure:
-        figure = draw(params, runs)
+        figure = drawing(draw)(params, runs)
         name_diverged(figure, params, runs)
         return figure
 
@@ -257,24 +269,15 @@ def looks(key: str, values: Sequence[Any]) -> list[Look]:
     if len(values) > 1 and all(words.is_number(value) for value in values):
         return _ordered(values)
     known = {"sampler": SAMPLERS, "entry": ENTRIES, "topology": TOPOLOGIES}
-    fixed = known.get(key.split(".")[0], {})
-    hollow = {f"{name}{PAPERS}": Look(*look, True) for name, look in fixed.items()}
-    used = {fixed[str(value)][0] for value in values if str(value) in fixed}
+    fixed = {name: Look(*look) for name, look in known.get(key.split(".")[0], {}).items()}
+    used = {fixed[str(value)].color for value in values if str(value) in fixed}
+    fixed |= {f"{name}{PAPERS}": replace(look, hollow=True) for name, look in fixed.items()}
+    others = sum(str(value) not in fixed for value in values)
     pool = [color for color in PALETTE if color not in used]
-    if sum(str(value) not in {*fixed, *hollow} for value in values) > len(pool):
+    if others > len(pool):
         pool += [color for color in MORE if color not in used]
-    chosen = []
-    others = 0
-    for value in values:
-        if str(value) in fixed:
-            chosen.append(Look(*fixed[str(value)]))
-        elif str(value) in hollow:
-            chosen.append(hollow[str(value)])
-        else:
-            color = pool[others % len(pool)]
-            chosen.append(Look(color, MARKERS[-1 - others % len(MARKERS)]))
-            others += 1
-    return chosen
+    free = (Look(pool[n % len(pool)], MARKERS[-1 - n % len(MARKERS)]) for n in range(others))
+    return [fixed[str(value)] if str(value) in fixed else next(free) for value in values]
 
 
 def _agent(agent: Any) -> Look:

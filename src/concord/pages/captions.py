@@ -14,7 +14,7 @@ from typing import Any, TypedDict, cast
 
 import msgspec
 
-from concord import markup, words
+from concord import markup, selection, words
 from concord.plugins import plugin
 from concord.studies.paper import Paper
 from concord.studies.sections import Assumption, Output
@@ -126,46 +126,32 @@ _SHOWN_BY = {"exact law": ("w2", "*_exact", "stationary*"), "floor": ("w2", "*_f
 
 def _concerns(stated: Assumption, run: Mapping[str, Any], metrics: Sequence[str]) -> bool:
     """Whether an assumption concerns what is shown of a run that rests on it."""
-    labels = stated.shown or {}
-    if any(
-        str(run["labels"].get(label)) not in [str(v) for v in _listed(values)]
-        for label, values in labels.items()
-    ):
+    if not selection.matches(run, stated.shown or {}):
         return False
-    families = stated.of
-    return families is None or any(
-        fnmatchcase(metric, f"{family}*") for family in families for metric in metrics
+    return stated.of is None or any(
+        fnmatchcase(metric, f"{family}*") for family in stated.of for metric in metrics
     )
-
-
-def _listed(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, (list, tuple)) else [value]
 
 
 def _setting(runs: Sequence[Mapping[str, Any]]) -> Pairs:
     """Return what an experiment's runs share, or between what they vary."""
-
-    def of(key: str, package: str = "", plain: str = "") -> tuple[str, str]:
+    found = []
+    for key, (said, package, usual) in _SETTING.items():
         values: dict[str, Any] = {str(run.get(key)): run.get(key) for run in runs}  # few of many
-        texts = (
-            _kind(package, value, key) if package else _text(value) for value in values.values()
-        )
-        return key, words.either(text for text in texts if text != plain)
-
-    found = [
-        of("problem", "problems"),
-        of("agents"),
-        of("topology", "topologies"),
-        of("partition", "partitions", "equal"),
-        of("initial", "initial", "normal"),
-        of("chains"),
-        of("iterations"),
-        of("seed"),
-    ]
-    return [(_SAID.get(key, key), text) for key, text in found if text]
+        texts = (_kind(package, v, key) if package else _text(v) for v in values.values())
+        found.append((said, words.either(text for text in texts if text != usual)))
+    return [(said, text) for said, text in found if text]
 
 
-_SAID = {"topology": "network", "initial": "start", "partition": "data split"}
+# Keys of a run, with what they are called, their package of kinds, and what goes without saying.
+_SETTING = {
+    "problem": ("problem", "problems", ""),
+    "agents": ("agents", "", ""),
+    "topology": ("network", "topologies", ""),
+    "partition": ("data split", "partitions", "equal"),
+    "initial": ("start", "initial", "normal"),
+    **{key: (key, "", "") for key in ("chains", "iterations", "seed")},
+}
 
 
 def _samplers(runs: Sequence[Mapping[str, Any]], names: Mapping[str, Any]) -> Pairs:

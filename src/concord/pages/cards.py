@@ -18,13 +18,15 @@ def card(entry: str, cells: Sequence[Measured], about: Mapping[str, Any]) -> str
     """Return an entry's card; ``about`` is what the catalog says of its sampler."""
     sections = [*_of_sampler(about), Section("Options", _options(cells[0].run))]
     steps: list[list[str]] = []
-    done: list[tuple[float, list[str], list[str]]] = []
+    done: list[tuple[float, list[str]]] = []
+    lacking: dict[str, list[str]] = {}
     for cell in cells:
-        shares = "share" in cell.run["labels"]
-        if missing(cell) is not None:
-            continue
-        if shares:
-            steps.append(_row(cell, ("chosen.", "stationary_b2")))
+        if (why := missing(cell)) is not None:
+            lacking.setdefault(why, []).append(f"{cell.run['experiment']}: {task_of(cell.run)}")
+        elif "share" in cell.run["labels"]:
+            bias = [_value(cell, "stationary_b2", agent) for agent in ("worst", "average")]
+            numbers = cell.run["arena"]["share"], _value(cell, "chosen.", "network"), *bias
+            steps.append([f"{number:.3g}" for number in numbers])
         else:
             done += _places(cell)
     if steps:
@@ -33,14 +35,9 @@ def card(entry: str, cells: Sequence[Measured], about: Mapping[str, Any]) -> str
         sections.append(Section("Stationary bias against step", text, columns, steps))
     done.sort(key=lambda place: place[0])
     for heading, part in (("Best tasks", done[:5]), ("Worst tasks", done[:-6:-1])):
-        rows = [[*names, f"{value:.2g}", *numbers] for value, names, numbers in part]
         columns = ["experiment", "task", "price", "b² of the worst agent", "largest stable value"]
         columns += ["chosen", "may vary by"]
-        sections.append(Section(heading, "", columns, rows))
-    lacking: dict[str, list[str]] = {}
-    for cell in cells:
-        if (why := missing(cell)) is not None:
-            lacking.setdefault(why, []).append(f"{cell.run['experiment']}: {task_of(cell.run)}")
+        sections.append(Section(heading, "", columns, [row for _, row in part]))
     for why, tasks in lacking.items():
         sections.append(Section(why.capitalize(), "; ".join(tasks)))
     return markdown.page(entry, about["is"], sections)
@@ -77,23 +74,13 @@ def _value(cell: Measured, metric: str, agent: str) -> float:
     return float(values[0]) if len(values) else float("nan")
 
 
-def _row(cell: Measured, metrics: Sequence[str]) -> list[str]:
-    chosen, bias = metrics
-    numbers = [
-        cell.run["arena"]["share"],
-        _value(cell, chosen, "network"),
-        _value(cell, bias, "worst"),
-        _value(cell, bias, "average"),
-    ]
-    return [f"{number:.3g}" for number in numbers]
-
-
-def _places(cell: Measured) -> Iterator[tuple[float, list[str], list[str]]]:
+def _places(cell: Measured) -> Iterator[tuple[float, list[str]]]:
+    """Yield the score of a task at each price, with its row of the table."""
     tune = cell.run["arena"]["tune"]
     for price in cell.run["arena"]["budget"]:
         value = _value(cell, f"b2_by_{price}", "worst")
         if not np.isnan(value):
-            names = [cell.run["experiment"], task_of(cell.run), price]
+            named = [cell.run["experiment"], task_of(cell.run), price, f"{value:.2g}"]
             metrics = ("stable.", f"chosen.{tune}_by_{price}", f"steps_by_{price}")
             numbers = [_value(cell, metric, "network") for metric in metrics]
-            yield value, names, ["" if np.isnan(n) else f"{n:.3g}" for n in numbers]
+            yield value, [*named, *("" if np.isnan(n) else f"{n:.3g}" for n in numbers)]

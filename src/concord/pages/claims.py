@@ -31,9 +31,8 @@ def of_paper(paper: Paper, rows: Sequence[Row]) -> str:
 
 def ledger(rows: Sequence[Row]) -> str:
     """Return the page of all papers: how many verdicts of each kind, and all claims."""
-    columns = ("paper", *_columns(rows))
     board = Section("", SMOKE if is_smoke(rows) else "", *scores(rows))
-    return page("Ledger of claims", "", [board, Section("", "", columns, _lines(rows, columns))])
+    return page("Ledger of claims", "", [board, _table("", "", rows, ("paper",))])
 
 
 def case_name(row: Row) -> str:
@@ -46,8 +45,7 @@ def _of_claims(paper: Paper, rows: Sequence[Row]) -> Section:
     if not rows:
         return Section("Claims", "None is stated yet.")
     text = SMOKE if paper.config["scale"] == "smoke" else ""
-    columns = _columns(rows)
-    return Section("Claims", text, columns, _lines(rows, columns))
+    return _table("Claims", text, rows)
 
 
 def _of_readings(paper: Paper) -> Section:
@@ -82,22 +80,20 @@ def _of_notes(paper: Paper, rows: Sequence[Row]) -> list[Section]:
     ]
 
 
-def _columns(rows: Sequence[Row]) -> tuple[str, ...]:
-    """Return the columns of a page; the multiverse only where it has been run."""
-    return (*COLUMNS, "multiverse") if any(row["multiverse"] for row in rows) else COLUMNS
-
-
-def _lines(rows: Sequence[Row], columns: Sequence[str]) -> list[list[str | Folded]]:
-    """Return a line for every claim and reading."""
+def _table(heading: str, text: str, rows: Sequence[Row], first: Sequence[str] = ()) -> Section:
+    """Return a line for every claim and reading; the multiverse only where it has been run."""
+    surveyed = any(row["multiverse"] for row in rows)
+    columns = (*first, *COLUMNS, "multiverse") if surveyed else (*first, *COLUMNS)
     cells: dict[str, Callable[[Entry], str | Folded]] = {
         "says": _says,
         "ours": _ours,
         "verdict": lambda entry: entry.verdict,
     }
-    return [
+    lines = [
         [cells[c](entry) if c in cells else _every(entry, c) for c in columns]
         for entry in entries(rows)
     ]
+    return Section(heading, text, columns, lines)
 
 
 def _every(entry: Entry, column: str) -> str:

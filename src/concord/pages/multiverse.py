@@ -12,6 +12,7 @@ from concord.markup import line
 from concord.pages import markdown
 from concord.pages.markdown import Folded, Section
 from concord.studies.paper import Paper
+from concord.studies.sections import Alternative
 from concord.studies.universes import Multiverse
 
 TEXT = (
@@ -31,18 +32,13 @@ def page(found: Multiverse, rows: Sequence[Row]) -> str:
 
 def names(found: Multiverse) -> dict[str, str]:
     """Return what universes are, in words."""
-    paper, said = found.paper, {}
-    for name, universe in found.universes.items():
-        if universe.seed is not None:
-            said[name] = f"master seed {universe.seed}"
-            continue
-        texts = []
-        for part in name.split("+"):
-            assumption, _, label = part.partition(".")
-            entries = paper.assumptions[assumption].alternatives
-            texts.append(next(entry.says for entry in entries if entry.label == label))
-        said[name] = "; ".join(texts)
-    return said
+    stated = _alternatives(found.paper)
+    return {
+        name: "; ".join(stated[part].says for part in name.split("+"))
+        if universe.seed is None
+        else f"master seed {universe.seed}"
+        for name, universe in found.universes.items()
+    }
 
 
 def _claims(paper: Paper, rows: Sequence[Row]) -> Section:
@@ -56,7 +52,7 @@ def _claims(paper: Paper, rows: Sequence[Row]) -> Section:
 
 
 def _universes(found: Multiverse, rows: Sequence[Row]) -> Section:
-    said, reasons = names(found), _reasons(found.paper)
+    said, stated = names(found), _alternatives(found.paper)
     lost: dict[str, dict[str, None]] = {}
     for row in rows:
         if row["verdict"] == NOT_RUN:
@@ -65,13 +61,15 @@ def _universes(found: Multiverse, rows: Sequence[Row]) -> Section:
     for name in found.universes:
         changed, not_run = f"{len(found.runs[name])}", tuple(lost.get(name, ()))
         text = Folded(changed, f"{len(not_run)} not run", not_run) if not_run else changed
-        cells.append([name, said[name], reasons.get(name, ""), text])
+        why = line(stated[name].reason) if name in stated else ""
+        cells.append([name, said[name], why, text])
     return Section("Universes", "", ("universe", "what it is", "why", "runs it changes"), cells)
 
 
-def _reasons(paper: Paper) -> dict[str, str]:
+def _alternatives(paper: Paper) -> dict[str, Alternative]:
+    """Return the alternatives of assumptions, by the name of their universe."""
     return {
-        f"{name}.{entry.label}": line(entry.reason)
+        f"{name}.{entry.label}": entry
         for name, assumption in paper.assumptions.items()
         for entry in assumption.alternatives
     }

@@ -58,20 +58,13 @@ class Table:
                 for row in rows
             ]
             columns[at + 1 : at + 3] = []
-        labels = columns.index(self.columns[self.first_number]) if self.first_number else 0
-        return Layout(columns, [[_text(cell) for cell in row] for row in rows], labels)
-
-    @property
-    def first_number(self) -> int:
-        """The place of the first column of numbers; 0 if there is none."""
-        return next(
-            (
-                place
-                for place in range(len(self.columns))
-                if any(isinstance(row[place], float) for row in self.rows)
-            ),
-            0,
-        )
+        numbers = [
+            columns.index(name)
+            for place, name in enumerate(self.columns)
+            if name in columns and any(isinstance(row[place], float) for row in self.rows)
+        ]
+        texts = [[_text(cell) for cell in row] for row in rows]
+        return Layout(columns, texts, numbers[0] if numbers else 0)
 
     def csv(self) -> str:
         """Return the long form as CSV, numbers in full."""
@@ -163,11 +156,12 @@ def _grouped(layout: Layout) -> list[list[str]]:
 
 
 def marks_divergence(tabulate: Callable[..., Table]) -> Callable[..., Table]:
-    """Decorate a kind's ``tabulate``: the table has a note that names the runs that diverged."""
+    """Decorate a kind's ``tabulate``: a note names the runs that diverged, a refusal the kind."""
 
     @functools.wraps(tabulate)
     def tabulated(params: Any, runs: Sequence[results.Measured]) -> Table:
-        table = tabulate(params, runs)
+        with results.naming("table", tabulate):
+            table = tabulate(params, runs)
         notes = [table.note, results.diverged(params, runs) or ""]
         return replace(table, note=" ".join(filter(None, notes)))
 

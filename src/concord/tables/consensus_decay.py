@@ -26,7 +26,6 @@ from concord.options import NamesLabel, Options
 from concord.results import Measured, Series
 from concord.tables import Table, marks_divergence
 
-KIND = "table consensus_decay"
 REPLICATES = 1000
 
 
@@ -73,11 +72,11 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
 
 
 def _one(runs: Sequence[Measured], wanted: dict[str, object]) -> Measured:
-    return selection.only(selection.select(runs, wanted, KIND), f"the run with {wanted}", KIND)
+    return selection.only(selection.select(runs, wanted), f"the run with {wanted}")
 
 
 def _series(run: Measured, metric: str) -> Series:
-    return results.series(run, metric, "network", KIND, "consensus_floor")
+    return results.series(run, metric, "network")
 
 
 def _ends(series: Series) -> list[float]:
@@ -97,7 +96,7 @@ def _decay(plain: Measured, triggered: Measured, rng: np.random.Generator) -> li
     with_, without = (_series(run, "consensus_window") for run in (triggered, plain))
     if not np.array_equal(with_.iteration, without.iteration):
         raise ConcordError(
-            f"{KIND}: {triggered.name} and {plain.name} were recorded at other iterations; "
+            f"{triggered.name} and {plain.name} were recorded at other iterations; "
             "give them the same record"
         )
     added = _redrawn(triggered, "consensus_window", rng)

@@ -111,8 +111,12 @@ def _laid_out(params: Params, keys: Sequence[str], rows: Sequence[Sequence[Any]]
     def named(cell: Sequence[Any], places: Sequence[int]) -> tuple[str, ...]:
         return tuple(_said(dims[place], cell[place], params.names) for place in places)
 
-    def order(cell: Sequence[Any]) -> list[Any]:
-        return [_order(dims[place], cell[place], seen[place]) for place in over]
+    def order(cell: Sequence[Any]) -> list[tuple[bool, int]]:
+        """Columns of agents stand by their numbers, others as they come."""
+        numbered = {place: dims[place] == "agent" and cell[place].isdigit() for place in over}
+        return [
+            (not numbered[p], int(cell[p]) if numbered[p] else seen[p].index(cell[p])) for p in over
+        ]
 
     seen = [list(dict.fromkeys(cell[place] for cell in cells)) for place in range(len(dims))]
     table: dict[tuple[str, ...], dict[tuple[str, ...], str]] = {}
@@ -129,12 +133,6 @@ def _laid_out(params: Params, keys: Sequence[str], rows: Sequence[Sequence[Any]]
         [[*name, *(row.get(column, "") for column in columns)] for name, row in table.items()],
         len(down),
     )
-
-
-def _order(key: str, value: Any, seen: Sequence[Any]) -> tuple[int, int]:
-    """Return where a value's columns stand: agents by number, others as they come."""
-    numbered = key == "agent" and str(value).isdigit()
-    return (0, int(value)) if numbered else (1, seen.index(value))
 
 
 def _texts(found: dict[str, list[Any]]) -> dict[str, str]:

@@ -17,10 +17,8 @@ from concord import selection
 from concord.laws.intervals import REPLICATES, percentile_interval
 from concord.options import NamesLabel, Options, Positive
 from concord.results import Measured
-from concord.scores import of_sets
+from concord.scores import of_sets, task_of
 from concord.tables import Table, marks_divergence
-
-KIND = "table head_to_head"
 
 
 class Params(Options):
@@ -52,12 +50,10 @@ def of_tasks(
     """Return the scores on the data sets of every task, by entry and task."""
     found: dict[str, dict[tuple[str, ...], np.ndarray]] = {}
     for run in runs:
-        labels = run.run.get("labels") or {}
-        task = (str(run.run.get("experiment")), *(str(v) for k, v in labels.items() if k != among))
         values = of_sets(run, metric, level)
         own = found.setdefault(str(selection.lookup(run.run, among)), {})
         if len(values) and not np.isnan(values).all():
-            own[task] = values
+            own[task_of(run, [among])] = values
     return found
 
 

@@ -24,10 +24,9 @@ from concord import selection
 from concord.laws.intervals import mean_interval
 from concord.options import NamesLabel, Options, Positive, Some
 from concord.results import Measured
-from concord.scores import missing, of_sets
+from concord.scores import missing, of_sets, task_of
 from concord.tables import Table, marks_divergence
 
-KIND = "table leaderboard"
 ENOUGH = 8  # tasks, to say which entries are surely ahead of others
 UNSURE = "not sure"
 STATES = ("solved", "unsolved", "diverged", "not applicable", "not run")
@@ -65,17 +64,13 @@ def _labels(params: Params) -> tuple[str, ...]:
 
 def _board(price: str, params: Params, runs: Sequence[Measured]) -> list[list[object]]:
     among = _labels(params)
-    names = list(
-        dict.fromkeys(tuple(str(selection.lookup(r.run, key)) for key in among) for r in runs)
-    )
+    names: list[tuple[str, ...]] = []
     tasks: dict[tuple[str, ...], dict[tuple[str, ...], Measured]] = {}
     for run in runs:
-        labels = run.run.get("labels") or {}
-        key = (
-            str(run.run.get("experiment")),
-            *(str(v) for k, v in labels.items() if k not in among),
-        )
-        tasks.setdefault(key, {})[tuple(str(selection.lookup(run.run, k)) for k in among)] = run
+        name = tuple(str(selection.lookup(run.run, key)) for key in among)
+        names.append(name)
+        tasks.setdefault(task_of(run, among), {})[name] = run
+    names = list(dict.fromkeys(names))
     ranks, scores = [], []
     counts = {name: dict.fromkeys(STATES, 0) for name in names}
     for cells in tasks.values():

@@ -26,8 +26,6 @@ from concord.results import Measured
 from concord.scores import paired
 from concord.tables import Table, marks_divergence
 
-KIND = "table paired_differences"
-
 
 class Params(Options):
     """Options of a table of paired differences."""
@@ -52,18 +50,17 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     ConcordError
         If a run has fewer than two replicates, or others than the run it is compared with.
     """
-    groups = selection.split(runs, params.by, KIND) if params.by else [(None, list(runs))]
+    groups = selection.split(runs, params.by) if params.by else [(None, list(runs))]
     lines = []
     for value, group in groups:
         for (a, first), (b, second) in itertools.combinations(
-            selection.split(group, params.networks, KIND), 2
+            selection.split(group, params.networks), 2
         ):
             differences = paired(
-                selection.only(first, f"{params.networks} = {a}", KIND),
-                selection.only(second, f"{params.networks} = {b}", KIND),
+                selection.only(first, f"{params.networks} = {a}"),
+                selection.only(second, f"{params.networks} = {b}"),
                 params.metric,
                 params.agent,
-                KIND,
             )
             head = [params.metric, *([value] if params.by else []), a, b]
             lines.append([*head, *_tests(differences)])

@@ -33,9 +33,6 @@ from concord.options import NamesLabel, NamesRuns, Options, Some
 from concord.results import Measured
 from concord.tables import Layout, Table, marks_divergence
 
-KIND = "table printed_values"
-
-
 Number = Annotated[str, Meta(pattern=r"^-?[0-9]+(\.[0-9]+)?$(?!\n)")]
 
 
@@ -96,12 +93,12 @@ def _check(params: Params) -> None:
     for row in params.rows:
         if row.printed is not None and len(row.printed) != len(params.columns):
             raise ConcordError(
-                f"{KIND}: row {row.name!r} has {len(row.printed)} printed numbers for "
+                f"row {row.name!r} has {len(row.printed)} printed numbers for "
                 f"{len(params.columns)} columns; give one for each, or null"
             )
         if len(row.group) != len(params.rows[0].group):
             raise ConcordError(
-                f"{KIND}: row {row.name!r} has {len(row.group)} groups, the first row "
+                f"row {row.name!r} has {len(row.group)} groups, the first row "
                 f"{len(params.rows[0].group)}; give all rows as many"
             )
 
@@ -157,11 +154,11 @@ def _runs(
     column: Column, by: str | None, values: Sequence[Any], runs: Sequence[Measured]
 ) -> Iterator[tuple[Any, Measured]]:
     """Yield the column's run for every value of ``by`` that it was run with."""
-    mine = selection.select(runs, column.select, KIND)
+    mine = selection.select(runs, column.select)
     for value in values:
         chosen = mine if by is None else selection.having(mine, by, value)
         if chosen:
-            yield value, selection.only(chosen, f"column {column.name!r}", KIND)
+            yield value, selection.only(chosen, f"column {column.name!r}")
 
 
 def _ours(row: Row, agent: int | str, run: Measured, printed: float | None) -> list[Any]:
@@ -171,7 +168,7 @@ def _ours(row: Row, agent: int | str, run: Measured, printed: float | None) -> l
     if found.empty:
         if row.missing is None:
             raise ConcordError(
-                f"{KIND}: {run.name} has no metric {row.metric!r} of agent {agent}; "
+                f"{run.name} has no metric {row.metric!r} of agent {agent}; "
                 "choose one of its metrics.csv, or give the row a text for missing"
             )
         return [None, None, None, None, row.missing]

@@ -5,6 +5,7 @@ Pages are put together as sources of Sphinx, of the results at hand; Sphinx make
 
 from __future__ import annotations
 
+import posixpath
 import re
 import shutil
 import tempfile
@@ -20,8 +21,8 @@ from concord.home import HOME
 from concord.io import read_text
 from concord.pages.site import papers as pages
 from concord.pages.site import reference
-from concord.pages.site.html import render
 from concord.pages.site.papers import Files
+from concord.pages.site.parts import raw, title
 from concord.progress import each
 from concord.provenance import describe
 from concord.studies.config import load_config, load_papers, results_folder
@@ -31,8 +32,9 @@ STATIC = Path(__file__).parent / "static"
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "config/README.md", "docs")
 BESIDE = ("src", "profiles", "workflow", "envs", "LICENSE")  # what documents link to
 INDEX = HOME / "docs" / "index.md"
-RULES = pages.RULES
 
+# What the theme draws in the color of the project.
+BRAND = ("color-brand-primary", "color-brand-content", "color-link--visited")
 SETTINGS: dict[str, Any] = {
     "project": "Concord",
     "html_title": "Concord",
@@ -47,15 +49,11 @@ SETTINGS: dict[str, Any] = {
     "html_theme": "furo",
     "html_theme_options": {
         "light_css_variables": {
-            "color-brand-primary": "#0b5c8a",
-            "color-brand-content": "#0b5c8a",
-            "color-link--visited": "#0b5c8a",
+            **dict.fromkeys(BRAND, "#0b5c8a"),
             "color-foreground-muted": "#5c6370",
         },
         "dark_css_variables": {
-            "color-brand-primary": "#7cc4f5",
-            "color-brand-content": "#7cc4f5",
-            "color-link--visited": "#7cc4f5",
+            **dict.fromkeys(BRAND, "#7cc4f5"),
             "color-foreground-muted": "#a4acb8",
         },
     },
@@ -66,7 +64,7 @@ SETTINGS: dict[str, Any] = {
     "html_show_sourcelink": False,
     "html_copy_source": False,
     "html_permalinks_icon": "¶",
-    "exclude_patterns": ["src", "profiles", "workflow", "envs", "raw", "results"],
+    "exclude_patterns": ["src", "profiles", "workflow", "envs", "results"],
     "autodoc_typehints": "none",
     "pygments_style": "a11y-high-contrast-light",
     "nitpicky": False,
@@ -127,9 +125,13 @@ def _write(
     extra: Path,
 ) -> None:
     """Write the sources of all pages; ``extra`` gets what they show, which Sphinx leaves alone."""
-    files = Files(results, extra, source / "raw")
-    (source / "papers").mkdir()
-    files.raw.mkdir()
+
+    def write(page: str, *parts: str) -> None:
+        path = source / f"{page}.rst"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("\n\n".join(parts) + "\n", "utf-8")
+
+    files = Files(results, extra)
     rows: list[Row] = []
     shown, lacking = [], {}
     typed = _typed(config, settings)
@@ -142,45 +144,21 @@ def _write(
         shown.append(key)
         rows += mine
         own = [(key if target == "reproduce" else target, what) for target, what in lacking[key]]
-        text = pages.page(paper, mine, files, _todo({"": own}, typed))
-        (source / "papers" / f"{key}.rst").write_text(text, "utf-8")
-    claims = pages.summarized(rows)
-    board = pages.board(rows)
-    raw = source / "raw"
+        write(f"papers/{key}", pages.page(paper, mine, files, _todo({"": own}, typed)))
+    claims, board = pages.summarized(rows), pages.board(rows)
     smoke = ledger.SMOKE if settings["scale"] == "smoke" else ""
-
-    (raw / "front.html").write_text(
-        render(
-            "front",
-            findings=pages.findings(studies, claims, settings["findings"], extra),
-            board=board,
-            todo=_todo(lacking, typed),
-            commands=[typed(target) for target in ("reproduce", "site")],
-            compared=ledger.compare(rows, config / "expected_verdicts.yaml"),
-            smoke=smoke,
-            made=describe([]),
-            seed=settings["seed"],
-            root="",
-            rules=RULES,
-        ),
-        "utf-8",
-    )
     if rows:
-        listed = render(
+        listed = raw(
             "ledger",
+            root="",
             claims=claims,
             papers=list(dict.fromkeys(row["paper"] for row in rows)),
             verdicts=board["verdicts"],
             smoke=smoke,
             intervals=ledger.INTERVALS,
-            root="",
-            rules=RULES,
         )
-        (raw / "claims.html").write_text(listed, "utf-8")
         (extra / "claims.csv").write_text(ledger.as_csv(rows), "utf-8")
-        (source / "claims.rst").write_text(
-            "Claims\n######\n\n.. raw:: html\n   :file: raw/claims.html\n", "utf-8"
-        )
+        write("claims", title("Claims", "#"), listed)
     cards = {f"cards/{key}/{c.stem}": c for key in shown for c in pages.cards(results / key)}
     universes = {
         f"multiverse/{key}": page for key in shown if (page := pages.multiverse(results / key))
@@ -189,27 +167,38 @@ def _write(
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(made, source / f"{name}.md")
     documents = _documents(source)
-    (source / "reference").mkdir()
     names = []
     for name, text in reference.pages(_pictures(studies, extra)):
         names.append(f"reference/{name}")
-        (source / "reference" / f"{name}.rst").write_text(text, "utf-8")
+        write(names[-1], text)
+    front = raw(
+        "front",
+        root="",
+        findings=pages.findings(studies, claims, settings["findings"], extra),
+        board=board,
+        todo=_todo(lacking, typed),
+        commands=[typed(target) for target in ("reproduce", "site")],
+        compared=ledger.compare(rows, config / "expected_verdicts.yaml"),
+        smoke=smoke,
+        made=describe([]),
+        seed=settings["seed"],
+    )
     printed = [f"papers/{key}" for key in shown if studies[key].printed]
-    trees = [
-        ("Papers", ["claims"] * bool(rows) + printed),
-        ("Comparisons", [f"papers/{key}" for key in shown if not studies[key].printed]),
-        ("Multiverse", universes),
-        ("Cards of samplers", cards),
-        *documents,
-        ("Reference", names),
-    ]
+    trees = {
+        "Papers": ["claims"] * bool(rows) + printed,
+        "Comparisons": [f"papers/{key}" for key in shown if not studies[key].printed],
+        "Multiverse": universes,
+        "Cards of samplers": cards,
+        **documents,
+        "Reference": names,
+    }
     titles = {f"{folder}/{key}": key for folder in ("papers", "multiverse") for key in shown}
-    index = ["Concord\n#######", ".. raw:: html\n   :file: raw/front.html"]
-    for caption, found in trees:
+    index = [title("Concord", "#"), front]
+    for caption, found in trees.items():
         lines = [f"   {titles[n]} <{n}>" if n in titles else f"   {n}" for n in found]
         head = f".. toctree::\n   :hidden:\n   :caption: {caption}\n\n"
         index += [head + "\n".join(lines)] if lines else []
-    (source / "index.rst").write_text("\n\n".join(index) + "\n", "utf-8")
+    write("index", *index)
 
 
 def _typed(config: Path, settings: Mapping[str, Any]) -> Callable[[str], str]:
@@ -258,7 +247,7 @@ def _pictures(studies: Mapping[str, Paper], extra: Path) -> dict[str, str]:
     return found
 
 
-def _documents(source: Path) -> list[tuple[str, list[str]]]:
+def _documents(source: Path) -> dict[str, list[str]]:
     """Copy the documents, and return them by the headings of docs/index.md.
 
     A page that the index does not list is one on how to do something.
@@ -274,15 +263,14 @@ def _documents(source: Path) -> list[tuple[str, list[str]]]:
             (source / name).parent.mkdir(exist_ok=True)
             shutil.copyfile(path, source / name)
     if not INDEX.exists():
-        return []
+        return {}
     parts = re.split(r"^## (.*)$", read_text(INDEX), flags=re.M)[1:]
     listed = {
         heading: [
-            str(Path("docs", link).as_posix()) for link in re.findall(r"\]\(([^)#:]+)\.md\)", text)
+            posixpath.normpath(f"docs/{link}") for link in re.findall(r"\]\(([^)#:]+)\.md\)", text)
         ]
         for heading, text in zip(parts[::2], parts[1::2], strict=True)
     }
-    listed = {h: [_plain(name) for name in names] for h, names in listed.items()}
     known = {name for names in listed.values() for name in names}
     others = sorted(
         f"docs/{path.stem}"
@@ -291,12 +279,7 @@ def _documents(source: Path) -> list[tuple[str, list[str]]]:
     )
     listed.setdefault("How-to", []).extend(others)
     (source / "docs" / "index.md").unlink()
-    return list(listed.items())
-
-
-def _plain(name: str) -> str:
-    """Return the path of a document without ``docs/..``."""
-    return re.sub(r"^docs/\.\./", "", name)
+    return listed
 
 
 def _sphinx(source: Path, output: Path, doctrees: Path) -> None:

@@ -61,7 +61,7 @@ def curves(paper: Paper, names: Sequence[str], results: Path) -> dict[str, Any] 
         count; ``runs``: labels, iterations ``k``, ``x`` by price, and ``curves`` of an agent and
         metric with ``v``, ``lo`` and ``hi`` (None where there is none); ``start``: what is chosen.
     """
-    runs, metrics, agents, start = _read(paper, names)
+    runs, metrics, agents, options = _read(paper, names)
     found = []
     for run in runs.values():
         path = results / run.folder / "metrics.csv"
@@ -70,19 +70,20 @@ def curves(paper: Paper, names: Sequence[str], results: Path) -> dict[str, Any] 
     if not found:
         return None
     kept = [m for m in metrics if any(c["metric"] == m for r in found for c in r["curves"])]
-    names_of = dict(start["options"].get("names") or {})
+    names_of = dict(options.get("names") or {})
     axes = {}
     for key in dict.fromkeys(label for one in found for label in one["labels"]):
         values = list(dict.fromkeys(one["labels"].get(key) for one in found))
         if len(values) > 1:
             axes[key] = {
                 "name": key.split(".")[-1].replace("_", " "),
-                "values": [[value, _text(names_of, key, value)] for value in values],
+                "values": [
+                    [v, "none" if v is None else words.name(key, v, names_of)] for v in values
+                ],
             }
     shown = (c for one in found for c in one["curves"] if c["beside"] in ("", "_exact"))
     there = list(dict.fromkeys(c["agent"] for c in shown))
     there.sort(key=lambda agent: (not agent.isdigit(), int(agent) if agent.isdigit() else 0))
-    options = start["options"]
     first = {run.folder for run in paper.output_runs("figures", names[0])}
     for one in found:
         one["first"] = one["folder"] in first
@@ -110,12 +111,6 @@ def agent_name(agent: str) -> str:
     return str(int(agent) + 1) if agent.isdigit() else agent
 
 
-def _text(names: dict[str, Any], key: str, value: str | None) -> str:
-    if value is None:
-        return "none"
-    return str(names.get(value) or words.name(key, value))
-
-
 def _read(
     paper: Paper, names: Iterable[str]
 ) -> tuple[dict[str, Run], list[str], set[str], dict[str, Any]]:
@@ -132,7 +127,7 @@ def _read(
                 metrics[metric] = None
             agents |= set(map(str, read.agents)) if isinstance(read, Read) else set()
         runs |= {run.folder: run for run in paper.output_runs("figures", name)}
-        first = first or {"options": plain(params)}
+        first = first or plain(params)
     return runs, list(metrics), agents, first
 
 

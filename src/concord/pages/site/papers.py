@@ -25,26 +25,21 @@ from concord.io import read_text
 from concord.pages import captions
 from concord.pages.claims import case_name
 from concord.pages.site.curves import curves, group
-from concord.pages.site.html import render
+from concord.pages.site.parts import raw, title
 from concord.runs.run import Run
 from concord.studies.paper import Paper
 from concord.studies.sections import Discrepancy
 
 ROOT = "../"  # from a study's page to the site
-# Where the rules are told: documents are not in the wheel.
-RULES = "docs/ledger.html" if (HOME / "docs" / "ledger.md").exists() else None
-
-
 UNBROKEN = re.compile(r"\[[^\]]*\]| / ")
 
 
 @dataclass(frozen=True)
 class Files:
-    """Where results are, where the site's files go, and parts of pages that Sphinx takes up."""
+    """Where results are, and where the site's files go."""
 
     results: Path
     output: Path
-    raw: Path
 
     def copy(self, source: Path, path: str) -> str:
         """Copy a file to a path of the site and return that."""
@@ -131,20 +126,22 @@ def page(
     claims, universes = summarized(rows), _universes(paper, rows, files)
     claims = [{**claim, **_leads(claim, paper, universes, files.results)} for claim in claims]
     followed = dict.fromkeys(run.reading for run in paper.runs.values())
-    raw = _Raw(files.raw / paper.key)
-    parts = [_title(about.title, "#")]
-    parts.append(
-        raw(
-            "head",
-            about=about,
-            smoke=ledger.SMOKE if paper.config["scale"] == "smoke" else "",
-            board=board(rows),
-            todo=todo,
-            readings=[(name, paper.readings[name]) for name in followed],
-        )
+    head = raw(
+        "head",
+        root=ROOT,
+        about=about,
+        smoke=ledger.SMOKE if paper.config["scale"] == "smoke" else "",
+        board=board(rows),
+        todo=todo,
+        readings=[(name, paper.readings[name]) for name in followed],
     )
+    parts = [title(about.title, "#"), head]
+
+    def add(heading: str, template: str, **shown: Any) -> None:
+        parts.extend([title(heading, "*"), raw(template, root=ROOT, **shown)])
+
     if arena := _arena(paper, files):
-        parts += [_title("Entries", "*"), raw("arena", **arena)]
+        add("Entries", "arena", **arena)
     shown: set[str] = set()
     for section, names in _groups(paper):
         entries = [e for name in names if (e := _entry(paper, section, name, claims, files))]
@@ -152,22 +149,25 @@ def page(
             mine = [c for c in claims if c["figure"] in names and c["name"] not in shown]
             shown |= {claim["name"] for claim in mine}
             drawn = _curves(paper, [e["name"] for e in entries if section == "figures"], files)
-            parts += [_title(_heading(paper, section, names[0]), "*")]
-            parts.append(raw("entries", claims=mine, entries=entries, curves=drawn))
+            heading = _heading(paper, section, names[0])
+            add(heading, "entries", claims=mine, entries=entries, curves=drawn)
     others = [claim for claim in claims if claim["name"] not in shown]
     if others:
-        parts += [_title("Other claims", "*"), raw("entries", claims=others, entries=[])]
+        add("Other claims", "entries", claims=others, entries=[])
     if universes:
-        parts += [_title("With other assumptions and seeds", "*"), raw("universes", **universes)]
+        add("With other assumptions and seeds", "universes", **universes)
     if runs := _runs(paper, files):
-        parts += [_title("Runs", "*"), raw("runs", runs=runs)]
+        add("Runs", "runs", runs=runs)
     judged = {claim["name"] for claim in claims}
     for kind, heading, notes in _notes(paper):
         if notes:
-            parts += [_title(heading, "*"), raw("notes", kind=kind, notes=notes, judged=judged)]
+            add(heading, "notes", kind=kind, notes=notes, judged=judged)
     if released := paper.sections.released_code:
-        parts += [_title("Released code", "*"), markup.rst(released)]
-    return "\n\n".join(parts) + "\n"
+        parts += [title("Released code", "*"), markup.rst(released)]
+    return "\n\n".join(parts)
+
+
+_STATED = ("paper", "where", "says", "printed", "figure", "kind", "rule")
 
 
 def summarized(rows: Iterable[Row]) -> list[dict[str, Any]]:
@@ -177,13 +177,8 @@ def summarized(rows: Iterable[Row]) -> list[dict[str, Any]]:
         row = entry.rows[0]
         claim = found.setdefault(
             (row["paper"], row["claim"]),
-            {
-                **{"paper": row["paper"], "name": row["claim"], "readings": []},
-                **{key: row[key] for key in ("where", "says", "printed", "figure")},
-                **{key: row[key] for key in ("kind", "rule")},
-                "reasons": [],
-                "assumptions": [],
-            },
+            {key: row[key] for key in _STATED}
+            | {"name": row["claim"], "readings": [], "reasons": [], "assumptions": []},
         )
         for one in entry.rows:
             rests = [name for name in one["assumptions"].split(", ") if name]
@@ -227,21 +222,6 @@ def board(rows: Sequence[Row]) -> dict[str, Any]:
         scores.append({"paper": paper, "reading": reading, "counts": found})
     kinds = list(dict.fromkeys(verdict.partition(":")[0] for verdict in said))
     return {"verdicts": said, "kinds": kinds, "rows": scores}
-
-
-class _Raw:
-    """Writes parts of a page as HTML, which no markup of a study's texts can leave."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.written = folder, 0
-        folder.mkdir(parents=True, exist_ok=True)
-
-    def __call__(self, template: str, **parts: Any) -> str:
-        self.written += 1
-        path = self.folder / f"{self.written}.html"
-        text = render(template, root=ROOT, rules=RULES, **parts)
-        path.write_text(text, encoding="utf-8")
-        return f".. raw:: html\n   :file: ../raw/{self.folder.name}/{path.name}"
 
 
 def _groups(paper: Paper) -> list[tuple[str, list[str]]]:
@@ -430,23 +410,19 @@ def _curves(paper: Paper, names: Sequence[str], files: Files) -> dict[str, str] 
 
 def _notes(paper: Paper) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
     """Yield kind, heading and entries of what is noted of a paper."""
-    kinds: tuple[tuple[str, str, Mapping[str, Any], tuple[tuple[str, str], ...]], ...] = (
-        (
-            *("assumption", "What the paper does not state", paper.assumptions),
+    errata, differences = paper.sections.errata, paper.sections.discrepancies
+    kinds: dict[tuple[str, str], tuple[Mapping[str, Any], tuple[tuple[str, str], ...]]] = {
+        ("assumption", "What the paper does not state"): (
+            paper.assumptions,
             (("", "value"), ("because", "reason")),
         ),
-        (
-            *("erratum", "Where the text is inconsistent", paper.sections.errata),
-            (("", "where"), ("", "text")),
-        ),
-        (
-            "discrepancy",
-            "Where the released code differs from the text",
-            paper.sections.discrepancies,
+        ("erratum", "Where the text is inconsistent"): (errata, (("", "where"), ("", "text"))),
+        ("discrepancy", "Where the released code differs from the text"): (
+            differences,
             (("text", "text"), ("code", "code")),
         ),
-    )
-    for kind, heading, stated, keys in kinds:
+    }
+    for (kind, heading), (stated, keys) in kinds.items():
         notes = [
             {
                 "name": name,
@@ -456,11 +432,6 @@ def _notes(paper: Paper) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
             for name, note in stated.items()
         ]
         yield kind, heading, notes
-
-
-def _title(text: str, mark: str) -> str:
-    text = markup.rst(text)
-    return f"{text}\n{mark * len(text)}"
 
 
 def findings(

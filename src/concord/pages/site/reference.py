@@ -9,6 +9,7 @@ from typing import Any
 import concord
 from concord import markup, plugins
 from concord.catalog import described
+from concord.pages.site.parts import title
 from concord.plugins import PACKAGES
 from concord.studies.editor import study_schema
 
@@ -23,11 +24,14 @@ def pages(pictures: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """
     for package, about in PACKAGES.items():
         kinds = [described(package, kind, execute=False) for kind in plugins.kinds(package)]
-        parts = [_title(_capital(package), "#"), f"A {about.one} is chosen by its kind."]
+        parts = [
+            title(package.replace("_", " ").capitalize(), "#"),
+            f"A {about.one} is chosen by its kind.",
+        ]
         for kind in kinds:
             if plugins.NAME.fullmatch(kind["kind"]):  # one of a distribution may be called anything
                 parts.append(f".. _{package}-{kind['kind']}:")
-            parts.append(_title(kind["kind"], "*"))
+            parts.append(title(kind["kind"], "*"))
             if package == "figures" and kind["kind"] in pictures:
                 picture = escape(pictures[kind["kind"]])
                 parts.append(
@@ -40,9 +44,9 @@ def pages(pictures: Mapping[str, str]) -> Iterator[tuple[str, str]]:
                 parts.append(f"Metrics: {names}.")
             if kind.get("options"):
                 parts.append(_table(("option", "type", "default", "meaning"), _options(kind)))
-        yield package, "\n\n".join(parts) + "\n"
+        yield package, "\n\n".join(parts)
     yield "study", _study()
-    yield "integrity", f"{_title('Integrity', '#')}\n\n.. automodule:: concord.integrity\n"
+    yield "integrity", f"{title('Integrity', '#')}\n\n.. automodule:: concord.integrity"
     yield "python", _python()
 
 
@@ -79,18 +83,18 @@ def _study() -> str:
     """Return every key of a study's files, from their schema."""
     schema = study_schema(execute=False)
     parts = [
-        _title("Keys of a study", "#"),
+        title("Keys of a study", "#"),
         "Every key of the files in ``config/papers/<key>`` and ``config/studies/<key>``, as the "
         "schema for editors has it (``concord schema study``).",
-        _title("Sections", "*"),
+        title("Sections", "*"),
         _keys(schema["properties"], schema.get("required", ())),
     ]
     for name, part in schema["$defs"].items():
         if part.get("properties"):
-            parts += [f".. _study-{name}:", _title(part.get("title", name), "*")]
+            parts += [f".. _study-{name}:", title(part.get("title", name), "*")]
             parts += [markup.rst(part.get("description", ""))]
             parts += [_keys(part["properties"], part.get("required", ()))]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(parts)
 
 
 def _keys(properties: Mapping[str, Any], required: Sequence[str]) -> str:
@@ -130,10 +134,7 @@ def _shape(value: Mapping[str, Any]) -> str:
 
 
 def _python() -> str:
-    parts = [
-        _title("Python", "#"),
-        "What ``import concord`` offers.",
-    ]
+    parts = [title("Python", "#"), "What ``import concord`` offers."]
     for name in sorted(dir(concord), key=str.lower):
         if name in ("__version__", "problems"):
             continue
@@ -142,16 +143,7 @@ def _python() -> str:
         parts.append(f".. {directive}:: concord.{name}")
         if isinstance(found, type):
             parts[-1] += "\n   :members:"
-    return "\n\n".join(parts) + "\n"
-
-
-def _capital(package: str) -> str:
-    return package.replace("_", " ").capitalize()
-
-
-def _title(text: str, mark: str) -> str:
-    text = markup.rst(text)
-    return f"{text}\n{mark * len(text)}"
+    return "\n\n".join(parts)
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
