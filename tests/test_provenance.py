@@ -83,7 +83,7 @@ def test_modules_are_followed_through_their_imports():
     assert {"samplers/de_sghmc.py", "samplers/_common.py"} <= found
     assert {"networks/mixing.py", "networks/topology.py", "laws/exact.py"} <= found
     assert {"sampling/gradients.py", "sampling/schedules/__init__.py"} <= found
-    assert not {"samplers/de_sgld.py", "problems/linear_regression.py", "studies/paper.py"} & found
+    assert not {"samplers/de_sgld.py", "problems/linear_regression.py", "studies/study.py"} & found
     assert "figures/style.py" in modules("concord.figures.curves")
 
 

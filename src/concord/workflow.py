@@ -43,8 +43,8 @@ from concord.provenance import excuse, sha256
 from concord.runs.run import Run
 from concord.stages import compete, draw, judge, survey
 from concord.studies import batches
-from concord.studies.config import load_papers, results_folder
-from concord.studies.paper import Paper
+from concord.studies.config import load_studies, results_folder
+from concord.studies.study import Study
 from concord.studies.universes import Multiverse
 
 P = ParamSpec("P")
@@ -100,7 +100,7 @@ class Workflow:
         own = str(os.getpid())
         self.planned = os.environ.setdefault(PLANNED, own) != own
         _check_place(os.getcwd())
-        self.config, self.studies = load_papers(Path("config"), changes, checked=self.planned)
+        self.config, self.studies = load_studies(Path("config"), changes, checked=self.planned)
         self.papers = [key for key, study in self.studies.items() if study.printed]
         self.place = results_folder(self.config)
         self.results = self.place.as_posix()
@@ -157,7 +157,7 @@ class Workflow:
     # Targets.
 
     @told
-    def study(self, wildcards: Wildcards) -> Paper:
+    def study(self, wildcards: Wildcards) -> Study:
         """Return the study that a target belongs to."""
         key = wildcards.get("paper") or wildcards.batch.partition("/")[0]
         if key not in self.studies:

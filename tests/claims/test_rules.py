@@ -16,16 +16,16 @@ from concord.claims.quantities import Quantity
 from concord.claims.verdicts import FAILS, HOLDS, INSIDE, MEASURED, judge
 from concord.results import COLUMNS, Measured
 from concord.selection import lookup
-from concord.studies.config import load_papers
-from concord.studies.paper import Paper
+from concord.studies.config import load_studies
+from concord.studies.study import Study
 
 ROOT = Path(__file__).parents[2]
 LAST = 9
 
 
 @cache
-def papers() -> dict[str, Paper]:
-    return load_papers(ROOT / "config", checked=True)[1]
+def papers() -> dict[str, Study]:
+    return load_studies(ROOT / "config", checked=True)[1]
 
 
 @pytest.fixture(autouse=True)
@@ -103,7 +103,7 @@ def rank(run: Any, name: str) -> float:
     return math.log1p(1e6 * axis(run, name))
 
 
-def judged(paper: Paper, name: str, label: str, reading: str, where: str, width: float) -> str:
+def judged(paper: Study, name: str, label: str, reading: str, where: str, width: float) -> str:
     """Return the verdict on made-up numbers with intervals of a relative half-width."""
     check = paper.claims[name].cases[label].checker("test")
     values = truths(check, where)

@@ -16,7 +16,7 @@ from smoke_project import Project
 from concord.errors import ConcordError
 from concord.studies.checks import check_outputs
 from concord.studies.config import load_config
-from concord.studies.paper import Paper
+from concord.studies.study import Study
 
 NAMES = (
     *(*ODD_TEXTS, "../x", "x/..", "x/../../y", "..x", ".", "./x", "/", "//x", "x/", "x\\y", "x:y"),
@@ -112,7 +112,7 @@ def test_names_in_a_paper(place: Callable[[dict[str, Any], str], None], tmp_path
             place(document, name)
             path.write_bytes(dumped(document).encode())
             try:
-                paper = Paper(path.parent, config)
+                paper = Study(path.parent, config)
                 folders = [run.folder for run in paper.runs.values()]
                 check_outputs(paper)
             except ConcordError as error:
@@ -135,7 +135,7 @@ def test_names_of_papers(name, tmp_path):
     path.mkdir(exist_ok=True)
     (path / "study.yaml").write_text(dumped(paper_of_one()))
     try:
-        key = Paper(path, load_config(CONFIG / "config.yaml")).key
+        key = Study(path, load_config(CONFIG / "config.yaml")).key
     except ConcordError as error:
         reserved = "is a word of the workflow's own" in str(error)
         assert reserved or "letters and digits only" in str(error)

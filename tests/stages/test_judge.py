@@ -23,8 +23,8 @@ from concord.runs.measure import measured
 from concord.runs.run import Part, Run
 from concord.runs.sample import sample
 from concord.stages import judge
-from concord.studies.config import load_config, load_papers
-from concord.studies.paper import Paper
+from concord.studies.config import load_config, load_studies
+from concord.studies.study import Study
 
 ROOT = Path(__file__).parents[2]
 RING, ALONE = {"topology": "ring"}, {"topology": "no_edges"}
@@ -82,11 +82,11 @@ DEFINITION: dict[str, Any] = {
 }
 
 
-def load(folder: Path, seed: int = 1, scale: str = "paper", **changes: Any) -> Paper:
+def load(folder: Path, seed: int = 1, scale: str = "paper", **changes: Any) -> Study:
     path = folder / "paper2021"
     path.mkdir(parents=True, exist_ok=True)
     (path / "study.yaml").write_text(yaml.safe_dump({**DEFINITION, **changes}, sort_keys=False))
-    return Paper(path, load_config(ROOT / "config" / "config.yaml", {"seed": seed, "scale": scale}))
+    return Study(path, load_config(ROOT / "config" / "config.yaml", {"seed": seed, "scale": scale}))
 
 
 def mutated(run: Run, mutant: Any) -> Run:
@@ -96,7 +96,7 @@ def mutated(run: Run, mutant: Any) -> Run:
     return replace(run, sampler=replace(run.sampler, module=sampler))
 
 
-def make(paper: Paper, results: Path, mutant: Any = None) -> Path:
+def make(paper: Study, results: Path, mutant: Any = None) -> Path:
     """Make the metrics of all runs of a paper."""
     for run in paper.runs.values():
         problem = run.build_problem(results)
@@ -111,17 +111,17 @@ def make(paper: Paper, results: Path, mutant: Any = None) -> Path:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Paper, Path]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, Path]:
     folder = tmp_path_factory.mktemp("judge")
     paper = load(folder)
     return paper, make(paper, folder)
 
 
-def verdicts(paper: Paper, results: Path) -> dict[str, str]:
+def verdicts(paper: Study, results: Path) -> dict[str, str]:
     return {row["claim"]: row["verdict"] for row in judge.verdicts(paper, results)}
 
 
-def ours(paper: Paper, results: Path) -> dict[str, str]:
+def ours(paper: Study, results: Path) -> dict[str, str]:
     return {row["claim"]: row["ours"] for row in judge.verdicts(paper, results)}
 
 
@@ -426,7 +426,7 @@ def test_the_readme_shows_the_committed_verdicts():
 
 
 def test_every_committed_verdict_is_of_a_claim():
-    _, papers = load_papers(ROOT / "config", checked=True)
+    _, papers = load_studies(ROOT / "config", checked=True)
     for row in ledger.expected_rows(ROOT / "config" / "expected_verdicts.yaml"):
         case = papers[row["paper"]].claims[row["claim"]].cases[row["case"]]
         assert row["reading"] in case.readings, row

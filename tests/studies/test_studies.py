@@ -12,8 +12,8 @@ from concord.claims.quantities import Quantity
 from concord.errors import ConcordError
 from concord.networks.topology import Topology
 from concord.studies.checks import check_outputs
-from concord.studies.config import load_config, load_papers
-from concord.studies.paper import Paper
+from concord.studies.config import load_config, load_studies
+from concord.studies.study import Study
 
 ROOT = Path(__file__).parents[2]
 CONFIG = {
@@ -45,7 +45,7 @@ def load(tmp_path, scale="paper", **sections):
             mapping["experiments"]["one"] |= change
         else:
             mapping[section] = change
-    return Paper(written(tmp_path, study=mapping), {**CONFIG, "scale": scale})
+    return Study(written(tmp_path, study=mapping), {**CONFIG, "scale": scale})
 
 
 def written(tmp_path, **files):
@@ -337,19 +337,19 @@ def test_selections_of_nothing_are_refused(selection, message, tmp_path):
 def test_a_file_that_is_no_paper_is_refused(text, message, tmp_path):
     folder = written(tmp_path, study=text)
     with pytest.raises(ConcordError) as caught:
-        Paper(folder, CONFIG)
+        Study(folder, CONFIG)
     assert str(caught.value).startswith(f"{folder}") and message in str(caught.value)
 
 
 def test_a_missing_folder_is_told(tmp_path):
     with pytest.raises(ConcordError, match=r"none: cannot be read \(no folder with YAML files"):
-        Paper(tmp_path / "none", CONFIG)
+        Study(tmp_path / "none", CONFIG)
 
 
 def test_a_file_is_no_folder(tmp_path):
     (tmp_path / "x.yaml").write_text("{}")
-    with pytest.raises(ConcordError, match=r"x\.yaml: it is a file; a paper is a folder of them"):
-        Paper(tmp_path / "x.yaml", CONFIG)
+    with pytest.raises(ConcordError, match=r"x\.yaml: it is a file; a study is a folder of them"):
+        Study(tmp_path / "x.yaml", CONFIG)
 
 
 def test_sections_may_be_in_several_files_each_in_one(tmp_path):
@@ -357,12 +357,12 @@ def test_sections_may_be_in_several_files_each_in_one(tmp_path):
     figure = {"figures": {"f": {"kind": "networks", "title": "F", "runs": ["oen"]}}}
     folder = written(tmp_path, study=PAPER, figures=figure)
     with pytest.raises(ConcordError) as caught:
-        check_outputs(Paper(folder, CONFIG))
+        check_outputs(Study(folder, CONFIG))
     start = f"{folder / 'figures.yaml'}: figures.f.runs[0]: there is no experiment 'oen'"
     assert str(caught.value).startswith(start)
     written(tmp_path, figures={**figure, "problems": {}})
     with pytest.raises(ConcordError, match=r"study\.yaml: problems: it is in figures\.yaml, too"):
-        Paper(folder, CONFIG)
+        Study(folder, CONFIG)
 
 
 @pytest.mark.parametrize(
@@ -404,12 +404,12 @@ def test_what_the_command_line_calls_true_is_true():
 def test_an_experiment_that_is_not_varied_has_to_exist():
     message = r"not_varied: there is no experiment 'bhar2023/gnm'; did you mean 'bhar2023/gmm'"
     with pytest.raises(ConcordError, match=message):
-        load_papers(ROOT / "config", {"not_varied": ["bhar2023/gnm"]})
+        load_studies(ROOT / "config", {"not_varied": ["bhar2023/gnm"]})
 
 
 @pytest.mark.parametrize("scale", ["paper", "smoke"])
 def test_every_paper_of_the_project_loads(scale):
-    config, papers = load_papers(ROOT / "config", {"scale": scale})
+    config, papers = load_studies(ROOT / "config", {"scale": scale})
     assert config["scale"] == scale and "gurbuzbalaban2021" in papers
     folders = [run.folder for paper in papers.values() for run in paper.runs.values()]
     assert len(folders) == len(set(folders))
@@ -426,7 +426,7 @@ def test_the_papers_files_are_short():
 
 def test_runs_that_name_the_same_problem_share_its_data():
     """Data depend on a problem's name: two problems of one name must be one problem."""
-    _, papers = load_papers(ROOT / "config")
+    _, papers = load_studies(ROOT / "config")
     own = {"prior_share", "prior_gradient_at", "prior_sign"}  # not of the data
     for paper in papers.values():
         seen: dict[str, dict] = {}

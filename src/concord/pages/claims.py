@@ -13,12 +13,12 @@ from concord import words
 from concord.claims.ledger import SMOKE, Entry, Row, entries, is_smoke, scores
 from concord.markup import line, markdown
 from concord.pages.markdown import Folded, Section, page
-from concord.studies.paper import Paper
+from concord.studies.study import Study
 
 COLUMNS = ("where", "says", "printed", "reading", "verdict", "ours", "figure")
 
 
-def of_paper(paper: Paper, rows: Sequence[Row]) -> str:
+def of_paper(paper: Study, rows: Sequence[Row]) -> str:
     """Return a paper's page: claims, readings, assumptions, errata and discrepancies."""
     about = paper.about
     text = f"{about.authors} ({about.year}). "
@@ -42,7 +42,7 @@ def case_name(row: Row) -> str:
     return text.replace("+", ", ").replace("=", " ")
 
 
-def _of_claims(paper: Paper, rows: Sequence[Row]) -> Section:
+def _of_claims(paper: Study, rows: Sequence[Row]) -> Section:
     if not rows:
         return Section("Claims", "None is stated yet.")
     text = SMOKE if paper.config["scale"] == "smoke" else ""
@@ -50,13 +50,13 @@ def _of_claims(paper: Paper, rows: Sequence[Row]) -> Section:
     return Section("Claims", text, columns, _lines(rows, columns))
 
 
-def _of_readings(paper: Paper) -> Section:
+def _of_readings(paper: Study) -> Section:
     followed = dict.fromkeys(run.reading for run in paper.runs.values())
     meanings = [[reading, paper.readings[reading]] for reading in followed]
     return Section("Readings", "", ("reading", "meaning"), meanings)
 
 
-def _of_notes(paper: Paper, rows: Sequence[Row]) -> list[Section]:
+def _of_notes(paper: Study, rows: Sequence[Row]) -> list[Section]:
     """Return what is noted of a paper, where there is anything."""
     verdicts: dict[str, list[str]] = {}
     for entry in entries(rows):
@@ -123,7 +123,7 @@ def _ours(entry: Entry) -> str | Folded:
     return Folded(f"{many}{case_name(first)}: {first['ours']}", f"{len(lines)} cases", lines)
 
 
-def _link(paper: Paper) -> Callable[[str], str]:
+def _link(paper: Study) -> Callable[[str], str]:
     """Return what links a figure or table from a page in the paper's folder of results."""
 
     def link(name: str) -> str:

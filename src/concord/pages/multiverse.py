@@ -11,7 +11,7 @@ from concord.claims.verdicts import NOT_RUN
 from concord.markup import line
 from concord.pages import markdown
 from concord.pages.markdown import Folded, Section
-from concord.studies.paper import Paper
+from concord.studies.study import Study
 from concord.studies.universes import Multiverse
 
 TEXT = (
@@ -23,7 +23,7 @@ TEXT = (
 
 def page(found: Multiverse, rows: Sequence[Row]) -> str:
     """Return the page: claims with what they hang on, then the universes."""
-    paper = found.paper
+    paper = found.study
     text = f"{SMOKE} {TEXT}" if paper.config["scale"] == "smoke" else TEXT
     title = f"Multiverse of {paper.about.title}"
     return markdown.page(title, text, [_claims(paper, rows), _universes(found, rows)])
@@ -31,7 +31,7 @@ def page(found: Multiverse, rows: Sequence[Row]) -> str:
 
 def names(found: Multiverse) -> dict[str, str]:
     """Return what universes are, in words."""
-    paper, said = found.paper, {}
+    paper, said = found.study, {}
     for name, universe in found.universes.items():
         if universe.seed is not None:
             said[name] = f"master seed {universe.seed}"
@@ -45,7 +45,7 @@ def names(found: Multiverse) -> dict[str, str]:
     return said
 
 
-def _claims(paper: Paper, rows: Sequence[Row]) -> Section:
+def _claims(paper: Study, rows: Sequence[Row]) -> Section:
     cells: list[list[str | Folded]] = []
     for (claim, reading), found in robustness.of_claims(rows).items():
         lines = tuple(f"{name}: {verdict}" for name, verdict in found.verdicts.items())
@@ -56,7 +56,7 @@ def _claims(paper: Paper, rows: Sequence[Row]) -> Section:
 
 
 def _universes(found: Multiverse, rows: Sequence[Row]) -> Section:
-    said, reasons = names(found), _reasons(found.paper)
+    said, reasons = names(found), _reasons(found.study)
     lost: dict[str, dict[str, None]] = {}
     for row in rows:
         if row["verdict"] == NOT_RUN:
@@ -69,7 +69,7 @@ def _universes(found: Multiverse, rows: Sequence[Row]) -> Section:
     return Section("Universes", "", ("universe", "what it is", "why", "runs it changes"), cells)
 
 
-def _reasons(paper: Paper) -> dict[str, str]:
+def _reasons(paper: Study) -> dict[str, str]:
     return {
         f"{name}.{entry.label}": line(entry.reason)
         for name, assumption in paper.assumptions.items()

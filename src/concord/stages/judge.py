@@ -1,6 +1,6 @@
-"""judge: from metrics to verdicts, paper by paper; and the ledger of all papers.
+"""judge: from metrics to verdicts, study by study; and the ledger of all.
 
-A paper's verdicts are one CSV table and one page; the ledger joins the papers' tables.
+A study's verdicts are one CSV table and one page; the ledger joins these tables.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from concord.provenance import code, digest, sha256
 from concord.results import Measured
 from concord.runs.run import Run
 from concord.stages.draw import checked, metrics_digest
-from concord.studies.paper import Paper
+from concord.studies.study import Study
 
 
-def judge(paper: Paper, results: Path, outputs: Sequence[Path]) -> None:
-    """Judge every claim of a paper, in each of its readings (.csv .md)."""
-    rows = verdicts(paper, results)
-    write({".csv": as_csv(rows), ".md": pages.of_paper(paper, rows)}, outputs)
-    integrity.seal(outputs, made(paper, results))
+def judge(study: Study, results: Path, outputs: Sequence[Path]) -> None:
+    """Judge every claim of a study, in each of its readings (.csv .md)."""
+    rows = verdicts(study, results)
+    write({".csv": as_csv(rows), ".md": pages.of_paper(study, rows)}, outputs)
+    integrity.seal(outputs, made(study, results))
 
 
 def ledger(tables: Sequence[Path], outputs: Sequence[Path]) -> None:
@@ -52,21 +52,21 @@ def write(texts: Mapping[str, str], outputs: Sequence[Path]) -> None:
             path.write_text(texts[output.suffix], encoding="utf-8")
 
 
-def made_alone(paper: Paper, results: Path) -> Made:
-    """Return what a paper's verdicts are made from, but for the multiverse."""
-    config = {key: paper.config[key] for key in ("scale", "seed")}
+def made_alone(study: Study, results: Path) -> Made:
+    """Return what a study's verdicts are made from, but for the multiverse."""
+    config = {key: study.config[key] for key in ("scale", "seed")}
     return {
-        "entry": digest({**paper.raw, "config": config}),
+        "entry": digest({**study.raw, "config": config}),
         "code": code(__name__),
         "rules": sha256(rules.PATH),
-        "metrics": metrics_digest(paper.claim_runs(), results),
+        "metrics": metrics_digest(study.claim_runs(), results),
     }
 
 
-def made(paper: Paper, results: Path) -> Made:
-    """Return what a paper's verdicts are made from."""
-    path = results / paper.key / "multiverse.csv"
-    alone, (source, seal) = made_alone(paper, results), integrity.sealed(path)
+def made(study: Study, results: Path) -> Made:
+    """Return what a study's verdicts are made from."""
+    path = results / study.key / "multiverse.csv"
+    alone, (source, seal) = made_alone(study, results), integrity.sealed(path)
     return {**alone, "multiverse": seal if alone.items() <= source.items() else ""}
 
 
@@ -109,31 +109,31 @@ class Judged:
         return judgements.judge(self.check, measured)
 
 
-def cases(paper: Paper) -> list[Judged]:
+def cases(study: Study) -> list[Judged]:
     """Return every case of every claim, in each of its readings."""
     found = []
-    for name, claim in paper.claims.items():
+    for name, claim in study.claims.items():
         where = f"claims.{name}"
         for reading in dict.fromkeys(r for case in claim.cases.values() for r in case.readings):
             for label, case in claim.cases.items():
                 if reading in case.readings:
-                    check = case.checker(paper.at(where))
+                    check = case.checker(study.at(where))
                     reads = [
-                        (quantity, paper.quantity_runs(quantity, reading, where))
+                        (quantity, study.quantity_runs(quantity, reading, where))
                         for quantity in quantities(check)
                     ]
                     found.append(Judged(name, label, reading, case, check, reads))
     return found
 
 
-def finder(paper: Paper, results: Path) -> Find:
-    """Return what finds the metrics of a paper's runs."""
+def finder(study: Study, results: Path) -> Find:
+    """Return what finds the metrics of a study's runs."""
 
     @cache
     def measured(folder: str) -> Measured:
         return checked(at(chosen[folder], results))
 
-    chosen = {run.folder: run for run in paper.claim_runs()}
+    chosen = {run.folder: run for run in study.claim_runs()}
 
     def find(run: Run) -> Measured:
         if not at_hand(run, results):
@@ -143,23 +143,23 @@ def finder(paper: Paper, results: Path) -> Find:
     return find
 
 
-def verdicts(paper: Paper, results: Path) -> list[Row]:
+def verdicts(study: Study, results: Path) -> list[Row]:
     """Return one row per claim, case and reading."""
-    find = finder(paper, results)
-    table = results / paper.key / "multiverse.csv"
-    universes = robustness.read_rows(table) if made(paper, results)["multiverse"] else []
-    contradicted = robustness.contradictions(universes, paper.config["seed"])
+    find = finder(study, results)
+    table = results / study.key / "multiverse.csv"
+    universes = robustness.read_rows(table) if made(study, results)["multiverse"] else []
+    contradicted = robustness.contradictions(universes, study.config["seed"])
     robust = robustness.of_claims(universes)
     rows: list[Row] = []
-    for judged in cases(paper):
-        claim, case = paper.claims[judged.claim], judged.case
+    for judged in cases(study):
+        claim, case = study.claims[judged.claim], judged.case
         alone = judged.judge(find)
         found = judgements.over_seeds(alone, contradicted.get(judged.key))
         rests = dict.fromkeys(a for run in judged.runs for a in run.assumptions)
         over = robust.get((judged.claim, judged.reading))
         rows.append(
             {
-                "paper": paper.key,
+                "paper": study.key,
                 "claim": judged.claim,
                 "case": judged.label,
                 "reading": judged.reading,
@@ -175,8 +175,8 @@ def verdicts(paper: Paper, results: Path) -> list[Row]:
                 "assumptions": ", ".join(rests),
                 "multiverse": over.text if over else "",
                 "alone": alone.verdict,
-                "seed": str(paper.config["seed"]),
-                "scale": paper.config["scale"],
+                "seed": str(study.config["seed"]),
+                "scale": study.config["scale"],
             }
         )
     return rows

@@ -1,4 +1,4 @@
-"""The multiverse of a paper: its claims judged in every universe, as a table, a page and pictures.
+"""The multiverse of a study: its claims judged in every universe, as a table, a page and pictures.
 
 What was not run in a universe makes claims there *not run*, for its reason; the rest is judged.
 """
@@ -20,41 +20,41 @@ from concord.provenance import code, digest, sha256
 from concord.results import Measured, read
 from concord.runs.run import Run
 from concord.stages import judge
-from concord.studies.paper import Paper
+from concord.studies.study import Study
 from concord.studies.universes import Multiverse, lean
 
 
 def survey(
-    paper: Paper, results: Path, outputs: Sequence[Path], pictures: Path | None = None
+    study: Study, results: Path, outputs: Sequence[Path], pictures: Path | None = None
 ) -> None:
     """Judge every claim in every universe (.csv .md), and draw it into a folder."""
     from concord.figures import (
         _specifications as figures,  # matplotlib, which planning does without
     )
 
-    found = Multiverse(paper)
+    found = Multiverse(study)
     rows = list(judged(found, results))
     judge.write({".csv": robustness.as_csv(rows), ".md": pages.page(found, rows)}, outputs)
     drawn: list[Path] = []
     if pictures is not None:
-        says = {name: claim.says for name, claim in paper.claims.items()}
-        smoke = paper.config["scale"] == "smoke"
+        says = {name: claim.says for name, claim in study.claims.items()}
+        smoke = study.config["scale"] == "smoke"
         drawn = figures.save(rows, pages.names(found), says, pictures, smoke)
-    integrity.seal([*outputs, *drawn], made(paper, results, found), seed=paper.config["seed"])
+    integrity.seal([*outputs, *drawn], made(study, results, found), seed=study.config["seed"])
 
 
-def made(paper: Paper, results: Path, found: Multiverse | None = None) -> Made:
-    """Return what a paper's verdicts over the universes are made from."""
-    files = [batch.file(results) for batch in (found or Multiverse(paper)).batches.values()]
+def made(study: Study, results: Path, found: Multiverse | None = None) -> Made:
+    """Return what a study's verdicts over the universes are made from."""
+    files = [batch.file(results) for batch in (found or Multiverse(study)).batches.values()]
     computed = {str(file): sha256(file) if file.is_file() else "" for file in files}
     drawing = "concord.figures._specifications"
     own = {"universes": digest(computed), "survey": code(__name__, drawing)}
-    return {**judge.made_alone(paper, results), **own}
+    return {**judge.made_alone(study, results), **own}
 
 
 def judged(found: Multiverse, results: Path) -> Iterator[Row]:
     """Yield every case in every reading: of the study, then of the universes that change it."""
-    cases, base = judge.cases(found.paper), judge.finder(found.paper, results)
+    cases, base = judge.cases(found.study), judge.finder(found.study, results)
     for case in cases:
         yield robustness.row(*case.key, BASE, case.judge(base))
     for name, changed in each(list(found.runs.items()), "universes"):
@@ -85,7 +85,7 @@ class _Universe:
         home = self.found.home(run)
         if home[0] == BASE:
             return self.base(self.found.twin(run))
-        place = self.found.batches[home].place(lean(self.found.paper, run), self.results)
+        place = self.found.batches[home].place(lean(self.found.study, run), self.results)
         name = f"{run.experiment}/{run.name}"
         if place.lacks_metrics():
             raise Missing(f"{self.name}: {name} was not run")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from concord.claims.quantities import Quantity
 
 
-class Paper(Stated):
+class Study(Stated):
     """A study with its runs, and what shows and judges them.
 
     Attributes
@@ -172,7 +172,7 @@ class Paper(Stated):
 
     @cached_property
     def claims(self) -> dict[str, Claim]:
-        """Return the paper's claims by id, checked."""
+        """Return the claims by id, checked."""
         from concord.claims.claim import Claim  # which a job that makes runs does without
 
         found = {}
