@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from concord import plugins
 from concord.errors import ConcordError, nearest, short
 from concord.io import load_yaml
+from concord.networks.topology import Topology
 from concord.options import build_file
 from concord.runs.keys import STUDY
 from concord.studies.sections import About, Assumption, Output, Sections
@@ -52,6 +53,9 @@ class Stated:
         All of it as the files have it.
     files
         The file of each section.
+    graphs
+        The networks of its runs, by what states one: many runs share it, and what is computed of
+        it.
     """
 
     def __init__(self, path: Path, config: Mapping[str, Any], checked: bool = False) -> None:
@@ -71,6 +75,7 @@ class Stated:
         self.sections = Sections()
         self.raw: dict[str, Any] = {}
         self.files: dict[str, Path] = {}
+        self.graphs: dict[str, Topology] = {}
         plugins.use(path)
         self._read()
 
