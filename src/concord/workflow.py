@@ -41,7 +41,7 @@ from concord.pages import captions
 from concord.plugins import plugin_folders
 from concord.provenance import excuse, sha256
 from concord.runs.run import Run
-from concord.stages import compete, draw, judge, survey
+from concord.stages import compete, draw, judge, measured, survey
 from concord.studies import batches
 from concord.studies.config import load_studies, results_folder
 from concord.studies.study import Study
@@ -450,7 +450,7 @@ class Workflow:
         Claims about other runs get the verdict "not run" instead of stopping the ledger.
         """
         runs = self.study(wildcards).claim_runs()
-        return self.metrics(r for r in runs if judge.at_hand(r, self.place) or self._here(r))
+        return self.metrics(r for r in runs if measured.at_hand(r, self.place) or self._here(r))
 
     def _here(self, run: Run) -> bool:
         """Whether a run can be made without a download and with what is installed."""

@@ -13,7 +13,6 @@ from concord.__main__ import main
 from concord.make import Batch, make
 from concord.results import Measured
 from concord.runs.run import Run
-from concord.stages import judge
 from concord.studies.init import init
 from concord.studies.orphans import orphans
 from concord.studies.study import Study
@@ -39,7 +38,7 @@ def test_its_claim_holds(tmp_path):
     runs = tuple(replace(run, chains=2) for run in paper.claim_runs())  # the law needs none
     batch = Batch("all", paper.key, runs)
     make(batch, tmp_path, tmp_path, tmp_path / "all.json")
-    (case,) = judge.cases(paper)
+    (case,) = paper.cases.values()
 
     def measured(run: Run) -> Measured:
         table = batch.place(run, tmp_path).table

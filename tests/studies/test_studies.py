@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from concord.claims.quantities import Quantity
 from concord.errors import ConcordError
 from concord.networks.topology import Topology
 from concord.studies.checks import check_outputs
@@ -508,10 +507,9 @@ def test_a_claim_reads_the_experiment_that_its_reading_has(tmp_path):
     paper = load(tmp_path, experiments=experiments, claims={"small": claim})
     check_outputs(paper)
     assert [run.experiment for run in paper.claim_runs()] == ["one", "code"]
-    found = Quantity(**quantity)
-    for reading, name in (("published", "one"), ("released", "code")):
-        (run,) = paper.quantity_runs(found, reading, "claims.small")
-        assert run.experiment == name
+    read = {reading: case.runs for (_, _, reading), case in paper.cases.items()}
+    assert [run.experiment for run in read["published"]] == ["one"]
+    assert [run.experiment for run in read["released"]] == ["code"]
     quantity["experiment"] = ["one", "cod"]
     wrong = load(tmp_path, experiments=experiments, claims={"small": claim})
     with pytest.raises(ConcordError, match="there is no experiment 'cod'; did you mean 'code'"):
@@ -630,28 +628,30 @@ FOR = FAMILY["{topology}_within_{level}"]["for"]
 
 
 def test_claims_that_differ_in_a_few_words_are_written_once(tmp_path):
-    claims = load(tmp_path, one=SWEPT, claims=FAMILY).claims
+    study = load(tmp_path, one=SWEPT, claims=FAMILY)
+    claims = study.claims
     assert list(claims) == [
         *("ring_within_half", "ring_within_1", "complete_within_half", "complete_within_1")
     ]
     claim = claims["complete_within_1"]
     assert (claim.where, claim.says) == ("Fig 1", "On the complete W2 is 1.")
-    (case,) = claim.cases.values()
-    assert case.check["printed"] == 1.0 and type(case.check["printed"]) is float
-    assert case.check["quantity"]["runs"] == {"topology": "complete"}
-    assert case.readings == ("published", "released")
+    cases = {key[2]: case for key, case in study.cases.items() if key[0] == "complete_within_1"}
+    assert list(cases) == ["published", "released"]
+    assert cases["published"].check.printed == 1.0
+    assert cases["published"].check.quantity.runs == {"topology": "complete"}
 
 
 def test_cases_of_a_sentence_are_one_claim(tmp_path):
     family = {**FAMILY["{topology}_within_{level}"], "where": "Fig 1", "says": "W2 is small."}
     del family["for"]
-    claims = load(tmp_path, one=SWEPT, claims={"near": {**family, "cases": FOR}}).claims
-    (claim,) = claims.values()
-    assert claim.says == "W2 is small." and list(claim.cases) == [
+    study = load(tmp_path, one=SWEPT, claims={"near": {**family, "cases": FOR}})
+    (claim,) = study.claims.values()
+    cases = {label: case for (_, label, _), case in study.cases.items()}
+    assert claim.says == "W2 is small." and list(cases) == [
         *("topology=ring+level=half", "topology=ring+level=1"),
         *("topology=complete+level=half", "topology=complete+level=1"),
     ]
-    assert claim.cases["topology=complete+level=1"].check["printed"] == 1.0
+    assert cases["topology=complete+level=1"].check.printed == 1.0
 
 
 def order(**check):
@@ -662,16 +662,13 @@ def order(**check):
 def test_quantities_of_a_check_share_what_is_said_of_both(tmp_path):
     both = {"experiment": "one", "metric": "w2", "runs": {"reading": "published"}}
     sides = {"lower": {"runs": {"topology": "ring"}}, "higher": {"runs": {"topology": "complete"}}}
-    claim = load(tmp_path, one=SWEPT, claims=order(both=both, **sides)).claims["c"]
-    assert claim.says == "{not filled}"  # no family, so nothing is a placeholder
-    assert claim.cases[""].check == {
-        side: {
-            **{"experiment": "one", "metric": "w2"},
-            "runs": {"reading": "published", "topology": topology},
-        }
-        for side, topology in (("lower", "ring"), ("higher", "complete"))
-    }
-    assert claim.cases[""].readings == ("published",)
+    study = load(tmp_path, one=SWEPT, claims=order(both=both, **sides))
+    assert study.claims["c"].says == "{not filled}"  # no family, so nothing is a placeholder
+    ((key, case),) = study.cases.items()
+    assert key == ("c", "", "published")
+    for side, topology in ((case.check.lower, "ring"), (case.check.higher, "complete")):
+        assert (side.experiment, side.metric) == ("one", "w2")
+        assert side.runs == {"reading": "published", "topology": topology}
 
 
 A, B = (
@@ -723,6 +720,6 @@ def test_claims_that_cannot_be_are_refused(claims, message, tmp_path):
         quantities = {"lower": A, "higher": A}
         claim["check"] = {**quantities, **claim["check"]}
     with pytest.raises(ConcordError) as caught:
-        load(tmp_path, one=SWEPT, claims=claims).claims  # noqa: B018 (reading them checks them)
+        load(tmp_path, one=SWEPT, claims=claims).cases  # noqa: B018 (reading them checks them)
     text = str(caught.value)
     assert text.startswith(f"{tmp_path / 'x' / 'study.yaml'}: claims.") and message in text

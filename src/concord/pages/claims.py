@@ -23,17 +23,20 @@ def of_paper(paper: Study, rows: Sequence[Row]) -> str:
     about = paper.about
     text = f"{about.authors} ({about.year}). "
     text += f"{about.reference}." if about.reference else ""
-    parts = [_of_claims(paper, rows), _of_readings(paper), *_of_notes(paper, rows)]
+    found, link = entries(rows), _link(paper)
+    parts = [_of_claims(paper, rows, found), _of_readings(paper), *_of_notes(paper, found)]
     if paper.sections.released_code:
         parts.append(Section("Released code", paper.sections.released_code))
-    return page(about.title, text, parts, _link(paper))
+    return page(about.title, text, parts, link)
 
 
 def ledger(rows: Sequence[Row]) -> str:
     """Return the page of all papers: how many verdicts of each kind, and all claims."""
     columns = ("paper", *_columns(rows))
     board = Section("", SMOKE if is_smoke(rows) else "", *scores(rows))
-    return page("Ledger of claims", "", [board, Section("", "", columns, _lines(rows, columns))])
+    return page(
+        "Ledger of claims", "", [board, Section("", "", columns, _lines(entries(rows), columns))]
+    )
 
 
 def case_name(row: Row) -> str:
@@ -42,12 +45,12 @@ def case_name(row: Row) -> str:
     return text.replace("+", ", ").replace("=", " ")
 
 
-def _of_claims(paper: Study, rows: Sequence[Row]) -> Section:
+def _of_claims(paper: Study, rows: Sequence[Row], found: Sequence[Entry]) -> Section:
     if not rows:
         return Section("Claims", "None is stated yet.")
     text = SMOKE if paper.config["scale"] == "smoke" else ""
     columns = _columns(rows)
-    return Section("Claims", text, columns, _lines(rows, columns))
+    return Section("Claims", text, columns, _lines(found, columns))
 
 
 def _of_readings(paper: Study) -> Section:
@@ -56,10 +59,10 @@ def _of_readings(paper: Study) -> Section:
     return Section("Readings", "", ("reading", "meaning"), meanings)
 
 
-def _of_notes(paper: Study, rows: Sequence[Row]) -> list[Section]:
+def _of_notes(paper: Study, found: Sequence[Entry]) -> list[Section]:
     """Return what is noted of a paper, where there is anything."""
     verdicts: dict[str, list[str]] = {}
-    for entry in entries(rows):
+    for entry in found:
         row = entry.rows[0]
         verdicts.setdefault(row["claim"], []).append(f"{entry.verdict} ({row['reading']})")
 
@@ -87,7 +90,7 @@ def _columns(rows: Sequence[Row]) -> tuple[str, ...]:
     return (*COLUMNS, "multiverse") if any(row["multiverse"] for row in rows) else COLUMNS
 
 
-def _lines(rows: Sequence[Row], columns: Sequence[str]) -> list[list[str | Folded]]:
+def _lines(found: Sequence[Entry], columns: Sequence[str]) -> list[list[str | Folded]]:
     """Return a line for every claim and reading."""
     cells: dict[str, Callable[[Entry], str | Folded]] = {
         "says": _says,
@@ -95,8 +98,7 @@ def _lines(rows: Sequence[Row], columns: Sequence[str]) -> list[list[str | Folde
         "verdict": lambda entry: entry.verdict,
     }
     return [
-        [cells[c](entry) if c in cells else _every(entry, c) for c in columns]
-        for entry in entries(rows)
+        [cells[c](entry) if c in cells else _every(entry, c) for c in columns] for entry in found
     ]
 
 

@@ -20,7 +20,6 @@ from concord.arena.board import task_of
 from concord.catalog import described
 from concord.errors import ConcordError, nearest
 from concord.integrity import Made
-from concord.io import whole
 from concord.make import at
 from concord.pages import cards
 from concord.plugins import kinds
@@ -28,7 +27,7 @@ from concord.progress import each
 from concord.provenance import code
 from concord.runs.run import Run
 from concord.scores import missing
-from concord.stages.draw import checked, metrics_digest
+from concord.stages.measured import checked, metrics_digest
 from concord.tables import head_to_head
 
 if TYPE_CHECKING:
@@ -144,10 +143,7 @@ def board(study: Study, results: Path, outputs: Sequence[Path], folder: Path) ->
         own = [cell for cell in measured if cell.run["labels"]["entry"] == entry]
         about = described("samplers", own[0].run["sampler"]["kind"])
         texts[folder / f"{entry}.md"] = cards.card(entry, own, about)
-    for output, text in texts.items():
-        with whole(output) as path:
-            path.write_text(text, encoding="utf-8")
-    integrity.seal(texts, board_made(study, results))
+    integrity.write(texts, board_made(study, results))
 
 
 def _cost(run: Run, results: Path) -> list[Any]:

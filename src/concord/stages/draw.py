@@ -13,14 +13,13 @@ from typing import Any
 from concord import integrity
 from concord.integrity import Made
 from concord.io import whole
-from concord.make import Place, at
-from concord.make import made as made_from
+from concord.make import at
 from concord.options import plain
 from concord.pages import captions
 from concord.plugins import location, provided
 from concord.provenance import code, describe, digest
-from concord.results import Measured, is_smoke, read
-from concord.runs.run import Run
+from concord.results import Measured, is_smoke
+from concord.stages.measured import checked, metrics_digest
 from concord.studies.study import Study
 
 
@@ -32,12 +31,6 @@ def made(study: Study, section: str, name: str, results: Path) -> Made:
         "code": code(__name__, location(section, entry.kind)),
         "metrics": metrics_digest(study.output_runs(section, name), results),
     }
-
-
-def metrics_digest(runs: Sequence[Run], results: Path) -> str:
-    """Return a digest of the metrics of runs, as their seals have it."""
-    paths = [results / run.folder / "metrics.csv" for run in runs]
-    return digest({str(path): integrity.sealed(path)[1] for path in paths})
 
 
 def draw(study: Study, name: str, results: Path, outputs: Sequence[Path]) -> None:
@@ -68,13 +61,6 @@ def tabulate(study: Study, name: str, results: Path, outputs: Sequence[Path]) ->
 
 def _measured(study: Study, section: str, name: str, results: Path) -> list[Measured]:
     return [checked(at(run, results)) for run in study.output_runs(section, name)]
-
-
-def checked(place: Place) -> Measured:
-    """Read the metrics of a run, which must be those of today's configuration, code and data."""
-    trace = place.trace if place.trace.exists() else None
-    integrity.check(place.table, made_from(place.run, place.resources, trace, place.variant))
-    return read(place.run.document, place.table)
 
 
 def _finish(

@@ -20,6 +20,7 @@ from concord.provenance import code, digest, sha256
 from concord.results import Measured, read
 from concord.runs.run import Run
 from concord.stages import judge
+from concord.stages.measured import Find, finder
 from concord.studies.study import Study
 from concord.studies.universes import Multiverse, lean
 
@@ -34,13 +35,14 @@ def survey(
 
     found = Multiverse(study)
     rows = list(judged(found, results))
-    judge.write({".csv": robustness.as_csv(rows), ".md": pages.page(found, rows)}, outputs)
+    texts = {".csv": robustness.as_csv(rows), ".md": pages.page(found, rows)}
     drawn: list[Path] = []
     if pictures is not None:
         says = {name: claim.says for name, claim in study.claims.items()}
         smoke = study.config["scale"] == "smoke"
         drawn = figures.save(rows, pages.names(found), says, pictures, smoke)
-    integrity.seal([*outputs, *drawn], made(study, results, found), seed=study.config["seed"])
+    written = {output: texts[output.suffix] for output in outputs}
+    integrity.write(written, made(study, results, found), drawn, seed=study.config["seed"])
 
 
 def made(study: Study, results: Path, found: Multiverse | None = None) -> Made:
@@ -54,20 +56,20 @@ def made(study: Study, results: Path, found: Multiverse | None = None) -> Made:
 
 def judged(found: Multiverse, results: Path) -> Iterator[Row]:
     """Yield every case in every reading: of the study, then of the universes that change it."""
-    cases, base = judge.cases(found.study), judge.finder(found.study, results)
-    for case in cases:
-        yield robustness.row(*case.key, BASE, case.judge(base))
+    cases, base = found.study.cases, finder(results)
+    for key, case in cases.items():
+        yield robustness.row(*key, BASE, case.judge(base))
     for name, changed in each(list(found.runs.items()), "universes"):
         there = _Universe(found, name, results, base)
-        for case in cases:
+        for key, case in cases.items():
             if any((run.experiment, run.name) in changed for run in case.runs):
-                yield robustness.row(*case.key, name, case.judge(there.find))
+                yield robustness.row(*key, name, case.judge(there.find))
 
 
 class _Universe:
     """Finds the metrics of runs as a universe has them."""
 
-    def __init__(self, found: Multiverse, name: str, results: Path, base: judge.Find) -> None:
+    def __init__(self, found: Multiverse, name: str, results: Path, base: Find) -> None:
         self.found, self.name, self.results, self.base = found, name, results, base
 
     def find(self, run: Run) -> Measured:

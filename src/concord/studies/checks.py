@@ -17,7 +17,7 @@ from concord.studies.study import Study
 
 def check_outputs(study: Study) -> None:
     """Check the kinds, options and runs of all figures, tables and claims."""
-    study.claims  # noqa: B018 (reading them checks them)
+    study.cases  # noqa: B018 (reading them checks them)
     runs = [run.document for run in study.runs.values()]
     for name, entry in study.assumptions.items():
         mistake = selection.mistake(runs, entry.rests or {})
