@@ -13,7 +13,7 @@ import yaml
 
 from concord import integrity
 from concord.__main__ import main
-from concord.claims import ledger
+from concord.claims import ledger, robustness
 from concord.claims import verdicts as judgements
 from concord.errors import ConcordError
 from concord.networks import topology
@@ -198,14 +198,14 @@ def test_verdicts_of_five_seeds_agree_or_are_open(tmp_path):
 
 def test_what_other_seeds_say_makes_it_inconclusive():
     here = judgements.Judgement(judgements.TIE, "5 [4, 6]")
-    found = judgements.over_seeds(here, "holds with seed 3; does not hold with seed 4")
+    found = robustness.over_seeds(here, "holds with seed 3; does not hold with seed 4")
     assert found.verdict == judgements.SEED
     assert found.ours == (
         "5 [4, 6] (alone: inconclusive: a tie; holds with seed 3; does not hold with seed 4)"
     )
-    assert judgements.over_seeds(here, None) == here
+    assert robustness.over_seeds(here, None) == here
     missing = judgements.Judgement("not run", "no file")
-    assert judgements.over_seeds(missing, "holds with seed 3") == missing
+    assert robustness.over_seeds(missing, "holds with seed 3") == missing
 
 
 # What cannot be judged

@@ -11,7 +11,6 @@ from pathlib import Path
 from concord import integrity
 from concord.claims import ledger as ledgers
 from concord.claims import robustness, rules
-from concord.claims import verdicts as judgements
 from concord.claims.ledger import Row
 from concord.integrity import Made
 from concord.markup import line
@@ -62,14 +61,16 @@ def joined(tables: Sequence[Path]) -> Made:
 def verdicts(study: Study, results: Path) -> list[Row]:
     """Return one row per claim, case and reading."""
     table = results / study.key / "multiverse.csv"
-    universes = robustness.read_rows(table) if made(study, results)["multiverse"] else []
+    universes: Sequence[robustness.Row] = ()
+    if made(study, results)["multiverse"]:
+        universes = robustness.read_rows(table)
     find = finder(results)
     contradicted = robustness.contradictions(universes, study.config["seed"])
     robust = robustness.of_claims(universes)
     rows: list[Row] = []
     for (name, label, reading), case in study.cases.items():
         claim, alone = study.claims[name], case.judge(find)
-        found = judgements.over_seeds(alone, contradicted.get((name, label, reading)))
+        found = robustness.over_seeds(alone, contradicted.get((name, label, reading)))
         rests = dict.fromkeys(a for run in case.runs for a in run.assumptions)
         over = robust.get((name, reading))
         rows.append(
