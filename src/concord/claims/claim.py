@@ -65,6 +65,7 @@ def case(mapping: Mapping[str, Any], rule: str | None, where: str) -> Case:
     reason = "; ".join(reason for reason in reasons if reason)
     found: Case = build(Case, {**mapping, "check": check, "reason": reason}, where)
     checks.require_curves(found.check, f"{where}.check")
-    if isinstance(found.check, checks.Value) and not found.printed:
+    stated = "printed" in mapping["check"]  # by the paper, not by the rule
+    if stated and isinstance(found.check, checks.Value) and not found.printed:
         found = replace(found, printed=f"{found.check.printed:.6g}")
     return found
