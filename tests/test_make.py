@@ -18,7 +18,7 @@ from concord.provenance import module_files
 from concord.runs import measure, sample
 from concord.studies.batches import MOST, SMALL, TOGETHER, batches, cost, long
 from concord.studies.config import load_config
-from concord.studies.paper import Paper
+from concord.studies.study import Study
 from workflow.smoke_project import timeless
 
 CONFIG = Path(concord.__file__).parents[2] / "config" / "config.yaml"
@@ -96,7 +96,7 @@ def times(folder):
 
 
 def paper(config="config/config.yaml"):
-    return Paper(Path("config/papers/x"), load_config(Path(config)))
+    return Study(Path("config/papers/x"), load_config(Path(config)))
 
 
 def place(name):
@@ -332,7 +332,7 @@ PAPERS = Path(__file__).parents[1] / "config" / "papers"
 
 def test_whatever_samples_a_run_counts_for_its_metrics_too():
     """Planning asks of short runs whether their metrics stand, and of no trace."""
-    study = Paper(PAPERS / "bhar2023", load_config(PAPERS.parent / "config.yaml"), True)
+    study = Study(PAPERS / "bhar2023", load_config(PAPERS.parent / "config.yaml"), True)
     run = next(iter(study.runs.values()))
     drawn = set(module_files(*sample.modules(run)))
     assert drawn <= set(module_files(*measure.modules(run)))

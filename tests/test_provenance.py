@@ -84,7 +84,7 @@ def test_modules_are_followed_through_their_imports():
     assert {"networks/mixing.py", "networks/topology.py", "laws/exact.py"} <= found
     assert {"sampling/gradients.py", "sampling/schedules/__init__.py"} <= found
     assert (
-        not {"samplers/de_sgld.py", "problems/kinds/linear_regression.py", "studies/paper.py"}
+        not {"samplers/de_sgld.py", "problems/kinds/linear_regression.py", "studies/study.py"}
         & found
     )
     assert "figures/style.py" in modules("concord.figures.curves")

@@ -117,16 +117,16 @@ def _parser() -> argparse.ArgumentParser:
         sub.add_argument("--scale", choices=("paper", "smoke", "full"), help="overrides the config")
         sub.add_argument("--seed", type=int, help="overrides the config")
 
-    def paper(sub: argparse.ArgumentParser) -> None:
-        sub.add_argument("paper", type=Path, help="config/papers/<key>")
+    def study(sub: argparse.ArgumentParser) -> None:
+        sub.add_argument("study", type=Path, help="config/papers/<key>")
         config(sub)
 
-    def study(default: str) -> Part:
+    def plugins_of(default: str) -> Part:
         text = f"folder of the study whose plug-ins are used (default: {default})"
-        return takes("--study", type=Path, help=text)
+        return takes("--study", dest="plugins", metavar="STUDY", type=Path, help=text)
 
     def plugins(sub: argparse.ArgumentParser) -> None:
-        study("all in config/papers")(sub)
+        plugins_of("all in config/papers")(sub)
         sub.add_argument("--json", action="store_true", help="for programs")
 
     def outputs(*suffixes: str) -> Part:
@@ -136,14 +136,14 @@ def _parser() -> argparse.ArgumentParser:
     output = takes("-o", "--output", type=Path, required=True)
     resources = takes("--resources", type=Path, default=Path("resources"), help="data files")
     results = takes("--results", type=Path, default=Path("results"))
-    own = study("config/papers/<key>")
+    own = plugins_of("config/papers/<key>")
     ledger = takes("ledger", type=Path, help="results/claims.csv")
     expected = takes("--expected", type=Path, default=Path("config/expected_verdicts.yaml"))
     pages = outputs(".csv", ".md")
 
     sub = command("init", "make a folder with a study of your own")
     sub.add_argument("folder", type=Path, help="a new one; the study is called like it")
-    command("check", "check a paper's files and list its runs", paper)
+    command("check", "check a study's files and list its runs", study)
     command("orphans", "list folders of results that no study asks for", config)
     text = "list the kinds there are of samplers, problems, topologies, ..."
     sub = command("list", text, plugins)
@@ -154,10 +154,10 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("kinds", nargs="+", help="files of plug-ins, or kinds by name")
     sub.add_argument("--seed", type=int, default=1, help="of what tests of samplers draw")
     text = "print the JSON Schema of a study's file, for editors"
-    command("schema", text, takes("file", choices=("study",)), study("none"))
-    command("resolve", "write the run.yaml of one run", paper, experiment, takes("run"), output)
+    command("schema", text, takes("file", choices=("study",)), plugins_of("none"))
+    command("resolve", "write the run.yaml of one run", study, experiment, takes("run"), output)
     text = "make the runs of a batch, up to their metrics; what stands of them is left alone"
-    sub = command("make", text, paper, results, resources, output)
+    sub = command("make", text, study, results, resources, output)
     sub.add_argument("batch", help="<experiment>/<name>, or multiverse/<universe>/<name>")
     sub.add_argument("runs", nargs="*", help="names of its runs (of a universe: all of them)")
     sub.add_argument("--sampled", action="store_true", help="make no more than the draws")
@@ -174,28 +174,28 @@ def _parser() -> argparse.ArgumentParser:
     text = "compute the metrics.csv of a trace.nc"
     command("measure", text, run, takes("trace", type=Path), resources, own, output)
     text = "write the scores, the costs and the entries' cards of a study's arena"
-    sub = command("board", text, paper, results)
+    sub = command("board", text, study, results)
     sub.add_argument("--cards", type=Path, required=True, help="folder of the cards")
     text = "scores.csv and cost.csv"
     sub.add_argument("-o", "--output", type=_path((".csv",)), nargs=2, required=True, help=text)
-    name = takes("name", help="id of the figure or table of the paper")
+    name = takes("name", help="id of the figure or table of the study")
     text = "draw a figure from metrics (.pdf .svg .png)"
-    command("draw", text, paper, name, results, outputs(".pdf", ".svg", ".png"))
+    command("draw", text, study, name, results, outputs(".pdf", ".svg", ".png"))
     text = "build a table from metrics (.csv .md .tex)"
-    command("tabulate", text, paper, name, results, outputs(".csv", ".md", ".tex"))
-    command("judge", "judge a paper's claims (.csv .md)", paper, results, pages)
-    text = "judge a paper's claims in all universes (.csv .md)"
-    sub = command("survey", text, paper, results, pages)
+    command("tabulate", text, study, name, results, outputs(".csv", ".md", ".tex"))
+    command("judge", "judge a study's claims (.csv .md)", study, results, pages)
+    text = "judge a study's claims in all universes (.csv .md)"
+    sub = command("survey", text, study, results, pages)
     sub.add_argument("--figures", type=Path, help="folder of the pictures (none: no pictures)")
     text = "alternatives of different assumptions two by two, too"
     sub.add_argument("--pairs", action="store_true", default=None, help=text)
-    sub = command("ledger", "join papers' verdicts (.csv .md)", pages)
+    sub = command("ledger", "join studies' verdicts (.csv .md)", pages)
     sub.add_argument("tables", type=Path, nargs="*", help="results/<key>/claims.csv")
     sub = command("site", "make the site of the results at hand", config)
     sub.add_argument("--results", type=Path, help="default: those of the config")
     sub.add_argument("-o", "--output", type=Path, default=Path("site"), help="default: %(default)s")
     text = "compare samplers on the arena's tasks, in a table"
-    sub = command("compare", text, study("all in config/papers"), resources)
+    sub = command("compare", text, plugins_of("all in config/papers"), resources)
     sub.add_argument("entries", nargs="+", help="entries of the arena, or samplers by kind or file")
     sub.add_argument("--tasks", nargs="+", default=[], help="words of tasks' names; none: all")
     sub.add_argument(
@@ -234,7 +234,7 @@ def _range(text: str) -> tuple[int, int]:
 def _calls(target: str, names: str = "options") -> Command:
     """Return the command that calls a function, ``module:name``, with these options in order.
 
-    ``options`` are all of them together; ``paper`` is read first, and the plug-ins of ``--study``
+    ``options`` are all of them together; ``study`` is read first, and the plug-ins of ``--study``
     are found.
     """
 
@@ -243,8 +243,8 @@ def _calls(target: str, names: str = "options") -> Command:
         if names != "options":
             studies = import_module("concord.commands.studies")
             studies.at_work(options)
-            if "paper" in names.split():
-                values["paper"] = studies.paper(options)
+            if "study" in names.split():
+                values["study"] = studies.study(options)
         module, _, name = target.partition(":")
         function = getattr(import_module(f"concord.{module}"), name)
         function(*(values[name] for name in names.split()))
@@ -265,11 +265,11 @@ COMMANDS: dict[str, Command] = {
     "make": _calls("commands.runs:make"),
     "sample": _calls("make:sample", "run output resources progress chains pieces"),
     "measure": _calls("make:measure", "run trace output resources"),
-    "board": _calls("stages.compete:board", "paper results output cards"),
-    "draw": _calls("stages.draw:draw", "paper name results output"),
-    "tabulate": _calls("stages.draw:tabulate", "paper name results output"),
-    "judge": _calls("stages.judge:judge", "paper results output"),
-    "survey": _calls("stages.survey:survey", "paper results output figures"),
+    "board": _calls("stages.compete:board", "study results output cards"),
+    "draw": _calls("stages.draw:draw", "study name results output"),
+    "tabulate": _calls("stages.draw:tabulate", "study name results output"),
+    "judge": _calls("stages.judge:judge", "study results output"),
+    "survey": _calls("stages.survey:survey", "study results output figures"),
     "ledger": _calls("stages.judge:ledger", "tables output"),
     "expect": _calls("claims.ledger:expect", "ledger expected readme"),
     "changes": _calls("commands.results:differing"),

@@ -44,6 +44,14 @@ def seal(outputs: Iterable[Path], made: Made, **more: Any) -> None:
         temporary.write_bytes(body + _OWN + _end(body))
 
 
+def write(texts: Mapping[Path, str], made: Made, drawn: Iterable[Path] = (), **more: Any) -> None:
+    """Write texts whole, and the seal of these and of what was ``drawn`` with them."""
+    for output, text in texts.items():
+        with whole(output) as path:
+            path.write_text(text, encoding="utf-8")
+    seal([*texts, *drawn], made, **more)
+
+
 def _stat(path: Path) -> list[int]:
     """Return what changes when a file is written: its size, and when that was, in nanoseconds."""
     status = path.stat()

@@ -113,8 +113,9 @@ def build(kind: Any, value: Any, where: str = "") -> Any:
         made = msgspec.convert(value, kind, dec_hook=_parse)
     except msgspec.ValidationError:
         raise ConcordError(_mistake(kind, value, where)) from None
-    for mistake in _numbers(_builtins(made), where):
-        raise ConcordError(mistake)
+    if not _computable(value):  # but an integer may have become a float, which can
+        for mistake in _numbers(_builtins(made), where):
+            raise ConcordError(mistake)
     return made
 
 

@@ -41,10 +41,10 @@ from concord.pages import captions
 from concord.plugins import plugin_folders
 from concord.provenance import excuse, sha256
 from concord.runs.run import Run
-from concord.stages import compete, draw, judge, survey
+from concord.stages import compete, draw, judge, measured, survey
 from concord.studies import batches
-from concord.studies.config import load_papers, results_folder
-from concord.studies.paper import Paper
+from concord.studies.config import load_studies, results_folder
+from concord.studies.study import Study
 from concord.studies.universes import Multiverse
 
 P = ParamSpec("P")
@@ -100,7 +100,7 @@ class Workflow:
         own = str(os.getpid())
         self.planned = os.environ.setdefault(PLANNED, own) != own
         _check_place(os.getcwd())
-        self.config, self.studies = load_papers(Path("config"), changes, checked=self.planned)
+        self.config, self.studies = load_studies(Path("config"), changes, checked=self.planned)
         self.papers = [key for key, study in self.studies.items() if study.printed]
         self.place = results_folder(self.config)
         self.results = self.place.as_posix()
@@ -157,7 +157,7 @@ class Workflow:
     # Targets.
 
     @told
-    def study(self, wildcards: Wildcards) -> Paper:
+    def study(self, wildcards: Wildcards) -> Study:
         """Return the study that a target belongs to."""
         key = wildcards.get("paper") or wildcards.batch.partition("/")[0]
         if key not in self.studies:
@@ -431,7 +431,7 @@ class Workflow:
         Claims about other runs get the verdict "not run" instead of stopping the ledger.
         """
         runs = self.study(wildcards).claim_runs()
-        return self.metrics(r for r in runs if judge.at_hand(r, self.place) or self._here(r))
+        return self.metrics(r for r in runs if measured.at_hand(r, self.place) or self._here(r))
 
     def _here(self, run: Run) -> bool:
         """Whether a run can be made without a download and with what is installed."""

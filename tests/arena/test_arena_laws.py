@@ -22,7 +22,7 @@ from concord.plugins import plugin
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
 from concord.studies.config import load_config
-from concord.studies.paper import Paper
+from concord.studies.study import Study
 from concord.testing import samplers as contract
 from variants import EXACT, problem
 
@@ -78,7 +78,7 @@ def test_every_affine_sampler_has_the_law_of_its_recursion(kind):
             np.testing.assert_allclose(part[0], other, rtol=1e-9, atol=1e-12)
 
 
-STUDY = Paper(Path(__file__).parents[2] / "config" / "studies" / "arena", load_config())
+STUDY = Study(Path(__file__).parents[2] / "config" / "studies" / "arena", load_config())
 ENTRIES = list(dict.fromkeys(r.labels["entry"] for r in STUDY.runs.values()
                              if r.experiment == "tasks"))  # fmt: skip
 

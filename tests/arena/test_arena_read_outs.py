@@ -21,7 +21,7 @@ from concord.options import build
 from concord.plugins import plugin
 from concord.sampling.initial import Law
 from concord.studies.config import load_config
-from concord.studies.paper import Paper
+from concord.studies.study import Study
 from variants import problem
 
 STUDY = """
@@ -55,7 +55,7 @@ def study(tmp_path_factory):
     folder = tmp_path_factory.mktemp("study") / "arena"
     folder.mkdir()
     (folder / "study.yaml").write_text(STUDY, encoding="utf-8")
-    return Paper(folder, load_config())
+    return Study(folder, load_config())
 
 
 def scored(study, read, network="ring", entry="de_sgld"):
@@ -159,4 +159,4 @@ def test_what_cannot_be_read_is_refused(tmp_path, said, message):
     text = STUDY.replace("[agents, 1, 4, average]", f"[{said}]")
     (folder / "study.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(ConcordError, match=message):
-        Paper(folder, load_config()).runs  # noqa: B018
+        Study(folder, load_config()).runs  # noqa: B018

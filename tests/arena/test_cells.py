@@ -19,7 +19,7 @@ from concord.options import build
 from concord.stages import compete
 from concord.studies.config import load_config
 from concord.studies.init import TEMPLATE
-from concord.studies.paper import Paper
+from concord.studies.study import Study
 from concord.tables import leaderboard
 
 STUDY = """
@@ -50,7 +50,7 @@ def study(tmp_path, monkeypatch):
     mine = TEMPLATE / "config" / "papers" / "KEY" / "plugins" / "mine.py"
     text = mine.read_text(encoding="utf-8").replace("NAME", "it")
     (folder / "plugins" / "mine.py").write_text(text, encoding="utf-8")
-    return Paper(folder, load_config())
+    return Study(folder, load_config())
 
 
 def scored(study, entry, topology="ring"):
@@ -103,7 +103,7 @@ AIMED = STUDY.replace("sets: 3, curve: true", "sets: 3, aim: 0.001").replace("30
 def test_what_aims_at_a_target_is_sought_coarsely_then_finely(study):
     """36 settings: 24 octaves down by 24 or eight, then twelve between the best one's neighbors."""
     (study.path / "study.yaml").write_text(AIMED, encoding="utf-8")
-    own = Paper(study.path, load_config())
+    own = Study(study.path, load_config())
     for entry, coarse in (("de_sgld", 2.0), ("sghmc", 8.0)):
         _, found = scored(own, entry)
         about = found.choice["gradients"]
@@ -124,7 +124,7 @@ def test_where_no_setting_reaches_the_target_the_least_score_is_chosen(study):
     (study.path / "study.yaml").write_text(
         AIMED.replace("aim: 0.001", "aim: 1.0e-12"), encoding="utf-8"
     )
-    _, found = scored(Paper(study.path, load_config()), "de_sgld")
+    _, found = scored(Study(study.path, load_config()), "de_sgld")
     about = found.choice["gradients"]
     assert "since none stays below 1e-12" in about["reason"] and 0 < about["b2"] < 0.01
 
@@ -239,7 +239,7 @@ def test_every_cell_has_its_state_and_its_cost(study):
         mine: { sampler: { kind: mine, step_size: 0.01 },""",
     )
     (study.path / "study.yaml").write_text(text, encoding="utf-8")
-    own = Paper(study.path, load_config())
+    own = Study(study.path, load_config())
     for entry in ("de_sgld", "paper", "sghmc", "choco", "mine"):
         made(own, entry)
     board(own)
@@ -270,7 +270,7 @@ def test_of_a_study_with_one_sampler_more_only_its_cells_are_made(study):
         "        other: { sampler: { kind: other, step_size: 0.01 }, arena: { tune: step_size } }\n"
     )
     (study.path / "study.yaml").write_text(STUDY + line, encoding="utf-8")
-    more = Paper(study.path, load_config())
+    more = Study(study.path, load_config())
     there, missing = [], []
     for run in more.runs.values():
         metrics = Path("results", run.folder, "metrics.csv")
@@ -335,13 +335,13 @@ def test_an_axis_called_entry_makes_cells(study):
     text = STUDY.replace("      entry:\n", "      other:\n")
     (study.path / "study.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(ConcordError, match="an axis called entry"):
-        Paper(study.path, load_config()).runs  # noqa: B018
+        Study(study.path, load_config()).runs  # noqa: B018
 
 
 def test_what_cannot_be_tuned_is_told(study):
     text = STUDY.replace("arena: { tune: step_size } }", "arena: { tune: step } }")
     (study.path / "study.yaml").write_text(text, encoding="utf-8")
-    other = Paper(study.path, load_config())
+    other = Study(study.path, load_config())
     with pytest.raises(ConcordError, match="did you mean 'step_size'"):
         scored(other, "de_sgld")
 
@@ -390,7 +390,7 @@ def test_held_out_data_are_predicted_by_the_law(study):
     text = STUDY.replace("kind: gaussian, condition: 4.0, dim: 1, heterogeneity: 1.0",
                          "kind: diabetes, test_fraction: 0.2")  # fmt: skip
     (study.path / "study.yaml").write_text(text, encoding="utf-8")
-    own = Paper(study.path, load_config())
+    own = Study(study.path, load_config())
     run, found = scored(own, "de_sgld")
     task = cells.task_of(run, Path())
     step = found.choice["gradients"]["chosen"]["step_size"]
@@ -424,7 +424,7 @@ def test_ranks_are_those_of_other_master_seeds_or_tied(study):
     options = build(leaderboard.Params, {"prices": ["gradients"], "targets": [1]}, "")
     boards = []
     for seed in range(1, 4):
-        own = Paper(study.path, load_config(changes={"seed": seed}))
+        own = Study(study.path, load_config(changes={"seed": seed}))
         measured = []
         for entry in ("de_sgld", "paper", "sghmc"):
             for graph in graphs:
@@ -450,7 +450,7 @@ def other(study, entry, options, arena="", **changes):
         assert old in text
         text = text.replace(old, new)
     (study.path / "study.yaml").write_text(text, encoding="utf-8")
-    return scored(Paper(study.path, load_config()), "own")
+    return scored(Study(study.path, load_config()), "own")
 
 
 @pytest.mark.parametrize("stated", [1e4, 1e-7])

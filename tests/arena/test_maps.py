@@ -10,14 +10,14 @@ import pytest
 
 from concord.arena import cells
 from concord.studies.config import load_config
-from concord.studies.paper import Paper
+from concord.studies.study import Study
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
 def arena():
-    return Paper(ROOT / "config" / "studies" / "arena", load_config(ROOT / "config/config.yaml"))
+    return Study(ROOT / "config" / "studies" / "arena", load_config(ROOT / "config/config.yaml"))
 
 
 def scored(arena, experiment, name):

@@ -575,7 +575,7 @@ CASE = {"reason": "none", "check": {"kind": "value", "quantity": A, "printed": 1
 @pytest.mark.parametrize(
     ("check", "rule", "message"),
     [
-        ({"kind": "values"}, None, "'values' is not allowed; did you mean 'value'"),
+        ({"kind": "values"}, None, "there is no kind 'values'; did you mean 'value'"),
         ({"quantity": A}, None, "the key 'kind' is missing"),
         ({"kind": "value", "quantity": A, "printed": 1.0}, None, "'tolerance' is missing"),
         (
@@ -601,7 +601,7 @@ def test_mistakes_are_told(check, rule, message):
 def test_a_rule_gives_kind_tolerance_and_reason():
     check = {"quantity": A, "printed": 80.0}
     found = claim.case({"check": check, "reason": "at the end"}, "about", "x.yaml: claims.c")
-    assert found.checker("x").tolerance == 5 and found.kind == "value"
+    assert found.check.tolerance == 5 and found.check.kind == "value"
     assert found.reason == "within five points; at the end" and found.printed == "80"
 
 

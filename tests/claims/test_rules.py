@@ -12,20 +12,21 @@ import pytest
 
 from concord import plugins
 from concord.claims import checks
+from concord.claims.claim import Case
 from concord.claims.quantities import Quantity
 from concord.claims.verdicts import FAILS, HOLDS, INSIDE, MEASURED, judge
 from concord.results import COLUMNS, Measured
 from concord.selection import lookup
-from concord.studies.config import load_papers
-from concord.studies.paper import Paper
+from concord.studies.config import load_studies
+from concord.studies.study import Study
 
 ROOT = Path(__file__).parents[2]
 LAST = 9
 
 
 @cache
-def papers() -> dict[str, Paper]:
-    return load_papers(ROOT / "config", checked=True)[1]
+def papers() -> dict[str, Study]:
+    return load_studies(ROOT / "config", checked=True)[1]
 
 
 @pytest.fixture(autouse=True)
@@ -34,13 +35,7 @@ def at_work():
     plugins.use(*(paper.path for paper in papers().values()))
 
 
-CASES = [
-    (key, name, label, reading)
-    for key, paper in papers().items()
-    for name, claim in paper.claims.items()
-    for label, case in claim.cases.items()
-    for reading in case.readings
-]
+CASES = [(key, *case) for key, paper in papers().items() for case in paper.cases]
 
 
 def truths(check: Any, where: str) -> dict[int, Any]:
@@ -103,9 +98,9 @@ def rank(run: Any, name: str) -> float:
     return math.log1p(1e6 * axis(run, name))
 
 
-def judged(paper: Paper, name: str, label: str, reading: str, where: str, width: float) -> str:
+def judged(case: Case, where: str, width: float) -> str:
     """Return the verdict on made-up numbers with intervals of a relative half-width."""
-    check = paper.claims[name].cases[label].checker("test")
+    check = case.check
     values = truths(check, where)
     known = {id(q): q for q in checks.quantities(check)}
 
@@ -124,7 +119,7 @@ def judged(paper: Paper, name: str, label: str, reading: str, where: str, width:
             else (ends,)
         )
         found = []
-        for run in paper.quantity_runs(quantity, reading, "claims"):
+        for run in next(runs for of, runs in case.reads if of is quantity):
             rows = []
             for k in ends:
                 for agent in agents:
@@ -145,25 +140,24 @@ def judged(paper: Paper, name: str, label: str, reading: str, where: str, width:
 
 @pytest.mark.parametrize(("key", "name", "label", "reading"), CASES)
 def test_the_truth_passes_in_the_middle_and_is_not_refuted_at_the_edge(key, name, label, reading):
-    paper = papers()[key]
-    verdict = judged(paper, name, label, reading, "middle", 0.0)
+    case = papers()[key].cases[name, label, reading]
+    verdict = judged(case, "middle", 0.0)
     assert verdict in (HOLDS, INSIDE, MEASURED), verdict
-    check = paper.claims[name].cases[label].checker("test")
+    check = case.check
     if isinstance(check, (checks.Condition, checks.Measurement)):
         return
-    assert judged(paper, name, label, reading, "edge", 1e-6) != FAILS
+    assert judged(case, "edge", 1e-6) != FAILS
     if not isinstance(check, checks.Spread):
-        assert judged(paper, name, label, reading, "wrong", 0.0) == FAILS
+        assert judged(case, "wrong", 0.0) == FAILS
 
 
 def test_both_sides_of_an_order_are_different_numbers():
     """What is compared with itself can neither be nearer nor farther."""
     for key, name, label, reading in CASES:
-        check = papers()[key].claims[name].cases[label].checker("test")
-        if isinstance(check, (checks.Order, checks.Sooner, checks.Bound)):
+        case = papers()[key].cases[name, label, reading]
+        if isinstance(case.check, (checks.Order, checks.Sooner, checks.Bound)):
             sides = []
-            for quantity in checks.quantities(check):
-                runs = papers()[key].quantity_runs(quantity, reading, "claims")
+            for quantity, runs in case.reads:
                 agents = quantity.agents or ("all",)
                 what = (quantity.metric, str(quantity.at))
                 sides.append({(r.folder, *what, str(a)) for r in runs for a in agents})

@@ -20,8 +20,8 @@ from concord.errors import ConcordError, short
 from concord.io import load_yaml
 from concord.pages import captions
 from concord.studies.checks import check_outputs
-from concord.studies.config import load_config, load_papers
-from concord.studies.paper import Paper
+from concord.studies.config import load_config, load_studies
+from concord.studies.study import Study
 
 RULE = "accepted, or refused in one sentence with file and key (or line)"
 LONGEST = 1500  # characters of a sentence
@@ -63,7 +63,7 @@ def config() -> dict[str, Any]:
 
 def load_paper(path: Path, config: dict[str, Any]) -> None:
     """Load a paper's folder and look at everything that Snakemake asks of it when it starts."""
-    paper = Paper(path, config)
+    paper = Study(path, config)
     paper.runs  # noqa: B018 (expands and so checks every run)
     check_outputs(paper)
     paper.claim_runs()
@@ -147,7 +147,7 @@ def test_real_papers(file, tmp_path, tries):
 
     def check(text):
         path.write_bytes(text)
-        outcome(lambda: load_papers(folder, {"scale": "smoke"}), path.parent)
+        outcome(lambda: load_studies(folder, {"scale": "smoke"}), path.parent)
 
     structure = mutated(lambda: {file.stem: load_yaml(CONFIG / file)}).map(encoded)
     text = garbled(lambda: {file.stem: original})

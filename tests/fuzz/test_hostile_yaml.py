@@ -6,7 +6,7 @@ import pytest
 
 from concord.errors import ConcordError
 from concord.io import DEEPEST, LARGEST, load_yaml
-from concord.studies.paper import Paper
+from concord.studies.study import Study
 
 DEEP = 100_000  # at which PyYAML's parser crashes the process
 
@@ -83,7 +83,7 @@ def test_a_long_text_is_read_and_told_in_short(tmp_path):
     with pytest.raises(
         ConcordError, match=r"paper\.year: 'yyy.*\.\.\. is not an integer"
     ) as caught:
-        Paper(tmp_path / "x", {})
+        Study(tmp_path / "x", {})
     assert len(str(caught.value)) < 300
 
 

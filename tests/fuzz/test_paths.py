@@ -16,7 +16,7 @@ from smoke_project import Project
 from concord.errors import ConcordError
 from concord.studies.checks import check_outputs
 from concord.studies.config import load_config
-from concord.studies.paper import Paper
+from concord.studies.study import Study
 
 WORDS = r"""../x x/.. x/../../y ..x . ./x / //x x/ x\y x:y x;y x&y x|y x>y x<y x'y x"y x`y $HOME
 $x x#y x!y x* x? [x] {x} (x) x=y x,y x%y x^y x~ @x éx CON --x -rf a=b,c=d run 0 1e5 true ｘ"""
@@ -78,7 +78,7 @@ def test_names_in_a_paper(place, tmp_path, reliability):
             PLACES[place](document, name)
             path.write_bytes(dumped(document).encode())
             try:
-                paper = Paper(path.parent, config)
+                paper = Study(path.parent, config)
                 folders = [run.folder for run in paper.runs.values()]
                 check_outputs(paper)
             except ConcordError as error:
@@ -101,7 +101,7 @@ def test_names_of_papers(name, tmp_path):
     path.mkdir(exist_ok=True)
     (path / "study.yaml").write_text(dumped(paper_of_one()))
     try:
-        key = Paper(path, load_config(CONFIG / "config.yaml")).key
+        key = Study(path, load_config(CONFIG / "config.yaml")).key
     except ConcordError as error:
         reserved = "is a word of the workflow's own" in str(error)
         assert reserved or "letters and digits only" in str(error)

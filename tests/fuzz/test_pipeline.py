@@ -21,7 +21,7 @@ from concord.__main__ import main
 from concord.errors import ConcordError
 from concord.studies.checks import check_outputs
 from concord.studies.config import load_config
-from concord.studies.paper import Paper
+from concord.studies.study import Study
 
 SETTINGS = {"scale": "smoke", "smoke": {"chains": 4, "iterations": 5}}
 DOWNLOADS = ("lenet", "sparse_logistic", "magic")
@@ -70,7 +70,7 @@ def follower(folder: Path) -> tuple[Callable[[Any], None], Counter[str]]:
     def check(document: Any) -> None:
         (path / "study.yaml").write_bytes(encoded(document))
         try:
-            paper = Paper(path, load_config(config))
+            paper = Study(path, load_config(config))
             runs = list(paper.runs.values())
             check_outputs(paper)
         except ConcordError:

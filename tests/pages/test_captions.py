@@ -13,8 +13,8 @@ from docutils.core import publish_doctree
 
 from concord.pages import captions
 from concord.studies.config import load_config
-from concord.studies.paper import Paper
 from concord.studies.sections import Assumption, Output
+from concord.studies.study import Study
 
 ROOT = Path(__file__).parents[2]
 TEMPLATE = ROOT / "workflow" / "report" / "caption.rst"
@@ -169,7 +169,7 @@ def test_the_template_of_the_report_shows_every_part():
 
 @pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.stem)
 def test_the_report_shows_every_caption_of_the_papers(path):
-    paper = Paper(path, load_config(CONFIG / "config.yaml"))
+    paper = Study(path, load_config(CONFIG / "config.yaml"))
     for section in ("figures", "tables"):
         for name in paper.outputs(section):
             parts = captions.of(paper, section, name)
@@ -191,8 +191,8 @@ def test_readings_of_a_sampler_are_told_in_the_same_order_in_every_process():
     paper, config = "config/papers/bhar2023", {"scale": "smoke", "seed": 1}
     code = (
         "import json; from pathlib import Path; from concord.studies.config import load_config; "
-        "from concord.studies.paper import Paper; from concord.pages import captions; "
-        f"p = Paper(Path({paper!r}), load_config(Path('config/config.yaml'), {config!r})); "
+        "from concord.studies.study import Study; from concord.pages import captions; "
+        f"p = Study(Path({paper!r}), load_config(Path('config/config.yaml'), {config!r})); "
         "print(json.dumps(captions.of(p, 'tables', 'floors'), default=str))"
     )
     told = {

@@ -17,9 +17,9 @@ from concord.errors import ConcordError
 from concord.io import dump_yaml
 from concord.pages.site import build, papers, parts, reference
 from concord.stages import judge
-from concord.studies.config import load_config, load_papers
+from concord.studies.config import load_config, load_studies
 from concord.studies.init import init
-from concord.studies.paper import Paper
+from concord.studies.study import Study
 from links import dead
 
 pytest.importorskip("furo", reason="pip install -e '.[docs]'")
@@ -49,8 +49,8 @@ def folder(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def studies(folder) -> dict[str, Paper]:
-    return load_papers(folder / "config", checked=True)[1]
+def studies(folder) -> dict[str, Study]:
+    return load_studies(folder / "config", checked=True)[1]
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def built(monkeypatch, tmp_path, folder, studies) -> Callable[..., Path]:
 
     def site(results: Path, **changes: Any) -> Path:
         settings = load_config(folder / "config" / "config.yaml", changes)
-        monkeypatch.setattr(build, "load_papers", lambda *_: (settings, studies))
+        monkeypatch.setattr(build, "load_studies", lambda *_: (settings, studies))
         build.site(folder / "config", results, tmp_path / "site")
         return tmp_path / "site"
 
@@ -84,7 +84,7 @@ def cell(row: ledger.Row) -> tuple[str, ...]:
 class Results:
     """Files as the stages write them, with nothing in them."""
 
-    def __init__(self, folder: Path, studies: dict[str, Paper], scale: str = "paper") -> None:
+    def __init__(self, folder: Path, studies: dict[str, Study], scale: str = "paper") -> None:
         self.folder, self.studies, self.scale = folder, studies, scale
 
     def draw(self, key: str, *names: str) -> None:
@@ -254,14 +254,14 @@ def test_what_of_a_study_is_missing_is_said_on_its_page(studies, tmp_path, built
 
 
 def test_figures_whose_data_are_downloaded_are_told_apart(tmp_path):
-    paper = Paper(ROOT / "config" / "papers" / "parayil2020", load_config(), checked=True)
+    paper = Study(ROOT / "config" / "papers" / "parayil2020", load_config(), checked=True)
     found = papers.missing(paper, [], tmp_path)
     assert [target for target, _ in found] == ["reproduce", "parayil2020", "ledger", "multiverse"]
     numbers = [int(text.split()[0]) for _, text in found[:2]]
     assert sum(numbers) == sum(len(paper.outputs(s)) for s in ("figures", "tables"))
     assert ", whose data are downloaded" in found[1][1]
     # A figure and a table may share a name.
-    paper = Paper(ROOT / "config" / "studies" / "samplers", load_config(), checked=True)
+    paper = Study(ROOT / "config" / "studies" / "samplers", load_config(), checked=True)
     assert papers.missing(paper, [], tmp_path)[0] == ("samplers", "5 of 5 figures and tables")
 
 
@@ -283,7 +283,7 @@ def test_commands_are_those_of_the_makefile_where_there_is_one(tmp_path):
 def test_a_study_of_ones_own(tmp_path, stage):
     """With documents and reference, whose links have to lead somewhere too."""
     init(tmp_path / "own")
-    studies = load_papers(tmp_path / "own" / "config", checked=True)[1]
+    studies = load_studies(tmp_path / "own" / "config", checked=True)[1]
     made = Results(tmp_path / "own" / "results", studies)
     made.folder.mkdir()
     if stage == "ledger":

@@ -13,7 +13,7 @@ from concord.options import Options, choices
 from concord.plugins import plugin
 from concord.provenance import digest
 from concord.runs.run import Run, read
-from concord.studies.config import load_papers
+from concord.studies.config import load_studies
 
 PARTS = "problem", "sampler", "topology", "partition", "initial", "record", "network", "arena"
 
@@ -34,7 +34,7 @@ def stated():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Run, "of", classmethod(noting))
-        _, papers = load_papers(Path("config"), checked=True)
+        _, papers = load_studies(Path("config"), checked=True)
         for paper in papers.values():
             assert paper.runs
     return [{key: value for key, value in run.items() if value is not None} for run in found]

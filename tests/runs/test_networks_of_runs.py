@@ -15,7 +15,7 @@ from concord.runs.measure import measurement
 from concord.runs.run import Run, read
 from concord.runs.sample import sample
 from concord.studies.config import load_config
-from concord.studies.paper import Paper
+from concord.studies.study import Study
 
 ROOT = Path(__file__).parents[2]
 LOSS = {"loss": {"kind": "bernoulli", "rate": 0.2, "direction": "one_way"}}
@@ -25,7 +25,7 @@ LOSS = {"loss": {"kind": "bernoulli", "rate": 0.2, "direction": "one_way"}}
 def plain():
     """A short run of a paper, without network."""
     config = load_config(ROOT / "config" / "config.yaml", {"scale": "smoke"})
-    paper = Paper(ROOT / "config" / "papers" / "gurbuzbalaban2021", config, True)
+    paper = Study(ROOT / "config" / "papers" / "gurbuzbalaban2021", config, True)
     run = next(
         run
         for run in paper.runs.values()

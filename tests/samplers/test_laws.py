@@ -20,11 +20,11 @@ from concord.sampling import initial, streams
 from concord.sampling.loop import simulate
 from concord.sampling.recorder import Record, Recorder
 from concord.studies.config import load_config
-from concord.studies.paper import Paper
+from concord.studies.study import Study
 from variants import Scaled
 
 ROOT = Path(__file__).parents[2]
-PAPER = Paper(
+PAPER = Study(
     ROOT / "config" / "papers" / "gurbuzbalaban2021",
     load_config(ROOT / "config" / "config.yaml", {"scale": "paper", "seed": 1}),
 )

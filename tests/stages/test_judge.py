@@ -13,7 +13,7 @@ import yaml
 
 from concord import integrity
 from concord.__main__ import main
-from concord.claims import ledger
+from concord.claims import ledger, robustness
 from concord.claims import verdicts as judgements
 from concord.errors import ConcordError
 from concord.networks import topology
@@ -23,8 +23,9 @@ from concord.runs.measure import measured
 from concord.runs.run import Part, Run
 from concord.runs.sample import sample
 from concord.stages import judge
-from concord.studies.config import load_config, load_papers
-from concord.studies.paper import Paper
+from concord.stages.measured import why_not
+from concord.studies.config import load_config, load_studies
+from concord.studies.study import Study
 
 ROOT = Path(__file__).parents[2]
 RING, ALONE = {"topology": "ring"}, {"topology": "no_edges"}
@@ -82,11 +83,11 @@ DEFINITION: dict[str, Any] = {
 }
 
 
-def load(folder: Path, seed: int = 1, scale: str = "paper", **changes: Any) -> Paper:
+def load(folder: Path, seed: int = 1, scale: str = "paper", **changes: Any) -> Study:
     path = folder / "paper2021"
     path.mkdir(parents=True, exist_ok=True)
     (path / "study.yaml").write_text(yaml.safe_dump({**DEFINITION, **changes}, sort_keys=False))
-    return Paper(path, load_config(ROOT / "config" / "config.yaml", {"seed": seed, "scale": scale}))
+    return Study(path, load_config(ROOT / "config" / "config.yaml", {"seed": seed, "scale": scale}))
 
 
 def mutated(run: Run, mutant: Any) -> Run:
@@ -96,7 +97,7 @@ def mutated(run: Run, mutant: Any) -> Run:
     return replace(run, sampler=replace(run.sampler, module=sampler))
 
 
-def make(paper: Paper, results: Path, mutant: Any = None) -> Path:
+def make(paper: Study, results: Path, mutant: Any = None) -> Path:
     """Make the metrics of all runs of a paper."""
     for run in paper.runs.values():
         problem = run.build_problem(results)
@@ -111,17 +112,17 @@ def make(paper: Paper, results: Path, mutant: Any = None) -> Path:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Paper, Path]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, Path]:
     folder = tmp_path_factory.mktemp("judge")
     paper = load(folder)
     return paper, make(paper, folder)
 
 
-def verdicts(paper: Paper, results: Path) -> dict[str, str]:
+def verdicts(paper: Study, results: Path) -> dict[str, str]:
     return {row["claim"]: row["verdict"] for row in judge.verdicts(paper, results)}
 
 
-def ours(paper: Paper, results: Path) -> dict[str, str]:
+def ours(paper: Study, results: Path) -> dict[str, str]:
     return {row["claim"]: row["ours"] for row in judge.verdicts(paper, results)}
 
 
@@ -197,14 +198,14 @@ def test_verdicts_of_five_seeds_agree_or_are_open(tmp_path):
 
 def test_what_other_seeds_say_makes_it_inconclusive():
     here = judgements.Judgement(judgements.TIE, "5 [4, 6]")
-    found = judgements.over_seeds(here, "holds with seed 3; does not hold with seed 4")
+    found = robustness.over_seeds(here, "holds with seed 3; does not hold with seed 4")
     assert found.verdict == judgements.SEED
     assert found.ours == (
         "5 [4, 6] (alone: inconclusive: a tie; holds with seed 3; does not hold with seed 4)"
     )
-    assert judgements.over_seeds(here, None) == here
+    assert robustness.over_seeds(here, None) == here
     missing = judgements.Judgement("not run", "no file")
-    assert judgements.over_seeds(missing, "holds with seed 3") == missing
+    assert robustness.over_seeds(missing, "holds with seed 3") == missing
 
 
 # What cannot be judged
@@ -250,7 +251,7 @@ def test_what_a_run_lacks(made, options, words, monkeypatch):
     monkeypatch.setattr("concord.problems.kinds.lenet.find_spec", lambda name: None)
     run = next(iter(made[0].runs.values()))
     problem = Part.of("problems", options, "problem")
-    found = judge._why_not(replace(run, paper="p", experiment="e", name="r", problem=problem))
+    found = why_not(replace(run, paper="p", experiment="e", name="r", problem=problem))
     assert found.startswith("p/e/r was not run: ") and words in found
 
 
@@ -311,7 +312,7 @@ def test_a_discrepancy_names_a_claim(tmp_path):
 def test_a_reading_without_runs_is_a_mistake(tmp_path):
     claim = {**DEFINITION["claims"]["law"], "readings": ["corrected", "released"]}
     with pytest.raises(ConcordError, match=r"no run of walk.*'released'; change readings"):
-        _ = load(tmp_path, claims={"law": claim}, discrepancies={}).claims
+        _ = load(tmp_path, claims={"law": claim}, discrepancies={}).cases
 
 
 # The ledger and the committed verdicts
@@ -426,7 +427,6 @@ def test_the_readme_shows_the_committed_verdicts():
 
 
 def test_every_committed_verdict_is_of_a_claim():
-    _, papers = load_papers(ROOT / "config", checked=True)
+    _, papers = load_studies(ROOT / "config", checked=True)
     for row in ledger.expected_rows(ROOT / "config" / "expected_verdicts.yaml"):
-        case = papers[row["paper"]].claims[row["claim"]].cases[row["case"]]
-        assert row["reading"] in case.readings, row
+        assert (row["claim"], row["case"], row["reading"]) in papers[row["paper"]].cases, row

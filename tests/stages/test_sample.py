@@ -23,7 +23,7 @@ from concord.runs.sample import sample
 from concord.sampling import streams
 from concord.sampling.streams import CHAINS_PER_BLOCK
 from concord.sampling.trace import read_trace
-from concord.studies.config import Config, load_papers
+from concord.studies.config import Config, load_studies
 
 ROOT = Path(__file__).parents[2]
 DATA = {"lenet", "breast_cancer"}  # which need PyTorch, and draws of a certified run
@@ -52,7 +52,7 @@ def examples() -> dict[str, dict[str, Any]]:
     Of downloads only a9a, made up.
     """
     found = {}
-    for paper in load_papers(ROOT / "config", {"scale": "smoke"})[1].values():
+    for paper in load_studies(ROOT / "config", {"scale": "smoke"})[1].values():
         for own in paper.runs.values():
             run = own.document
             several = "_replicates" if run["problem"].get("data_sets", 1) > 1 else ""

@@ -26,7 +26,7 @@ from concord.stages import judge
 from concord.stages import survey as stage
 from concord.studies.checks import check_outputs
 from concord.studies.config import load_config
-from concord.studies.paper import Paper
+from concord.studies.study import Study
 from concord.studies.universes import SMALL_RUNS, Multiverse, universe, universes
 
 RESOURCES = Path("resources")
@@ -91,28 +91,28 @@ DEFINITION: dict[str, Any] = {
 }  # fmt: skip
 
 
-def load(folder: Path, changes: dict[str, Any] | None = None, **sections: Any) -> Paper:
+def load(folder: Path, changes: dict[str, Any] | None = None, **sections: Any) -> Study:
     path = folder / "paper2021"
     path.mkdir(parents=True, exist_ok=True)
     (path / "study.yaml").write_text(yaml.safe_dump({**DEFINITION, **sections}, sort_keys=False))
-    return Paper(path, load_config(changes=changes))
+    return Study(path, load_config(changes=changes))
 
 
-def make(paper: Paper, results: Path) -> None:
+def make(paper: Study, results: Path) -> None:
     """Make the study's runs, and those of all universes."""
     own = Batch("all", paper.key, tuple(paper.runs.values()))
     for batch in (own, *Multiverse(paper).batches.values()):
         making.make(batch, results, RESOURCES, batch.file(results))
 
 
-def small_runs(paper: Paper, results: Path, name: str) -> dict[str, Path]:
+def small_runs(paper: Study, results: Path, name: str) -> dict[str, Path]:
     """Return the tables of the runs of a universe that take little time."""
     batch = Multiverse(paper).batches[name, SMALL_RUNS]
     return {f"{r.experiment}/{r.name}": batch.place(r, results).table for r in batch.runs}
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Paper, Path]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, Path]:
     folder = tmp_path_factory.mktemp("multiverse")
     paper = load(folder)
     make(paper, folder / "results")
@@ -305,7 +305,7 @@ def test_what_was_removed_comes_back_byte_for_byte(made, tmp_path):
 # What is judged
 
 
-def rows(paper: Paper, results: Path) -> dict[tuple[str, str], robustness.Row]:
+def rows(paper: Study, results: Path) -> dict[tuple[str, str], robustness.Row]:
     found = stage.judged(Multiverse(paper), results)
     return {(row["claim"], row["universe"]): row for row in found}
 

@@ -11,7 +11,7 @@ import yaml
 from concord.errors import ConcordError
 from concord.studies.checks import check_outputs
 from concord.studies.config import load_config
-from concord.studies.paper import Paper
+from concord.studies.study import Study
 
 KEYS = sorted(path.name for path in Path("config/papers").iterdir())
 
@@ -19,7 +19,7 @@ KEYS = sorted(path.name for path in Path("config/papers").iterdir())
 @pytest.mark.parametrize("key", KEYS)
 def test_every_assumption_has_alternatives_that_can_be_run_or_says_why_not(key):
     """Of each alternative, and each experiment that it changes, one run."""
-    paper = Paper(Path("config/papers", key), load_config(Path("config/config.yaml")))
+    paper = Study(Path("config/papers", key), load_config(Path("config/config.yaml")))
     for name, entry in paper.assumptions.items():
         assert bool(entry.alternatives) != bool(entry.fixed), name
     for changes in paper.alternatives.values():
@@ -63,7 +63,7 @@ def load(tmp_path, *alternatives, **more):
     folder = tmp_path / "x"
     folder.mkdir()
     (folder / "study.yaml").write_text(yaml.safe_dump(mapping, sort_keys=False))
-    return Paper(
+    return Study(
         folder, {"scale": "paper", "seed": 1, "results": "results", "smoke": {}, "pairs": False}
     )
 

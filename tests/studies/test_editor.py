@@ -16,7 +16,7 @@ from concord.plugins import PACKAGES, kinds
 from concord.studies.checks import check_outputs
 from concord.studies.config import load_config
 from concord.studies.editor import study_schema
-from concord.studies.paper import Paper
+from concord.studies.study import Study
 
 ROOT = Path(__file__).parents[2]
 PAPERS = sorted((ROOT / "config" / "papers").iterdir())
@@ -72,7 +72,7 @@ def concord_accepts(study, folder):
     path.mkdir(exist_ok=True)
     (path / "study.yaml").write_text(json.dumps(study))  # which is YAML
     try:
-        paper = Paper(path, load_config(ROOT / "config" / "config.yaml"))
+        paper = Study(path, load_config(ROOT / "config" / "config.yaml"))
         paper.runs  # noqa: B018 (expands and so checks every run)
         check_outputs(paper)
     except ConcordError:

@@ -11,7 +11,7 @@ import yaml
 from concord.errors import ConcordError
 from concord.studies.checks import check_outputs
 from concord.studies.config import load_config
-from concord.studies.paper import Paper
+from concord.studies.study import Study
 
 ROOT = Path(__file__).parents[2]
 STUDY = """
@@ -232,7 +232,7 @@ def checked(study: dict[str, Any], folder: Path) -> None:
     path = folder / "papers" / "x"
     path.mkdir(parents=True)
     (path / "study.yaml").write_text(yaml.safe_dump(study, sort_keys=False))
-    paper = Paper(path, load_config(ROOT / "config" / "config.yaml"))
+    paper = Study(path, load_config(ROOT / "config" / "config.yaml"))
     paper.runs  # noqa: B018 (expands them)
     check_outputs(paper)
 

@@ -13,10 +13,9 @@ from concord.__main__ import main
 from concord.make import Batch, make
 from concord.results import Measured
 from concord.runs.run import Run
-from concord.stages import judge
 from concord.studies.init import init
 from concord.studies.orphans import orphans
-from concord.studies.paper import Paper
+from concord.studies.study import Study
 
 
 def test_a_new_study_passes_the_check(tmp_path, monkeypatch, capsys):
@@ -35,11 +34,11 @@ def test_its_claim_holds(tmp_path):
     """For each sampler and agent the ring is farther, not for the nearest and farthest of all."""
     init(tmp_path / "my-study")
     config = {"scale": "paper", "seed": 1}
-    paper = Paper(tmp_path / "my-study" / "config" / "papers" / "mystudy", config)
+    paper = Study(tmp_path / "my-study" / "config" / "papers" / "mystudy", config)
     runs = tuple(replace(run, chains=2) for run in paper.claim_runs())  # the law needs none
     batch = Batch("all", paper.key, runs)
     make(batch, tmp_path, tmp_path, tmp_path / "all.json")
-    (case,) = judge.cases(paper)
+    (case,) = paper.cases.values()
 
     def measured(run: Run) -> Measured:
         table = batch.place(run, tmp_path).table
@@ -73,7 +72,7 @@ def test_a_folder_that_is_there_is_left_alone(tmp_path, capsys):
 def test_orphans_are_folders_of_runs_that_no_study_has(tmp_path):
     init(tmp_path / "my-study")
     config = {"scale": "paper", "seed": 1, "smoke": {"chains": 8, "iterations": 12}}
-    paper = Paper(tmp_path / "my-study" / "config" / "papers" / "mystudy", config)
+    paper = Study(tmp_path / "my-study" / "config" / "papers" / "mystudy", config)
     results = tmp_path / "results"
     asked = next(iter(paper.runs.values())).folder
     made = [

@@ -17,7 +17,7 @@ from concord.errors import ConcordError
 from concord.provenance import SOURCE, code
 from concord.runs.sample import modules
 from concord.sampling.schedules import Schedule
-from concord.studies.config import load_papers
+from concord.studies.config import load_studies
 
 DOC = Path(__file__).parents[2] / "docs" / "your-sampler.md"
 SAMPLER = re.search(r"```python\n(.*?)```", DOC.read_text(), re.S)[1]
@@ -160,7 +160,7 @@ def test_it_is_sampled_measured_and_drawn_with_its_exact_law(study, capsys):
 
 def test_a_changed_plug_in_outdates_its_runs_and_no_others(study):
     def digests():
-        _, papers = load_papers(Path("config"))
+        _, papers = load_studies(Path("config"))
         return {run.name: code(*run.modules) for run in papers["mine"].runs.values()}
 
     before = digests()
@@ -173,7 +173,7 @@ def test_a_changed_plug_in_outdates_its_runs_and_no_others(study):
 
 def test_a_new_file_outdates_nothing(study):
     """Code of a run is that of the kinds it names, not of their neighbors."""
-    _, papers = load_papers(Path("config"))
+    _, papers = load_studies(Path("config"))
     run = papers["mine"].runs["compare", "topology=ring+sampler=de_sgld"]
     from concord.provenance import module_files
 
@@ -358,7 +358,7 @@ def test_plug_ins_are_those_of_the_study_alone(study, capsys):
     (other / "study.yaml").write_text(STUDY)
     assert "there is no problem 'bowl'" in refused(capsys, "check", other)
     with pytest.raises(ConcordError, match="there is no problem 'bowl'"):
-        load_papers(Path("config"))
+        load_studies(Path("config"))
 
 
 def test_another_form_of_schedule_is_its_own_yaml(study):

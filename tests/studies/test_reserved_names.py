@@ -9,8 +9,8 @@ import pytest
 
 from concord.errors import ConcordError
 from concord.runs.keys import STUDY
-from concord.studies.paper import Paper
 from concord.studies.stated import RESERVED
+from concord.studies.study import Study
 
 ROOT = Path(__file__).parents[2]
 WORKFLOW = [
@@ -40,7 +40,7 @@ def test_all_words_of_the_workflow_are_reserved():
 @pytest.mark.parametrize("key", [*sorted(RESERVED), "Smoke"])
 def test_a_reserved_name_is_refused(tmp_path, key):
     with pytest.raises(ConcordError, match=rf"{key}: '{key}' is a word of the workflow's own"):
-        Paper(tmp_path / key, {}, checked=True)
+        Study(tmp_path / key, {}, checked=True)
 
 
 def test_no_paper_has_one():

@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from concord.claims.quantities import Quantity
 from concord.errors import ConcordError
 from concord.networks.topology import Topology
 from concord.studies.checks import check_outputs
-from concord.studies.config import load_config, load_papers
-from concord.studies.paper import Paper
+from concord.studies.config import load_config, load_studies
+from concord.studies.study import Study
 
 ROOT = Path(__file__).parents[2]
 CONFIG = {
@@ -45,7 +44,7 @@ def load(tmp_path, scale="paper", **sections):
             mapping["experiments"]["one"] |= change
         else:
             mapping[section] = change
-    return Paper(written(tmp_path, study=mapping), {**CONFIG, "scale": scale})
+    return Study(written(tmp_path, study=mapping), {**CONFIG, "scale": scale})
 
 
 def written(tmp_path, **files):
@@ -337,19 +336,19 @@ def test_selections_of_nothing_are_refused(selection, message, tmp_path):
 def test_a_file_that_is_no_paper_is_refused(text, message, tmp_path):
     folder = written(tmp_path, study=text)
     with pytest.raises(ConcordError) as caught:
-        Paper(folder, CONFIG)
+        Study(folder, CONFIG)
     assert str(caught.value).startswith(f"{folder}") and message in str(caught.value)
 
 
 def test_a_missing_folder_is_told(tmp_path):
     with pytest.raises(ConcordError, match=r"none: cannot be read \(no folder with YAML files"):
-        Paper(tmp_path / "none", CONFIG)
+        Study(tmp_path / "none", CONFIG)
 
 
 def test_a_file_is_no_folder(tmp_path):
     (tmp_path / "x.yaml").write_text("{}")
-    with pytest.raises(ConcordError, match=r"x\.yaml: it is a file; a paper is a folder of them"):
-        Paper(tmp_path / "x.yaml", CONFIG)
+    with pytest.raises(ConcordError, match=r"x\.yaml: it is a file; a study is a folder of them"):
+        Study(tmp_path / "x.yaml", CONFIG)
 
 
 def test_sections_may_be_in_several_files_each_in_one(tmp_path):
@@ -357,12 +356,12 @@ def test_sections_may_be_in_several_files_each_in_one(tmp_path):
     figure = {"figures": {"f": {"kind": "networks", "title": "F", "runs": ["oen"]}}}
     folder = written(tmp_path, study=PAPER, figures=figure)
     with pytest.raises(ConcordError) as caught:
-        check_outputs(Paper(folder, CONFIG))
+        check_outputs(Study(folder, CONFIG))
     start = f"{folder / 'figures.yaml'}: figures.f.runs[0]: there is no experiment 'oen'"
     assert str(caught.value).startswith(start)
     written(tmp_path, figures={**figure, "problems": {}})
     with pytest.raises(ConcordError, match=r"study\.yaml: problems: it is in figures\.yaml, too"):
-        Paper(folder, CONFIG)
+        Study(folder, CONFIG)
 
 
 @pytest.mark.parametrize(
@@ -404,12 +403,12 @@ def test_what_the_command_line_calls_true_is_true():
 def test_an_experiment_that_is_not_varied_has_to_exist():
     message = r"not_varied: there is no experiment 'bhar2023/gnm'; did you mean 'bhar2023/gmm'"
     with pytest.raises(ConcordError, match=message):
-        load_papers(ROOT / "config", {"not_varied": ["bhar2023/gnm"]})
+        load_studies(ROOT / "config", {"not_varied": ["bhar2023/gnm"]})
 
 
 @pytest.mark.parametrize("scale", ["paper", "smoke"])
 def test_every_paper_of_the_project_loads(scale):
-    config, papers = load_papers(ROOT / "config", {"scale": scale})
+    config, papers = load_studies(ROOT / "config", {"scale": scale})
     assert config["scale"] == scale and "gurbuzbalaban2021" in papers
     folders = [run.folder for paper in papers.values() for run in paper.runs.values()]
     assert len(folders) == len(set(folders))
@@ -426,7 +425,7 @@ def test_the_papers_files_are_short():
 
 def test_runs_that_name_the_same_problem_share_its_data():
     """Data depend on a problem's name: two problems of one name must be one problem."""
-    _, papers = load_papers(ROOT / "config")
+    _, papers = load_studies(ROOT / "config")
     own = {"prior_share", "prior_gradient_at", "prior_sign"}  # not of the data
     for paper in papers.values():
         seen: dict[str, dict] = {}
@@ -508,10 +507,9 @@ def test_a_claim_reads_the_experiment_that_its_reading_has(tmp_path):
     paper = load(tmp_path, experiments=experiments, claims={"small": claim})
     check_outputs(paper)
     assert [run.experiment for run in paper.claim_runs()] == ["one", "code"]
-    found = Quantity(**quantity)
-    for reading, name in (("published", "one"), ("released", "code")):
-        (run,) = paper.quantity_runs(found, reading, "claims.small")
-        assert run.experiment == name
+    read = {reading: case.runs for (_, _, reading), case in paper.cases.items()}
+    assert [run.experiment for run in read["published"]] == ["one"]
+    assert [run.experiment for run in read["released"]] == ["code"]
     quantity["experiment"] = ["one", "cod"]
     wrong = load(tmp_path, experiments=experiments, claims={"small": claim})
     with pytest.raises(ConcordError, match="there is no experiment 'cod'; did you mean 'code'"):
@@ -630,28 +628,30 @@ FOR = FAMILY["{topology}_within_{level}"]["for"]
 
 
 def test_claims_that_differ_in_a_few_words_are_written_once(tmp_path):
-    claims = load(tmp_path, one=SWEPT, claims=FAMILY).claims
+    study = load(tmp_path, one=SWEPT, claims=FAMILY)
+    claims = study.claims
     assert list(claims) == [
         *("ring_within_half", "ring_within_1", "complete_within_half", "complete_within_1")
     ]
     claim = claims["complete_within_1"]
     assert (claim.where, claim.says) == ("Fig 1", "On the complete W2 is 1.")
-    (case,) = claim.cases.values()
-    assert case.check["printed"] == 1.0 and type(case.check["printed"]) is float
-    assert case.check["quantity"]["runs"] == {"topology": "complete"}
-    assert case.readings == ("published", "released")
+    cases = {key[2]: case for key, case in study.cases.items() if key[0] == "complete_within_1"}
+    assert list(cases) == ["published", "released"]
+    assert cases["published"].check.printed == 1.0
+    assert cases["published"].check.quantity.runs == {"topology": "complete"}
 
 
 def test_cases_of_a_sentence_are_one_claim(tmp_path):
     family = {**FAMILY["{topology}_within_{level}"], "where": "Fig 1", "says": "W2 is small."}
     del family["for"]
-    claims = load(tmp_path, one=SWEPT, claims={"near": {**family, "cases": FOR}}).claims
-    (claim,) = claims.values()
-    assert claim.says == "W2 is small." and list(claim.cases) == [
+    study = load(tmp_path, one=SWEPT, claims={"near": {**family, "cases": FOR}})
+    (claim,) = study.claims.values()
+    cases = {label: case for (_, label, _), case in study.cases.items()}
+    assert claim.says == "W2 is small." and list(cases) == [
         *("topology=ring+level=half", "topology=ring+level=1"),
         *("topology=complete+level=half", "topology=complete+level=1"),
     ]
-    assert claim.cases["topology=complete+level=1"].check["printed"] == 1.0
+    assert cases["topology=complete+level=1"].check.printed == 1.0
 
 
 def order(**check):
@@ -662,16 +662,13 @@ def order(**check):
 def test_quantities_of_a_check_share_what_is_said_of_both(tmp_path):
     both = {"experiment": "one", "metric": "w2", "runs": {"reading": "published"}}
     sides = {"lower": {"runs": {"topology": "ring"}}, "higher": {"runs": {"topology": "complete"}}}
-    claim = load(tmp_path, one=SWEPT, claims=order(both=both, **sides)).claims["c"]
-    assert claim.says == "{not filled}"  # no family, so nothing is a placeholder
-    assert claim.cases[""].check == {
-        side: {
-            **{"experiment": "one", "metric": "w2"},
-            "runs": {"reading": "published", "topology": topology},
-        }
-        for side, topology in (("lower", "ring"), ("higher", "complete"))
-    }
-    assert claim.cases[""].readings == ("published",)
+    study = load(tmp_path, one=SWEPT, claims=order(both=both, **sides))
+    assert study.claims["c"].says == "{not filled}"  # no family, so nothing is a placeholder
+    ((key, case),) = study.cases.items()
+    assert key == ("c", "", "published")
+    for side, topology in ((case.check.lower, "ring"), (case.check.higher, "complete")):
+        assert (side.experiment, side.metric) == ("one", "w2")
+        assert side.runs == {"reading": "published", "topology": topology}
 
 
 A, B = (
@@ -723,6 +720,6 @@ def test_claims_that_cannot_be_are_refused(claims, message, tmp_path):
         quantities = {"lower": A, "higher": A}
         claim["check"] = {**quantities, **claim["check"]}
     with pytest.raises(ConcordError) as caught:
-        load(tmp_path, one=SWEPT, claims=claims).claims  # noqa: B018 (reading them checks them)
+        load(tmp_path, one=SWEPT, claims=claims).cases  # noqa: B018 (reading them checks them)
     text = str(caught.value)
     assert text.startswith(f"{tmp_path / 'x' / 'study.yaml'}: claims.") and message in text

@@ -15,7 +15,7 @@ from concord.errors import ConcordError
 from concord.options import build
 from concord.results import Measured
 from concord.studies.config import load_config
-from concord.studies.paper import Paper
+from concord.studies.study import Study
 from concord.tables import Layout, Table, final_values, printed_values
 
 CONFIG = Path(__file__).parents[2] / "config"
@@ -327,7 +327,7 @@ PRINTED = {
 @pytest.mark.parametrize(("key", "name"), PRINTED)
 def test_printed_tables_are_the_papers(key, name):
     """Row by row and digit by digit, in the order of print."""
-    paper = Paper(CONFIG / "papers" / key, load_config(CONFIG / "config.yaml"))
+    paper = Study(CONFIG / "papers" / key, load_config(CONFIG / "config.yaml"))
     entry = paper.output("tables", name)
     params = build(printed_values.Params, entry.options, name)
     shown = []

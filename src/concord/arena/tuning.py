@@ -13,7 +13,7 @@ and twelve lie between the neighbors of the best of these.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -107,8 +107,8 @@ def settings(
         def params_of(step: float, own: Mapping[str, Any] = own) -> Any:
             return changed(params, {**own, tune: step}, f"{where}.second")
 
-        graph = _bare(topology)
-        limit = stable(sampler, params_of, begin, problem, graph)
+        bare = replace(topology, conditions=Conditions())  # what happens on it left out
+        limit = stable(sampler, params_of, begin, problem, bare)
         limits.append(limit)
         if arena.share is not None:
             steps = [arena.share * (limit if np.isfinite(limit) else begin)]
@@ -123,26 +123,24 @@ def settings(
 
 def beyond(params: Any, arena: Arena, best: Setting, up: bool, where: str) -> list[Setting]:
     """Return the settings beyond the best one, which is the largest or the least that was tried."""
-    tune, factor = str(arena.tune), COARSE if arena.second else FACTOR
-    found = []
-    for i in range(1, MORE + 1):
-        step = float(best.values[tune] * factor ** (i if up else -i))
-        values = {**best.values, tune: step}
-        found.append(Setting(values, changed(params, values, where)))
-    return found
+    factor = COARSE if arena.second else FACTOR
+    powers = [factor ** (i if up else -i) for i in range(1, MORE + 1)]
+    return _times(powers, params, arena, best, where)
 
 
 def between(params: Any, arena: Arena, best: Setting, where: str) -> list[Setting]:
     """Return the settings between the best one's neighbors, of what aims at a target."""
-    tune, count = str(arena.tune), SETTINGS - FIRST
     factor = 2.0 ** len(next(iter(arena.second.values()), (None,)))
-    found = []
-    for part in np.linspace(-1, 1, count + 2)[1:-1]:
-        values = {**best.values, tune: float(best.values[tune] * factor**part)}
+    parts = np.linspace(-1, 1, SETTINGS - FIRST + 2)[1:-1]
+    return _times([factor**part for part in parts], params, arena, best, where)
+
+
+def _times(
+    factors: Sequence[float], params: Any, arena: Arena, best: Setting, where: str
+) -> list[Setting]:
+    """Return the best setting with the tuned option times each of these factors."""
+    tune, found = str(arena.tune), []
+    for factor in factors:
+        values = {**best.values, tune: float(best.values[tune] * factor)}
         found.append(Setting(values, changed(params, values, where)))
     return found
-
-
-def _bare(topology: Topology) -> Topology:
-    """Return a network's topology, without what happens on it."""
-    return replace(topology, conditions=Conditions())

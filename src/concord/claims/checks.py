@@ -62,6 +62,11 @@ class _Rule(Kind):
     If a run of that diverged, nothing is decided.
     """
 
+    @property
+    def kind(self) -> str:
+        """Return what the check is called in a study."""
+        return str(self.__struct_config__.tag)
+
     def worse(self) -> Quantity | None:
         """Return the quantity said to be worse, None if none is."""
         return None

@@ -149,3 +149,10 @@ def contradictions(rows: Sequence[Row], seed: int | str) -> dict[tuple[str, str,
         for key, found in said.items()
         if {HOLDS, FAILS} <= set(found)
     }
+
+
+def over_seeds(found: Judgement, others: str | None) -> Judgement:
+    """Return the judgement, inconclusive where another master seed gives another."""
+    if not others or found.verdict == NOT_RUN:
+        return found
+    return Judgement(verdicts.SEED, f"{found.ours} (alone: {found.verdict}; {others})")

@@ -112,13 +112,6 @@ def judge(check: Any, runs: Callable[[Quantity], Sequence[Measured]]) -> Judgeme
         return Judgement(LOST if only_worse else FAILS, str(diverged))
 
 
-def over_seeds(found: Judgement, others: str | None) -> Judgement:
-    """Return the judgement, inconclusive where another master seed gives another."""
-    if not others or found.verdict == NOT_RUN:
-        return found
-    return Judgement(SEED, f"{found.ours} (alone: {found.verdict}; {others})")
-
-
 def of_cases(verdicts: Iterable[str]) -> str:
     """Return a claim's verdict from its cases': it holds if all do, and fails if one does."""
     return min(verdicts, key=VERDICTS.index)

@@ -15,7 +15,7 @@ from concord.errors import ConcordError, tell
 
 def find_plugins(options: Namespace) -> None:
     """Find the plug-ins of studies; tell what is wrong with one, and go on with the others."""
-    if options.study:
+    if options.plugins:
         at_work(options)
         return
     for path in (p for study in sorted(Path("config").glob("*/*/")) for p in plugins.files(study)):

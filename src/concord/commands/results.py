@@ -12,7 +12,7 @@ from concord.home import HOME
 from concord.pages.site import build
 from concord.stages import compete
 from concord.studies.config import load_config
-from concord.studies.paper import Paper
+from concord.studies.study import Study
 
 
 def site(options: Namespace) -> None:
@@ -23,11 +23,10 @@ def site(options: Namespace) -> None:
 def compare(options: Namespace) -> None:
     """Compare samplers on the arena's tasks."""
     own = Path("config", "studies", "arena")
-    study = options.arena or (own if own.is_dir() else HOME / own)
-    paper = Paper(study, load_config())
+    study = Study(options.arena or (own if own.is_dir() else HOME / own), load_config())
     kinds.find_plugins(options)
     names = [kinds.named(word)[0][1] if word.endswith(".py") else word for word in options.entries]
-    for line in compete.compare(paper, options.experiment, names, options.tasks, options.resources):
+    for line in compete.compare(study, options.experiment, names, options.tasks, options.resources):
         print(line)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from concord import make as making
-from concord.commands.studies import paper
+from concord.commands.studies import study
 from concord.make import Batch
 from concord.studies.universes import Multiverse
 
@@ -15,11 +15,11 @@ def make(options: Namespace) -> None:
     whole, _, name = options.batch.rpartition("/")
     universe = whole.removeprefix("multiverse/")
     options.pairs = "+" in universe or None
-    study = paper(options)
+    found = study(options)
     if universe != whole:
-        batch = Multiverse(study).batch(universe, name)
+        batch = Multiverse(found).batch(universe, name)
     else:
-        batch = Batch(options.batch, study.key, tuple(study.chosen(whole, options.runs)))
+        batch = Batch(options.batch, found.key, tuple(found.chosen(whole, options.runs)))
     making.make(
         batch,
         options.results,

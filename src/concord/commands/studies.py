@@ -12,11 +12,11 @@ from concord import plugins
 from concord.errors import ConcordError
 from concord.make import resolve as write_run
 from concord.studies.checks import check_outputs
-from concord.studies.config import load_config, load_papers, results_folder
+from concord.studies.config import load_config, load_studies, results_folder
 from concord.studies.editor import study_schema
 from concord.studies.init import init as begin
 from concord.studies.orphans import orphans as left_over
-from concord.studies.paper import Paper
+from concord.studies.study import Study
 
 
 def changes(options: Namespace) -> Mapping[str, Any]:
@@ -25,18 +25,18 @@ def changes(options: Namespace) -> Mapping[str, Any]:
     return {k: given[k] for k in ("scale", "seed", "pairs") if given.get(k) is not None}
 
 
-def paper(options: Namespace) -> Paper:
+def study(options: Namespace) -> Study:
     """Return the study that the options name."""
-    return Paper(options.paper, load_config(options.config, changes(options)))
+    return Study(options.study, load_config(options.config, changes(options)))
 
 
 def at_work(options: Namespace) -> None:
     """Use the plug-ins of the study that ``--study`` names, if it does."""
-    study = vars(options).get("study")
-    if study:
-        if not study.is_dir():
-            raise ConcordError(f"{study}: there is no such folder; name that of a study")
-        plugins.use(study)
+    folder = vars(options).get("plugins")
+    if folder:
+        if not folder.is_dir():
+            raise ConcordError(f"{folder}: there is no such folder; name that of a study")
+        plugins.use(folder)
 
 
 def init(options: Namespace) -> None:
@@ -48,22 +48,22 @@ def init(options: Namespace) -> None:
 
 def orphans(options: Namespace) -> None:
     """List folders of results that no study asks for."""
-    config, papers = load_papers(options.config.parent, changes(options))
-    for folder in left_over(results_folder(config), papers.values()):
+    config, studies = load_studies(options.config.parent, changes(options))
+    for folder in left_over(results_folder(config), studies.values()):
         print(folder)
 
 
 def check(options: Namespace) -> None:
     """Check a study's files, and list its runs."""
-    study = paper(options)
-    for run in study.runs.values():
+    found = study(options)
+    for run in found.runs.values():
         print(run.folder)
-    check_outputs(study)
+    check_outputs(found)
 
 
 def resolve(options: Namespace) -> None:
     """Write the run.yaml of one run."""
-    write_run(paper(options).run(options.experiment, options.run), options.output)
+    write_run(study(options).run(options.experiment, options.run), options.output)
 
 
 def schema(options: Namespace) -> None:

@@ -16,8 +16,8 @@ import msgspec
 
 from concord import markup, selection, words
 from concord.plugins import plugin
-from concord.studies.paper import Paper
 from concord.studies.sections import Assumption, Output
+from concord.studies.study import Study
 
 Pairs = list[tuple[str, str]]
 
@@ -44,7 +44,7 @@ class Caption(TypedDict):
     scale: str
 
 
-def of(paper: Paper, section: str, name: str) -> Caption:
+def of(paper: Study, section: str, name: str) -> Caption:
     """Return the caption of a figure or table of a study."""
     entry, (kind, params) = paper.output(section, name), paper.kind_of(section, name)
     reads = [read if isinstance(read, str) else read.metric for read in kind.reads(params)]

@@ -13,26 +13,27 @@ from concord import words
 from concord.claims.ledger import SMOKE, Entry, Row, entries, is_smoke, scores
 from concord.markup import line, markdown
 from concord.pages.markdown import Folded, Section, page
-from concord.studies.paper import Paper
+from concord.studies.study import Study
 
 COLUMNS = ("where", "says", "printed", "reading", "verdict", "ours", "figure")
 
 
-def of_paper(paper: Paper, rows: Sequence[Row]) -> str:
+def of_paper(paper: Study, rows: Sequence[Row]) -> str:
     """Return a paper's page: claims, readings, assumptions, errata and discrepancies."""
     about = paper.about
     text = f"{about.authors} ({about.year}). "
     text += f"{about.reference}." if about.reference else ""
-    parts = [_of_claims(paper, rows), _of_readings(paper), *_of_notes(paper, rows)]
+    found, link = entries(rows), _link(paper)
+    parts = [_of_claims(paper, rows, found), _of_readings(paper), *_of_notes(paper, found)]
     if paper.sections.released_code:
         parts.append(Section("Released code", paper.sections.released_code))
-    return page(about.title, text, parts, _link(paper))
+    return page(about.title, text, parts, link)
 
 
 def ledger(rows: Sequence[Row]) -> str:
     """Return the page of all papers: how many verdicts of each kind, and all claims."""
     board = Section("", SMOKE if is_smoke(rows) else "", *scores(rows))
-    return page("Ledger of claims", "", [board, _table("", "", rows, ("paper",))])
+    return page("Ledger of claims", "", [board, _table("", "", rows, entries(rows), ("paper",))])
 
 
 def case_name(row: Row) -> str:
@@ -41,23 +42,23 @@ def case_name(row: Row) -> str:
     return text.replace("+", ", ").replace("=", " ")
 
 
-def _of_claims(paper: Paper, rows: Sequence[Row]) -> Section:
+def _of_claims(paper: Study, rows: Sequence[Row], found: Sequence[Entry]) -> Section:
     if not rows:
         return Section("Claims", "None is stated yet.")
     text = SMOKE if paper.config["scale"] == "smoke" else ""
-    return _table("Claims", text, rows)
+    return _table("Claims", text, rows, found)
 
 
-def _of_readings(paper: Paper) -> Section:
+def _of_readings(paper: Study) -> Section:
     followed = dict.fromkeys(run.reading for run in paper.runs.values())
     meanings = [[reading, paper.readings[reading]] for reading in followed]
     return Section("Readings", "", ("reading", "meaning"), meanings)
 
 
-def _of_notes(paper: Paper, rows: Sequence[Row]) -> list[Section]:
+def _of_notes(paper: Study, found: Sequence[Entry]) -> list[Section]:
     """Return what is noted of a paper, where there is anything."""
     verdicts: dict[str, list[str]] = {}
-    for entry in entries(rows):
+    for entry in found:
         row = entry.rows[0]
         verdicts.setdefault(row["claim"], []).append(f"{entry.verdict} ({row['reading']})")
 
@@ -80,7 +81,13 @@ def _of_notes(paper: Paper, rows: Sequence[Row]) -> list[Section]:
     ]
 
 
-def _table(heading: str, text: str, rows: Sequence[Row], first: Sequence[str] = ()) -> Section:
+def _table(
+    heading: str,
+    text: str,
+    rows: Sequence[Row],
+    found: Sequence[Entry],
+    first: Sequence[str] = (),
+) -> Section:
     """Return a line for every claim and reading; the multiverse only where it has been run."""
     surveyed = any(row["multiverse"] for row in rows)
     columns = (*first, *COLUMNS, "multiverse") if surveyed else (*first, *COLUMNS)
@@ -90,8 +97,7 @@ def _table(heading: str, text: str, rows: Sequence[Row], first: Sequence[str] = 
         "verdict": lambda entry: entry.verdict,
     }
     lines = [
-        [cells[c](entry) if c in cells else _every(entry, c) for c in columns]
-        for entry in entries(rows)
+        [cells[c](entry) if c in cells else _every(entry, c) for c in columns] for entry in found
     ]
     return Section(heading, text, columns, lines)
 
@@ -119,7 +125,7 @@ def _ours(entry: Entry) -> str | Folded:
     return Folded(f"{many}{case_name(first)}: {first['ours']}", f"{len(lines)} cases", lines)
 
 
-def _link(paper: Paper) -> Callable[[str], str]:
+def _link(paper: Study) -> Callable[[str], str]:
     """Return what links a figure or table from a page in the paper's folder of results."""
 
     def link(name: str) -> str:

@@ -11,8 +11,8 @@ from concord.claims.verdicts import NOT_RUN
 from concord.markup import line
 from concord.pages import markdown
 from concord.pages.markdown import Folded, Section
-from concord.studies.paper import Paper
 from concord.studies.sections import Alternative
+from concord.studies.study import Study
 from concord.studies.universes import Multiverse
 
 TEXT = (
@@ -24,7 +24,7 @@ TEXT = (
 
 def page(found: Multiverse, rows: Sequence[Row]) -> str:
     """Return the page: claims with what they hang on, then the universes."""
-    paper = found.paper
+    paper = found.study
     text = f"{SMOKE} {TEXT}" if paper.config["scale"] == "smoke" else TEXT
     title = f"Multiverse of {paper.about.title}"
     return markdown.page(title, text, [_claims(paper, rows), _universes(found, rows)])
@@ -32,7 +32,7 @@ def page(found: Multiverse, rows: Sequence[Row]) -> str:
 
 def names(found: Multiverse) -> dict[str, str]:
     """Return what universes are, in words."""
-    stated = _alternatives(found.paper)
+    stated = _alternatives(found.study)
     return {
         name: "; ".join(stated[part].says for part in name.split("+"))
         if universe.seed is None
@@ -41,7 +41,7 @@ def names(found: Multiverse) -> dict[str, str]:
     }
 
 
-def _claims(paper: Paper, rows: Sequence[Row]) -> Section:
+def _claims(paper: Study, rows: Sequence[Row]) -> Section:
     cells: list[list[str | Folded]] = []
     for (claim, reading), found in robustness.of_claims(rows).items():
         lines = tuple(f"{name}: {verdict}" for name, verdict in found.verdicts.items())
@@ -52,7 +52,7 @@ def _claims(paper: Paper, rows: Sequence[Row]) -> Section:
 
 
 def _universes(found: Multiverse, rows: Sequence[Row]) -> Section:
-    said, stated = names(found), _alternatives(found.paper)
+    said, stated = names(found), _alternatives(found.study)
     lost: dict[str, dict[str, None]] = {}
     for row in rows:
         if row["verdict"] == NOT_RUN:
@@ -66,10 +66,10 @@ def _universes(found: Multiverse, rows: Sequence[Row]) -> Section:
     return Section("Universes", "", ("universe", "what it is", "why", "runs it changes"), cells)
 
 
-def _alternatives(paper: Paper) -> dict[str, Alternative]:
+def _alternatives(study: Study) -> dict[str, Alternative]:
     """Return the alternatives of assumptions, by the name of their universe."""
     return {
         f"{name}.{entry.label}": entry
-        for name, assumption in paper.assumptions.items()
+        for name, assumption in study.assumptions.items()
         for entry in assumption.alternatives
     }

@@ -20,7 +20,6 @@ from concord.arena.board import task_of
 from concord.catalog import described
 from concord.errors import ConcordError, nearest
 from concord.integrity import Made
-from concord.io import whole
 from concord.make import at
 from concord.pages import cards
 from concord.plugins import kinds
@@ -28,16 +27,16 @@ from concord.progress import each
 from concord.provenance import code
 from concord.runs.run import Run
 from concord.scores import missing
-from concord.stages.draw import checked, metrics_digest
+from concord.stages.measured import checked, metrics_digest
 from concord.tables import head_to_head
 
 if TYPE_CHECKING:
     from concord.results import Measured
-    from concord.studies.paper import Paper
+    from concord.studies.study import Study
 
 
 def compare(
-    paper: Paper, experiment: str, names: Sequence[str], words: Sequence[str], resources: Path
+    study: Study, experiment: str, names: Sequence[str], words: Sequence[str], resources: Path
 ) -> Iterator[str]:
     """Yield lines that compare entries, or samplers that are none yet, on tasks of an experiment.
 
@@ -48,12 +47,12 @@ def compare(
     words
         Parts of tasks' names, of which a task must have one; none: all tasks.
     """
-    if experiment not in paper.arenas:
+    if experiment not in study.arenas:
         raise ConcordError(
-            f"--experiment: {paper.path} has no arena {experiment!r}; "
-            f"{nearest(experiment, paper.arenas)}"
+            f"--experiment: {study.path} has no arena {experiment!r}; "
+            f"{nearest(experiment, study.arenas)}"
         )
-    runs = [paper.runs[key] for key in paper.runs if key[0] == experiment]
+    runs = [study.runs[key] for key in study.runs if key[0] == experiment]
     entries = list(dict.fromkeys(run.labels["entry"] for run in runs))
     tasks = [run for run in runs if run.labels["entry"] == entries[0]]
     chosen = [
@@ -63,14 +62,14 @@ def compare(
         known = {label for run in tasks for key, label in run.labels.items() if key != "entry"}
         raise ConcordError(f"--tasks: no task has {words[0]!r}; {nearest(words[0], known)}")
     for name in names:  # before any is scored
-        _entered(paper, chosen[0], name, entries)
+        _entered(study, chosen[0], name, entries)
     measured: list[Measured] = []
     reasons: dict[str, str] = {}  # why an entry has no score, of the first task
     lines: list[tuple[str, dict[str, Measured]]] = []
     for run in each(chosen, "tasks"):
         own = {}
         for name in names:
-            cell = _entered(paper, run, name, entries)
+            cell = _entered(study, run, name, entries)
             scored = cells.score(cell, cells.task_of(cell, resources))
             own[name] = results.of_text(cell.document, metrics.to_csv(scored.rows))
             why = scored.choice.get("not applicable", scored.choice.get("not run"))
@@ -103,11 +102,11 @@ def compare(
         yield ""
 
 
-def _entered(paper: Paper, run: Run, name: str, entries: Sequence[str]) -> Run:
+def _entered(study: Study, run: Run, name: str, entries: Sequence[str]) -> Run:
     """Return a task's run with another entry."""
     labels = {**run.labels, "entry": name}
     if name in entries:
-        return paper.run(run.experiment, "+".join(f"{k}={v}" for k, v in labels.items()))
+        return study.run(run.experiment, "+".join(f"{k}={v}" for k, v in labels.items()))
     if name not in kinds("samplers"):
         known = {*entries, *kinds("samplers")}
         raise ConcordError(f"there is no entry or sampler {name!r}; {nearest(name, known)}")
@@ -126,12 +125,12 @@ def _shown(cell: Measured, metric: str) -> str:
     return f"{value:.3g}" if np.isfinite(value) else "diverged"
 
 
-def board(paper: Paper, results: Path, outputs: Sequence[Path], folder: Path) -> None:
+def board(study: Study, results: Path, outputs: Sequence[Path], folder: Path) -> None:
     """Write what a study's arena says: scores, costs, and into a folder the entries' cards.
 
     Costs are the CPU seconds of each cell, tuning included. Cards are Markdown.
     """
-    runs = [run for run in paper.runs.values() if run.arena is not None]
+    runs = [run for run in study.runs.values() if run.arena is not None]
     measured = [checked(at(run, results)) for run in runs]
     scores, cost = outputs
     texts = {
@@ -144,10 +143,7 @@ def board(paper: Paper, results: Path, outputs: Sequence[Path], folder: Path) ->
         own = [cell for cell in measured if cell.run["labels"]["entry"] == entry]
         about = described("samplers", own[0].run["sampler"]["kind"])
         texts[folder / f"{entry}.md"] = cards.card(entry, own, about)
-    for output, text in texts.items():
-        with whole(output) as path:
-            path.write_text(text, encoding="utf-8")
-    integrity.seal(texts, board_made(paper, results))
+    integrity.write(texts, board_made(study, results))
 
 
 def _cost(run: Run, results: Path) -> list[Any]:
@@ -156,7 +152,7 @@ def _cost(run: Run, results: Path) -> list[Any]:
     return [run.experiment, task_of(run.document), entry, seconds]
 
 
-def board_made(paper: Paper, results: Path) -> Made:
+def board_made(study: Study, results: Path) -> Made:
     """Return what the scores and cards of a study are made from."""
-    runs = [run for run in paper.runs.values() if run.arena is not None]
+    runs = [run for run in study.runs.values() if run.arena is not None]
     return {"metrics": metrics_digest(runs, results), "code": code(__name__)}

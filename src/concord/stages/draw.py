@@ -13,85 +13,71 @@ from typing import Any
 from concord import integrity
 from concord.integrity import Made
 from concord.io import whole
-from concord.make import Place, at
-from concord.make import made as made_from
+from concord.make import at
 from concord.options import plain
 from concord.pages import captions
 from concord.plugins import location, provided
 from concord.provenance import code, describe, digest
-from concord.results import Measured, is_smoke, read
-from concord.runs.run import Run
-from concord.studies.paper import Paper
+from concord.results import Measured, is_smoke
+from concord.stages.measured import checked, metrics_digest
+from concord.studies.study import Study
 
 
-def made(paper: Paper, section: str, name: str, results: Path) -> Made:
+def made(study: Study, section: str, name: str, results: Path) -> Made:
     """Return what a figure or table is made from."""
-    entry = paper.output(section, name)
+    entry = study.output(section, name)
     return {
-        "entry": digest({**plain(entry), "caption": captions.of(paper, section, name)}),
+        "entry": digest({**plain(entry), "caption": captions.of(study, section, name)}),
         "code": code(__name__, location(section, entry.kind)),
-        "metrics": metrics_digest(paper.output_runs(section, name), results),
+        "metrics": metrics_digest(study.output_runs(section, name), results),
     }
 
 
-def metrics_digest(runs: Sequence[Run], results: Path) -> str:
-    """Return a digest of the metrics of runs, as their seals have it."""
-    paths = [results / run.folder / "metrics.csv" for run in runs]
-    return digest({str(path): integrity.sealed(path)[1] for path in paths})
-
-
-def draw(paper: Paper, name: str, results: Path, outputs: Sequence[Path]) -> None:
+def draw(study: Study, name: str, results: Path, outputs: Sequence[Path]) -> None:
     """Draw a figure from the metrics below ``results`` into ``outputs`` (.pdf, .svg, .png)."""
     from concord.figures import style
 
-    kind, params = paper.kind_of("figures", name)
-    runs = _measured(paper, "figures", name, results)
+    kind, params = study.kind_of("figures", name)
+    runs = _measured(study, "figures", name, results)
     figure = kind.draw(params, runs)
     style.save(figure, outputs, watermark=is_smoke(runs))
-    _finish(paper, "figures", name, results, outputs)
+    _finish(study, "figures", name, results, outputs)
 
 
-def tabulate(paper: Paper, name: str, results: Path, outputs: Sequence[Path]) -> None:
+def tabulate(study: Study, name: str, results: Path, outputs: Sequence[Path]) -> None:
     """Build a table from the runs below ``results`` into ``outputs`` (.csv, .md, .tex)."""
-    kind, params = paper.kind_of("tables", name)
-    table = kind.tabulate(params, _measured(paper, "tables", name, results))
+    kind, params = study.kind_of("tables", name)
+    table = kind.tabulate(params, _measured(study, "tables", name, results))
     texts = {
         ".csv": table.csv,
         ".md": table.markdown,
-        ".tex": lambda: table.latex(paper.output("tables", name).title),
+        ".tex": lambda: table.latex(study.output("tables", name).title),
     }
     for output in outputs:
         with whole(output) as path:
             path.write_text(texts[output.suffix](), encoding="utf-8")
-    _finish(paper, "tables", name, results, outputs, table=table.data())
+    _finish(study, "tables", name, results, outputs, table=table.data())
 
 
-def _measured(paper: Paper, section: str, name: str, results: Path) -> list[Measured]:
-    return [checked(at(run, results)) for run in paper.output_runs(section, name)]
-
-
-def checked(place: Place) -> Measured:
-    """Read the metrics of a run, which must be those of today's configuration, code and data."""
-    trace = place.trace if place.trace.exists() else None
-    integrity.check(place.table, made_from(place.run, place.resources, trace, place.variant))
-    return read(place.run.document, place.table)
+def _measured(study: Study, section: str, name: str, results: Path) -> list[Measured]:
+    return [checked(at(run, results)) for run in study.output_runs(section, name)]
 
 
 def _finish(
-    paper: Paper, section: str, name: str, results: Path, outputs: Sequence[Path], **more: Any
+    study: Study, section: str, name: str, results: Path, outputs: Sequence[Path], **more: Any
 ) -> None:
     """Write the caption, and seal the outputs with their provenance."""
-    caption = captions.of(paper, section, name)
+    caption = captions.of(study, section, name)
     text = outputs[0].with_suffix(".caption.md")
     with whole(text) as path:
         path.write_text(captions.markdown(caption), encoding="utf-8")
-    runs = paper.output_runs(section, name)
+    runs = study.output_runs(section, name)
     inputs = [results / run.folder / "metrics.csv" for run in runs]
-    shown = provided([(section, paper.output(section, name).kind)])
+    shown = provided([(section, study.output(section, name).kind)])
     about: dict[str, Any] = {"plugins": shown} if shown else {}
-    about |= {"paper": paper.key, "section": section, "name": name, "seed": paper.config["seed"]}
+    about |= {"paper": study.key, "section": section, "name": name, "seed": study.config["seed"]}
     integrity.seal(
         [*outputs, text],
-        made(paper, section, name, results),
+        made(study, section, name, results),
         **describe(inputs, **about, **more, caption=caption),
     )

@@ -1,4 +1,4 @@
-"""The multiverse of a paper: its claims judged in every universe, as a table, a page and pictures.
+"""The multiverse of a study: its claims judged in every universe, as a table, a page and pictures.
 
 What was not run in a universe makes claims there *not run*, for its reason; the rest is judged.
 """
@@ -20,54 +20,56 @@ from concord.provenance import code, digest, sha256
 from concord.results import Measured, read
 from concord.runs.run import Run
 from concord.stages import judge
-from concord.studies.paper import Paper
+from concord.stages.measured import Find, finder
+from concord.studies.study import Study
 from concord.studies.universes import Multiverse, lean
 
 
 def survey(
-    paper: Paper, results: Path, outputs: Sequence[Path], pictures: Path | None = None
+    study: Study, results: Path, outputs: Sequence[Path], pictures: Path | None = None
 ) -> None:
     """Judge every claim in every universe (.csv .md), and draw it into a folder."""
     from concord.figures import (
         _specifications as figures,  # matplotlib, which planning does without
     )
 
-    found = Multiverse(paper)
+    found = Multiverse(study)
     rows = list(judged(found, results))
-    judge.write({".csv": robustness.as_csv(rows), ".md": pages.page(found, rows)}, outputs)
+    texts = {".csv": robustness.as_csv(rows), ".md": pages.page(found, rows)}
     drawn: list[Path] = []
     if pictures is not None:
-        says = {name: claim.says for name, claim in paper.claims.items()}
-        smoke = paper.config["scale"] == "smoke"
+        says = {name: claim.says for name, claim in study.claims.items()}
+        smoke = study.config["scale"] == "smoke"
         drawn = figures.save(rows, pages.names(found), says, pictures, smoke)
-    integrity.seal([*outputs, *drawn], made(paper, results, found), seed=paper.config["seed"])
+    written = {output: texts[output.suffix] for output in outputs}
+    integrity.write(written, made(study, results, found), drawn, seed=study.config["seed"])
 
 
-def made(paper: Paper, results: Path, found: Multiverse | None = None) -> Made:
-    """Return what a paper's verdicts over the universes are made from."""
-    files = [batch.file(results) for batch in (found or Multiverse(paper)).batches.values()]
+def made(study: Study, results: Path, found: Multiverse | None = None) -> Made:
+    """Return what a study's verdicts over the universes are made from."""
+    files = [batch.file(results) for batch in (found or Multiverse(study)).batches.values()]
     computed = {str(file): sha256(file) if file.is_file() else "" for file in files}
     drawing = "concord.figures._specifications"
     own = {"universes": digest(computed), "survey": code(__name__, drawing)}
-    return {**judge.made_alone(paper, results), **own}
+    return {**judge.made_alone(study, results), **own}
 
 
 def judged(found: Multiverse, results: Path) -> Iterator[Row]:
     """Yield every case in every reading: of the study, then of the universes that change it."""
-    cases, base = judge.cases(found.paper), judge.finder(found.paper, results)
-    for case in cases:
-        yield robustness.row(*case.key, BASE, case.judge(base))
+    cases, base = found.study.cases, finder(results)
+    for key, case in cases.items():
+        yield robustness.row(*key, BASE, case.judge(base))
     for name, changed in each(list(found.runs.items()), "universes"):
         there = _Universe(found, name, results, base)
-        for case in cases:
+        for key, case in cases.items():
             if any((run.experiment, run.name) in changed for run in case.runs):
-                yield robustness.row(*case.key, name, case.judge(there.find))
+                yield robustness.row(*key, name, case.judge(there.find))
 
 
 class _Universe:
     """Finds the metrics of runs as a universe has them."""
 
-    def __init__(self, found: Multiverse, name: str, results: Path, base: judge.Find) -> None:
+    def __init__(self, found: Multiverse, name: str, results: Path, base: Find) -> None:
         self.found, self.name, self.results, self.base = found, name, results, base
 
     def find(self, run: Run) -> Measured:
@@ -85,7 +87,7 @@ class _Universe:
         home = self.found.home(run)
         if home[0] == BASE:
             return self.base(self.found.twin(run))
-        place = self.found.batches[home].place(lean(self.found.paper, run), self.results)
+        place = self.found.batches[home].place(lean(self.found.study, run), self.results)
         name = f"{run.experiment}/{run.name}"
         if place.lacks_metrics():
             raise Missing(f"{self.name}: {name} was not run")

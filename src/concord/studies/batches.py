@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from concord.contracts import Extra, offers
 from concord.make import Batch
 from concord.runs.run import Run
-from concord.studies.paper import Paper
+from concord.studies.study import Study
 
 # Of a run and of a job, in updates of an agent in a chain: a second or two, and about ten. A step
 # costs about as much as a thousand of them besides, whatever it updates.
@@ -24,7 +24,7 @@ SMALL, TOGETHER, STEP = 2e6, 1e7, 1000
 MOST = 100
 
 
-def batches(paper: Paper, chains_per_job: int | None = None) -> list[Batch]:
+def batches(study: Study, chains_per_job: int | None = None) -> list[Batch]:
     """Return the batches of a study.
 
     Cells of the arena are divided by entry. A run that reads data files, or needs what may not be
@@ -39,11 +39,11 @@ def batches(paper: Paper, chains_per_job: int | None = None) -> list[Batch]:
         count[experiment] += 1
 
     cells: dict[str, list[Run]] = defaultdict(list)
-    for run in paper.runs.values():
+    for run in study.runs.values():
         if run.arena is not None:
             cells[f"{run.experiment}/{run.labels['entry']}"].append(run)
     found |= {name: tuple(runs) for name, runs in cells.items()}
-    for experiment, runs in _alike(paper):
+    for experiment, runs in _alike(study):
         alone: list[Run] = []
         together: list[Run] = []
         taken = 0.0
@@ -63,7 +63,7 @@ def batches(paper: Paper, chains_per_job: int | None = None) -> list[Batch]:
                 add(experiment, alone[part : part + MOST])
         else:
             found |= {f"{experiment}/{run.name}": (run,) for run in alone}
-    return [Batch(name, paper.key, runs) for name, runs in found.items()]
+    return [Batch(name, study.key, runs) for name, runs in found.items()]
 
 
 def long(run: Run, chains_per_job: int | None = None) -> bool:
@@ -79,17 +79,17 @@ def cost(run: Run) -> float:
     return float(run.iterations * (run.chains * run.agents + STEP))
 
 
-def _alike(paper: Paper) -> list[tuple[str, list[Run]]]:
+def _alike(study: Study) -> list[tuple[str, list[Run]]]:
     """Return experiments and runs of theirs that the same figures, tables and verdicts show."""
     shown: dict[str, list[str]] = defaultdict(list)
     for section in ("figures", "tables"):
-        for name in paper.outputs(section):
-            for run in paper.output_runs(section, name):
+        for name in study.outputs(section):
+            for run in study.output_runs(section, name):
                 shown[run.folder].append(f"{section}/{name}")
-    for run in paper.claim_runs():
+    for run in study.claim_runs():
         shown[run.folder].append("claims")
     alike: dict[tuple[str, ...], list[Run]] = defaultdict(list)
-    for run in paper.runs.values():
+    for run in study.runs.values():
         if run.arena is None:
             alike[run.experiment, *shown[run.folder]].append(run)
     return [(experiment, runs) for (experiment, *_), runs in alike.items()]

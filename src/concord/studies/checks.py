@@ -11,26 +11,26 @@ from concord.errors import ConcordError, nearest, short
 from concord.runs.run import Run
 from concord.studies import named
 from concord.studies.expansion import Change
-from concord.studies.paper import Paper
 from concord.studies.sections import Assumption
+from concord.studies.study import Study
 
 
-def check_outputs(paper: Paper) -> None:
+def check_outputs(study: Study) -> None:
     """Check the kinds, options and runs of all figures, tables and claims."""
-    paper.claims  # noqa: B018 (reading them checks them)
-    runs = [run.document for run in paper.runs.values()]
-    for name, entry in paper.assumptions.items():
+    study.cases  # noqa: B018 (reading them checks them)
+    runs = [run.document for run in study.runs.values()]
+    for name, entry in study.assumptions.items():
         mistake = selection.mistake(runs, entry.rests or {})
         if mistake is not None:
-            raise ConcordError(f"{paper.at(f'assumptions.{name}.rests')}: {mistake}")
-        _check_caption(paper, name, entry, runs)
-    _check_alternatives(paper)
+            raise ConcordError(f"{study.at(f'assumptions.{name}.rests')}: {mistake}")
+        _check_caption(study, name, entry, runs)
+    _check_alternatives(study)
     for section in ("figures", "tables"):
-        for name, output in paper.outputs(section).items():
-            where = paper.at(f"{section}.{name}")
-            kind, params = paper.kind_of(section, name)
-            runs = [run.document for run in paper.output_runs(section, name)]
-            named.check(params, runs, f"{where}.options", paper.config["scale"] == "smoke")
+        for name, output in study.outputs(section).items():
+            where = study.at(f"{section}.{name}")
+            kind, params = study.kind_of(section, name)
+            runs = [run.document for run in study.output_runs(section, name)]
+            named.check(params, runs, f"{where}.options", study.config["scale"] == "smoke")
             try:
                 reads = kind.reads(params)
             except ConcordError as error:
@@ -43,9 +43,9 @@ def check_outputs(paper: Paper) -> None:
                 style.check_formulas(output.options, f"{where}.options")
 
 
-def _check_caption(paper: Paper, name: str, entry: Assumption, runs: Sequence[Any]) -> None:
+def _check_caption(study: Study, name: str, entry: Assumption, runs: Sequence[Any]) -> None:
     """Refuse an assumption that captions leave out where nothing is so."""
-    where = paper.at(f"assumptions.{name}")
+    where = study.at(f"assumptions.{name}")
     if entry.shown is not None:
         named.check_selection(entry.shown, runs, f"{where}.shown")
     for number, beginning in enumerate(entry.of or ()):
@@ -56,33 +56,33 @@ def _check_caption(paper: Paper, name: str, entry: Assumption, runs: Sequence[An
             )
 
 
-def _check_alternatives(paper: Paper) -> None:
+def _check_alternatives(study: Study) -> None:
     """Refuse alternatives that change nothing, or read what runs do not have."""
-    for name, found in paper.alternatives.items():
-        where = paper.at(f"assumptions.{name}")
-        if found and paper.assumptions[name].fixed:
+    for name, found in study.alternatives.items():
+        where = study.at(f"assumptions.{name}")
+        if found and study.assumptions[name].fixed:
             raise ConcordError(f"{where}.fixed: it has alternatives; remove one or the other")
         for number, change in enumerate(found.values()):
             place = f"{where}.alternatives[{number}]"
-            resting = [run for run in paper.runs.values() if name in run.assumptions]
+            resting = [run for run in study.runs.values() if name in run.assumptions]
             mistake = selection.mistake([run.document for run in resting], change.when)
             if mistake is not None:
                 raise ConcordError(f"{place}.when: {mistake}")
             runs = [run for run in resting if change.holds_for(run)]
             if change.reads.metric or change.reads.agent is not None:
-                _check_reads(paper, change, runs, f"{place}.reads")
-            elif paper.config["scale"] == "smoke":  # its limits may leave nothing of the change
+                _check_reads(study, change, runs, f"{place}.reads")
+            elif study.config["scale"] == "smoke":  # its limits may leave nothing of the change
                 continue
-            elif not any(paper.varied(run, [change]).document != run.document for run in runs):
+            elif not any(study.varied(run, [change]).document != run.document for run in runs):
                 raise ConcordError(
                     f"{place}.set: it changes no run; correct it, or remove the alternative"
                 )
 
 
-def _check_reads(paper: Paper, change: Change, runs: Sequence[Run], where: str) -> None:
+def _check_reads(study: Study, change: Change, runs: Sequence[Run], where: str) -> None:
     """Refuse metrics and agents that runs, one of each experiment, will not have."""
-    claimed = {run.experiment for run in paper.claim_runs()}
-    read = {quantity.metric for found in paper.claim_reads.values() for quantity in found}
+    claimed = {run.experiment for run in study.claim_runs()}
+    read = {quantity.metric for found in study.claim_reads.values() for quantity in found}
     for metric in change.reads.metric:
         if metric not in read:
             raise ConcordError(
@@ -91,7 +91,7 @@ def _check_reads(paper: Paper, change: Change, runs: Sequence[Run], where: str) 
     agents = [] if change.reads.agent is None else [change.reads.agent]
     names = change.reads.metric.values()
     for run in {run.experiment: run for run in runs if run.experiment in claimed}.values():
-        other = paper.varied(run, [change]).document
+        other = study.varied(run, [change]).document
         for key, metric in [("agent", metrics.ALWAYS[0]), *(("metric", n) for n in names)]:
             if lacking := metrics.absent(other, metric, agents):
                 raise ConcordError(f"{where}.{key}: {run.folder} {lacking}")

@@ -215,6 +215,10 @@ def _resolve(
     }
     run = Run.of(stated, where, keys)
     if not study.checked and not changed:  # what a universe cannot have is a result
+        stated_graph = repr([mapping["topology"], keys.agents, mapping.get("network")])
+        if stated_graph in study.graphs:
+            vars(run)["graph"] = study.graphs[stated_graph]
+        study.graphs[stated_graph] = run.graph
         run.check()
         metrics.check(run.metrics, f"{where}.metrics", run.record, run.network)
     rests = tuple(
@@ -222,4 +226,8 @@ def _resolve(
         for name, entry in study.assumptions.items()
         if matches(run.document, entry.rests or {})
     )
-    return with_changes(run, assumptions=rests)
+    resting = with_changes(run, assumptions=rests)
+    # What takes long of a run is what has just been done.
+    vars(resting).update(vars(run) | vars(resting))
+    vars(resting)["document"] = {**run.document, "assumptions": list(rests)}
+    return resting

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from concord.studies.paper import Paper
 from concord.studies.stated import RESERVED
+from concord.studies.study import Study
 
 
-def orphans(results: Path, papers: Iterable[Paper]) -> list[Path]:
+def orphans(results: Path, studies: Iterable[Study]) -> list[Path]:
     """Return the folders of runs below ``results`` that are of no run of these studies."""
-    asked = {results / run.folder for paper in papers for run in paper.runs.values()}
+    asked = {results / run.folder for study in studies for run in study.runs.values()}
     made = {path.parent for path in results.glob("*/*/*/run.yaml")}
     return sorted(f for f in made - asked if f.relative_to(results).parts[0] not in RESERVED)

@@ -170,7 +170,7 @@ class Family(Options):
     ] = None
 
 
-class Study(Options):
+class Sections(Options):
     """The sections of a study, each in one of its files."""
 
     paper: Annotated[About | None, "which paper this is"] = None

@@ -12,9 +12,10 @@ from msgspec.structs import replace
 from concord import plugins
 from concord.errors import ConcordError, nearest, short
 from concord.io import load_yaml
+from concord.networks.topology import Topology
 from concord.options import build_file
 from concord.runs.keys import STUDY
-from concord.studies.sections import About, Assumption, Output, Study
+from concord.studies.sections import About, Assumption, Output, Sections
 
 # Words that a study's key cannot be: rules, which are targets as keys are, folders and files beside
 # the studies' among the results, and the report's own targets.
@@ -52,25 +53,29 @@ class Stated:
         All of it as the files have it.
     files
         The file of each section.
+    graphs
+        The networks of its runs, by what states one: many runs share it, and what is computed of
+        it.
     """
 
     def __init__(self, path: Path, config: Mapping[str, Any], checked: bool = False) -> None:
         self.path, self.config, self.checked = path, config, checked
         self.key = path.name
         if path.is_file():
-            raise ConcordError(f"{path}: it is a file; a paper is a folder of them, name that")
+            raise ConcordError(f"{path}: it is a file; a study is a folder of them, name that")
         if not STUDY.fullmatch(self.key):
             raise ConcordError(
-                f"{path}: a paper's key has letters and digits only (at most 60); rename the folder"
+                f"{path}: a study's key has letters and digits only (at most 60); rename the folder"
             )
         if self.key.lower() in RESERVED:
             raise ConcordError(
                 f"{path}: {self.key!r} is a word of the workflow's own; rename the folder, "
                 "to the first author and the year for example"
             )
-        self.sections = Study()
+        self.sections = Sections()
         self.raw: dict[str, Any] = {}
         self.files: dict[str, Path] = {}
+        self.graphs: dict[str, Topology] = {}
         plugins.use(path)
         self._read()
 
@@ -83,7 +88,7 @@ class Stated:
             stated = load_yaml(file)
             if not isinstance(stated, dict):
                 raise ConcordError(f"{file}: it is not a mapping of sections to their contents")
-            typed = build_file(Study, stated, file)
+            typed = build_file(Sections, stated, file)
             for section in stated:
                 if section in self.files:
                     other = self.files[section].name

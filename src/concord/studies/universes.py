@@ -21,8 +21,8 @@ from concord.plugins import plugin
 from concord.runs.run import Run
 from concord.studies.batches import long
 from concord.studies.expansion import Change
-from concord.studies.paper import Paper
 from concord.studies.sections import Reads
+from concord.studies.study import Study
 
 SEEDS = range(1, 6)
 BASE = "base"
@@ -42,15 +42,15 @@ class Universe:
         return [c.reads for c in self.changes if c.reads != Reads() and c.holds_for(run)]
 
 
-def universes(paper: Paper, pairs: bool) -> dict[str, Universe]:
+def universes(study: Study, pairs: bool) -> dict[str, Universe]:
     """Return a study's universes by name, but for the study itself."""
     alone = [
         Universe(f"{name}.{label}", (change,))
-        for name, changes in paper.alternatives.items()
+        for name, changes in study.alternatives.items()
         for label, change in changes.items()
     ]
     found = alone + [
-        Universe(f"seed_{seed}", seed=seed) for seed in SEEDS if seed != paper.config["seed"]
+        Universe(f"seed_{seed}", seed=seed) for seed in SEEDS if seed != study.config["seed"]
     ]
     if pairs:
         found += [
@@ -61,17 +61,17 @@ def universes(paper: Paper, pairs: bool) -> dict[str, Universe]:
     return {universe.name: universe for universe in found}
 
 
-def universe(paper: Paper, name: str) -> Universe:
+def universe(study: Study, name: str) -> Universe:
     """Return one universe by its name."""
-    known = universes(paper, "+" in name)
+    known = universes(study, "+" in name)
     if name not in known:
         assumption, dot, label = name.partition(".")
-        labels = paper.alternatives.get(assumption, {})
-        if dot and assumption not in paper.assumptions:
-            remedy = f"{paper.at('assumptions')} has no {short(assumption)}"
-            raise ConcordError(f"{remedy}; {nearest(assumption, paper.assumptions)}")
+        labels = study.alternatives.get(assumption, {})
+        if dot and assumption not in study.assumptions:
+            remedy = f"{study.at('assumptions')} has no {short(assumption)}"
+            raise ConcordError(f"{remedy}; {nearest(assumption, study.assumptions)}")
         if dot and "+" not in label:
-            place = paper.at(f"assumptions.{assumption}.alternatives")
+            place = study.at(f"assumptions.{assumption}.alternatives")
             raise ConcordError(f"{place}: none is called {short(label)}; {nearest(label, labels)}")
         raise ConcordError(f"there is no universe {short(name)}; {nearest(name, known)}")
     return known[name]
@@ -90,17 +90,17 @@ class Multiverse:
         has is there.
     """
 
-    def __init__(self, paper: Paper) -> None:
-        self.paper, self.universes = paper, universes(paper, paper.config["pairs"])
+    def __init__(self, study: Study) -> None:
+        self.study, self.universes = study, universes(study, study.config["pairs"])
         self.runs: dict[str, dict[tuple[str, str], Run]] = {}
         self.batches: dict[tuple[str, str], Batch] = {}
-        read = {(run.experiment, run.name): run for run in paper.claim_runs() if run.arena is None}
+        read = {(run.experiment, run.name): run for run in study.claim_runs() if run.arena is None}
         self._own = {self._key(run): run for run in read.values()}
         self._homes = dict.fromkeys(self._own, (BASE, ""))
         together: dict[tuple[str, str], list[Run]] = {}
         for name, changes in self.universes.items():
             others = {
-                key: paper.varied(run, changes.changes, changes.seed) for key, run in read.items()
+                key: study.varied(run, changes.changes, changes.seed) for key, run in read.items()
             }
             self.runs[name] = {
                 key: run
@@ -108,17 +108,17 @@ class Multiverse:
                 if run.document != read[key].document or changes.reads(read[key])
             }
             for whole in self.runs[name].values():
-                run = lean(paper, whole)
+                run = lean(study, whole)
                 batch = run.experiment if long(run) else SMALL_RUNS
                 home = self._homes.setdefault(run.digest, (name, batch))
                 if home == (name, batch):
                     together.setdefault(home, []).append(run)
         for (name, batch), runs in together.items():
-            own = Batch(batch, f"{paper.key}/multiverse/{name}", tuple(runs), variant=True)
+            own = Batch(batch, f"{study.key}/multiverse/{name}", tuple(runs), variant=True)
             self.batches[name, batch] = own
 
     def _key(self, run: Run) -> str:
-        return lean(self.paper, run).digest
+        return lean(self.study, run).digest
 
     def twin(self, run: Run) -> Run:
         """Return the run of the study that is the same."""
@@ -130,22 +130,22 @@ class Multiverse:
 
     def batch(self, name: str, batch: str) -> Batch:
         """Return a batch of a universe."""
-        universe(self.paper, name)
+        universe(self.study, name)
         found = [own for known, own in self.batches if known == name]
         if batch not in found:
             raise ConcordError(
-                f"{self.paper.path}: {name} computes no {short(batch)}; {nearest(batch, found)}"
+                f"{self.study.path}: {name} computes no {short(batch)}; {nearest(batch, found)}"
             )
         return self.batches[name, batch]
 
 
-def lean(paper: Paper, run: Run) -> Run:
+def lean(study: Study, run: Run) -> Run:
     """Return a run with the metrics, and iterations, that claims read of it, and no others.
 
     It has no chains where all of these are exact. A run of which claims read nothing stays whole.
     """
-    read = paper.claim_reads.get((run.experiment, run.name), [])
-    changes = [change for labels in paper.alternatives.values() for change in labels.values()]
+    read = study.claim_reads.get((run.experiment, run.name), [])
+    changes = [change for labels in study.alternatives.values() for change in labels.values()]
     others = [change.reads.metric for change in changes]
     names = {other.get(q.metric, q.metric) for q in read for other in ({}, *others)}
     families = tuple(f for f in run.metrics if any(metrics.computes(f, name) for name in names))
@@ -160,7 +160,7 @@ def lean(paper: Paper, run: Run) -> Run:
             metrics=families,
             chains=0,
             record=replace(run.record, probes=()),
-            seed=paper.config["seed"] if draws_nothing else run.seed,
+            seed=study.config["seed"] if draws_nothing else run.seed,
         )
     if apart and all(quantity.at != "all" for quantity in read):
         at = {k for q in read for k in (q.at if isinstance(q.at, tuple) else [q.at])} - {"last"}

@@ -25,8 +25,8 @@ from concord.pages.site.papers import Files
 from concord.pages.site.parts import raw, title
 from concord.progress import each
 from concord.provenance import describe
-from concord.studies.config import load_config, load_papers, results_folder
-from concord.studies.paper import Paper
+from concord.studies.config import load_config, load_studies, results_folder
+from concord.studies.study import Study
 
 STATIC = Path(__file__).parent / "static"
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "config/README.md", "docs")
@@ -98,7 +98,7 @@ def site(
         raise ConcordError(f"{output}: it is no folder; remove it, or name another one")
     if output.is_dir() and any(output.iterdir()) and not (output / ".buildinfo").exists():
         raise ConcordError(f"{output}: it holds something else than a site; name another folder")
-    settings, studies = load_papers(config, changes)
+    settings, studies = load_studies(config, changes)
     results = results_folder(settings) if results is None else results
     if not results.is_dir():
         raise ConcordError(f"{results}: there are no results; snakemake makes them")
@@ -119,7 +119,7 @@ def site(
 def _write(
     config: Path,
     settings: Mapping[str, Any],
-    studies: Mapping[str, Paper],
+    studies: Mapping[str, Study],
     results: Path,
     source: Path,
     extra: Path,
@@ -231,7 +231,7 @@ def _todo(
     return list(found.items())
 
 
-def _pictures(studies: Mapping[str, Paper], extra: Path) -> dict[str, str]:
+def _pictures(studies: Mapping[str, Study], extra: Path) -> dict[str, str]:
     """Return a picture of each kind of figure: the first that has been made, or the docs'."""
     found: dict[str, str] = {}
     for paper in studies.values():

@@ -17,7 +17,7 @@ from concord.contracts import Read
 from concord.metrics import prices as all_prices
 from concord.options import plain
 from concord.runs.run import Run
-from concord.studies.paper import Paper
+from concord.studies.study import Study
 
 if TYPE_CHECKING:
     import pandas
@@ -35,7 +35,7 @@ AGENTS = 4  # shown besides those that the figures draw
 MOST = 45  # iterations shown, evenly spaced, and as many by their logarithm
 
 
-def group(paper: Paper, name: str) -> str:
+def group(paper: Study, name: str) -> str:
     """Return a figure's name without the reading at its end."""
     for reading in sorted(paper.readings, key=len, reverse=True):
         stem = name.removesuffix(f"_{reading}")
@@ -44,7 +44,7 @@ def group(paper: Paper, name: str) -> str:
     return name
 
 
-def curves(paper: Paper, names: Sequence[str], results: Path) -> dict[str, Any] | None:
+def curves(paper: Study, names: Sequence[str], results: Path) -> dict[str, Any] | None:
     """Return the curves that figures show, None if they show none.
 
     Parameters
@@ -112,7 +112,7 @@ def agent_name(agent: str) -> str:
 
 
 def _read(
-    paper: Paper, names: Iterable[str]
+    paper: Study, names: Iterable[str]
 ) -> tuple[dict[str, Run], list[str], set[str], dict[str, Any]]:
     """Return the figures' runs by folder, the metrics and agents they read, the first's options."""
     runs: dict[str, Run] = {}

@@ -27,8 +27,8 @@ from concord.pages.claims import case_name
 from concord.pages.site.curves import curves, group
 from concord.pages.site.parts import raw, title
 from concord.runs.run import Run
-from concord.studies.paper import Paper
 from concord.studies.sections import Discrepancy
+from concord.studies.study import Study
 
 ROOT = "../"  # from a study's page to the site
 UNBROKEN = re.compile(r"\[[^\]]*\]| / ")
@@ -62,7 +62,7 @@ class Files:
         return target
 
 
-def missing(paper: Paper, rows: Sequence[Row], results: Path) -> list[tuple[str, str]]:
+def missing(paper: Study, rows: Sequence[Row], results: Path) -> list[tuple[str, str]]:
     """Return what of a study has not been made, each with the target that makes it."""
     found = []
     wanted = list(_entries(paper))
@@ -90,25 +90,25 @@ def missing(paper: Paper, rows: Sequence[Row], results: Path) -> list[tuple[str,
     return found
 
 
-def made(paper: Paper, rows: Sequence[Row], results: Path) -> bool:
+def made(paper: Study, rows: Sequence[Row], results: Path) -> bool:
     """Whether anything of a study is there to be shown."""
     drawn = any(_place(paper, *entry, results) for entry in _entries(paper))
     surveyed = (results / paper.key / "multiverse.csv").exists()
     return bool(rows) or drawn or surveyed or _scored(paper, results)
 
 
-def _entries(paper: Paper) -> Iterator[tuple[str, str]]:
+def _entries(paper: Study) -> Iterator[tuple[str, str]]:
     """Yield section and name of every figure and table."""
     for section in ("figures", "tables"):
         yield from ((section, name) for name in paper.outputs(section))
 
 
-def _scored(paper: Paper, results: Path) -> bool:
+def _scored(paper: Study, results: Path) -> bool:
     folder = results / paper.key
     return (folder / "scores.csv").exists() and (folder / "cards").is_dir()
 
 
-def _place(paper: Paper, section: str, name: str, results: Path) -> Path | None:
+def _place(paper: Study, section: str, name: str, results: Path) -> Path | None:
     """Return where a figure or table is, without a suffix; None where it has not been made."""
     base = results / paper.key / section / name
     shown = (".json", ".svg") if section == "figures" else (".json", ".csv")
@@ -116,7 +116,7 @@ def _place(paper: Paper, section: str, name: str, results: Path) -> Path | None:
 
 
 def page(
-    paper: Paper, rows: Sequence[Row], files: Files, todo: Sequence[tuple[str, list[str]]]
+    paper: Study, rows: Sequence[Row], files: Files, todo: Sequence[tuple[str, list[str]]]
 ) -> str:
     """Return a study's page in reStructuredText; its files are copied beside it.
 
@@ -199,7 +199,7 @@ def summarized(rows: Iterable[Row]) -> list[dict[str, Any]]:
 
 
 def _leads(
-    claim: Mapping[str, Any], paper: Paper, universes: Mapping[str, Any] | None, results: Path
+    claim: Mapping[str, Any], paper: Study, universes: Mapping[str, Any] | None, results: Path
 ) -> dict[str, Any]:
     """Return what a claim leads to on its paper's page: assumptions, its figure, its universes."""
     name = claim["figure"]
@@ -224,7 +224,7 @@ def board(rows: Sequence[Row]) -> dict[str, Any]:
     return {"verdicts": said, "kinds": kinds, "rows": scores}
 
 
-def _groups(paper: Paper) -> list[tuple[str, list[str]]]:
+def _groups(paper: Study) -> list[tuple[str, list[str]]]:
     """Return section and names of what is shown together: figures that differ in their reading."""
     found: dict[str, list[str]] = {}
     for name in paper.sections.figures:
@@ -233,7 +233,7 @@ def _groups(paper: Paper) -> list[tuple[str, list[str]]]:
     return [*figures, *(("tables", [name]) for name in paper.sections.tables)]
 
 
-def _heading(paper: Paper, section: str, name: str) -> str:
+def _heading(paper: Study, section: str, name: str) -> str:
     """Return "Fig 2: title" of what has a number in print, else its title."""
     title = markup.line(paper.output(section, name).title)
     number = re.match(r"(fig|table)(S?\d+)(?![^_])", name)
@@ -247,7 +247,7 @@ def _anchor(section: str, name: str) -> str:
 
 
 def _entry(
-    paper: Paper, section: str, name: str, claims: Sequence[Mapping[str, Any]], files: Files
+    paper: Study, section: str, name: str, claims: Sequence[Mapping[str, Any]], files: Files
 ) -> dict[str, Any] | None:
     """Return what is shown of a figure or table, None if there are no results of it."""
     base = _place(paper, section, name, files.results)
@@ -299,7 +299,7 @@ def _stated(runs: Iterable[Run], results: Path) -> Iterator[tuple[Run, str]]:
             yield run, text
 
 
-def _runs(paper: Paper, files: Files) -> dict[str, list[tuple[str, str]]]:
+def _runs(paper: Study, files: Files) -> dict[str, list[tuple[str, str]]]:
     """Write what states every parameter of a run; return names and paths by experiment."""
     found: dict[str, list[tuple[str, str]]] = {}
     for run, text in _stated(paper.runs.values(), files.results):
@@ -338,7 +338,7 @@ def needs(error: ModuleNotFoundError) -> ConcordError:
     )
 
 
-def _universes(paper: Paper, rows: Sequence[Row], files: Files) -> dict[str, Any] | None:
+def _universes(paper: Study, rows: Sequence[Row], files: Files) -> dict[str, Any] | None:
     """Return the page, the table and the pictures of a multiverse, None where there is none."""
     folder = f"results/{paper.key}/multiverse"
     table = files.results / paper.key / "multiverse.csv"
@@ -373,7 +373,7 @@ def multiverse(folder: Path) -> Path | None:
     return next(iter(_sealed(table, ".md")), None) if table.exists() else None
 
 
-def _arena(paper: Paper, files: Files) -> dict[str, Any] | None:
+def _arena(paper: Study, files: Files) -> dict[str, Any] | None:
     """Return the scores and cards of an arena, None where there are none."""
     source = files.results / paper.key
     if not _scored(paper, files.results):
@@ -397,7 +397,7 @@ def _sealed(table: Path, suffix: str) -> list[Path]:
     return [path for path in made if path.suffix == suffix]
 
 
-def _curves(paper: Paper, names: Sequence[str], files: Files) -> dict[str, str] | None:
+def _curves(paper: Study, names: Sequence[str], files: Files) -> dict[str, str] | None:
     """Write the curves of figures as a script, and return where it is."""
     if not names or (found := curves(paper, names, files.results)) is None:
         return None
@@ -408,7 +408,7 @@ def _curves(paper: Paper, names: Sequence[str], files: Files) -> dict[str, str] 
     return {"name": name, "path": files.write(script, f"curves/{name}.js")}
 
 
-def _notes(paper: Paper) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
+def _notes(paper: Study) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
     """Yield kind, heading and entries of what is noted of a paper."""
     errata, differences = paper.sections.errata, paper.sections.discrepancies
     kinds: dict[tuple[str, str], tuple[Mapping[str, Any], tuple[tuple[str, str], ...]]] = {
@@ -435,7 +435,7 @@ def _notes(paper: Paper) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
 
 
 def findings(
-    papers: Mapping[str, Paper],
+    papers: Mapping[str, Study],
     claims: Sequence[dict[str, Any]],
     wanted: Sequence[str],
     output: Path,

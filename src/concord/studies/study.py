@@ -15,7 +15,8 @@ from concord.errors import ConcordError, nearest, short
 from concord.options import build
 from concord.plugins import plugin
 from concord.runs.run import Run
-from concord.studies import cases, named
+from concord.studies import named
+from concord.studies.cases import Member, members
 from concord.studies.expansion import Change, expand
 from concord.studies.stated import Stated
 from concord.studies.sweep import check_label, leaves, merge, nest
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from concord.claims.quantities import Quantity
 
 
-class Paper(Stated):
+class Study(Stated):
     """A study with its runs, and what shows and judges them.
 
     Attributes
@@ -171,16 +172,19 @@ class Paper(Stated):
         return list(chosen.values())
 
     @cached_property
+    def _members(self) -> dict[str, Member]:
+        return members(self.raw.get("claims", {}), self.at("claims"))
+
+    @cached_property
     def claims(self) -> dict[str, Claim]:
-        """Return the paper's claims by id, checked."""
+        """Return the claims by id, checked but for their cases."""
         from concord.claims.claim import Claim  # which a job that makes runs does without
 
-        found = {}
-        members = cases.members(self.raw.get("claims", {}), self.at("claims"))
-        for name, member in members.items():
+        found: dict[str, Claim] = {}
+        shown = {*self.sections.figures, *self.sections.tables}
+        for name, member in self._members.items():
             where = self.at(f"claims.{member.key}")
-            claim = build(Claim, member.shared, where)
-            shown = {*self.sections.figures, *self.sections.tables}
+            claim = found[name] = build(Claim, member.shared, where)
             if claim.figure is not None and claim.figure not in shown:
                 raise ConcordError(
                     f"{where}.figure: there is no figure or table {short(claim.figure)}; "
@@ -188,11 +192,6 @@ class Paper(Stated):
                 )
             for reading in claim.readings:
                 self.check_reading(reading, f"{where}.readings")
-            own = {
-                label: self._case(claim, case, f"claims.{member.key}")
-                for label, case in member.cases.items()
-            }
-            found[name] = replace(claim, cases=own)
         for name, entry in self.sections.discrepancies.items():
             claim_id = entry.checked_by
             if claim_id and claim_id not in found:
@@ -202,53 +201,76 @@ class Paper(Stated):
                 )
         return found
 
-    def _case(self, claim: Claim, mapping: Mapping[str, Any], place: str) -> Case:
-        """Return a case of a claim, with the readings it is judged in."""
+    @cached_property
+    def cases(self) -> dict[tuple[str, str, str], Case]:
+        """Return what is judged, checked: by claim, label of the case, and reading."""
+        found = {}
+        for name, claim in self.claims.items():
+            key, of_labels = self._members[name].key, self._members[name].cases
+            own = {
+                label: self._of_readings(claim, stated, f"claims.{key}")
+                for label, stated in of_labels.items()
+            }
+            for reading in dict.fromkeys(reading for of in own.values() for reading in of):
+                for label, of in own.items():
+                    if reading in of:
+                        found[name, label, reading] = of[reading]
+        return found
+
+    def _of_readings(self, claim: Claim, stated: Mapping[str, Any], place: str) -> dict[str, Case]:
+        """Return a case of a claim in each of the readings that it is judged in."""
         from concord.claims import checks
         from concord.claims.claim import case as case_of
 
         where = self.at(place)
-        case = case_of(mapping, claim.rule, where)
-        checker = case.checker(where)
-        read = checks.quantities(checker)
-        readings = claim.readings or self._shared_readings(read, place)
-        for number, quantity in enumerate(read):
+        case = case_of(stated, claim.rule, where)
+        reads: list[tuple[Quantity, list[Run]]] = []  # in any reading
+        for number, quantity in enumerate(checks.quantities(case.check)):
+            there = f"{place}.check[{number}]"
             if quantity.reading is not None:
-                self.check_reading(quantity.reading, f"{where}.check[{number}].reading")
-            for reading in readings:
-                runs = self.quantity_runs(quantity, reading, f"{place}.check[{number}]")
-                for run in runs:
-                    lacking = metrics.absent(run.document, quantity.metric, quantity.agents or ())
-                    if lacking:
-                        raise ConcordError(f"{where}: {run.experiment}/{run.name} {lacking}")
-                    if self.config["scale"] != "smoke":
-                        self._check_iterations(quantity, run, where)
-                if not runs:
-                    raise ConcordError(
-                        f"{where}: no run of {' or '.join(quantity.experiments)} that it reads "
-                        f"follows the reading {(quantity.reading or reading)!r}; change readings "
-                        "or runs"
-                    )
-        for reading in readings:
-            found = [self.quantity_runs(quantity, reading, place) for quantity in read]
-            checks.require_pairs(checker, [[r.document for r in runs] for runs in found], where)
-        return replace(case, readings=readings)
+                self.check_reading(quantity.reading, f"{self.at(there)}.reading")
+            runs = [
+                run
+                for experiment in quantity.experiments
+                for run in self.select({**(quantity.runs or {}), "experiment": experiment}, there)
+            ]
+            reads.append((quantity, runs))
+        found = {}
+        for reading in claim.readings or self._shared_readings(reads, place):
+            own = []
+            for quantity, runs in reads:
+                wanted = quantity.reading or reading
+                own.append((quantity, [run for run in runs if run.reading == wanted]))
+                self._check_runs(*own[-1], wanted, where)
+            documents = [[run.document for run in runs] for _, runs in own]
+            checks.require_pairs(case.check, documents, where)
+            found[reading] = replace(case, reads=tuple(own))
+        return found
 
-    @staticmethod
-    def _check_iterations(quantity: Quantity, run: Run, where: str) -> None:
-        """Refuse iterations that a run does not record, unless its metric has its own."""
+    def _check_runs(
+        self, quantity: Quantity, runs: Sequence[Run], reading: str, where: str
+    ) -> None:
+        """Refuse a quantity without runs, or with one that will not have its numbers."""
+        if not runs:
+            raise ConcordError(
+                f"{where}: no run of {' or '.join(quantity.experiments)} that it reads "
+                f"follows the reading {reading!r}; change readings or runs"
+            )
         at = (quantity.at,) if isinstance(quantity.at, int) else quantity.at
-        if not isinstance(at, str):
-            who = f"{run.experiment}/{run.name} does not record"
-            named.check_iterations(at, [run.document], f"{where}.check.at", who)
+        for run in runs:
+            name = f"{run.experiment}/{run.name}"
+            lacking = metrics.absent(run.document, quantity.metric, quantity.agents or ())
+            if lacking:
+                raise ConcordError(f"{where}: {name} {lacking}")
+            if not isinstance(at, str) and self.config["scale"] != "smoke":
+                who = f"{name} does not record"
+                named.check_iterations(at, [run.document], f"{where}.check.at", who)
 
-    def _shared_readings(self, read: Sequence[Quantity], place: str) -> tuple[str, ...]:
+    def _shared_readings(
+        self, reads: Sequence[tuple[Quantity, Sequence[Run]]], place: str
+    ) -> list[str]:
         """Return the readings that runs of every quantity follow, in the order of the file."""
-        found = [
-            [run.reading for run in self._quantity_runs(quantity, f"{place}.check")]
-            for quantity in read
-            if quantity.reading is None
-        ]
+        found = [[run.reading for run in runs] for of, runs in reads if of.reading is None]
         first, *others = found or [["published"]]
         shared = [r for r in dict.fromkeys(first) if all(r in other for other in others)]
         if not shared:
@@ -256,37 +278,18 @@ class Paper(Stated):
                 f"{self.at(place)}: runs of its quantities share no reading; "
                 "choose others, or state the reading of a quantity"
             )
-        return tuple(shared)
-
-    def quantity_runs(self, quantity: Quantity, reading: str, where: str) -> list[Run]:
-        """Return the runs a claim's quantity is taken from, in a reading."""
-        wanted = quantity.reading or reading
-        runs = self._quantity_runs(quantity, where)
-        return [run for run in runs if run.reading == wanted]
-
-    def _quantity_runs(self, quantity: Quantity, where: str) -> list[Run]:
-        return [
-            run
-            for experiment in quantity.experiments
-            for run in self.select({**(quantity.runs or {}), "experiment": experiment}, where)
-        ]
+        return shared
 
     def claim_runs(self) -> list[Run]:
-        """Return every run that the claims read, in the order of the file."""
-        return [self.runs[key] for key in self.claim_reads]
+        """Return every run that the claims read, in their order."""
+        return list({run.folder: run for case in self.cases.values() for run in case.runs}.values())
 
     @cached_property
     def claim_reads(self) -> dict[tuple[str, str], list[Quantity]]:
         """Return what the claims read, by experiment and name of the run."""
-        from concord.claims.checks import quantities
-
         found: dict[tuple[str, str], list[Quantity]] = {}
-        for name, claim in self.claims.items():
-            where = f"claims.{name}"
-            for case in claim.cases.values():
-                read = quantities(case.checker(self.at(where)))
-                for reading in case.readings:
-                    for quantity in read:
-                        for run in self.quantity_runs(quantity, reading, where):
-                            found.setdefault((run.experiment, run.name), []).append(quantity)
+        for case in self.cases.values():
+            for quantity, runs in case.reads:
+                for run in runs:
+                    found.setdefault((run.experiment, run.name), []).append(quantity)
         return found

@@ -1,0 +1,60 @@
+"""The metrics that stages read: those of today's configuration, code and data, and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+
+from concord import integrity
+from concord.claims.quantities import Missing
+from concord.make import Place, at, made
+from concord.provenance import digest
+from concord.results import Measured, read
+from concord.runs.run import Run
+
+Find = Callable[[Run], Measured]
+
+
+def metrics_digest(runs: Sequence[Run], results: Path) -> str:
+    """Return a digest of the metrics of runs, as their seals have it."""
+    paths = [at(run, results).table for run in runs]
+    return digest({str(path): integrity.sealed(path)[1] for path in paths})
+
+
+def checked(place: Place) -> Measured:
+    """Read the metrics of a run, which must be those of today's configuration, code and data."""
+    trace = place.trace if place.trace.exists() else None
+    integrity.check(place.table, made(place.run, place.resources, trace, place.variant))
+    return read(place.run.document, place.table)
+
+
+def finder(results: Path) -> Find:
+    """Return what finds the metrics of a study's runs, or says which are ``Missing``."""
+
+    @cache
+    def find(run: Run) -> Measured:
+        if not at_hand(run, results):
+            raise Missing(why_not(run))
+        return checked(at(run, results))
+
+    return find
+
+
+def at_hand(run: Run, results: Path) -> bool:
+    """Whether a run has been made; one made from something else counts if it can be made again."""
+    place = at(run, results)
+    if not place.table.exists():
+        return False
+    makeable = not run.unavailable and not run.downloads
+    wanted = made(run, place.resources)
+    return makeable or wanted.items() <= integrity.sealed(place.table)[0].items()
+
+
+def why_not(run: Run) -> str:
+    """Say what a run that has no metrics lacks."""
+    lacking = run.unavailable
+    if lacking is None and run.downloads:
+        names = ", ".join(run.downloads)
+        lacking = f"it reads {names}, which `snakemake everything` downloads"
+    return f"{run.folder} was not run" + (f": {lacking}" if lacking else "")
