@@ -20,7 +20,7 @@ from concord.networks import topology
 from concord.runs import measure
 from concord.runs.measure import made as measured_from
 from concord.runs.measure import measured
-from concord.runs.run import Part, Run
+from concord.runs.run import ChosenProblem, Run
 from concord.runs.sample import sample
 from concord.stages import judge
 from concord.stages.measured import why_not
@@ -250,7 +250,7 @@ def test_verdicts_that_were_edited_are_not_joined(tmp_path):
 def test_what_a_run_lacks(made, options, words, monkeypatch):
     monkeypatch.setattr("concord.problems.kinds.lenet.find_spec", lambda name: None)
     run = next(iter(made[0].runs.values()))
-    problem = Part.of("problems", options, "problem")
+    problem = ChosenProblem.parse(options, "problem")
     found = why_not(replace(run, paper="p", experiment="e", name="r", problem=problem))
     assert found.startswith("p/e/r was not run: ") and words in found
 
