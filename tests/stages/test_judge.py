@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -94,7 +95,9 @@ def mutated(run: Run, mutant: Any) -> Run:
     """Return a run whose chains are made by a changed sampler; its exact law stays."""
     module = run.sampler.module
     sampler = SimpleNamespace(**{**vars(module), "init": mutant(module.init)})
-    return replace(run, sampler=replace(run.sampler, module=sampler))
+    chosen = copy(run.sampler)
+    chosen.module = sampler
+    return replace(run, sampler=chosen)
 
 
 def make(paper: Study, results: Path, mutant: Any = None) -> Path:
