@@ -30,9 +30,10 @@ ALL = [(package, kind) for package in PACKAGES for kind in built_in(package)]
 @pytest.mark.parametrize("package", PACKAGES)
 def test_a_file_is_a_kind_as_soon_as_it_is_there(package, tmp_path, monkeypatch):
     """But for files of helpers, whose names start with an underscore."""
-    shutil.copytree(SOURCE / package, tmp_path / package)
+    folder = Path(*PACKAGES[package].module.split(".")[1:])
+    shutil.copytree(SOURCE / folder, tmp_path / folder)
     for name in ("of_mine.py", "_of_mine.py", "notes.txt"):
-        (tmp_path / package / name).touch()
+        (tmp_path / folder / name).touch()
     monkeypatch.setattr(plugins, "__file__", str(tmp_path / "plugins.py"))
     found = plugins.built_in.__wrapped__(package)  # not the ones it remembers
     assert found == tuple(sorted([*built_in(package), "of_mine"]))
@@ -58,7 +59,7 @@ def test_what_is_not_a_kind_cannot_be_chosen(kind):
 
 def test_samplers_and_problems_start_quickly():
     """None of them imports at its top what costs start-up time and is needed by few."""
-    names = [f"concord.{p}.{k}" for p, k in ALL if p in ("samplers", "problems")]
+    names = [f"{PACKAGES[p].module}.{k}" for p, k in ALL if p in ("samplers", "problems")]
     code = (
         f"import importlib, sys; [importlib.import_module(n) for n in {names}]; print(*sys.modules)"
     )

@@ -30,7 +30,7 @@ def offering(kind, protocol):
     return found or pytest.skip(f"it is not {protocol.__name__}")
 
 
-every_kind = pytest.mark.parametrize("kind", plugins.kinds("problems"))
+every_kind = pytest.mark.parametrize("kind", plugins.built_in("problems"))
 
 
 @pytest.mark.parametrize("check", CHECKS["problems"], ids=lambda check: check.__name__)
