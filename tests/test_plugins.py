@@ -30,7 +30,7 @@ ALL = [(package, kind) for package in PACKAGES for kind in built_in(package)]
 @pytest.mark.parametrize("package", PACKAGES)
 def test_a_file_is_a_kind_as_soon_as_it_is_there(package, tmp_path, monkeypatch):
     """But for files of helpers, whose names start with an underscore."""
-    folder = Path(*PACKAGES[package].module.split(".")[1:])
+    folder = Path(*plugins.PACKAGES[package].module.split(".")[1:])
     shutil.copytree(SOURCE / folder, tmp_path / folder)
     for name in ("of_mine.py", "_of_mine.py", "notes.txt"):
         (tmp_path / folder / name).touch()
@@ -59,7 +59,7 @@ def test_what_is_not_a_kind_cannot_be_chosen(kind):
 
 def test_samplers_and_problems_start_quickly():
     """None of them imports at its top what costs start-up time and is needed by few."""
-    names = [f"{PACKAGES[p].module}.{k}" for p, k in ALL if p in ("samplers", "problems")]
+    names = [f"{plugins.PACKAGES[p].module}.{k}" for p, k in ALL if p in ("samplers", "problems")]
     code = (
         f"import importlib, sys; [importlib.import_module(n) for n in {names}]; print(*sys.modules)"
     )
