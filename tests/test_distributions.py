@@ -212,3 +212,24 @@ def test_a_file_of_a_study_counts_its_distributions_and_no_stray_module(tmp_path
         "has, so that nobody would notice a change of it; write it into the plug-in's file, or "
         "install it (pip install -e)"
     )
+
+
+@pytest.mark.parametrize(
+    "imports",
+    [
+        "x = 1; import os, helper as h",
+        "if True: import helper.parts",
+        "from helper import (\n    parts,\n)",
+        "import \\\n    helper",
+        "import importlib\nimportlib.import_module(\n    'helper'\n)",
+    ],
+)
+def test_a_stray_module_is_refused_however_it_is_imported(imports, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path / "lib")
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "helper.py").write_text("")
+    path = tmp_path / "plugins" / "ladder.py"
+    path.parent.mkdir()
+    path.write_text(LADDER.format(imports=imports))
+    with pytest.raises(ConcordError, match=r"it imports .*/lib/helper.py"):
+        watch(path)

@@ -17,13 +17,16 @@ import re
 import sys
 from collections.abc import Collection, Iterable, Iterator
 from functools import cache
-from importlib import metadata
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
-from typing import NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from concord.errors import ConcordError
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution, EntryPoint
 
 SYSTEM = ("/dev", "/etc", "/lib", "/proc", "/sys", "/usr", "/var/cache")
 OURS = {"concord", "snakemake_logger_plugin_concord", "__main__"}
@@ -47,7 +50,7 @@ def code_of(path: Path, apart: Collection[str]) -> Code:
     ConcordError
         If it imports what no distribution has.
     """
-    files, read, versions = {path}, set[Path](), dict[str, str]()
+    files, read, known, versions = {path}, set[Path](), set[str](), dict[str, str]()
     done = skipped = {"concord", *map(_normal, apart)}
     # A file of a study may lie in somebody's project and yet be none of its distribution.
     pending = [o for o in owners(path) if not _project(o) or path in _files(o)]
@@ -66,13 +69,14 @@ def code_of(path: Path, apart: Collection[str]) -> Code:
             continue
         read |= {*unread}
         for file in unread:
-            for line, spec in _imported(file) if file.suffix == ".py" else ():
+            for line, spec in _imported(file, known) if file.suffix == ".py" else ():
                 places = _places(spec)
                 found = [owner for place in places for owner in owners(place)]
                 # Of what the system installs not everything has a list of its files.
                 if not found and not _of_system(places[0]):
                     raise stray(f"{file}, line {line}", places[0])
                 pending += found
+                known.add(spec.name)
                 for owner in found:
                     if _project(owner) and _normal(owner.name) not in skipped:
                         files |= set(_walk(spec, owner))
@@ -85,6 +89,28 @@ def stray(where: str, place: Path) -> ConcordError:
         f"{where}: it imports {place}, which no installed distribution has, so that nobody would "
         "notice a change of it; write it into the plug-in's file, or install it (pip install -e)"
     )
+
+
+def _metadata() -> ModuleType:
+    """Return what reads what is installed, which takes a tenth of a start: most commands do not."""
+    from importlib import metadata
+
+    return metadata
+
+
+@cache
+def version(name: str) -> str:
+    """Return the version of a distribution, or that it is absent."""
+    try:
+        return str(_metadata().version(name))
+    except ModuleNotFoundError:
+        return "absent"
+
+
+def entries(group: str) -> Iterable[EntryPoint]:
+    """Return the entry points of installed distributions."""
+    found: Iterable[EntryPoint] = _metadata().entry_points(group=group)
+    return found
 
 
 def find(module: str) -> Path:
@@ -102,13 +128,13 @@ def find(module: str) -> Path:
     return Path(spec.origin)
 
 
-def owners(place: Path) -> list[metadata.Distribution]:
+def owners(place: Path) -> list[Distribution]:
     """Return the distributions that have a file or a folder of modules."""
     real = place.resolve()
     return _recorded(place) or [o for o, project in _editable() if real.is_relative_to(project)]
 
 
-def _recorded(place: Path) -> list[metadata.Distribution]:
+def _recorded(place: Path) -> list[Distribution]:
     place = place.absolute()
     bases = {base for entry in sys.path if (base := Path(entry).absolute()) in place.parents}
     for base in sorted(bases, key=lambda base: -len(base.parts)):
@@ -121,25 +147,25 @@ def _recorded(place: Path) -> list[metadata.Distribution]:
 
 
 @cache
-def _having(base: Path, name: str) -> list[metadata.Distribution]:
+def _having(base: Path, name: str) -> list[Distribution]:
     lines = f"\n{name},", f"\n{name}/"  # words of a regular expression would take 50 ms
     found = (owner for owner in _in(base) if any(line in _record(owner) for line in lines))
     return [owner for owner in found if owner.metadata["Name"]]
 
 
 @cache
-def _in(base: Path) -> list[metadata.Distribution]:
-    return list(metadata.distributions(path=[str(base)]))
+def _in(base: Path) -> list[Distribution]:
+    return list(_metadata().distributions(path=[str(base)]))
 
 
 @cache
-def _record(owner: metadata.Distribution) -> str:
+def _record(owner: Distribution) -> str:
     """Return what is installed, a line each: its RECORD, or its packages' and modules' names."""
     names = "".join(f"{name}/\n{name}.py,\n" for name in _tops(owner))
     return "\n" + (owner.read_text("RECORD") or names)
 
 
-def _tops(owner: metadata.Distribution) -> list[str]:
+def _tops(owner: Distribution) -> list[str]:
     """Return the names of packages and modules, as far as its metadata have them."""
     stated = (owner.read_text("top_level.txt") or owner.name.replace("-", "_")).split()
     entries = [entry.module.partition(".")[0] for entry in owner.entry_points]
@@ -147,13 +173,13 @@ def _tops(owner: metadata.Distribution) -> list[str]:
 
 
 @cache
-def _editable() -> list[tuple[metadata.Distribution, Path]]:
-    found = [(owner, _project(owner)) for owner in metadata.distributions()]
+def _editable() -> list[tuple[Distribution, Path]]:
+    found = [(owner, _project(owner)) for owner in _metadata().distributions()]
     return [(owner, project) for owner, project in found if project]
 
 
 @cache
-def _project(owner: metadata.Distribution) -> Path | None:
+def _project(owner: Distribution) -> Path | None:
     """Return the folder of an editable distribution's project."""
     try:
         stated = json.loads(owner.read_text("direct_url.json") or "{}")
@@ -163,7 +189,7 @@ def _project(owner: metadata.Distribution) -> Path | None:
     return Path(unquote(url.path)).resolve() if url and url.scheme == "file" else None
 
 
-def _files(owner: metadata.Distribution) -> Iterator[Path]:
+def _files(owner: Distribution) -> Iterator[Path]:
     """Yield the files of a distribution; of one that does not list them those of its packages."""
     listed = owner.files if owner.read_text("RECORD") else None
     for file in listed or ():
@@ -177,7 +203,7 @@ def _files(owner: metadata.Distribution) -> Iterator[Path]:
                 yield from _walk(spec, owner)
 
 
-def _walk(spec: ModuleSpec, owner: metadata.Distribution) -> Iterator[Path]:
+def _walk(spec: ModuleSpec, owner: Distribution) -> Iterator[Path]:
     """Yield the files of a package or module; of an editable one those in its project."""
     project = _project(owner)
     for place in _places(spec):
@@ -206,12 +232,20 @@ def _spec(name: str) -> ModuleSpec | None:
         return None
 
 
-def _imported(file: Path) -> Iterator[tuple[int, ModuleSpec]]:
-    """Yield packages and modules that a file imports, with the line, but Python's and Concord's."""
+def _imported(file: Path, known: Collection[str]) -> Iterator[tuple[int, ModuleSpec]]:
+    """Yield packages and modules that a file imports, with the line, but those that are known.
+
+    Python's own and Concord's are none of them. Only a file with words that may import others is
+    parsed: of a large distribution a few.
+    """
     try:
-        tree = ast.parse(file.read_bytes())
+        source = file.read_bytes()
     except OSError as error:
         raise ConcordError(f"{file}: cannot be read ({error.strerror})") from error
+    if b"import_module" not in source and not any(map(_found, _words(source).difference(known))):
+        return
+    try:
+        tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):  # nothing can be imported by it
         return
     lines: dict[str, int] = {}
@@ -230,19 +264,40 @@ def _imported(file: Path) -> Iterator[tuple[int, ModuleSpec]]:
                 continue
         for module in modules:
             lines.setdefault(module.partition(".")[0], node.lineno)
-    for name in sorted(lines.keys() - OURS - sys.stdlib_module_names):
-        if (spec := _spec(name)) and _places(spec):
+    for name in sorted(lines.keys() - {*known}):
+        if spec := _found(name):
             yield lines[name], spec
 
 
-def _required(owner: metadata.Distribution) -> Iterator[metadata.Distribution]:
+def _words(source: bytes) -> set[str]:
+    """Return words of a file among which are all modules that its ``import`` statements name.
+
+    They follow ``from``, ``import`` or a comma on a line with ``import``.
+    """
+    text = re.sub(r"\\\s+", " ", source.decode(errors="replace"))
+    lines = [line for line in text.split("\n") if "import" in line]
+    return {word for line in lines for word in _WORD.findall(line)}
+
+
+_WORD = re.compile(r"(?:\bfrom|\bimport|,)\s*\b(\w+)")
+
+
+def _found(name: str) -> ModuleSpec | None:
+    """Return a module or package by its name, unless it is built in, Python's or Concord's."""
+    if name in OURS or name in sys.stdlib_module_names:
+        return None
+    spec = _spec(name)
+    return spec if spec and _places(spec) else None
+
+
+def _required(owner: Distribution) -> Iterator[Distribution]:
     """Yield the installed distributions that one requires, its extras' apart."""
     for stated in owner.requires or ():
         name = re.match(r"[\w.-]+", stated)
         if name and not re.search(r";.*\bextra\b", stated):
             try:
-                yield metadata.distribution(name[0])
-            except (metadata.PackageNotFoundError, ValueError):
+                yield _metadata().distribution(name[0])
+            except (ImportError, ValueError):  # it is not installed
                 continue
 
 

@@ -74,10 +74,8 @@ def built_in(package: str) -> tuple[str, ...]:
 @cache
 def installed(package: str) -> dict[str, list[EntryPoint]]:
     """Return the entry points of installed distributions by name, of which there should be one."""
-    from importlib.metadata import entry_points
-
     found: dict[str, list[EntryPoint]] = {}
-    for entry in entry_points(group=f"concord.{package}"):
+    for entry in distributions.entries(f"concord.{package}"):
         found.setdefault(entry.name, []).append(entry)
     return found
 

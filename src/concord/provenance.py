@@ -13,14 +13,13 @@ import traceback
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib import metadata
 from itertools import chain
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import concord
-from concord.distributions import Code, code_of, usual
+from concord.distributions import Code, code_of, usual, version
 from concord.errors import ConcordError, in_the_way
 from concord.io import regular
 
@@ -50,19 +49,11 @@ def describe(inputs: Iterable[Path], **more: Any) -> dict[str, Any]:
         "concord": concord.__version__,
         **commit(),
         "python": platform.python_version(),
-        "libraries": {name: _version(name) for name in LIBRARIES},
+        "libraries": {name: version(name) for name in LIBRARIES},
         "threads": os.environ.get("OMP_NUM_THREADS", "unset"),
         "inputs": {str(path): sha256(path) for path in inputs},
         **more,
     }
-
-
-@cache
-def _version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return "absent"
 
 
 def commit() -> dict[str, Any]:
@@ -144,7 +135,12 @@ def _signature(path: str) -> tuple[int, ...] | None:
 
 # Taken when this module is imported, before those that compute: what has the same signature later
 # was the same when it was imported.
-_AT_START = {str(path): _signature(str(path)) for path in Path(__file__).parent.rglob("*.py")}
+_AT_START = {
+    path: _signature(path)
+    for folder, _, names in os.walk(Path(__file__).parent)
+    for path in (os.path.join(folder, name) for name in names)
+    if path.endswith(".py")
+}
 
 
 def watch(path: Path) -> None:
@@ -253,13 +249,13 @@ def excuse(error: BaseException) -> str | None:
 
 @cache
 def _digest_of(files: tuple[str, ...], *others: tuple[str, str]) -> str:
-    plugged = Counter(_label(path) for path in files if not Path(path).is_relative_to(PACKAGE))
+    plugged = Counter(_label(path) for path in files if not path.startswith(_PLACE))
     return digest({_label(path): _content(path) for path in files} | plugged | dict(others))
 
 
 def _label(path: str) -> str:
     """Return what a file is called in a digest, wherever it lies."""
-    if Path(path).is_relative_to(PACKAGE):
+    if path.startswith(_PLACE):
         return os.path.relpath(path, SOURCE)
     return f"{Path(path).parent.name}/{Path(path).name} {_content(path)}"
 
@@ -296,8 +292,9 @@ def file_of(name: str | Path) -> Path:
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
+# After a line's end: three times as fast as "^", which is tried at every character.
 _IMPORT = re.compile(
-    r"^ *(?:from +(concord[\w.]*) +import +(\([^)]*\)|.*)|import +(concord[\w.]*))", re.M
+    r"\n *(?:from +(concord[\w.]*) +import +(\([^)]*\)|.*)|import +(concord[\w.]*))"
 )
 
 
@@ -312,7 +309,13 @@ def _imports(name: str | Path) -> tuple[str, ...]:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise ConcordError(f"{path}: cannot be read ({error.strerror})") from error
-    for package, names, module in _IMPORT.findall(text):
+    for package, names, module in _IMPORT.findall(f"\n{text}"):
         found = [f"{package}.{word}" for word in re.findall(r"\w+", names)]
-        modules |= {name for name in [package, module, *found] if name and file_of(name).exists()}
+        modules |= {name for name in [package, module, *found] if name and _is_module(name)}
     return tuple(sorted(modules))
+
+
+@cache
+def _is_module(name: str) -> bool:
+    place = os.path.join(SOURCE, *name.split("."))
+    return os.path.isfile(f"{place}.py") or os.path.isfile(os.path.join(place, "__init__.py"))

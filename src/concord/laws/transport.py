@@ -36,7 +36,7 @@ def costs(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
         return np.full((len(a), len(b)), np.inf)
-    return np.sqrt(np.maximum(_pot().dist(a, b, metric="sqeuclidean"), 0.0))
+    return np.sqrt(np.maximum(pot().dist(a, b, metric="sqeuclidean"), 0.0))
 
 
 def distances(euclidean: np.ndarray, orders: Sequence[int]) -> list[float]:
@@ -48,8 +48,8 @@ def distances(euclidean: np.ndarray, orders: Sequence[int]) -> list[float]:
     """
     if np.isinf(euclidean[0, 0]):
         return [np.inf for _ in orders]
-    pot = _pot()
-    return [float(pot.emd2([], [], euclidean**p, numItermax=10_000_000)) ** (1 / p) for p in orders]
+    emd2 = pot().emd2
+    return [float(emd2([], [], euclidean**p, numItermax=10_000_000)) ** (1 / p) for p in orders]
 
 
 def marginal_w1(draws: np.ndarray, exact: Grid, axis: int) -> np.ndarray:
@@ -70,7 +70,8 @@ def marginal_w1(draws: np.ndarray, exact: Grid, axis: int) -> np.ndarray:
     return np.nan_to_num(areas, nan=np.inf, posinf=np.inf)
 
 
-def _pot() -> Any:
-    import ot  # a third of a second
+def pot() -> Any:
+    """Return POT, whose import takes a third of a second: planning does without."""
+    import ot
 
     return ot

@@ -20,7 +20,7 @@ import numpy as np
 
 from concord.contracts import Label, Replicated
 from concord.laws.intervals import over_chains
-from concord.laws.transport import costs, distances, thinned
+from concord.laws.transport import costs, distances, pot, thinned
 from concord.metrics import Measurement, Row
 from concord.metrics._references import posterior
 
@@ -108,15 +108,13 @@ def sinkhorn(cost: np.ndarray, regularization: float) -> float:
 
     cost: the ``costs`` of the points, (m, n). regularization: lambda.
     """
-    import ot  # takes seconds, and planning asks each family for its labels
-
     if np.isinf(cost[0, 0]):
         return float("inf")
     for kind in (np.float32, np.float64):
         weights = (np.full(size, 1 / size, dtype=kind) for size in cost.shape)
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            plan, log = ot.sinkhorn(
+            plan, log = pot().sinkhorn(
                 *weights,
                 cost.astype(kind),
                 regularization,

@@ -25,7 +25,7 @@ def __getattr__(name: str) -> Callable[..., Any]:
         from concord.problems._quadratic import quadratic
 
         return quadratic
-    if name not in plugins.kinds("problems"):
+    if name.startswith("_") or not plugins.exists("problems", name):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     kind = plugins.plugin("problems", name, "problem")
     if offers(kind, TakesArrays):
