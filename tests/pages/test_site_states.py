@@ -104,8 +104,8 @@ class Results:
         """Have the committed verdicts, over the universes too; those named are others."""
         before = {cell(row): row["verdict"] for row in ledger.expected_rows(ROOT / EXPECTED)}
         universes = ledger.expected_universes(ROOT / EXPECTED).get(key, {})
-        rows = []
-        for row in judge.verdicts(self.studies[key], self.folder):
+        study, rows = self.studies[key], []
+        for row in judge.verdicts(study, self.folder, judge.made(study, self.folder)):
             verdict = verdicts.get(row["claim"], before.get(cell(row), "holds"))
             said = universes.get(row["claim"], {}).get(row["reading"], "") if over else ""
             said = {"verdict": verdict, "alone": verdict, "multiverse": said, "scale": self.scale}

@@ -121,12 +121,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, Path]:
     return paper, make(paper, folder)
 
 
-def verdicts(paper: Study, results: Path) -> dict[str, str]:
-    return {row["claim"]: row["verdict"] for row in judge.verdicts(paper, results)}
+def verdicts(paper: Study, results: Path, column: str = "verdict") -> dict[str, str]:
+    rows = judge.verdicts(paper, results, judge.made(paper, results))
+    return {row["claim"]: row[column] for row in rows}
 
 
 def ours(paper: Study, results: Path) -> dict[str, str]:
-    return {row["claim"]: row["ours"] for row in judge.verdicts(paper, results)}
+    return verdicts(paper, results, "ours")
 
 
 # A wrong sampler changes the verdicts that rest on its chains.
