@@ -10,7 +10,7 @@ from typing import Any
 from concord import integrity
 from concord.claims import verdicts
 from concord.errors import ConcordError, short
-from concord.io import dump_yaml, load_yaml, read_table, read_text, whole
+from concord.io import dump_yaml, load_yaml, read_table, read_text, write_whole
 from concord.markup import markdown_table, table, uncell
 
 COLUMNS = (
@@ -255,28 +255,27 @@ def expect(ledger_path: Path, expected_path: Path, readme: Path) -> None:
     rows = read_rows(ledger_path)
     if is_smoke(rows):
         raise ConcordError(f"{ledger_path} is of smoke scale; commit verdicts of scale paper")
-    nested: dict[str, dict[str, dict[str, Any]]] = {}
+    nested: dict[str, Any] = {}
     committed = expected_rows(expected_path) if expected_path.exists() else []
     by_seed = {_key(row) for row in committed if row["verdict"] == verdicts.SEED}
     for row in rows:
-        if not row["multiverse"] and _key(row) in by_seed:  # which only universes tell
-            row = {**row, "verdict": verdicts.SEED}
-        readings = nested.setdefault(row["paper"], {}).setdefault(row["claim"], {})
-        if row["case"]:
-            readings.setdefault(row["reading"], {})[row["case"]] = row["verdict"]
-        else:
-            readings[row["reading"]] = row["verdict"]
+        only_universes_tell = not row["multiverse"] and _key(row) in by_seed
+        verdict = verdicts.SEED if only_universes_tell else row["verdict"]
+        *outer, last = filter(None, (row[key] for key in ("paper", "claim", "reading", "case")))
+        place = nested
+        for key in outer:
+            place = place.setdefault(key, {})
+        place[last] = verdict
     head = "# Verdicts at paper scale, seed 1; written by `concord expect results/claims.csv`.\n"
-    with whole(expected_path) as path:
-        path.write_text(head + dump_yaml(nested), encoding="utf-8")
+    write_whole(expected_path, head + dump_yaml(nested))
     universes = {**expected_universes(expected_path), **over_universes(rows)}
     if universes:
         head = "# What verdicts hang on; written by `concord expect results/claims.csv`.\n"
-        with whole(expected_path.with_name("expected_multiverse.yaml")) as path:
-            path.write_text(head + dump_yaml(universes), encoding="utf-8")
+        write_whole(
+            expected_path.with_name("expected_multiverse.yaml"), head + dump_yaml(universes)
+        )
     text = with_scoreboard(read_text(readme), expected_rows(expected_path))
-    with whole(readme) as path:
-        path.write_text(text, encoding="utf-8")
+    write_whole(readme, text)
 
 
 def with_scoreboard(text: str, rows: Sequence[Row]) -> str:
