@@ -216,7 +216,9 @@ def gather(source: Source, *quantities: Quantity) -> list[Numbers]:
     if lost:
         raise Diverged([quantity for quantity, _ in lost], lost[0][1])
     count = sum(int(table["chance"].sum()) for _, _, table in tables)
-    source.trials += [n for _, _, table in tables for n in table["trials"][table["chance"]]]
+    source.trials += [
+        n for _, _, table in tables for n in table["trials"][table["chance"]].tolist()
+    ]
     source.amplified |= count > 0 and any(amplifies(run.run) for _, runs in drawn for run in runs)
     if any(run.run.get("arena") for _, runs in drawn for run in runs):
         source.unit = "data sets"
