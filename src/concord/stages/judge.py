@@ -24,8 +24,8 @@ def judge(study: Study, results: Path, outputs: Sequence[Path]) -> None:
     """Judge every claim of a study, in each of its readings (.csv .md)."""
     source = made(study, results)
     rows = verdicts(study, results, source)
-    page = pages.of_paper(study, ledgers.entries(rows))
-    texts = {".csv": ledgers.as_csv(rows), ".md": page}
+    table, claims = ledgers.as_csv(rows), ledgers.entries(rows)
+    texts = {".csv": table, ".md": pages.of_paper(study, claims)}
     integrity.write({output: texts[output.suffix] for output in outputs}, source)
 
 
