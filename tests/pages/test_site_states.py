@@ -103,11 +103,11 @@ class Results:
     def judge(self, key: str, over: bool = False, **verdicts: str) -> None:
         """Have the committed verdicts, over the universes too; those named are others."""
         before = {cell(row): row["verdict"] for row in ledger.expected_rows(ROOT / EXPECTED)}
-        universes = ledger.expected_universes(ROOT / EXPECTED).get(key, {})
-        rows = []
-        for row in judge.verdicts(self.studies[key], self.folder):
+        universes = ledger.expected_universes(ROOT / EXPECTED)
+        study, rows = self.studies[key], []
+        for row in judge.verdicts(study, self.folder, judge.made(study, self.folder)):
             verdict = verdicts.get(row["claim"], before.get(cell(row), "holds"))
-            said = universes.get(row["claim"], {}).get(row["reading"], "") if over else ""
+            said = universes.get((key, row["claim"], row["reading"]), "") if over else ""
             said = {"verdict": verdict, "alone": verdict, "multiverse": said, "scale": self.scale}
             rows.append({**row, **said})
         path = self.folder / key / "claims.csv"

@@ -121,12 +121,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, Path]:
     return paper, make(paper, folder)
 
 
-def verdicts(paper: Study, results: Path) -> dict[str, str]:
-    return {row["claim"]: row["verdict"] for row in judge.verdicts(paper, results)}
+def verdicts(paper: Study, results: Path, column: str = "verdict") -> dict[str, str]:
+    rows = judge.verdicts(paper, results, judge.made(paper, results))
+    return {row["claim"]: row[column] for row in rows}
 
 
 def ours(paper: Study, results: Path) -> dict[str, str]:
-    return {row["claim"]: row["ours"] for row in judge.verdicts(paper, results)}
+    return verdicts(paper, results, "ours")
 
 
 # A wrong sampler changes the verdicts that rest on its chains.
@@ -321,11 +322,14 @@ def test_a_reading_without_runs_is_a_mistake(tmp_path):
 # The ledger and the committed verdicts
 
 
-def ledger_of(folder: Path, seed: str = "1", **verdict: str) -> Path:
+def ledger_of(folder: Path, cases: dict[str, str] | None = None, **verdict: str) -> Path:
+    """Write a ledger of claims with these verdicts, or of one, ``a``, with cases."""
+    said = [(claim, "", one) for claim, one in verdict.items()]
+    said += [("a", case, one) for case, one in (cases or {}).items()]
     rows = [
-        {**dict.fromkeys(ledger.COLUMNS, ""), "paper": "p", "claim": claim, "reading": "published"}
-        | {"verdict": said, "alone": said, "seed": seed, "scale": "paper"}
-        for claim, said in verdict.items()
+        {**dict.fromkeys(ledger.COLUMNS, ""), "paper": "p", "claim": claim, "case": case}
+        | {"reading": "published", "verdict": one, "alone": one, "seed": "1", "scale": "paper"}
+        for claim, case, one in said
     ]
     path = folder / "claims.csv"
     path.write_text(ledger.as_csv(rows))
@@ -355,16 +359,9 @@ def test_expect_writes_the_verdicts_and_the_scoreboard(committed):
 def test_cases_are_committed_one_by_one_and_counted_as_one_sentence(tmp_path):
     readme = tmp_path / "README.md"
     readme.write_text("<!-- scoreboard -->\n<!-- end of scoreboard -->\n")
-    row = {**dict.fromkeys(ledger.COLUMNS, ""), "paper": "p", "claim": "a", "reading": "published"}
-    rows = [
-        {**row, "case": f"n={n}", "verdict": verdict, "alone": verdict, "scale": "paper"}
-        for n, verdict in ((5, "holds"), (20, "does not hold"), (50, "holds"))
-    ]
-    path, expected = tmp_path / "claims.csv", tmp_path / "expected.yaml"
-    path.write_text(ledger.as_csv(rows))
-    integrity.seal([path], {})
-    ledger.expect(path, expected, readme)
     cases = {"n=5": "holds", "n=20": "does not hold", "n=50": "holds"}
+    path, expected = ledger_of(tmp_path, cases), tmp_path / "expected.yaml"
+    ledger.expect(path, expected, readme)
     assert yaml.safe_load(expected.read_text()) == {"p": {"a": {"published": cases}}}
     assert "| `p` | published | 1 | 1 |" in readme.read_text()
     assert ledger.changes(path, expected, strict=True).lines == ()

@@ -401,15 +401,22 @@ def test_seeds_contradict_each_other_only_if_one_holds_and_one_does_not():
     }
 
 
+def printed(paper, results):
+    """Return the verdict of the claim ``printed``."""
+    rows = judge.verdicts(paper, results, judge.made(paper, results))
+    (row,) = [row for row in rows if row["claim"] == "printed"]
+    return row
+
+
 def test_verdicts_take_seeds_from_the_universes(made, tmp_path):
     paper, results = made
     copy = tmp_path / "results"
     shutil.copytree(results, copy)
-    (before,) = [row for row in judge.verdicts(paper, copy) if row["claim"] == "printed"]
+    before = printed(paper, copy)
     assert before["multiverse"] == "" and before["verdict"] == before["alone"]
     table = copy / paper.key / "multiverse.csv"
     stage.survey(paper, copy, [table])
-    (after,) = [row for row in judge.verdicts(paper, copy) if row["claim"] == "printed"]
+    after = printed(paper, copy)
     found = {row["universe"]: row["verdict"] for row in robustness.read_rows(table)
              if row["claim"] == "printed"}  # fmt: skip
     assert {"holds", "does not hold"} <= {v for u, v in found.items() if u == BASE or "seed" in u}
@@ -418,9 +425,7 @@ def test_verdicts_take_seeds_from_the_universes(made, tmp_path):
     # Of another configuration it says nothing.
     claims = {**DEFINITION["claims"]}
     claims["printed"] = {**claims["printed"], "says": "something else"}
-    (stale,) = [
-        r for r in judge.verdicts(load(tmp_path, claims=claims), copy) if r["claim"] == "printed"
-    ]
+    stale = printed(load(tmp_path, claims=claims), copy)
     assert stale["multiverse"] == "" and stale["verdict"] == stale["alone"]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from concord import integrity
 from concord.claims import verdicts
 from concord.errors import ConcordError, short
-from concord.io import dump_yaml, load_yaml, read_table, read_text, whole
+from concord.io import dump_yaml, load_yaml, read_table, read_text, write_whole
 from concord.markup import markdown_table, table, uncell
 
 COLUMNS = (
@@ -26,6 +26,7 @@ INTERVALS = (
 )
 
 Row = Mapping[str, str]
+Place = tuple[str, str, str]  # paper, claim and reading
 
 
 @dataclass(frozen=True)
@@ -104,17 +105,34 @@ def expected_rows(path: Path) -> list[Row]:
 
     They are ``paper: claim: reading: verdict``, of a claim with cases ``{case: verdict}``.
     """
-    document = load_yaml(path)
     rows: list[Row] = []
-    for paper, found in _items({} if document is None else document, f"{path}", "papers"):
-        for claim, readings in _items(found, f"{path}: {paper}", "claims"):
-            for reading, said in _items(readings, f"{path}: {paper}.{claim}", "readings"):
-                cases = said if isinstance(said, dict) else {"": said}
-                for case, verdict in cases.items():
-                    verdict = verdicts.known(verdict, f"{path}: {paper}.{claim}.{reading}")
-                    key = {"paper": paper, "claim": claim, "case": case, "reading": reading}
-                    rows.append({**key, "verdict": verdict})
+    for (paper, claim, reading), said in _committed(path):
+        cases = said if isinstance(said, dict) else {"": said}
+        for case, verdict in cases.items():
+            verdict = verdicts.known(verdict, f"{path}: {paper}.{claim}.{reading}")
+            key = {"paper": paper, "claim": claim, "case": case, "reading": reading}
+            rows.append({**key, "verdict": verdict})
     return rows
+
+
+def _committed(path: Path) -> Iterator[tuple[Place, Any]]:
+    """Yield what is committed of every claim in a reading, as ``_nested`` wrote it."""
+    document = load_yaml(path)
+    for paper, claims in _items({} if document is None else document, f"{path}", "papers"):
+        for claim, readings in _items(claims, f"{path}: {paper}", "claims"):
+            for reading, said in _items(readings, f"{path}: {paper}.{claim}", "readings"):
+                yield (paper, claim, reading), said
+
+
+def _nested(said: Iterable[tuple[Sequence[str], str]]) -> dict[str, Any]:
+    """Return texts by keys of several parts as mappings in mappings."""
+    found: dict[str, Any] = {}
+    for (*outer, last), text in said:
+        place = found
+        for key in outer:
+            place = place.setdefault(key, {})
+        place[last] = text
+    return found
 
 
 def _items(mapping: Any, where: str, what: str) -> Iterable[tuple[str, Any]]:
@@ -192,40 +210,36 @@ def compare(rows: Sequence[Row], expected_path: Path) -> Comparison:
             if was != now and not unknown and verdicts.OTHER not in (was, now):
                 changed.append(f"{name}: {was} -> {now}")
     universes = expected_universes(expected_path)
-    for paper, claims in over_universes(after.values()).items():
-        for claim, readings in claims.items():
-            for reading, now in readings.items():
-                name = f"{paper} {claim} {reading}, over the universes"
-                was = universes.get(paper, {}).get(claim, {}).get(reading)
-                compared += was is not None
-                if was is None:
-                    new += [f"{name}: new, {now}"] * (paper in universes)
-                elif was != now:
-                    changed.append(f"{name}: {was} -> {now}")
+    surveyed = {paper for paper, *_ in universes}
+    for place, now in over_universes(after.values()).items():
+        name = f"{' '.join(place)}, over the universes"
+        if place not in universes:
+            new += [f"{name}: new, {now}"] * (place[0] in surveyed)
+            continue
+        compared += 1
+        if universes[place] != now:
+            changed.append(f"{name}: {universes[place]} -> {now}")
     return Comparison(tuple(changed), tuple(new), tuple(left), compared)
 
 
-def over_universes(rows: Iterable[Row]) -> dict[str, dict[str, dict[str, str]]]:
-    """Return what verdicts hang on, by paper, claim and reading, where universes were run."""
-    found: dict[str, dict[str, dict[str, str]]] = {}
-    for row in rows:
-        if row["multiverse"]:
-            claim = found.setdefault(row["paper"], {}).setdefault(row["claim"], {})
-            claim[row["reading"]] = row["multiverse"]
-    return found
+def over_universes(rows: Iterable[Row]) -> dict[Place, str]:
+    """Return what verdicts hang on, where universes were run."""
+    return {
+        (row["paper"], row["claim"], row["reading"]): row["multiverse"]
+        for row in rows
+        if row["multiverse"]
+    }
 
 
-def expected_universes(path: Path) -> dict[str, Any]:
+def expected_universes(path: Path) -> dict[Place, str]:
     """Return the committed ones, which are in ``expected_multiverse.yaml`` beside the verdicts."""
     path = path.with_name("expected_multiverse.yaml")
-    document = (load_yaml(path) if path.exists() else None) or {}
-    for paper, claims in _items(document, f"{path}", "papers"):
-        for claim, readings in _items(claims, f"{path}: {paper}", "claims"):
-            for reading, text in _items(readings, f"{path}: {paper}.{claim}", "readings"):
-                if not isinstance(text, str):
-                    where = f"{path}: {paper}.{claim}.{reading}"
-                    raise ConcordError(f"{where}: {short(text)} is no text; commit it anew")
-    return dict(document)
+    found = dict(_committed(path)) if path.exists() else {}
+    for (paper, claim, reading), text in found.items():
+        if not isinstance(text, str):
+            where = f"{path}: {paper}.{claim}.{reading}"
+            raise ConcordError(f"{where}: {short(text)} is no text; commit it anew")
+    return found
 
 
 def _key(row: Row) -> tuple[str, ...]:
@@ -255,28 +269,24 @@ def expect(ledger_path: Path, expected_path: Path, readme: Path) -> None:
     rows = read_rows(ledger_path)
     if is_smoke(rows):
         raise ConcordError(f"{ledger_path} is of smoke scale; commit verdicts of scale paper")
-    nested: dict[str, dict[str, dict[str, Any]]] = {}
     committed = expected_rows(expected_path) if expected_path.exists() else []
     by_seed = {_key(row) for row in committed if row["verdict"] == verdicts.SEED}
+    said = {}
     for row in rows:
-        if not row["multiverse"] and _key(row) in by_seed:  # which only universes tell
-            row = {**row, "verdict": verdicts.SEED}
-        readings = nested.setdefault(row["paper"], {}).setdefault(row["claim"], {})
-        if row["case"]:
-            readings.setdefault(row["reading"], {})[row["case"]] = row["verdict"]
-        else:
-            readings[row["reading"]] = row["verdict"]
+        only_universes_tell = not row["multiverse"] and _key(row) in by_seed
+        case = (row["case"],) if row["case"] else ()
+        place = (row["paper"], row["claim"], row["reading"], *case)
+        said[place] = verdicts.SEED if only_universes_tell else row["verdict"]
     head = "# Verdicts at paper scale, seed 1; written by `concord expect results/claims.csv`.\n"
-    with whole(expected_path) as path:
-        path.write_text(head + dump_yaml(nested), encoding="utf-8")
-    universes = {**expected_universes(expected_path), **over_universes(rows)}
+    write_whole(expected_path, head + dump_yaml(_nested(said.items())))
+    universes = _nested(expected_universes(expected_path).items())
+    universes |= _nested(over_universes(rows).items())
     if universes:
         head = "# What verdicts hang on; written by `concord expect results/claims.csv`.\n"
-        with whole(expected_path.with_name("expected_multiverse.yaml")) as path:
-            path.write_text(head + dump_yaml(universes), encoding="utf-8")
+        path = expected_path.with_name("expected_multiverse.yaml")
+        write_whole(path, head + dump_yaml(universes))
     text = with_scoreboard(read_text(readme), expected_rows(expected_path))
-    with whole(readme) as path:
-        path.write_text(text, encoding="utf-8")
+    write_whole(readme, text)
 
 
 def with_scoreboard(text: str, rows: Sequence[Row]) -> str:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -27,8 +27,8 @@ from concord.results import AVERAGE, Measured, divergence
 from concord.runs.run import amplifies, recorded
 from concord.selection import lookup
 
-if TYPE_CHECKING:
-    import pandas
+# Columns by name, of as many rows each.
+Table = Mapping[str, np.ndarray]
 
 MEAN = "mean of"  # so many agents
 
@@ -208,12 +208,17 @@ def gather(source: Source, *quantities: Quantity) -> list[Numbers]:
     """
     drawn = [(quantity, source.runs(quantity)) for quantity in quantities]
     tables = [(quantity, runs, _table(quantity, runs)) for quantity, runs in drawn]
-    lost = [(quantity, table[table["value"].isna()]) for quantity, _, table in tables]
-    lost = [(quantity, rows) for quantity, rows in lost if len(rows)]
+    lost = [
+        (quantity, runs[place].name)
+        for quantity, runs, table in tables
+        for place in table["place"][np.isnan(table["value"])][:1]
+    ]
     if lost:
-        raise Diverged([quantity for quantity, _ in lost], str(lost[0][1]["name"].iloc[0]))
+        raise Diverged([quantity for quantity, _ in lost], lost[0][1])
     count = sum(int(table["chance"].sum()) for _, _, table in tables)
-    source.trials += [n for _, _, table in tables for n in table["trials"][table["chance"]]]
+    source.trials += [
+        n for _, _, table in tables for n in table["trials"][table["chance"]].tolist()
+    ]
     source.amplified |= count > 0 and any(amplifies(run.run) for _, runs in drawn for run in runs)
     if any(run.run.get("arena") for _, runs in drawn for run in runs):
         source.unit = "data sets"
@@ -246,92 +251,104 @@ def widening(count: int, trials: float) -> float:
     return quantile(trials, max(count, 1)) / quantile(trials)
 
 
-def _table(quantity: Quantity, runs: Sequence[Measured]) -> pandas.DataFrame:
-    """Return the rows of all runs, with the columns place and name (of the run) and chance."""
-    import pandas
-
+def _table(quantity: Quantity, runs: Sequence[Measured]) -> Table:
+    """Return the rows of all runs, with the column place (of the run) besides."""
     if not runs:
         raise Missing(f"no run of {' or '.join(quantity.experiments)} in this reading")
-    tables = []
-    for place, run in enumerate(runs):
-        rows = _rows(quantity, run)
-        if quantity.reduce == "mean":
-            rows = _mean(rows)
-        tables.append(rows.assign(place=place, name=run.name))
-    return pandas.concat(tables, ignore_index=True)
+    found = [_rows(quantity, run) for run in runs]
+    if quantity.reduce == "mean":
+        found = [_mean(rows) for rows in found]
+    table = {name: np.concatenate([rows[name] for rows in found]) for name in found[0]}
+    return {**table, "place": np.repeat(np.arange(len(runs)), [len(r["value"]) for r in found])}
 
 
-def _rows(quantity: Quantity, run: Measured) -> pandas.DataFrame:
-    """Return the rows of a run, by agent and iteration, with intervals everywhere."""
+def _rows(quantity: Quantity, run: Measured) -> Table:
+    """Return the rows of a run, by agent and iteration, with intervals everywhere, and chance."""
     what = f"{run.name} has no {quantity.metric}"
-    rows = run.metrics[run.metrics["metric"] == quantity.metric]
-    if rows.empty:
+    keep = np.flatnonzero(run.metrics["metric"] == quantity.metric)
+    if not keep.size:
         raise Missing(what)
+    agent, iteration = (run.metrics[name].to_numpy()[keep] for name in ("agent", "iteration"))
+    agent, chosen = agent.astype(str), np.full(len(keep), True)
     if quantity.agents is not None:
-        wanted = [str(agent) for agent in quantity.agents]
-        absent = [agent for agent in wanted if agent not in set(rows["agent"])]
+        wanted = [str(who) for who in quantity.agents]
+        absent = [who for who in wanted if who not in agent]
         if absent:
             raise Missing(f"{what} of agent {absent[0]}")
-        rows = rows[rows["agent"].isin(wanted)]
+        chosen = np.isin(agent, wanted)
     if quantity.at == "last":
-        rows = rows[rows["iteration"] == rows["iteration"].max()]
+        chosen &= iteration == iteration[chosen].max()
     elif quantity.at != "all":
         at = quantity.at if isinstance(quantity.at, tuple) else (quantity.at,)
-        gone = [k for k in at if k not in set(rows["iteration"])]
+        gone = [k for k in at if k not in iteration[chosen]]
         if gone:
             raise Missing(f"{what} at iteration {gone[0]}")
-        rows = rows[rows["iteration"].isin(at)]
-    rows = rows.sort_values(["agent", "iteration"], kind="stable")
-    if rows["value"].isna().any() and divergence(run) is None:
+        chosen &= np.isin(iteration, at)
+    order = np.lexsort((iteration, agent))
+    order = order[chosen[order]]
+    columns = (run.metrics[name] for name in ("value", "lo", "hi", "trials"))
+    value, lo, hi, trials = (column.to_numpy(float)[keep[order]] for column in columns)
+    if np.isnan(value).any() and divergence(run) is None:
         raise Missing(f"{quantity.metric} of {run.name} is not a number")
-    chance, finite = rows["trials"] != 0, np.isfinite(rows["value"])
-    unknown = chance & finite & rows["lo"].isna() & rows["hi"].isna()
+    chance, random = trials != 0, (trials != 0) & np.isfinite(value)
+    unknown = random & np.isnan(lo) & np.isnan(hi)
     if run.run.get("chains") == 1:  # which says nothing of the spread over chains
-        rows.loc[unknown, ["lo", "hi", "trials"]] = -math.inf, math.inf, 1
+        trials = np.where(unknown, 1, trials)
     elif unknown.any():
         raise Missing(f"{quantity.metric} of {run.name} is random but has no interval")
-    lo = rows["lo"].where(chance & finite, rows["value"]).fillna(-math.inf)
-    hi = rows["hi"].where(chance & finite, rows["value"]).fillna(math.inf)
-    return rows.assign(lo=lo, hi=hi, chance=chance)
+    lo, hi = np.where(random, lo, value), np.where(random, hi, value)
+    return {
+        "agent": agent[order],
+        "iteration": iteration[order],
+        "value": value,
+        "lo": np.where(np.isnan(lo), -math.inf, lo),
+        "hi": np.where(np.isnan(hi), math.inf, hi),
+        "trials": trials,
+        "chance": chance,
+    }
 
 
-def _mean(rows: pandas.DataFrame) -> pandas.DataFrame:
+def _mean(rows: Table) -> Table:
     """Return one row: the mean, whose interval's ends are the means of the ends.
 
     Conservative without widening: however the numbers depend on each other, the standard deviation
     of their mean is at most the mean of their standard deviations.
     """
-    first, agents = rows.iloc[[0]], rows["agent"].nunique()
-    if agents > 1:
-        first = first.assign(agent=f"{MEAN} {agents} agents")
-    means = {name: rows[name].mean(skipna=False) for name in ("value", "lo", "hi")}
-    trials = rows.loc[rows["chance"], "trials"].min()
-    return first.assign(**means, trials=trials, chance=bool(rows["chance"].any()))
+    agents = len(set(rows["agent"]))
+    with np.errstate(invalid="ignore"):  # infinite values and ends, whose mean may be none
+        means = {name: rows[name].mean(keepdims=True) for name in ("value", "lo", "hi")}
+    return {
+        "agent": np.array([f"{MEAN} {agents} agents"]) if agents > 1 else rows["agent"][:1],
+        "iteration": rows["iteration"][:1],
+        **means,
+        "trials": np.fmin.reduce(rows["trials"][rows["chance"]], initial=np.nan, keepdims=True),
+        "chance": rows["chance"].any(keepdims=True),
+    }
 
 
 def _numbers(
     quantity: Quantity,
     runs: Sequence[Measured],
-    table: pandas.DataFrame,
+    table: Table,
     count: int,
     source: Source,
     axes: tuple[str, ...],
 ) -> Numbers:
-    trials = table["trials"].where(table["trials"] > 1, math.inf)
+    trials = np.where(table["trials"] > 1, table["trials"], math.inf)
     factor = np.array([source.factor(count, n) * widening(count, n) for n in trials])
-    value, lo, hi = (table[name].to_numpy(float) for name in ("value", "lo", "hi"))
+    value, lo, hi = (table[name] for name in ("value", "lo", "hi"))
     with np.errstate(invalid="ignore"):  # infinite values, which keep their ends
         wide_lo = value - factor * np.maximum(value - lo, 0)
         wide_hi = value + factor * np.maximum(hi - value, 0)
     lo = np.where(np.isfinite(value) & np.isfinite(lo), wide_lo, lo)
     hi = np.where(np.isfinite(value) & np.isfinite(hi), wide_hi, hi)
     # Resampled medians of counts may all be equal: a tie of estimates is not certain.
-    tied = table["chance"].to_numpy(bool) & (lo == hi) & np.isfinite(lo)
+    tied = table["chance"] & (lo == hi) & np.isfinite(lo)
     if source.again:  # nor do chains that agree tell what others would be
         lo, hi = np.where(tied, -np.inf, lo), np.where(tied, np.inf, hi)
     lo = np.where(tied, np.nextafter(lo, -np.inf), lo)
     hi = np.where(tied, np.nextafter(hi, np.inf), hi)
-    place, index = table["place"].to_numpy(), np.arange(len(table))
+    place, index = table["place"], np.arange(len(value))
     if quantity.reduce in ("max", "min"):
         # The largest of the true values lies between the largest lower and the largest upper end.
         extreme = np.max if quantity.reduce == "max" else np.min
@@ -343,7 +360,7 @@ def _numbers(
         lo * quantity.scale,
         hi * quantity.scale,
         [runs[number] for number in place[index]],
-        [str(agent) for agent in table["agent"].to_numpy()[index]],
-        table["iteration"].to_numpy(float)[index],
+        [str(agent) for agent in table["agent"][index]],
+        table["iteration"][index].astype(float),
         axes,
     )

@@ -18,13 +18,13 @@ from concord.studies.study import Study
 COLUMNS = ("where", "says", "printed", "reading", "verdict", "ours", "figure")
 
 
-def of_paper(paper: Study, rows: Sequence[Row]) -> str:
+def of_paper(paper: Study, found: Sequence[Entry]) -> str:
     """Return a paper's page: claims, readings, assumptions, errata and discrepancies."""
     about = paper.about
     text = f"{about.authors} ({about.year}). "
     text += f"{about.reference}." if about.reference else ""
-    found, link = entries(rows), _link(paper)
-    parts = [_of_claims(paper, rows, found), _of_readings(paper), *_of_notes(paper, found)]
+    link = _link(paper)
+    parts = [_of_claims(paper, found), _of_readings(paper), *_of_notes(paper, found)]
     if paper.sections.released_code:
         parts.append(Section("Released code", paper.sections.released_code))
     return page(about.title, text, parts, link)
@@ -33,7 +33,7 @@ def of_paper(paper: Study, rows: Sequence[Row]) -> str:
 def ledger(rows: Sequence[Row]) -> str:
     """Return the page of all papers: how many verdicts of each kind, and all claims."""
     board = Section("", SMOKE if is_smoke(rows) else "", *scores(rows))
-    return page("Ledger of claims", "", [board, _table("", "", rows, entries(rows), ("paper",))])
+    return page("Ledger of claims", "", [board, _table("", "", entries(rows), ("paper",))])
 
 
 def case_name(row: Row) -> str:
@@ -42,11 +42,11 @@ def case_name(row: Row) -> str:
     return text.replace("+", ", ").replace("=", " ")
 
 
-def _of_claims(paper: Study, rows: Sequence[Row], found: Sequence[Entry]) -> Section:
-    if not rows:
+def _of_claims(paper: Study, found: Sequence[Entry]) -> Section:
+    if not found:
         return Section("Claims", "None is stated yet.")
     text = SMOKE if paper.config["scale"] == "smoke" else ""
-    return _table("Claims", text, rows, found)
+    return _table("Claims", text, found)
 
 
 def _of_readings(paper: Study) -> Section:
@@ -81,15 +81,9 @@ def _of_notes(paper: Study, found: Sequence[Entry]) -> list[Section]:
     ]
 
 
-def _table(
-    heading: str,
-    text: str,
-    rows: Sequence[Row],
-    found: Sequence[Entry],
-    first: Sequence[str] = (),
-) -> Section:
+def _table(heading: str, text: str, found: Sequence[Entry], first: Sequence[str] = ()) -> Section:
     """Return a line for every claim and reading; the multiverse only where it has been run."""
-    surveyed = any(row["multiverse"] for row in rows)
+    surveyed = any(row["multiverse"] for entry in found for row in entry.rows)
     columns = (*first, *COLUMNS, "multiverse") if surveyed else (*first, *COLUMNS)
     cells: dict[str, Callable[[Entry], str | Folded]] = {
         "says": _says,

@@ -12,7 +12,7 @@ from typing import Any
 
 from concord import integrity
 from concord.integrity import Made
-from concord.io import whole
+from concord.io import write_whole
 from concord.make import at
 from concord.options import plain
 from concord.pages import captions
@@ -54,8 +54,7 @@ def tabulate(study: Study, name: str, results: Path, outputs: Sequence[Path]) ->
         ".tex": lambda: table.latex(study.output("tables", name).title),
     }
     for output in outputs:
-        with whole(output) as path:
-            path.write_text(texts[output.suffix](), encoding="utf-8")
+        write_whole(output, texts[output.suffix]())
     _finish(study, "tables", name, results, outputs, table=table.data())
 
 
@@ -69,8 +68,7 @@ def _finish(
     """Write the caption, and seal the outputs with their provenance."""
     caption = captions.of(study, section, name)
     text = outputs[0].with_suffix(".caption.md")
-    with whole(text) as path:
-        path.write_text(captions.markdown(caption), encoding="utf-8")
+    write_whole(text, captions.markdown(caption))
     runs = study.output_runs(section, name)
     inputs = [results / run.folder / "metrics.csv" for run in runs]
     shown = provided([(section, study.output(section, name).kind)])

@@ -22,9 +22,11 @@ from concord.studies.study import Study
 
 def judge(study: Study, results: Path, outputs: Sequence[Path]) -> None:
     """Judge every claim of a study, in each of its readings (.csv .md)."""
-    rows = verdicts(study, results)
-    texts = {".csv": ledgers.as_csv(rows), ".md": pages.of_paper(study, rows)}
-    integrity.write({output: texts[output.suffix] for output in outputs}, made(study, results))
+    source = made(study, results)
+    rows = verdicts(study, results, source)
+    table, claims = ledgers.as_csv(rows), ledgers.entries(rows)
+    texts = {".csv": table, ".md": pages.of_paper(study, claims)}
+    integrity.write({output: texts[output.suffix] for output in outputs}, source)
 
 
 def ledger(tables: Sequence[Path], outputs: Sequence[Path]) -> None:
@@ -58,12 +60,11 @@ def joined(tables: Sequence[Path]) -> Made:
     return {"verdicts": digest(seals), "code": code(__name__)}
 
 
-def verdicts(study: Study, results: Path) -> list[Row]:
-    """Return one row per claim, case and reading."""
-    table = results / study.key / "multiverse.csv"
+def verdicts(study: Study, results: Path, source: Made) -> list[Row]:
+    """Return one row per claim, case and reading; ``source`` is what they are ``made`` from."""
     universes: Sequence[robustness.Row] = ()
-    if made(study, results)["multiverse"]:
-        universes = robustness.read_rows(table)
+    if source["multiverse"]:
+        universes = robustness.read_rows(results / study.key / "multiverse.csv")
     find = finder(results)
     contradicted = robustness.contradictions(universes, study.config["seed"])
     robust = robustness.of_claims(universes)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from concord.errors import ConcordError, short
 from concord.home import HOME
-from concord.io import whole
+from concord.io import write_whole
 from concord.runs.keys import STUDY
 from concord.studies.stated import RESERVED
 
@@ -42,8 +42,7 @@ def init(folder: Path) -> list[Path]:
             continue
         place = folder / str(source.relative_to(TEMPLATE)).replace("KEY", key)
         text = source.read_text(encoding="utf-8").replace("KEY", key).replace("NAME", name)
-        with whole(place) as path:
-            path.write_text(text, encoding="utf-8")
+        write_whole(place, text)
         written.append(place)
     shutil.copytree(HOME / "profiles", folder / "profiles")
     return written
