@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 
@@ -72,6 +72,11 @@ def table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     for row in (columns, *rows):
         writer.writerow([cell(c) if isinstance(c, str) else c for c in row])
     return text.getvalue()
+
+
+def table_of(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return these columns of mappings as CSV."""
+    return table(columns, ([row[column] for column in columns] for row in rows))
 
 
 # What makes a spreadsheet take a cell for a formula, or follows the apostrophe that keeps it text.

@@ -15,6 +15,7 @@ from concord import integrity
 from concord.claims import ledger, robustness
 from concord.errors import ConcordError
 from concord.io import dump_yaml
+from concord.markup import table_of
 from concord.pages.site import build, papers, parts, reference
 from concord.stages import judge
 from concord.studies.config import load_config, load_studies
@@ -111,13 +112,13 @@ class Results:
             said = {"verdict": verdict, "alone": verdict, "multiverse": said, "scale": self.scale}
             rows.append({**row, **said})
         path = self.folder / key / "claims.csv"
-        write(path, ledger.as_csv(rows))
+        write(path, table_of(ledger.COLUMNS, rows))
         integrity.seal([path], {})
 
     def survey(self, key: str) -> None:
         """Have a multiverse, with a page, and a picture of every claim."""
         path = self.folder / key / "multiverse.csv"
-        write(path, robustness.as_csv([]))
+        write(path, table_of(robustness.COLUMNS, []))
         write(path.with_suffix(".md"), "# Multiverse\n")
         names = ("overview", *(f"claim_{claim}" for claim in self.studies[key].claims))
         pictures = [path.with_suffix("") / "figures" / f"{name}.svg" for name in names]

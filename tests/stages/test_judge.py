@@ -17,6 +17,7 @@ from concord.__main__ import main
 from concord.claims import ledger, robustness
 from concord.claims import verdicts as judgements
 from concord.errors import ConcordError
+from concord.markup import table_of
 from concord.networks import topology
 from concord.runs import measure
 from concord.runs.measure import made as measured_from
@@ -297,7 +298,7 @@ def test_no_text_is_a_formula_and_all_read_back(tmp_path):
     row = {**dict.fromkeys(ledger.COLUMNS, "x"), "verdict": "holds", "scale": "paper"}
     row |= {"says": "=1+1", "reason": "@SUM(1)", "where": "'quoted'", "ours": "-1 [-2, 0]"}
     table, joined = tmp_path / "claims.csv", tmp_path / "ledger.csv"
-    table.write_text(ledger.as_csv([row]))
+    table.write_text(table_of(ledger.COLUMNS, [row]))
     integrity.seal([table], {})
     judge.ledger([table], [joined])
     for path in (table, joined):
@@ -332,7 +333,7 @@ def ledger_of(folder: Path, cases: dict[str, str] | None = None, **verdict: str)
         for claim, case, one in said
     ]
     path = folder / "claims.csv"
-    path.write_text(ledger.as_csv(rows))
+    path.write_text(table_of(ledger.COLUMNS, rows))
     integrity.seal([path], {})
     return path
 

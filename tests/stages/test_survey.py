@@ -20,6 +20,7 @@ from concord.claims.quantities import Source
 from concord.claims.robustness import BASE
 from concord.errors import ConcordError
 from concord.make import Batch
+from concord.markup import table_of
 from concord.options import build
 from concord.results import Measured
 from concord.stages import judge
@@ -433,7 +434,7 @@ def ledger_of(folder: Path, verdict: str, over: str) -> Path:
     row = {**dict.fromkeys(ledger.COLUMNS, ""), "paper": "p", "claim": "a", "reading": "published"}
     row |= {"verdict": verdict, "alone": "holds", "multiverse": over, "scale": "paper"}
     path = folder / "claims.csv"
-    path.write_text(ledger.as_csv([row]))
+    path.write_text(table_of(ledger.COLUMNS, [row]))
     integrity.seal([path], {})
     return path
 

@@ -11,7 +11,7 @@ from concord import integrity
 from concord.claims import verdicts
 from concord.errors import ConcordError, short
 from concord.io import dump_yaml, load_yaml, read_table, read_text, write_whole
-from concord.markup import markdown_table, table, uncell
+from concord.markup import markdown_table, uncell
 
 COLUMNS = (
     *("paper", "claim", "case", "reading", "verdict", "where", "says", "printed", "ours"),
@@ -56,11 +56,6 @@ def entries(rows: Iterable[Row]) -> list[Entry]:
         Entry(verdicts.of_cases(row["verdict"] for row in cases), tuple(cases))
         for cases in found.values()
     ]
-
-
-def as_csv(rows: Sequence[Row]) -> str:
-    """Return verdicts as CSV."""
-    return table(COLUMNS, ([row[column] for column in COLUMNS] for row in rows))
 
 
 def read_rows(path: Path) -> Sequence[Row]:

@@ -17,7 +17,7 @@ from concord import integrity
 from concord.claims import verdicts
 from concord.claims.verdicts import FAILS, HOLDS, INSIDE, MEASURED, NOT_RUN, OUTSIDE, Judgement
 from concord.io import read_table
-from concord.markup import table, uncell
+from concord.markup import uncell
 
 BASE, SEED = "base", "seed_"
 
@@ -50,11 +50,6 @@ def row(claim: str, case: str, reading: str, universe: str, found: Judgement) ->
     numbers = [None] * 7 if margin is None else vars(margin).values()
     cells = (claim, case, reading, universe, found.verdict, found.ours, *numbers)
     return dict(zip(COLUMNS, cells, strict=True))
-
-
-def as_csv(rows: Iterable[Row]) -> str:
-    """Return the table as CSV."""
-    return table(COLUMNS, ([line[column] for column in COLUMNS] for line in rows))
 
 
 def read_rows(path: Path) -> list[Row]:

@@ -13,7 +13,7 @@ from concord.claims import ledger as ledgers
 from concord.claims import robustness, rules
 from concord.claims.ledger import Row
 from concord.integrity import Made
-from concord.markup import line
+from concord.markup import line, table_of
 from concord.pages import claims as pages
 from concord.provenance import code, digest, sha256
 from concord.stages.measured import finder, metrics_digest
@@ -24,15 +24,16 @@ def judge(study: Study, results: Path, outputs: Sequence[Path]) -> None:
     """Judge every claim of a study, in each of its readings (.csv .md)."""
     source = made(study, results)
     rows = verdicts(study, results, source)
-    table, claims = ledgers.as_csv(rows), ledgers.entries(rows)
-    texts = {".csv": table, ".md": pages.of_paper(study, claims)}
+    entries = ledgers.entries(rows)
+    page = pages.of_paper(study, entries)
+    texts = {".csv": table_of(ledgers.COLUMNS, rows), ".md": page}
     integrity.write({output: texts[output.suffix] for output in outputs}, source)
 
 
 def ledger(tables: Sequence[Path], outputs: Sequence[Path]) -> None:
     """Join the studies' verdicts into the ledger (.csv .md)."""
     rows = [row for table in tables for row in ledgers.read_rows(table)]
-    texts = {".csv": ledgers.as_csv(rows), ".md": pages.ledger(rows)}
+    texts = {".csv": table_of(ledgers.COLUMNS, rows), ".md": pages.ledger(rows)}
     integrity.write({output: texts[output.suffix] for output in outputs}, joined(tables))
 
 

@@ -14,6 +14,7 @@ from concord.claims import robustness
 from concord.claims.quantities import Missing
 from concord.claims.robustness import BASE, Row
 from concord.integrity import Made
+from concord.markup import table_of
 from concord.pages import multiverse as pages
 from concord.progress import each
 from concord.provenance import code, digest, sha256
@@ -35,7 +36,7 @@ def survey(
 
     found = Multiverse(study)
     rows = list(judged(found, results))
-    texts = {".csv": robustness.as_csv(rows), ".md": pages.page(found, rows)}
+    texts = {".csv": table_of(robustness.COLUMNS, rows), ".md": pages.page(found, rows)}
     drawn: list[Path] = []
     if pictures is not None:
         says = {name: claim.says for name, claim in study.claims.items()}

@@ -19,6 +19,7 @@ from concord.claims.ledger import Row
 from concord.errors import ConcordError
 from concord.home import HOME
 from concord.io import read_text
+from concord.markup import table_of
 from concord.pages.site import papers as pages
 from concord.pages.site import reference
 from concord.pages.site.papers import Files
@@ -157,7 +158,7 @@ def _write(
             smoke=smoke,
             intervals=ledger.INTERVALS,
         )
-        (extra / "claims.csv").write_text(ledger.as_csv(rows), "utf-8")
+        (extra / "claims.csv").write_text(table_of(ledger.COLUMNS, rows), "utf-8")
         write("claims", title("Claims", "#"), listed)
     cards = {f"cards/{key}/{c.stem}": c for key in shown for c in pages.cards(results / key)}
     universes = {
