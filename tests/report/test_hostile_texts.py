@@ -84,7 +84,7 @@ def universes() -> Any:
         assumptions={"a": SimpleNamespace(alternatives=[other])},
     )
     named = {"a.b": SimpleNamespace(seed=None)}
-    return SimpleNamespace(paper=paper, universes=named, runs={"a.b": {}})
+    return SimpleNamespace(study=paper, universes=named, runs={"a.b": {}})
 
 
 class Page(HTMLParser):
