@@ -671,6 +671,15 @@ def test_quantities_of_a_check_share_what_is_said_of_both(tmp_path):
         assert side.runs == {"reading": "published", "topology": topology}
 
 
+def test_what_is_null_is_left_out(tmp_path):
+    both = {"experiment": "one", "metric": "w2"}
+    sides = {"lower": {"runs": {"topology": "ring"}}, "higher": {"runs": {"topology": "complete"}}}
+    claims = order(both=both, **sides)
+    found = list(load(tmp_path, one=SWEPT, claims=claims).cases)
+    claims["c"] |= dict.fromkeys(("for", "cases", "rule", "readings", "figure"))
+    assert list(load(tmp_path, one=SWEPT, claims=claims).cases) == found
+
+
 A, B = (
     {"experiment": "one", "metric": "w2", "runs": {"reading": r}} for r in ("published", "released")
 )

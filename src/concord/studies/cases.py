@@ -54,8 +54,9 @@ def members(claims: Mapping[str, Any], where: str) -> dict[str, Member]:
         Naming ``where`` and the key below it.
     """
     found: dict[str, Member] = {}
-    for key, claim in claims.items():
+    for key, stated in claims.items():
         place = f"{where}.{key}"
+        claim = {name: value for name, value in stated.items() if value is not None}
         shared = {name: claim[name] for name in SHARED if name in claim}
         own = {n: v for n, v in claim.items() if n not in (*SHARED, "for", "cases")}
         template = "for" in claim or "cases" in claim  # else braces are just braces
