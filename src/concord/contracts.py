@@ -564,6 +564,7 @@ DECLARED: Mapping[str, Any] = {
     "KNOWN": (),  # parts of the state that neighbors have heard before
     "SLIPS": {},  # options that are slips of released code, and their values: no message counts
     "BIASED": "",  # the law that it samples by design, where that is not the posterior
+    "UNITS": {"step_size": 2},  # options that are powers of a length, in units of the positions
     # Of families of metrics.
     "LABELS": {},  # ``Label``s of metrics whose names do not say all
     "CONDITIONS": (),  # metrics that are 1 where a condition is met, and 0 where it is not

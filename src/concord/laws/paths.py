@@ -14,9 +14,10 @@ The time average over the iterations (h, k] is one more block of the state, the 
 from __future__ import annotations
 
 import math
+from copy import copy
 from collections.abc import Callable, Sequence
 from operator import is_not
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -67,6 +68,14 @@ class Path:
         self._turn, self._leap = turn, leap
         self._kept: dict[int, Any] = {}
         self._powers = powers
+
+    def reading(self, mix: np.ndarray | None) -> Self:
+        """Return the same laws with other answers, (agents, agents); what was computed is shared."""
+        if self._turn is not None:
+            self._raised()
+        other = copy(self)
+        other._mix = mix
+        return other
 
     def at(self, iterations: Sequence[int]) -> Seen:
         """Return the laws at increasing iterations, first axes (iterations, versions).

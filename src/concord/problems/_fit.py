@@ -35,13 +35,15 @@ class Fit(NamedTuple):
     """A Gaussian in place of a posterior.
 
     mean, cov: of the fit, (dim,) and (dim, dim). hessians: each agent's mean Hessian over the fit,
-    (agents, dim, dim), which add up to the inverse of cov. mode: the posterior's. settled: whether
-    the fit converged; it is the Gaussian at the mode otherwise.
+    (agents, dim, dim), which add up to the inverse of cov; with shift, (agents, dim), its gradient is
+    about hessian x - shift. mode: the posterior's. settled: whether the fit converged; it is the
+    Gaussian at the mode otherwise.
     """
 
     mean: np.ndarray
     cov: np.ndarray
     hessians: np.ndarray
+    shift: np.ndarray
     mode: np.ndarray
     settled: bool = True
 
@@ -63,7 +65,7 @@ def fit(problem: Problem, start: np.ndarray | float = 0.0) -> Fit:
     """
     if isinstance(problem, Quadratic) and problem.posterior is not None:
         law = problem.posterior
-        return Fit(law.mean, law.cov, problem.gram, law.mean)
+        return Fit(law.mean, law.cov, problem.gram, problem.shift, law.mean)
     at = field(problem)
     top, hessians = mode(at, problem.agents, np.full(problem.dim, start, dtype=float))
     cov = np.linalg.inv(hessians.sum(axis=0))
@@ -71,7 +73,8 @@ def fit(problem: Problem, start: np.ndarray | float = 0.0) -> Fit:
         found = _fit(at, top, cov, problem.agents, damping)
         if found is not None:
             return found
-    return Fit(top, cov, hessians, top, settled=False)
+    slopes = at(np.broadcast_to(top, (1, problem.agents, problem.dim)))[0]
+    return Fit(top, cov, hessians, hessians @ top - slopes, top, settled=False)
 
 
 def field(problem: Problem) -> Field:
@@ -229,7 +232,7 @@ def _fit(at: Field, mean: np.ndarray, cov: np.ndarray, agents: int, damping: flo
         mean = mean + move / max(length, 1.0)
         precision = precision + damping * (whole - precision)
         if length < 1e-9 and change < 1e-9:
-            return Fit(mean, np.linalg.inv(whole), gram, top)
+            return Fit(mean, np.linalg.inv(whole), gram, shift, top)
     return None
 
 
