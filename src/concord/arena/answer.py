@@ -1,18 +1,21 @@
 """Which sampler for a problem on a network, at which settings: a search by laws, not by runs.
 
-Every entry is tried with every read-out. Its tuned option goes from the largest stable value down by
-octaves, for each value of the second option, and on while the best is the last; then by quarter
+Every entry is tried with every read-out. Its tuned option goes from the largest stable value down
+by octaves, for each value of the second option, and on while the best is the last; then by quarter
 octaves around the two best minima, since the score along a step has several. On Gaussian problems
-of up to ``SMALL`` entries all laws are exact. Beyond, settings are chosen by ``surrogates``, and the
-leading ones are confirmed by their own laws. Elsewhere laws are approximate
-(``metrics._linearized``), and of a setting the worse of its neighbors' scores counts: where the bias
-of x^2 changes its sign it is small by luck.
+of up to ``SMALL`` entries all laws are exact. Beyond, settings are chosen by ``surrogates``, and
+the leading ones are confirmed by their own laws.
+
+Elsewhere laws are approximate (``metrics._linearized``), and of a setting the worse of its
+neighbors' scores counts: where the bias of x^2 changes its sign it is small by luck. What is
+predicted there is never less than the b2 of the Gaussian fit itself, as weighed points tell it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,15 +23,17 @@ import numpy as np
 from concord.arena import prices, scores
 from concord.arena.read_outs import bytes_of, read_out
 from concord.arena.surrogates import Coordinates, along
-from concord.arena.tuning import COARSE, Setting, changed, stable, value_of
+from concord.arena.tuning import Setting, changed, stable, value_of
 from concord.contracts import Problem, Quadratic
 from concord.errors import ConcordError
 from concord.laws.exact import Moments, Seen
+from concord.laws.gaussian import bias2
 from concord.metrics import _laws
 from concord.metrics._linearized import Linearized
 from concord.networks.conditions import Conditions
 from concord.networks.topology import Topology
-from concord.problems._fit import Fit
+from concord.problems._fit import Fit, weighed
+from concord.problems._quadratic import QuadraticProblem
 
 READS: tuple[str | int, ...] = ("agents", 1, 4, 16, "average")
 SMALL = 40  # entries of the positions up to which all laws are exact
@@ -116,6 +121,11 @@ class Search:
                 mix, vectors = read_out(read, topology)
                 self._reads[read] = mix, bytes_of(vectors, problem)
         self._target = found.law
+        # What is fitted is not known better than it fits.
+        self._floor = 0.0
+        if not self._exact:
+            mean, variances = weighed(problem, found)
+            self._floor = float(bias2(mean, np.diag(variances), self._target))
         self.tried, self._asked = 0, list[Mapping[str, float]]()
 
     def entry(self, entry: Entry, octaves: Sequence[int] | None = None) -> Iterator[Found]:
@@ -146,7 +156,9 @@ class Search:
         whole = float(found.setting.values[entry.tune]) if entry.tune else 1.0
         price = self._price(entry, found.setting.params)
         lattice = Lattice(second, whole, found.limit, price, {})
-        offsets = [0] if entry.tune is None else [-2, -1, 0, 1, 2] if not self._exact else [-1, 0, 1]
+        offsets = (
+            [0] if entry.tune is None else [-2, -1, 0, 1, 2] if not self._exact else [-1, 0, 1]
+        )
         if not self._topology.conditions.perfect:
             offsets = [0]
         self._try(entry, lattice, offsets, own=True, only=read)
@@ -177,7 +189,7 @@ class Search:
 
         Not a number where that is not known soon, or it does not get there.
         """
-        if not (self._small and self._topology.conditions.perfect):
+        if not (self._small and self._exact and self._topology.conditions.perfect):
             return np.nan
         wish = Wish({}, best.b2[self._wish.level], price, self._wish.level)
         given = self._problem, self._topology, self._positions, self._fit, wish, self._masks
@@ -194,7 +206,7 @@ class Search:
         """Yield a lattice for each value of the second option."""
         name, values = next(iter(entry.second.items()), (None, (None,)))
         problem = self._bare()
-        bare = self._topology_of(problem)
+        bare = replace(self._topology, conditions=Conditions())  # what happens on it left out
         begin = 1.0 if entry.tune is None else value_of(entry.params, entry.tune, entry.name)
         for value in values:
             own = {} if name is None else {name: value}
@@ -217,16 +229,9 @@ class Search:
         """Return the problem that limits are those of: the stiffest coordinate of a large one."""
         found = self._fit
         if self._small:
-            return self._problem if self._exact else _quadratic(found)
+            return self._problem if self._exact else QuadraticProblem(found.hessians, found.shift)
         problems = along(found, self._positions)[1]
-        stiffest = max(problems, key=lambda problem: float(np.abs(problem.gram).max()))
-        return stiffest
-
-    def _topology_of(self, problem: Any) -> Topology:
-        """Return the network without what happens on it."""
-        from dataclasses import replace
-
-        return replace(self._topology, conditions=Conditions())
+        return max(problems, key=lambda problem: float(np.abs(problem.gram).max()))
 
     def _octaves(self, entry: Entry, lattice: Lattice) -> list[int]:
         if entry.tune is None:
@@ -281,7 +286,9 @@ class Search:
         only: str | int | None = None,
     ) -> None:
         """Score values of a lattice that have no score yet, with all read-outs."""
-        new = [j for j in js if j not in lattice.tried and (np.isinf(lattice.limit) or j > 0 or own)]
+        new = [
+            j for j in js if j not in lattice.tried and (np.isinf(lattice.limit) or j > 0 or own)
+        ]
         reads = [read for read in self._reads if only is None or read == only]
         counts = {read: self._iterations(lattice.price, read) for read in reads}
         for part in self._parts(new):
@@ -316,9 +323,7 @@ class Search:
         values = np.where(solved, paid[np.minimum(at, len(ks) - 1)], UNSOLVED * (1 + own[-1]))
         return values.tolist(), np.where(solved, at, rows)
 
-    def _best(
-        self, entry: Entry, lattices: Sequence[Lattice], read: str | int, how: str
-    ) -> Found:
+    def _best(self, entry: Entry, lattices: Sequence[Lattice], read: str | int, how: str) -> Found:
         """Return the best setting with a read-out; a LookupError where nothing was scored."""
         every = [
             (self._careful(lattice, j, read), place, j)
@@ -344,6 +349,7 @@ class Search:
         paid = {name: iterations * each for name, each in self._paid(lattice.price, read).items()}
         within = self._value(lattice, max(near)), self._value(lattice, min(near))
         setting = Setting(values, self._params(entry, lattice, j))
+        levels = {level: max(b2, self._floor) for level, b2 in levels.items()}
         return Found(
             entry, read, setting, iterations, paid, levels, within, lattice.limit, how, score
         )
@@ -367,9 +373,8 @@ class Search:
         return changed(entry.params, values, entry.name)
 
     def _price(self, entry: Entry, params: Any) -> dict[str, float]:
-        return prices.per_iteration(
-            entry.sampler, params, self._problem, self._topology, self._masks()
-        )
+        given = self._problem, self._topology, self._masks()
+        return prices.per_iteration(entry.sampler, params, *given)
 
     def _paid(self, price: Mapping[str, float], read: str | int) -> dict[str, float]:
         """Return what an iteration costs with a read-out."""
@@ -401,6 +406,12 @@ class Search:
         """Return the laws of versions: their own, or surrogates to choose by."""
         sampler, topology, given = entry.sampler, self._topology, self._positions
         if not own:
+            one = along(self._fit, given)[1][0]
+            if _laws.choices_of(sampler, one, topology, params[0]) is not None:
+                raise _laws.NoLaw(
+                    f"it draws who moves, whose law is computed for up to {SMALL} entries of the "
+                    "positions; try it by chains"
+                )
             many = topology.agents > MANY
             return Coordinates(sampler, self._fit, topology, params, given, mean=many)
         if not self._exact:
@@ -420,12 +431,3 @@ class Search:
 
 def _powers(most: int) -> list[int]:
     return [2**i for i in range(int(np.log2(most)) + 1)]
-
-
-def _quadratic(found: Fit) -> Any:
-    from concord.problems._quadratic import QuadraticProblem
-
-    return QuadraticProblem(found.hessians, found.shift)
-
-
-assert COARSE == 2.0  # octaves are the arena's steps

@@ -16,7 +16,7 @@ import numpy as np
 
 from concord.laws import exact
 from concord.laws.exact import Affine, Moments, Seen
-from concord.laws.paths import Determined, Path, Turn, turn_of
+from concord.laws.paths import Determined, Path, stacked, turn_of
 from concord.metrics import _laws
 from concord.networks.topology import Topology
 from concord.problems._fit import Fit
@@ -24,7 +24,7 @@ from concord.problems._quadratic import QuadraticProblem
 
 
 def along(found: Fit, positions: Moments) -> tuple[np.ndarray, list[QuadraticProblem], Moments]:
-    """Return the eigenbasis (dim, dim), a problem for each of its vectors, and starts along them."""
+    """Return the eigenbasis (dim, dim), a problem for each of its vectors, and starts there."""
     basis = np.linalg.eigh(found.hessians.sum(axis=0))[1]
     center, mean = basis.T @ found.mean, np.broadcast_to(positions[0], found.mean.shape)
     slopes = (found.hessians @ found.mean - found.shift) @ basis
@@ -39,7 +39,7 @@ def along(found: Fit, positions: Moments) -> tuple[np.ndarray, list[QuadraticPro
 
 
 class Coordinates:
-    """The laws of versions of a sampler, each with options, as those of one coordinate after another.
+    """The laws of versions of a sampler, each with options: one coordinate after another.
 
     mean: take the mean curvature of agents, and the network's spectrum.
     """
@@ -78,15 +78,16 @@ class Coordinates:
     def at(self, iterations: Sequence[int]) -> Seen:
         """Return the laws at increasing iterations, first axes (iterations, versions)."""
         parts = [path.at(iterations) for path in self._paths]
-        means = (np.concatenate([getattr(p, name) for p in parts], axis=-1) @ self._basis.T
-                 for name in ("mean", "average_mean"))  # fmt: skip
-        covs = (
-            (self._basis * np.concatenate([getattr(p, name)[..., 0] for p in parts], axis=-1)[..., None, :])
-            @ self._basis.T
-            for name in ("cov", "average_cov")
-        )
-        (mean, average), (cov, spread) = means, covs
-        return Seen(mean, cov, average, spread)
+        basis = self._basis
+
+        def mean(name: str) -> np.ndarray:
+            return np.concatenate([getattr(part, name) for part in parts], axis=-1) @ basis.T
+
+        def cov(name: str) -> np.ndarray:
+            along = np.concatenate([getattr(part, name)[..., 0] for part in parts], axis=-1)
+            return (basis * along[..., None, :]) @ basis.T
+
+        return Seen(mean("mean"), cov("cov"), mean("average_mean"), cov("average_cov"))
 
 
 class _Modes(Determined):
@@ -117,13 +118,19 @@ def _spectrum(
 
     ``NoLaw`` where the parts of an update have no eigenvectors in common.
     """
-    agents, vectors = problem.agents, np.empty(0)
+    agents = problem.agents
     if not topology.conditions.perfect:
         raise _laws.NoLaw(f"of {agents} agents no law is computed where vectors get lost")
-    steps: list[list[Affine]] = []
-    starts, turns = [], set[Turn | None]()
+    updates = [_laws.update_of(sampler, problem, topology, own) for own in params]
+    turn = turn_of(updates[0])
+    if turn is None or turn[0]:
+        raise _laws.NoLaw("its updates do not repeat from the first one on")
+    first = updates[0].at(0).matrix[:agents, :agents]
+    if not np.allclose(first, first.T, atol=1e-12):
+        raise _laws.NoLaw("its update is not symmetric")
+    vectors = np.linalg.eigh(first)[1]
 
-    def modes(matrix: np.ndarray) -> np.ndarray:
+    def blocks(matrix: np.ndarray) -> np.ndarray:
         """Return the blocks of a matrix by eigenvectors, (agents, blocks, blocks)."""
         count = len(matrix) // agents
         parts = matrix.reshape(count, agents, count, agents).swapaxes(1, 2)
@@ -134,29 +141,15 @@ def _spectrum(
             raise _laws.NoLaw("the parts of its update have no eigenvectors in common")
         return np.moveaxis(found, 2, 0)
 
-    for own in params:
-        update = _laws.update_of(sampler, problem, topology, own)
-        turn = turn_of(update)
-        turns.add(turn)
-        if turn is None or turn[0] or len(turns) > 1:
-            raise _laws.NoLaw("its updates do not repeat from the first one on")
-        each = [update.at(k) for k in range(turn[1])]
-        if not vectors.size:
-            first = each[0].matrix[:agents, :agents]
-            if not np.allclose(first, first.T, atol=1e-12):
-                raise _laws.NoLaw("its update is not symmetric")
-            vectors = np.linalg.eigh(first)[1]
-        blocks = len(each[0].offset) // agents
+    def turned(mean: np.ndarray) -> np.ndarray:
+        return (mean.reshape(-1, agents) @ vectors).T
 
-        def turned(mean: np.ndarray, blocks: int = blocks) -> np.ndarray:
-            return (mean.reshape(blocks, agents) @ vectors).T
+    def modes(step: Affine) -> Affine:
+        return Affine(blocks(step.matrix), turned(step.offset), blocks(step.noise))
 
-        steps.append([Affine(modes(s.matrix), turned(s.offset), modes(s.noise)) for s in each])
-        mean, cov = exact.initial(agents, 1, positions, *update.auxiliary)
-        starts.append((turned(mean), modes(cov)))
-    period = next(iter(turns))[1]  # type: ignore[index]
-    whole = [Affine.stacked([own[k] for own in steps]) for k in range(period)]
-    begun = tuple(np.stack(parts) for parts in zip(*starts, strict=True))
-    path = _Modes(lambda k: whole[k % period], begun, agents, 1, None, (0, period))  # type: ignore[arg-type]
+    steps = [Affine.stacked([modes(update.at(k)) for update in updates]) for k in range(turn[1])]
+    starts = [exact.initial(agents, 1, positions, *update.auxiliary) for update in updates]
+    begun = stacked([(turned(mean), blocks(cov)) for mean, cov in starts])
+    path = _Modes(lambda k: steps[k % len(steps)], begun, agents, 1, None, turn)
     path.vectors = vectors
     return path

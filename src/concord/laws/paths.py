@@ -14,8 +14,8 @@ The time average over the iterations (h, k] is one more block of the state, the 
 from __future__ import annotations
 
 import math
-from copy import copy
 from collections.abc import Callable, Sequence
+from copy import copy
 from operator import is_not
 from typing import Any, NamedTuple, Self
 
@@ -70,7 +70,7 @@ class Path:
         self._powers = powers
 
     def reading(self, mix: np.ndarray | None) -> Self:
-        """Return the same laws with other answers, (agents, agents); what was computed is shared."""
+        """Return the same laws with other answers, (agents, agents), sharing what is computed."""
         if self._turn is not None:
             self._raised()
         other = copy(self)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from concord import contracts
-from concord.arena import scores
 from concord.arena.answer import Entry, Found, Search, Wish
 from concord.arena.read_outs import read_out
 from concord.contracts import PRICES, declared, reference_of
-from concord.errors import ConcordError, nearest, short
+from concord.errors import ConcordError, DivergenceWarning, nearest, short
 from concord.home import HOME
 from concord.io import load_yaml
+from concord.laws.gaussian import monomials
 from concord.laws.intervals import mean_interval
 from concord.library.sampling import sample
 from concord.metrics import _laws
@@ -60,12 +62,15 @@ class Answer:
         Reasons to doubt what is predicted; empty where none is known.
     verified
         With ``verify``: predicted b2 of the best rows, and measured with a 95 % interval.
+    tried
+        How many settings were scored.
     """
 
     table: pandas.DataFrame
     best: dict[str, Any]
     trust: list[str]
     verified: pandas.DataFrame | None
+    tried: int
     _rows: list[Found] = field(repr=False)
     _search: Search = field(repr=False)
     _wish: Wish = field(repr=False)
@@ -76,7 +81,7 @@ class Answer:
         return "\n".join([self._sentence, *(f"Doubtful: {reason}." for reason in self.trust)])
 
     def read(self, trace: Any) -> np.ndarray:
-        """Return the answers of the recommended read-out, (chains, draws, agents, dim), of a trace."""
+        """Return a trace's answers by the recommended read-out, (chains, draws, agents, dim)."""
         mix = read_out(self._rows[0].read, self.best["network"])[0]
         answers: np.ndarray = trace["x"] if mix is None else mix @ trace["x"]
         return answers
@@ -106,7 +111,8 @@ class Answer:
                 )
                 if np.isfinite(score)
             ]
-            said = {"experiment": "answer", "run": row.entry.name, "labels": {"entry": row.entry.name}}
+            name = row.entry.name
+            said = {"experiment": "answer", "run": name, "labels": {"entry": name}}
             runs.append(results.of_text(said, metrics.to_csv(cells)))
         options = {
             "metric": "b2", "x_metric": f"spent.{price}", "lines": "entry", "agents": ["worst"],
@@ -153,8 +159,8 @@ def recommend(
     network
         What ``concord.network`` takes.
     budget
-        What an agent may pay: ``{"bytes": 64_000}``, ``gradients``, or ``seconds`` on a network with
-        a clock. Of several all hold.
+        What an agent may pay: ``{"bytes": 64_000}``, ``gradients``, or ``seconds`` on a network
+        with a clock. Of several all hold.
     target, price
         In place of a budget: the b2 to be reached at the least price, such as ``target=0.01,
         price="gradients"``.
@@ -227,9 +233,9 @@ def recommend(
         sentence = _said(search, rows, wish)
         verified = None
         if verify:
-            verified = _verified(rows[:VERIFIED], arguments, found, positions)
+            verified = _verified(rows[:VERIFIED], arguments, found, positions, level)
     table = _table(rows, lacking)
-    return Answer(table, arguments, trust, verified, rows, search, wish, sentence)
+    return Answer(table, arguments, trust, verified, search.tried, rows, search, wish, sentence)
 
 
 def _wish(budget: Any, target: Any, price: str | None, level: str) -> Wish:
@@ -309,7 +315,9 @@ def _far(problem: contracts.Problem, found: Fit, positions: Any) -> list[str]:
     ]
 
 
-def _searched(search: Search, entries: Sequence[Entry]) -> tuple[list[Found], list[tuple[str, str]]]:
+def _searched(
+    search: Search, entries: Sequence[Entry]
+) -> tuple[list[Found], list[tuple[str, str]]]:
     """Return the best settings of all entries, and of those without one the reasons."""
     rows, lacking = [], []
     for entry in each(entries, "samplers"):
@@ -338,14 +346,11 @@ def _nothing(search: Search, wish: Wish, lacking: Sequence[tuple[str, str]]) -> 
 
 def _confirmed(search: Search, rows: list[Found]) -> list[Found]:
     """Replace the screened scores of the leading rows by those of their own laws."""
-    for _ in range(2 * VERIFIED):
+    for _ in range(2 * VERIFIED if search.confirms else 0):
         place = next((p for p, row in enumerate(rows[:VERIFIED]) if row.how == "screened"), None)
-        if place is None or not search.confirms:
+        if place is None:
             break
-        try:
-            rows[place] = search.confirmed(rows[place])
-        except (ConcordError, LookupError):
-            break
+        rows[place] = search.confirmed(rows[place])
         rows.sort(key=lambda row: row.score)
     return rows
 
@@ -426,54 +431,72 @@ def _table(rows: Sequence[Found], lacking: Sequence[tuple[str, str]]) -> pandas.
     return pandas.DataFrame(found)
 
 
-def _verified(
-    rows: Sequence[Found], arguments: Mapping[str, Any], found: Fit, positions: Any
-) -> pandas.DataFrame:
-    """Run rows, and return b2 as predicted and as measured, with a 95 % interval.
+def measured(
+    row: Found,
+    problem: contracts.Problem,
+    network: Topology,
+    found: Fit,
+    positions: Any,
+    how: Mapping[str, Any],
+    level: str = "worst",
+) -> tuple[float, float, float]:
+    """Run the setting of a row; return b2 at its iterations with the ends of a 95 % interval.
 
     Where the problem is not Gaussian the same chains, by the same noise, on the Gaussian that fits
-    it are a control variate, whose expectation is exact.
+    it are a control variate, whose expectation is exact. how: chains, seed and initial.
     """
-    import pandas
-
-    problem, network = arguments["problem"], arguments["network"]
-    gaussian = isinstance(problem, contracts.Quadratic)
     try:
         target = reference_of(problem)
     except ConcordError:
         target = found.law
     wanted, variances = target.monomials()
-    lines = []
-    for row in rows:
-        mix = read_out(row.read, network)[0]
-        how = {**{name: arguments[name] for name in ("network", "initial", "seed")}, **_stated(row),
-               "iterations": row.iterations, "record": {"at": [row.iterations]},
-               "chains": CHAINS, "progress": False}  # fmt: skip
+    mix, k, params = read_out(row.read, network)[0], row.iterations, row.setting.params
 
-        def values(own: Any, how: Any = how, row: Any = row, mix: Any = mix) -> np.ndarray:
-            x = sample(row.entry.kind, own, **how)["x"][:, -1]
-            x = x if mix is None else mix @ x
-            return np.concatenate([x, x**2], axis=-1)
+    def values(own: Any) -> np.ndarray:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DivergenceWarning)
+            x = sample(row.entry.kind, own, network, iterations=k, record={"at": [k]},
+                       progress=False, **how, **_stated(row))["x"][:, -1]  # fmt: skip
+        x = x if mix is None else mix @ x
+        x = x if level == "worst" else x.mean(axis=1, keepdims=True)
+        return np.concatenate([x, x**2], axis=-1)
 
-        f, center = values(problem), 0.0
-        if not gaussian:
-            surrogate = QuadraticProblem(found.hessians, found.shift)
-            with_law = _laws.of_versions(
-                row.entry.sampler, [surrogate], network, [row.setting.params], positions,
-                most=np.inf,
-            )  # fmt: skip
-            seen = with_law.reading(mix).at([row.iterations]).only((0, 0))
-            from concord.laws.gaussian import monomials
-
-            control, exact = values(surrogate), monomials(seen.mean, seen.cov)[0]
-            if np.isfinite(control).all() and np.isfinite(exact).all():
+    f = values(problem)
+    center = np.zeros(f.shape[1:])
+    if not isinstance(problem, contracts.Quadratic):
+        with suppress(_laws.NoLaw):
+            gaussian = QuadraticProblem(found.hessians, found.shift)
+            law = _laws.of_versions(
+                row.entry.sampler, [gaussian], network, [params], positions, most=np.inf
+            )
+            seen = law.reading(mix).at([k]).only((0, 0))
+            of = (
+                (seen.mean, seen.cov) if level == "worst" else (seen.average_mean, seen.average_cov)
+            )
+            control, exact = values(gaussian), monomials(*of)[0]
+            if np.isfinite(control).all():
                 f, center = f - control, exact
-        mean, *ends = (part + center - wanted for part in mean_interval(f, f.shape[-1]))
-        far = np.maximum(*np.square(ends))
-        near = np.where(ends[0] * ends[1] < 0, 0.0, np.minimum(*np.square(ends)))
-        b2, lo, hi = (float((e / variances).max()) for e in (np.square(mean), near, far))
-        lines.append(
-            {"sampler": row.entry.name, "read": str(row.read), "predicted": row.b2["worst"],
-             "measured": b2, "lo": lo, "hi": hi}
-        )  # fmt: skip
-    return pandas.DataFrame(lines)
+    if not np.isfinite(f).all():
+        return np.inf, np.inf, np.inf
+    mean, *ends = (part + center - wanted for part in mean_interval(f, f.shape[-1]))
+    far = np.maximum(*np.square(ends))
+    near = np.where(ends[0] * ends[1] < 0, 0.0, np.minimum(*np.square(ends)))
+    b2, lo, hi = (float((e / variances).max()) for e in (np.square(mean), near, far))
+    return b2, lo, hi
+
+
+def _verified(
+    rows: Sequence[Found],
+    arguments: Mapping[str, Any],
+    found: Fit,
+    positions: Any,
+    level: str,
+) -> pandas.DataFrame:
+    """Run rows, and return b2 as predicted and as measured."""
+    import pandas
+
+    how = {"chains": CHAINS, "seed": arguments["seed"], "initial": arguments["initial"]}
+    given = arguments["problem"], arguments["network"], found, positions, how, level
+    lines = [(row.entry.name, str(row.read), row.b2[level], *measured(row, *given)) for row in rows]
+    names = ["sampler", "read", "predicted", "measured", "lo", "hi"]
+    return pandas.DataFrame(lines, columns=names)

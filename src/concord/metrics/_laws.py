@@ -218,11 +218,15 @@ def of_updates(
     topology: Topology,
     dim: int,
     mix: np.ndarray | None = None,
+    turn: paths.Turn | None = None,
 ) -> paths.Path:
-    """Return the laws of versions by their updates; averaged over what arrives, if not all does."""
+    """Return the laws of versions by their updates; averaged over what arrives, if not all does.
+
+    turn: when steps repeat; none: it is found.
+    """
     if topology.conditions.perfect:
         given = paths.versions_of(updates), paths.stacked(starts), topology.agents, dim, mix
-        return paths.Determined(*given, paths.turn_of(updates[0]))
+        return paths.Determined(*given, turn or paths.turn_of(updates[0]))
     return over_losses(topology, sampler, updates, starts, dim, mix)
 
 

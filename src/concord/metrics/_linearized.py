@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,9 +24,9 @@ from concord.contracts import Problem
 from concord.laws import exact
 from concord.laws.exact import Moments, Update
 from concord.laws.paths import Path, stacked
-from concord.metrics import _laws
+from concord.metrics import Measurement, _laws
 from concord.networks.topology import Topology
-from concord.problems._fit import Fit, field, linearized
+from concord.problems._fit import Fit, field, fit, linearized
 from concord.problems._quadratic import QuadraticProblem
 
 POINTS = 64  # of an agent's law, over which gradients are averaged
@@ -108,7 +109,10 @@ class Linearized(Path):
         """Return the laws by these updates, with the starts that they state."""
         given = self._agents, self._dim, self._positions
         starts = [exact.initial(*given, *update.auxiliary) for update in updates]
-        return _laws.of_updates(self._sampler, updates, starts, self._topology, self._dim)
+        turn = self._parts[0][1]._turn if self._parts else None  # the same all along
+        return _laws.of_updates(
+            self._sampler, updates, starts, self._topology, self._dim, turn=turn
+        )
 
     def _updates(self, moments: Moments) -> list[Update]:
         """Return the updates on problems that are linearized at these moments of the states.
@@ -140,6 +144,14 @@ class Linearized(Path):
             )
             for g, s, ok, own in zip(gram, np.nan_to_num(shift), fine, self._params, strict=True)
         ]
+
+
+def law_of(m: Measurement) -> exact.Law:
+    """Return the approximate law at the recorded iterations."""
+    positions = m.initial.moments(m.problem.dim)
+    found = fit(m.problem, 0.0 if positions is None else positions[0])
+    given = m.sampler, m.problem, m.topology, [m.sampler_params], positions, found
+    return replace(Linearized(*given).law(m.trace.draw.tolist()), approximate=True)
 
 
 def _next(k: int) -> int:

@@ -35,8 +35,8 @@ class Fit(NamedTuple):
     """A Gaussian in place of a posterior.
 
     mean, cov: of the fit, (dim,) and (dim, dim). hessians: each agent's mean Hessian over the fit,
-    (agents, dim, dim), which add up to the inverse of cov; with shift, (agents, dim), its gradient is
-    about hessian x - shift. mode: the posterior's. settled: whether the fit converged; it is the
+    (agents, dim, dim), which add up to the inverse of cov; with shift, (agents, dim), its gradient
+    is about hessian x - shift. mode: the posterior's. settled: whether the fit converged; it is the
     Gaussian at the mode otherwise.
     """
 
@@ -164,21 +164,14 @@ def mode(at: Field, agents: int, start: np.ndarray) -> tuple[np.ndarray, np.ndar
     )
 
 
-def doubts(problem: Problem, found: Fit) -> list[str]:
-    """Say why a fit, and what is predicted by it, may be wrong; nothing where it is not known.
+def weighed(problem: Problem, found: Fit) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and variances of the posterior, both (dim,), by points weighed against it.
 
-    Points around the fit are weighed against the posterior, of which gradients give differences of
-    the log density: their integrals along rays, by Gauss-Legendre. And the mode is searched from
-    eight other starts.
+    They are drawn around the fit, wider; of the posterior's log density gradients give differences:
+    their integrals along rays, by Gauss-Legendre.
     """
-    if isinstance(problem, Quadratic):
-        return []
-    at, dim, said = field(problem), problem.dim, []
-    if not found.settled:
-        said.append("the Gaussian fit did not converge; it is the one at the mode")
-    root = np.linalg.cholesky(found.cov)
-    z = normals(WEIGHED, dim)
-    rays = WIDER * z @ root.T
+    at, z = field(problem), normals(WEIGHED, problem.dim)
+    rays = WIDER * z @ np.linalg.cholesky(found.cov).T
     rise = np.zeros(len(z))
     for node, weight in zip(*np.polynomial.legendre.leggauss(8), strict=True):
         x = found.mean + (1 + node) / 2 * rays
@@ -188,7 +181,22 @@ def doubts(problem: Problem, found: Fit) -> list[str]:
     weights = np.exp(logs - logs.max())
     weights /= weights.sum()
     center = weights @ rays
-    ratio = weights @ (rays - center) ** 2 / np.diag(found.cov)
+    return found.mean + center, weights @ (rays - center) ** 2
+
+
+def doubts(problem: Problem, found: Fit) -> list[str]:
+    """Say why a fit, and what is predicted by it, may be wrong; nothing where it is not known.
+
+    Its variances may differ from those of ``weighed`` points, or the mode be another one from one of
+    eight other starts.
+    """
+    if isinstance(problem, Quadratic):
+        return []
+    at, dim, said = field(problem), problem.dim, []
+    if not found.settled:
+        said.append("the Gaussian fit did not converge; it is the one at the mode")
+    root = np.linalg.cholesky(found.cov)
+    ratio = weighed(problem, found)[1] / np.diag(found.cov)
     worst = int(np.argmax(np.abs(np.log(ratio))))
     if not 1 / DIFFERS < ratio[worst] < DIFFERS:
         said.append(
