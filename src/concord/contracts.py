@@ -40,7 +40,10 @@ class Problem(Protocol):
 
     agents: int
     dim: int
-    posterior: Gaussian | None  # exact posterior where it is Gaussian
+
+    @property
+    def posterior(self) -> Gaussian | None:
+        """The exact posterior where it is Gaussian."""
 
     def from_chain(self, first: int) -> Problem:
         """Return the problem whose chain 0 is this one's chain ``first``.

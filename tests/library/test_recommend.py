@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,10 @@ def problem():
     return concord.problems.quadratic(
         H=[[[1.0]], [[2.0]], [[0.5]], [[1.5]]], b=[[1.0], [0.0], [1.0], [-2.0]]
     )
+
+
+def blocks(path):
+    return re.findall(r"^```python\n(.*?)^```", (ROOT / path).read_text(), re.S | re.M)
 
 
 def b2_of(sampler, problem, network, iterations, agents=slice(None, -1), **options):
@@ -132,6 +137,23 @@ def test_a_problem_without_a_posterior_is_refused():
         concord.recommend(flat, "ring", budget={"bytes": 900})
     with pytest.raises(ConcordError, match="no problem"):
         concord.recommend("gaussian", "ring", budget={"bytes": 900})
+
+
+def test_the_page_is_right():
+    names = {}
+    for code in blocks("docs/recommend.md"):
+        exec(code, names)
+    page = (ROOT / "docs/recommend.md").read_text()
+    said = " ".join(line.strip() for line in page.splitlines())
+    assert str(names["answer"]) in said
+    answer = names["answer"].table.iloc[0]["b2"]
+    worst = names["measured"].isel(agent=slice(0, 5))
+    assert (worst.lo <= answer).all()
+    assert worst.hi.max() >= answer
+    rows = names["answer"].table.set_index("sampler")["b2"]
+    for name in ("EXTRA-SGLD", "DE-SGLD, adapt first", "DE-SGLD"):
+        assert f"| {name} |" in page
+        assert f"{rows[name]:.4f}" in page
 
 
 def test_the_command_writes_a_table(tmp_path, capsys, monkeypatch):

@@ -67,6 +67,7 @@ class Path:
         self._agents, self._dim = agents, dim
         self._turn, self._leap = turn, leap
         self._kept: dict[int, Any] = {}
+        self._settled: list[Moments] = []  # where the first turn begins
         self._powers = powers
 
     def reading(self, mix: np.ndarray | None) -> Self:
@@ -136,6 +137,9 @@ class Path:
     ) -> Moments:
         """Return the state's moments at iteration ``end`` from those at ``first``."""
         begin, period = self._turn or (end, 1)
+        from_start = moments is self._start
+        if from_start and self._settled and first < begin <= end:
+            moments, first = self._settled[0], begin
         while first < end:
             count, powers = 1, None
             ready = first >= begin and end - first >= max(self._leap, period)
@@ -148,6 +152,8 @@ class Path:
                 moments = self._step(first).of(*moments)
             first += count
             done(count)
+            if from_start and first == begin and not self._settled:
+                self._settled.append(moments)
         return moments
 
     def _sum(self, moments: Moments, first: int, end: int) -> Moments | None:

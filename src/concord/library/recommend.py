@@ -95,7 +95,7 @@ class Answer:
         from concord.figures import curves
 
         price = price or self._wish.price or next(iter(self._wish.budget))
-        runs, drawn = [], set()
+        runs, drawn = [], set[str]()
         for row in self._rows:
             if row.entry.name in drawn or len(drawn) == 8:
                 continue
@@ -197,7 +197,7 @@ def recommend(
     True
     >>> trace = concord.sample(**answer.best)
     """
-    from threadpoolctl import threadpool_limits
+    from threadpoolctl import threadpool_limits  # scikit-learn's
 
     if not isinstance(problem, contracts.Problem):
         raise ConcordError(
