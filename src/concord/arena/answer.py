@@ -115,11 +115,11 @@ class Search:
         self._positions, self._masks = positions, masks
         self._exact = isinstance(problem, Quadratic)
         self._small = problem.agents * problem.dim <= SMALL
-        self._reads: dict[str | int, tuple[np.ndarray | None, float]] = {}
+        self.reads: dict[str | int, tuple[np.ndarray | None, float]] = {}
         for read in READS if wish.target is None or topology.conditions.perfect else READS[:1]:
             with suppress(ConcordError):
                 mix, vectors = read_out(read, topology)
-                self._reads[read] = mix, bytes_of(vectors, problem)
+                self.reads[read] = mix, bytes_of(vectors, problem)
         self._target = found.law
         # What is fitted is not known better than it fits.
         self._floor = 0.0
@@ -131,7 +131,7 @@ class Search:
     def entry(self, entry: Entry, octaves: Sequence[int] | None = None) -> Iterator[Found]:
         """Yield the best setting of an entry with each read-out; an error where there is none."""
         entry.sampler.check(self._problem, self._topology, entry.params)
-        lattices = list(self._lattices(entry))
+        lattices = list(self.lattices(entry))
         for lattice in lattices:
             self._try(entry, lattice, self._octaves(entry, lattice))
         if entry.tune is not None:
@@ -139,13 +139,13 @@ class Search:
                 if not self._widen(entry, lattices):
                     break
             wanted: dict[int, set[int]] = {}
-            for read in self._reads:
+            for read in self.reads:
                 for place, j in self._minima(lattices, read):
                     wanted.setdefault(place, set()).update(range(j - 3, j + 4))
             for place, js in wanted.items():
                 self._try(entry, lattices[place], sorted(js))
         how = "screened" if not self._small else "exact" if self._exact else "approximate"
-        for read in self._reads:
+        for read in self.reads:
             with suppress(LookupError):
                 yield self._best(entry, lattices, read, how)
 
@@ -170,6 +170,12 @@ class Search:
                 self._try(entry, lattice, [j + ends, j + 2 * ends], own=True, only=read)
         best = self._best(entry, [lattice], read, "exact" if self._exact else "approximate")
         return best._replace(within=found.within) if self._exact else best
+
+    def stated(self, entry: Entry, lattice: Lattice, read: str | int) -> Iterator[Found]:
+        """Yield the settings along octaves, of which nothing is known yet."""
+        count = self._iterations(lattice.price, read)
+        for j in self._octaves(entry, lattice) if count >= 1 else ():
+            yield self._row(entry, lattice, j, read, count, {}, [j], "chains", np.inf)
 
     @property
     def confirms(self) -> bool:
@@ -202,7 +208,7 @@ class Search:
         path = self._law(found.entry, [found.setting.params], found.how != "screened")
         return np.array(ks), self._scored(path, found.read, ks)[self._wish.level][:, 0]
 
-    def _lattices(self, entry: Entry) -> Iterator[Lattice]:
+    def lattices(self, entry: Entry) -> Iterator[Lattice]:
         """Yield a lattice for each value of the second option."""
         name, values = next(iter(entry.second.items()), (None, (None,)))
         problem = self._bare()
@@ -244,7 +250,7 @@ class Search:
     def _widen(self, entry: Entry, lattices: Sequence[Lattice]) -> bool:
         """Try more octaves where the best is the last one; return whether there were any."""
         went = False
-        for read in self._reads:
+        for read in self.reads:
             best = min(
                 ((of[read][0], j, lattice) for lattice in lattices
                  for j, of in lattice.tried.items() if read in of),
@@ -289,7 +295,7 @@ class Search:
         new = [
             j for j in js if j not in lattice.tried and (np.isinf(lattice.limit) or j > 0 or own)
         ]
-        reads = [read for read in self._reads if only is None or read == only]
+        reads = [read for read in self.reads if only is None or read == only]
         counts = {read: self._iterations(lattice.price, read) for read in reads}
         for part in self._parts(new):
             params = [self._params(entry, lattice, j) for j in part]
@@ -343,16 +349,29 @@ class Search:
                 if read not in lattice.tried[i] or not lattice.tried[i][read][0] <= 2 * score:
                     break
                 near.append(i)
+        levels = {level: max(b2, self._floor) for level, b2 in levels.items()}
+        return self._row(entry, lattice, j, read, iterations, levels, near, how, score)
+
+    def _row(
+        self,
+        entry: Entry,
+        lattice: Lattice,
+        j: int,
+        read: str | int,
+        iterations: int,
+        b2: Mapping[str, float],
+        near: Sequence[int],
+        how: str,
+        score: float,
+    ) -> Found:
+        """Return a setting with what is known of it; near: places that are at most twice as bad."""
         values = dict(lattice.own)
         if entry.tune is not None:
             values[entry.tune] = self._value(lattice, j)
         paid = {name: iterations * each for name, each in self._paid(lattice.price, read).items()}
         within = self._value(lattice, max(near)), self._value(lattice, min(near))
         setting = Setting(values, self._params(entry, lattice, j))
-        levels = {level: max(b2, self._floor) for level, b2 in levels.items()}
-        return Found(
-            entry, read, setting, iterations, paid, levels, within, lattice.limit, how, score
-        )
+        return Found(entry, read, setting, iterations, paid, b2, within, lattice.limit, how, score)
 
     def _careful(self, lattice: Lattice, j: int, read: str | int) -> float:
         """Return a score; of approximate laws the worst of it and its neighbors'."""
@@ -378,7 +397,7 @@ class Search:
 
     def _paid(self, price: Mapping[str, float], read: str | int) -> dict[str, float]:
         """Return what an iteration costs with a read-out."""
-        return {**price, "bytes": price["bytes"] + self._reads[read][1]}
+        return {**price, "bytes": price["bytes"] + self.reads[read][1]}
 
     def _iterations(self, price: Mapping[str, float], read: str | int) -> int:
         """Return how many iterations are paid for, or followed where a target is to be reached."""
@@ -421,7 +440,7 @@ class Search:
 
     def _scored(self, path: Any, read: str | int, ks: Sequence[int]) -> dict[str, np.ndarray]:
         """Return b2 by level, each (iterations, versions); infinite where a law is no number."""
-        mix = self._reads[read][0]
+        mix = self.reads[read][0]
         seen: Seen = (path if read == "average" else path.reading(mix)).at(ks)
         found = scores.bias(seen, self._target)
         if read == "average":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -39,7 +39,7 @@ ARENA = HOME / "config" / "studies" / "arena" / "study.yaml"
 # Mean curvature of agents' potentials in the arena, for whose problems its entries' options stand.
 CURVATURE = 0.5
 FAR = 5.0  # standard deviations of the fit, from which starts are doubted
-VERIFIED, CHAINS = 3, 400
+VERIFIED, CHAINS = 3, 1000
 
 
 @dataclass(frozen=True)
@@ -86,45 +86,48 @@ class Answer:
         answers: np.ndarray = trace["x"] if mix is None else mix @ trace["x"]
         return answers
 
-    def plot(self, price: str | None = None) -> Figure:
+    def plot(self) -> Figure:
         """Draw b2 against what is paid, a curve for each sampler at its best setting.
 
-        price: gradients, bytes or seconds; none: the one that was asked for.
+        In gray the least of them all, dotted the budget, or the target.
         """
         from concord import metrics, results
         from concord.figures import curves
 
-        price = price or self._wish.price or next(iter(self._wish.budget))
-        runs, drawn = [], set[str]()
+        price = self._wish.price or next(iter(self._wish.budget))
+        runs: dict[str, results.Measured] = {}
+        points = []
         for row in self._rows:
-            if row.entry.name in drawn or len(drawn) == 8:
+            if (name := row.entry.name) in runs or len(runs) == 8:
                 continue
-            drawn.add(row.entry.name)
             ks, b2 = self._search.curve(row, row.iterations)
-            each = row.spent[price] / row.iterations
-            cells = [
-                metrics.Row(int(k), agent, metric, float(value), chance=False)
-                for k, score in zip(ks, b2, strict=True)
-                for agent, metric, value in (
-                    ("worst", "b2", score),
-                    ("network", f"spent.{price}", k * each),
-                )
-                if np.isfinite(score)
+            found = [
+                (int(k), k * row.spent[price] / row.iterations, float(value))
+                for k, value in zip(ks, b2, strict=True)
+                if np.isfinite(value)
             ]
-            name = row.entry.name
+            points += [point[1:] for point in found]
+            cells = [
+                metrics.Row(k, agent, metric, value, chance=False)
+                for k, paid, b2_at in found
+                for agent, metric, value in (("worst", "b2", b2_at), ("network", "spent", paid))
+            ]
             said = {"experiment": "answer", "run": name, "labels": {"entry": name}}
-            runs.append(results.of_text(said, metrics.to_csv(cells)))
+            runs[name] = results.of_text(said, metrics.to_csv(cells))
         options = {
-            "metric": "b2", "x_metric": f"spent.{price}", "lines": "entry", "agents": ["worst"],
+            "metric": "b2", "x_metric": "spent", "lines": "entry", "agents": ["worst"],
             "intervals": "none", "xscale": "log", "yscale": "log", "ylabel": "predicted $b^2$",
-            "xlabel": PRICES[price].axis,
+            "xlabel": PRICES[price].axis, "names": {name: name for name in runs},
         }  # fmt: skip
-        figure = curves.draw(build(curves.Params, options, "plot"), runs)
-        for axes in figure.axes[:1]:
-            for amount in (self._wish.budget.get(price), self._wish.target):
-                if amount is not None:
-                    line = axes.axvline if amount is not self._wish.target else axes.axhline
-                    line(amount, color="0.5", lw=0.8, ls=":")
+        figure = curves.draw(build(curves.Params, options, "plot"), list(runs.values()))
+        axes = figure.axes[0]
+        paid, least = np.array(sorted(points)).T
+        front = np.minimum.accumulate(least)
+        axes.plot(paid, front, color="0.5", lw=4, alpha=0.3, zorder=0)
+        if price in self._wish.budget:
+            axes.axvline(self._wish.budget[price], color="0.5", lw=0.8, ls=":")
+        if self._wish.target is not None:
+            axes.axhline(self._wish.target, color="0.5", lw=0.8, ls=":")
         return figure
 
 
@@ -206,7 +209,8 @@ def recommend(
         )
     wish = _wish(budget, target, price, level)
     topology = network_of(network, problem.agents)
-    law = build(Law, {"kind": "normal"} if initial is None else dict(initial), "initial")
+    start = {"kind": "normal"} if initial is None else dict(initial)
+    law = build(Law, start, "initial")
     positions = law.moments(problem.dim)
     if positions is None:
         raise ConcordError("initial: only draws of it are known; give a law with known moments")
@@ -219,21 +223,24 @@ def recommend(
             return streams.generator(seed, "network", "recommend")
 
         search = Search(problem, topology, positions, found, wish, masks)
-        rows, lacking = _searched(search, _entries(found, samplers))
+        given = problem, topology, found, positions
+        how = {"chains": chains, "seed": seed, "initial": start}
+
+        def sampled(entry: Entry) -> list[Found]:
+            return by_chains(search, entry, *given, how, level) if chains else []
+
+        rows, lacking = _searched(search, _entries(found, samplers), sampled)
         if not rows:
             raise ConcordError(_nothing(search, wish, lacking))
         rows = _confirmed(search, rows)
         best = rows[0]
         arguments = {
             "sampler": best.entry.kind, "problem": problem, "network": topology,
-            "iterations": best.iterations, "seed": seed,
-            "initial": {"kind": "normal"} if initial is None else dict(initial),
-            **_stated(best),
+            "iterations": best.iterations, "seed": seed, "initial": start, **_stated(best),
         }  # fmt: skip
         sentence = _said(search, rows, wish)
-        verified = None
-        if verify:
-            verified = _verified(rows[:VERIFIED], arguments, found, positions, level)
+        how["chains"] = CHAINS
+        verified = _verified(rows[:VERIFIED], given, how, level) if verify else None
     table = _table(rows, lacking)
     return Answer(table, arguments, trust, verified, search.tried, rows, search, wish, sentence)
 
@@ -316,19 +323,22 @@ def _far(problem: contracts.Problem, found: Fit, positions: Any) -> list[str]:
 
 
 def _searched(
-    search: Search, entries: Sequence[Entry]
+    search: Search, entries: Sequence[Entry], sampled: Callable[[Entry], list[Found]]
 ) -> tuple[list[Found], list[tuple[str, str]]]:
     """Return the best settings of all entries, and of those without one the reasons."""
     rows, lacking = [], []
     for entry in each(entries, "samplers"):
+        why = "no setting is stable, or an iteration costs too much"
+        own: list[Found] = []
         try:
             own = list(search.entry(entry))
+        except _laws.NoLaw as error:
+            why, own = str(error), sampled(entry)
         except (ConcordError, np.linalg.LinAlgError) as error:
-            lacking.append((entry.name, str(error)))
-            continue
+            why = str(error)
         rows += own
         if not own:
-            lacking.append((entry.name, "no setting is stable, or an iteration costs too much"))
+            lacking.append((entry.name, why))
     return sorted(rows, key=lambda row: row.score), lacking
 
 
@@ -404,14 +414,9 @@ def _said(search: Search, rows: Sequence[Found], wish: Wish) -> str:
 
 
 def _amount(amount: float, price: str) -> str:
-    if price == "gradients":
-        return f"{amount:,.0f} gradients"
-    if price == "seconds":
-        return f"{amount:.3g} s"
-    for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if amount >= factor:
-            return f"{amount / factor:.3g} {unit}"
-    return f"{amount:.0f} B"
+    if price == "bytes" and amount >= 1000:
+        return f"{amount / 1000:,.3g} kB" if amount < 1e6 else f"{amount / 1e6:,.3g} MB"
+    return f"{amount:,.4g} {PRICES[price].unit or price}"
 
 
 def _table(rows: Sequence[Found], lacking: Sequence[tuple[str, str]]) -> pandas.DataFrame:
@@ -485,18 +490,36 @@ def measured(
     return b2, lo, hi
 
 
-def _verified(
-    rows: Sequence[Found],
-    arguments: Mapping[str, Any],
+def by_chains(
+    search: Search,
+    entry: Entry,
+    problem: contracts.Problem,
+    network: Topology,
     found: Fit,
     positions: Any,
-    level: str,
+    how: Mapping[str, Any],
+    level: str = "worst",
+) -> list[Found]:
+    """Return the best setting of an entry along octaves, by chains; of agents or their average."""
+    given = problem, network, found, positions, how
+    rows = []
+    for lattice in search.lattices(entry):
+        for read in [read for read in ("agents", "average") if read in search.reads]:
+            for row in search.stated(entry, lattice, read):
+                b2 = dict.fromkeys(("worst", "average"), measured(row, *given, level)[0])
+                rows.append(row._replace(b2=b2, score=b2[level]))
+    return [min(rows, key=lambda row: row.score)] if rows else []
+
+
+def _verified(
+    rows: Sequence[Found], given: Any, how: Mapping[str, Any], level: str
 ) -> pandas.DataFrame:
     """Run rows, and return b2 as predicted and as measured."""
     import pandas
 
-    how = {"chains": CHAINS, "seed": arguments["seed"], "initial": arguments["initial"]}
-    given = arguments["problem"], arguments["network"], found, positions, how, level
-    lines = [(row.entry.name, str(row.read), row.b2[level], *measured(row, *given)) for row in rows]
+    lines = []
+    for row in rows:
+        found = measured(row, *given, how=how, level=level)
+        lines.append((row.entry.name, str(row.read), row.b2[level], *found))
     names = ["sampler", "read", "predicted", "measured", "lo", "hi"]
     return pandas.DataFrame(lines, columns=names)

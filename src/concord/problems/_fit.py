@@ -187,7 +187,7 @@ def weighed(problem: Problem, found: Fit) -> tuple[np.ndarray, np.ndarray]:
 def doubts(problem: Problem, found: Fit) -> list[str]:
     """Say why a fit, and what is predicted by it, may be wrong; nothing where it is not known.
 
-    Its variances may differ from those of ``weighed`` points, or the mode be another one from one of
+    Its variances may differ from those of ``weighed`` points, or the mode be another from one of
     eight other starts.
     """
     if isinstance(problem, Quadratic):
