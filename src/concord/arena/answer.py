@@ -174,7 +174,7 @@ class Search:
     def stated(self, entry: Entry, lattice: Lattice, read: str | int) -> Iterator[Found]:
         """Yield the settings along octaves, of which nothing is known yet."""
         count = self._iterations(lattice.price, read)
-        for j in self._octaves(entry, lattice) if count >= 1 else ():
+        for j in self._octaves(entry, lattice)[:SECOND_OCTAVES] if count >= 1 else ():
             yield self._row(entry, lattice, j, read, count, {}, [j], "chains", np.inf)
 
     @property

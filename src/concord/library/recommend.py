@@ -518,8 +518,9 @@ def _verified(
     import pandas
 
     lines = []
+    problem, network, found, positions = given
     for row in rows:
-        found = measured(row, *given, how=how, level=level)
-        lines.append((row.entry.name, str(row.read), row.b2[level], *found))
+        b2 = measured(row, problem, network, found, positions, how, level)
+        lines.append((row.entry.name, str(row.read), row.b2[level], *b2))
     names = ["sampler", "read", "predicted", "measured", "lo", "hi"]
     return pandas.DataFrame(lines, columns=names)
