@@ -11,7 +11,7 @@ import pytest
 import yaml
 from smoke_project import PAPER, STUDY, Project
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.workflow, pytest.mark.thorough]
 
 WALK = {"experiment": "walk", "metric": "w2_exact", "agents": [0]}
 ANOTHER = {"says": "another", "reason": "also used"}
