@@ -53,6 +53,11 @@ class Linearized(Path):
     ) -> None:
         if positions is None:
             raise _laws.NoLaw("of these starts only draws are known; take another initial")
+        if any(getattr(own, "period", 1) > 1 for own in params):
+            raise _laws.NoLaw(
+                "agents make several steps between two vectors, along which they are not "
+                "linearized; sample it instead"
+            )
         agents, dim = problem.agents, problem.dim
         self._sampler, self._topology, self._params = sampler, topology, params
         self._at, self._fit, self._positions = field(problem), found, positions

@@ -126,8 +126,8 @@ def _brute(m: Measurement, problem: Problem, budgets: Any, names: Any) -> np.nda
                 path = search._law(entry, params, True)
                 for read in search.reads:
                     paid = search._paid(lattice.price, read)
-                    counts = [int(amount / paid[price]) if paid[price] > 0 else 0
-                              for budget in budgets for price, amount in budget.items()]  # fmt: skip
+                    amounts = [of for budget in budgets for of in budget.items()]
+                    counts = [int(of / paid[price]) if paid[price] else 0 for price, of in amounts]
                     ks = sorted({k for k in counts if k >= 1})
                     b2 = search._scored(path, read, ks)["worst"] if ks else np.empty((0, 0))
                     for place, k in enumerate(counts):
