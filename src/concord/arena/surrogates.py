@@ -1,10 +1,10 @@
 r"""Laws of large networks by small ones, to choose settings by; not exact.
 
 ``Coordinates``: in the eigenbasis of the posterior's precision :math:`\sum_i H_i`, what is off the
-diagonal of the H_i dropped: as many networks of dimension one, whose laws cost a hundredth.
-``Spectrum``: besides, agents have their mean curvature in place of their own, so that updates by W,
-or by the Laplacian, fall apart into one small system for each eigenvector. What agents' gradients
-are at the posterior's mean is kept by both.
+diagonal of the H_i dropped, and how an update begins before it repeats: as many networks of
+dimension one, whose laws cost a hundredth. With ``mean`` agents have their mean curvature besides,
+so that updates by W, or by the Laplacian, fall apart into one small system for each eigenvector of
+the network. What agents' gradients are at the posterior's mean is kept by both.
 """
 
 from __future__ import annotations
@@ -65,9 +65,8 @@ class Coordinates:
                 self._paths.append(_spectrum(sampler, even, topology, params, own))
                 continue
             every = [problem] * len(params)
-            self._paths.append(
-                _laws.of_versions(sampler, every, topology, params, own, most=np.inf)
-            )
+            law = _laws.of_versions(sampler, every, topology, params, own, most=np.inf)
+            self._paths.append(law.repeating())
 
     def reading(self, mix: np.ndarray | None) -> Coordinates:
         """Return the same laws with other answers, as ``Path`` does."""

@@ -78,6 +78,16 @@ class Path:
         other._mix = mix
         return other
 
+    def repeating(self) -> Self:
+        """Return the laws of what repeats alone, as if it did so from the first iteration on."""
+        begin, period = self._turn or (0, 1)
+        if not begin:
+            return self
+        other = copy(self)
+        other._step_at, other._turn = lambda k: self._step(begin + k), (0, period)
+        other._kept, other._settled = {}, []
+        return other
+
     def at(self, iterations: Sequence[int]) -> Seen:
         """Return the laws at increasing iterations, first axes (iterations, versions).
 
