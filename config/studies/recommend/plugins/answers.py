@@ -12,8 +12,8 @@ with the reference in place of the fit; ``best``, what they measured for the fir
 ``share.*`` are shares of the cases at the last iteration: in which the score is at most
 ``least_36`` (``at_most_36``), at most 1.05 times ``least_72`` (``near_72``); of problems that are
 not doubted, and of those that are, predictions within a factor of two (``predicted``), and
-recommended settings within a factor of two of the least (``recommended``). A score below ``SEEN``
-counts as that much.
+recommended settings within a factor of two of the least (``recommended``); ``missed`` are those of
+all cases that are neither right nor doubted. A score below ``SEEN`` counts as that much.
 """
 
 from __future__ import annotations
@@ -78,6 +78,11 @@ def rows(m: Measurement) -> Iterator[Row]:
             for share, holds in kept.items():
                 shares.setdefault(share, []).append(bool(holds))
             yield Row(case, agent, name, float(value), chance=False)
+    for what in () if gaussian else ("predicted", "recommended"):
+        held = shares.get(f"{what}_trusted", [])
+        count = len(held) + len(shares.get(f"{what}_doubted", []))
+        missed = held.count(False) / max(count, 1)
+        yield Row(m.iterations, "network", f"share.{what}_missed", missed, chance=False)
     for share, held in shares.items():
         yield Row(m.iterations, "network", f"share.{share}", float(np.mean(held)), chance=False)
         yield Row(m.iterations, "network", f"share.{share}_cases", len(held), chance=False)

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from concord.contracts import Read
-from concord.figures import style
 from concord.options import Options
 from concord.results import Measured
+
+ROUNDING = 1e-12  # b2 of what has hardly a bias is not shown
 
 
 class Params(Options):
@@ -25,11 +27,8 @@ def reads(params: Params) -> list[Read | str]:
 
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw both panels."""
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(
-        2, 1, figsize=(style.WIDTH / 2 if hasattr(style, "WIDTH") else 3.4, 6)
-    )
+    figure = Figure(figsize=(3.4, 6.0), layout="constrained")
+    axes = figure.subplots(2, 1)
     panels = (("least_72", "score", "least $b^2$ by brute force", "$b^2$ of the answer"),
               ("predicted", "measured", "predicted $b^2$", "measured $b^2$"))  # fmt: skip
     for ax, (x_name, y_name, x_label, y_label) in zip(axes, panels, strict=True):
@@ -40,7 +39,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
             keys = [key for key in x if key in y]
             open_ = np.array([bool(doubted.get((key[0], key[1], "network"), 0)) for key in keys])
             points = np.array([(x[key], y[key]) for key in keys])
-            points = np.where(np.isfinite(points) & (points > 0), points, np.nan)
+            points = np.where(np.isfinite(points) & (points > ROUNDING), points, np.nan)
             color = f"C{place}"
             for chosen, face in ((~open_, color), (open_, "none")):
                 label = (
@@ -54,10 +53,11 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
             ax.plot(line, line, color="0.4", lw=0.8)
             for factor in (0.5, 2):
                 ax.plot(line, factor * line, color="0.4", lw=0.8, ls=":")
-            ax.set(xscale="log", yscale="log")
+            ax.set(xscale="log", yscale="log", xlim=line, ylim=line)
+            ax.xaxis.set_minor_formatter(NullFormatter())
+            ax.yaxis.set_minor_formatter(NullFormatter())
             ax.legend(fontsize=6, frameon=False)
         ax.set(xlabel=x_label, ylabel=y_label)
-    figure.tight_layout()
     return figure
 
 
