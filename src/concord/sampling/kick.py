@@ -26,7 +26,7 @@ def _drawn(rng: np.random.Generator | Ahead, out: np.ndarray) -> np.ndarray:
 
 
 def _sd(eta: Any) -> Any:
-    return sqrt(2 * eta) if isinstance(eta, float) else np.sqrt(2 * eta)
+    return np.float64(sqrt(2 * eta)) if isinstance(eta, float) else np.sqrt(2 * eta)
 
 
 def normal(rng: np.random.Generator, sd: Any, out: np.ndarray) -> np.ndarray:
