@@ -22,7 +22,8 @@ def _drawn(rng: np.random.Generator | Ahead, out: np.ndarray) -> np.ndarray:
     """Return normal numbers like out, which holds them, or is left alone."""
     if isinstance(rng, Ahead):
         return rng.normals(out)
-    return rng.standard_normal(out=out, dtype=out.dtype)
+    rng.standard_normal(out=out, dtype=out.dtype)
+    return out
 
 
 def _sd(eta: Any) -> Any:
