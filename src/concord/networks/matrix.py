@@ -103,7 +103,7 @@ class AgentMatrix:
         made = STRATEGIES[strategy or _choose(self, dim)]
         if strategy is not None or made not in IN_ORDER or not (weigh := kernel("weigh", dim)):
             return made(self, chains, dim)
-        rows, other = self._by_row(), cache(lambda: made(self, chains, dim))
+        rows, other = self.by_row(), cache(lambda: made(self, chains, dim))
 
         def apply(x: np.ndarray, out: np.ndarray) -> np.ndarray:
             try:
@@ -115,25 +115,25 @@ class AgentMatrix:
         return apply
 
     def kicked(self, dim: int) -> Callable[..., bool] | None:
-        """Return ``kicked(x, eta, g, sd, w, out)``: the product and a kick, if they are compiled.
+        """Return ``kicked(x, *kick, out)``: the product and a kick, if they are compiled.
 
         It returns whether these arguments suit it. None where they are not compiled.
         """
         move = kernel("move", dim) if STRATEGIES[_choose(self, dim)] in IN_ORDER else None
         if move is None:
             return None
-        rows = self._by_row()
+        rows = self.by_row()
 
-        def kicked(x: Any, eta: Any, g: Any, sd: Any, w: Any, out: np.ndarray) -> bool:
+        def kicked(x: np.ndarray, *more: Any) -> bool:
             try:
-                move(x, *rows, eta, g, sd, w, out)
+                move(x, *rows, *more)
             except TypeError:  # single precision, parts of arrays, or a step for each agent
                 return False
             return True
 
         return kicked
 
-    def _by_row(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def by_row(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return where each row's entries begin, and the columns and values of all entries."""
         starts = np.searchsorted(self.rows, np.arange(self.agents + 1)).astype(np.uint32)
         return starts, self.columns.astype(np.uint32), self.values
@@ -225,7 +225,7 @@ def _uniform(matrix: AgentMatrix, chains: int, dim: int) -> Apply:
 
 def _ranked(matrix: AgentMatrix, chains: int, dim: int) -> Apply:
     """Add up the first entries of all rows, the second ones, and so on, for few agents."""
-    agents, ranks, (starts, columns, values) = matrix.agents, _ranks(matrix), matrix._by_row()
+    agents, ranks, (starts, columns, values) = matrix.agents, _ranks(matrix), matrix.by_row()
     rank = np.arange(len(columns)) - starts[matrix.rows]
     # Where a row has fewer entries than others it hears from one more agent, at zero.
     senders, weights = np.full((ranks, agents), agents), np.zeros((ranks, agents, 1))
