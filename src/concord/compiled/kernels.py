@@ -22,10 +22,11 @@ def compiled(*signature: Any) -> Callable[..., Any]:
     """Compile at once, so that what is wrong shows before the work, and keep it for later."""
 
     def compile(function: Callable[..., Any]) -> Any:
+        made: Any = njit
         try:
-            return njit(*signature, cache=True, error_model="numpy")(function)
+            return made(*signature, cache=True, error_model="numpy")(function)
         except RuntimeError:  # there is no folder to keep it in
-            return njit(*signature, error_model="numpy")(function)
+            return made(*signature, error_model="numpy")(function)
 
     return compile
 

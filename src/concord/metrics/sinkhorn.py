@@ -6,8 +6,8 @@ r"""Sinkhorn distance, and exact W1, between draws and as many exact posterior d
 
 over couplings P of the two sets of points, M their Euclidean distances, lambda = 0.1. Source:
 parayil2020, section 5.1, which states lambda and nothing else; the entropy-regularized problem is
-that of POT. Its value does not vanish for equal distributions: the floor, between two exact samples, is
-reported with it and is several times the floor of W1.
+that of POT. Its value does not vanish for equal distributions: the floor, between two exact
+samples, is reported with it and is several times the floor of W1.
 """
 
 from __future__ import annotations

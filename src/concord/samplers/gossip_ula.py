@@ -327,9 +327,7 @@ def _trigger(
                 levels = (params.threshold or 0.0) * np.power(counts, -(params.decay or 0.0))
         return levels
 
-    def trigger(
-        state: State, places: np.ndarray, w: np.ndarray, hearers: np.ndarray
-    ) -> np.ndarray:
+    def trigger(state: State, places: np.ndarray, w: np.ndarray, hearers: np.ndarray) -> np.ndarray:
         known, activations = state.communicated.reshape(-1, dim), state.activations.reshape(-1)
         reached = reaching(state)
         if compiled is not None:

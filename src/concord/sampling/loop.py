@@ -124,7 +124,8 @@ def sample(
             network = drawing(topology, *drawn)
             state, step = sampler.init(own, network, params, block, rng)
             check_passage(network, step)
-            traces.append(simulate(state, step, iterations, recorder, Ahead(rng), advance, read))
+            numbers: Any = Ahead(rng)  # a generator, to samplers
+            traces.append(simulate(state, step, iterations, recorder, numbers, advance, read))
     except KeyboardInterrupt:
         if not traces and recorder is not None:
             traces = [recorder.trace()]
