@@ -228,18 +228,19 @@ def _ranked(matrix: AgentMatrix, chains: int, dim: int) -> Apply:
     agents, ranks, (starts, columns, values) = matrix.agents, _ranks(matrix), matrix.by_row()
     rank = np.arange(len(columns)) - starts[matrix.rows]
     # Where a row has fewer entries than others it hears from one more agent, at zero.
-    senders, weights = np.full((ranks, agents), agents), np.zeros((ranks, agents, 1))
-    senders[rank, matrix.rows], weights[rank, matrix.rows, 0] = columns, values
+    senders, weights = np.full((ranks, agents), agents), np.zeros((ranks, agents, dim))
+    senders[rank, matrix.rows], weights[rank, matrix.rows] = columns, values[:, None]
     whole, places = len(columns) == ranks * agents, senders.reshape(-1)
     held, heard = np.zeros((chains, agents + 1, dim)), np.empty((chains, ranks * agents, dim))
-    parts = heard.reshape(chains, ranks, agents, dim)
+    parts, together = heard.reshape(chains, ranks, agents, dim), heard.reshape(chains, -1)
+    every = weights.reshape(-1)
 
     def apply(x: np.ndarray, out: np.ndarray) -> np.ndarray:
         if not whole or x.dtype != float:
             held[:, :-1] = x
             x = held
         x.take(places, 1, heard, "clip")
-        np.multiply(parts, weights, out=parts)
+        np.multiply(together, every, out=together)
         np.add.reduce(parts, axis=1, out=out, initial=0.0)
         return out
 
