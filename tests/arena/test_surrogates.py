@@ -53,7 +53,7 @@ def test_small_systems_are_exact_where_they_may_be(kind, mean):
             np.testing.assert_allclose(found, exact, atol=1e-9)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in SAMPLERS if kind != "graph_gibbs"])
+@pytest.mark.parametrize("kind", sorted(SAMPLERS.keys() - {"graph_gibbs", "local_sgld"}))
 def test_linearized_laws_are_exact_on_gaussian_problems(kind):
     problem, graph = problem_of(curved=True), network("path", 6)
     sampler = plugin("samplers", kind, "sampler")
