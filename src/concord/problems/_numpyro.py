@@ -132,7 +132,7 @@ class _NumPyro:
                 "what the model reads; give the data as arguments"
             )
         self.latents: dict[str, _Latent] = {}
-        self.labels = None
+        self.labels: np.ndarray | None = None
         self.dim = 0
         for name, site in sites.items():
             if site["type"] == "sample":
