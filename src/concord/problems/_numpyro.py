@@ -218,9 +218,13 @@ class _NumPyro:
 
     def joint(self, x: Any) -> Any:
         """Return NumPyro's own log density (``Split``)."""
+        import jax
         from numpyro.infer.util import potential_energy
 
-        return -potential_energy(self.model, self.args, self.kwargs, self._named(x))
+        def density(x: Any) -> Any:
+            return -potential_energy(self.model, self.args, self.kwargs, self._named(x))
+
+        return jax.jit(density)(x)
 
     def constrain(self, x: Any) -> dict[str, Any]:
         """Return latents by name (``Split``)."""

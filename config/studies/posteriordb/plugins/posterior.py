@@ -6,7 +6,7 @@ parameters than those that were drawn (theta_trans, f_tilde), and the draws are 
 are sampled in coordinates in which a Gaussian fit to the posterior is standard normal.
 
 Source: M. Magnusson, P. Bürkner and A. Vehtari, posteriordb, version 0.5, 2023.
-Needs: NumPyro (the extra ``numpyro``) and the data sets posteriordb_<name>.
+Needs: NumPyro (the extra ``numpyro``) and the data sets posteriordb_<posterior>.
 """
 
 from __future__ import annotations
@@ -268,17 +268,17 @@ POSTERIORS = {
 class Params(Options):
     """Which posterior."""
 
-    name: Annotated[Literal[tuple(POSTERIORS)], "posterior"]  # type: ignore[valid-type]
+    posterior: Annotated[Literal[tuple(POSTERIORS)], "its name"]  # type: ignore[valid-type]
 
 
 def check(params: Params, agents: int) -> None:
     """Refuse more agents than rows."""
-    check_points(POSTERIORS[params.name].rows, agents)
+    check_points(POSTERIORS[params.posterior].rows, agents)
 
 
 def needs(params: Params) -> tuple[str, ...]:
     """Name the data set with data and draws."""
-    return (f"posteriordb_{params.name}",)
+    return (f"posteriordb_{params.posterior}",)
 
 
 def unavailable() -> str | None:
@@ -291,13 +291,27 @@ def unavailable() -> str | None:
     return None
 
 
+_BUILT: dict[tuple[Any, ...], Any] = {}
+
+
 def build(
+    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+) -> Any:
+    """Return the problem, which runs of a process share: it takes seconds to compile."""
+    of_rows = _own.split(partition, stream)
+    key = params.posterior, agents, repr(partition.options.plain()), of_rows["seed"], str(resources)
+    if key not in _BUILT:
+        _BUILT.clear()
+        _BUILT[key] = made(params, agents, resources, **of_rows)
+    return _BUILT[key]
+
+
+def made(
     params: Params,
     agents: int,
-    partition: Partition,
-    stream: Stream,
     resources: Path,
     coordinates: Any = "laplace",
+    **more: Any,
 ) -> Any:
     """Read data and draws, and split the model's rows."""
     if (reason := unavailable()) is not None:
@@ -305,16 +319,16 @@ def build(
     import jax
 
     jax.config.update("jax_enable_x64", True)
-    (dataset,), posterior = needs(params), POSTERIORS[params.name]
+    (dataset,), found = needs(params), POSTERIORS[params.posterior]
     names = registry.load_registry()[dataset].files
     files = [verify(f"{dataset}/{name}", resources / dataset / name) for name in names]
     data, draws = readers.posteriordb(*files)
     return concord.from_numpyro(
-        posterior.model,
-        **posterior.arguments(data),
+        found.model,
+        **found.arguments(data),
         over="row",
         agents=agents,
         coordinates=coordinates,
-        reference=posterior.draws(draws, data),
-        **_own.split(partition, stream),
+        reference=found.draws(draws, data),
+        **more,
     )
