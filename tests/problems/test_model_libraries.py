@@ -161,18 +161,11 @@ def test_sums_are_the_joint_density(library, name) -> None:
     assert np.allclose(np.stack(rises, axis=-1) / 2e-6, slope, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", ["regression", "logistic", "vectors"])
 def test_the_libraries_agree(name) -> None:
     one, other = problem_of("pymc", name), problem_of("numpyro", name)
-    same = name not in ("simplex", "groups", "schools", "rates", "interval")  # other coordinates
-    assert (
-        one.dim == other.dim
-        and same
-        or sorted(one.constrain(np.zeros(one.dim))) == sorted(other.constrain(np.zeros(one.dim)))
-    )
-    if same:
-        x = 0.5 * RNG.standard_normal((2, 4, one.dim))
-        assert np.allclose(gradient(one, x), gradient(other, x), rtol=1e-9, atol=1e-9)
+    x = 0.5 * RNG.standard_normal((2, 4, one.dim))
+    assert np.allclose(gradient(one, x), gradient(other, x), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

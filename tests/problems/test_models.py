@@ -79,7 +79,7 @@ def test_laplace_coordinates_make_the_posterior_standard_normal() -> None:
 
 def test_a_reference_of_another_posterior_is_refused() -> None:
     shifted = exact(2000, MEAN + 0.3 * np.sqrt(np.diag(np.linalg.inv(PRECISION))))
-    with pytest.raises(ConcordError, match="their mean score is .* standard errors away"):
+    with pytest.raises(ConcordError, match=r"their mean score is .* standard errors away"):
         concord.from_shards(regression, SHARDS, dim=2, reference=shifted)
     wider = concord.from_shards(regression, SHARDS, dim=2, reference=exact(2000))
     assert wider.reference.draws == 2000

@@ -63,9 +63,12 @@ class Split(Protocol):
     """A library's model, its rows' terms apart from all others; functions are JAX's."""
 
     rows: int
-    labels: Array | None  # classes of rows, where what is observed has some
     start: Array  # unconstrained, (dim,)
     names: list[str]
+
+    @property
+    def labels(self) -> Array | None:
+        """The classes of rows, where what is observed has some."""
 
     def terms(self, x: Any, rows: Any) -> tuple[Any, Any]:
         """Return l_j of ``rows``, of their shape, and l_0 at x (dim,)."""
@@ -220,8 +223,8 @@ class Model(Problem):
             self.batch_gradient = self._batch
         self.center, self.root = self._axes(coordinates)
         if reference is not None:
-            self.reference = self._draws(reference)
-            self._check_reference()
+            self.reference = draws = self._draws(reference)
+            self._check_reference(draws.values)
 
     def constrain(self, x: Array) -> dict[str, Array]:
         """Return the model's own parameters by name at positions (..., dim)."""
@@ -245,7 +248,7 @@ class Model(Problem):
         return self._pulled(self._parts.gradient, x)
 
     def _pulled(self, gradient: Any, x: Array) -> Array:
-        return gradient(self.position(x)) @ self.root  # type: ignore[no-any-return]
+        return gradient(self.position(x)) @ self.root
 
     def _curve(self, x: Array, v: Array) -> Array:
         assert self._parts.product is not None
@@ -328,9 +331,9 @@ class Model(Problem):
             )
         return Draws(np.linalg.solve(self.root, (values - self.center).T).T)
 
-    def _check_reference(self) -> None:
+    def _check_reference(self, draws: Array) -> None:
         """Refuse draws of another posterior: over the posterior the mean score is zero."""
-        x = self.reference.values[:: -(-len(self.reference.values) // SCORED)]
+        x = draws[:: -(-len(draws) // SCORED)]
         scores = self._slope(np.repeat(x[:, None], self.agents, axis=1)).sum(axis=1)
         with np.errstate(invalid="ignore", divide="ignore"):
             off = np.abs(scores.mean(axis=0)) / (scores.std(axis=0) / np.sqrt(len(x)))

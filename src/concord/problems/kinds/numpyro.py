@@ -31,10 +31,10 @@ def build(
     params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
 ) -> Model:
     """Make the model of its columns, and split its rows."""
+    function, columns, options = read(params, "NumPyro", "numpyro", partition, stream)
     from jax import config
 
     from concord.problems._numpyro import from_numpyro
 
     config.update("jax_enable_x64", True)
-    function, columns, options = read(params, "NumPyro", "numpyro", partition, stream)
     return from_numpyro(function, **columns, agents=agents, **options)
