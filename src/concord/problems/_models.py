@@ -213,7 +213,7 @@ class Model(Problem):
     ) -> None:
         self.counts, self._parts = parts.counts, parts
         agents, dim = len(parts.counts), len(parts.start)
-        self.center, self.root = np.zeros(dim), np.eye(dim)
+        self.center, self.root, self._plain = np.zeros(dim), np.eye(dim), True
         super().__init__(self._slope, agents=agents, dim=dim, potential=self._value)
         self._check(likely)
         if parts.product is not None:
@@ -222,6 +222,7 @@ class Model(Problem):
         if parts.batch is not None:
             self.batch_gradient = self._batch
         self.center, self.root = self._axes(coordinates)
+        self._plain = isinstance(coordinates, str) and coordinates == "unconstrained"
         if reference is not None:
             self.reference = draws = self._draws(reference)
             self._check_reference(draws.values)
@@ -239,7 +240,7 @@ class Model(Problem):
 
     def position(self, x: Array) -> Array:
         """Return the unconstrained positions."""
-        return self.center + x @ self.root.T
+        return x if self._plain else self.center + x @ self.root.T
 
     def _value(self, x: Array) -> Array:
         return self._parts.value(self.position(x))
@@ -248,7 +249,8 @@ class Model(Problem):
         return self._pulled(self._parts.gradient, x)
 
     def _pulled(self, gradient: Any, x: Array) -> Array:
-        return gradient(self.position(x)) @ self.root
+        slope: Array = gradient(self.position(x))
+        return slope if self._plain else slope @ self.root
 
     def _curve(self, x: Array, v: Array) -> Array:
         assert self._parts.product is not None
