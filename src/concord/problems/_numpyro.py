@@ -37,7 +37,7 @@ def from_numpyro(
 
     .. math:: f_i(x) = - \sum_{j \in S_i} \ell_j(x) - \frac1N \ell_0(x)
 
-    as of ``concord.from_pymc``, which explains the other parameters.
+    as of ``concord.from_pymc``.
 
     Parameters
     ----------
@@ -49,6 +49,8 @@ def from_numpyro(
         are data of rows.
     over
         The name of the plate whose entries are rows.
+    agents, shards, partition, seed, coordinates, reference
+        As of ``concord.from_pymc``.
 
     Returns
     -------
