@@ -23,7 +23,7 @@ class Params(Options):
 
     rows: Annotated[str, NamesLabel("label of the rows")]
     lines: Annotated[str, NamesLabel("label that colors and markers tell apart")]
-    panels: Annotated[Some[str], "metric/agent of each panel, from left to right"]
+    shows: Annotated[Some[str], "metric/agent of each panel, from left to right"]
     titles: Annotated[Some[str], "title of each panel"]
     xlabels: Annotated[Some[str], "text of each x axis"]
     xlim: Annotated[tuple[float, float], "ends of the x axes, which are logarithmic"]
@@ -32,7 +32,7 @@ class Params(Options):
 
 def reads(params: Params) -> list[str]:
     """Return the metrics that the runs must have."""
-    return [panel.split("/")[0] for panel in params.panels]
+    return [panel.split("/")[0] for panel in params.shows]
 
 
 @style.marks_divergence
@@ -42,11 +42,11 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     values = [value for value, _ in selection.split(runs, params.lines)]
     looks = style.looks(params.lines, values)
     figure = Figure(figsize=(6.5, 0.36 * len(rows) + 1.3), layout="constrained")
-    axes = figure.subplots(1, len(params.panels), sharey=True, squeeze=False)[0]
+    axes = figure.subplots(1, len(params.shows), sharey=True, squeeze=False)[0]
     least, most = params.xlim
     shifts = np.linspace(-0.36, 0.36, len(values))
     for ax, panel, title, text in zip(
-        axes, params.panels, params.titles, params.xlabels, strict=True
+        axes, params.shows, params.titles, params.xlabels, strict=True
     ):
         metric, agent = panel.split("/")
         for place, (_, own) in enumerate(rows):

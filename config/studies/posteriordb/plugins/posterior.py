@@ -18,13 +18,13 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
-import concord
 from concord.contracts import Stream
 from concord.datasets import readers, registry
 from concord.datasets.fetch import verify
 from concord.errors import ConcordError
 from concord.options import Options
 from concord.problems import _own
+from concord.problems._numpyro import from_numpyro
 from concord.problems._data import check_points
 from concord.sampling.partition import Partition
 
@@ -323,7 +323,7 @@ def made(
     names = registry.load_registry()[dataset].files
     files = [verify(f"{dataset}/{name}", resources / dataset / name) for name in names]
     data, draws = readers.posteriordb(*files)
-    return concord.from_numpyro(
+    return from_numpyro(
         found.model,
         **found.arguments(data),
         over="row",
