@@ -24,8 +24,8 @@ from concord.datasets.fetch import verify
 from concord.errors import ConcordError
 from concord.options import Options
 from concord.problems import _own
-from concord.problems._numpyro import from_numpyro
 from concord.problems._data import check_points
+from concord.problems._numpyro import from_numpyro
 from concord.sampling.partition import Partition
 
 JOB = {"environment": "models", "mem_mb": 2000, "runtime": 15, "options": ""}
