@@ -247,7 +247,7 @@ def mistaken_pymc(what):
             return model, "y is observed and has no dimension 'row'"
         if what == "constants":
             pm.Normal("y", X @ features, 1, observed=Y, dims="row")
-            return model, "constant of 12 entries.*wrap it, pymc.Data"
+            return model, "constant of shape .12, 2. .*wrap it, pymc.Data"
         if what == "centered":
             x = data("X", X, "feature")
             pm.Normal("y", (x - x.mean(axis=0)) @ features, 1, observed=Y, dims="row")

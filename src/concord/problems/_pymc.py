@@ -175,8 +175,8 @@ class _PyMC:
             constant = isinstance(node, TensorConstant) and node not in observed
             if constant and self.rows > 1 and self.rows in node.type.shape:
                 raise ConcordError(
-                    f"model: a row's term reads a constant of {self.rows} entries, "
-                    f"{short(node.data)}, that has no dimension; wrap it, "
+                    f"model: a row's term reads a constant of shape {node.type.shape} that has no "
+                    "dimension; wrap it, "
                     f"pymc.Data(name, values, dims={self.over!r})"
                 )
 
