@@ -130,6 +130,8 @@ def sample(
         "seed": str(seed),
         "record": json.dumps(plain(own.keys.record)),
     }
+    if isinstance(problem, contracts.Named):
+        trace.named = problem.constrain
     if said := divergence(trace):
         warn_of(own.name, said, _smaller_step(_measurement(own, problem, trace)))
     return trace

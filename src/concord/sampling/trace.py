@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,13 +44,14 @@ class Trace:
         name -> (dimension names, array); dimensions are chain, draw, agent, dim. Averages have
         the variables <name>_mean and <name>_sd without draw, their own axes <name>_dim_0, ...
     Fields draw and agent are coordinates, the recorded iterations and agents; attributes hold the
-    provenance.
+    provenance. ``named`` returns the parameters of a model by name at positions (..., dim).
     """
 
     variables: dict[str, tuple[tuple[str, ...], np.ndarray]]
     draw: np.ndarray
     agent: np.ndarray
     attributes: dict[str, str] = field(default_factory=dict)
+    named: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
 
     def __getitem__(self, name: str) -> np.ndarray:
         """Return a variable's array."""
@@ -120,7 +121,9 @@ class Trace:
         Returns
         -------
         arviz.InferenceData
-            Agents are a dimension. ``arviz.from_netcdf`` of a trace.nc has the warm-up, too.
+            Agents are a dimension. Of a model (``concord.from_pymc``) the parameters have their
+            names, and its constraints; of others there is x. ``arviz.from_netcdf`` of a trace.nc
+            has the warm-up, too.
 
         Raises
         ------
@@ -139,6 +142,12 @@ class Trace:
 
         data = replace(self, attributes={}).to_xarray().isel(draw=self.after(warm_up))
         groups: dict[str, Any] = {group: data[names] for group, names in self.groups().items()}
+        if self.named is not None and "x" in data:
+            own = {
+                name: (data.x.dims[:3] + tuple(f"{name}_dim_{k}" for k in range(of.ndim - 3)), of)
+                for name, of in self.named(data.x.values).items()
+            }
+            groups["posterior"] = groups["posterior"].drop_vars("x").assign(own)
         return arviz.InferenceData(attrs=self.attributes, **groups)
 
     def after(self, warm_up: int | None = None) -> np.ndarray:
