@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 READY := .venv/ready-$(firstword $(shell cksum < envs/requirements.lock))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce arena test test-all report site multiverse schema reliability bench lint types clean
+.PHONY: help setup reproduce arena test test-all report site multiverse schema reliability bench lint types wheel test-lowest clean
 
 help: ## list the targets
 	@echo "Concord: reproduce and compare decentralized Bayesian samplers"
@@ -35,6 +35,18 @@ test: $(READY) ## whether it works: all tests but those that take long or need a
 # A file of tests stays in one process: there can be but one SLURM on a machine.
 test-all: $(READY) ## every test, on all cores
 	$(PYTEST) --dist loadfile $(PYTEST_ARGS)
+
+# The lower bounds of pyproject.toml as exact versions, and of what tests need beside them any.
+LOWEST = $$(sed -n '/^dependencies/,/^]/s/^ *"\(.*\)>=\([^",]*\).*/\1==\2/p; /^fast/s/.*"\(.*\)>=\(.*\)".*/\1==\2/p' pyproject.toml)
+OF_LIBRARY = laws library metrics networks problems samplers sampling
+
+test-lowest: ## the library's tests with the oldest versions that pyproject.toml allows
+	$(PYTHON) -m venv --clear .venv-lowest
+	.venv-lowest/bin/python -m pip --disable-pip-version-check install -q $(LOWEST) hypothesis jsonschema packaging pytest pytest-xdist
+	PYTHONPATH=src .venv-lowest/bin/python -m pytest -n logical --maxprocesses 8 -m 'not thorough and not workflow' $(OF_LIBRARY:%=tests/%) $(PYTEST_ARGS)
+
+wheel: $(READY) ## dist/concord_bayes-*.whl, to be installed elsewhere
+	$(BIN)/python -m build --wheel --no-isolation
 
 report: reproduce ## results/report.html: figures and tables that have been made, in one file
 	$(SNAKEMAKE) ledger made $(ARGUMENTS)

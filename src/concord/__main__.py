@@ -12,10 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from concord import __version__
-from concord.errors import ConcordError, in_the_way, tell
+from concord.errors import ConcordError, in_the_way, nearest, tell
 from concord.progress import at_work
 
 CONFIG = Path("config/config.yaml")
+
+# What `concord --help` shows; `concord help stages` has all others.
+FIRST = ("init", "describe", "test", "compare", "recommend", "verify")
 
 Command = Callable[[argparse.Namespace], None]
 Part = Callable[[argparse.ArgumentParser], object]  # adds arguments
@@ -97,13 +100,16 @@ def settle(cpu: Path = Path("/proc/cpuinfo")) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="concord", description="Reproduce and compare decentralized Bayesian samplers."
+        prog="concord",
+        description="Reproduce and compare decentralized Bayesian samplers.",
+        epilog="`concord help stages` lists all other commands.",
     )
     parser.add_argument("--version", action="version", version=f"concord {__version__}")
-    commands = parser.add_subparsers(title="commands", required=True)
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
     def command(name: str, text: str, *parts: Part) -> argparse.ArgumentParser:
-        sub = commands.add_parser(name, help=text, description=text)
+        shown: dict[str, Any] = {"help": text} if name in FIRST else {}
+        sub = commands.add_parser(name, description=text, **shown)
         sub.set_defaults(command=COMMANDS[name], text=f"{name}: {text}")
         for part in parts:
             part(sub)
@@ -210,7 +216,27 @@ def _parser() -> argparse.ArgumentParser:
     sub = command("fetch", "download a data file, or make it, and check its SHA-256", output)
     sub.add_argument("file", help="<data set>/<file> of config/datasets.yaml")
     sub.add_argument("--mirror", help="local folder searched before downloading")
+    sub = command("help", "list the commands of the stages, or the documents; explain a command")
+    text = "`stages`, `documents`, or a command"
+    sub.add_argument("about", nargs="?", default="stages", help=text)
+    sub.set_defaults(commands=commands.choices)
     return parser
+
+
+def _help(options: argparse.Namespace) -> None:
+    """List the commands that ``--help`` does not, or print the help of one."""
+    about, known = options.about, options.commands
+    if about in known:
+        known[about].print_help()
+    elif about == "documents":
+        home = import_module("concord.home").HOME
+        print(*sorted([*home.glob("*.md"), *home.glob("docs/*.md")]), sep="\n")
+    elif about == "stages":
+        for name in sorted(known.keys() - FIRST):
+            print(f"  {name:10} {known[name].description}")
+    else:
+        remedy = nearest(about, [*known, "stages", "documents"])
+        raise ConcordError(f"help: there is no command {about!r}; {remedy}")
 
 
 def _path(suffixes: Sequence[str]) -> Callable[[str], Path]:
@@ -276,6 +302,7 @@ COMMANDS: dict[str, Command] = {
     "compare": _calls("commands.results:compare"),
     "site": _calls("commands.results:site"),
     "fetch": _calls("commands.data:fetch"),
+    "help": _help,
 }
 
 

@@ -14,7 +14,7 @@ if os.path.isdir(f"{workflow.basedir}/src/concord"):
 try:
     from concord.errors import in_the_way
 except ModuleNotFoundError:
-    sys.exit("concord: the package is not installed beside Snakemake; pip install concord")
+    sys.exit("concord: the package concord-bayes is not installed beside Snakemake; install it")
 try:
     from concord.workflow import PLANNED, Workflow
 except Exception as error:
