@@ -67,7 +67,7 @@ def test_lock_meets_pyproject(requirement: Requirement) -> None:
 
 
 @pytest.mark.parametrize(
-    "extra", ["lenet", "bench", "cluster", "conda", "container", "docs", "browser"]
+    "extra", ["lenet", "bench", "cluster", "conda", "container", "crate", "docs", "browser"]
 )
 def test_optional_packages_are_exact_and_outside_the_lock(extra: str) -> None:
     for requirement in map(Requirement, EXTRAS[extra]):
@@ -236,7 +236,7 @@ DOCKERFILE = (ROOT / "envs/Dockerfile").read_text()
 
 
 def test_container_has_a_python_and_the_versions_of_the_lock() -> None:
-    (version,) = re.findall(r"^FROM python:(\d+\.\d+\.\d+)-slim-\w+$", DOCKERFILE, re.MULTILINE)
+    (version,) = re.findall(r"^ARG BASE=python:(\d+\.\d+\.\d+)-slim-\w+$", DOCKERFILE, re.M)
     assert version in SpecifierSet(PYPROJECT["project"]["requires-python"])
     assert re.findall(r"^COPY (.*)$", DOCKERFILE, re.MULTILINE) == ["requirements.lock /tmp/"]
     assert "-r /tmp/requirements.lock" in DOCKERFILE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import signal
 import sys
@@ -200,6 +201,16 @@ def _parser() -> argparse.ArgumentParser:
     sub = command("site", "make the site of the results at hand", config)
     sub.add_argument("--results", type=Path, help="default: those of the config")
     sub.add_argument("-o", "--output", type=Path, default=Path("site"), help="default: %(default)s")
+    sub = command("crate", "write what was made into one file that others can check", config)
+    sub.add_argument("--results", type=Path, help="default: those of the config")
+    sub.add_argument("-o", "--output", type=_path((".zip",)), required=True, help="crate.zip")
+    sub = command("verify", "make some runs of a crate again, and compare every number", resources)
+    sub.add_argument("crate", type=Path, help="crate.zip")
+    text = "of the runs of each experiment (default: %(default)s)"
+    sub.add_argument("--share", type=float, default=0.05, help=text)
+    sub.add_argument("--seconds", type=float, default=math.inf, help="begin no run after these")
+    sub.add_argument("--seed", type=int, default=None, help="chooses the runs (default: by chance)")
+    sub.add_argument("-o", "--output", type=_path((".csv",)), help="every number, with both values")
     text = "compare samplers on the arena's tasks, in a table"
     sub = command("compare", text, plugins_of("all in config/papers"), resources)
     sub.add_argument("entries", nargs="+", help="entries of the arena, or samplers by kind or file")
@@ -301,6 +312,8 @@ COMMANDS: dict[str, Command] = {
     "changes": _calls("commands.results:differing"),
     "compare": _calls("commands.results:compare"),
     "site": _calls("commands.results:site"),
+    "crate": _calls("commands.results:crate"),
+    "verify": _calls("commands.results:verify"),
     "fetch": _calls("commands.data:fetch"),
     "help": _help,
 }

@@ -34,6 +34,12 @@ envvars:
     PLANNED,
 
 
+# For `--sdm apptainer`. Without it no rule has one: a new one would make all results again.
+if flow.config["container"]:
+
+    container: flow.config["container"]
+
+
 shell.prefix(flow.prefix)
 
 
