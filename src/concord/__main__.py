@@ -218,7 +218,13 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "--arena", type=Path, help="study of the arena (default: config/studies/arena)"
     )
-    sub.add_argument("--experiment", default="tasks", help="default: %(default)s")
+    text = "default: tasks, or sampled where one of them has no exact law"
+    sub.add_argument("--experiment", help=text)
+    text = "add a sampler to the arena's board, check entries, or fetch cells that others made"
+    sub = command("arena", text, config, resources)
+    sub.add_argument("what", choices=("add", "check", "fetch"))
+    text = "add: the sampler's file; check: folders of entries (none: all); fetch: crate or folder"
+    sub.add_argument("names", type=Path, nargs="*", help=text)
     sub = command("changes", "list verdicts that differ from the committed ones", ledger, expected)
     sub.add_argument("--strict", action="store_true", help="exit with an error if any differs")
     text = "commit a ledger's verdicts, and update the README's scores"
@@ -311,6 +317,7 @@ COMMANDS: dict[str, Command] = {
     "expect": _calls("claims.ledger:expect", "ledger expected readme"),
     "changes": _calls("commands.results:differing"),
     "compare": _calls("commands.results:compare"),
+    "arena": _calls("commands.arena:arena"),
     "site": _calls("commands.results:site"),
     "crate": _calls("commands.results:crate"),
     "verify": _calls("commands.results:verify"),
