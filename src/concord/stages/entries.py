@@ -107,8 +107,9 @@ def _scored(study: Study, kind: str, resources: Path) -> tuple[list[list[Any]], 
     for run in each(runs, "cells"):
         cell = entered(study, run, kind, ())
         name = f"{cell.experiment}/{board.task_of(cell.document)}"
+        task = cells.task_of(cell, resources)
         try:
-            rows, choice = cells.score(cell, cells.task_of(cell, resources))
+            rows, choice = cells.score(cell, task)
         except ConcordError as error:  # it begins, and refuses what this network does
             rows = [Row(0, "network", "applicable", 0.0, chance=False)]
             choice = {"not applicable": str(error)}
@@ -135,8 +136,12 @@ def _scored(study: Study, kind: str, resources: Path) -> tuple[list[list[Any]], 
 
 
 def _tasks(study: Study, experiment: str) -> list[Run]:
-    """Return a run of each task of an experiment, which has some entry."""
-    runs = [run for run in study.runs.values() if run.experiment == experiment]
+    """Return a run of each task of an experiment, of some entry.
+
+    Not of tasks that read data sets: an entry is the same whether they are at hand or not.
+    """
+    mine = (run for run in study.runs.values() if run.experiment == experiment)
+    runs = [run for run in mine if not (run.data_sets or run.optional_data_sets)]
     return list({board.task_of(run.document): run for run in runs}.values())
 
 
