@@ -54,14 +54,6 @@ class Problem(Protocol):
 
 
 @runtime_checkable
-class Compiling(Protocol):
-    """Gradients that can be compiled, which changes their speed and no byte."""
-
-    def expect(self, gradients: int) -> None:
-        """Compile them if it pays for so many calls; a run says so before it samples."""
-
-
-@runtime_checkable
 class Batched(Protocol):
     """Potentials that are sums over points, of which mini-batches can be drawn."""
 
