@@ -88,6 +88,7 @@ def test_another_file_or_setting_is_refused(study, entry, tmp_path):
 def test_estimates_may_differ_within_their_intervals():
     one = ("1.0", "0.5", "1.5", "scored")
     assert entries._meet(one, ("1.8", "1.4", "2.2", "scored"))
+    assert not entries._meet(("0.1", *one[1:]), one)  # the interval was left as it was
     assert not entries._meet(one, ("1.8", "1.6", "2.2", "scored"))
     assert not entries._meet(one, ("inf", "", "", "diverged")) and not entries._meet(one, None)
 

@@ -96,7 +96,9 @@ def _meet(one: Key | None, other: Key | None) -> bool:
     """Whether the intervals of two estimates overlap."""
     if one is None or other is None or one[3] != other[3] or not all((*one[1:3], *other[1:3])):
         return False
-    return float(one[1]) <= float(other[2]) and float(other[1]) <= float(one[2])
+    (a, low, high), (b, least, most) = (map(float, row[:3]) for row in (one, other))
+    # Whoever changes a score leaves its interval: so each must lie within its own, too.
+    return low <= a <= high and least <= b <= most and low <= most and least <= high
 
 
 def _scored(study: Study, kind: str, resources: Path) -> tuple[list[list[Any]], dict[str, Any]]:
