@@ -18,6 +18,7 @@ import numpy as np
 
 from concord.errors import ConcordError, nearest, short
 from concord.options import Index, build
+from concord.summary import Summarized
 
 if TYPE_CHECKING:
     import arviz
@@ -36,8 +37,8 @@ TIMES = ("seconds", "waited")  # what a clock shows
 WARM_UP = 0.1
 
 
-@dataclass
-class Trace:
+@dataclass(repr=False)
+class Trace(Summarized):
     """A run's recorded arrays.
 
     variables
@@ -52,6 +53,22 @@ class Trace:
     agent: np.ndarray
     attributes: dict[str, str] = field(default_factory=dict)
     named: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
+
+    def summary(self) -> dict[str, Any]:
+        """Return sampler, network and sizes, and the chains that diverged."""
+        said = self.attributes
+        at = self.variables.get("diverged_at", ((), np.zeros(0)))[1]
+        axes = self.variables["x"][1].shape[3:] if "x" in self else ()
+        return {
+            "sampler": said.get("sampler"),
+            "network": said.get("network"),
+            "chains": len(at),
+            "draws": f"{len(self.draw)}, of iterations {min(self.draw)} to {max(self.draw)}",
+            "agents": len(self.agent),
+            "dim": axes[0] if axes else None,
+            "diverged": f"{(at >= 0).sum()} chains",
+            "variables": ", ".join(self.variables),
+        }
 
     def __getitem__(self, name: str) -> np.ndarray:
         """Return a variable's array."""
