@@ -220,9 +220,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     text = "default: tasks, or sampled where one of them has no exact law"
     sub.add_argument("--experiment", help=text)
-    text = (
-        "say which sampler to use for the problem and the network of an experiment, or a run.yaml"
-    )
+    text = "say which sampler suits a problem and a network, and how far off it will be"
     sub = command("recommend", text, config, resources)
     sub.add_argument("study", type=Path, help="config/papers/<key>, or a run.yaml")
     sub.add_argument("experiment", nargs="?", help="of a study")
