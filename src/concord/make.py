@@ -21,6 +21,7 @@ from concord import integrity, metrics
 from concord.errors import ConcordError
 from concord.integrity import Made
 from concord.io import dump_yaml, whole, write_whole
+from concord.networks import transports
 from concord.plugins import provided
 from concord.progress import each
 from concord.provenance import describe
@@ -269,9 +270,13 @@ def _sample_piece(place: Place, chains: Chains, progress: bool) -> None:
 
 
 def _drawn(
-    run: Run, resources: Path, progress: bool | None = False, chains: Chains | None = None
+    run: Run,
+    resources: Path,
+    progress: bool | None = False,
+    chains: Chains | None = None,
+    comm: Any = None,
 ) -> Trace:
-    return sampling.sample(run, run.build_problem(resources), progress, chains)
+    return sampling.sample(run, run.build_problem(resources), progress, chains, comm)
 
 
 def _vary(place: Place) -> None:
@@ -322,17 +327,22 @@ def sample(
 ) -> None:
     """Write the trace of a run.yaml: sample all chains, or some, or join those that were.
 
+    Processes that mpiexec or srun starts together divide the agents among them.
+
     Raises
     ------
     ConcordError
         If a piece is of another run, or they are not all the run's chains in their order.
     """
-    run = read_run(run_path)
-    if pieces:
-        trace = _joined(run, pieces, run_path, output, resources)
-    else:
-        trace = _drawn(run, resources, progress, chains)
-    _write_trace(run, run_path, trace, output, resources, chains)
+    comm = None if pieces else transports.launched()
+    with transports.together(comm):
+        run = read_run(run_path)
+        if pieces:
+            trace = _joined(run, pieces, run_path, output, resources)
+        else:
+            trace = _drawn(run, resources, progress, chains, comm)
+        if comm is None or not comm.rank:
+            _write_trace(run, run_path, trace, output, resources, chains)
 
 
 def _joined(

@@ -24,6 +24,7 @@ import numpy as np
 from concord.errors import ConcordError, short
 from concord.networks.conditions import Conditions
 from concord.networks.matrix import AgentMatrix, Uniform
+from concord.networks.transports import Part
 from concord.plugins import Chosen
 
 # The most agents whose spectrum is computed, by dense solvers.
@@ -81,6 +82,7 @@ class Topology:
     conditions: what happens on it (``network.under``): nothing, every vector arrives at once.
     masks, times: the streams of what arrives and of how long gradients take: generators of their
     own, in the end for one block of chains (``network.drawing``).
+    part: the agents of this process; None: it has all.
     """
 
     name: str
@@ -92,6 +94,7 @@ class Topology:
     conditions: Conditions = field(default_factory=Conditions)
     masks: np.random.Generator | None = field(default=None, repr=False)
     times: np.random.Generator | None = field(default=None, repr=False)
+    part: Part | None = field(default=None, repr=False)
 
     @cached_property
     def degrees(self) -> np.ndarray:

@@ -27,7 +27,7 @@ class QuadraticProblem(OneDataSet):
     shift_i. posterior: the exact posterior, a ``Gaussian``.
     """
 
-    agents: int
+    PARTS = ("gram", "shift")
     dim: int
     gram: np.ndarray
     shift: np.ndarray

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -38,10 +39,12 @@ def sample(
     problem: Problem,
     progress: bool | None = False,
     chains: tuple[int, int] | None = None,
+    comm: Any = None,
 ) -> Trace:
     """Return the trace of a run, or of its chains from ``chains[0]`` to before ``chains[1]``.
 
     Of a run without chains, all of whose metrics are exact, it has what is known beforehand.
+    ``comm``: of the processes that divide it (``loop.sample``).
 
     Raises
     ------
@@ -73,6 +76,7 @@ def sample(
         labels=run.stream_labels,
         span=(begin, end),
         progress=progress,
+        comm=comm,
     )
 
 

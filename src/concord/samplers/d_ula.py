@@ -159,7 +159,8 @@ def _in_turn(channel: Channel, x0: np.ndarray) -> Fuse:
         agents = np.flatnonzero(has)
         columns = np.array([topology.neighbors[agent][rank] for agent in agents])
         pick = AgentMatrix.from_entries(topology.agents, agents, columns, np.ones(len(agents)))
-        ranks.append((channel.mixer(pick), 1.0 if has.all() else has[:, None].astype(float)))
+        own = has[channel.own, None].astype(float)
+        ranks.append((channel.mixer(pick), 1.0 if has.all() else own))
 
     def fuse(x: np.ndarray, beta: float, move: np.ndarray, out: np.ndarray) -> None:
         np.copyto(out, x)

@@ -57,6 +57,7 @@ from concord.sampling.kick import kick, normal
 from concord.sampling.schedules import Schedule
 
 NAME = "Gossip ULA"
+WHOLE = "in a tick two agents of the whole network move"
 
 # Random numbers are drawn for as many ticks at once as this many normal deviates serve.
 BLOCK = 1 << 17

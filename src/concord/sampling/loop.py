@@ -15,11 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from concord import compiled
-from concord.contracts import Info, Problem, ReadOut, Sampler, Step
+from concord.contracts import Divisible, Info, Problem, ReadOut, Sampler, Step, declared
 from concord.errors import ConcordError
 from concord.networks.channel import check_passage
 from concord.networks.network import drawing
 from concord.networks.topology import Topology
+from concord.networks.transports import Part, Share
 from concord.progress import PATIENCE
 from concord.sampling import initial, streams
 from concord.sampling.recorder import Record, Recorder
@@ -87,6 +88,7 @@ def sample(
     span: tuple[int, int] | None = None,
     progress: bool | None = False,
     keep: bool = False,
+    comm: Any = None,
 ) -> Trace:
     """Return the trace of a run, or of its chains from ``span[0]`` to before ``span[1]``.
 
@@ -98,8 +100,13 @@ def sample(
     progress: show a bar; None: if the error stream is a terminal.
     keep: whether an interrupt (Ctrl-C) ends the run with what is there, and a line that says so:
     the blocks that are done, or what is recorded of the first.
+    comm: MPI's communicator of the processes that divide the agents among them; of these the first
+    returns the trace, others one without chains. None: this one has all.
     """
     sampler.check(problem, topology, params)
+    part = None if comm is None else Part(comm, problem.agents)
+    if part is not None:
+        _check_parts(sampler, problem)
     begin, end = span or (0, chains)
     common = streams.generator(seed, "initial", labels.paper, labels.problem)
     x0 = initial.positions(law, problem, (chains, problem.agents, problem.dim), common)
@@ -108,9 +115,11 @@ def sample(
     masks = ["network", labels.paper, labels.problem]
     times = ["clock", labels.paper, labels.problem]
     firsts = range(begin, end, CHAINS_PER_BLOCK)
+    if part is not None:
+        x0 = np.ascontiguousarray(x0[:, part.own])
     each = x0[: min(end - begin, CHAINS_PER_BLOCK)].size
     compiled.expect(len(firsts) * iterations, each)
-    advance, done = _bar(progress, len(firsts) * iterations)
+    advance, done = _bar(progress and (part is None or not part.rank), len(firsts) * iterations)
     traces: list[Trace] = []
     recorder = None
     try:
@@ -119,12 +128,18 @@ def sample(
             later = [first][: first > 0]
             rng = streams.generator(seed, *noise, *later)
             own = problem.from_chain(first)
-            recorder = Recorder(record, own, block.shape, iterations)
+            shape = len(block), problem.agents, problem.dim
+            recorder = Recorder(record, own, shape, iterations, part)
             drawn = [streams.generator(seed, *stream, *later) for stream in (masks, times)]
-            network = drawing(topology, *drawn)
+            network, ahead = drawing(topology, *drawn, part), Ahead(rng)
+            if part is not None:
+                own = own.part(part.own)
+                rng, ahead = (Share(one, part.agents, part.own) for one in (rng, ahead))
             state, step = sampler.init(own, network, params, block, rng)
             check_passage(network, step)
-            traces.append(simulate(state, step, iterations, recorder, Ahead(rng), advance, read))
+            traces.append(simulate(state, step, iterations, recorder, ahead, advance, read))
+            if part is not None:
+                part.close()
     except KeyboardInterrupt:
         if not traces and recorder is not None:
             traces = [recorder.trace()]
@@ -133,6 +148,8 @@ def sample(
     finally:
         done()
     trace = join_traces(traces)
+    if part is not None:
+        return trace
     if trace.chains < end - begin or trace.draw[-1] < record.iterations(iterations)[-1]:
         print(
             f"concord: interrupted; here are {trace.chains} of {end - begin} chains, to iteration "
@@ -140,6 +157,17 @@ def sample(
             file=sys.stderr,
         )
     return trace
+
+
+def _check_parts(sampler: Sampler, problem: Problem) -> None:
+    """Refuse what several processes cannot divide among them."""
+    if why := declared(sampler, "WHOLE"):
+        name = declared(sampler, "NAME")
+        raise ConcordError(f"transport: {name} needs one process, since {why}; use one")
+    if not isinstance(problem, Divisible):
+        raise ConcordError(
+            f"transport: {type(problem).__name__} cannot be divided among processes; use one"
+        )
 
 
 def _bar(progress: bool | None, steps: int) -> tuple[Callable[[], object], Callable[[], object]]:
