@@ -130,19 +130,21 @@ class Channel:
         """Return the product, and the one with a kick, where others' vectors are to come first."""
         if weights.in_order(self.dim):
             agents, mine = weights.part(self.own)
-            if not sends and not set(agents) <= set(self.topology.adjacency().part(self.own)[0]):
+            assert self._part is not None
+            known = self.topology.adjacency().part(self.own)[0]
+            if not sends and not all(self._part.of_all(np.isin(agents, known).all())):
                 raise ConcordError(
                     "transport: agents use vectors that nobody sends them, as a slip of released "
                     "code does; use other options, or one process"
                 )
-            hold, weigh = self._held(agents), mine.operator(self.chains, self.dim)
+            hold, weigh = self._hold(agents), mine.operator(self.chains, self.dim)
             moved = mine.kicked(self.dim)
 
             def kicked(x: np.ndarray, *rest: Any) -> bool:
                 return moved is not None and moved(hold(x, sends), *rest)
 
             return lambda x, out: weigh(hold(x, sends), out), kicked
-        hold, whole = self._held(np.arange(weights.agents)), weights.operator(self.chains, self.dim)
+        hold, whole = self._hold(np.arange(weights.agents)), weights.operator(self.chains, self.dim)
         every = np.empty((self.chains, weights.agents, self.dim), self._start.dtype)
 
         def weighed(x: np.ndarray, out: np.ndarray) -> np.ndarray:
@@ -151,10 +153,10 @@ class Channel:
 
         return weighed, None
 
-    def _held(self, agents: np.ndarray) -> Hold:
+    def _hold(self, agents: np.ndarray) -> Hold:
         """Return what holds vectors of these agents, once for all weights."""
         assert self._part is not None  # or nothing is held
-        key = self._part.of_all(sha256(agents).digest())
+        key = self._part.of_all(sha256(agents.tobytes()).digest())
         if key not in self._holds:
             self._holds[key] = Hold(self._part, self._start, 1, agents)
         return self._holds[key]
@@ -201,7 +203,9 @@ class Hold:
         own = slice(first, first + x.shape[axis])
         self.own = self.held[(*(slice(None),) * axis, own)]
         self._exchange = part.exchange(self.held, axis, agents)
+        known = part.sent
         self(x)
+        part.sent = known  # neighbors know how agents start
 
     def __call__(self, x: np.ndarray, sends: bool = True) -> np.ndarray:
         """Return all vectors, with these of the agents here; others' are what they sent last."""
@@ -257,7 +261,9 @@ class Faulty(Channel):
         self._due = np.empty_like(self._arrived)
         told = np.union1d(senders, np.arange(self._mine.start, self._mine.stop))
         self._senders = np.searchsorted(told, senders)
-        self._told = self._part and Hold(self._part, x0.transpose(1, 0, 2), 0, told)
+        self._told = None  # what is told between processes
+        if self._part is not None:
+            self._told = Hold(self._part, x0.transpose(1, 0, 2), 0, told)
         self._encode = self._encoder(x0.dtype)
         slots = self._weather.reach + 1 if self._weather.reach else 0
         sent = self._own if self._told is None else self._told.held
@@ -362,7 +368,7 @@ class Faulty(Channel):
         if not (options.compression or options.privacy or options.noise):
             return lambda: own
         # Streams of their own, so that masks do not depend on what is sent.
-        rounding, hiding, self._noises = self._weather.rng.spawn(3)
+        rounding, hiding, self._noises = list[Any](self._weather.rng.spawn(3))
         if self._part is not None:
             agents, ways = self.topology.agents, len(self._edges.links)
             rounding, hiding = (Share(rng, agents, self._mine, 0) for rng in (rounding, hiding))

@@ -72,6 +72,7 @@ def drawing(
     topology: Topology,
     masks: np.random.Generator,
     times: np.random.Generator | None = None,
+    *,
     part: Part | None = None,
 ) -> Topology:
     """Return a network that draws what happens from generators, if anything does.

@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from traceback import print_exception
 from typing import Any
 
@@ -30,7 +31,7 @@ Sum = Callable[[np.ndarray], np.ndarray]
 def world() -> Any:
     """Return MPI's communicator of all processes; a ConcordError without MPI."""
     try:
-        from mpi4py import MPI
+        from mpi4py import MPI  # type: ignore[import-not-found, unused-ignore]
     except (ImportError, RuntimeError):
         raise ConcordError(
             "transport: MPI is missing; install the extra mpi: pip install 'concord[mpi]'"
@@ -49,8 +50,8 @@ def launched() -> Any:
     comm = world()
     if comm.size != size:
         raise ConcordError(
-            f"transport: {said[0]} says {size} processes, and MPI sees {comm.size}; start them with "
-            "the mpiexec of the MPI that mpi4py uses, or with another srun --mpi"
+            f"transport: {said[0]} says {size} processes, and MPI sees {comm.size}; start them "
+            "with the mpiexec of the MPI that mpi4py uses, or with another srun --mpi"
         )
     return comm
 
@@ -106,7 +107,7 @@ class Part:
         ranks ask for the same exchanges in the same order.
         """
         ends = np.searchsorted(agents, self.starts)
-        spans = [slice(first, last) for first, last in zip(ends, ends[1:], strict=False)]
+        spans = [slice(first, last) for first, last in pairwise(ends)]
         nobody = agents[:0]
         wanted = [nobody if r == self.rank else agents[span] for r, span in enumerate(spans)]
         asked = self.comm.alltoall(wanted)
@@ -226,8 +227,8 @@ class Share:
     def __getattr__(self, name: str) -> Any:
         """Refuse what is not drawn row by row."""
         raise ConcordError(
-            f"transport: numbers of the kind {name!r} are drawn for all agents together (an epoch's "
-            "order, say); use other options, or one process"
+            f"transport: numbers of the kind {name!r} are drawn for all agents together (an "
+            "epoch's order, say); use other options, or one process"
         )
 
     def standard_normal(self, size: Any = None, dtype: Any = float, out: Any = None) -> Any:

@@ -6,7 +6,7 @@ r"""Quadratic potentials, of which affine samplers have exact laws.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,7 +27,7 @@ class QuadraticProblem(OneDataSet):
     shift_i. posterior: the exact posterior, a ``Gaussian``.
     """
 
-    PARTS = ("gram", "shift")
+    PARTS: ClassVar[tuple[str, ...]] = ("gram", "shift")
     dim: int
     gram: np.ndarray
     shift: np.ndarray

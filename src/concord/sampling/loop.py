@@ -131,13 +131,14 @@ def sample(
             shape = len(block), problem.agents, problem.dim
             recorder = Recorder(record, own, shape, iterations, part)
             drawn = [streams.generator(seed, *stream, *later) for stream in (masks, times)]
-            network, ahead = drawing(topology, *drawn, part), Ahead(rng)
-            if part is not None:
+            network, ahead = drawing(topology, *drawn, part=part), Ahead(rng)
+            sources: list[Any] = [rng, ahead]
+            if part is not None and isinstance(own, Divisible):
                 own = own.part(part.own)
-                rng, ahead = (Share(one, part.agents, part.own) for one in (rng, ahead))
-            state, step = sampler.init(own, network, params, block, rng)
+                sources = [Share(source, part.agents, part.own) for source in sources]
+            state, step = sampler.init(own, network, params, block, sources[0])
             check_passage(network, step)
-            traces.append(simulate(state, step, iterations, recorder, ahead, advance, read))
+            traces.append(simulate(state, step, iterations, recorder, sources[1], advance, read))
             if part is not None:
                 part.close()
     except KeyboardInterrupt:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec import Meta
@@ -155,11 +155,15 @@ class Recorder:
             "x_average": record.average,
             "consensus_error": "consensus_error" in record.probes,
         }
-        sizes = {"agent": len(self.agents), "dim": dim}
+        sizes, held = {"agent": len(self.agents), "dim": dim}, chains * self._here
         # Draws first, so that each record writes one contiguous block.
         self._kept = {
             name: np.empty(
-                (len(self.due), chains * self._here, *(sizes[axis] for axis in _AXES.get(name, ("agent",)))),
+                (
+                    len(self.due),
+                    held,
+                    *(sizes[axis] for axis in _AXES.get(name, ("agent",))),
+                ),
                 dtype=np.int64 if name == "misclassified" else np.float64,
             )
             for name in [*(name for name, wanted in asked.items() if wanted), *self._probes]
@@ -225,20 +229,21 @@ class Recorder:
         self.diverged_at[~inside & (self.diverged_at < 0)] = k
 
     def _record(self, row: int, x: np.ndarray) -> None:
-        found = {}
+        found: dict[str, Any] = {}
         if {"x_average", "consensus_error"} & self._kept.keys():
             found["x_average"] = average = self._mean(lambda rows: rows.sum(axis=1), x)
         if "consensus_error" in self._kept:
-            if self._part is not None:
-                average = self._part.share(average)
+            center: Any = average if self._part is None else self._part.share(average)
 
             def apart(rows: np.ndarray) -> np.ndarray:
-                distance = rows - average[:, None]
+                distance = rows - center[:, None]
                 return np.einsum("cad,cad->c", distance, distance)
 
             found["consensus_error"] = self._mean(apart, x)
         chosen = self._chosen(x, 1)
-        totals = {name: self._chosen(total, -1) for name, total in self._totals.items()}
+        totals: dict[str, Any] = {
+            name: self._chosen(total, -1) for name, total in self._totals.items()
+        }
         if chosen is None:
             return
         if "x" in self._kept:
