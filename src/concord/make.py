@@ -243,14 +243,16 @@ def _make_metrics(place: Place) -> None:
     elif place.variant:
         _vary(place)
     else:
-        _make_trace(place)
+        trace = _make_trace(place)
         if place.lacks_metrics():  # else the trace alone was damaged
-            _measure(place.run, place.trace, place.table, place.resources, place.stated)
+            resources, stated = place.resources, place.stated
+            _measure(place.run, place.trace, place.table, resources, stated, trace=trace)
 
 
-def _make_trace(place: Place, progress: bool = False) -> None:
+def _make_trace(place: Place, progress: bool = False) -> Trace | None:
+    """Make the trace if it lacks, and return it; None where it stands."""
     if not place.lacks_trace():
-        return
+        return None
     pieces = place.pieces()
     if pieces:
         trace = join_traces([read_trace(piece) for piece in pieces])
@@ -260,6 +262,7 @@ def _make_trace(place: Place, progress: bool = False) -> None:
     for piece in pieces:
         piece.unlink()
         piece.with_suffix(".json").unlink()
+    return trace
 
 
 def _sample_piece(place: Place, chains: Chains, progress: bool) -> None:
@@ -375,9 +378,17 @@ def measure(run_path: Path, trace_path: Path, output: Path, resources: Path) -> 
     _measure(read_run(run_path), trace_path, output, resources, *beside)
 
 
-def _measure(run: Run, trace_path: Path, output: Path, resources: Path, *others: Path) -> None:
+def _measure(
+    run: Run,
+    trace_path: Path,
+    output: Path,
+    resources: Path,
+    *others: Path,
+    trace: Trace | None = None,
+) -> None:
     integrity.check(trace_path, sampling.made(run, resources))
-    text = measuring.measured(run, run.build_problem(resources), read_trace(trace_path))
+    trace = trace or read_trace(trace_path)
+    text = measuring.measured(run, run.build_problem(resources), trace)
     _write_table(run, text, output, measuring.made(run, resources, trace_path), *others)
 
 

@@ -18,7 +18,7 @@ Kernel = Callable[..., None]
 
 # Numbers to compute until it pays to import numba: those that steps move, and a thousand for each
 # step, whose calls take as long.
-PATIENCE, CALLS = 30_000_000, 1000
+PATIENCE, CALLS = 100_000_000, 1000
 
 _awaited = PATIENCE
 

@@ -22,10 +22,11 @@ def compiled(*signature: Any) -> Callable[..., Any]:
     """Compile at once, so that what is wrong shows before the work, and keep it for later."""
 
     def compile(function: Callable[..., Any]) -> Any:
+        made: Any = njit
         try:
-            return njit(*signature, cache=True, error_model="numpy")(function)
+            return made(*signature, cache=True, error_model="numpy")(function)
         except RuntimeError:  # there is no folder to keep it in
-            return njit(*signature, error_model="numpy")(function)
+            return made(*signature, error_model="numpy")(function)
 
     return compile
 
@@ -73,13 +74,14 @@ def weigh(dim: int) -> Any:
 
 
 def move(dim: int) -> Any:
-    """Return ``move(x, starts, columns, values, eta, g, sd, w, out)``: the product and a kick.
+    """Return ``move(x, starts, columns, values, eta, g, sd, w, fused, beta, out)``.
 
-    It writes W x + (sd w - eta g), and uses up w; out may be g.
+    It writes the product and a kick, W x + (sd w - eta g), or x - beta W x + (sd w - eta g) where
+    they are fused, and uses up w; out may be g.
     """
 
-    @compiled(void(CUBE, INDEX, INDEX, LINE, float64, CUBE, float64, CUBE, CUBE))
-    def move(x, starts, columns, values, eta, g, sd, w, out):  # type: ignore[no-untyped-def]
+    @compiled(void(CUBE, INDEX, INDEX, LINE, float64, CUBE, float64, CUBE, boolean, float64, CUBE))
+    def move(x, starts, columns, values, eta, g, sd, w, fused, beta, out):  # type: ignore
         for c in range(x.shape[0]):
             old, new, down, more = x[c], out[c], g[c], w[c]
             for i in range(out.shape[1]):
@@ -90,10 +92,37 @@ def move(dim: int) -> Any:
                     j, weight = columns[e], values[e]
                     for k in range(dim):
                         new[i, k] += weight * old[j, k]
+                if fused:
+                    for k in range(dim):
+                        new[i, k] = old[i, k] - new[i, k] * beta
                 for k in range(dim):
                     new[i, k] += more[i, k]
 
     return move
+
+
+def in_turn(dim: int) -> Any:
+    """Return ``in_turn(x, starts, columns, beta, more, out)``: to one neighbor after another.
+
+    Each agent goes a part beta of the way to where its first neighbor was, then to the next, and
+    moves by ``more``.
+    """
+
+    @compiled(void(CUBE, INDEX, INDEX, float64, CUBE, CUBE))
+    def in_turn(x, starts, columns, beta, more, out):  # type: ignore[no-untyped-def]
+        for c in range(x.shape[0]):
+            old, new, add = x[c], out[c], more[c]
+            for i in range(x.shape[1]):
+                for k in range(dim):
+                    new[i, k] = old[i, k]
+                for e in range(starts[i], starts[i + 1]):
+                    j = columns[e]
+                    for k in range(dim):
+                        new[i, k] += ((0.0 + old[j, k]) - new[i, k]) * beta
+                for k in range(dim):
+                    new[i, k] += add[i, k]
+
+    return in_turn
 
 
 def multiply(dim: int) -> Any:
@@ -131,8 +160,11 @@ def wake() -> Any:
     def wake(everywhere, before, after, last, places, w, counts, steps):  # type: ignore
         dim = w.shape[1]
         if everywhere:
-            after[:] = before
-            counts[:] = 0
+            for p in range(before.shape[0]):
+                for k in range(dim):
+                    after[p, k] = before[p, k]
+                for n in range(counts.shape[0]):
+                    counts[n, p] = 0
         else:
             for p in last:
                 for k in range(dim):
@@ -149,6 +181,31 @@ def wake() -> Any:
                 w[m, k] = before[p, k]
 
     return wake
+
+
+def trigger() -> Any:
+    """Return ``trigger(known, activations, places, w, levels, hearers, hats, counts)``.
+
+    The pairs at w, (m, dim), tell their neighbors where they are if they are further than the level
+    of their activation from what is known of them: known, activations, hats and counts follow.
+    """
+
+    @compiled(void(TABLE, LINE, PLACES, TABLE, LINE, PLACES, TABLE, COUNTS))
+    def trigger(known, activations, places, w, levels, hearers, hats, counts):  # type: ignore
+        for m in range(places.size):
+            p = places[m]
+            total = (w[m, 0] - known[p, 0]) * (w[m, 0] - known[p, 0])
+            for k in range(1, w.shape[1]):
+                total += (w[m, k] - known[p, k]) * (w[m, k] - known[p, k])
+            activations[p] += 1.0
+            told = total > levels[int(activations[p])]
+            for k in range(w.shape[1]):
+                if told:
+                    known[p, k] = w[m, k]
+                hats[m, k] = known[p, k]
+            counts[1, p], counts[2, p] = told, hearers[m] * told
+
+    return trigger
 
 
 def gossip() -> Any:

@@ -121,7 +121,7 @@ class AgentMatrix:
         made = STRATEGIES[strategy or _choose(self, dim)]
         if strategy is not None or made not in IN_ORDER or not (weigh := kernel("weigh", dim)):
             return made(self, chains, dim)
-        rows, other = self._by_row(), cache(lambda: made(self, chains, dim))
+        rows, other = self.by_row(), cache(lambda: made(self, chains, dim))
 
         def apply(x: np.ndarray, out: np.ndarray) -> np.ndarray:
             try:
@@ -133,25 +133,25 @@ class AgentMatrix:
         return apply
 
     def kicked(self, dim: int) -> Callable[..., bool] | None:
-        """Return ``kicked(x, eta, g, sd, w, out)``: the product and a kick, if they are compiled.
+        """Return ``kicked(x, *kick, out)``: the product and a kick, if they are compiled.
 
         It returns whether these arguments suit it. None where they are not compiled.
         """
         move = kernel("move", dim) if self.in_order(dim) else None
         if move is None:
             return None
-        rows = self._by_row()
+        rows = self.by_row()
 
-        def kicked(x: Any, eta: Any, g: Any, sd: Any, w: Any, out: np.ndarray) -> bool:
+        def kicked(x: np.ndarray, *more: Any) -> bool:
             try:
-                move(x, *rows, eta, g, sd, w, out)
+                move(x, *rows, *more)
             except TypeError:  # single precision, parts of arrays, or a step for each agent
                 return False
             return True
 
         return kicked
 
-    def _by_row(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def by_row(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return where each row's entries begin, and the columns and values of all entries."""
         starts = np.searchsorted(self.rows, np.arange(self.agents + 1)).astype(np.uint32)
         return starts, self.columns.astype(np.uint32), self.values
@@ -245,21 +245,22 @@ def _uniform(matrix: AgentMatrix, chains: int, dim: int) -> Apply:
 
 def _ranked(matrix: AgentMatrix, chains: int, dim: int) -> Apply:
     """Add up the first entries of all rows, the second ones, and so on, for few agents."""
-    agents, ranks, (starts, columns, values) = matrix.agents, _ranks(matrix), matrix._by_row()
+    agents, ranks, (starts, columns, values) = matrix.agents, _ranks(matrix), matrix.by_row()
     rank = np.arange(len(columns)) - starts[matrix.rows]
     # Where a row has fewer entries than others it hears from one more agent, at zero.
-    senders, weights = np.full((ranks, agents), agents), np.zeros((ranks, agents, 1))
-    senders[rank, matrix.rows], weights[rank, matrix.rows, 0] = columns, values
+    senders, weights = np.full((ranks, agents), agents), np.zeros((ranks, agents, dim))
+    senders[rank, matrix.rows], weights[rank, matrix.rows] = columns, values[:, None]
     whole, places = len(columns) == ranks * agents, senders.reshape(-1)
     held, heard = np.zeros((chains, agents + 1, dim)), np.empty((chains, ranks * agents, dim))
-    parts = heard.reshape(chains, ranks, agents, dim)
+    parts, together = heard.reshape(chains, ranks, agents, dim), heard.reshape(chains, -1)
+    every = weights.reshape(-1)
 
     def apply(x: np.ndarray, out: np.ndarray) -> np.ndarray:
         if not whole or x.dtype != float:
             held[:, :-1] = x
             x = held
         x.take(places, 1, heard, "clip")
-        np.multiply(parts, weights, out=parts)
+        np.multiply(together, every, out=together)
         np.add.reduce(parts, axis=1, out=out, initial=0.0)
         return out
 

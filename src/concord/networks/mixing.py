@@ -37,12 +37,18 @@ Respond = Callable[[Any, np.ndarray, np.ndarray], object]
 
 
 class Kick(NamedTuple):
-    """A Langevin kick sd w - eta g that is to be added; g and w are used up."""
+    """A Langevin kick sd w - eta g that is to be added; g and w are used up.
+
+    Where it is ``fused`` the sums S are what agents are apart, and x - beta S is what it is added
+    to; all agents move at once.
+    """
 
     eta: Any
     g: np.ndarray
     sd: Any
     w: np.ndarray
+    fused: bool = False
+    beta: float = 0.0
 
     def array(self) -> np.ndarray:
         """Return it, in place of w."""
@@ -74,7 +80,7 @@ def mixer(matrix: AgentMatrix, chains: int, dim: int, order: Order) -> Mixer:
 def at_once(weigh: Apply, kicked: Callable[..., bool] | None = None) -> Mixer:
     """Return the mixer of all agents at once, by ``weigh(x, out)``, which writes their sums.
 
-    ``kicked(x, eta, g, sd, w, out)`` writes them with a kick, if it can.
+    ``kicked(x, *kick, out)`` writes them with a kick, if it can.
     """
     everyone = slice(None)
 
@@ -82,7 +88,11 @@ def at_once(weigh: Apply, kicked: Callable[..., bool] | None = None) -> Mixer:
         if isinstance(plus, Kick):
             if kicked is not None and kicked(x, *plus, out):
                 return out
-            plus = plus.array()
+            fused, beta, plus = plus.fused, plus.beta, plus.array()
+            weigh(x, out)
+            if fused:
+                np.subtract(x, np.multiply(out, beta, out=out), out=out)
+            return np.add(out, plus, out=out)
         weigh(x, out)
         if callable(plus):
             plus(everyone, out, out)

@@ -18,6 +18,7 @@ from concord.problems._data import OneDataSet
 from concord.problems._own import numbers
 
 FEW = 8  # dimensions, beyond which BLAS multiplies
+LITTLE = 1 << 16  # numbers, of which as many products are held
 
 
 class QuadraticProblem(OneDataSet):
@@ -156,9 +157,13 @@ def _product(matrices: np.ndarray, chains: int, less: np.ndarray | None = None) 
             return out if less is None else np.subtract(out, shift, out=out)
 
         return by_agent
-    # One multiplication per column over all chains and agents beats as many tiny products.
-    columns = [np.ascontiguousarray(matrices[:, :, j]) for j in range(dim)]
-    product, compiled = np.empty((chains, agents, dim)), kernel("multiply", dim)
+    # A few multiplications over all chains and agents beat as many tiny products: of all columns at
+    # once, if that is not much.
+    columns = np.ascontiguousarray(matrices.transpose(2, 0, 1))
+    every, at_once = columns.reshape(-1), chains * agents * dim * dim <= LITTLE
+    places = (np.arange(agents) * dim + np.arange(dim)[:, None]).repeat(dim, axis=1).reshape(-1)
+    product = np.empty((chains, dim if at_once else 1, agents, dim))
+    wide, compiled = product.reshape(chains, -1), kernel("multiply", dim)
     transposed = np.ascontiguousarray(matrices.swapaxes(1, 2))
 
     def multiply(x: np.ndarray, out: np.ndarray) -> np.ndarray:
@@ -169,10 +174,15 @@ def _product(matrices: np.ndarray, chains: int, less: np.ndarray | None = None) 
                 pass
             else:
                 return out
-        np.multiply(x[..., :1], columns[0], out=out)
-        for j in range(1, dim):
-            np.multiply(x[..., j : j + 1], columns[j], out=product)
-            np.add(out, product, out=out)
+        if at_once:
+            x.reshape(chains, -1).take(places, 1, wide, "clip")
+            np.multiply(wide, every, out=wide)
+            np.add.reduce(product, axis=1, out=out)
+        else:
+            np.multiply(x[..., :1], columns[0], out=out)
+            for j in range(1, dim):
+                np.multiply(x[..., j : j + 1], columns[j], out=product[:, 0])
+                np.add(out, product[:, 0], out=out)
         return out if less is None else np.subtract(out, shift, out=out)
 
     return multiply

@@ -22,11 +22,12 @@ def _drawn(rng: np.random.Generator | Ahead, out: np.ndarray) -> np.ndarray:
     """Return normal numbers like out, which holds them, or is left alone."""
     if isinstance(rng, Ahead):
         return rng.normals(out)
-    return rng.standard_normal(out=out, dtype=out.dtype)
+    rng.standard_normal(out=out, dtype=out.dtype)
+    return out
 
 
 def _sd(eta: Any) -> Any:
-    return sqrt(2 * eta) if isinstance(eta, float) else np.sqrt(2 * eta)
+    return np.float64(sqrt(2 * eta)) if isinstance(eta, float) else np.sqrt(2 * eta)
 
 
 def normal(rng: np.random.Generator, sd: Any, out: np.ndarray) -> np.ndarray:

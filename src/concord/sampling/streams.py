@@ -60,8 +60,8 @@ class Ahead:
 
     def standard_normal(self, size: Any = None, dtype: Any = float, out: Any = None) -> Any:
         """Return normal numbers as the generator does."""
-        if out is None or dtype != float:
-            return self.__getattr__("standard_normal")(size, dtype, out)
+        if out is None or out.itemsize != 8:
+            return self.__getattr__("standard_normal")(size, dtype, out)  # as of another kind
         if (drawn := self.normals(out)) is not out:
             np.copyto(out, drawn)
         return out
@@ -83,7 +83,7 @@ class Ahead:
         if found is not None:
             return found
         if out.itemsize != 8:
-            return self.standard_normal(out=out, dtype=out.dtype)  # type: ignore[no-any-return]
+            return self.standard_normal(out=out, dtype=out.dtype)
         missing = out.reshape(-1, copy=False)
         if left := BLOCK - self._next:
             missing[:left] = self._held[self._next :]
