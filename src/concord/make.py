@@ -24,7 +24,8 @@ from concord.io import dump_yaml, whole, write_whole
 from concord.networks import transports
 from concord.plugins import provided
 from concord.progress import each
-from concord.provenance import describe
+from concord.provenance import describe, digest
+from concord.resume import SECONDS, Checkpoint, forget
 from concord.runs import measure as measuring
 from concord.runs import sample as sampling
 from concord.runs.run import Run
@@ -257,7 +258,7 @@ def _make_trace(place: Place, progress: bool = False) -> Trace | None:
     if pieces:
         trace = join_traces([read_trace(piece) for piece in pieces])
     else:
-        trace = _drawn(place.run, place.resources, progress)
+        trace = _drawn(place.run, place.resources, place.trace, progress)
     _write_trace(place.run, place.stated, trace, place.trace, place.resources)
     for piece in pieces:
         piece.unlink()
@@ -267,19 +268,24 @@ def _make_trace(place: Place, progress: bool = False) -> Trace | None:
 
 def _sample_piece(place: Place, chains: Chains, progress: bool) -> None:
     if place.lacks_piece(chains):
-        trace = _drawn(place.run, place.resources, progress, chains)
         piece = place.piece(chains)
+        trace = _drawn(place.run, place.resources, piece, progress, chains)
         _write_trace(place.run, place.stated, trace, piece, place.resources, chains)
 
 
 def _drawn(
     run: Run,
     resources: Path,
+    output: Path,
     progress: bool | None = False,
     chains: Chains | None = None,
     comm: Any = None,
+    seconds: float = SECONDS,
 ) -> Trace:
-    return sampling.sample(run, run.build_problem(resources), progress, chains, comm)
+    made = digest(sampling.made(run, resources, chains))
+    checkpoint = Checkpoint(output, made, seconds, comm)
+    problem = run.build_problem(resources)
+    return sampling.sample(run, problem, progress, chains, comm, checkpoint)
 
 
 def _vary(place: Place) -> None:
@@ -327,10 +333,13 @@ def sample(
     progress: bool | None = False,
     chains: Chains | None = None,
     pieces: Sequence[Path] = (),
+    checkpoint: float = SECONDS,
 ) -> None:
     """Write the trace of a run.yaml: sample all chains, or some, or join those that were.
 
-    Processes that mpiexec or srun starts together divide the agents among them.
+    Processes that mpiexec or srun starts together divide the agents among them. Every so many
+    seconds (``checkpoint``) what a run needs to go on is written beside the output: if the run is
+    killed, the same command goes on from there, with the same bytes.
 
     Raises
     ------
@@ -343,7 +352,7 @@ def sample(
         if pieces:
             trace = _joined(run, pieces, run_path, output, resources)
         else:
-            trace = _drawn(run, resources, progress, chains, comm)
+            trace = _drawn(run, resources, output, progress, chains, comm, checkpoint)
         if comm is None or not comm.rank:
             _write_trace(run, run_path, trace, output, resources, chains)
 
@@ -412,6 +421,7 @@ def _write_trace(
     with whole(output) as path:
         write_trace(trace, path)
     integrity.seal([output], source)
+    forget(output)
 
 
 def _write_table(

@@ -1,14 +1,13 @@
 """What a run needs to go on where it was killed, as if it had not been.
 
 A sampler's state is not all: a channel knows what was sent, a mini-batch which points an epoch has
-used. Whatever lasts from step to step says so where it is made (``keep``), as arrays and generators,
-which are written and read back in place. Closures are never written.
+used. Whatever lasts from step to step says so where it is made (``keep``), as arrays and
+generators, which are written and read back in place. Closures are never written.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
@@ -38,7 +37,8 @@ def keep(*things: np.ndarray | np.random.Generator | None) -> None:
 @contextmanager
 def keeping() -> Iterator[list[Any]]:
     """Gather what is said to be kept meanwhile."""
-    token = _kept.set(found := [])
+    found: list[Any] = []
+    token = _kept.set(found)
     try:
         yield found
     finally:
@@ -128,11 +128,12 @@ class Checkpoint:
         """Write one, of a block of chains and an iteration, when all have written the last."""
         self.of_all(at)
         with whole(self._files[self._turn]) as path, open(path, "wb") as file:
-            np.savez(file, identity=np.array(self._identity), at=np.array(at), **made())
+            arrays: dict[str, Any] = {"identity": np.array(self._identity), "at": np.array(at)}
+            np.savez(file, **arrays | made())
         self._turn, self._last = 1 - self._turn, time.monotonic()
 
-    def remove(self) -> None:
-        """Remove them: the run is done."""
-        for path in self._files:
-            if path.exists():
-                os.remove(path)
+
+def forget(beside: Path) -> None:
+    """Remove the checkpoints of a run, which is done."""
+    for path in beside.parent.glob(f".{beside.name}.*.checkpoint"):
+        path.unlink(missing_ok=True)

@@ -387,7 +387,9 @@ def normal_numbers(tiny: bool) -> Iterator[Case | Skipped]:
         return
     with compiled_or_not(True):
         ahead, out = streams.Ahead(streams.generator(1, "bench", "normals")), np.empty(size)
-    yield Case(f"{size} normal numbers / numpy's", lambda: ahead.normals(out), normals(size), aim=0.4)
+    yield Case(
+        f"{size} normal numbers / numpy's", lambda: ahead.normals(out), normals(size), aim=0.4
+    )
 
 
 # Agents for which a step draws normal numbers, where these are not all.

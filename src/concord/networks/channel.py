@@ -25,6 +25,7 @@ from concord.networks.matrix import AgentMatrix, Apply
 from concord.networks.topology import Topology
 from concord.networks.transports import Part, Share
 from concord.networks.weather import Weather
+from concord.resume import keep
 
 # Agents up to which a product on a channel with faults is that of a dense matrix.
 FEW = 32
@@ -208,6 +209,7 @@ class Hold:
         known = part.sent
         self(x)
         part.sent = known  # neighbors know how agents start
+        keep(self.held)
 
     def __call__(self, x: np.ndarray, sends: bool = True) -> np.ndarray:
         """Return all vectors, with these of the agents here; others' are what they sent last."""
@@ -273,6 +275,7 @@ class Faulty(Channel):
         self._enter(x0)
         np.take(sent, self._senders, axis=0, out=self._inbox, mode="clip")
         self._mail = self._inbox if self._conditions.barrier else self._inbox.copy()
+        keep(self._held, self._past, self._mail)
 
     def _enter(self, x: np.ndarray) -> None:
         """Take the vectors of the agents here, and of all others on small networks."""
@@ -371,6 +374,7 @@ class Faulty(Channel):
             return lambda: own
         # Streams of their own, so that masks do not depend on what is sent.
         rounding, hiding, self._noises = list[Any](self._weather.rng.spawn(3))
+        keep(rounding, hiding, self._noises)
         if self._part is not None:
             agents, ways = self.topology.agents, len(self._edges.links)
             rounding, hiding = (Share(rng, agents, self._mine, 0) for rng in (rounding, hiding))
@@ -400,6 +404,8 @@ class Faulty(Channel):
         if not self._conditions.error_feedback:
             return partial(compress, x, rng, code)
         left, whole, sends = np.zeros_like(x), np.empty_like(x), self._weather.sends[self._mine]
+
+        keep(left)
 
         def with_feedback() -> None:
             np.add(x, left, out=whole)

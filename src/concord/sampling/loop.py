@@ -22,6 +22,7 @@ from concord.networks.network import drawing
 from concord.networks.topology import Topology
 from concord.networks.transports import Part, Share
 from concord.progress import PATIENCE
+from concord.resume import Checkpoint, keeping, read_back, written
 from concord.sampling import initial, streams
 from concord.sampling.recorder import Record, Recorder
 from concord.sampling.streams import CHAINS_PER_BLOCK, Ahead
@@ -36,17 +37,21 @@ def simulate(
     rng: np.random.Generator,
     advance: Callable[[], object] = lambda: None,
     read: Callable[[Any], np.ndarray] | None = None,
+    first: int = 0,
+    save: Callable[[int, Any], object] = lambda k, state: None,
 ) -> Trace:
     """Run the chain of states and return what the recorder kept.
 
     ``state.x`` has shape (chains, agents, dim). Step k = 0, 1, ... produces iteration k + 1;
     ``advance`` is called after each, ``read`` makes of a state what is recorded in place of its x
     (``contracts.ReadOut``). A chain that diverges is noted, not stopped: the run's result is that
-    it diverged.
+    it diverged. ``first``: the iteration that the state is of, which has been recorded unless it is
+    0; ``save`` is called with each and its state.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        recorder.observe(0, state.x, None, read and partial(read, state))
-        for k in range(iterations):
+        if not first:
+            recorder.observe(0, state.x, None, read and partial(read, state))
+        for k in range(first, iterations):
             made = step(state, k, rng)
             if k == 0 and not (isinstance(made, tuple) and isinstance(made[-1], Info)):
                 raise ConcordError(
@@ -56,7 +61,65 @@ def simulate(
             state, info = made
             recorder.observe(k + 1, state.x, info, read and partial(read, state))
             advance()
+            save(k + 1, state)
     return recorder.trace()
+
+
+class _Saves:
+    """Writes checkpoints of a run, and goes on from the last: block, iteration, and all arrays."""
+
+    def __init__(self, checkpoint: Checkpoint | None, iterations: int) -> None:
+        self._checkpoint, self._iterations = checkpoint, iterations
+        self._found = None if checkpoint is None else checkpoint.found()
+
+    def done(self, agents: np.ndarray, draws: np.ndarray) -> list[Trace]:
+        """Return the traces of blocks of chains that were done."""
+        traces: dict[str, Trace] = {}
+        for key, values in self._of("trace ").items():
+            number, name, *dimensions = key.split(" ")
+            trace = traces.setdefault(number, Trace({}, draws, agents))
+            trace.variables[name] = tuple(dimensions), values
+        return list(traces.values())
+
+    def begin(self, block: int, state: Any, kept: list[Any], recorder: Recorder) -> tuple[Any, int]:
+        """Return state and iteration where the block was, if it was; others are put back, too."""
+        if self._found is None or self._found["at"][0] != block:
+            return state, 0
+        state = type(state)(**self._of("state "))
+        read_back(kept, self._of("kept "))
+        recorder.read_back(self._of("recorder "))
+        return state, int(self._found["at"][1])
+
+    def _of(self, prefix: str) -> dict[str, np.ndarray]:
+        found = self._found or {}
+        return {key[len(prefix) :]: found[key] for key in found if key.startswith(prefix)}
+
+    def save(
+        self, block: int, ahead: Ahead, kept: list[Any], recorder: Recorder, traces: list[Trace]
+    ) -> Callable[[int, Any], object]:
+        """Return what writes a checkpoint after an iteration, if it is time."""
+        if (checkpoint := self._checkpoint) is None:
+            return lambda k, state: None
+
+        def made(state: Any) -> dict[str, np.ndarray]:
+            ahead.settle()
+            parts = {
+                "state": state._asdict(),
+                "kept": written(kept),
+                "recorder": recorder.written(),
+            }
+            for number, trace in enumerate(traces):
+                for name, (dimensions, values) in trace.variables.items():
+                    parts.setdefault("trace", {})[" ".join([str(number), name, *dimensions])] = (
+                        values
+                    )
+            return {f"{part} {key}": v for part, some in parts.items() for key, v in some.items()}
+
+        def save(k: int, state: Any) -> None:
+            if k < self._iterations and checkpoint.due(k, self._iterations):
+                checkpoint.write((block, k), partial(made, state))
+
+        return save
 
 
 class Labels(NamedTuple):
@@ -89,6 +152,7 @@ def sample(
     progress: bool | None = False,
     keep: bool = False,
     comm: Any = None,
+    checkpoint: Checkpoint | None = None,
 ) -> Trace:
     """Return the trace of a run, or of its chains from ``span[0]`` to before ``span[1]``.
 
@@ -102,6 +166,7 @@ def sample(
     the blocks that are done, or what is recorded of the first.
     comm: MPI's communicator of the processes that divide the agents among them; of these the first
     returns the trace, others one without chains. None: this one has all.
+    checkpoint: what writes checkpoints, and may have some.
     """
     sampler.check(problem, topology, params)
     part = None if comm is None else Part(comm, problem.agents)
@@ -120,10 +185,11 @@ def sample(
     each = x0[: min(end - begin, CHAINS_PER_BLOCK)].size
     compiled.expect(len(firsts) * iterations, each)
     advance, done = _bar(progress and (part is None or not part.rank), len(firsts) * iterations)
-    traces: list[Trace] = []
-    recorder = None
+    saves, recorder = _Saves(checkpoint, iterations), None
+    recorded = np.arange(problem.agents) if record.agents is None else np.array(record.agents)
+    traces = saves.done(recorded, record.iterations(iterations))
     try:
-        for first in firsts:
+        for first in firsts[len(traces) :]:
             block = x0[first : min(first + CHAINS_PER_BLOCK, end)]
             later = [first][: first > 0]
             rng = streams.generator(seed, *noise, *later)
@@ -136,9 +202,15 @@ def sample(
             if part is not None and isinstance(own, Divisible):
                 own = own.part(part.own)
                 sources = [Share(source, part.agents, part.own) for source in sources]
-            state, step = sampler.init(own, network, params, block, sources[0])
+            with keeping() as kept:
+                kept.append(rng)
+                state, step = sampler.init(own, network, params, block, sources[0])
             check_passage(network, step)
-            traces.append(simulate(state, step, iterations, recorder, sources[1], advance, read))
+            state, k = saves.begin(first, state, kept, recorder)
+            save = saves.save(first, ahead, kept, recorder, traces)
+            traces.append(
+                simulate(state, step, iterations, recorder, sources[1], advance, read, k, save)
+            )
             if part is not None:
                 part.close()
     except KeyboardInterrupt:

@@ -49,12 +49,16 @@ class Ahead:
         self._rng, self._fill, self._kick = rng, kernel("normals"), kernel("kick")
         self._held, self._next, self._alone = np.empty(BLOCK), BLOCK, True
 
-    def __getattr__(self, name: str) -> Any:
-        """Return what else the generator draws."""
+    def settle(self) -> None:
+        """Put the generator to where it would be if nothing had been drawn ahead."""
         if self._next < BLOCK:
             self._rng.bit_generator.state = self._state
             self._rng.standard_normal(out=self._held[: self._next])
             self._next = BLOCK
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what else the generator draws."""
+        self.settle()
         self._alone = False
         return getattr(self._rng, name)
 
