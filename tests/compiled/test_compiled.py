@@ -119,11 +119,14 @@ def runs() -> list[bytes]:
     """Return the draws of runs of samplers that have kernels of their own."""
     found, problem = [], concord.problems.gaussian(agents=6, dim=2)
     mixture = concord.problems.tied_mixture(np.linspace(-2.0, 3.0, 12), agents=6)
-    options = {"iterations": 300, "chains": 60, "step_size": 1e-3}
+    options = {"iterations": 200, "chains": 60, "step_size": 1e-3}
     for kind, more in (
         ("de_sgld", {}),
         ("diging_sgld", {}),
         ("de_sghmc", {"friction": 1.0}),
+        ("d_ula", {"fusion": 0.1}),
+        ("d_ula", {"fusion": 0.1, "neighbors": "in_turn"}),
+        ("c_ula", {}),
         ("admm", {"penalty": 3.0}),
         ("gossip_ula", {"fusion": 0.4}),
         ("gossip_ula", {"local_steps": 2}),
@@ -133,8 +136,10 @@ def runs() -> list[bytes]:
         if kind == "admm":
             del own["step_size"]
         for posterior in (problem,) if kind == "admm" else (problem, mixture):
-            trace = concord.sample(kind, posterior, "ring", **own)
-            found.append(trace["x"].tobytes())
+            if kind == "c_ula":
+                posterior = concord.problems.gaussian(agents=1, dim=2)
+            network = None if kind == "c_ula" else "ring"
+            found.append(concord.sample(kind, posterior, network, **own)["x"].tobytes())
     return found
 
 
