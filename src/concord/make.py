@@ -196,6 +196,13 @@ def make(
         If a run fails, after the others have been made.
     """
     places = [batch.place(run, results, resources) for run in batch.runs]
+    if sampled and chains is None and (comm := transports.launched()) is not None:
+        with transports.together(comm):
+            for place in places:
+                _divide(place, comm, progress)
+            if not comm.rank:
+                write_whole(output, listed(places, sampled))
+        return
     failed = {}
     for place in each(places, "runs"):
         try:
@@ -264,6 +271,17 @@ def _make_trace(place: Place, progress: bool = False) -> Trace | None:
         piece.unlink()
         piece.with_suffix(".json").unlink()
     return trace
+
+
+def _divide(place: Place, comm: Any, progress: bool) -> None:
+    """Sample a run whose agents several processes divide among them."""
+    if not comm.rank:
+        resolve(place.run, place.stated)
+    if not comm.bcast(place.lacks_trace()):
+        return
+    trace = _drawn(place.run, place.resources, place.trace, progress, comm=comm)
+    if not comm.rank:
+        _write_trace(place.run, place.stated, trace, place.trace, place.resources)
 
 
 def _sample_piece(place: Place, chains: Chains, progress: bool) -> None:

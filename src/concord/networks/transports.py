@@ -90,11 +90,6 @@ class Part:
 
     def __init__(self, comm: Any, agents: int) -> None:
         self.comm, self.agents, self.rank, self.ranks = comm, agents, comm.rank, comm.size
-        if self.ranks > agents:
-            raise ConcordError(
-                f"transport: {agents} agents cannot be divided over {self.ranks} processes; start "
-                f"at most {agents}"
-            )
         self.starts = np.arange(self.ranks + 1) * agents // self.ranks
         self.own = slice(*self.starts[self.rank : self.rank + 2].tolist())
         self.sent = 0

@@ -96,6 +96,10 @@ class Keys(Options):
     network: Annotated[
         Conditions | None, "what happens on the topology; none: all vectors arrive at once"
     ] = None
+    ranks: Annotated[
+        Annotated[int, Meta(ge=2)] | None,
+        "processes of MPI that divide the agents among them; none: one process",
+    ] = None
     arena: Annotated[
         Arena | None, "what makes the run a cell of the arena, which is scored, not sampled"
     ] = None

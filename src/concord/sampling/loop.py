@@ -171,7 +171,11 @@ def sample(
     sampler.check(problem, topology, params)
     part = None if comm is None else Part(comm, problem.agents)
     if part is not None:
-        _check_parts(sampler, problem)
+        check_ranks(sampler, problem.agents, part.ranks, "transport")
+        if not isinstance(problem, Divisible):
+            raise ConcordError(
+                f"transport: {type(problem).__name__} cannot be divided among processes; use one"
+            )
     begin, end = span or (0, chains)
     common = streams.generator(seed, "initial", labels.paper, labels.problem)
     x0 = initial.positions(law, problem, (chains, problem.agents, problem.dim), common)
@@ -232,14 +236,15 @@ def sample(
     return trace
 
 
-def _check_parts(sampler: Sampler, problem: Problem) -> None:
-    """Refuse what several processes cannot divide among them."""
+def check_ranks(sampler: Any, agents: int, ranks: int, where: str) -> None:
+    """Refuse what so many processes cannot divide among them."""
     if why := declared(sampler, "WHOLE"):
         name = declared(sampler, "NAME")
-        raise ConcordError(f"transport: {name} needs one process, since {why}; use one")
-    if not isinstance(problem, Divisible):
+        raise ConcordError(f"{where}: {name} needs one process, since {why}; use one")
+    if ranks > agents:
         raise ConcordError(
-            f"transport: {type(problem).__name__} cannot be divided among processes; use one"
+            f"{where}: {agents} agents cannot be divided over {ranks} processes; use at most "
+            f"{agents}"
         )
 
 
