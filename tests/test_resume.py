@@ -81,6 +81,15 @@ def test_a_killed_run_has_the_bytes_of_one_that_was_not(tmp_path, case, end):
     assert not over_ranks.different(whole, again)
 
 
+def test_a_run_by_counters_goes_on(tmp_path):
+    case = "de_sgld", STEP, {"kind": "ring"}, "loss", 9, "linear"
+    whole = over_ranks.trace(case, counter=True)
+    with pytest.raises(Killed):
+        over_ranks.trace(case, checkpoint=Killing(tmp_path / "t.nc", (0, 4)), counter=True)
+    again = over_ranks.trace(case, checkpoint=Killing(tmp_path / "t.nc", None), counter=True)
+    assert not over_ranks.different(whole, again)
+
+
 @pytest.mark.usefixtures("more_conditions")
 @pytest.mark.parametrize("name", ["perfect", "delay", "compression"])
 def test_ranks_go_on_from_the_last_checkpoint_of_all(tmp_path, name):

@@ -371,6 +371,11 @@ def test_srun_starts_the_processes_of_a_run_that_says_ranks(slurm, tmp_path):
     assert len(made[0]) == 2 and made[1] == {name: made[0][name] for name in made[1]}
 
 
+def state(job: str) -> str:
+    """Return the state of a job of SLURM's."""
+    return say("scontrol", "show", "job", job).partition("JobState=")[2].split()[0]
+
+
 @pytest.mark.skipif(bool(MPI), reason=str(MPI))
 def test_a_divided_run_that_its_time_limit_ends_goes_on(slurm, tmp_path):
     project = TinyProject(tmp_path / "project")
@@ -397,13 +402,8 @@ def test_a_divided_run_that_its_time_limit_ends_goes_on(slurm, tmp_path):
         if limited:
             wait_until(lambda: bool(begun()), 120)
             say("scontrol", "update", f"JobId={job}", "EndTime=now+1")
-        ended = ("COMPLETED", "TIMEOUT", "FAILED")
-
-        def state(job: str = job) -> str:
-            return say("scontrol", "show", "job", job).partition("JobState=")[2].split()[0]
-
-        wait_until(lambda state=state: state() in ended, 240)
-        states.append(state())
+        wait_until(lambda job=job: state(job) in ("COMPLETED", "TIMEOUT", "FAILED"), 240)
+        states.append(state(job))
         assert bool(begun()) == limited
     assert states == ["TIMEOUT", "COMPLETED"]
     assert (project.folder / "trace.nc").read_bytes() == (project.folder / "whole.nc").read_bytes()

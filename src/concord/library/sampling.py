@@ -47,6 +47,7 @@ def sample(
     record: Mapping[str, Any] | None = None,
     labels: tuple[str, str, str, str] | None = None,
     progress: bool | None = None,
+    noise: Literal["counter"] | None = None,
     transport: Literal["mpi"] | None = None,
     **options: Any,
 ) -> Trace:
@@ -85,6 +86,9 @@ def sample(
         study (``load_run``).
     progress
         Show a progress bar; none: on a terminal.
+    noise
+        ``"counter"`` draws starts and noise by counters: other numbers, of which each process of a
+        ``transport`` draws those of its agents alone.
     transport
         ``"mpi"`` in a script that ``mpiexec`` starts: its processes divide the agents among them.
         The first gets the trace, the others one without chains.
@@ -111,7 +115,7 @@ def sample(
     >>> trace["x"].shape
     (100, 201, 3, 1)
     """
-    own = _prepared(sampler, problem, network, iterations, chains, initial, record, options)
+    own = _prepared(sampler, problem, network, iterations, chains, initial, record, options, noise)
     trace = loop.sample(
         own.sampler,
         own.params,
@@ -126,6 +130,7 @@ def sample(
         progress=progress,
         keep=True,
         comm=_communicator(transport),
+        counter=own.keys.noise is not None,
     )
     trace.attributes = {
         "concord": concord.__version__,
@@ -323,6 +328,7 @@ def _prepared(
     initial: Any,
     record: Any,
     options: Mapping[str, Any],
+    noise: Any = None,
 ) -> _Prepared:
     """Check all arguments as those of a study's files, with the same sentences."""
     if not isinstance(problem, contracts.Problem):
@@ -366,6 +372,7 @@ def _prepared(
         "iterations": iterations,
         "initial": {"kind": "normal"} if initial is None else initial,
         "record": {} if record is None else record,
+        "noise": noise,
     }
     keys = keys_of(run, "")
     check_record(keys.record, problem.agents, keys.chains, keys.iterations, "record")

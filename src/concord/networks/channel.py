@@ -22,8 +22,9 @@ from concord.networks.compressions import Compression
 from concord.networks.conditions import Static
 from concord.networks.edges import Edges
 from concord.networks.matrix import AgentMatrix, Apply
+from concord.networks.shares import Share
 from concord.networks.topology import Topology
-from concord.networks.transports import Part, Share
+from concord.networks.transports import Part
 from concord.networks.weather import Weather
 from concord.resume import keep
 

@@ -96,6 +96,11 @@ class Keys(Options):
     network: Annotated[
         Conditions | None, "what happens on the topology; none: all vectors arrive at once"
     ] = None
+    noise: Annotated[
+        Literal["counter"] | None,
+        "starts and noise are drawn by counters, so that each process draws those of its agents "
+        "alone; none: from streams, of which each draws all",
+    ] = None
     ranks: Annotated[
         Annotated[int, Meta(ge=2)] | None,
         "processes of MPI that divide the agents among them; none: one process",

@@ -88,6 +88,7 @@ class Run:
     record: Record
     metrics: tuple[str, ...]
     network: Conditions | None
+    noise: str | None
     ranks: int | None
     arena: Arena | None
     assumptions: tuple[str, ...]
@@ -273,7 +274,7 @@ class Run:
 
 _STATED = (
     *("agents", "topology", "problem", "partition", "sampler", "initial", "chains", "iterations"),
-    *("record", "metrics", "network", "ranks", "arena"),
+    *("record", "metrics", "network", "noise", "ranks", "arena"),
 )
 
 
@@ -365,7 +366,7 @@ def _whole(path: Path) -> Mapping[str, Any]:
         if not path.exists():
             raise
         raise ConcordError(f"{str(error).partition(';')[0]}; {AGAIN}") from None
-    optional = "network", "ranks", "arena"
+    optional = "network", "noise", "ranks", "arena"
     keys = [key for key in Resolved.__struct_fields__ if key not in optional]
     missing = [key for key in keys if not isinstance(stated, dict) or key not in stated]
     if missing:

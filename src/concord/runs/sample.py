@@ -80,6 +80,7 @@ def sample(
         progress=progress,
         comm=comm,
         checkpoint=checkpoint,
+        counter=run.noise is not None,
     )
 
 

@@ -19,8 +19,9 @@ from concord.contracts import Divisible, Info, Problem, ReadOut, Sampler, Step, 
 from concord.errors import ConcordError
 from concord.networks.channel import check_passage
 from concord.networks.network import drawing
+from concord.networks.shares import Counters, Share
 from concord.networks.topology import Topology
-from concord.networks.transports import Part, Share
+from concord.networks.transports import Part
 from concord.progress import PATIENCE
 from concord.resume import Checkpoint, keeping, read_back, written
 from concord.sampling import initial, streams
@@ -153,6 +154,7 @@ def sample(
     keep: bool = False,
     comm: Any = None,
     checkpoint: Checkpoint | None = None,
+    counter: bool = False,
 ) -> Trace:
     """Return the trace of a run, or of its chains from ``span[0]`` to before ``span[1]``.
 
@@ -167,6 +169,8 @@ def sample(
     comm: MPI's communicator of the processes that divide the agents among them; of these the first
     returns the trace, others one without chains. None: this one has all.
     checkpoint: what writes checkpoints, and may have some.
+    counter: whether starts and noise are drawn by counters (``shares``), other numbers than those
+    of streams: each process then draws those of its agents alone.
     """
     sampler.check(problem, topology, params)
     part = None if comm is None else Part(comm, problem.agents)
@@ -177,15 +181,25 @@ def sample(
                 f"transport: {type(problem).__name__} cannot be divided among processes; use one"
             )
     begin, end = span or (0, chains)
-    common = streams.generator(seed, "initial", labels.paper, labels.problem)
-    x0 = initial.positions(law, problem, (chains, problem.agents, problem.dim), common)
+    named = labels.paper, labels.problem
+    own_agents = slice(0, problem.agents) if part is None else part.own
+
+    def counters(*labels: str | int) -> Counters:
+        key = streams.seeds(seed, *labels).generate_state(2, np.uint64)
+        return Counters(key, problem.agents, own_agents)
+
+    if counter:
+        mine, starts = own_agents.stop - own_agents.start, counters("initial", *named)
+        x0 = initial.positions(law, problem, (chains, mine, problem.dim), starts)
+    else:
+        whole = chains, problem.agents, problem.dim
+        x0 = initial.positions(law, problem, whole, streams.generator(seed, "initial", *named))
+        x0 = np.ascontiguousarray(x0[:, own_agents])
     read = partial(sampler.read, params=params) if isinstance(sampler, ReadOut) else None
     noise = ["noise", labels.paper, labels.experiment, labels.run]
     masks = ["network", labels.paper, labels.problem]
     times = ["clock", labels.paper, labels.problem]
     firsts = range(begin, end, CHAINS_PER_BLOCK)
-    if part is not None:
-        x0 = np.ascontiguousarray(x0[:, part.own])
     each = x0[: min(end - begin, CHAINS_PER_BLOCK)].size
     compiled.expect(len(firsts) * iterations, each)
     advance, done = _bar(progress and (part is None or not part.rank), len(firsts) * iterations)
@@ -206,8 +220,10 @@ def sample(
             if part is not None and isinstance(own, Divisible):
                 own = own.part(part.own)
                 sources = [Share(source, part.agents, part.own) for source in sources]
+            if counter:
+                sources = [counters(*noise, *later)] * 2
             with keeping() as kept:
-                kept.append(rng)
+                kept.append(sources[0].asked if counter else rng)
                 state, step = sampler.init(own, network, params, block, sources[0])
             check_passage(network, step)
             state, k = saves.begin(first, state, kept, recorder)

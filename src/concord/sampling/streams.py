@@ -25,11 +25,16 @@ def generator(seed: int, *labels: str | int) -> np.random.Generator:
     seed: master seed, a non-negative integer. labels: what the stream is for, from general to
     particular, such as ``("noise", "ring")``.
     """
+    return np.random.Generator(np.random.PCG64(seeds(seed, *labels)))
+
+
+def seeds(seed: int, *labels: str | int) -> np.random.SeedSequence:
+    """Return what the stream that ``labels`` name begins with."""
     # Length-prefixed so that ("ab", "c") and ("a", "bc") differ; a digest because labels are text.
     text = "".join(f"{len(str(label))}:{label}" for label in labels)
     digest = hashlib.sha256(text.encode()).digest()
     words = np.frombuffer(digest, dtype="<u4").tolist()
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, *words])))
+    return np.random.SeedSequence([seed, *words])
 
 
 # Normal numbers that are drawn at once: as many as the processor's caches hold beside a step's
