@@ -93,10 +93,15 @@ class Channel:
         self._conditions, self._part, self._start = topology.conditions, topology.part, x0
         self.own = slice(0, topology.agents) if self._part is None else self._part.own
         self._holds: dict[tuple[bytes, ...], Hold] = {}
-        sent = topology.degrees, np.minimum(topology.degrees, 1)
+        sent = topology.degrees[self.own]
         if topology.messages is not None:
-            sent = np.array(topology.messages), np.array(topology.messages)
-        self.unicasts, self.broadcasts = (vectors * each[self.own] for each in sent)
+            self.unicasts = self.broadcasts = vectors * np.array(topology.messages)[self.own]
+        elif sent.strides == (0,):  # all alike, and held once
+            self.unicasts, self.broadcasts = (
+                np.broadcast_to(vectors * each, len(sent)) for each in (sent[0], min(sent[0], 1))
+            )
+        else:
+            self.unicasts, self.broadcasts = vectors * sent, vectors * np.minimum(sent, 1)
         for fixed in (self.unicasts, self.broadcasts):
             fixed.flags.writeable = False
         if self._conditions.clocked:

@@ -144,16 +144,22 @@ class Part:
                 request.Free()
         self._requests.clear()
 
-    def collect(self, values: np.ndarray, axis: int, agents: np.ndarray) -> np.ndarray | None:
-        """Return the rows of these agents along the axis on the first rank; None on others."""
-        here = (agents >= self.own.start) & (agents < self.own.stop)
-        rows = values.take(agents[here] - self.own.start, axis)
-        found = self.comm.gather((np.flatnonzero(here), rows))
+    def here(self, agents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return which of these agents are this rank's, and their rows."""
+        places = np.flatnonzero((agents >= self.own.start) & (agents < self.own.stop))
+        return places, agents[places] - self.own.start
+
+    def collect(self, rows: np.ndarray, axis: int, agents: np.ndarray) -> np.ndarray | None:
+        """Return the rows of these agents along the axis on the first rank; None on others.
+
+        rows: those of the agents that are ``here``.
+        """
+        found = self.comm.gather((self.here(agents)[0], rows))
         if found is None:
             return None
-        shape = list(values.shape)
+        shape = list(rows.shape)
         shape[axis] = len(agents)
-        whole = np.empty(shape, values.dtype)
+        whole = np.empty(shape, rows.dtype)
         for places, rows in found:
             whole[(*(slice(None),) * axis, places)] = rows
         return whole

@@ -231,10 +231,17 @@ class Recorder:
         """Count what steps with the same fixed diagnostics have sent since the last time."""
         for name in self._totals if self._same is not None else ():
             more = getattr(self._same, "active" if name == "activations" else name)
-            self._totals[name] += self._steps * more
+            self._totals[name] += self._steps * self._recorded(more)
         self._steps = 0
 
+    def _recorded(self, values: np.ndarray, axis: int = -1) -> np.ndarray:
+        """Return the rows of the agents that are recorded, of several processes."""
+        if self._part is None:
+            return values
+        return values.take(self._part.here(self.agents)[1], axis)
+
     def _count(self, name: str, more: np.ndarray, moved: np.ndarray | None) -> None:
+        more = self._recorded(more)
         if name not in self._totals:
             kind = np.result_type(more, np.int64)
             self._totals[name] = np.zeros(more.shape, dtype=kind)
@@ -260,7 +267,7 @@ class Recorder:
 
             found["consensus_error"] = self._mean(apart, x)
         self._catch_up()
-        chosen = self._chosen(x, 1)
+        chosen = self._chosen(self._recorded(x, 1), 1)
         totals: dict[str, Any] = {
             name: self._chosen(total, -1) for name, total in self._totals.items()
         }
@@ -325,7 +332,7 @@ class Recorder:
         return self._counts[name]
 
     def _chosen(self, values: np.ndarray, axis: int) -> np.ndarray | None:
-        """Return the rows of the agents that are recorded, where they are kept."""
+        """Return the rows of the agents that are recorded, where they are kept; here are these."""
         agents = self.agents
         if self._part is not None:
             found = self._part.collect(values, axis % values.ndim, agents)
