@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +17,7 @@ from concord.networks.cycle import Cycle
 from concord.networks.weights import weights_of
 from networks import over_ranks
 from networks.over_ranks import STEP
+from networks.test_transports import mpiexec
 from networks.threads import over_ranks as threads
 
 
@@ -59,3 +64,17 @@ def test_large_rings_are_not_listed_and_other_graphs_are_refused():
     assert isinstance(concord.network("ring", 10**8).edges, Cycle)
     with pytest.raises(ConcordError, match="100001 agents are too many for kind star"):
         concord.network("star", 100_001)
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(find_spec("mpi4py") is None, reason="the extra mpi is not installed")
+def test_two_processes_carry_a_ring_that_one_of_their_size_does_not():
+    program, agents = str(Path(over_ranks.__file__).with_name("large_ring.py")), "4000000"
+    command = [sys.executable, program]
+    alone = subprocess.run([*command, "0.28", agents], capture_output=True, text=True)
+    assert alone.stdout == "not enough memory\n", alone.stderr
+    whole = subprocess.run([*command, "2", agents], capture_output=True, text=True)
+    both = mpiexec(2, program, "0.28", agents)
+    assert both.returncode == 0, both.stdout + both.stderr
+    # Averages of more than one block of agents are summed up block by block, everywhere alike.
+    assert both.stdout == whole.stdout
