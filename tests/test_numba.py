@@ -40,7 +40,8 @@ from concord import compiled
 compiled._awaited = 0  # as in a longer run
 from concord.__main__ import main
 assert main(json.load(sys.stdin)) == 0
-print([name for name in ("numba", "concord.problems._compiled", "concord.compiled.kernels") if sys.modules.get(name)])
+names = "numba", "concord.problems._compiled", "concord.compiled.kernels"
+print([name for name in names if sys.modules.get(name)])
 """
 WITHOUT = 'sys.modules["numba"] = None'
 

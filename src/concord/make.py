@@ -251,16 +251,14 @@ def _make_metrics(place: Place) -> None:
     elif place.variant:
         _vary(place)
     else:
-        trace = _make_trace(place)
+        _make_trace(place)
         if place.lacks_metrics():  # else the trace alone was damaged
-            resources, stated = place.resources, place.stated
-            _measure(place.run, place.trace, place.table, resources, stated, trace=trace)
+            _measure(place.run, place.trace, place.table, place.resources, place.stated)
 
 
-def _make_trace(place: Place, progress: bool = False) -> Trace | None:
-    """Make the trace if it lacks, and return it; None where it stands."""
+def _make_trace(place: Place, progress: bool = False) -> None:
     if not place.lacks_trace():
-        return None
+        return
     pieces = place.pieces()
     if pieces:
         trace = join_traces([read_trace(piece) for piece in pieces])
@@ -270,7 +268,6 @@ def _make_trace(place: Place, progress: bool = False) -> Trace | None:
     for piece in pieces:
         piece.unlink()
         piece.with_suffix(".json").unlink()
-    return trace
 
 
 def _divide(place: Place, comm: Any, progress: bool) -> None:
@@ -405,17 +402,9 @@ def measure(run_path: Path, trace_path: Path, output: Path, resources: Path) -> 
     _measure(read_run(run_path), trace_path, output, resources, *beside)
 
 
-def _measure(
-    run: Run,
-    trace_path: Path,
-    output: Path,
-    resources: Path,
-    *others: Path,
-    trace: Trace | None = None,
-) -> None:
+def _measure(run: Run, trace_path: Path, output: Path, resources: Path, *others: Path) -> None:
     integrity.check(trace_path, sampling.made(run, resources))
-    trace = trace or read_trace(trace_path)
-    text = measuring.measured(run, run.build_problem(resources), trace)
+    text = measuring.measured(run, run.build_problem(resources), read_trace(trace_path))
     _write_table(run, text, output, measuring.made(run, resources, trace_path), *others)
 
 

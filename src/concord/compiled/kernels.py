@@ -183,31 +183,6 @@ def wake() -> Any:
     return wake
 
 
-def trigger() -> Any:
-    """Return ``trigger(known, activations, places, w, levels, hearers, hats, counts)``.
-
-    The pairs at w, (m, dim), tell their neighbors where they are if they are further than the level
-    of their activation from what is known of them: known, activations, hats and counts follow.
-    """
-
-    @compiled(void(TABLE, LINE, PLACES, TABLE, LINE, PLACES, TABLE, COUNTS))
-    def trigger(known, activations, places, w, levels, hearers, hats, counts):  # type: ignore
-        for m in range(places.size):
-            p = places[m]
-            total = (w[m, 0] - known[p, 0]) * (w[m, 0] - known[p, 0])
-            for k in range(1, w.shape[1]):
-                total += (w[m, k] - known[p, k]) * (w[m, k] - known[p, k])
-            activations[p] += 1.0
-            told = total > levels[int(activations[p])]
-            for k in range(w.shape[1]):
-                if told:
-                    known[p, k] = w[m, k]
-                hats[m, k] = known[p, k]
-            counts[1, p], counts[2, p] = told, hearers[m] * told
-
-    return trigger
-
-
 def gossip() -> Any:
     """Return ``gossip(fuse, beta, hats, w, gains, grad, noise, places, after)``, the other half.
 

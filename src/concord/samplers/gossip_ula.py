@@ -265,7 +265,7 @@ def init(
     fusing, at_once = params.communication != "never", params.local_steps is None
     last, few = np.zeros(2 * chains, dtype=np.intp), x0.size <= FEW
     tally = _Tally(params, (chains, agents), None if few else last)
-    trigger = _trigger(params, x0, tally) if params.communication == "triggered" else None
+    trigger = _trigger(params, x0) if params.communication == "triggered" else None
     w, grad, apart = (np.empty((chains, 2, dim)) for _ in range(3))  # of the pairs
     rows, latest, spare = w.reshape(-1, dim), x0, np.empty_like(x0)
     wake, fuse = kernel("wake"), None
@@ -289,7 +289,8 @@ def init(
             gradient(w, awake, grad)
         hats = w
         if trigger is not None:
-            hats = trigger(state, places, rows, hearers)
+            hats, triggered = trigger(state, places, rows)
+            tally.tell(places, triggered, hearers)
         if fuse is not None:
             fuse(fusing, params.fusion(k), hats, w, gains, grad, kicks[0], places, after)
         else:
@@ -313,51 +314,32 @@ def init(
 
 
 def _trigger(
-    params: Params, x0: np.ndarray, tally: _Tally
-) -> Callable[[State, np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
-    """Return ``trigger(state, places, w, hearers)``, which updates what is known of the pairs at w.
+    params: Params, x0: np.ndarray
+) -> Callable[[State, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    """Return ``trigger(state, places, w)``, which updates what is known of the pairs at w.
 
-    It counts what they send, and returns the hats, (chains, 2, dim).
+    It returns the hats, (chains, 2, dim), and who has communicated, (2 chains,).
     """
     chains, _, dim = x0.shape
-    hats, apart, square = (np.empty((2 * chains, dim)) for _ in range(3))
+    mu, delta = params.threshold or 0.0, params.decay or 0.0
+    hats, apart = np.empty((2 * chains, dim)), np.empty((2 * chains, dim))
     squared, level, times = (np.empty(2 * chains) for _ in range(3))
-    triggered, compiled = np.empty(2 * chains, dtype=bool), kernel("trigger")
-    levels, calls, latest = np.empty(0), 0, np.empty(0)
+    triggered = np.empty(2 * chains, dtype=bool)
 
-    def reaching(state: State) -> np.ndarray:
-        """Return mu n^-delta for n = 0, 1, ... that no agent's activations exceed now."""
-        nonlocal levels, calls, latest
-        if state.activations is not latest:
-            latest, calls = state.activations, int(state.activations.max())
-        calls += 1
-        if calls >= len(levels):
-            with np.errstate(divide="ignore"):
-                counts = np.arange(2.0 * calls + 1000)
-                levels = (params.threshold or 0.0) * np.power(counts, -(params.decay or 0.0))
-        return levels
-
-    def trigger(state: State, places: np.ndarray, w: np.ndarray, hearers: np.ndarray) -> np.ndarray:
+    def trigger(state: State, places: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         known, activations = state.communicated.reshape(-1, dim), state.activations.reshape(-1)
-        reached = reaching(state)
-        if compiled is not None:
-            compiled(known, activations, places, w, reached, hearers, hats, tally.counts)
-            return hats.reshape(chains, 2, dim)
         known.take(places, 0, hats, "clip")
         np.subtract(w, hats, out=apart)
-        np.multiply(apart, apart, out=square)
-        np.copyto(squared, square[:, 0])
-        for k in range(1, dim):
-            np.add(squared, square[:, k], out=squared)
+        np.einsum("md,md->m", apart, apart, out=squared)
         activations.take(places, None, times, "clip")
         np.add(times, 1.0, out=times)
-        reached.take(times.astype(np.intp), None, level, "clip")
+        np.power(times, -delta, out=level)
+        np.multiply(level, mu, out=level)
         np.greater(squared, level, out=triggered)
         np.copyto(hats, w, where=triggered[:, None])
         known[places] = hats
         activations[places] = times
-        tally.tell(places, triggered, hearers)
-        return hats.reshape(chains, 2, dim)
+        return hats.reshape(chains, 2, dim), triggered
 
     return trigger
 
