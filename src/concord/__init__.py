@@ -27,6 +27,7 @@ _PUBLIC = {
     "load_run": "library.sampling",
     "network": "networks.own",
     "problems": "problems",
+    "recommend": "library.recommend",
     "sample": "library.sampling",
     "w2": "library.distances",
 }

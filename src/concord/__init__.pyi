@@ -7,6 +7,7 @@ from concord.library.distances import bias2 as bias2
 from concord.library.distances import compare as compare
 from concord.library.distances import w2 as w2
 from concord.library.problem import Problem as Problem
+from concord.library.recommend import recommend as recommend
 from concord.library.sampling import law as law
 from concord.library.sampling import load as load
 from concord.library.sampling import load_run as load_run

@@ -204,6 +204,19 @@ def _parser() -> argparse.ArgumentParser:
         "--arena", type=Path, help="study of the arena (default: config/studies/arena)"
     )
     sub.add_argument("--experiment", default="tasks", help="default: %(default)s")
+    text = (
+        "say which sampler to use for the problem and the network of an experiment, or a run.yaml"
+    )
+    sub = command("recommend", text, config, resources)
+    sub.add_argument("study", type=Path, help="config/papers/<key>, or a run.yaml")
+    sub.add_argument("experiment", nargs="?", help="of a study")
+    text = "what an agent may pay: bytes=64000, gradients=2000, seconds=60"
+    sub.add_argument("--budget", type=_amount, nargs="+", metavar="PRICE=AMOUNT", help=text)
+    sub.add_argument("--target", type=float, help="b2 to be reached at the least --price instead")
+    sub.add_argument("--price", help="gradients, bytes or seconds")
+    sub.add_argument("--tasks", nargs="+", default=[], help="words of tasks' names; none: all")
+    sub.add_argument("--verify", action="store_true", help="run the best three, and compare")
+    sub.add_argument("-o", "--output", type=_path((".csv", ".pdf", ".svg", ".png")), nargs="+")
     sub = command("changes", "list verdicts that differ from the committed ones", ledger, expected)
     sub.add_argument("--strict", action="store_true", help="exit with an error if any differs")
     text = "commit a ledger's verdicts, and update the page's scoreboard"
@@ -223,6 +236,14 @@ def _path(suffixes: Sequence[str]) -> Callable[[str], Path]:
         return Path(text)
 
     return path
+
+
+def _amount(text: str) -> tuple[str, float]:
+    name, _, amount = text.partition("=")
+    try:
+        return name, float(amount)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not PRICE=AMOUNT: bytes=64000") from None
 
 
 def _range(text: str) -> tuple[int, int]:
@@ -276,6 +297,7 @@ COMMANDS: dict[str, Command] = {
     "expect": _calls("claims.ledger:expect", "ledger expected page"),
     "changes": _calls("commands.results:differing"),
     "compare": _calls("commands.results:compare"),
+    "recommend": _calls("commands.recommend:recommend"),
     "site": _calls("commands.results:site"),
     "fetch": _calls("commands.data:fetch"),
 }

@@ -40,7 +40,10 @@ class Problem(Protocol):
 
     agents: int
     dim: int
-    posterior: Gaussian | None  # exact posterior where it is Gaussian
+
+    @property
+    def posterior(self) -> Gaussian | None:
+        """The exact posterior where it is Gaussian."""
 
     def from_chain(self, first: int) -> Problem:
         """Return the problem whose chain 0 is this one's chain ``first``.
@@ -568,6 +571,7 @@ DECLARED: Mapping[str, Any] = {
     "SLIPS": {},  # options that are slips of released code, and their values: no message counts
     "WHOLE": "",  # why all agents must be in one process
     "BIASED": "",  # the law that it samples by design, where that is not the posterior
+    "UNITS": {"step_size": 2},  # options that are powers of a length, in units of the positions
     # Of families of metrics.
     "LABELS": {},  # ``Label``s of metrics whose names do not say all
     "CONDITIONS": (),  # metrics that are 1 where a condition is met, and 0 where it is not

@@ -119,6 +119,7 @@ class Law:
     iterations: the recorded iterations, increasing, shape (K,).
     mean, cov: of every agent, shapes (K, agents, dim) and (K, agents, dim, dim).
     average_mean, average_cov: of the network average, shapes (K, dim) and (K, dim, dim).
+    approximate: whether gradients were linearized, so that moments are not exact.
     """
 
     iterations: np.ndarray
@@ -126,6 +127,7 @@ class Law:
     cov: np.ndarray
     average_mean: np.ndarray
     average_cov: np.ndarray
+    approximate: bool = False
 
     def of(self, agent: str | int) -> Moments:
         """Return mean (K, dim) and covariance (K, dim, dim) of an agent, or of the ``average``."""

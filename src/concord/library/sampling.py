@@ -17,7 +17,7 @@ from concord import contracts
 from concord.errors import ConcordError, nearest, short
 from concord.laws import exact
 from concord.library.distances import divergence, warn_of
-from concord.metrics import Measurement, _laws, stable_step
+from concord.metrics import Measurement, _laws, _linearized, stable_step
 from concord.networks.own import network as network_of
 from concord.networks.topology import Topology
 from concord.networks.transports import world
@@ -160,6 +160,7 @@ def law(
     iterations: int,
     initial: Mapping[str, Any] | None = None,
     record: Mapping[str, Any] | None = None,
+    approximate: bool = False,
     **options: Any,
 ) -> exact.Law:
     r"""Return the exact mean and covariance of every agent, without sampling.
@@ -177,6 +178,9 @@ def law(
     ----------
     sampler, problem, network, iterations, initial, record, **options
         As of ``concord.sample``.
+    approximate
+        Of a problem of any gradient: every agent is linearized at its own law along the way. The
+        law says so (``approximate``); how far off it is, docs/recommend.md tells.
 
     Returns
     -------
@@ -207,7 +211,10 @@ def law(
     measurement = _measurement(own, problem, Trace({}, due, np.arange(problem.agents)))
     own.sampler.check(problem, own.topology, own.params)
     with np.errstate(over="ignore", invalid="ignore"):  # of a law that diverges
-        found = _laws.law_of(measurement)
+        if approximate and not isinstance(problem, contracts.Quadratic):
+            found = _linearized.law_of(measurement)
+        else:
+            found = _laws.law_of(measurement)
     if said := divergence(found):
         warn_of(own.name, said, _smaller_step(measurement))
     return found

@@ -6,6 +6,7 @@ r"""Quadratic potentials, of which affine samplers have exact laws.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,13 +33,16 @@ class QuadraticProblem(OneDataSet):
     dim: int
     gram: np.ndarray
     shift: np.ndarray
-    posterior: Gaussian
 
     def __init__(self, gram: np.ndarray, shift: np.ndarray) -> None:
         self.gram, self.shift = gram, shift
         self.agents, self.dim = shift.shape
-        cov = np.linalg.inv(gram.sum(axis=0))
-        self.posterior = Gaussian(cov @ shift.sum(axis=0), cov)
+
+    @cached_property
+    def posterior(self) -> Gaussian:
+        """The exact posterior; a ConcordError if there is none, as of some linearized gradients."""
+        cov = np.linalg.inv(self.gram.sum(axis=0))
+        return Gaussian(cov @ self.shift.sum(axis=0), cov)
 
     @property
     def sampled(self) -> Gaussian:
