@@ -62,7 +62,7 @@ def test_a_run_by_counters_has_its_exact_law():
     gram = np.array([[[1.0]], [[2.0]], [[3.0]]])
     problem = concord.problems.quadratic(H=gram, b=[[1.0], [0.0], [1.0]])
     how = {"step_size": 0.1, "iterations": 30, "record": {"at": [30]}}
-    trace = concord.sample("de_sgld", problem, "ring", noise="counter", chains=4000, **how)
+    trace = concord.sample("de_sgld", problem, "ring", counter=True, chains=4000, **how)
     law, x = concord.law("de_sgld", problem, "ring", **how), trace["x"][:, -1, :, 0]
     sd = np.sqrt(law.cov[-1, :, 0, 0])
     assert (abs(x.mean(axis=0) - law.mean[-1, :, 0]) < 5 * sd / np.sqrt(4000)).all()
@@ -73,5 +73,5 @@ def test_what_cannot_be_drawn_by_agents_is_refused():
     problem = over_ranks.problem(9, "linear")
     with pytest.raises(ConcordError, match="'integers' are drawn for all agents together"):
         concord.sample(
-            "gossip_ula", problem, "ring", noise="counter", iterations=1, step_size=0.1, fusion=0.1
+            "gossip_ula", problem, "ring", counter=True, iterations=1, step_size=0.1, fusion=0.1
         )

@@ -47,7 +47,7 @@ def sample(
     record: Mapping[str, Any] | None = None,
     labels: tuple[str, str, str, str] | None = None,
     progress: bool | None = None,
-    noise: Literal["counter"] | None = None,
+    counter: bool = False,
     transport: Literal["mpi"] | None = None,
     **options: Any,
 ) -> Trace:
@@ -86,9 +86,9 @@ def sample(
         study (``load_run``).
     progress
         Show a progress bar; none: on a terminal.
-    noise
-        ``"counter"`` draws starts and noise by counters: other numbers, of which each process of a
-        ``transport`` draws those of its agents alone.
+    counter
+        Draw starts and noise by counters (``noise: counter`` in a study's files): other numbers, of
+        which each process of a ``transport`` draws those of its agents alone.
     transport
         ``"mpi"`` in a script that ``mpiexec`` starts: its processes divide the agents among them.
         The first gets the trace, the others one without chains.
@@ -115,7 +115,7 @@ def sample(
     >>> trace["x"].shape
     (100, 201, 3, 1)
     """
-    own = _prepared(sampler, problem, network, iterations, chains, initial, record, options, noise)
+    own = _prepared(sampler, problem, network, iterations, chains, initial, record, options)
     trace = loop.sample(
         own.sampler,
         own.params,
@@ -130,7 +130,7 @@ def sample(
         progress=progress,
         keep=True,
         comm=_communicator(transport),
-        counter=own.keys.noise is not None,
+        counter=build(bool, counter, "counter"),
     )
     trace.attributes = {
         "concord": concord.__version__,
@@ -314,6 +314,7 @@ def load_run(path: str | Path, resources: str | Path = "resources") -> dict[str,
         "network": run.graph,
         **{key: stated[key] for key in ("iterations", "chains", "seed", "initial", "record")},
         "labels": tuple(run.stream_labels),
+        "counter": run.noise is not None,
         **{key: value for key, value in stated["sampler"].items() if key != "kind"},
     }
 
@@ -335,7 +336,6 @@ def _prepared(
     initial: Any,
     record: Any,
     options: Mapping[str, Any],
-    noise: Any = None,
 ) -> _Prepared:
     """Check all arguments as those of a study's files, with the same sentences."""
     if not isinstance(problem, contracts.Problem):
@@ -379,7 +379,6 @@ def _prepared(
         "iterations": iterations,
         "initial": {"kind": "normal"} if initial is None else initial,
         "record": {} if record is None else record,
-        "noise": noise,
     }
     keys = keys_of(run, "")
     check_record(keys.record, problem.agents, keys.chains, keys.iterations, "record")

@@ -81,7 +81,7 @@ class Keys(Options):
     """
 
     problem: Annotated[dict[str, Any] | str, "name of an entry of problems, or a problem's mapping"]
-    agents: Annotated[int, Meta(ge=1, le=10**9), "number N of agents"]
+    agents: Annotated[int, Meta(ge=1, le=10**8), "number N of agents"]
     topology: Annotated[Graph, "kind of graph, or a mapping with its kind and options"]
     sampler: Annotated[dict[str, Any], "the sampler's kind and options"]
     chains: Annotated[int, Meta(ge=1, le=10**6), "independent trials of the whole network"]
