@@ -35,6 +35,7 @@ from concord.laws.exact import Affine, Start, Update, block_diagonal, compose
 from concord.networks.channel import connect
 from concord.networks.matrix import AgentMatrix
 from concord.networks.topology import Topology
+from concord.networks.shares import common
 from concord.options import Count, Options, Positive
 from concord.samplers._checks import check_server
 from concord.samplers._parts import by_step, to_all_neighbors
@@ -93,9 +94,9 @@ def init(
     channel = connect(topology, x0)
     rho = _tolerances(topology.agents, params)
     average = channel.mixer(_average(rho))
-    counted = np.full(topology.agents, params.local_steps)
+    counted = np.full(x0.shape[1], params.local_steps)
     info = to_all_neighbors(channel)._replace(gradients=counted)
-    width, ties = np.sqrt(1 / np.sum(1 / rho)), 1 / rho[:, None]
+    width, ties = np.sqrt(1 / np.sum(1 / rho)), 1 / rho[channel.own, None]
     grad, pull, noise = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0[:, :1])
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
@@ -106,7 +107,7 @@ def init(
             np.multiply(pull, ties, out=pull)
             np.add(grad, pull, out=grad)
             kick(rng, gamma, grad, out=z, x=z)
-        normal(rng, width, noise)
+        normal(common(rng), width, noise)
         average(z, plus=noise, out=x)
         return State(x, z), info
 

@@ -155,6 +155,7 @@ class LinearRegression(QuadraticProblem):
     and targets that no agent has, if any.
     """
 
+    PARTS = (*QuadraticProblem.PARTS, "data", "counts", "_half_sum_y2")
     test: tuple[np.ndarray, np.ndarray] | None = None
 
     def __init__(self, data: AgentData, params: Params) -> None:
