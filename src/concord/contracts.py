@@ -242,6 +242,14 @@ def reference_of(problem: Problem) -> Reference:
 
 
 @runtime_checkable
+class Named(Protocol):
+    """Parameters with names, of which x are coordinates."""
+
+    def constrain(self, x: np.ndarray) -> dict[str, np.ndarray]:
+        """Return them at positions (..., dim), each of shape (..., its own)."""
+
+
+@runtime_checkable
 class LogDensity(Protocol):
     """The posterior's log density of two parameters."""
 
@@ -565,6 +573,7 @@ DECLARED: Mapping[str, Any] = {
     # Of any kind.
     "NAME": "",  # for readers, such as "DE-SGLD"; they see its key otherwise
     # Of problems.
+    "FILES": (),  # options that name files of the study's folder, which are data of its runs
     "AMPLIFIES": "",  # why rounding errors grow until the chains of another processor are others
     # Of samplers.
     "KNOWN": (),  # parts of the state that neighbors have heard before

@@ -141,6 +141,8 @@ def sample(
         "seed": str(seed),
         "record": json.dumps(plain(own.keys.record)),
     }
+    if isinstance(problem, contracts.Named):
+        trace.named = problem.constrain
     if said := divergence(trace):
         warn_of(own.name, said, _smaller_step(_measurement(own, problem, trace)))
     return trace
@@ -359,11 +361,7 @@ def _prepared(
         if key not in fields:
             known = [*fields, *inspect.signature(sample).parameters]
             raise ConcordError(f"sampler.{key}: unknown key; {nearest(key, known[:-1])}")
-    plain_options = {
-        key: value.tolist() if isinstance(value, (np.generic, np.ndarray)) else value
-        for key, value in options.items()
-    }
-    params = build(module.Params, plain_options, "sampler")
+    params = build(module.Params, dict(options), "sampler")
     name = _laws.name_of(module)
     if topology.weights is not None and not isinstance(params, Mixing):
         raise ConcordError(
