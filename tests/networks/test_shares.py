@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -20,7 +22,7 @@ KEY = np.array([3, 7], dtype=np.uint64)
 def test_parts_draw_the_numbers_of_one(agents):
     ends = np.unique([0, agents // 3, agents // 2, agents])
     whole = Counters(KEY, agents, slice(0, agents))
-    parts = [Counters(KEY, agents, slice(*pair)) for pair in zip(ends, ends[1:], strict=False)]
+    parts = [Counters(KEY, agents, slice(*pair)) for pair in itertools.pairwise(ends)]
     for name, rest in (("standard_normal", (3,)), ("random", (2,)), ("random", ())):
         wanted = getattr(whole, name)(out=np.empty((2, agents, *rest)))
         found = [

@@ -50,7 +50,7 @@ class Around(AgentMatrix):
         if name not in ("rows", "columns", "values"):
             raise AttributeError(name)
         rows = np.repeat(np.arange(self.agents), 3)
-        columns = np.sort((rows.reshape(-1, 3) + [-1, 0, 1]) % self.agents).ravel()
+        columns = np.sort(np.add(rows.reshape(-1, 3), [-1, 0, 1]) % self.agents).ravel()
         values = np.where(rows == columns, self.own, self.common)
         kept = values != 0
         vars(self).update(rows=rows[kept], columns=columns[kept], values=values[kept])

@@ -34,8 +34,8 @@ from concord.errors import ConcordError
 from concord.laws.exact import Affine, Start, Update, block_diagonal, compose
 from concord.networks.channel import connect
 from concord.networks.matrix import AgentMatrix
-from concord.networks.topology import Topology
 from concord.networks.shares import common
+from concord.networks.topology import Topology
 from concord.options import Count, Options, Positive
 from concord.samplers._checks import check_server
 from concord.samplers._parts import by_step, to_all_neighbors

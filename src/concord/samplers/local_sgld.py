@@ -52,8 +52,8 @@ from concord.laws.exact import Affine, Arrivals, Start, Update, compose, linear
 from concord.laws.switching import Choices
 from concord.networks.channel import Channel, connect
 from concord.networks.mixing import Mixer
-from concord.networks.topology import Topology
 from concord.networks.shares import common
+from concord.networks.topology import Topology
 from concord.networks.weights import Weights, weights_of
 from concord.options import Count, Options, Share
 from concord.samplers._checks import check_mixing
