@@ -73,7 +73,10 @@ def fetch(
     """
     file = find(name, registry)
     destination, folder = Path(destination), _mirror_folder(mirror)
-    copies: list[Path | str] = [] if folder is None else [folder / name.partition("/")[2]]
+    own = name.partition("/")[2]
+    copies: list[Path | str] = [] if folder is None else [folder / own]
+    if file.kept:
+        copies = [Path(registry).parent / "recorded" / own]
     reasons = []
     try:
         if destination.exists():

@@ -25,6 +25,7 @@ from concord.contracts import (
     offers,
 )
 from concord.datasets import registry
+from concord.datasets.tables import Recorded
 from concord.errors import ConcordError, short
 from concord.integrity import AGAIN
 from concord.io import dump_yaml, load_yaml
@@ -89,6 +90,7 @@ class Run:
     metrics: tuple[str, ...]
     network: Conditions | None
     arena: Arena | None
+    recorded: Recorded | None
     assumptions: tuple[str, ...]
     where: str
 
@@ -205,9 +207,10 @@ class Run:
 
     @property
     def data_sets(self) -> tuple[str, ...]:
-        """Return the names of the data sets in config/datasets.yaml that the problem needs."""
+        """Return the names of the data sets in config/datasets.yaml that the run needs."""
         kind = self.problem.module
-        return kind.needs(self.problem.params) if offers(kind, NeedsData) else ()
+        own = kind.needs(self.problem.params) if offers(kind, NeedsData) else ()
+        return own if self.recorded is None else (*own, self.recorded.table)
 
     @property
     def optional_data_sets(self) -> tuple[str, ...]:
@@ -270,7 +273,7 @@ class Run:
 
 _STATED = (
     *("agents", "topology", "problem", "partition", "sampler", "initial", "chains", "iterations"),
-    *("record", "metrics", "network", "arena"),
+    *("record", "metrics", "network", "arena", "recorded"),
 )
 
 
@@ -362,7 +365,7 @@ def _whole(path: Path) -> Mapping[str, Any]:
         if not path.exists():
             raise
         raise ConcordError(f"{str(error).partition(';')[0]}; {AGAIN}") from None
-    keys = [key for key in Resolved.__struct_fields__ if key not in ("network", "arena")]
+    keys = [key for key in Resolved.__struct_fields__ if key not in ("network", "arena", "recorded")]
     missing = [key for key in keys if not isinstance(stated, dict) or key not in stated]
     if missing:
         raise ConcordError(f"{path}: the key {missing[0]!r} is missing; {AGAIN}")
