@@ -40,7 +40,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from concord.contracts import Info, Problem, Quadratic, Step
+from concord.contracts import Info, Problem, Quadratic, Step, WithPotential
 from concord.errors import ConcordError
 from concord.laws.exact import Affine, Start, Update, block_diagonal, compose
 from concord.networks.channel import connect
@@ -84,7 +84,7 @@ def check(problem: Problem | None, topology: Topology, params: Params) -> None:
             f"tolerance: there are {len(params.tolerance)} for {topology.agents} agents; give one "
             "for all, or one of each"
         )
-    if params.particles and problem is not None and not hasattr(problem, "potential"):
+    if params.particles and problem is not None and not isinstance(problem, WithPotential):
         raise ConcordError(
             f"particles: {type(problem).__name__} states no potentials, by which theta would be "
             "accepted; remove particles"

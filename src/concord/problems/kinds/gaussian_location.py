@@ -5,8 +5,9 @@ r"""The mean of a normal law whose covariance is known: the posterior is Gaussia
     f_i(x) = \frac12 \sum_{j=1}^{n_i} (y_j^i - x)^\top \Sigma^{-1} (y_j^i - x)
              + \frac{1}{2 N} x^\top V^{-1} x
 
-The points are those of a table; every agent has 1/N of the log prior. Affine samplers have exact
-laws on it, and mini-batches may be drawn.
+Points are those of a table, or drawn: those of agent i from :math:`N(m_i, \Sigma)`, with m_i from
+:math:`N(0, s^2 I)`, by which agents differ (``spread`` s). Every agent has 1/N of the log prior.
+Affine samplers have exact laws on it, and mini-batches may be drawn.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ import numpy as np
 
 from concord.contracts import BatchGradient, Stream
 from concord.errors import ConcordError
-from concord.options import Options, Positive, Some
-from concord.problems._data import points_of
+from concord.options import Count, NonNegative, Options, Positive, Some
+from concord.problems._data import Table, check_agents, points_of
 from concord.problems._quadratic import QuadraticProblem
 from concord.sampling.partition import AgentData, Partition
 
@@ -29,18 +30,21 @@ Covariance = Positive | Some[Some[float]]
 class Params(Options):
     """The data, their covariance, and the prior."""
 
-    table: Annotated[
-        str,
-        "registered table of points and who holds which (config/datasets.yaml), with columns "
-        "agent, perhaps place, then coordinates",
-    ]
+    table: Table = None
+    points: Annotated[Count, "number of points that are drawn, over all agents"] = 100
+    dim: Annotated[Count, "their dimension d"] = 2
+    spread: Annotated[
+        NonNegative, "standard deviation of the coordinates of agents' own means, if drawn"
+    ] = 0.0
     noise: Annotated[Covariance, "covariance Sigma of a point: a variance, or rows"] = 1.0
     prior: Annotated[Covariance | None, "covariance V of the prior: a variance, or rows; none: flat"
     ] = None
 
 
 def check(params: Params, agents: int) -> None:
-    """Refuse covariances that are none."""
+    """Refuse more agents than points, and covariances that are none."""
+    if params.table is None:
+        check_agents(params, agents)
     for name, given in (("noise", params.noise), ("prior", params.prior)):
         if isinstance(given, tuple):
             rows = np.array(given) if len({*map(len, given), len(given)}) == 1 else np.zeros((1, 1))
@@ -52,14 +56,23 @@ def check(params: Params, agents: int) -> None:
 
 
 def needs(params: Params) -> tuple[str, ...]:
-    """Return the name of the data set that is read."""
-    return (params.table,)
+    """Return the name of the data set that is read, if one is."""
+    return () if params.table is None else (params.table,)
 
 
 def build(
     params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
 ) -> GaussianLocation:
-    """Read the points, which the table gives to the agents."""
+    """Read the points, which the table gives to the agents, or draw them."""
+    if params.table is None:
+        rng, shape = stream("data"), (params.points, params.dim)
+        root = np.linalg.cholesky(np.linalg.inv(_precision(params.noise, params.dim)))
+        points = rng.standard_normal(shape) @ root.T
+        parts = partition.split(params.points, agents, stream("partition"))
+        means = params.spread * stream("heterogeneity").standard_normal((agents, params.dim))
+        for mean, part in zip(means, parts, strict=True):
+            points[part] += mean
+        return GaussianLocation(AgentData.from_parts(points, np.zeros(len(points)), parts), params)
     first, last, parts = points_of(params.table, resources, agents, partition)
     points = np.column_stack([first, last])
     return GaussianLocation(AgentData.from_parts(points, np.zeros(len(points)), parts), params)
