@@ -363,7 +363,7 @@ def mark_divergence(panel: Panel, axes: Axes) -> None:
 _THIN = 0.6
 _HAIR = 0.35
 _RECORDED: dict[str, Any] = {
-    **{"color": "#222222", "linestyle": (0, (1, 1)), "linewidth": 1.0, "zorder": 3.2},
+    **{"color": "#222222", "linestyle": (0, (3, 1.5)), "linewidth": 1.0, "zorder": 3.2},
 }
 _BAR: dict[str, Any] = {"linewidth": 0.9, "alpha": 0.6}
 _TO_ZERO: dict[str, Any] = {

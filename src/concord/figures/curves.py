@@ -15,7 +15,7 @@ Layers, each of a metric ``m`` where a run has what it draws:
 - ``m_exact``: the exact law, a thin dark line over each curve;
 - ``m_floor``: what as many exact draws would show, a dotted line; ``floor`` names another metric;
 - ``m_point``: how far a point at the posterior's mean is, a gray line;
-- ``m_recorded``: what a paper's authors recorded of the run, a dotted dark line;
+- ``m_recorded``: what a paper's authors recorded of the run, a dashed dark line;
 - divergence: a run of which a chain diverged is drawn up to that iteration; a cross marks it, at
   the top of the panel if the curve left it, and a note says the iteration and the part of the
   chains. What is not over iterations has a note on top;
