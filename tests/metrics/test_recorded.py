@@ -6,13 +6,13 @@ import gzip
 
 import numpy as np
 import pytest
-from measurements import measurement
 
 import concord
 from concord.datasets import tables
 from concord.errors import ConcordError
 from concord.metrics import recorded
 from concord.sampling import streams
+from measurements import measurement
 
 CHAINS, ITERATIONS = 100, 40
 
@@ -21,7 +21,9 @@ CHAINS, ITERATIONS = 100, 40
 def problem():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 2))
-    return concord.problems.linear_regression(X, X @ [1.0, -1.0] + rng.standard_normal(60), agents=4)
+    return concord.problems.linear_regression(
+        X, X @ [1.0, -1.0] + rng.standard_normal(60), agents=4
+    )
 
 
 def run(problem, seed, step=0.01):
@@ -41,8 +43,9 @@ def shares(problem, ours, other, tmp_path, monkeypatch):
     path.write_bytes(gzip.compress("\n".join(lines).encode()))
     monkeypatch.setattr(tables, "verify", lambda name, file: path)
     given = tables.Recorded("t", "w2", {"kind": "x"})
-    m = measurement(ours, problem=problem, recorded=given,
-                    stream=lambda what: streams.generator(1, what))
+    m = measurement(
+        ours, problem=problem, recorded=given, stream=lambda what: streams.generator(1, what)
+    )
     found = {}
     for row in recorded.rows(m):
         found.setdefault(row.metric, []).append(row)

@@ -73,8 +73,16 @@ def test_theta_is_accepted_as_often_as_its_authors_saw(particles, recorded):
     prob = concord.problems.quadratic(np.repeat(H[None], 10, axis=0), y.sum(axis=1) @ precision)
     rho = 1 / 402
     trace = concord.sample(
-        "dg_lmc", prob, "server", step_size=rho / 4, tolerance=rho, particles=particles,
-        chains=100, iterations=150, initial={"kind": "normal", "sd": 0.03}, seed=2,
+        "dg_lmc",
+        prob,
+        "server",
+        step_size=rho / 4,
+        tolerance=rho,
+        particles=particles,
+        chains=100,
+        iterations=150,
+        initial={"kind": "normal", "sd": 0.03},
+        seed=2,
     )
     x = trace["x"][:, 30:]
     np.testing.assert_array_equal(np.ptp(x, axis=2), 0)  # one theta
@@ -89,8 +97,15 @@ def test_particles_leave_less_bias_than_none():
     widths = []
     for more in ({}, {"particles": 5}):
         trace = concord.sample(
-            "dg_lmc", prob, "server", step_size=0.005, tolerance=0.3, chains=200, iterations=400,
-            seed=1, **more,
+            "dg_lmc",
+            prob,
+            "server",
+            step_size=0.005,
+            tolerance=0.3,
+            chains=200,
+            iterations=400,
+            seed=1,
+            **more,
         )
         late = trace["x"][:, 200::20, 0].reshape(-1, 2)
         widths.append(np.trace(np.cov(late.T)) / np.trace(prob.posterior.cov))

@@ -25,9 +25,9 @@ class DataFile(Options):
     made: Annotated[
         dict[str, Any] | None, "instead of urls: the recipe of draws (concord.sampling.certified)"
     ] = None
-    kept: Annotated[
-        bool, "instead of urls: it lies in the folder recorded beside the registry"
-    ] = False
+    kept: Annotated[bool, "instead of urls: it lies in the folder recorded beside the registry"] = (
+        False
+    )
 
 
 class Dataset(Options):

@@ -39,6 +39,6 @@ def tabled(name: str, resources: Path) -> dict[str, np.ndarray]:
     file = f"{name}.csv.gz"
     found = pandas.read_csv(verify(f"{name}/{file}", resources / name / file))
     return {
-        column: values.to_numpy(float if values.dtype.kind in "iuf" else str)
+        str(column): values.to_numpy(float if values.dtype.kind in "iuf" else str)
         for column, values in found.items()
     }

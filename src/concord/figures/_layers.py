@@ -163,7 +163,6 @@ def draw_curves(panel: Panel, axes: Axes, framed: bool, thin: bool, others: bool
             label = f"_exact {curve.name}"
             draw_exact(axes, curve.exact.iteration, curve.exact.value, color, label)
 
-
         if curve.recorded is not None:
             axes.plot(
                 curve.recorded.iteration,

@@ -163,9 +163,9 @@ class Params(Options):
         "auto: bands, on log axes bars; band; none; or the metric of a standard deviation",
     ] = "auto"
     exact: Annotated[bool, "draw <metric>_exact where a run has it"] = True
-    recorded: Annotated[bool, "draw <metric>_recorded, of a paper's authors, where a run has it"] = (
-        True
-    )
+    recorded: Annotated[
+        bool, "draw <metric>_recorded, of a paper's authors, where a run has it"
+    ] = True
     floor: Annotated[
         bool | str, "draw <metric>_floor where a run has it; or the metric that is the floor"
     ] = True

@@ -34,8 +34,8 @@ def rows(m: Measurement) -> Iterator[Row]:
     """Yield the recorded values, and the share of them that is inside.
 
     <metric>_recorded: of each recorded agent, along iterations; without intervals, as the authors
-    had one run, and none where they recorded none. recorded_inside: the share; recorded_usual and recorded_least: the mean and the
-    first percentile of that of other runs of our law.
+    had one run, and none where they recorded none. recorded_inside: the share; recorded_usual and
+    recorded_least: the mean and the first percentile of that of other runs of our law.
     """
     if m.recorded is None:
         raise lacking("recorded", "recorded numbers: the run's key recorded")
@@ -43,14 +43,14 @@ def rows(m: Measurement) -> Iterator[Row]:
     record = np.full((len(m.trace.draw), len(names)), np.nan)
     table, metric = tabled(m.recorded.table, m.resources), m.recorded.metric
     keep = np.full(len(table[metric]), True)
-    for column, value in m.recorded.where.items():
-        keep &= table[column] == (value if isinstance(value, str) else float(value))
+    for column, wanted in m.recorded.where.items():
+        keep &= table[column] == (wanted if isinstance(wanted, str) else float(wanted))
     places = {int(k): row for row, k in enumerate(m.trace.draw)}
     agents = [text.removesuffix(".0") for text in table["agent"].astype(str)]
     for at in np.flatnonzero(keep):
-        row, agent = places.get(int(table["iteration"][at])), agents[at]
-        if row is not None and agent in names:
-            record[row, names.index(agent)] = table[metric][at]
+        k, agent = int(table["iteration"][at]), agents[at]
+        if k in places and agent in names:
+            record[places[k], names.index(agent)] = table[metric][at]
     have = np.isfinite(record)
     if not have.any():
         return

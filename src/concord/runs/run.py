@@ -365,7 +365,9 @@ def _whole(path: Path) -> Mapping[str, Any]:
         if not path.exists():
             raise
         raise ConcordError(f"{str(error).partition(';')[0]}; {AGAIN}") from None
-    keys = [key for key in Resolved.__struct_fields__ if key not in ("network", "arena", "recorded")]
+    keys = [
+        key for key in Resolved.__struct_fields__ if key not in ("network", "arena", "recorded")
+    ]
     missing = [key for key in keys if not isinstance(stated, dict) or key not in stated]
     if missing:
         raise ConcordError(f"{path}: the key {missing[0]!r} is missing; {AGAIN}")

@@ -97,8 +97,9 @@ def estimator(
         the same, but points that do not fill a batch are left out until the next shuffle.
 
     Released codes differ (gurbuzbalaban2021): with ``scale: none`` the likelihood part is the
-    mini-batch's own sum, without n_i / b, with ``scale: mean`` (depsgld2026) its mean; with ``pool: all_but_last`` it is drawn, with
-    replacement, from the agent's points but the last. Either makes the estimate biased.
+    mini-batch's own sum, without n_i / b, with ``scale: mean`` (depsgld2026) its mean; with ``pool:
+    all_but_last`` it is drawn, with replacement, from the agent's points but the last. Any makes
+    the estimate biased.
 
     ``x`` and ``out`` have shape (chains, agents, dim). Buffers are allocated here, once. A
     ConcordError if the problem takes no mini-batches, or cannot have them unscaled, or has nothing
@@ -183,7 +184,7 @@ def _batched(problem: Problem) -> Batched:
 
 
 def stands_for(batch_size: int, scale: str) -> int:
-    """Return how many of an agent's points a mini-batch that is not scaled up to them stands for."""
+    """Return how many of an agent's points a mini-batch that is not scaled up stands for."""
     return {"none": batch_size, "mean": 1}[scale]
 
 

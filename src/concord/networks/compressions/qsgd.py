@@ -4,8 +4,9 @@ r"""Coordinates are rounded at random to a few levels of the vector's length (QS
     C(v)_j = \lVert v \rVert \, \mathrm{sign}(v_j) \, \frac{\lfloor s r_j + u_j \rfloor}{s},
     \qquad r_j = \frac{|v_j|}{\lVert v \rVert}, \quad u_j \sim U(0, 1), \quad s = 2^{b - 1} - 1
 
-or as many levels s as are given, so that E C(v) = v and :math:`E \lVert C(v) - v \rVert^2 \le \min(d / s^2, \sqrt d / s) \lVert v
-\rVert^2`. It sends the length, and b bits for each coordinate: its sign and its level.
+or as many levels s as are given, so that E C(v) = v and :math:`E \lVert C(v) - v \rVert^2 \le
+\min(d / s^2, \sqrt d / s) \lVert v \rVert^2`. It
+sends the length, and b bits for each coordinate: its sign and its level.
 
 Source: Alistarh, Grubic, Li, Tomioka and Vojnovic, "QSGD: communication-efficient SGD via gradient
 quantization and encoding" (2017, arXiv:1610.02132), section 3.1, without its coding of the levels.

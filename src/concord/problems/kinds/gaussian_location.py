@@ -37,7 +37,8 @@ class Params(Options):
         NonNegative, "standard deviation of the coordinates of agents' own means, if drawn"
     ] = 0.0
     noise: Annotated[Covariance, "covariance Sigma of a point: a variance, or rows"] = 1.0
-    prior: Annotated[Covariance | None, "covariance V of the prior: a variance, or rows; none: flat"
+    prior: Annotated[
+        Covariance | None, "covariance V of the prior: a variance, or rows; none: flat"
     ] = None
 
 

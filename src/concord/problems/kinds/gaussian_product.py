@@ -27,7 +27,7 @@ class Params(Options):
     table: Annotated[
         str,
         "registered table (config/datasets.yaml) of the entries of the covariances C_i that are "
-        "not zero, with columns agent, row, column, covariance, and mean where row and column agree",
+        "not zero: columns agent, row, column, covariance, and mean where row and column agree",
     ]
     apart: Annotated[
         Positive, "factor of what the means differ from that of the product: heterogeneity"
@@ -53,7 +53,9 @@ def build(
     table = tabled(params.table, resources)
     who, row, column = (table[name].astype(int) for name in ("agent", "row", "column"))
     if who.max() != agents - 1:
-        raise ConcordError(f"{params.table} is for {who.max() + 1} agents, not {agents}; set agents")
+        raise ConcordError(
+            f"{params.table} is for {who.max() + 1} agents, not {agents}; set agents"
+        )
     dim, own = row.max() + 1, row == column
     means, covs = np.zeros((agents, dim)), np.zeros((agents, dim, dim))
     covs[who, row, column] = table["covariance"]
