@@ -54,13 +54,14 @@ def test_paths_and_links_lead_somewhere(path):
 def test_anchors_are_headings():
     for path in MARKDOWN:
         for link, anchor in re.findall(r"\]\(([^)#:]*)#([^)]*)\)", path.read_text()):
-            headings = re.findall(r"^#+ (.*)$", (path.parent / link or path).read_text(), re.M)
+            page = path.parent / link if link else path
+            headings = re.findall(r"^#+ (.*)$", page.read_text(), re.M)
             assert anchor in {heading.lower().replace(" ", "-") for heading in headings}, path
 
 
 def test_the_layout_is_that_of_the_floors():
     """Folders and modules of the package, in the order that the linter holds."""
-    layout = (ROOT / "README.md").read_text().partition("## Layout")[2].partition("\n## ")[0]
+    layout = (ROOT / "CONTRIBUTING.md").read_text().partition("## Layout")[2].partition("\n## ")[0]
     listed = re.findall(r"^ {6}((?:\w+(?:/|\.py) ?)+)", layout, re.MULTILINE)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     floors = " ".join(project["tool"]["importlinter"]["contracts"][0]["layers"]).replace("|", "")
@@ -84,9 +85,10 @@ def test_make_and_concord_know_what_they_are_told(capsys):
 
 
 def test_a_job_can_be_repeated_by_hand(tmp_path, monkeypatch):
-    """The README's first command of a stage; the others read what the one before wrote."""
+    """The first command of a stage; the others read what the one before wrote."""
     monkeypatch.chdir(ROOT)
-    (line,) = (t for t in code(ROOT / "README.md") if t.startswith("concord resolve"))
+    page = ROOT / "docs" / "how-it-works.md"
+    (line,) = (text for text in code(page) if text.startswith("concord resolve"))
     assert main(shlex.split(line.replace("$run", str(tmp_path)))[1:]) == 0
     assert (tmp_path / "run.yaml").exists()
 

@@ -204,9 +204,9 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--experiment", default="tasks", help="default: %(default)s")
     sub = command("changes", "list verdicts that differ from the committed ones", ledger, expected)
     sub.add_argument("--strict", action="store_true", help="exit with an error if any differs")
-    text = "commit a ledger's verdicts, and update the README's scores"
+    text = "commit a ledger's verdicts, and update the page's scoreboard"
     sub = command("expect", text, ledger, expected)
-    sub.add_argument("--readme", type=Path, default=Path("README.md"))
+    sub.add_argument("--page", type=Path, default=Path("docs/ledger.md"))
     sub = command("fetch", "download a data file, or make it, and check its SHA-256", output)
     sub.add_argument("file", help="<data set>/<file> of config/datasets.yaml")
     sub.add_argument("--mirror", help="local folder searched before downloading")
@@ -271,7 +271,7 @@ COMMANDS: dict[str, Command] = {
     "judge": _calls("stages.judge:judge", "study results output"),
     "survey": _calls("stages.survey:survey", "study results output figures"),
     "ledger": _calls("stages.judge:ledger", "tables output"),
-    "expect": _calls("claims.ledger:expect", "ledger expected readme"),
+    "expect": _calls("claims.ledger:expect", "ledger expected page"),
     "changes": _calls("commands.results:differing"),
     "compare": _calls("commands.results:compare"),
     "site": _calls("commands.results:site"),

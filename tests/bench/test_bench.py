@@ -23,6 +23,7 @@ def tiny(monkeypatch):
     monkeypatch.setattr(bench, "bench", lambda output, names: whole(output, True, names))
 
 
+@pytest.mark.thorough
 def test_the_command_prints_and_writes_every_case(tiny, tmp_path, capsys):
     bench.main(["-o", str(tmp_path / "bench.csv")])
     printed = capsys.readouterr().out
@@ -194,6 +195,7 @@ def test_without_numba_its_cases_are_skipped_with_the_remedy(monkeypatch):
     assert all("pip install" in case.reason for case in skipped)
 
 
+@pytest.mark.thorough
 def test_large_networks_hold_at_most_six_times_their_positions():
     """Of a size at which buffers count, and what does not grow with agents does not."""
     for name, kind in itertools.product(("ring", "exponential"), bench.MOVED):

@@ -85,7 +85,7 @@ def folder_of_one(tmp_path: Path) -> Path:
     return tmp_path / "x" / "study.yaml"
 
 
-@pytest.mark.parametrize(("how", "count"), [(mutated, 1500), (transplanted, 700)])
+@pytest.mark.parametrize(("how", "count"), [(mutated, 700), (transplanted, 350)])
 def test_small_papers(how, count, tmp_path, config, tries):
     path, seen = folder_of_one(tmp_path), Counter()
 

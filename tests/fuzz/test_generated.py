@@ -118,15 +118,15 @@ STAGES: dict[str, list[Command]] = {
     "judge": [results("judge", to="r/claims.csv")],
     "ledger": [
         lambda f: ("ledger", f / "r" / "claims.csv", "-o", f / "ledger.csv", f / "ledger.md"),
-        lambda f: ("expect", f / "r" / "claims.csv", "--expected", f / "e.yaml", *readme(f)),
+        lambda f: ("expect", f / "r" / "claims.csv", "--expected", f / "e.yaml", *page(f)),
         lambda f: ("changes", f / "r" / "claims.csv", "--expected", f / "e.yaml", "--strict"),
     ],
 }
 
 
-def readme(folder: Path) -> tuple[Any, ...]:
-    (folder / "README.md").write_text("<!-- scoreboard -->\n<!-- end of scoreboard -->\n")
-    return "--readme", folder / "README.md"
+def page(folder: Path) -> tuple[Any, ...]:
+    (folder / "ledger.md").write_text("<!-- scoreboard -->\n<!-- end of scoreboard -->\n")
+    return "--page", folder / "ledger.md"
 
 
 CELLS = st.one_of(

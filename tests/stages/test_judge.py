@@ -340,31 +340,31 @@ def ledger_of(folder: Path, cases: dict[str, str] | None = None, **verdict: str)
 
 @pytest.fixture
 def committed(tmp_path) -> tuple[Path, Path]:
-    readme = tmp_path / "README.md"
-    readme.write_text("before\n<!-- scoreboard -->\nstale\n<!-- end of scoreboard -->\nafter\n")
+    page = tmp_path / "ledger.md"
+    page.write_text("before\n<!-- scoreboard -->\nstale\n<!-- end of scoreboard -->\nafter\n")
     expected = tmp_path / "expected.yaml"
-    ledger.expect(ledger_of(tmp_path, a="holds", b="does not hold"), expected, readme)
-    return expected, readme
+    ledger.expect(ledger_of(tmp_path, a="holds", b="does not hold"), expected, page)
+    return expected, page
 
 
 def test_expect_writes_the_verdicts_and_the_scoreboard(committed):
-    expected, readme = committed
+    expected, page = committed
     assert yaml.safe_load(expected.read_text()) == {
         "p": {"a": {"published": "holds"}, "b": {"published": "does not hold"}}
     }
-    text = readme.read_text()
+    text = page.read_text()
     assert "stale" not in text and text.startswith("before") and text.endswith("after\n")
     assert "| `p` | published | 2 | 1 | 1 |" in text
 
 
 def test_cases_are_committed_one_by_one_and_counted_as_one_sentence(tmp_path):
-    readme = tmp_path / "README.md"
-    readme.write_text("<!-- scoreboard -->\n<!-- end of scoreboard -->\n")
+    page = tmp_path / "ledger.md"
+    page.write_text("<!-- scoreboard -->\n<!-- end of scoreboard -->\n")
     cases = {"n=5": "holds", "n=20": "does not hold", "n=50": "holds"}
     path, expected = ledger_of(tmp_path, cases), tmp_path / "expected.yaml"
-    ledger.expect(path, expected, readme)
+    ledger.expect(path, expected, page)
     assert yaml.safe_load(expected.read_text()) == {"p": {"a": {"published": cases}}}
-    assert "| `p` | published | 1 | 1 |" in readme.read_text()
+    assert "| `p` | published | 1 | 1 |" in page.read_text()
     assert ledger.changes(path, expected, strict=True).lines == ()
     judge.ledger([path], [tmp_path / "l.md"])
     page = (tmp_path / "l.md").read_text()
@@ -410,21 +410,21 @@ def test_what_was_not_judged_or_not_committed_is_no_change(committed, tmp_path, 
 
 
 def test_smoke_scale_commits_and_compares_nothing(committed, tmp_path):
-    expected, readme = committed
+    expected, page = committed
     path = ledger_of(tmp_path, a="not run")
     path.write_text(path.read_text().replace(",paper\n", ",smoke\n"))
     integrity.seal([path], {})
     found = ledger.changes(path, expected, strict=True)
     assert found.lines == () and found.text.startswith("Verdicts are not compared")
     with pytest.raises(ConcordError, match="smoke scale"):
-        ledger.expect(path, expected, readme)
+        ledger.expect(path, expected, page)
 
 
-def test_the_readme_shows_the_committed_verdicts():
+def test_the_page_of_the_ledger_shows_the_committed_verdicts():
     """Written by ``concord expect results/claims.csv``."""
-    readme = (ROOT / "README.md").read_text()
+    page = (ROOT / "docs" / "ledger.md").read_text()
     rows = ledger.expected_rows(ROOT / "config" / "expected_verdicts.yaml")
-    assert ledger.with_scoreboard(readme, rows) == readme
+    assert ledger.with_scoreboard(page, rows) == page
 
 
 def test_every_committed_verdict_is_of_a_claim():

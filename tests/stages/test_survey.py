@@ -440,9 +440,9 @@ def ledger_of(folder: Path, verdict: str, over: str) -> Path:
 
 
 def test_what_verdicts_hang_on_is_committed_and_compared(tmp_path):
-    expected, readme = tmp_path / "expected_verdicts.yaml", tmp_path / "README.md"
-    readme.write_text("<!-- scoreboard -->\n<!-- end of scoreboard -->\n")
-    ledger.expect(ledger_of(tmp_path, judgements.SEED, "hangs on the seed"), expected, readme)
+    expected, page = tmp_path / "expected_verdicts.yaml", tmp_path / "ledger.md"
+    page.write_text("<!-- scoreboard -->\n<!-- end of scoreboard -->\n")
+    ledger.expect(ledger_of(tmp_path, judgements.SEED, "hangs on the seed"), expected, page)
     both = {"p": {"a": {"published": "hangs on the seed"}}}
     assert yaml.safe_load((tmp_path / "expected_multiverse.yaml").read_text()) == both
     same = ledger_of(tmp_path, judgements.SEED, "hangs on the seed")
@@ -456,7 +456,7 @@ def test_what_verdicts_hang_on_is_committed_and_compared(tmp_path):
     # Without universes nothing is known of seeds, nor forgotten.
     alone = ledger_of(tmp_path, "holds", "")
     assert ledger.changes(alone, expected, True).lines == ()
-    ledger.expect(alone, expected, readme)
+    ledger.expect(alone, expected, page)
     assert yaml.safe_load(expected.read_text()) == {"p": {"a": {"published": judgements.SEED}}}
     assert yaml.safe_load((tmp_path / "expected_multiverse.yaml").read_text()) == both
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from smoke_project import FIGURES, STUDY, Project
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.workflow, pytest.mark.thorough]
 
 SAMPLER = "src/concord/samplers/de_sghmc.py"
 

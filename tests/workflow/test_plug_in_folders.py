@@ -10,7 +10,7 @@ from smoke_project import RESULTS, Project
 
 from test_distributions import LADDER, install
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.workflow, pytest.mark.thorough]
 
 STUDY = {
     "paper": {"title": "Mine", "authors": "Me", "year": 2026},

@@ -259,8 +259,8 @@ def changes(ledger_path: Path, expected_path: Path, strict: bool) -> Comparison:
     return found
 
 
-def expect(ledger_path: Path, expected_path: Path, readme: Path) -> None:
-    """Make a ledger's verdicts the committed ones, and update the README's scoreboard."""
+def expect(ledger_path: Path, expected_path: Path, page: Path) -> None:
+    """Make a ledger's verdicts the committed ones, and update the scoreboard of the page."""
     rows = read_rows(ledger_path)
     if is_smoke(rows):
         raise ConcordError(f"{ledger_path} is of smoke scale; commit verdicts of scale paper")
@@ -280,15 +280,15 @@ def expect(ledger_path: Path, expected_path: Path, readme: Path) -> None:
         head = "# What verdicts hang on; written by `concord expect results/claims.csv`.\n"
         path = expected_path.with_name("expected_multiverse.yaml")
         write_whole(path, head + dump_yaml(universes))
-    text = with_scoreboard(read_text(readme), expected_rows(expected_path))
-    write_whole(readme, text)
+    text = with_scoreboard(read_text(page), expected_rows(expected_path))
+    write_whole(page, text)
 
 
 def with_scoreboard(text: str, rows: Sequence[Row]) -> str:
-    """Return the README's text with the scoreboard of these verdicts between its two marks."""
+    """Return a page's text with the scoreboard of these verdicts between its two marks."""
     start, end = "<!-- scoreboard -->", "<!-- end of scoreboard -->"
     if start not in text or end not in text:
-        raise ConcordError(f"the README has no place for the scoreboard; add {start} and {end}")
+        raise ConcordError(f"the page has no place for the scoreboard; add {start} and {end}")
     before, rest = text.split(start, 1)
     after = rest.split(end, 1)[1]
     return "\n".join([before + start, "", *scoreboard(rows), "", end + after])
