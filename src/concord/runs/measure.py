@@ -38,13 +38,15 @@ def made(run: Run, resources: Path, trace: Path | None = None) -> Made:
     }
 
 
-def measured(run: Run, problem: Problem, trace: Trace, resources: Path) -> str:
+def measured(run: Run, problem: Problem, trace: Trace, resources: Path = Path("resources")) -> str:
     """Return the metrics that a run asks for, of its trace, as the text of a table."""
     own = measurement(run, problem, trace, resources)
     return metrics.to_csv(metrics.measure(run.metrics, own))
 
 
-def measurement(run: Run, problem: Problem, trace: Trace, resources: Path) -> metrics.Measurement:
+def measurement(
+    run: Run, problem: Problem, trace: Trace, resources: Path = Path("resources")
+) -> metrics.Measurement:
     """Return what metrics are computed from."""
 
     def stream(what: str) -> np.random.Generator:

@@ -25,10 +25,10 @@ class Params(Options):
     """The laws, and how far apart they are."""
 
     table: Annotated[
-        str,
+        str | None,
         "registered table (config/datasets.yaml) of the entries of the covariances C_i that are "
         "not zero: columns agent, row, column, covariance, and mean where row and column agree",
-    ]
+    ] = None
     apart: Annotated[
         Positive, "factor of what the means differ from that of the product: heterogeneity"
     ] = 1.0
@@ -38,19 +38,22 @@ class Params(Options):
 
 
 def check(params: Params, agents: int) -> None:
-    """Nothing is refused before the table is read."""
+    """Refuse to be without a table."""
+    if params.table is None:
+        raise ConcordError("table: there is none, and it states the laws; name a registered one")
 
 
 def needs(params: Params) -> tuple[str, ...]:
     """Return the name of the data set that is read."""
-    return (params.table,)
+    return () if params.table is None else (params.table,)
 
 
 def build(
     params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
 ) -> QuadraticProblem:
     """Read the laws; a ConcordError if they are those of another number of agents."""
-    table = tabled(params.table, resources)
+    check(params, agents)
+    table = tabled(str(params.table), resources)
     who, row, column = (table[name].astype(int) for name in ("agent", "row", "column"))
     if who.max() != agents - 1:
         raise ConcordError(
