@@ -48,16 +48,15 @@ def rows(m: Measurement) -> Iterator[Row]:
     places = {int(k): row for row, k in enumerate(m.trace.draw)}
     agents = [text.removesuffix(".0") for text in table["agent"].astype(str)]
     for at in np.flatnonzero(keep):
-        k, agent = int(table["iteration"][at]), agents[at]
-        if k in places and agent in names:
-            record[places[k], names.index(agent)] = table[metric][at]
+        row, who = places.get(int(table["iteration"][at])), agents[at]
+        if row is not None and who in names:
+            record[row, names.index(who)] = table[metric][at]
     have = np.isfinite(record)
     if not have.any():
         return
-    for column, name in enumerate(names):
-        for row in np.flatnonzero(have[:, column]):
-            k = int(m.trace.draw[row])
-            yield Row(k, name, f"{metric}_recorded", float(record[row, column]))
+    for name, values in zip(names, record.T, strict=True):
+        for at in np.flatnonzero(np.isfinite(values)):
+            yield Row(int(m.trace.draw[at]), name, f"{metric}_recorded", float(values[at]))
     wide = ours + np.sqrt(2) * np.stack([lo - ours, hi - ours])
     inside = (record >= wide[0]) & (record <= wide[1])
     of_law = [((each >= lo) & (each <= hi))[have].mean() for each in resampled]
