@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 READY := .venv/ready-$(firstword $(shell cksum < envs/requirements.lock))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce arena test test-all report site multiverse schema reliability bench lint types clean
+.PHONY: help setup reproduce arena test test-all report site multiverse schema reliability bench lint types wheel test-lowest crate metadata clean
 
 help: ## list the targets
 	@echo "Concord: reproduce and compare decentralized Bayesian samplers"
@@ -36,6 +36,18 @@ test: $(READY) ## whether it works: all tests but those that take long or need a
 test-all: $(READY) ## every test, on all cores
 	$(PYTEST) --dist loadfile $(PYTEST_ARGS)
 
+# The lower bounds of pyproject.toml as exact versions, and of what tests need beside them any.
+LOWEST = $$(sed -n '/^dependencies/,/^]/s/^ *"\(.*\)>=\([^",]*\).*/\1==\2/p' pyproject.toml)
+OF_LIBRARY = laws library metrics networks problems samplers sampling
+
+test-lowest: ## the library's tests with the oldest versions that pyproject.toml allows
+	$(PYTHON) -m venv --clear .venv-lowest
+	.venv-lowest/bin/python -m pip --disable-pip-version-check install -q $(LOWEST) hypothesis jsonschema packaging pytest pytest-xdist
+	PYTHONPATH=src .venv-lowest/bin/python -m pytest -n logical --maxprocesses 8 -m 'not thorough and not workflow' $(OF_LIBRARY:%=tests/%) $(PYTEST_ARGS)
+
+wheel: $(READY) ## dist/concord_bayes-*.whl, to be installed elsewhere
+	$(BIN)/python -m build --wheel --no-isolation
+
 report: reproduce ## results/report.html: figures and tables that have been made, in one file
 	$(SNAKEMAKE) ledger made $(ARGUMENTS)
 	$(SNAKEMAKE) made $(ARGUMENTS) --report results/report.html
@@ -44,6 +56,16 @@ report: reproduce ## results/report.html: figures and tables that have been made
 site: $(READY) ## site/: findings, papers, curves and documents as pages, of whatever has been made
 	@$(BIN)/python -c 'import furo, myst_parser' 2> /dev/null || $(PIP) install -q --no-build-isolation -e '.[docs]'
 	$(SNAKEMAKE) site $(ARGUMENTS)
+
+crate: $(READY) ## results/crate.zip: what was made, for others to check with `concord verify`
+	@$(BIN)/python -c 'import rocrate' 2> /dev/null || $(PIP) install -q --no-build-isolation -e '.[crate]'
+	$(SNAKEMAKE) crate $(ARGUMENTS)
+
+metadata: $(READY) ## .zenodo.json and codecheck.yml from CITATION.cff; the lock's SBOM, results/sbom.json
+	$(BIN)/python .ci/metadata.py
+	@$(PYTHON) -m venv .venv-sbom && .venv-sbom/bin/python -m pip install -q cyclonedx-bom==7.5.0
+	@mkdir -p results
+	.venv-sbom/bin/python .ci/metadata.py sbom results/sbom.json
 
 multiverse: $(READY) ## all verdicts with other defensible values and other seeds, and what they hang on
 	$(SNAKEMAKE) multiverse $(ARGUMENTS)

@@ -68,7 +68,9 @@ CLASSES = [
     one
     for kind in built_in("problems")
     for one in vars(plugin("problems", kind, "tests")).values()
-    if inspect.isclass(one) and hasattr(one, "gradient") and one.__module__.endswith(kind)
+    if inspect.isclass(one)
+    and hasattr(one, "gradient")
+    and one.__module__.endswith((kind, "_models"))
 ]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from concord.__main__ import main
+from concord.__main__ import COMMANDS, FIRST, main
 from concord.claims.rules import rules
 
 ROOT = Path(__file__).parents[1]
@@ -74,7 +74,12 @@ def test_make_and_concord_know_what_they_are_told(capsys):
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     with pytest.raises(SystemExit):
         main(["--help"])
-    commands = set(re.findall(r"^ {4}(\w+) ", capsys.readouterr().out, re.MULTILINE))
+    first = set(re.findall(r"^ {4}(\w+)(?: |$)", capsys.readouterr().out, re.MULTILINE))
+    assert first == set(FIRST) & set(COMMANDS)
+    main(["help", "stages"])
+    others = set(re.findall(r"^ {2}(\w+) ", capsys.readouterr().out, re.MULTILINE))
+    assert first | others == set(COMMANDS) and not first & others
+    commands = set(COMMANDS)
     for path in MARKDOWN:
         for text in code(path):
             if text.startswith("make "):

@@ -67,7 +67,19 @@ def test_lock_meets_pyproject(requirement: Requirement) -> None:
 
 
 @pytest.mark.parametrize(
-    "extra", ["lenet", "bench", "cluster", "conda", "container", "docs", "browser"]
+    "extra",
+    [
+        "lenet",
+        "pymc",
+        "numpyro",
+        "bench",
+        "cluster",
+        "conda",
+        "container",
+        "crate",
+        "docs",
+        "browser",
+    ],
 )
 def test_optional_packages_are_exact_and_outside_the_lock(extra: str) -> None:
     for requirement in map(Requirement, EXTRAS[extra]):
@@ -94,6 +106,16 @@ def test_conda_lenet_is_concord_plus_pytorch() -> None:
     assert build.startswith("cpu")
 
 
+def test_conda_models_is_concord_plus_its_libraries() -> None:
+    pins, own = read_conda("models.yaml"), [*EXTRAS["pymc"], *EXTRAS["numpyro"]]
+    for name in ("jax", "numpyro", "pymc"):
+        assert f"{name}=={pins.pop(name)[0]}" in own
+    (numba,) = pins.pop("numba")  # that PyTensor takes
+    assert numba.startswith("0.65.") and pins == {
+        name: pin for name, pin in read_conda("concord.yaml").items() if name != "numba"
+    }
+
+
 def test_conda_site_is_concord_plus_what_makes_pages() -> None:
     pins = {r.name: [next(iter(r.specifier)).version] for r in map(Requirement, EXTRAS["docs"])}
     pins["docutils"] = [LOCK["docutils"]]  # which Sphinx brings, and the site imports
@@ -114,7 +136,7 @@ os._exit(0)
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", ["concord", "lenet", "site"])
+@pytest.mark.parametrize("name", ["concord", "lenet", "models", "site"])
 def test_condas_solver_takes_the_versions_that_are_meant(name: str, tmp_path: Path) -> None:
     """Of a channel that we make up: each version that is named, others, and builds for a GPU."""
     if importlib.util.find_spec("rattler") is None:
@@ -209,17 +231,22 @@ def test_the_lock_names_no_index_and_is_what_its_first_lines_make() -> None:
     )
 
 
+MODELS = {"_models.py", "_pymc.py", "_numpyro.py", "numpyro.py"}  # that JAX computes
+
+
 def test_conda_environments_hold_what_jobs_import() -> None:
     distributions = importlib.metadata.packages_distributions()
     sources = sorted((ROOT / "src/concord").rglob("*.py"))
     assert len(sources) > 50
     for path in sources:
-        if path.name == "bench.py":  # not a job
+        if path.name in ("bench.py", "crate.py"):  # not a job, and of an extra
             continue
-        lenet = path.name == "lenet.py"
-        name = "lenet" if lenet else "site" if path.parent.name == "site" else "concord"
+        lenet, models = path.name == "lenet.py", path.name in MODELS
+        name = "models" if models else "site" if path.parent.name == "site" else "concord"
+        name = "lenet" if lenet else name
         held = set(read_conda(f"{name}.yaml"))
-        for module in imported(path) - {"torch"} if lenet else imported(path):
+        # PyTorch has another name, PyTensor comes with PyMC.
+        for module in imported(path) - ({"torch"} if lenet else {"pytensor"} if models else set()):
             names = {canonicalize_name(name) for name in distributions.get(module, [module])}
             assert names & held, f"{path} imports {module}, which {sorted(held)} lacks"
         if lenet:
@@ -227,7 +254,7 @@ def test_conda_environments_hold_what_jobs_import() -> None:
 
 
 def test_problems_name_conda_environments_that_exist() -> None:
-    text = "".join(path.read_text() for path in (ROOT / "src/concord/problems/kinds").glob("*.py"))
+    text = "".join(path.read_text() for path in (ROOT / "src/concord/problems").rglob("*.py"))
     named = {"concord", *re.findall(r'"environment": "(\w+)"', text)}
     assert named == {path.stem for path in (ROOT / "envs").glob("*.yaml")} - {"site"}
 
@@ -236,7 +263,7 @@ DOCKERFILE = (ROOT / "envs/Dockerfile").read_text()
 
 
 def test_container_has_a_python_and_the_versions_of_the_lock() -> None:
-    (version,) = re.findall(r"^FROM python:(\d+\.\d+\.\d+)-slim-\w+$", DOCKERFILE, re.MULTILINE)
+    (version,) = re.findall(r"^ARG BASE=python:(\d+\.\d+\.\d+)-slim-\w+$", DOCKERFILE, re.M)
     assert version in SpecifierSet(PYPROJECT["project"]["requires-python"])
     assert re.findall(r"^COPY (.*)$", DOCKERFILE, re.MULTILINE) == ["requirements.lock /tmp/"]
     assert "-r /tmp/requirements.lock" in DOCKERFILE

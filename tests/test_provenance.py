@@ -44,6 +44,7 @@ def test_commit_tells_a_clean_tree_from_a_changed_one(tmp_path, monkeypatch):
 
     monkeypatch.setattr(provenance, "SOURCE", tmp_path)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    monkeypatch.setattr(provenance, "commit", provenance.commit.__wrapped__)  # each time anew
     unknown = {"commit": "unknown", "dirty": None}
     assert provenance.commit() == unknown
     git("init", "-q")

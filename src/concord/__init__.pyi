@@ -6,11 +6,15 @@ from concord.laws.gaussian import Gaussian as Gaussian
 from concord.library.distances import bias2 as bias2
 from concord.library.distances import compare as compare
 from concord.library.distances import w2 as w2
-from concord.library.problem import Problem as Problem
+from concord.library.recommend import recommend as recommend
 from concord.library.sampling import law as law
 from concord.library.sampling import load as load
 from concord.library.sampling import load_run as load_run
 from concord.library.sampling import sample as sample
 from concord.networks.own import network as network
+from concord.problems._functions import Problem as Problem
+from concord.problems._models import from_shards as from_shards
+from concord.problems._numpyro import from_numpyro as from_numpyro
+from concord.problems._pymc import from_pymc as from_pymc
 
 __version__: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import signal
 import sys
@@ -12,10 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from concord import __version__
-from concord.errors import ConcordError, in_the_way, tell
+from concord.errors import ConcordError, in_the_way, nearest, tell
 from concord.progress import at_work
 
 CONFIG = Path("config/config.yaml")
+
+# What `concord --help` shows; `concord help stages` has all others.
+FIRST = ("init", "describe", "test", "compare", "recommend", "verify")
 
 Command = Callable[[argparse.Namespace], None]
 Part = Callable[[argparse.ArgumentParser], object]  # adds arguments
@@ -97,13 +101,16 @@ def settle(cpu: Path = Path("/proc/cpuinfo")) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="concord", description="Reproduce and compare decentralized Bayesian samplers."
+        prog="concord",
+        description="Reproduce and compare decentralized Bayesian samplers.",
+        epilog="`concord help stages` lists all other commands.",
     )
     parser.add_argument("--version", action="version", version=f"concord {__version__}")
-    commands = parser.add_subparsers(title="commands", required=True)
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
     def command(name: str, text: str, *parts: Part) -> argparse.ArgumentParser:
-        sub = commands.add_parser(name, help=text, description=text)
+        shown: dict[str, Any] = {"help": text} if name in FIRST else {}
+        sub = commands.add_parser(name, description=text, **shown)
         sub.set_defaults(command=COMMANDS[name], text=f"{name}: {text}")
         for part in parts:
             part(sub)
@@ -194,6 +201,16 @@ def _parser() -> argparse.ArgumentParser:
     sub = command("site", "make the site of the results at hand", config)
     sub.add_argument("--results", type=Path, help="default: those of the config")
     sub.add_argument("-o", "--output", type=Path, default=Path("site"), help="default: %(default)s")
+    sub = command("crate", "write what was made into one file that others can check", config)
+    sub.add_argument("--results", type=Path, help="default: those of the config")
+    sub.add_argument("-o", "--output", type=_path((".zip",)), required=True, help="crate.zip")
+    sub = command("verify", "make some runs of a crate again, and compare every number", resources)
+    sub.add_argument("crate", type=Path, help="crate.zip")
+    text = "of the runs of each experiment (default: %(default)s)"
+    sub.add_argument("--share", type=float, default=0.05, help=text)
+    sub.add_argument("--seconds", type=float, default=math.inf, help="begin no run after these")
+    sub.add_argument("--seed", type=int, default=None, help="chooses the runs (default: by chance)")
+    sub.add_argument("-o", "--output", type=_path((".csv",)), help="every number, with both values")
     text = "compare samplers on the arena's tasks, in a table"
     sub = command("compare", text, plugins_of("all in config/papers"), resources)
     sub.add_argument("entries", nargs="+", help="entries of the arena, or samplers by kind or file")
@@ -201,7 +218,24 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "--arena", type=Path, help="study of the arena (default: config/studies/arena)"
     )
-    sub.add_argument("--experiment", default="tasks", help="default: %(default)s")
+    text = "default: tasks, or sampled where one of them has no exact law"
+    sub.add_argument("--experiment", help=text)
+    text = "say which sampler suits a problem and a network, and how far off it will be"
+    sub = command("recommend", text, config, resources)
+    sub.add_argument("study", type=Path, help="config/papers/<key>, or a run.yaml")
+    sub.add_argument("experiment", nargs="?", help="of a study")
+    text = "what an agent may pay: bytes=64000, gradients=2000, seconds=60"
+    sub.add_argument("--budget", type=_amount, nargs="+", metavar="PRICE=AMOUNT", help=text)
+    sub.add_argument("--target", type=float, help="b2 to be reached at the least --price instead")
+    sub.add_argument("--price", help="gradients, bytes or seconds")
+    sub.add_argument("--tasks", nargs="+", default=[], help="words of tasks' names; none: all")
+    sub.add_argument("--verify", action="store_true", help="run the best three, and compare")
+    sub.add_argument("-o", "--output", type=_path((".csv", ".pdf", ".svg", ".png")), nargs="+")
+    text = "add a sampler to the arena's board, check entries, or fetch cells that others made"
+    sub = command("arena", text, config, resources)
+    sub.add_argument("what", choices=("add", "check", "fetch"))
+    text = "add: the sampler's file; check: folders of entries (none: all); fetch: crate or folder"
+    sub.add_argument("names", type=Path, nargs="*", help=text)
     sub = command("changes", "list verdicts that differ from the committed ones", ledger, expected)
     sub.add_argument("--strict", action="store_true", help="exit with an error if any differs")
     text = "commit a ledger's verdicts, and update the page's scoreboard"
@@ -210,7 +244,27 @@ def _parser() -> argparse.ArgumentParser:
     sub = command("fetch", "download a data file, or make it, and check its SHA-256", output)
     sub.add_argument("file", help="<data set>/<file> of config/datasets.yaml")
     sub.add_argument("--mirror", help="local folder searched before downloading")
+    sub = command("help", "list the commands of the stages, or the documents; explain a command")
+    text = "`stages`, `documents`, or a command"
+    sub.add_argument("about", nargs="?", default="stages", help=text)
+    sub.set_defaults(commands=commands.choices)
     return parser
+
+
+def _help(options: argparse.Namespace) -> None:
+    """List the commands that ``--help`` does not, or print the help of one."""
+    about, known = options.about, options.commands
+    if about in known:
+        known[about].print_help()
+    elif about == "documents":
+        home = import_module("concord.home").HOME
+        print(*sorted([*home.glob("*.md"), *home.glob("docs/*.md")]), sep="\n")
+    elif about == "stages":
+        for name in sorted(known.keys() - FIRST):
+            print(f"  {name:10} {known[name].description}")
+    else:
+        remedy = nearest(about, [*known, "stages", "documents"])
+        raise ConcordError(f"help: there is no command {about!r}; {remedy}")
 
 
 def _path(suffixes: Sequence[str]) -> Callable[[str], Path]:
@@ -221,6 +275,14 @@ def _path(suffixes: Sequence[str]) -> Callable[[str], Path]:
         return Path(text)
 
     return path
+
+
+def _amount(text: str) -> tuple[str, float]:
+    name, _, amount = text.partition("=")
+    try:
+        return name, float(amount)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not PRICE=AMOUNT: bytes=64000") from None
 
 
 def _range(text: str) -> tuple[int, int]:
@@ -274,8 +336,13 @@ COMMANDS: dict[str, Command] = {
     "expect": _calls("claims.ledger:expect", "ledger expected page"),
     "changes": _calls("commands.results:differing"),
     "compare": _calls("commands.results:compare"),
+    "recommend": _calls("commands.recommend:recommend"),
+    "arena": _calls("commands.arena:arena"),
     "site": _calls("commands.results:site"),
+    "crate": _calls("commands.results:crate"),
+    "verify": _calls("commands.results:verify"),
     "fetch": _calls("commands.data:fetch"),
+    "help": _help,
 }
 
 

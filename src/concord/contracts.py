@@ -40,7 +40,10 @@ class Problem(Protocol):
 
     agents: int
     dim: int
-    posterior: Gaussian | None  # exact posterior where it is Gaussian
+
+    @property
+    def posterior(self) -> Gaussian | None:
+        """The exact posterior where it is Gaussian."""
 
     def from_chain(self, first: int) -> Problem:
         """Return the problem whose chain 0 is this one's chain ``first``.
@@ -51,14 +54,6 @@ class Problem(Protocol):
 
     def gradient(self, chains: int) -> Gradient:
         """Return ``g(x, out)``: the full gradient of f_i at x_i, with buffers for ``chains``."""
-
-
-@runtime_checkable
-class Compiling(Protocol):
-    """Gradients that can be compiled, which changes their speed and no byte."""
-
-    def expect(self, gradients: int) -> None:
-        """Compile them if it pays for so many calls; a run says so before it samples."""
 
 
 @runtime_checkable
@@ -233,6 +228,14 @@ def reference_of(problem: Problem) -> Reference:
             "it, or choose another problem"
         )
     return problem.posterior
+
+
+@runtime_checkable
+class Named(Protocol):
+    """Parameters with names, of which x are coordinates."""
+
+    def constrain(self, x: np.ndarray) -> dict[str, np.ndarray]:
+        """Return them at positions (..., dim), each of shape (..., its own)."""
 
 
 @runtime_checkable
@@ -559,11 +562,13 @@ DECLARED: Mapping[str, Any] = {
     # Of any kind.
     "NAME": "",  # for readers, such as "DE-SGLD"; they see its key otherwise
     # Of problems.
+    "FILES": (),  # options that name files of the study's folder, which are data of its runs
     "AMPLIFIES": "",  # why rounding errors grow until the chains of another processor are others
     # Of samplers.
     "KNOWN": (),  # parts of the state that neighbors have heard before
     "SLIPS": {},  # options that are slips of released code, and their values: no message counts
     "BIASED": "",  # the law that it samples by design, where that is not the posterior
+    "UNITS": {"step_size": 2},  # options that are powers of a length, in units of the positions
     # Of families of metrics.
     "LABELS": {},  # ``Label``s of metrics whose names do not say all
     "CONDITIONS": (),  # metrics that are 1 where a condition is met, and 0 where it is not

@@ -51,7 +51,7 @@ def code_of(path: Path, apart: Collection[str]) -> Code:
         If it imports what no distribution has.
     """
     files, read, known, versions = {path}, set[Path](), set[str](), dict[str, str]()
-    done = skipped = {"concord", *map(_normal, apart)}
+    done = skipped = {"concord-bayes", *map(_normal, apart)}
     # A file of a study may lie in somebody's project and yet be none of its distribution.
     pending = [o for o in owners(path) if not _project(o) or path in _files(o)]
     first = {_normal(owner.name) for owner in pending}

@@ -71,11 +71,19 @@ def _read(path: Path) -> dict[str, Any]:
     """Return what the seal of a result says; nothing where it is missing, or not as it was."""
     try:
         with open(_beside(path), "rb", opener=regular) as file:
-            content = file.read()
+            return _whole(file.read())
     except OSError:
         return {}
+
+
+def _whole(content: bytes) -> dict[str, Any]:
     body, _, end = content.rpartition(_OWN)
     return dict(json.loads(content)) if end == _end(body) else {}
+
+
+def unsealed(content: bytes) -> Made:
+    """Return what a result was made from, of its seal's content; nothing where that was changed."""
+    return _whole(content).get("made", {})
 
 
 def sealed(path: Path) -> tuple[Made, str]:

@@ -60,6 +60,7 @@ PACKAGES = {
 }
 
 _own: dict[tuple[str, str], Path] = {}  # files of the studies at work
+_folders: list[Path] = []  # of these studies
 _executed: dict[Path, tuple[str, ModuleType]] = {}
 
 
@@ -173,6 +174,7 @@ def use(*studies: Path) -> None:
     A ConcordError if a file is no plug-in, or has the name of another kind.
     """
     _own.clear()
+    _folders[:] = studies
     for study in studies:
         for path in files(study):
             add(path)
@@ -181,6 +183,26 @@ def use(*studies: Path) -> None:
 def own() -> dict[tuple[str, str], Path]:
     """Return the files of the plug-ins at work, by package and kind."""
     return dict(_own)
+
+
+def at_work() -> bool:
+    """Whether the folders of studies have been named."""
+    return bool(_folders)
+
+
+def within(path: Path, key: str) -> Path:
+    """Return the path of a file that a study names, if it lies in the folder of one at work."""
+    if not path.is_file():
+        raise ConcordError(f"{key}: there is no file {path}; put it into the study's folder")
+    if not any(path.resolve().is_relative_to(folder.resolve()) for folder in _folders):
+        raise ConcordError(f"{key}: {path} is not in the study's folder; copy it there")
+    return path
+
+
+def execute(path: Path) -> ModuleType:
+    """Return the module that a file makes, which a study names beside its plug-ins."""
+    provenance.watch(path)
+    return _execute(path)
 
 
 def files(study: Path) -> list[Path]:

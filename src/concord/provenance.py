@@ -56,8 +56,11 @@ def describe(inputs: Iterable[Path], **more: Any) -> dict[str, Any]:
     }
 
 
-def commit() -> dict[str, Any]:
+@cache
+def commit() -> Mapping[str, Any]:
     """Return the git commit of the package's source, and whether the tree differs from it.
+
+    As it is when this process asks first: git takes longer than a small run.
 
     A tree differs where a tracked file does, and where the package, configuration or workflow has a
     file that is not tracked. A repository that does not track the package's own files (Concord

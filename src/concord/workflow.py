@@ -428,10 +428,16 @@ class Workflow:
     def judged(self, wildcards: Wildcards) -> list[str]:
         """Return what a study's claims read, as far as it was made, or can be without a download.
 
-        Claims about other runs get the verdict "not run" instead of stopping the ledger.
+        Claims about other runs get the verdict "not run" instead of stopping the ledger. A study of
+        one's own has its data downloaded.
         """
-        runs = self.study(wildcards).claim_runs()
-        return self.metrics(r for r in runs if measured.at_hand(r, self.place) or self._here(r))
+        study = self.study(wildcards)
+
+        def wanted(run: Run) -> bool:
+            own = not study.printed and not self._missing(run)
+            return own or measured.at_hand(run, self.place) or self._here(run)
+
+        return self.metrics(filter(wanted, study.claim_runs()))
 
     def _here(self, run: Run) -> bool:
         """Whether a run can be made without a download and with what is installed."""

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import fields
 
+from concord import compiled
 from concord.contracts import Gradient, GradientAt
 from concord.errors import ConcordError, nearest
 from concord.io import whole
@@ -134,6 +135,7 @@ class Sampling:
         self._x0 = self._rng.standard_normal((chains, graph.agents, problem.dim))
         self._start = lambda: sampler.init(problem, graph, params, self._x0, self._rng)
         self._problem = problem
+        self._numbers: Any = streams.Ahead(self._rng)  # as the loop gives them to steps
         self.positions = self._x0.nbytes
         tracemalloc.start()
         try:
@@ -146,7 +148,7 @@ class Sampling:
 
     def __call__(self) -> None:
         """Take one step."""
-        self._state, _ = self._step(self._state, 0, self._rng)
+        self._state, _ = self._step(self._state, 0, self._numbers)
 
     def run(self, iterations: int) -> Work:
         """Return the work of a whole run: the start, its steps, and every tenth one recorded."""
@@ -155,7 +157,7 @@ class Sampling:
             state, step = self._start()
             record = Record(every=10)
             recorder = Recorder(record, self._problem, self._x0.shape, iterations)
-            simulate(state, step, iterations, recorder, self._rng)
+            simulate(state, step, iterations, recorder, self._numbers)
 
         return work
 
@@ -374,6 +376,20 @@ def step_against_its_random_numbers(tiny: bool) -> Iterator[Case | Skipped]:
             normals(chains, 6, 2),
             aim=AIMS["de_sgld"],
         )
+
+
+@entry
+def normal_numbers(tiny: bool) -> Iterator[Case | Skipped]:
+    """Time normal numbers as numba draws them against numpy, of the same generator."""
+    size = 20_000 if tiny else 1_000_000
+    if reason := _missing("numba"):
+        yield Skipped("normal numbers", reason)
+        return
+    with compiled_or_not(True):
+        ahead, out = streams.Ahead(streams.generator(1, "bench", "normals")), np.empty(size)
+    yield Case(
+        f"{size} normal numbers / numpy's", lambda: ahead.normals(out), normals(size), aim=0.4
+    )
 
 
 # Agents for which a step draws normal numbers, where these are not all.
@@ -597,7 +613,72 @@ OTHERS = {
     "Loops": ("Python loops", None),
     "Compiled": ("numba", "numba"),
     "Torch": ("torch", "torch"),
+    "Jax": ("JAX", "jax"),
 }
+EXTRAS = {"torch": "lenet", "numba": "fast"}  # others are of the extra bench
+
+
+def _missing(package: str | None) -> str | None:
+    """Say what to install; None where it is there."""
+    if package is None or find_spec(package) is not None:
+        return None
+    remedy = f"python -m pip install -e '.[{EXTRAS.get(package, 'bench')}]'"
+    return f"{package} is not installed ({remedy})"
+
+
+# Chains, agents and dimensions of steps that are compared; aims with numba, and without it.
+SHAPES = {(4, 10, 5): (0.6, 2.3), (100, 10, 5): (0.6, 1.25), (100, 20, 2): (0.6, 1.25)}
+SHAPES[4, 50, 30] = (0.6, 1.25)
+
+
+@entry
+def step_against_what_people_write(tiny: bool) -> Iterator[Case | Skipped]:
+    """Time DE-SGLD on a ring against a compiled loop, five lines of numpy, and JAX.
+
+    With numba and without it; then C-ULA against BlackJAX's SGLD of one agent.
+    """
+    import rivals
+
+    there = find_spec("numba") is not None
+    for (chains, agents, dim), (aim, plain) in SHAPES.items():
+        graph, problem = topology.build("ring", agents), regression(agents, dim)
+        x0 = streams.generator(1, "bench", "rival").standard_normal((chains, agents, dim))
+        size = f"{chains} chains, ring of {agents}, dim {dim}"
+        ways = ("Compiled", 1.0, None), ("Lines", aim, plain), ("Jax", None, None)
+        for name, most, without in ways:
+            title, package = {"Lines": ("five lines of numpy", None), **OTHERS}[name]
+            case = f"de_sgld / {title}, {size}"
+            if reason := _missing(package):
+                yield Skipped(case, reason)
+                continue
+            rng = streams.generator(1, "bench", "rival")
+            options = {"step": 1e-9, "fusion": 1e-9, "penalty": 1.0}
+            rival = partial(getattr(rivals, name)("de_sgld", problem, graph, options, x0).step, rng)
+            for numba in (True, False)[not there : 1 + (without is not None)]:
+                with compiled_or_not(numba):
+                    work = stepper("de_sgld", graph, chains, dim)
+                how = "numba" if numba else "numpy alone"
+                yield Case(f"{case}; {how}", work, rival, aim=most if numba else without)
+    case, graph = "c_ula / BlackJAX's SGLD, 100 chains, one agent, dim 2", network("c_ula", 1)
+    if reason := _missing("blackjax"):
+        yield Skipped(case, reason)
+        return
+    options = {"step": 1e-9, "fusion": 1e-9, "penalty": 1.0}
+    x0 = streams.generator(1, "bench", "rival").standard_normal((100, 1, 2))
+    rival = partial(
+        rivals.Blackjax("de_sgld", regression(1), graph, options, x0).step, np.random.default_rng(1)
+    )
+    yield Case(case, stepper("c_ula", graph, 100), rival)
+
+
+@contextmanager
+def compiled_or_not(numba: bool) -> Iterator[None]:
+    """Have what is made in here use numba's kernels, or none."""
+    before, compiled._awaited = compiled._awaited, 0 if numba else compiled.PATIENCE
+    try:
+        yield
+    finally:
+        compiled._awaited = before
 
 
 @entry
@@ -609,14 +690,14 @@ def against_others(tiny: bool) -> Iterator[Case | Skipped]:
     import rivals
 
     for kind, (name, (title, package)) in itertools.product(rivals.KINDS, OTHERS.items()):
+        if name == "Jax" and kind != "de_sgld":
+            continue
         slow = kind == "admm" and name == "Loops"
         package, title = ("cvxpy", "CVXPY per agent") if slow else (package, title)
         chains = 1 if tiny or slow else 100
         case = f"{title} / {kind} here, ring of 20, {chains} chains"
-        if package is not None and find_spec(package) is None:
-            extra = {"torch": "lenet", "numba": "fast"}.get(package, "bench")
-            remedy = f"python -m pip install -e '.[{extra}]'"
-            yield Skipped(case, f"{package} is not installed ({remedy})")
+        if reason := _missing(package):
+            yield Skipped(case, reason)
             continue
         graph = topology.build("ring", 6 if tiny else 20)
         options = {"step": 1e-9, "fusion": 1e-9, "penalty": 1.0}
@@ -633,7 +714,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("only", nargs="*", help="benchmarks, by name; none: all")
     given = parser.parse_args(arguments)
     try:
-        bench(given.output, names=given.only)
+        with compiled_or_not(find_spec("numba") is not None):  # as long runs are
+            bench(given.output, names=given.only)
     except ConcordError as error:
         sys.exit(f"bench: {error}")
 

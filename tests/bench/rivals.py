@@ -1,4 +1,4 @@
-"""What people would use in our place: the same samplers written in four other ways.
+"""What people would use in our place: the same samplers written in other ways.
 
 Each is a class of ``(kind, problem, graph, options, x0)`` whose ``step(rng)`` advances ``x``,
 (chains, agents, dim), by one iteration of DE-SGLD, D-ULA or D-ADMMS on linear regression. Those
@@ -197,3 +197,77 @@ class Torch(Rival):
             t["x"] = torch.einsum("iab,cib->cia", t["solve"], pull)
             t["u"] = t["u"] + t["laplacian"] @ t["x"]
         self.x = t["x"].numpy()
+
+
+class Lines(Rival):
+    """As a statistician writes DE-SGLD in numpy: five lines, and nothing is kept."""
+
+    def step(self, rng: np.random.Generator) -> None:
+        """Take a step."""
+        x, eta = self.x, self.pull
+        gradient = (self.gram @ x[..., None])[..., 0] - self.shift
+        noise = rng.standard_normal(x.shape)
+        self.x = self.weights @ x - eta * gradient + np.sqrt(2 * eta) * noise
+
+
+class Jax(Rival):
+    """Five lines of JAX, compiled, with its own random numbers."""
+
+    def __init__(self, *arguments: Any) -> None:
+        import jax
+
+        jax.config.update("jax_enable_x64", True)
+        super().__init__(*arguments)
+        self.key, self.made = jax.random.key(1), jax.jit(self._made)
+        self.x = jax.numpy.asarray(self.x)
+
+    def noise(self, rng: np.random.Generator) -> Any:
+        """Return normal numbers; the generator is left alone."""
+        import jax
+
+        self.key, now = jax.random.split(self.key)
+        return jax.random.normal(now, self.x.shape)
+
+    def _made(self, x: Any, noise: Any) -> Any:
+        import jax
+
+        gradient = jax.numpy.einsum("iab,cib->cia", self.gram, x) - self.shift
+        return self.weights @ x - self.pull * gradient + self.spread * noise
+
+    def step(self, rng: np.random.Generator) -> None:
+        """Take a step, and wait for it."""
+        self.x = self.made(self.x, self.noise(rng)).block_until_ready()
+
+
+class Blackjax(Rival):
+    """BlackJAX's SGLD, which knows no network: of one agent, for all chains at once, compiled."""
+
+    def __init__(self, *arguments: Any) -> None:
+        import blackjax
+        import jax
+
+        jax.config.update("jax_enable_x64", True)
+        super().__init__(*arguments)
+        gram, shift = self.gram[0], self.shift[0]
+        sgld = blackjax.sgld(lambda x, batch: shift - gram @ x)
+
+        def one(key: Any, x: Any) -> Any:
+            return sgld.step(key, x, None, self.pull)
+
+        self.made = jax.jit(jax.vmap(one))
+        self.key, self.x = jax.random.key(1), jax.numpy.asarray(self.x[:, 0])
+
+    def drawn(self, keys: Any) -> np.ndarray:
+        """Return the noise that a step with these keys has, (chains, 1, dim), to compare."""
+        import jax
+
+        flat = jax.vmap(lambda key: jax.random.normal(key, self.x.shape[1:]))
+        return np.asarray(flat(keys))[:, None]
+
+    def step(self, rng: np.random.Generator) -> None:
+        """Take a step, and wait for it."""
+        import jax
+
+        self.key, now = jax.random.split(self.key)
+        self.keys = jax.random.split(now, len(self.x))
+        self.x = self.made(self.keys, self.x).block_until_ready()

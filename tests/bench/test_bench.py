@@ -161,9 +161,13 @@ def test_a_stepper_steps_every_time_it_is_called(monkeypatch):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("kind", rivals.KINDS)
-@pytest.mark.parametrize(("name", "package"), [(n, p) for n, (_, p) in bench.OTHERS.items()])
+@pytest.mark.parametrize(
+    ("name", "package"), [("Lines", None), *((n, p) for n, (_, p) in bench.OTHERS.items())]
+)
 def test_others_make_the_same_steps(kind, name, package):
     """Given the same noise, to rounding, or to CVXPY's tolerance; else times would mean nothing."""
+    if kind != "de_sgld" and name in ("Lines", "Jax"):
+        pytest.skip("they are written for DE-SGLD alone")
     solved = kind == "admm" and name == "Loops"
     for needed in (package, "cvxpy" if solved else None):
         if needed is not None:
@@ -179,6 +183,8 @@ def test_others_make_the_same_steps(kind, name, package):
     if name == "Torch":
         torch = pytest.importorskip("torch")
         rival.noise = lambda rng: torch.from_numpy(rng.standard_normal(x0.shape))
+    if name == "Jax":
+        rival.noise = lambda rng: rng.standard_normal(x0.shape)
     rng, other = np.random.default_rng(1), np.random.default_rng(1)
     state, step = sampler.init(problem, graph, params, x0, rng)
     for k in range(steps):
@@ -188,10 +194,33 @@ def test_others_make_the_same_steps(kind, name, package):
     np.testing.assert_allclose(rival.x, state.x, atol=1e-3 if solved else 1e-12)
 
 
+@pytest.mark.thorough
+def test_blackjax_makes_the_steps_of_c_ula():
+    """On one agent, given the noise that it draws."""
+    pytest.importorskip("blackjax")
+    problem, graph, chains = bench.regression(1), topology.build("no_edges", 1), 4
+    options = {"step": 1e-3, "fusion": 0.2, "penalty": 3.0}
+    x0 = np.random.default_rng(0).standard_normal((chains, 1, 2))
+    rival = rivals.Blackjax("de_sgld", problem, graph, options, x0)
+    sampler = bench.plugin("samplers", "c_ula", "bench")
+    params = bench.build(sampler.Params, {"step_size": 1e-3}, "bench")
+
+    class Given:
+        def standard_normal(self, out, dtype):
+            out[...] = rival.drawn(rival.keys)
+
+    state, step = sampler.init(problem, graph, params, x0, np.random.default_rng(1))
+    for k in range(5):
+        rival.step(np.random.default_rng(1))
+        state, _ = step(state, k, Given())
+    assert not np.allclose(state.x, x0, atol=1e-2)
+    np.testing.assert_allclose(np.asarray(rival.x)[:, None], state.x, atol=1e-12)
+
+
 def test_without_numba_its_cases_are_skipped_with_the_remedy(monkeypatch):
     monkeypatch.setattr(bench, "find_spec", lambda name: None)
     skipped = [c for c in bench.against_others(True) if isinstance(c, bench.Skipped)]
-    assert {case.reason.split()[0] for case in skipped} == {"numba", "torch", "cvxpy"}
+    assert {case.reason.split()[0] for case in skipped} == {"numba", "torch", "cvxpy", "jax"}
     assert all("pip install" in case.reason for case in skipped)
 
 

@@ -171,7 +171,7 @@ def kernels(monkeypatch):
     """Choose numpy's arithmetic or the compiled kernel for what is made next."""
 
     def choose(compiled: bool) -> None:
-        monkeypatch.setattr(tied_mixture, "_uncompiled", 0 if compiled else 1)
+        monkeypatch.setattr(concord.compiled, "_awaited", 0 if compiled else 1e18)
 
     return choose
 
@@ -251,68 +251,6 @@ def test_runs_that_are_compiled_are_the_same_bytes(kernels) -> None:
             kernels(compiled)
             traces.append(concord.sample("de_sgld", problem, network, **options)["x"])
         assert np.ptp(traces[0]) > 1 and traces[0].tobytes() == traces[1].tobytes()
-
-
-def test_enough_gradients_are_compiled_and_few_are_not(monkeypatch) -> None:
-    made_by = []
-    monkeypatch.setattr(tied_mixture, "_compiled", lambda: made_by.append("numba"))
-    monkeypatch.setattr(tied_mixture, "_uncompiled", 1000)
-    problem = made(data_sets=2)
-    for iterations, asked in ((400, False), (599, False), (1, True)):
-        concord.sample("de_sgld", problem, "ring", iterations=iterations, chains=2, step_size=0.01)
-        assert bool(made_by) == asked
-
-
-BROKEN = {
-    "of another numpy": "raise ImportError('Numba needs NumPy 2.3 or less')",
-    "half removed": "raise AttributeError('module numba has no attribute\\nnjit')",
-    "of another Python": "raise SystemError('initialization of _internal failed')",
-    "that cannot compile": """
-from unittest.mock import MagicMock
-boolean = float64 = int64 = types = void = MagicMock()
-def njit(*signature, **options):
-    def compile(function):
-        raise RuntimeError('no processor of this name')
-    return compile""",
-}
-
-
-@pytest.mark.parametrize("kind", BROKEN)
-def test_a_broken_numba_is_told_once_before_the_work_and_numpy_goes_on(
-    monkeypatch, kernels, capsys, tmp_path, kind
-) -> None:
-    def sample() -> np.ndarray:
-        trace = concord.sample(
-            "de_sgld", made(), "ring", iterations=20, chains=2, step_size=0.01, record={"every": 10}
-        )
-        return trace["x"]
-
-    kernels(compiled=False)
-    expected = sample()
-    kernels(compiled=True)
-    (tmp_path / "numba.py").write_text(BROKEN[kind])
-    for name in [name for name in sys.modules if name.split(".")[0] == "numba"]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delitem(sys.modules, "concord.problems._compiled", raising=False)
-    monkeypatch.delattr(concord.problems, "_compiled", raising=False)
-    monkeypatch.syspath_prepend(tmp_path)
-    tied_mixture._compiled.cache_clear()
-    told: list[str] = []
-    first = tied_mixture._differentiate
-
-    def differentiate(*arguments):  # what begins the work
-        told.append(capsys.readouterr().err)
-        return first(*arguments)
-
-    monkeypatch.setattr(tied_mixture, "_differentiate", differentiate)
-    try:
-        assert np.array_equal(sample(), expected)
-        assert np.array_equal(sample(), expected)
-    finally:
-        tied_mixture._compiled.cache_clear()
-    told.append(capsys.readouterr().err)
-    assert told[0].startswith("concord: numba is installed, but cannot be used (")
-    assert told[0].count("\n") == 1 and told[1:] == ["", ""]
 
 
 def test_shares_are_within_two_units_of_the_last_place() -> None:

@@ -1,4 +1,4 @@
-"""`snakemake --sdm conda`, as far as it goes without a channel.
+"""`snakemake --sdm conda` and `--sdm apptainer`, as far as they go without channel and privileges.
 
 A stand-in for conda makes environments that hold this Python: what Snakemake asks of conda, and
 how jobs run in an environment, is real. tests/test_environments.py has a solver read the files.
@@ -51,3 +51,32 @@ def test_jobs_run_in_the_environment_with_the_code_of_the_project(project, tmp_p
     jobs = [line.split("|") for line in (base / "jobs").read_text().splitlines()]
     place = [str(asked.with_suffix("")), str(project.folder / "src")]
     assert jobs == [[*place, "make"]]
+
+
+APPTAINER = """#!/bin/bash
+if [ "$1" = --version ]; then echo apptainer version 1.3.4; exit; fi
+echo "$@" >> "{base}/jobs"
+while [ "${{1%.sif}}" = "$1" ]; do shift; done
+shift
+exec "$@"
+"""
+
+
+def test_jobs_run_in_the_container_that_the_configuration_names(project, tmp_path, monkeypatch):
+    """A stand-in for Apptainer, which needs privileges that few build machines give."""
+    base = tmp_path / "bin"
+    base.mkdir()
+    (base / "apptainer").write_text(APPTAINER.format(base=base))
+    (base / "apptainer").chmod(0o755)
+    image = tmp_path / "concord.sif"
+    image.touch()
+    monkeypatch.setenv("PATH", f"{base}{os.pathsep}{os.environ['PATH']}")
+    target = f"{RESULTS}/linear_step/step_size=0.001/metrics.csv"
+    options = ("--sdm", "apptainer")
+    done = project.snakemake(target, *options, config=[f"container={image}"])
+    assert done.returncode == 0, done.stdout
+    jobs = (base / "jobs").read_text()
+    assert f" {image} " in jobs and jobs.count("-m concord make") == 1
+    made = (project.folder / target).read_bytes()
+    assert project.snakemake(target).returncode == 0
+    assert (project.folder / target).read_bytes() == made

@@ -14,7 +14,7 @@ if os.path.isdir(f"{workflow.basedir}/src/concord"):
 try:
     from concord.errors import in_the_way
 except ModuleNotFoundError:
-    sys.exit("concord: the package is not installed beside Snakemake; pip install concord")
+    sys.exit("concord: the package concord-bayes is not installed beside Snakemake; install it")
 try:
     from concord.workflow import PLANNED, Workflow
 except Exception as error:
@@ -32,6 +32,12 @@ ENVIRONMENT = "../../envs/concord.yaml"
 
 envvars:
     PLANNED,
+
+
+# For `--sdm apptainer`. Without it no rule has one: a new one would make all results again.
+if flow.config["container"]:
+
+    container: flow.config["container"]
 
 
 shell.prefix(flow.prefix)

@@ -71,6 +71,23 @@ rule site:
     conda:
         "../../envs/site.yaml"
     params:
+        command="site",
+        output="site",
         options=flow.options,
     shell:
-        "python -m concord site {params.options} -o site 2> {log:q}"
+        "python -m concord {params.command} {params.options} -o {params.output:q} 2> {log:q}"
+
+
+# What was made, in one file that strangers can check; `make crate` asks for this.
+use rule site as crate with:
+    input:
+        flow.without_downloads,
+        f"{RESULTS}/claims.csv",
+    log:
+        f"{LOGS}/crate.log",
+    conda:
+        ENVIRONMENT
+    params:
+        command="crate",
+        output=f"{RESULTS}/crate.zip",
+        options=flow.options,

@@ -302,6 +302,7 @@ def _tuned(
         "reason": reason,
         score: own,
         "settings": len(all_scores),
+        "values tried": [f(float(s) for s, _ in alike) for f in (min, max)] if alike else [],
         "diverged": sum(not np.isfinite(value) for value in all_scores),
         "least value tried": len(alike) > 1 and chosen.values[str(arena.tune)] == min(alike)[0],
         "largest value tried": len(alike) > 1 and chosen.values[str(arena.tune)] == max(alike)[0],

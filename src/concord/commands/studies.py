@@ -6,6 +6,7 @@ import json
 import shlex
 from argparse import Namespace
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Any
 
 from concord import plugins
@@ -43,7 +44,8 @@ def init(options: Namespace) -> None:
     """Make a folder with a study."""
     for path in begin(options.folder):
         print(path)
-    print(f"Next: cd {shlex.quote(str(options.folder))}; snakemake -n; README.md says more")
+    needed = "" if find_spec("snakemake") else "python -m pip install snakemake; "
+    print(f"Next: {needed}cd {shlex.quote(str(options.folder))}; snakemake -n; README.md says more")
 
 
 def orphans(options: Namespace) -> None:

@@ -73,10 +73,10 @@ def fetch(
     """
     file = find(name, registry)
     destination, folder = Path(destination), _mirror_folder(mirror)
-    own = name.partition("/")[2]
-    copies: list[Path | str] = [] if folder is None else [folder / own]
+    place = file.mirror or name.partition("/")[2]
+    copies: list[Path | str] = [] if folder is None else [folder / place]
     if file.kept:
-        copies = [Path(registry).parent / "recorded" / own]
+        copies = [Path(registry).parent / "recorded" / name.partition("/")[2]]
     reasons = []
     try:
         if destination.exists():
@@ -102,14 +102,14 @@ def fetch(
     except OSError as error:
         detail = error.strerror or str(error)
         raise ConcordError(f"{destination}: the file cannot be written ({detail})") from error
-    place = folder or (
+    where = folder or (
         f"a folder and name that folder in the variable {MIRROR_VARIABLE} or as data_mirror in "
         f"config/config.yaml"
     )
     raise ConcordError(
         f"{destination} needs the data file {name}, and no source has it: {'; '.join(reasons)}; "
-        f"put a copy named {name.partition('/')[2]} ({file.bytes} bytes, SHA-256 {file.sha256}) "
-        f"into {place}"
+        f"put a copy named {place} ({file.bytes} bytes, SHA-256 {file.sha256}) "
+        f"into {where}"
     )
 
 

@@ -9,9 +9,12 @@ is ever unpickled.
 from __future__ import annotations
 
 import gzip
+import json
 import math
 import warnings
+import zipfile
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -264,3 +267,48 @@ def _sklearn() -> Any:
     import sklearn.datasets  # half a second, and not all readers use it
 
     return sklearn
+
+
+def table(path: str | Path) -> dict[str, np.ndarray]:
+    """Read a CSV table with a header: its columns of numbers by name."""
+    import pandas
+
+    path = _existing(path, "table")
+    try:
+        frame = pandas.read_csv(path)
+    except (ValueError, OSError) as error:
+        raise _malformed(path, "a CSV table with a header", error) from error
+    for name in frame:
+        if frame[name].dtype.kind not in "fiub" or frame[name].isna().any():
+            raise ConcordError(
+                f"{path}: the column {name!r} has entries that are missing or no numbers; remove "
+                "these rows, or code them"
+            )
+    return {str(name): frame[name].to_numpy() for name in frame}
+
+
+def parameters(columns: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Return draws by parameter of columns named theta, or theta[1], theta[2], ... in order."""
+    found: dict[str, list[np.ndarray]] = {}
+    for name, values in columns.items():
+        found.setdefault(name.partition("[")[0], []).append(np.asarray(values, dtype=float))
+    return {
+        name: np.stack(parts, axis=1) if f"{name}[1]" in columns else parts[0]
+        for name, parts in found.items()
+    }
+
+
+def posteriordb(data: str | Path, draws: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Read a posterior of posteriordb: its data by name, and its reference draws by parameter."""
+    given, chains = (_zipped(_existing(path, "posterior")) for path in (data, draws))
+    columns = {name: np.concatenate([chain[name] for chain in chains]) for name in chains[0]}
+    arrays = {n: np.asarray(v) if isinstance(v, list) else v for n, v in given.items()}
+    return arrays, parameters(columns)
+
+
+def _zipped(path: Path) -> Any:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return json.loads(archive.read(archive.namelist()[0]))
+    except (zipfile.BadZipFile, ValueError, IndexError, OSError) as error:
+        raise _malformed(path, "one JSON document in a ZIP archive", error) from error

@@ -22,6 +22,7 @@ class DataFile(Options):
     bytes: Annotated[Count, "size of the file"]
     sha256: Annotated[str, "SHA-256 of the file, 64 lower-case hexadecimal digits"]
     urls: Annotated[Some[str], "where the file is published, in the order to try"] = ()
+    mirror: Annotated[str | None, "where it lies in a data mirror; none: there by its name"] = None
     made: Annotated[
         dict[str, Any] | None, "instead of urls: the recipe of draws (concord.sampling.certified)"
     ] = None
@@ -92,6 +93,12 @@ def _file(entry: Any, where: str) -> DataFile:
     file = options.build(DataFile, entry, where)
     for key, texts, pattern, rule in (
         ("sha256", [file.sha256], "[0-9a-f]{64}", "64 lower-case digits, as sha256sum prints them"),
+        (
+            "mirror",
+            [file.mirror or "a"],
+            r"(?!.*\.\.)[\w.-]+(/[\w.-]+)*",
+            "a path below the mirror",
+        ),
         ("urls", file.urls, "https?://.*", "a web address; write https://... or http://..."),
     ):
         for text in texts:

@@ -21,6 +21,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from concord.summary import Summarized
+
 # Mean and covariance, (..., S) and (..., S, S).
 Moments = tuple[np.ndarray, np.ndarray]
 
@@ -112,13 +114,14 @@ class Seen(NamedTuple):
         return Seen(*(part[index] for part in self))
 
 
-@dataclass(frozen=True, eq=False)
-class Law:
+@dataclass(frozen=True, eq=False, repr=False)
+class Law(Summarized):
     """Moments at the recorded iterations, first axis ``iterations`` (K,).
 
     iterations: the recorded iterations, increasing, shape (K,).
     mean, cov: of every agent, shapes (K, agents, dim) and (K, agents, dim, dim).
     average_mean, average_cov: of the network average, shapes (K, dim) and (K, dim, dim).
+    approximate: whether gradients were linearized, so that moments are not exact.
     """
 
     iterations: np.ndarray
@@ -126,6 +129,14 @@ class Law:
     cov: np.ndarray
     average_mean: np.ndarray
     average_cov: np.ndarray
+    approximate: bool = False
+
+    def summary(self) -> dict[str, Any]:
+        """Return the sizes."""
+        agents, dim = self.mean.shape[1:]
+        at = self.iterations
+        draws = f"{len(at)}, {at[0]} to {at[-1]}" if len(at) else 0
+        return {"iterations": draws, "agents": agents, "dim": dim}
 
     def of(self, agent: str | int) -> Moments:
         """Return mean (K, dim) and covariance (K, dim, dim) of an agent, or of the ``average``."""

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from copy import copy
 from operator import is_not
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -66,7 +67,26 @@ class Path:
         self._agents, self._dim = agents, dim
         self._turn, self._leap = turn, leap
         self._kept: dict[int, Any] = {}
+        self._settled: list[Moments] = []  # where the first turn begins
         self._powers = powers
+
+    def reading(self, mix: np.ndarray | None) -> Self:
+        """Return the same laws with other answers, (agents, agents), sharing what is computed."""
+        if self._turn is not None:
+            self._raised()
+        other = copy(self)
+        other._mix = mix
+        return other
+
+    def repeating(self) -> Self:
+        """Return the laws of what repeats alone, as if it did so from the first iteration on."""
+        begin, period = self._turn or (0, 1)
+        if not begin:
+            return self
+        other = copy(self)
+        other._step_at, other._turn = lambda k: self._step(begin + k), (0, period)
+        other._kept, other._settled = {}, []
+        return other
 
     def at(self, iterations: Sequence[int]) -> Seen:
         """Return the laws at increasing iterations, first axes (iterations, versions).
@@ -127,6 +147,9 @@ class Path:
     ) -> Moments:
         """Return the state's moments at iteration ``end`` from those at ``first``."""
         begin, period = self._turn or (end, 1)
+        from_start = moments is self._start
+        if from_start and self._settled and first < begin <= end:
+            moments, first = self._settled[0], begin
         while first < end:
             count, powers = 1, None
             ready = first >= begin and end - first >= max(self._leap, period)
@@ -139,6 +162,8 @@ class Path:
                 moments = self._step(first).of(*moments)
             first += count
             done(count)
+            if from_start and first == begin and not self._settled:
+                self._settled.append(moments)
         return moments
 
     def _sum(self, moments: Moments, first: int, end: int) -> Moments | None:

@@ -17,7 +17,7 @@ from concord import contracts
 from concord.errors import ConcordError, nearest, short
 from concord.laws import exact
 from concord.library.distances import divergence, warn_of
-from concord.metrics import Measurement, _laws, stable_step
+from concord.metrics import Measurement, _laws, _linearized, stable_step
 from concord.networks.own import network as network_of
 from concord.networks.topology import Topology
 from concord.options import Index, build, plain
@@ -130,6 +130,8 @@ def sample(
         "seed": str(seed),
         "record": json.dumps(plain(own.keys.record)),
     }
+    if isinstance(problem, contracts.Named):
+        trace.named = problem.constrain
     if said := divergence(trace):
         warn_of(own.name, said, _smaller_step(_measurement(own, problem, trace)))
     return trace
@@ -143,6 +145,7 @@ def law(
     iterations: int,
     initial: Mapping[str, Any] | None = None,
     record: Mapping[str, Any] | None = None,
+    approximate: bool = False,
     **options: Any,
 ) -> exact.Law:
     r"""Return the exact mean and covariance of every agent, without sampling.
@@ -160,6 +163,9 @@ def law(
     ----------
     sampler, problem, network, iterations, initial, record, **options
         As of ``concord.sample``.
+    approximate
+        Of a problem of any gradient: every agent is linearized at its own law along the way. The
+        law says so (``approximate``); how far off it is, docs/recommend.md tells.
 
     Returns
     -------
@@ -190,7 +196,10 @@ def law(
     measurement = _measurement(own, problem, Trace({}, due, np.arange(problem.agents)))
     own.sampler.check(problem, own.topology, own.params)
     with np.errstate(over="ignore", invalid="ignore"):  # of a law that diverges
-        found = _laws.law_of(measurement)
+        if approximate and not isinstance(problem, contracts.Quadratic):
+            found = _linearized.law_of(measurement)
+        else:
+            found = _laws.law_of(measurement)
     if said := divergence(found):
         warn_of(own.name, said, _smaller_step(measurement))
     return found
@@ -334,11 +343,7 @@ def _prepared(
         if key not in fields:
             known = [*fields, *inspect.signature(sample).parameters]
             raise ConcordError(f"sampler.{key}: unknown key; {nearest(key, known[:-1])}")
-    plain_options = {
-        key: value.tolist() if isinstance(value, (np.generic, np.ndarray)) else value
-        for key, value in options.items()
-    }
-    params = build(module.Params, plain_options, "sampler")
+    params = build(module.Params, dict(options), "sampler")
     name = _laws.name_of(module)
     if topology.weights is not None and not isinstance(params, Mixing):
         raise ConcordError(

@@ -179,11 +179,13 @@ def of_versions(
     params: Sequence[Any],
     positions: Moments | None,
     mix: np.ndarray | None = None,
+    most: float = SETTINGS_LIMIT,
 ) -> paths.Path:
     """Return the laws of versions, each a problem and options; ``NoLaw`` where there are none.
 
     ``positions`` are the moments of an agent's start; problems are of one size. ``mix``, (agents,
-    agents), makes the answers of the positions; none: these are the answers.
+    agents), makes the answers of the positions; none: these are the answers. ``most``: the most
+    entries of the positions.
     """
     agents, dim = problems[0].agents, problems[0].dim
     versions = list(zip(problems, params, strict=True))
@@ -204,11 +206,27 @@ def of_versions(
         begun = paths.stacked([start] * len(versions))
         # All iterations are alike, so that powers lead over any number of them.
         return paths.Path(known[0], begun, agents, dim, mix, (0, 1), SecondMoments(firsts))
-    updates = [update_of(sampler, p, topology, own, SETTINGS_LIMIT) for p, own in versions]
+    updates = [update_of(sampler, p, topology, own, most) for p, own in versions]
     starts = [exact.initial(agents, dim, positions, *update.auxiliary) for update in updates]
+    return of_updates(sampler, updates, starts, topology, dim, mix)
+
+
+def of_updates(
+    sampler: Any,
+    updates: Sequence[exact.Update],
+    starts: Sequence[Moments],
+    topology: Topology,
+    dim: int,
+    mix: np.ndarray | None = None,
+    turn: paths.Turn | None = None,
+) -> paths.Path:
+    """Return the laws of versions by their updates; averaged over what arrives, if not all does.
+
+    turn: when steps repeat; none: it is found.
+    """
     if topology.conditions.perfect:
-        given = paths.versions_of(updates), paths.stacked(starts), agents, dim, mix
-        return paths.Determined(*given, paths.turn_of(updates[0]))
+        given = paths.versions_of(updates), paths.stacked(starts), topology.agents, dim, mix
+        return paths.Determined(*given, turn or paths.turn_of(updates[0]))
     return over_losses(topology, sampler, updates, starts, dim, mix)
 
 

@@ -86,6 +86,8 @@ class Channel:
         if topology.messages is not None:
             sent = np.array(topology.messages), np.array(topology.messages)
         self.unicasts, self.broadcasts = vectors * sent[0], vectors * sent[1]
+        for fixed in (self.unicasts, self.broadcasts):
+            fixed.flags.writeable = False
         if self._conditions.clocked:
             size = size or self._conditions.size(self.dim, x0.itemsize)
             self.clock = Clock(topology, Edges(topology), self.chains, size, vectors)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+
+from concord.compiled import kernel
 
 Apply = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -98,7 +100,43 @@ class AgentMatrix:
         overlap x. The strategy is chosen by the matrix and the shape unless one is named
         (``STRATEGIES``).
         """
-        return STRATEGIES[strategy or _choose(self, dim)](self, chains, dim)
+        made = STRATEGIES[strategy or _choose(self, dim)]
+        if strategy is not None or made not in IN_ORDER or not (weigh := kernel("weigh", dim)):
+            return made(self, chains, dim)
+        rows, other = self.by_row(), cache(lambda: made(self, chains, dim))
+
+        def apply(x: np.ndarray, out: np.ndarray) -> np.ndarray:
+            try:
+                weigh(x, *rows, out)
+            except TypeError:  # single precision, or parts of arrays
+                other()(x, out)
+            return out
+
+        return apply
+
+    def kicked(self, dim: int) -> Callable[..., bool] | None:
+        """Return ``kicked(x, *kick, out)``: the product and a kick, if they are compiled.
+
+        It returns whether these arguments suit it. None where they are not compiled.
+        """
+        move = kernel("move", dim) if STRATEGIES[_choose(self, dim)] in IN_ORDER else None
+        if move is None:
+            return None
+        rows = self.by_row()
+
+        def kicked(x: np.ndarray, *more: Any) -> bool:
+            try:
+                move(x, *rows, *more)
+            except TypeError:  # single precision, parts of arrays, or a step for each agent
+                return False
+            return True
+
+        return kicked
+
+    def by_row(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return where each row's entries begin, and the columns and values of all entries."""
+        starts = np.searchsorted(self.rows, np.arange(self.agents + 1)).astype(np.uint32)
+        return starts, self.columns.astype(np.uint32), self.values
 
     def _common_value(self) -> float | None:
         """The value all off-diagonal entries share, zeros counted, if there is one."""
@@ -149,15 +187,20 @@ def _choose(matrix: AgentMatrix, dim: int) -> str:
     """Choose the fastest strategy.
 
     The limits were measured on one core, with 100 chains. Per call the sparse product overtakes
-    the block product near agents * dim = 100 and the dense one near 20 agents; the limits lie
-    higher, where a thousand iterations repay the 0.1 s that importing scipy takes.
+    the one by ranks near agents * dim = 1000; the limit lies higher, where a thousand iterations
+    repay the 0.1 s that importing scipy takes.
     """
     common, size = matrix._common_value(), matrix.agents * dim
     if common is not None and (common == 0 or size > 64 or dim > 4):
         return "uniform"
-    if dim <= 4 and size <= 200:
-        return "block"
-    return "dense" if matrix.agents <= 32 else "sparse"
+    if matrix.agents <= 32 and dim > 32:
+        return "dense"
+    return "ranked" if size * _ranks(matrix) <= 1000 else "sparse"
+
+
+def _ranks(matrix: AgentMatrix) -> int:
+    """Return the most entries of a row."""
+    return int(np.bincount(matrix.rows, minlength=1).max())
 
 
 def _uniform(matrix: AgentMatrix, chains: int, dim: int) -> Apply:
@@ -180,21 +223,32 @@ def _uniform(matrix: AgentMatrix, chains: int, dim: int) -> Apply:
     return apply
 
 
-def _block(matrix: AgentMatrix, chains: int, dim: int) -> Apply:
-    """Multiply agents and dimensions at once by the Kronecker product of M and the identity."""
-    blocks = np.ascontiguousarray(np.kron(matrix.dense(), np.eye(dim)).T)
-    size = matrix.agents * dim
+def _ranked(matrix: AgentMatrix, chains: int, dim: int) -> Apply:
+    """Add up the first entries of all rows, the second ones, and so on, for few agents."""
+    agents, ranks, (starts, columns, values) = matrix.agents, _ranks(matrix), matrix.by_row()
+    rank = np.arange(len(columns)) - starts[matrix.rows]
+    # Where a row has fewer entries than others it hears from one more agent, at zero.
+    senders, weights = np.full((ranks, agents), agents), np.zeros((ranks, agents, dim))
+    senders[rank, matrix.rows], weights[rank, matrix.rows] = columns, values[:, None]
+    whole, places = len(columns) == ranks * agents, senders.reshape(-1)
+    held, heard = np.zeros((chains, agents + 1, dim)), np.empty((chains, ranks * agents, dim))
+    parts, together = heard.reshape(chains, ranks, agents, dim), heard.reshape(chains, -1)
+    every = weights.reshape(-1)
 
     def apply(x: np.ndarray, out: np.ndarray) -> np.ndarray:
-        # An out that is not contiguous would be copied, and the result lost: copy=False refuses.
-        np.matmul(x.reshape(chains, size), blocks, out=out.reshape(chains, size, copy=False))
+        if not whole or x.dtype != float:
+            held[:, :-1] = x
+            x = held
+        x.take(places, 1, heard, "clip")
+        np.multiply(together, every, out=together)
+        np.add.reduce(parts, axis=1, out=out, initial=0.0)
         return out
 
     return apply
 
 
 def _dense(matrix: AgentMatrix, chains: int, dim: int) -> Apply:
-    """Multiply chain by chain with the dense matrix, for few agents."""
+    """Multiply chain by chain with the dense matrix, for few agents of many dimensions."""
     weights = matrix.dense()
     return lambda x, out: np.matmul(weights, x, out=out)
 
@@ -243,7 +297,9 @@ def _sparse(matrix: AgentMatrix, chains: int, dim: int) -> Apply:
 
 STRATEGIES: dict[str, Callable[[AgentMatrix, int, int], Apply]] = {
     "uniform": _uniform,
-    "block": _block,
     "dense": _dense,
+    "ranked": _ranked,
     "sparse": _sparse,
 }
+# Those that add up a row's entries in their order, from zero on, as kernels do.
+IN_ORDER = _ranked, _sparse

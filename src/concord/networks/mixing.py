@@ -16,7 +16,7 @@ Sources: gurbuzbalaban2021, eqs. (1.1) and (4.2); parayil2020, eq. (8). Position
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -36,13 +36,35 @@ ORDERS = choices(Order)
 Respond = Callable[[Any, np.ndarray, np.ndarray], object]
 
 
+class Kick(NamedTuple):
+    """A Langevin kick sd w - eta g that is to be added; g and w are used up.
+
+    Where it is ``fused`` the sums S are what agents are apart, and x - beta S is what it is added
+    to; all agents move at once.
+    """
+
+    eta: Any
+    g: np.ndarray
+    sd: Any
+    w: np.ndarray
+    fused: bool = False
+    beta: float = 0.0
+
+    def array(self) -> np.ndarray:
+        """Return it, in place of w."""
+        np.multiply(self.w, self.sd, out=self.w)
+        np.multiply(self.g, self.eta, out=self.g)
+        return np.subtract(self.w, self.g, out=self.w)
+
+
+Plus = np.ndarray | Kick | Respond | None
+
+
 class Mixer(Protocol):
     """What weighs and adds up."""
 
-    def __call__(
-        self, x: np.ndarray, plus: np.ndarray | Respond | None, out: np.ndarray
-    ) -> np.ndarray:
-        """Write the sums over x plus an array, or what a response makes of them; return out."""
+    def __call__(self, x: np.ndarray, plus: Plus, out: np.ndarray) -> np.ndarray:
+        """Write the sums over x plus something, or what a response makes of them; return out."""
 
 
 def mixer(matrix: AgentMatrix, chains: int, dim: int, order: Order) -> Mixer:
@@ -51,15 +73,26 @@ def mixer(matrix: AgentMatrix, chains: int, dim: int, order: Order) -> Mixer:
     chains, dim: shape of the positions that it will see.
     """
     if order == "simultaneous":
-        return at_once(matrix.operator(chains, dim))
+        return at_once(matrix.operator(chains, dim), matrix.kicked(dim))
     return _one_by_one(matrix, chains, dim)
 
 
-def at_once(weigh: Apply) -> Mixer:
-    """Return the mixer of all agents at once, by ``weigh(x, out)``, which writes their sums."""
+def at_once(weigh: Apply, kicked: Callable[..., bool] | None = None) -> Mixer:
+    """Return the mixer of all agents at once, by ``weigh(x, out)``, which writes their sums.
+
+    ``kicked(x, *kick, out)`` writes them with a kick, if it can.
+    """
     everyone = slice(None)
 
-    def mix(x: np.ndarray, plus: np.ndarray | Respond | None, out: np.ndarray) -> np.ndarray:
+    def mix(x: np.ndarray, plus: Plus, out: np.ndarray) -> np.ndarray:
+        if isinstance(plus, Kick):
+            if kicked is not None and kicked(x, *plus, out):
+                return out
+            fused, beta, plus = plus.fused, plus.beta, plus.array()
+            weigh(x, out)
+            if fused:
+                np.subtract(x, np.multiply(out, beta, out=out), out=out)
+            return np.add(out, plus, out=out)
         weigh(x, out)
         if callable(plus):
             plus(everyone, out, out)
@@ -83,7 +116,9 @@ def _one_by_one(matrix: AgentMatrix, chains: int, dim: int) -> Mixer:
         for columns, values in [matrix.row(agent)]
     ]
 
-    def mix(x: np.ndarray, plus: np.ndarray | Respond | None, out: np.ndarray) -> np.ndarray:
+    def mix(x: np.ndarray, plus: Plus, out: np.ndarray) -> np.ndarray:
+        if isinstance(plus, Kick):
+            plus = plus.array()
         np.copyto(current, x.transpose(1, 0, 2))
         for agent, values, columns, position in rows:
             np.matmul(values, flat[columns], out=flat_total)

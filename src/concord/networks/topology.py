@@ -19,12 +19,15 @@ from functools import cached_property
 from itertools import combinations
 from typing import Any, Protocol, Self, runtime_checkable
 
+import msgspec
 import numpy as np
 
 from concord.errors import ConcordError, short
 from concord.networks.conditions import Conditions
 from concord.networks.matrix import AgentMatrix, Uniform
+from concord.options import plain
 from concord.plugins import Chosen
+from concord.summary import Summarized
 
 # The most agents whose spectrum is computed, by dense solvers.
 SPECTRUM_LIMIT = 2000
@@ -66,8 +69,8 @@ class AllPairs(Sequence[tuple[int, int]]):
         return np.column_stack(np.triu_indices(self.agents, 1)).astype(dtype or np.intp)
 
 
-@dataclass(frozen=True)
-class Topology:
+@dataclass(frozen=True, repr=False)
+class Topology(Summarized):
     """A graph without self loops.
 
     name: its kind, such as ``ring``.
@@ -92,6 +95,20 @@ class Topology:
     conditions: Conditions = field(default_factory=Conditions)
     masks: np.random.Generator | None = field(default=None, repr=False)
     times: np.random.Generator | None = field(default=None, repr=False)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the graph's sizes, and what happens on it."""
+        stated = msgspec.structs.asdict(self.conditions)
+        usual = msgspec.structs.asdict(Conditions())
+        degrees = self.degrees
+        return {
+            "graph": self.name,
+            "agents": self.agents,
+            "edges": f"{len(self.edges)}{' directed' if self.directed else ''}",
+            "neighbors": f"{degrees.min()} to {degrees.max()}",
+            "weights": None if self.weights is None else "its own",
+            **{name: plain(value) for name, value in stated.items() if value != usual[name]},
+        }
 
     @cached_property
     def degrees(self) -> np.ndarray:

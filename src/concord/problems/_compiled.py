@@ -8,8 +8,9 @@ stays off, and nothing is called that a library computes (``_shares``).
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, float64, int64, njit, types, void
+from numba import boolean, float64, int64, types, void
 
+from concord.compiled.kernels import compiled
 from concord.problems._shares import LARGEST, LOG2_E, ROUND, P, Q
 
 P0, P1, P2 = P
@@ -18,13 +19,11 @@ POSITIONS = types.Array(float64, 2, "A", readonly=True)  # of any strides
 LINE, TABLE = float64[::1], float64[:, ::1]
 
 
-# Compiled here, where it is imported, so that what is wrong with numba shows before the work.
-@njit(
+@compiled(
     void(
         *(boolean, float64, LINE, TABLE, int64[::1]),
         *(POSITIONS, TABLE, TABLE, float64[:, :], TABLE, LINE),
-    ),
-    error_model="numpy",
+    )
 )
 def tied_mixture(
     tied: bool,

@@ -13,6 +13,7 @@ from concord.contracts import Stream
 from concord.datasets.tables import tabled
 from concord.errors import ConcordError
 from concord.sampling.partition import Partition, Parts, consecutive_counts
+from concord.summary import Summarized
 
 LegacySeed = Annotated[
     Annotated[int, Meta(ge=0, le=2**32 - 1)] | None,
@@ -30,8 +31,22 @@ Table = Annotated[
 Draw = Callable[[np.random.RandomState, np.ndarray, np.ndarray], np.ndarray]
 
 
-class OneDataSet:
+class OneDataSet(Summarized):
     """A problem whose chains have the same data."""
+
+    agents: int
+    dim: int
+
+    def summary(self) -> dict[str, Any]:
+        """Return the sizes, and what is known of the posterior."""
+        posterior = getattr(self, "posterior", None)
+        counts = getattr(self, "counts", None)
+        return {
+            "agents": self.agents,
+            "dim": self.dim,
+            "points": None if counts is None else int(np.sum(counts)),
+            "posterior": "Gaussian" if posterior is not None else None,
+        }
 
     def from_chain(self, first: int) -> Self:
         """Return the problem itself."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from concord.contracts import Stream
 from concord.errors import ConcordError, short
 from concord.options import Count, Index, build
 from concord.sampling import streams
@@ -85,6 +86,11 @@ def own_data(
 def parted(way: Any) -> Partition:
     """Return the partition that a caller names, or gives as a mapping with a kind."""
     return Partition.parse({"kind": way} if isinstance(way, str) else way, "partition")
+
+
+def split(partition: Partition, stream: Stream) -> dict[str, Any]:
+    """Return the partition of a study's run as what makes problems in Python takes it."""
+    return {"partition": partition.options, "seed": int(stream("partition").integers(2**32))}
 
 
 def from_options(kind: Any) -> Callable[..., Any]:

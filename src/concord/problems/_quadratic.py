@@ -6,15 +6,20 @@ r"""Quadratic potentials, of which affine samplers have exact laws.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from concord.compiled import kernel
 from concord.contracts import Gradient, GradientAt, HessianProduct, Prox
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.problems._data import OneDataSet
 from concord.problems._own import numbers
+
+FEW = 8  # dimensions, beyond which BLAS multiplies
+LITTLE = 1 << 16  # numbers, of which as many products are held
 
 
 class QuadraticProblem(OneDataSet):
@@ -28,13 +33,16 @@ class QuadraticProblem(OneDataSet):
     dim: int
     gram: np.ndarray
     shift: np.ndarray
-    posterior: Gaussian
 
     def __init__(self, gram: np.ndarray, shift: np.ndarray) -> None:
         self.gram, self.shift = gram, shift
         self.agents, self.dim = shift.shape
-        cov = np.linalg.inv(gram.sum(axis=0))
-        self.posterior = Gaussian(cov @ shift.sum(axis=0), cov)
+
+    @cached_property
+    def posterior(self) -> Gaussian:
+        """The exact posterior; a ConcordError if there is none, as of some linearized gradients."""
+        cov = np.linalg.inv(self.gram.sum(axis=0))
+        return Gaussian(cov @ self.shift.sum(axis=0), cov)
 
     @property
     def sampled(self) -> Gaussian:
@@ -43,8 +51,7 @@ class QuadraticProblem(OneDataSet):
 
     def gradient(self, chains: int) -> Gradient:
         """Return ``g(x, out)`` writing gram_i x_i - shift_i; x, out: (chains, agents, dim)."""
-        product = _product(self.gram, chains)
-        return lambda x, out: np.subtract(product(x, out), self.shift, out=out)
+        return _product(self.gram, chains, self.shift)
 
     def hessian_product(self, chains: int) -> HessianProduct:
         """Return ``h(x, v, out)`` writing gram_i v_i, whatever x."""
@@ -140,22 +147,46 @@ def quadratic(H: Any, b: Any) -> QuadraticProblem:
     return QuadraticProblem(gram, shift)
 
 
-def _product(matrices: np.ndarray, chains: int) -> Gradient:
-    """Return ``multiply(x, out)``: symmetric ``matrices`` (agents, dim, dim) times x."""
+def _product(matrices: np.ndarray, chains: int, less: np.ndarray | None = None) -> Gradient:
+    """Return ``multiply(x, out)``: symmetric ``matrices`` (agents, dim, dim) times x, less a shift.
+
+    Up to ``FEW`` dimensions columns are added up in their order, as the compiled kernel does.
+    """
     agents, dim, _ = matrices.shape
-    # For the few dimensions of regression problems, one multiplication per column of the matrices
-    # over all chains and agents beats as many tiny matrix products.
-    columns = [np.ascontiguousarray(matrices[:, :, j]) for j in range(dim)]
-    product = np.empty((chains, agents, dim))
+    shift = np.zeros((agents, dim)) if less is None else np.ascontiguousarray(less)
+    if dim > FEW:
+
+        def by_agent(x: np.ndarray, out: np.ndarray) -> np.ndarray:
+            np.matmul(x.swapaxes(0, 1), matrices, out=out.swapaxes(0, 1))
+            return out if less is None else np.subtract(out, shift, out=out)
+
+        return by_agent
+    # A few multiplications over all chains and agents beat as many tiny products: of all columns at
+    # once, if that is not much.
+    columns = np.ascontiguousarray(matrices.transpose(2, 0, 1))
+    every, at_once = columns.reshape(-1), chains * agents * dim * dim <= LITTLE
+    places = (np.arange(agents) * dim + np.arange(dim)[:, None]).repeat(dim, axis=1).reshape(-1)
+    product = np.empty((chains, dim if at_once else 1, agents, dim))
+    wide, compiled = product.reshape(chains, -1), kernel("multiply", dim)
+    transposed = np.ascontiguousarray(matrices.swapaxes(1, 2))
 
     def multiply(x: np.ndarray, out: np.ndarray) -> np.ndarray:
-        if dim > 8:
-            np.matmul(x.swapaxes(0, 1), matrices, out=out.swapaxes(0, 1))
-            return out
-        np.multiply(x[..., :1], columns[0], out=out)
-        for j in range(1, dim):
-            np.multiply(x[..., j : j + 1], columns[j], out=product)
-            np.add(out, product, out=out)
-        return out
+        if compiled is not None:
+            try:
+                compiled(x, transposed, shift, out)
+            except TypeError:  # parts of arrays
+                pass
+            else:
+                return out
+        if at_once:
+            x.reshape(chains, -1).take(places, 1, wide, "clip")
+            np.multiply(wide, every, out=wide)
+            np.add.reduce(product, axis=1, out=out)
+        else:
+            np.multiply(x[..., :1], columns[0], out=out)
+            for j in range(1, dim):
+                np.multiply(x[..., j : j + 1], columns[j], out=product[:, 0])
+                np.add(out, product[:, 0], out=out)
+        return out if less is None else np.subtract(out, shift, out=out)
 
     return multiply

@@ -34,7 +34,7 @@ from concord.networks.network import under
 from concord.networks.topology import Graph, Topology
 from concord.options import build, plain
 from concord.plugins import Chosen, location, plugin
-from concord.provenance import digest
+from concord.provenance import digest, sha256
 from concord.runs.keys import MOST_NUMBERS, STUDY, Arena, Keys, Resolved
 from concord.sampling import streams
 from concord.sampling.initial import Law
@@ -232,15 +232,24 @@ class Run:
         Readers refuse a file that has another. An optional data set counts if it is at hand.
         """
         needed, optional = self.data_sets, self.optional_data_sets
+        own = {str(path): sha256(path) for path in self.files}
         if not needed and not optional:
-            return digest({})
+            return digest(own)
         known = registry.load_registry()
         files = {name: known[name].files for name in (*needed, *optional)}
         for name in optional:
             if not all((resources / name / file).is_file() for file in files[name]):
                 del files[name]
         texts = {f"{name}/{f}": file.sha256 for name in files for f, file in files[name].items()}
-        return digest(texts)
+        return digest(texts | own)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Return the files of the study that the problem's options name."""
+        named = (
+            getattr(self.problem.params, key) for key in declared(self.problem.module, "FILES")
+        )
+        return tuple(Path(name) for name in named if name is not None)
 
     @property
     def unavailable(self) -> str | None:
@@ -338,7 +347,7 @@ def read(path: Path) -> Run:
     option is not stated: a default is part of a run's identity.
     """
     stated = _whole(path)
-    if not plugins.own() and STUDY.fullmatch(str(stated["paper"])):
+    if not plugins.at_work() and STUDY.fullmatch(str(stated["paper"])):
         plugins.use(*(Path("config", folder, stated["paper"]) for folder in ("papers", "studies")))
     where = str(path)
     try:

@@ -50,6 +50,7 @@ from concord.samplers._parts import to_all_neighbors
 from concord.sampling.kick import normal
 
 NAME = "ADMM"  # D-ADMMS draws, C-ADMM optimizes
+UNITS = {"penalty": -2}
 
 
 class Params(Options):

@@ -61,6 +61,7 @@ from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 
 NAME = "D-MALA"
+UNITS = {"step_size": 1}
 
 SHARES = {"whole": 1.0, "half": 0.5}
 

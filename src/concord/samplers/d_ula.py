@@ -18,28 +18,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from math import sqrt
 from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from concord.compiled import kernel
 from concord.contracts import Gradient, Info, Problem, Quadratic, SeparatePrior, Step
 from concord.errors import ConcordError
 from concord.laws.exact import Affine, Arrivals, Update, block_diagonal, in_place
 from concord.networks import mixing
 from concord.networks.channel import Channel, connect
 from concord.networks.matrix import AgentMatrix
+from concord.networks.mixing import Kick
 from concord.networks.topology import Topology
 from concord.options import Options
 from concord.samplers._checks import check_arrivals, check_connected
 from concord.samplers._parts import State, gradients, to_all_neighbors
 from concord.sampling.gradients import BatchOrder, BatchSize
-from concord.sampling.kick import kick
+from concord.sampling.kick import coming
 from concord.sampling.schedules import Schedule
 
 NAME = "D-ULA"
 
 Scale = Literal["agents", "one"]
-Fuse = Callable[[np.ndarray, float, np.ndarray, np.ndarray], None]
+Fuse = Callable[[np.ndarray, float, np.ndarray | Kick, np.ndarray], None]
 
 
 class Params(Options):
@@ -110,17 +113,19 @@ def init(
     grad, move, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
     mixed, early, late = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)  # for the prior
     prior_gradient = _late_prior(problem, params)
+    at_once = params.neighbors == "together" and params.update_order == "simultaneous"
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
         nonlocal spare
         alpha, x, new = params.step_size(k), state.x, spare
         gradient(x, rng, grad)
-        kick(rng, alpha * scale, grad, out=move, sd=np.sqrt(2 * alpha * variance))
-        fuse(x, params.fusion(k), move, new)
-        if prior_gradient is not None:
+        kick = coming(rng, alpha * scale, grad, move, np.float64(sqrt(2 * alpha * variance)))
+        more = kick if at_once and prior_gradient is None else kick.array()
+        fuse(x, params.fusion(k), more, new)
+        if prior_gradient is not None and not isinstance(more, Kick):
             # The gradient has the prior's part at the iterate: exchange it.
             prior_gradient(x, early)
-            np.subtract(new, move, out=mixed)
+            np.subtract(new, more, out=mixed)
             prior_gradient(mixed, late)
             exchanged = np.subtract(early, late, out=late)
             np.multiply(exchanged, alpha * scale, out=exchanged)
@@ -132,14 +137,18 @@ def init(
 
 
 def _together(channel: Channel, params: Params) -> Fuse:
-    """Return ``fuse(x, beta, move, out)``, which writes x - beta L x + move."""
+    """Return ``fuse(x, beta, more, out)``, which writes x - beta L x + more."""
     disagree = channel.mixer(channel.topology.laplacian(), params.update_order)
 
-    def fuse(x: np.ndarray, beta: float, move: np.ndarray, out: np.ndarray) -> None:
+    def fuse(x: np.ndarray, beta: float, more: np.ndarray | Kick, out: np.ndarray) -> None:
+        if isinstance(more, Kick):
+            disagree(x, more._replace(fused=True, beta=beta), out)
+            return
+
         def one(agent: Any, apart: np.ndarray, new: np.ndarray) -> None:
             np.multiply(apart, beta, out=apart)
             np.subtract(x[:, agent], apart, out=new)
-            np.add(new, move[:, agent], out=new)
+            np.add(new, more[:, agent], out=new)
 
         disagree(x, plus=one, out=out)
 
@@ -150,10 +159,13 @@ def _in_turn(channel: Channel, x0: np.ndarray) -> Fuse:
     r"""Return a ``fuse`` in which an agent moves towards its neighbors one after another.
 
     From :math:`y = x_i`, for each neighbor j in increasing order
-    :math:`y \leftarrow y - \beta (y - x_j)` with the old :math:`x_j`; then y + move.
+    :math:`y \leftarrow y - \beta (y - x_j)` with the old :math:`x_j`; then y + more.
     Source: what the released code of parayil2020 computes.
     """
     topology, ranks, pull = channel.topology, [], np.empty(x0.shape)
+    small, adjacency = x0.shape[2] <= 32 and len(x0[0]) > 2, topology.adjacency().by_row()
+    alike = len(set(topology.degrees)) == 1 and topology.conditions.perfect and x0.dtype == float
+    compiled = kernel("in_turn", x0.shape[2]) if small and alike else None
     for rank in range(int(topology.degrees.max(initial=0))):
         has = topology.degrees > rank
         agents = np.flatnonzero(has)
@@ -161,14 +173,18 @@ def _in_turn(channel: Channel, x0: np.ndarray) -> Fuse:
         pick = AgentMatrix.from_entries(topology.agents, agents, columns, np.ones(len(agents)))
         ranks.append((channel.mixer(pick), 1.0 if has.all() else has[:, None].astype(float)))
 
-    def fuse(x: np.ndarray, beta: float, move: np.ndarray, out: np.ndarray) -> None:
+    def fuse(x: np.ndarray, beta: float, more: np.ndarray | Kick, out: np.ndarray) -> None:
+        assert isinstance(more, np.ndarray)
+        if compiled is not None:
+            compiled(x, *adjacency[:2], beta, more, out)
+            return
         np.copyto(out, x)
         for pick, has in ranks:
             pick(x, plus=None, out=pull)
             np.subtract(pull, out, out=pull)
             np.multiply(pull, beta * has, out=pull)
             np.add(out, pull, out=out)
-        np.add(out, move, out=out)
+        np.add(out, more, out=out)
 
     return fuse
 

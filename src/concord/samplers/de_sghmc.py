@@ -33,6 +33,7 @@ from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 
 NAME = "DE-SGHMC"
+UNITS = {"step_size": 1, "friction": -1}  # time is a length here
 
 
 class Params(Options):

@@ -28,7 +28,7 @@ from concord.options import Options
 from concord.samplers._checks import check_averaging
 from concord.samplers._parts import State, by_step, gradients, pieces, to_all_neighbors
 from concord.sampling.gradients import BatchPool, BatchScale, Estimator, ReplacedSize
-from concord.sampling.kick import kick
+from concord.sampling.kick import coming
 from concord.sampling.schedules import Schedule
 
 NAME = "DE-SGLD"
@@ -68,8 +68,7 @@ def along(
         nonlocal spare
         x, new = state.x, spare
         gradient(x, rng, grad)
-        kick(rng, params.step_size(k), grad, out=move)
-        mix(x, plus=move, out=new)
+        mix(x, plus=coming(rng, params.step_size(k), grad, out=move), out=new)
         spare = x
         return State(new), info
 

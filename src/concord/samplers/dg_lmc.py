@@ -53,6 +53,7 @@ from concord.sampling.kick import kick, normal
 from concord.sampling.schedules import Schedule
 
 NAME = "DG-LMC"
+UNITS = {"step_size": 2, "tolerance": 2}
 
 
 class Params(Options):

@@ -39,7 +39,7 @@ from concord.options import Options
 from concord.samplers._checks import check_weighted
 from concord.samplers._parts import by_step, gradients, pieces, to_all_neighbors
 from concord.sampling.gradients import BatchPool, BatchScale, ReplacedSize
-from concord.sampling.kick import kick
+from concord.sampling.kick import coming
 from concord.sampling.schedules import Schedule
 
 NAME = "DIGing-SGLD"
@@ -94,8 +94,8 @@ def init(
         y = np.add(v, grad, out=v)
         mix_tracked(y, plus=None, out=new_v)
         np.subtract(new_v, grad, out=new_v)
-        kick(rng, params.step_size(k), y, out=move)
-        new = mix(x, plus=move, out=v)
+        kick = coming(rng, params.step_size(k), y, out=move)
+        new = mix(x, plus=kick, out=v)
         spare = x
         return State(new, new_v), info
 

@@ -38,11 +38,12 @@ Needs: a connected network of two agents or more.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from msgspec import field
 
+from concord.compiled import kernel
 from concord.contracts import Info, Problem, Quadratic, Step
 from concord.errors import ConcordError
 from concord.laws.switching import Choices
@@ -229,19 +230,19 @@ class _Tally:
         several = gradients if self._steps > 1 else None
         self.info = Info(copies, said, active, several, moved=moved)
         used = 4 if several is not None else 3 if params.communication == "triggered" else 1
-        self._counts = counts.reshape(4, -1)[:used]  # the others stay zero
+        self.counts = counts.reshape(4, -1)[:used]  # the others stay zero
 
     def count(self, places: np.ndarray, last: np.ndarray | slice) -> None:
         """Count the pairs of these places as active, and forget those of the tick before."""
-        self._counts[:, last] = 0
-        self._counts[0, places] = 1
+        self.counts[:, last] = 0
+        self.counts[0, places] = 1
         if self._steps > 1:
-            self._counts[3, places] = self._steps
+            self.counts[3, places] = self._steps
 
     def tell(self, places: np.ndarray, triggered: np.ndarray, hearers: np.ndarray) -> None:
         """Count what those of them send that are triggered, (2 chains,)."""
-        self._counts[1, places] = triggered
-        self._counts[2, places] = np.multiply(triggered, hearers, out=hearers)
+        self.counts[1, places] = triggered
+        self.counts[2, places] = np.multiply(triggered, hearers, out=hearers)
 
 
 def init(
@@ -252,39 +253,46 @@ def init(
     channel, gradient = connect(topology, x0), gradient_at(problem, chains, 2)
     differ, ticks = channel.pair(), _Ticks(topology, params, x0.shape)
     fusing, at_once = params.communication != "never", params.local_steps is None
-    trigger = _trigger(params, x0) if params.communication == "triggered" else None
     last, few = np.zeros(2 * chains, dtype=np.intp), x0.size <= FEW
     tally = _Tally(params, (chains, agents), None if few else last)
+    trigger = _trigger(params, x0) if params.communication == "triggered" else None
     w, grad, apart = (np.empty((chains, 2, dim)) for _ in range(3))  # of the pairs
-    everywhere, rows, latest, spare = slice(None), w.reshape(-1, dim), x0, np.empty_like(x0)
+    rows, latest, spare = w.reshape(-1, dim), x0, np.empty_like(x0)
+    wake, fuse = kernel("wake"), None
+    if at_once and topology.conditions.perfect:
+        fuse = kernel("gossip")
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
         nonlocal latest, spare
         (awake, places, hearers, gains, kicks), new = ticks.at(k, rng), spare
         before, after = state.x.reshape(-1, dim), new.reshape(-1, dim)
-        if few or state.x is not latest:
-            np.copyto(new, state.x)
-            tally.count(places, everywhere)
-        else:  # but for the last pairs new is the same
-            after[last] = before.take(last, 0, rows, "clip")
-            tally.count(places, last)
-        last[:] = places
-        before.take(places, 0, rows, "clip")
+        everywhere = few or state.x is not latest  # but for the last pairs new is the same
+        if wake is not None:
+            wake(everywhere, before, after, last, places, rows, tally.counts, len(kicks))
+        else:
+            changed: Any = slice(None) if everywhere else last
+            after[changed] = before[changed] if everywhere else before.take(last, 0, rows, "clip")
+            tally.count(places, changed)
+            last[:] = places
+            before.take(places, 0, rows, "clip")
         if at_once:
             gradient(w, awake, grad)
         hats = w
         if trigger is not None:
             hats, triggered = trigger(state, places, rows)
             tally.tell(places, triggered, hearers)
-        if fusing:
-            differ(awake, hats, apart)
-            np.multiply(apart, params.fusion(k), out=apart)
-            np.subtract(w, apart, out=w)
-        for noise in kicks:
-            if not at_once:
-                gradient(w, awake, grad)
-            kick(rng, gains, grad, w, w, noise=noise)
-        after[places] = rows
+        if fuse is not None:
+            fuse(fusing, params.fusion(k), hats, w, gains, grad, kicks[0], places, after)
+        else:
+            if fusing:
+                differ(awake, hats, apart)
+                np.multiply(apart, params.fusion(k), out=apart)
+                np.subtract(w, apart, out=w)
+            for noise in kicks:
+                if not at_once:
+                    gradient(w, awake, grad)
+                kick(rng, gains, grad, w, w, noise=noise)
+            after[places] = rows
         latest, spare = new, state.x
         return State(new, state.communicated, state.activations), tally.info
 

@@ -52,6 +52,7 @@ from concord.sampling.kick import kick
 from concord.sampling.schedules import Schedule
 
 NAME = "Graph Gibbs"
+UNITS = {"step_size": 2, "tolerance": 2}
 
 
 class Params(Options):

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from concord.contracts import Compiling, Info, Problem, ReadOut, Sampler, Step
+from concord import compiled
+from concord.contracts import Info, Problem, ReadOut, Sampler, Step
 from concord.errors import ConcordError
 from concord.networks.channel import check_passage
 from concord.networks.network import drawing
@@ -22,7 +23,7 @@ from concord.networks.topology import Topology
 from concord.progress import PATIENCE
 from concord.sampling import initial, streams
 from concord.sampling.recorder import Record, Recorder
-from concord.sampling.streams import CHAINS_PER_BLOCK
+from concord.sampling.streams import CHAINS_PER_BLOCK, Ahead
 from concord.sampling.trace import Trace, join_traces
 
 
@@ -107,8 +108,8 @@ def sample(
     masks = ["network", labels.paper, labels.problem]
     times = ["clock", labels.paper, labels.problem]
     firsts = range(begin, end, CHAINS_PER_BLOCK)
-    if isinstance(problem, Compiling):
-        problem.expect(len(firsts) * iterations)
+    each = x0[: min(end - begin, CHAINS_PER_BLOCK)].size
+    compiled.expect(len(firsts) * iterations, each)
     advance, done = _bar(progress, len(firsts) * iterations)
     traces: list[Trace] = []
     recorder = None
@@ -123,7 +124,8 @@ def sample(
             network = drawing(topology, *drawn)
             state, step = sampler.init(own, network, params, block, rng)
             check_passage(network, step)
-            traces.append(simulate(state, step, iterations, recorder, rng, advance, read))
+            numbers: Any = Ahead(rng)  # a generator, to samplers
+            traces.append(simulate(state, step, iterations, recorder, numbers, advance, read))
     except KeyboardInterrupt:
         if not traces and recorder is not None:
             traces = [recorder.trace()]

@@ -96,6 +96,12 @@ def _probe(problem: Problem, name: str, key: str) -> Probe:
     return found
 
 
+def _fixed(info: Info) -> bool:
+    """Whether diagnostics never change: no array of them can be written."""
+    arrays = [part for part in info if isinstance(part, np.ndarray)]
+    return info.clock is None and not any(array.flags.writeable for array in arrays)
+
+
 class _Average:
     """Running mean and sum of squared deviations of a probe's arrays (Welford's update)."""
 
@@ -166,6 +172,8 @@ class Recorder:
         self._times: dict[str, np.ndarray] = {}
         self._totals: dict[str, np.ndarray] = {}
         self._counts: dict[str, np.ndarray] = {}
+        self._same: Info | None = None
+        self._steps = 0  # with the same diagnostics, not yet counted
         self.diverged_at = np.full(chains, -1, dtype=np.int64)
         self._next = 0
 
@@ -177,7 +185,10 @@ class Recorder:
         ``read`` returns what is recorded in place of x.
         """
         flat = x.reshape(-1)
-        if info is not None:
+        if info is not None and info is self._same:
+            self._steps += 1
+        elif info is not None:
+            self._catch_up()
             moved = info.moved
             for name, more in (
                 ("unicasts", info.unicasts),
@@ -188,6 +199,7 @@ class Recorder:
                 if more is not None:
                     self._count(name, more, moved)
             self._clock = info.clock
+            self._same = info if _fixed(info) else None
             if moved is not None:
                 flat = x.reshape(-1, x.shape[-1])[moved].reshape(-1)
         # One pass: the squared norm is huge, infinite or NaN as soon as any entry is.
@@ -199,6 +211,13 @@ class Recorder:
                 self._note_divergence(k, x)
             self._record(self._next, x)
             self._next += 1
+
+    def _catch_up(self) -> None:
+        """Count what steps with the same fixed diagnostics have sent since the last time."""
+        for name in self._totals if self._same is not None else ():
+            more = getattr(self._same, "active" if name == "activations" else name)
+            self._totals[name] += self._steps * more
+        self._steps = 0
 
     def _count(self, name: str, more: np.ndarray, moved: np.ndarray | None) -> None:
         if name not in self._totals:
@@ -231,6 +250,7 @@ class Recorder:
         if self.due[row] > self._burn_in:
             for accumulated in self._averages.values():
                 accumulated.add(chosen)
+        self._catch_up()
         for name, total in self._totals.items():
             self._counts[name][row] = total
         if self._clock is not None:

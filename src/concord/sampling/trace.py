@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ import numpy as np
 
 from concord.errors import ConcordError, nearest, short
 from concord.options import Index, build
+from concord.summary import Summarized
 
 if TYPE_CHECKING:
     import arviz
@@ -36,21 +37,38 @@ TIMES = ("seconds", "waited")  # what a clock shows
 WARM_UP = 0.1
 
 
-@dataclass
-class Trace:
+@dataclass(repr=False)
+class Trace(Summarized):
     """A run's recorded arrays.
 
     variables
         name -> (dimension names, array); dimensions are chain, draw, agent, dim. Averages have
         the variables <name>_mean and <name>_sd without draw, their own axes <name>_dim_0, ...
     Fields draw and agent are coordinates, the recorded iterations and agents; attributes hold the
-    provenance.
+    provenance. ``named`` returns the parameters of a model by name at positions (..., dim).
     """
 
     variables: dict[str, tuple[tuple[str, ...], np.ndarray]]
     draw: np.ndarray
     agent: np.ndarray
     attributes: dict[str, str] = field(default_factory=dict)
+    named: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
+
+    def summary(self) -> dict[str, Any]:
+        """Return sampler, network and sizes, and the chains that diverged."""
+        said = self.attributes
+        at = self.variables.get("diverged_at", ((), np.zeros(0)))[1]
+        axes = self.variables["x"][1].shape[3:] if "x" in self else ()
+        return {
+            "sampler": said.get("sampler"),
+            "network": said.get("network"),
+            "chains": len(at),
+            "draws": f"{len(self.draw)}, of iterations {min(self.draw)} to {max(self.draw)}",
+            "agents": len(self.agent),
+            "dim": axes[0] if axes else None,
+            "diverged": f"{(at >= 0).sum()} chains",
+            "variables": ", ".join(self.variables),
+        }
 
     def __getitem__(self, name: str) -> np.ndarray:
         """Return a variable's array."""
@@ -120,7 +138,9 @@ class Trace:
         Returns
         -------
         arviz.InferenceData
-            Agents are a dimension. ``arviz.from_netcdf`` of a trace.nc has the warm-up, too.
+            Agents are a dimension. Of a model (``concord.from_pymc``) the parameters have their
+            names, and its constraints; of others there is x. ``arviz.from_netcdf`` of a trace.nc
+            has the warm-up, too.
 
         Raises
         ------
@@ -139,6 +159,12 @@ class Trace:
 
         data = replace(self, attributes={}).to_xarray().isel(draw=self.after(warm_up))
         groups: dict[str, Any] = {group: data[names] for group, names in self.groups().items()}
+        if self.named is not None and "x" in data:
+            own = {
+                name: (data.x.dims[:3] + tuple(f"{name}_dim_{k}" for k in range(of.ndim - 3)), of)
+                for name, of in self.named(data.x.values).items()
+            }
+            groups["posterior"] = groups["posterior"].drop_vars("x").assign(own)
         return arviz.InferenceData(attrs=self.attributes, **groups)
 
     def after(self, warm_up: int | None = None) -> np.ndarray:

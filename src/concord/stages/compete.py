@@ -7,7 +7,7 @@ and why. Cells are scored together since each takes less time than a command doe
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +18,13 @@ from concord.arena import board as scored
 from concord.arena import cells
 from concord.arena.board import task_of
 from concord.catalog import described
+from concord.contracts import AffineSampler, offers
 from concord.errors import ConcordError, nearest
 from concord.integrity import Made
 from concord.make import at
+from concord.options import plain
 from concord.pages import cards
-from concord.plugins import kinds
+from concord.plugins import kinds, plugin
 from concord.progress import each
 from concord.provenance import code
 from concord.runs.run import Run
@@ -36,17 +38,31 @@ if TYPE_CHECKING:
 
 
 def compare(
-    study: Study, experiment: str, names: Sequence[str], words: Sequence[str], resources: Path
+    study: Study,
+    experiment: str | None,
+    names: Sequence[str],
+    words: Sequence[str],
+    resources: Path,
 ) -> Iterator[str]:
     """Yield lines that compare entries, or samplers that are none yet, on tasks of an experiment.
 
     Parameters
     ----------
+    experiment
+        None: ``tasks``, whose scores are exact, or ``sampled`` where one of them has no law.
     names
-        Entries of the experiment, or kinds of samplers, whose ``step_size`` is tuned then.
+        Entries of the experiment, or kinds of samplers (``entry_of``).
     words
         Parts of tasks' names, of which a task must have one; none: all tasks.
     """
+    known = {*kinds("samplers"), *(r.labels["entry"] for r in study.runs.values() if r.arena)}
+    if unknown := [name for name in names if name not in known]:
+        remedy = nearest(unknown[0], known)
+        raise ConcordError(f"there is no entry or sampler {unknown[0]!r}; {remedy}")
+    lawless = _lawless(study, names)
+    experiment = experiment or ("sampled" if lawless else "tasks")
+    if lawless and experiment == "sampled":
+        yield f"Scores are estimated from chains: {', '.join(lawless)} states no exact law."
     if experiment not in study.arenas:
         raise ConcordError(
             f"--experiment: {study.path} has no arena {experiment!r}; "
@@ -62,23 +78,27 @@ def compare(
         known = {label for run in tasks for key, label in run.labels.items() if key != "entry"}
         raise ConcordError(f"--tasks: no task has {words[0]!r}; {nearest(words[0], known)}")
     for name in names:  # before any is scored
-        _entered(study, chosen[0], name, entries)
+        entered(study, chosen[0], name, entries)
     measured: list[Measured] = []
+    said: dict[str, str] = {}  # what was tuned of an entry, on the first task
     reasons: dict[str, str] = {}  # why an entry has no score, of the first task
     lines: list[tuple[str, dict[str, Measured]]] = []
     for run in each(chosen, "tasks"):
         own = {}
         for name in names:
-            cell = _entered(study, run, name, entries)
+            cell = entered(study, run, name, entries)
             scored = cells.score(cell, cells.task_of(cell, resources))
             own[name] = results.of_text(cell.document, metrics.to_csv(scored.rows))
             why = scored.choice.get("not applicable", scored.choice.get("not run"))
+            if name not in said:
+                said[name] = _tuned(name, cell, scored.choice)
             if why is not None and name not in reasons:
                 reasons[name] = f"{name} on {task_of(run.document)}: {why}"
         measured += own.values()
         lines.append((task_of(run.document), own))
     budget = chosen[0].arena
     assert budget is not None
+    yield from said.values()
     yield from reasons.values()
     for price, amount in budget.budget.items():
         yield f"b2 of the worst agent after {amount:g} {price}, mean over {budget.sets} data sets:"
@@ -102,7 +122,7 @@ def compare(
         yield ""
 
 
-def _entered(study: Study, run: Run, name: str, entries: Sequence[str]) -> Run:
+def entered(study: Study, run: Run, name: str, entries: Sequence[str]) -> Run:
     """Return a task's run with another entry."""
     labels = {**run.labels, "entry": name}
     if name in entries:
@@ -110,10 +130,50 @@ def _entered(study: Study, run: Run, name: str, entries: Sequence[str]) -> Run:
     if name not in kinds("samplers"):
         known = {*entries, *kinds("samplers")}
         raise ConcordError(f"there is no entry or sampler {name!r}; {nearest(name, known)}")
-    arena = {**run.document["arena"], "tune": "step_size", "second": {}}
-    sampler = {"kind": name, "step_size": 0.01}
-    stated = {**run.document, "labels": labels, "sampler": sampler, "arena": arena}
+    own, tuned = entry_of(name)
+    arena = {**run.document["arena"], "second": {}, **tuned}
+    stated = {**run.document, "labels": labels, "sampler": {"kind": name, **own}, "arena": arena}
     return Run.of(stated, name)
+
+
+def _tuned(name: str, cell: Run, choice: Mapping[str, Any]) -> str:
+    """Say what was tuned, on what values, and what stayed fixed."""
+    arena, options = cell.arena, plain(cell.sampler.params)
+    assert arena is not None
+    tuned = {arena.tune, *arena.second} - {None}
+    fixed = ", ".join(f"{k} {v}" for k, v in options.items() if k not in tuned and v is not None)
+    found = next((c for c in choice.values() if isinstance(c, dict) and "chosen" in c), None)
+    where = f" on {task_of(cell.document)}"
+    if found is None or not tuned:
+        return f"{name}: nothing was tuned{where}; fixed: {fixed or 'nothing'}"
+    lo, hi = found["values tried"]
+    chosen = ", ".join(f"{k} {_short(v)}" for k, v in found["chosen"].items())
+    others = "".join(f", {k} of {', '.join(map(str, v))}" for k, v in arena.second.items())
+    return (
+        f"{name}: {arena.tune} from {lo:.3g} to {hi:.3g}{others} ({found['settings']} settings); "
+        f"chosen{where}: {chosen}; fixed: {fixed or 'nothing else'}"
+    )
+
+
+def _short(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def entry_of(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the options of a sampler that is no entry, and what is tuned of them.
+
+    A sampler that has no ``step_size``, or a second option to tune, says so as ``ENTRY``.
+    """
+    stated = getattr(plugin("samplers", name, "sampler"), "ENTRY", {})
+    own = {"sampler": {"step_size": 0.01}, "arena": {"tune": "step_size"}} | stated
+    return own["sampler"], own["arena"]
+
+
+def _lawless(study: Study, names: Sequence[str]) -> list[str]:
+    """Return those of some entries or samplers that state no exact law."""
+    kinds_of = {r.labels["entry"]: r.sampler.kind for r in study.runs.values() if r.arena}
+    modules = {n: plugin("samplers", kinds_of.get(n, n), "sampler") for n in names}
+    return [name for name, module in modules.items() if not offers(module, AffineSampler)]
 
 
 def _shown(cell: Measured, metric: str) -> str:

@@ -7,9 +7,9 @@ figure makes no run that it does not show, and a run that changes redraws only w
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Any
 
 from concord.contracts import Extra, offers
 from concord.make import Batch
@@ -27,9 +27,9 @@ MOST = 100
 def batches(study: Study, chains_per_job: int | None = None) -> list[Batch]:
     """Return the batches of a study.
 
-    Cells of the arena are divided by entry. A run that reads data files, or needs what may not be
-    installed, is by itself, since others must not wait for it; so is one whose chains are divided
-    among jobs. Long runs are together only where more than ``MOST`` of them are shown together.
+    Cells of the arena are divided by entry. Runs that read data files, or need what may not be
+    installed, are with those that wait for the same; one whose chains are divided among jobs is by
+    itself. Long runs are together only where more than ``MOST`` of them are shown together.
     """
     found: dict[str, tuple[Run, ...]] = {}
     count: dict[str, int] = defaultdict(int)
@@ -73,9 +73,7 @@ def long(run: Run, chains_per_job: int | None = None) -> bool:
 
 
 def cost(run: Run) -> float:
-    """Return what a run costs, in updates; infinity if it may have to wait for something."""
-    if offers(run.problem.module, Extra) or run.data_sets or run.optional_data_sets:
-        return math.inf
+    """Return what a run costs, in updates."""
     return float(run.iterations * (run.chains * run.agents + STEP))
 
 
@@ -88,8 +86,9 @@ def _alike(study: Study) -> list[tuple[str, list[Run]]]:
                 shown[run.folder].append(f"{section}/{name}")
     for run in study.claim_runs():
         shown[run.folder].append("claims")
-    alike: dict[tuple[str, ...], list[Run]] = defaultdict(list)
+    alike: dict[tuple[Any, ...], list[Run]] = defaultdict(list)
     for run in study.runs.values():
         if run.arena is None:
-            alike[run.experiment, *shown[run.folder]].append(run)
+            waits = run.data_sets, run.optional_data_sets, offers(run.problem.module, Extra)
+            alike[run.experiment, waits, *shown[run.folder]].append(run)
     return [(experiment, runs) for (experiment, *_), runs in alike.items()]

@@ -55,6 +55,9 @@ class Config(Options):
     conda: Annotated[
         bool, "jobs run in conda environments, which have what is not installed here"
     ] = False
+    container: Annotated[
+        str | None, "image that `--sdm apptainer` runs jobs in, built from envs/Dockerfile"
+    ] = None
     not_varied: Annotated[
         tuple[str, ...], "experiments of which the multiverse makes no runs, <key>/<experiment>"
     ] = ()

@@ -13,8 +13,10 @@ from dataclasses import replace as with_changes
 from typing import Any, NamedTuple
 
 from concord import metrics
+from concord.contracts import declared
 from concord.errors import ConcordError, nearest, short
 from concord.options import build
+from concord.plugins import exists, plugin
 from concord.runs.keys import Keys
 from concord.runs.run import Run
 from concord.selection import matches
@@ -193,6 +195,10 @@ def _resolve(
         if named is not None:
             mapping["problem"] = merge({"name": base, **named}, problem)
     mapping["problem"] = {"name": experiment, **mapping["problem"]}
+    if exists("problems", kind := mapping["problem"].get("kind")):
+        for key in declared(plugin("problems", kind, f"{where}.problem"), "FILES"):
+            if isinstance(file := mapping["problem"].get(key), str):
+                mapping["problem"][key] = str(study.path / file)
     if isinstance(mapping["topology"], str):
         mapping["topology"] = {"kind": mapping["topology"]}
     mapping["sampler"] = resolved_sampler(mapping, where)

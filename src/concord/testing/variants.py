@@ -16,6 +16,7 @@ import numpy as np
 from msgspec.structs import fields as fields_of
 from msgspec.structs import replace
 
+from concord.contracts import declared
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.networks import topology
@@ -113,7 +114,12 @@ def options(field: Any, n: int) -> list[Any]:
 
 
 def variants(module: ModuleType) -> Iterator[Any]:
-    """Yield Params: every combination of choices, and the other fields varied together."""
+    """Yield Params: every combination of choices, and the other fields varied together.
+
+    There are none where options name files, which only a study has.
+    """
+    if declared(module, "FILES"):
+        return
     fields = fields_of(module.Params)
     listed = [options(field, n) for n, field in enumerate(fields)]
     chosen = [bool(choices(field.type)) for field in fields]

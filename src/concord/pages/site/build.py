@@ -60,7 +60,7 @@ SETTINGS: dict[str, Any] = {
     },
     "html_static_path": [str(STATIC)],
     "html_css_files": ["concord.css"],
-    "html_js_files": [("explorer.js", {"defer": "defer"})],
+    "html_js_files": [(name, {"defer": "defer"}) for name in ("explorer.js", "scores.js")],
     "html_show_sphinx": False,
     "html_show_sourcelink": False,
     "html_copy_source": False,

@@ -6,7 +6,9 @@ Figures and claims lead to each other. Anchors are ``figure-<name>``, ``table-<n
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import json
 import re
 import shutil
@@ -335,7 +337,7 @@ def _shortened(svg: str) -> str:
 def needs(error: ModuleNotFoundError) -> ConcordError:
     """Return what is told where a library of the site is not installed."""
     return ConcordError(
-        f"the site needs {error.name}; pip install 'concord[docs]' (`make site` does it)"
+        f"the site needs {error.name}; install the extra `docs` of concord-bayes (`make site` does)"
     )
 
 
@@ -380,10 +382,40 @@ def _arena(paper: Study, files: Files) -> dict[str, Any] | None:
     if not _scored(paper, files.results):
         return None
     folder = f"results/{paper.key}"
+    tables = sorted(ENTRIES.glob("*/scores.csv"))
+    for own in (table.parent.name for table in tables):
+        files.copy(ENTRIES / own / f"{own}.py", f"{folder}/entries/{own}.py")
+    rows = explored([source / "scores.csv", *tables])
+    script = json.dumps(rows, separators=(",", ":"), allow_nan=False)
     return {
+        "explorer": files.write(f"var concordScores={script};\n", f"curves/{paper.key}/scores.js"),
+        "entries": f"{folder}/entries",
         "scores": files.packed(source / "scores.csv", f"{folder}/scores.csv.gz"),
         "cards": [(c.stem, f"cards/{paper.key}/{c.stem}.html") for c in cards(source)],
     }
+
+
+def explored(tables: Sequence[Path]) -> dict[str, Any]:
+    """Return what the explorer of scores shows: b2 of all entries, ``names`` by their numbers.
+
+    A row has the numbers of experiment, task, entry, price, level and state, and value, lo, hi.
+    """
+    names: dict[str, int] = {}
+    rows: list[list[Any]] = []
+    for table in tables:
+        for row in csv.DictReader(io.StringIO(read_text(table))):
+            if row["score"] in ("b2", ""):
+                texts = (row[key] for key in EXPLORED)
+                rows.append([names.setdefault(text, len(names)) for text in texts])
+                for end in (row[key] for key in ("value", "lo", "hi")):
+                    known = end not in ("", "inf")
+                    rows[-1].append(float(f"{float(end):.3g}") if known else None)
+    own = [table.parent.name for table in tables[1:]]
+    return {"names": list(names), "rows": rows, "added": own}
+
+
+ENTRIES = Path("arena", "entries")
+EXPLORED = ("experiment", "task", "entry", "price", "level", "state")
 
 
 def cards(folder: Path) -> list[Path]:

@@ -15,16 +15,15 @@ exists; ``reference`` holds it on a dense grid.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from functools import cache, cached_property, partial
-from importlib.util import find_spec
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec import Meta
 
+from concord.compiled import Kernel, built
 from concord.contracts import BatchGradient, Gradient, GradientAt, Stream
 from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
@@ -39,8 +38,6 @@ from concord.sampling.partition import AgentData, Partition
 ATTEMPTS, POINTS = 50, 3000
 # A mask, and a scale, where all points are there and count once.
 NO_MASK, NO_SCALE = np.empty((0, 0)), np.empty(0)
-# So many gradients save what numba takes to compile; where fewer are to come numpy computes them.
-PATIENCE = 30_000
 
 SecondMean = Annotated[Literal["theta_1 + theta_2", "theta_2"], "mean of the second component"]
 MEANS = choices(SecondMean)
@@ -194,10 +191,6 @@ class TiedMixture(OneDataSet):
         self.params = params
         self._mask = data.mask
 
-    def expect(self, gradients: int) -> None:
-        """Compile the kernel once a process has enough gradients to compute."""
-        _expect(gradients)
-
     def gradient(self, chains: int) -> Gradient:
         """Return ``g(x, out)``, the gradient of every f_i at x_i."""
         return _gradient([self] * chains)
@@ -341,10 +334,6 @@ class TiedMixtures:
         start = first % len(self.sets)
         return TiedMixtures(self.sets[start:] + self.sets[:start], self._stream)
 
-    def expect(self, gradients: int) -> None:
-        """Compile the kernel once a process has enough gradients to compute."""
-        _expect(gradients)
-
     def gradient(self, chains: int) -> Gradient:
         """Return ``g(x, out)``, the gradient of every f_i at x_i."""
         return _gradient([self.sets[chain % len(self.sets)] for chain in range(chains)])
@@ -392,31 +381,9 @@ def _gradient(sets: list[TiedMixture]) -> Gradient:
     return lambda x, out: differentiate(x, points, totals, out, padding)
 
 
-_uncompiled = PATIENCE  # gradients to come until it pays to compile
+def _kernel() -> Kernel:
+    from concord.problems._compiled import tied_mixture
 
-
-def _expect(gradients: int) -> None:
-    global _uncompiled
-    _uncompiled = max(_uncompiled - gradients, 0)
-    if not _uncompiled:
-        _compiled()
-
-
-@cache
-def _compiled() -> Callable[..., None] | None:
-    """Return what numba compiles; None where it is not installed, or broken, which is told once."""
-    try:
-        if find_spec("numba") is None:
-            return None
-        from concord.problems._compiled import tied_mixture
-    except Exception as error:  # of any kind: numpy's, llvmlite's, the compiler's
-        print(
-            f"concord: numba is installed, but cannot be used ({type(error).__name__}: "
-            f"{' '.join(str(error).split())}); numpy gives the same numbers, but takes longer; "
-            "install the version of envs/requirements.lock, or remove numba",
-            file=sys.stderr,
-        )
-        return None
     return tied_mixture
 
 
@@ -433,7 +400,7 @@ def _differentiate(problem: TiedMixture, shape: tuple[int, int]) -> Callable[...
     """
     tied, precision = _tied(problem.params), 1 / problem.params.variance
     prior = _prior_precision(problem.params) / problem.agents
-    compiled = None if _uncompiled else _compiled()
+    compiled = built(_kernel)
     if compiled is not None:
         buffers = np.empty((7, shape[1])), np.empty(shape[1], dtype=np.int64)
         kernel = partial(compiled, tied, precision, prior, *buffers)

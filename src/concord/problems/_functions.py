@@ -10,8 +10,10 @@ import numpy as np
 from concord import contracts
 from concord.errors import ConcordError, short
 from concord.laws.gaussian import Gaussian
+from concord.laws.known import Draws
 from concord.options import Count, build
 from concord.problems._data import OneDataSet
+from concord.problems._own import numbers
 
 Function = Callable[..., Any]
 
@@ -41,12 +43,15 @@ class Problem(OneDataSet):
         the shape of x, step (agents,) does not change during a run.
     posterior
         The exact posterior, where it is a ``concord.Gaussian(mean, cov)``.
+    reference
+        The posterior where it is not Gaussian: draws that count as independent, (draws, dim), or
+        an object with moments and draws (``concord.contracts.Reference``). Metrics compare with it.
 
     Raises
     ------
     ConcordError
-        If a function is none, or the posterior is no Gaussian of dimension ``dim``; at the first
-        step, if a function returns another shape.
+        If a function is none, the posterior is no Gaussian of dimension ``dim``, or the reference
+        does not fit; at the first step, if a function returns another shape.
 
     Examples
     --------
@@ -67,6 +72,7 @@ class Problem(OneDataSet):
         hessian_product: Function | None = None,
         prox: Function | None = None,
         posterior: Gaussian | None = None,
+        reference: Any = None,
     ) -> None:
         self.agents, self.dim = build(Count, agents, "agents"), build(Count, dim, "dim")
         functions = {
@@ -86,6 +92,8 @@ class Problem(OneDataSet):
                 "them equal"
             )
         self.posterior = posterior
+        if reference is not None:
+            self.reference = _reference(reference, self.dim)
         self._gradient = gradient
         # Only those that are given: a problem offers what it has.
         if potential is not None:
@@ -127,6 +135,21 @@ class Problem(OneDataSet):
             return out
 
         return solve
+
+
+def _reference(given: Any, dim: int) -> contracts.Reference:
+    """Return what a caller gives as the posterior: draws, or what knows them."""
+    if isinstance(given, contracts.Reference):
+        found = len(given.moments()[0])
+    else:
+        given = Draws(numbers(given, "reference"))
+        found = given.values.shape[1] if given.values.ndim == 2 else 0
+    if found != dim:
+        raise ConcordError(
+            f"reference: {short(given)} is no posterior of dimension {dim}; give draws of shape "
+            f"(draws, {dim})"
+        )
+    return given
 
 
 def _values(

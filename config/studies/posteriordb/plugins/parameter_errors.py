@@ -1,0 +1,80 @@
+"""How far the means and standard deviations of a model's own parameters are off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from concord.contracts import Label, Named
+from concord.laws.intervals import quantile
+from concord.metrics import Measurement, Row, lacking
+from concord.metrics._references import posterior
+from concord.metrics.w2 import pooled
+
+METRICS = ("parameter_mean_error", "parameter_sd_error")
+RECORDS = ("draws",)
+LABELS = {
+    "parameter_mean_error": Label(
+        says="the largest error of a parameter's mean, in posterior standard deviations",
+        head="mean, off by",
+    ),
+    "parameter_sd_error": Label(
+        says="the largest |log2| of a parameter's standard deviation over the posterior's",
+        head="sd, |log2| off by",
+    ),
+}
+MOST, GROUPS = 20_000, 20
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield the largest errors over parameters: of all agents (network), and of their average.
+
+    parameter_mean_error: |mean - posterior mean| in posterior standard deviations.
+    parameter_sd_error: |log2| of the ratio of standard deviations: 1 is twice or half as wide. Both
+    of the draws of all chains after burn-in, in the model's own parameters.
+
+    Interval: the jackknife over 20 groups of chains, Student's t about the value and about it less
+    its bias: the largest of several errors is too large by chance.
+    """
+    if not isinstance(m.problem, Named):
+        raise lacking("parameter_errors", "a problem whose parameters have names")
+    exact = _named(m, posterior(m.problem, "parameter_errors").sample(10_000, m.stream("draws")))
+    center, spread = exact.mean(axis=0), exact.std(axis=0)
+    agents, draws = pooled(m, MOST)
+    values = _named(m, draws)  # (chains, draws, agents and their average, parameters)
+    who = {
+        "network": [k for k, name in enumerate(agents) if name != "average"],
+        "average": [k for k, name in enumerate(agents) if name == "average"],
+    }
+
+    def errors(values: np.ndarray) -> dict[str, np.ndarray]:
+        with np.errstate(all="ignore"):
+            off = np.abs(values.mean(axis=(0, 1)) - center) / spread
+            wide = np.abs(np.log2(values.std(axis=(0, 1)) / spread))
+        found = dict(zip(METRICS, (off, wide), strict=True))
+        return {
+            f"{metric}/{name}": np.where(np.isnan(of[rows]), np.inf, of[rows]).max()
+            for metric, of in found.items()
+            for name, rows in who.items()
+        }
+
+    found = errors(values)
+    groups = np.array_split(np.arange(len(values)), min(len(values), GROUPS))
+    without = [errors(np.delete(values, group, axis=0)) for group in groups if len(groups) > 1]
+    for name, value in found.items():
+        metric, agent = name.split("/")
+        lo = hi = None
+        if np.isfinite(value) and without:
+            others = np.array([each[name] for each in without])
+            half = quantile(len(others)) * np.sqrt((len(others) - 1) * others.var())
+            unbiased = len(others) * value - (len(others) - 1) * others.mean()
+            lo, hi = max(min(value, unbiased) - half, 0.0), max(value, unbiased) + half
+        yield Row(m.last, agent, metric, float(value), lo, hi)
+
+
+def _named(m: Measurement, x: np.ndarray) -> np.ndarray:
+    """Return all parameters' entries, (..., parameters)."""
+    assert isinstance(m.problem, Named)
+    parts = m.problem.constrain(np.ascontiguousarray(x)).values()
+    return np.concatenate([np.reshape(part, (*x.shape[:-1], -1)) for part in parts], axis=-1)

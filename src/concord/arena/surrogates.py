@@ -1,0 +1,154 @@
+r"""Laws of large networks by small ones, to choose settings by; not exact.
+
+``Coordinates``: in the eigenbasis of the posterior's precision :math:`\sum_i H_i`, what is off the
+diagonal of the H_i dropped, and how an update begins before it repeats: as many networks of
+dimension one, whose laws cost a hundredth. With ``mean`` agents have their mean curvature besides,
+so that updates by W, or by the Laplacian, fall apart into one small system for each eigenvector of
+the network. What agents' gradients are at the posterior's mean is kept by both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from concord.laws import exact
+from concord.laws.exact import Affine, Moments, Seen
+from concord.laws.paths import Determined, Path, stacked, turn_of
+from concord.metrics import _laws
+from concord.networks.topology import Topology
+from concord.problems._fit import Fit
+from concord.problems._quadratic import QuadraticProblem
+
+
+def along(found: Fit, positions: Moments) -> tuple[np.ndarray, list[QuadraticProblem], Moments]:
+    """Return the eigenbasis (dim, dim), a problem for each of its vectors, and starts there."""
+    basis = np.linalg.eigh(found.hessians.sum(axis=0))[1]
+    center, mean = basis.T @ found.mean, np.broadcast_to(positions[0], found.mean.shape)
+    slopes = (found.hessians @ found.mean - found.shift) @ basis
+    curved = np.einsum("da,ide,ea->ia", basis, found.hessians, basis)
+    shifts = curved * center - slopes
+    problems = [
+        QuadraticProblem(curved[:, a, None, None], shifts[:, a, None]) for a in range(len(center))
+    ]
+    spread = positions[1]
+    cov = spread**2 * np.eye(len(center)) if np.ndim(spread) == 0 else np.asarray(spread)
+    return basis, problems, (basis.T @ mean, np.diag(basis.T @ cov @ basis))
+
+
+class Coordinates:
+    """The laws of versions of a sampler, each with options: one coordinate after another.
+
+    mean: take the mean curvature of agents, and the network's spectrum.
+    """
+
+    def __init__(
+        self,
+        sampler: Any,
+        found: Fit,
+        topology: Topology,
+        params: Sequence[Any],
+        positions: Moments,
+        mean: bool = False,
+    ) -> None:
+        self._basis, problems, (starts, spreads) = along(found, positions)
+        self._paths: list[Path] = []
+        for problem, start, spread in zip(problems, starts, spreads, strict=True):
+            own = np.array([start]), np.array([[spread]])
+            if mean:
+                level = np.broadcast_to(problem.gram.mean(axis=0), problem.gram.shape)
+                center = problem.posterior.mean
+                slopes = (problem.gram @ center - problem.shift) - (level @ center)
+                even = QuadraticProblem(level, -slopes)
+                self._paths.append(_spectrum(sampler, even, topology, params, own))
+                continue
+            every = [problem] * len(params)
+            law = _laws.of_versions(sampler, every, topology, params, own, most=np.inf)
+            self._paths.append(law.repeating())
+
+    def reading(self, mix: np.ndarray | None) -> Coordinates:
+        """Return the same laws with other answers, as ``Path`` does."""
+        other = object.__new__(Coordinates)
+        other._basis, other._paths = self._basis, [path.reading(mix) for path in self._paths]
+        return other
+
+    def at(self, iterations: Sequence[int]) -> Seen:
+        """Return the laws at increasing iterations, first axes (iterations, versions)."""
+        parts = [path.at(iterations) for path in self._paths]
+        basis = self._basis
+
+        def mean(name: str) -> np.ndarray:
+            return np.concatenate([getattr(part, name) for part in parts], axis=-1) @ basis.T
+
+        def cov(name: str) -> np.ndarray:
+            along = np.concatenate([getattr(part, name)[..., 0] for part in parts], axis=-1)
+            return (basis * along[..., None, :]) @ basis.T
+
+        return Seen(mean("mean"), cov("cov"), mean("average_mean"), cov("average_cov"))
+
+
+class _Modes(Determined):
+    """Laws by eigenvectors of the network, (agents, agents): modes stand on the second axis."""
+
+    vectors: np.ndarray
+
+    def _seen(self, moments: Moments) -> Seen:
+        lead = self.vectors if self._mix is None else self._mix @ self.vectors
+        mean, spread = moments[0][..., 0], moments[1][..., 0, 0]
+        whole = lead.mean(axis=0)
+        return Seen(
+            (mean @ lead.T)[..., None],
+            (spread @ (lead**2).T)[..., None, None],
+            (mean @ whole)[..., None],
+            (spread @ whole**2)[..., None, None],
+        )
+
+
+def _spectrum(
+    sampler: Any,
+    problem: QuadraticProblem,
+    topology: Topology,
+    params: Sequence[Any],
+    positions: Moments,
+) -> Path:
+    """Return the laws of versions on agents of one curvature, of dimension one.
+
+    ``NoLaw`` where the parts of an update have no eigenvectors in common.
+    """
+    agents = problem.agents
+    if not topology.conditions.perfect:
+        raise _laws.NoLaw(f"of {agents} agents no law is computed where vectors get lost")
+    updates = [_laws.update_of(sampler, problem, topology, own) for own in params]
+    turn = turn_of(updates[0])
+    if turn is None or turn[0]:
+        raise _laws.NoLaw("its updates do not repeat from the first one on")
+    first = updates[0].at(0).matrix[:agents, :agents]
+    if not np.allclose(first, first.T, atol=1e-12):
+        raise _laws.NoLaw("its update is not symmetric")
+    vectors = np.linalg.eigh(first)[1]
+
+    def blocks(matrix: np.ndarray) -> np.ndarray:
+        """Return the blocks of a matrix by eigenvectors, (agents, blocks, blocks)."""
+        count = len(matrix) // agents
+        parts = matrix.reshape(count, agents, count, agents).swapaxes(1, 2)
+        turned = vectors.T @ parts @ vectors
+        found = np.diagonal(turned, axis1=2, axis2=3)
+        rest = turned - found[..., None] * np.eye(agents)
+        if np.abs(rest).max() > 1e-7 * max(np.abs(found).max(), 1e-300):
+            raise _laws.NoLaw("the parts of its update have no eigenvectors in common")
+        return np.moveaxis(found, 2, 0)
+
+    def turned(mean: np.ndarray) -> np.ndarray:
+        return (mean.reshape(-1, agents) @ vectors).T
+
+    def modes(step: Affine) -> Affine:
+        return Affine(blocks(step.matrix), turned(step.offset), blocks(step.noise))
+
+    steps = [Affine.stacked([modes(update.at(k)) for update in updates]) for k in range(turn[1])]
+    starts = [exact.initial(agents, 1, positions, *update.auxiliary) for update in updates]
+    begun = stacked([(turned(mean), blocks(cov)) for mean, cov in starts])
+    path = _Modes(lambda k: steps[k % len(steps)], begun, agents, 1, None, turn)
+    path.vectors = vectors
+    return path

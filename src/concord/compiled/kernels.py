@@ -1,0 +1,204 @@
+"""The kernels that several rooms share, each a function that compiles it, or finds it compiled.
+
+``fastmath`` stays off, and nothing is called that a library computes: numba neither reorders nor
+fuses operations, and their results are IEEE 754's. Constants are compiled in: loops over few
+dimensions take half the time so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import boolean, float64, int64, njit, uint32, void
+
+LINE, CUBE, TABLE = float64[::1], float64[:, :, ::1], float64[:, ::1]
+# Unsigned, so that no index is looked at for whether it counts from the end.
+INDEX, PLACES, COUNTS = uint32[::1], int64[::1], int64[:, ::1]
+
+
+def compiled(*signature: Any) -> Callable[..., Any]:
+    """Compile at once, so that what is wrong shows before the work, and keep it for later."""
+
+    def compile(function: Callable[..., Any]) -> Any:
+        made: Any = njit
+        try:
+            return made(*signature, cache=True, error_model="numpy")(function)
+        except RuntimeError:  # there is no folder to keep it in
+            return made(*signature, error_model="numpy")(function)
+
+    return compile
+
+
+def normals() -> Any:
+    """Return ``fill(rng, out)``: numpy's own normal numbers, in the order of ``Generator``."""
+
+    @compiled()
+    def fill(rng, out):  # type: ignore[no-untyped-def]
+        for i in range(out.size):
+            out[i] = rng.standard_normal()
+
+    fill(np.random.Generator(np.random.PCG64(0)), np.empty(1))  # which compiles it
+    return fill
+
+
+def kick() -> Any:
+    """Return ``kick(eta, sd, g, w, x, out)``, which writes x - eta g + sd w."""
+
+    @compiled(void(float64, float64, CUBE, CUBE, CUBE, CUBE))
+    def kick(eta, sd, g, w, x, out):  # type: ignore[no-untyped-def]
+        g, w, x, out = g.reshape(-1), w.reshape(-1), x.reshape(-1), out.reshape(-1)
+        for i in range(out.size):
+            out[i] = (x[i] - g[i] * eta) + w[i] * sd
+
+    return kick
+
+
+def weigh(dim: int) -> Any:
+    """Return ``weigh(x, starts, columns, values, out)``, a product with a sparse matrix by rows."""
+
+    @compiled(void(CUBE, INDEX, INDEX, LINE, CUBE))
+    def weigh(x, starts, columns, values, out):  # type: ignore[no-untyped-def]
+        for c in range(x.shape[0]):
+            old, new = x[c], out[c]
+            for i in range(x.shape[1]):
+                for k in range(dim):
+                    new[i, k] = 0.0
+                for e in range(starts[i], starts[i + 1]):
+                    j, weight = columns[e], values[e]
+                    for k in range(dim):
+                        new[i, k] += weight * old[j, k]
+
+    return weigh
+
+
+def move(dim: int) -> Any:
+    """Return ``move(x, starts, columns, values, eta, g, sd, w, fused, beta, out)``.
+
+    It writes the product and a kick, W x + (sd w - eta g), or x - beta W x + (sd w - eta g) where
+    they are fused, and uses up w; out may be g.
+    """
+
+    @compiled(void(CUBE, INDEX, INDEX, LINE, float64, CUBE, float64, CUBE, boolean, float64, CUBE))
+    def move(x, starts, columns, values, eta, g, sd, w, fused, beta, out):  # type: ignore
+        for c in range(x.shape[0]):
+            old, new, down, more = x[c], out[c], g[c], w[c]
+            for i in range(x.shape[1]):
+                for k in range(dim):
+                    more[i, k] = more[i, k] * sd - down[i, k] * eta
+                    new[i, k] = 0.0
+                for e in range(starts[i], starts[i + 1]):
+                    j, weight = columns[e], values[e]
+                    for k in range(dim):
+                        new[i, k] += weight * old[j, k]
+                if fused:
+                    for k in range(dim):
+                        new[i, k] = old[i, k] - new[i, k] * beta
+                for k in range(dim):
+                    new[i, k] += more[i, k]
+
+    return move
+
+
+def in_turn(dim: int) -> Any:
+    """Return ``in_turn(x, starts, columns, beta, more, out)``: to one neighbor after another.
+
+    Each agent goes a part beta of the way to where its first neighbor was, then to the next, and
+    moves by ``more``.
+    """
+
+    @compiled(void(CUBE, INDEX, INDEX, float64, CUBE, CUBE))
+    def in_turn(x, starts, columns, beta, more, out):  # type: ignore[no-untyped-def]
+        for c in range(x.shape[0]):
+            old, new, add = x[c], out[c], more[c]
+            for i in range(x.shape[1]):
+                for k in range(dim):
+                    new[i, k] = old[i, k]
+                for e in range(starts[i], starts[i + 1]):
+                    j = columns[e]
+                    for k in range(dim):
+                        new[i, k] += ((0.0 + old[j, k]) - new[i, k]) * beta
+                for k in range(dim):
+                    new[i, k] += add[i, k]
+
+    return in_turn
+
+
+def multiply(dim: int) -> Any:
+    """Return ``multiply(x, columns, shift, out)``, which writes H_i x_i - shift_i.
+
+    ``columns`` are the transposes of H, (agents, dim, dim).
+    """
+
+    @compiled(void(CUBE, CUBE, TABLE, CUBE))
+    def multiply(x, columns, shift, out):  # type: ignore[no-untyped-def]
+        for c in range(x.shape[0]):
+            old, new = x[c], out[c]
+            for i in range(x.shape[1]):
+                own = columns[i]
+                for k in range(dim):
+                    new[i, k] = old[i, 0] * own[0, k]
+                for j in range(1, dim):
+                    for k in range(dim):
+                        new[i, k] += old[i, j] * own[j, k]
+                for k in range(dim):
+                    new[i, k] -= shift[i, k]
+
+    return multiply
+
+
+def wake() -> Any:
+    """Return ``wake(all, before, after, last, places, w, counts, steps)``, half a tick of gossip.
+
+    It makes after, (m, dim), what before is, which it is but for the places of ``last``, or
+    nowhere; writes what is at ``places`` into w, and into the counts, (n, m), that these are
+    active: for so many steps.
+    """
+
+    @compiled(void(boolean, TABLE, TABLE, PLACES, PLACES, TABLE, COUNTS, int64))
+    def wake(everywhere, before, after, last, places, w, counts, steps):  # type: ignore
+        dim = w.shape[1]
+        if everywhere:
+            for p in range(before.shape[0]):
+                for k in range(dim):
+                    after[p, k] = before[p, k]
+                for n in range(counts.shape[0]):
+                    counts[n, p] = 0
+        else:
+            for p in last:
+                for k in range(dim):
+                    after[p, k] = before[p, k]
+                for n in range(counts.shape[0]):
+                    counts[n, p] = 0
+        for m in range(places.size):
+            p = places[m]
+            last[m] = p
+            counts[0, p] = 1
+            if steps > 1:
+                counts[3, p] = steps
+            for k in range(dim):
+                w[m, k] = before[p, k]
+
+    return wake
+
+
+def gossip() -> Any:
+    """Return ``gossip(fuse, beta, hats, w, gains, grad, noise, places, after)``, the other half.
+
+    Pairs w, (chains, 2, dim), of which neighbors know hats, fuse by beta, and are kicked:
+    w - gains grad + noise, which is put at its places.
+    """
+
+    @compiled(void(boolean, float64, CUBE, CUBE, CUBE, CUBE, CUBE, PLACES, TABLE))
+    def gossip(fuse, beta, hats, w, gains, grad, noise, places, after):  # type: ignore
+        for c in range(w.shape[0]):
+            for a in range(2):
+                p, gain = places[2 * c + a], gains[c, a, 0]
+                for k in range(w.shape[2]):
+                    own = w[c, a, k]
+                    if fuse:
+                        own -= (hats[c, a, k] - hats[c, 1 - a, k]) * beta
+                    after[p, k] = (own - grad[c, a, k] * gain) + noise[c, a, k]
+
+    return gossip

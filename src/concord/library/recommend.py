@@ -1,0 +1,526 @@
+"""``recommend``: which sampler, for one's own problem, network and price, and how far off it is."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from concord import contracts
+from concord.arena.answer import Entry, Found, Search, Wish
+from concord.arena.read_outs import read_out
+from concord.contracts import PRICES, declared, reference_of
+from concord.errors import ConcordError, DivergenceWarning, nearest, short
+from concord.home import HOME
+from concord.io import load_yaml
+from concord.laws.gaussian import monomials
+from concord.laws.intervals import mean_interval
+from concord.library.sampling import sample
+from concord.metrics import _laws
+from concord.networks.own import network as network_of
+from concord.networks.topology import Topology
+from concord.options import build, plain
+from concord.plugins import plugin
+from concord.problems._fit import Fit, doubts, fit
+from concord.problems._quadratic import QuadraticProblem
+from concord.progress import each
+from concord.sampling import streams
+from concord.sampling.initial import Law
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+ARENA = HOME / "config" / "studies" / "arena" / "study.yaml"
+# Mean curvature of agents' potentials in the arena, for whose problems its entries' options stand.
+CURVATURE = 0.5
+FAR = 5.0  # standard deviations of the fit, from which starts are doubted
+VERIFIED, CHAINS = 3, 1000
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What ``concord.recommend`` returns; ``print`` says it in words.
+
+    Attributes
+    ----------
+    table
+        A row for each sampler and read-out, best first: ``sampler``, its ``options``, ``read``
+        (each agent's own draws, so many more rounds of averaging, or the network average), the
+        predicted ``b2`` of the worst agent and ``b2_average``, ``iterations`` and what they cost
+        an agent (``gradients``, ``bytes``, ``seconds``), ``least`` and ``most``, the values of the
+        tuned option between which the score at most doubles, ``stable``, its largest stable value,
+        and ``law``, how the score was found: exact, approximate (no Gaussian problem), or screened
+        (by a smaller system; no bound). Samplers without a score come last, with ``why``.
+    best
+        Arguments of the recommended run: ``concord.sample(**answer.best)``.
+    trust
+        Reasons to doubt what is predicted; empty where none is known.
+    verified
+        With ``verify``: predicted b2 of the best rows, and measured with a 95 % interval.
+    tried
+        How many settings were scored.
+    """
+
+    table: pandas.DataFrame
+    best: dict[str, Any]
+    trust: list[str]
+    verified: pandas.DataFrame | None
+    tried: int
+    _rows: list[Found] = field(repr=False)
+    _search: Search = field(repr=False)
+    _wish: Wish = field(repr=False)
+    _sentence: str = field(repr=False)
+
+    def __str__(self) -> str:
+        """Say the answer in a sentence, and what there is to doubt."""
+        return "\n".join([self._sentence, *(f"Doubtful: {reason}." for reason in self.trust)])
+
+    def read(self, trace: Any) -> np.ndarray:
+        """Return a trace's answers by the recommended read-out, (chains, draws, agents, dim)."""
+        mix = read_out(self._rows[0].read, self.best["network"])[0]
+        answers: np.ndarray = trace["x"] if mix is None else mix @ trace["x"]
+        return answers
+
+    def plot(self) -> Figure:
+        """Draw b2 against what is paid, a curve for each sampler at its best setting.
+
+        In gray the least of them all, dotted the budget, or the target.
+        """
+        from concord import metrics, results
+        from concord.figures import curves
+
+        price = self._wish.price or next(iter(self._wish.budget))
+        runs: dict[str, results.Measured] = {}
+        points = []
+        for row in self._rows:
+            if (name := row.entry.name) in runs or len(runs) == 8:
+                continue
+            ks, b2 = self._search.curve(row, row.iterations)
+            found = [
+                (int(k), k * row.spent[price] / row.iterations, float(value))
+                for k, value in zip(ks, b2, strict=True)
+                if np.isfinite(value)
+            ]
+            points += [point[1:] for point in found]
+            cells = [
+                metrics.Row(k, agent, metric, value, chance=False)
+                for k, paid, b2_at in found
+                for agent, metric, value in (("worst", "b2", b2_at), ("network", "spent", paid))
+            ]
+            said = {"experiment": "answer", "run": name, "labels": {"entry": name}}
+            runs[name] = results.of_text(said, metrics.to_csv(cells))
+        options = {
+            "metric": "b2", "x_metric": "spent", "lines": "entry", "agents": ["worst"],
+            "intervals": "none", "xscale": "log", "yscale": "log", "ylabel": "predicted $b^2$",
+            "xlabel": PRICES[price].axis, "names": {name: name for name in runs},
+        }  # fmt: skip
+        figure = curves.draw(build(curves.Params, options, "plot"), list(runs.values()))
+        axes = figure.axes[0]
+        paid, least = np.array(sorted(points)).T
+        front = np.minimum.accumulate(least)
+        axes.plot(paid, front, color="0.5", lw=4, alpha=0.3, zorder=0)
+        if price in self._wish.budget:
+            axes.axvline(self._wish.budget[price], color="0.5", lw=0.8, ls=":")
+        if self._wish.target is not None:
+            axes.axhline(self._wish.target, color="0.5", lw=0.8, ls=":")
+        return figure
+
+
+def recommend(
+    problem: contracts.Problem,
+    network: Any,
+    *,
+    budget: Mapping[str, float] | None = None,
+    target: float | Mapping[str, float] | None = None,
+    price: str | None = None,
+    level: str = "worst",
+    initial: Mapping[str, Any] | None = None,
+    samplers: Sequence[str] | None = None,
+    chains: int = 0,
+    verify: bool = False,
+    seed: int = 1,
+) -> Answer:
+    r"""Say which sampler to use, with which options, and how far off its draws will be.
+
+    .. math:: b^2 = \max_{f \in \{x_j, x_j^2\}} (E f - E_\pi f)^2 / \mathrm{Var}_\pi f
+
+    is predicted for every entry of the arena that the network allows, at settings all along its
+    tuned options, with every read-out. On Gaussian problems it is exact, of all agents together.
+    Elsewhere a Gaussian is fitted to the posterior by its gradients alone, and every agent is
+    linearized at its own law along the way; ``answer.trust`` says where that cannot be believed.
+    docs/recommend.md has an example, and how often predictions were right.
+
+    Parameters
+    ----------
+    problem
+        From ``concord.problems``, or a ``concord.Problem`` of any gradient.
+    network
+        What ``concord.network`` takes.
+    budget
+        What an agent may pay: ``{"bytes": 64_000}``, ``gradients``, or ``seconds`` on a network
+        with a clock. Of several all hold.
+    target, price
+        In place of a budget: the b2 to be reached at the least price, such as ``target=0.01,
+        price="gradients"``.
+    level
+        Whose b2 that is: the ``worst`` agent's, or that of the network ``average``.
+    initial
+        Distribution of x^(0), as of ``concord.sample``.
+    samplers
+        Names of entries, or kinds of samplers, to choose from; none: all of them.
+    chains
+        Try entries without a law by so many chains each; 0: they are listed with the reason.
+    verify
+        Run the best three, and compare with what was predicted (``answer.verified``).
+    seed
+        Of what chance enters: chains, and what happens on a network whose price is not known.
+
+    Returns
+    -------
+    Answer
+        ``table``, ``best`` (the arguments of ``concord.sample``), ``trust``, ``verified``,
+        ``plot()``; ``print(answer)`` says it in words.
+
+    Raises
+    ------
+    ConcordError
+        If an argument does not fit, no mode is found, or no sampler can be had for the budget.
+
+    Examples
+    --------
+    >>> import concord
+    >>> problem = concord.problems.quadratic(H=[[[1.0]], [[2.0]], [[3.0]]], b=[[1.0], [0.0], [1.0]])
+    >>> answer = concord.recommend(problem, "ring", budget={"gradients": 200})
+    >>> bool(answer.table.b2[0] < 0.01)
+    True
+    >>> trace = concord.sample(**answer.best)
+    """
+    from threadpoolctl import threadpool_limits  # scikit-learn's
+
+    if not isinstance(problem, contracts.Problem):
+        raise ConcordError(
+            f"problem: {short(problem)} is no problem; make one with concord.Problem or "
+            "concord.problems"
+        )
+    wish = _wish(budget, target, price, level)
+    topology = network_of(network, problem.agents)
+    start = {"kind": "normal"} if initial is None else dict(initial)
+    law = build(Law, start, "initial")
+    positions = law.moments(problem.dim)
+    if positions is None:
+        raise ConcordError("initial: only draws of it are known; give a law with known moments")
+    # Threads cost more than they bring for matrices of this size.
+    with threadpool_limits(1), np.errstate(all="ignore"):
+        found = fit(problem, np.asarray(positions[0], dtype=float))
+        trust = doubts(problem, found) + _far(problem, found, positions)
+
+        def masks() -> np.random.Generator:
+            return streams.generator(seed, "network", "recommend")
+
+        search = Search(problem, topology, positions, found, wish, masks)
+        given = problem, topology, found, positions
+        how = {"chains": chains, "seed": seed, "initial": start}
+
+        def sampled(entry: Entry) -> list[Found]:
+            return by_chains(search, entry, *given, how, level) if chains else []
+
+        rows, lacking = _searched(search, _entries(found, samplers), sampled)
+        if not rows:
+            raise ConcordError(_nothing(search, wish, lacking))
+        rows = _confirmed(search, rows)
+        best = rows[0]
+        arguments = {
+            "sampler": best.entry.kind, "problem": problem, "network": topology,
+            "iterations": best.iterations, "seed": seed, "initial": start, **_stated(best),
+        }  # fmt: skip
+        sentence = _said(search, rows, wish)
+        how["chains"] = CHAINS
+        verified = _verified(rows[:VERIFIED], given, how, level) if verify else None
+    table = _table(rows, lacking)
+    return Answer(table, arguments, trust, verified, search.tried, rows, search, wish, sentence)
+
+
+def _wish(budget: Any, target: Any, price: str | None, level: str) -> Wish:
+    """Check what is asked for."""
+    if level not in ("worst", "average"):
+        raise ConcordError(f"level: {short(level)}; {nearest(str(level), ('worst', 'average'))}")
+    if isinstance(target, Mapping):
+        target = target.get("b2") if set(target) == {"b2"} else short(target)
+    amounts = {"budget." + str(name): amount for name, amount in dict(budget or {}).items()}
+    for name, amount in (amounts | ({} if target is None else {"target": target})).items():
+        if isinstance(amount, bool) or not isinstance(amount, (int, float)) or not amount > 0:
+            raise ConcordError(f"{name}: {short(amount)} is no positive number; give one")
+    for name in [*(budget or {}), *([] if price is None else [price])]:
+        if name not in PRICES:
+            raise ConcordError(f"budget: there is no price {name!r}; {nearest(str(name), PRICES)}")
+    if (target is None) == (not budget) or (target is None) != (price is None):
+        raise ConcordError(
+            "budget: give what an agent may pay, such as {'bytes': 64000}, or a target with its "
+            "price, such as target=0.01, price='gradients'"
+        )
+    return Wish(dict(budget or {}), target, price, level)
+
+
+def _entries(found: Fit, names: Sequence[str] | None) -> list[Entry]:
+    """Return the arena's entries that are tuned, in the units of a problem.
+
+    Those are a length s: curvature times s^2 is as in the arena. s is a power of two.
+    """
+    arena = load_yaml(ARENA)
+    stated = {
+        name: entry
+        for experiment in ("sampled", "tasks")
+        for name, entry in arena["experiments"][experiment]["sweep"]["entry"].items()
+        if "tune" in entry.get("arena", {}) and "share" not in entry["arena"]
+    }
+    readers = arena["figures"]["solved"]["options"]["names"]
+    agents, dim = found.hessians.shape[:2]
+    curvature = np.trace(found.hessians.sum(axis=0)) / (agents * dim)
+    unit = float(2.0 ** np.round(np.log2(CURVATURE / curvature) / 2))
+    entries = []
+    known = [*stated, *(entry["sampler"]["kind"] for entry in stated.values())]
+    for name in names or ():
+        if name not in known:
+            raise ConcordError(f"samplers: there is no entry {name!r}; {nearest(str(name), known)}")
+    for name, entry in stated.items():
+        options = dict(entry["sampler"])
+        kind = options.pop("kind")
+        if names is not None and name not in names and kind not in names:
+            continue
+        sampler = plugin("samplers", kind, "samplers")
+        units = declared(sampler, "UNITS")
+        scale = {option: unit ** units.get(option, 0) for option in {**options, **units}}
+        params = {option: value * scale[option] if option in units else value
+                  for option, value in options.items()}  # fmt: skip
+        second = {
+            option: [value * scale[option] if option in units else value for value in values]
+            for option, values in entry["arena"].get("second", {}).items()
+        }
+        tuned = build(sampler.Params, params, f"samplers.{name}")
+        title = readers.get(name, name)
+        entries.append(Entry(title, kind, sampler, tuned, entry["arena"]["tune"], second))
+    return entries
+
+
+def _far(problem: contracts.Problem, found: Fit, positions: Any) -> list[str]:
+    """Say where agents start, if that is far from where gradients are known."""
+    if isinstance(problem, contracts.Quadratic):
+        return []
+    spread = positions[1]
+    variance = np.square(spread) if np.ndim(spread) == 0 else np.diag(spread)
+    apart = np.sqrt(((positions[0] - found.mean) ** 2 + variance) / np.diag(found.cov)).max()
+    if apart <= FAR:
+        return []
+    return [
+        f"agents start {apart:.0f} standard deviations away from the posterior, where some chains "
+        "may diverge though their law does not"
+    ]
+
+
+def _searched(
+    search: Search, entries: Sequence[Entry], sampled: Callable[[Entry], list[Found]]
+) -> tuple[list[Found], list[tuple[str, str]]]:
+    """Return the best settings of all entries, and of those without one the reasons."""
+    rows, lacking = [], []
+    for entry in each(entries, "samplers"):
+        why = "no setting is stable, or an iteration costs too much"
+        own: list[Found] = []
+        try:
+            own = list(search.entry(entry))
+        except _laws.NoLaw as error:
+            why, own = str(error), sampled(entry)
+        except (ConcordError, np.linalg.LinAlgError) as error:
+            why = str(error)
+        rows += own
+        if not own:
+            lacking.append((entry.name, why))
+    return sorted(rows, key=lambda row: row.score), lacking
+
+
+def _nothing(search: Search, wish: Wish, lacking: Sequence[tuple[str, str]]) -> str:
+    """Say why there is no answer."""
+    costs = search.cheapest()
+    if costs is not None:
+        name, least = costs
+        return (
+            f"budget.{name}: {wish.budget[name]:g} pays for no iteration, of which the cheapest "
+            f"costs {least:g}; allow more"
+        )
+    return f"network: no sampler works on it; {lacking[0][0]}: {lacking[0][1]}"
+
+
+def _confirmed(search: Search, rows: list[Found]) -> list[Found]:
+    """Replace the screened scores of the leading rows by those of their own laws."""
+    for _ in range(2 * VERIFIED if search.confirms else 0):
+        place = next((p for p, row in enumerate(rows[:VERIFIED]) if row.how == "screened"), None)
+        if place is None:
+            break
+        rows[place] = search.confirmed(rows[place])
+        rows.sort(key=lambda row: row.score)
+    return rows
+
+
+def _stated(row: Found) -> dict[str, Any]:
+    """Return the options of a row that are not the sampler's defaults."""
+    default = type(row.setting.params)
+    fields = dict(zip(reversed(default.__struct_fields__), reversed(default.__struct_defaults__),
+                      strict=False))  # fmt: skip
+    return {
+        name: value
+        for name, value in plain(row.setting.params).items()
+        if name not in fields or value != fields[name]
+    }
+
+
+def _options(row: Found) -> str:
+    shown = {**_stated(row), **row.setting.values}
+    return ", ".join(
+        f"{name.replace('_', ' ')} {value:.3g}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in shown.items()
+    )
+
+
+READ = {"agents": "each agent's own draws", "average": "the network average of each draw"}
+
+
+def _read(row: Found) -> str:
+    return READ.get(str(row.read), f"agents' draws after {row.read} more rounds of averaging")
+
+
+def _said(search: Search, rows: Sequence[Found], wish: Wish) -> str:
+    """Return the answer in a sentence."""
+    best = rows[0]
+    price = wish.price or next(iter(wish.budget))
+    whose = "worst agent" if wish.level == "worst" else "network average"
+    text = (
+        f"{best.entry.name} with {_options(best)}, reading {_read(best)}: a squared bias of "
+        f"{best.b2[wish.level]:.2g} posterior variances ({whose}, {best.how}) after "
+        f"{_amount(best.spent[price], price)} of each agent, {best.iterations:,} iterations"
+    )
+    other = next((row for row in rows if row.entry.name != best.entry.name), None)
+    if other is None:
+        return f"{text}."
+    if wish.target is not None:
+        return f"{text}; {other.entry.name}: {_amount(other.spent[price], price)}."
+    factor = search.needs(other.entry, best, price)
+    if np.isfinite(factor):
+        return f"{text}; {other.entry.name} would need {factor:.2g} times as much."
+    return f"{text}; {other.entry.name}: {other.b2[wish.level]:.2g} for as much."
+
+
+def _amount(amount: float, price: str) -> str:
+    if price == "bytes" and amount >= 1000:
+        return f"{amount / 1000:,.3g} kB" if amount < 1e6 else f"{amount / 1e6:,.3g} MB"
+    return f"{amount:,.4g} {PRICES[price].unit or price}"
+
+
+def _table(rows: Sequence[Found], lacking: Sequence[tuple[str, str]]) -> pandas.DataFrame:
+    import pandas
+
+    found = [
+        {
+            "sampler": row.entry.name, "options": _options(row), "read": str(row.read),
+            "b2": row.b2["worst"], "b2_average": row.b2["average"], "iterations": row.iterations,
+            **{name: row.spent[name] for name in PRICES},
+            "least": row.within[0], "most": row.within[1], "stable": row.limit, "law": row.how,
+            "why": "",
+        }
+        for row in rows
+    ]  # fmt: skip
+    found += [{"sampler": name, "why": why} for name, why in lacking]
+    return pandas.DataFrame(found)
+
+
+def measured(
+    row: Found,
+    problem: contracts.Problem,
+    network: Topology,
+    found: Fit,
+    positions: Any,
+    how: Mapping[str, Any],
+    level: str = "worst",
+) -> tuple[float, float, float]:
+    """Run the setting of a row; return b2 at its iterations with the ends of a 95 % interval.
+
+    Where the problem is not Gaussian the same chains, by the same noise, on the Gaussian that fits
+    it are a control variate, whose expectation is exact. how: chains, seed and initial.
+    """
+    try:
+        target = reference_of(problem)
+    except ConcordError:
+        target = found.law
+    wanted, variances = target.monomials()
+    mix, k, params = read_out(row.read, network)[0], row.iterations, row.setting.params
+
+    def values(own: Any) -> np.ndarray:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DivergenceWarning)
+            x = sample(row.entry.kind, own, network, iterations=k, record={"at": [k]},
+                       progress=False, **how, **_stated(row))["x"][:, -1]  # fmt: skip
+        x = x if mix is None else mix @ x
+        x = x if level == "worst" else x.mean(axis=1, keepdims=True)
+        return np.concatenate([x, x**2], axis=-1)
+
+    f = values(problem)
+    center = np.zeros(f.shape[1:])
+    if not isinstance(problem, contracts.Quadratic):
+        with suppress(_laws.NoLaw):
+            gaussian = QuadraticProblem(found.hessians, found.shift)
+            law = _laws.of_versions(
+                row.entry.sampler, [gaussian], network, [params], positions, most=np.inf
+            )
+            seen = law.reading(mix).at([k]).only((0, 0))
+            of = (
+                (seen.mean, seen.cov) if level == "worst" else (seen.average_mean, seen.average_cov)
+            )
+            control, exact = values(gaussian), monomials(*of)[0]
+            if np.isfinite(control).all():
+                f, center = f - control, exact
+    if not np.isfinite(f).all():
+        return np.inf, np.inf, np.inf
+    mean, *ends = (part + center - wanted for part in mean_interval(f, f.shape[-1]))
+    far = np.maximum(*np.square(ends))
+    near = np.where(ends[0] * ends[1] < 0, 0.0, np.minimum(*np.square(ends)))
+    b2, lo, hi = (float((e / variances).max()) for e in (np.square(mean), near, far))
+    return b2, lo, hi
+
+
+def by_chains(
+    search: Search,
+    entry: Entry,
+    problem: contracts.Problem,
+    network: Topology,
+    found: Fit,
+    positions: Any,
+    how: Mapping[str, Any],
+    level: str = "worst",
+) -> list[Found]:
+    """Return the best setting of an entry along octaves, by chains; of agents or their average."""
+    given = problem, network, found, positions, how
+    rows = []
+    for lattice in search.lattices(entry):
+        for read in [read for read in ("agents", "average") if read in search.reads]:
+            for row in search.stated(entry, lattice, read):
+                b2 = dict.fromkeys(("worst", "average"), measured(row, *given, level)[0])
+                rows.append(row._replace(b2=b2, score=b2[level]))
+    return [min(rows, key=lambda row: row.score)] if rows else []
+
+
+def _verified(
+    rows: Sequence[Found], given: Any, how: Mapping[str, Any], level: str
+) -> pandas.DataFrame:
+    """Run rows, and return b2 as predicted and as measured."""
+    import pandas
+
+    lines = []
+    problem, network, found, positions = given
+    for row in rows:
+        b2 = measured(row, problem, network, found, positions, how, level)
+        lines.append((row.entry.name, str(row.read), row.b2[level], *b2))
+    names = ["sampler", "read", "predicted", "measured", "lo", "hi"]
+    return pandas.DataFrame(lines, columns=names)

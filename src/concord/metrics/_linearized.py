@@ -1,0 +1,164 @@
+r"""Laws of samplers on problems that are not Gaussian, approximately: agents linearized on the way.
+
+Where gradients are not affine a law is not Gaussian, and no recursion of moments is exact. At
+iterations 0, 1, 2, 3, 4, 6, 9, ... every agent's gradient is replaced by the affine one that has
+the same mean over the agent's own law N(m_i, C_ii) there, and the same covariance with its position
+(``problems._fit.linearized``); up to the next one the law is that of the affine update. No single
+linearization does: agents are wider than the posterior, and skewness turns width into a bias of
+their means.
+
+What a sampler keeps beside positions and starts from the gradients there (``exact.Start``), such as
+tracked gradients, follows each change of them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from concord.contracts import Problem
+from concord.laws import exact
+from concord.laws.exact import Moments, Update
+from concord.laws.paths import Path, stacked
+from concord.metrics import Measurement, _laws
+from concord.networks.topology import Topology
+from concord.problems._fit import Fit, field, fit, linearized
+from concord.problems._quadratic import QuadraticProblem
+
+POINTS = 64  # of an agent's law, over which gradients are averaged
+DIVERGED = 1e4  # standard deviations of the fit
+
+
+class Linearized(Path):
+    """The approximate laws of versions of a sampler, each with options, on any smooth problem.
+
+    found: the Gaussian that fits the posterior, whose width says what is small and what diverged.
+    positions: the moments of an agent's start. ``NoLaw`` where the sampler has no law on Gaussian
+    problems either.
+    """
+
+    def __init__(
+        self,
+        sampler: Any,
+        problem: Problem,
+        topology: Topology,
+        params: Sequence[Any],
+        positions: Moments | None,
+        found: Fit,
+        mix: np.ndarray | None = None,
+    ) -> None:
+        if positions is None:
+            raise _laws.NoLaw("of these starts only draws are known; take another initial")
+        if any(getattr(own, "period", 1) > 1 for own in params):
+            raise _laws.NoLaw(
+                "agents make several steps between two vectors, along which they are not "
+                "linearized; sample it instead"
+            )
+        agents, dim = problem.agents, problem.dim
+        self._sampler, self._topology, self._params = sampler, topology, params
+        self._at, self._fit, self._positions = field(problem), found, positions
+        start = exact.initial(agents, dim, positions)
+        super().__init__(self._step_of, stacked([start] * len(params)), agents, dim, mix)
+        # Where gradients are linearized, the updates and paths from there, and the moments there.
+        self._begins: list[int] = []
+        self._parts: list[tuple[list[Update], Path, Moments]] = []
+
+    def _step_of(self, k: int) -> Any:
+        raise NotImplementedError("a linearized law goes by parts")
+
+    def _go(
+        self,
+        moments: Moments,
+        first: int,
+        end: int,
+        done: Callable[[int], object] = lambda n: None,
+    ) -> Moments:
+        while not self._begins or _next(self._begins[-1]) <= end:
+            self._begin()
+        place = bisect_right(self._begins, end) - 1
+        _, path, begun = self._parts[place]
+        done(end - first)
+        return path._go(begun, self._begins[place], end)
+
+    def _begin(self) -> None:
+        """Linearize at the end of the last part, and begin the next one."""
+        if not self._begins:
+            updates = self._updates(self._start)
+            path = self._path(updates)
+            self._begins.append(0)
+            self._parts.append((updates, path, path._start))
+            return
+        k = _next(self._begins[-1])
+        before, path, begun = self._parts[-1]
+        mean, cov = path._go(begun, self._begins[-1], k)
+        updates = self._updates((mean, cov))
+        size, mean, cov = self._agents * self._dim, mean.copy(), cov.copy()
+        for version, (old, new) in enumerate(zip(before, updates, strict=True)):
+            for block, (was, now) in enumerate(zip(old.auxiliary, new.auxiliary, strict=True), 1):
+                if was.matrix is None or now.matrix is None:
+                    continue
+                part = slice(block * size, (block + 1) * size)
+                lead = np.eye(cov.shape[-1])
+                lead[part, :size] = now.matrix - was.matrix
+                mean[version] = lead @ mean[version]
+                mean[version, part] += np.ravel(np.subtract(now.mean, was.mean))
+                cov[version] = lead @ cov[version] @ lead.T
+        self._begins.append(k)
+        self._parts.append((updates, self._path(updates), (mean, cov)))
+
+    def _path(self, updates: list[Update]) -> Path:
+        """Return the laws by these updates, with the starts that they state."""
+        given = self._agents, self._dim, self._positions
+        starts = [exact.initial(*given, *update.auxiliary) for update in updates]
+        turn = self._parts[0][1]._turn if self._parts else None  # the same all along
+        return _laws.of_updates(
+            self._sampler, updates, starts, self._topology, self._dim, turn=turn
+        )
+
+    def _updates(self, moments: Moments) -> list[Update]:
+        """Return the updates on problems that are linearized at these moments of the states.
+
+        What has diverged is linearized at the fit, and stays infinite.
+        """
+        wide, (agents, dim) = self._fit.cov, (self._agents, self._dim)
+        seen = exact.marginals(*moments, agents, dim)
+        spread = np.sqrt(np.diag(wide))
+        with np.errstate(all="ignore"):
+            apart = np.abs(seen.mean - self._fit.mean) / spread
+            width = np.diagonal(seen.cov, axis1=-2, axis2=-1) / spread**2
+            fine = (apart.max(axis=(1, 2)) < DIVERGED) & (width.max(axis=(1, 2)) < DIVERGED**2)
+            cov = np.where(fine[:, None, None, None], seen.cov + 1e-6 * wide, wide)
+            cov = (cov + cov.swapaxes(-1, -2)) / 2
+            low = np.linalg.eigvalsh(cov)[..., 0].min(axis=1) <= 0
+        fine &= ~low
+        cov[~fine] = wide
+        mean = np.where(fine[:, None, None], seen.mean, self._fit.mean)
+        gram, shift = linearized(self._at, mean, cov, POINTS)
+        fine &= np.isfinite(gram).all(axis=(1, 2, 3)) & np.isfinite(shift).all(axis=(1, 2))
+        moments[0][~fine] = np.inf
+        return [
+            _laws.update_of(
+                self._sampler,
+                QuadraticProblem(g, s) if ok else QuadraticProblem(self._fit.hessians, 0 * s),
+                self._topology,
+                own,
+            )
+            for g, s, ok, own in zip(gram, np.nan_to_num(shift), fine, self._params, strict=True)
+        ]
+
+
+def law_of(m: Measurement) -> exact.Law:
+    """Return the approximate law at the recorded iterations."""
+    positions = m.initial.moments(m.problem.dim)
+    found = fit(m.problem, 0.0 if positions is None else positions[0])
+    given = m.sampler, m.problem, m.topology, [m.sampler_params], positions, found
+    return replace(Linearized(*given).law(m.trace.draw.tolist()), approximate=True)
+
+
+def _next(k: int) -> int:
+    """Return where gradients are linearized after iteration k."""
+    return k + 1 if k < 3 else int(1.5 * k)

@@ -1,0 +1,271 @@
+r"""The Gaussian that fits a smooth posterior, found from the gradients of agents' potentials alone.
+
+.. math::
+    E\, g(m + L z) = 0, \qquad H_i = E\, g_i(m + L z)\, z^\top L^{-1}, \qquad
+    (L L^\top)^{-1} = \sum_i H_i, \qquad z \sim N(0, I), \quad g = \sum_i g_i
+
+By Stein's identity H_i is the mean Hessian of f_i over the fit, which minimizes the divergence
+KL(N(m, L L^T), pi). Expectations are means over antithetic Sobol points, whitened, so that those of
+quadratic potentials are exact. Newton's method finds the mode, where the fit begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from concord.contracts import Problem, Quadratic, dtype_of
+from concord.errors import ConcordError
+from concord.laws.gaussian import Gaussian
+
+# Gradients of all f_i at x_i, of positions (points, agents, dim), in the same shape.
+Field = Callable[[np.ndarray], np.ndarray]
+
+POINTS = 256  # that the fit is a mean over
+WEIGHED = 2048  # that are weighed against the posterior
+WIDER = 1.25  # their standard deviations over those of the fit
+DIFFERS = 2**0.4  # factor between variances from which the fit is not believed
+NEWTON, SWEEPS = 200, 400
+
+
+class Fit(NamedTuple):
+    """A Gaussian in place of a posterior.
+
+    mean, cov: of the fit, (dim,) and (dim, dim). hessians: each agent's mean Hessian over the fit,
+    (agents, dim, dim), which add up to the inverse of cov; with shift, (agents, dim), its gradient
+    is about hessian x - shift. mode: the posterior's. settled: whether the fit converged; it is the
+    Gaussian at the mode otherwise.
+    """
+
+    mean: np.ndarray
+    cov: np.ndarray
+    hessians: np.ndarray
+    shift: np.ndarray
+    mode: np.ndarray
+    settled: bool = True
+
+    @property
+    def law(self) -> Gaussian:
+        """The fit as a law that results can be compared with."""
+        return Gaussian(self.mean, self.cov)
+
+
+def fit(problem: Problem, start: np.ndarray | float = 0.0) -> Fit:
+    """Return the Gaussian that fits a problem's posterior; the posterior itself if it is Gaussian.
+
+    start: where the search for the mode begins, (dim,) or a number.
+
+    Raises
+    ------
+    ConcordError
+        If no mode is found, or the Hessian there is not positive definite.
+    """
+    if isinstance(problem, Quadratic) and problem.posterior is not None:
+        law = problem.posterior
+        return Fit(law.mean, law.cov, problem.gram, problem.shift, law.mean)
+    at = field(problem)
+    top, hessians = mode(at, problem.agents, np.full(problem.dim, start, dtype=float))
+    cov = np.linalg.inv(hessians.sum(axis=0))
+    for damping in (0.7, 0.2):
+        found = _fit(at, top, cov, problem.agents, damping)
+        if found is not None:
+            return found
+    slopes = at(np.broadcast_to(top, (1, problem.agents, problem.dim)))[0]
+    return Fit(top, cov, hessians, hessians @ top - slopes, top, settled=False)
+
+
+def field(problem: Problem) -> Field:
+    """Return the gradients of a problem's potentials at any number of points."""
+    first, dtype = problem.from_chain(0), dtype_of(problem)
+    made = lru_cache(maxsize=8)(first.gradient)
+
+    def at(x: np.ndarray) -> np.ndarray:
+        x = np.ascontiguousarray(x, dtype=dtype)
+        with np.errstate(all="ignore"):
+            return made(len(x))(x, np.empty_like(x)).astype(float, copy=False)
+
+    return at
+
+
+@lru_cache(maxsize=16)
+def normals(count: int, dim: int) -> np.ndarray:
+    """Return points (count, dim), or more, of mean 0 and covariance I: antithetic Sobol points."""
+    from scipy.special import ndtri
+    from scipy.stats import qmc  # takes long to import
+
+    half = max(count // 2, 1 << int(np.ceil(np.log2(2 * dim))))
+    z = ndtri(qmc.Sobol(dim, rng=1).random(half))
+    z = np.concatenate([z, -z])
+    return np.linalg.solve(np.linalg.cholesky(z.T @ z / len(z)), z.T).T
+
+
+def linearized(
+    at: Field, mean: np.ndarray, cov: np.ndarray, points: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return agents' gradients over laws of their own, as the affine gram_i x - shift_i.
+
+    mean, cov: (versions, agents, dim) and (versions, agents, dim, dim), positive definite. Returns
+    gram and shift, of the same shapes as cov and mean.
+    """
+    agents, dim = mean.shape[1:]
+    z = normals(points, dim)
+    root = np.linalg.cholesky(cov)
+    x = mean[:, None] + np.einsum("vade,pe->vpad", root, z)
+    with np.errstate(all="ignore"):
+        g = at(x.reshape(-1, agents, dim)).reshape(x.shape)
+        across = np.einsum("vpad,pe->vade", g, z) / len(z)
+        gram = np.linalg.solve(root.swapaxes(-1, -2), across.swapaxes(-1, -2))
+        gram = (gram + gram.swapaxes(-1, -2)) / 2
+        return gram, np.matvec(gram, mean) - g.mean(axis=1)
+
+
+def mode(at: Field, agents: int, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mode (dim,), and the Hessians of the f_i there, (agents, dim, dim).
+
+    Newton's method by the moduli of the Hessian's eigenvalues, so that it leads downhill; a step is
+    halved until the potential no longer rises steeply where it ends.
+
+    Raises
+    ------
+    ConcordError
+        If none is found, or the Hessian there is not positive definite.
+    """
+    x = start.astype(float)
+    for _ in range(NEWTON):
+        slope, hessians = _sum(at, x, agents), _differences(at, x, agents)
+        if not (np.isfinite(slope).all() and np.isfinite(hessians).all()):
+            break
+        values, vectors = np.linalg.eigh(hessians.sum(axis=0))
+        sizes = np.maximum(np.abs(values), 1e-12 * np.abs(values).max() + 1e-300)
+        move = -vectors @ (vectors.T @ slope / sizes)
+        descent = -float(slope @ move)
+        if descent <= 1e-14 * max(len(x), 1):
+            if values[0] <= 1e-10 * values[-1]:
+                raise ConcordError(
+                    "problem: the Hessian of its potential is not positive definite at the "
+                    f"stationary point {_shown(x)} (least eigenvalue {values[0]:.3g}); add a "
+                    "prior, or remove parameters that the data say nothing of"
+                )
+            return x, hessians
+        length = 1.0
+        for _ in range(60):
+            ahead = float(_sum(at, x + length * move, agents) @ move)
+            if ahead <= 0.5 * descent:  # no number is not
+                break
+            length /= 2
+        x = x + length * move
+    raise ConcordError(
+        f"problem: no mode was found within {NEWTON} steps of Newton's method from "
+        f"{_shown(start)}; let the starts (initial) be near it, and check that gradients are those "
+        "of -log density"
+    )
+
+
+def weighed(problem: Problem, found: Fit) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and variances of the posterior, both (dim,), by points weighed against it.
+
+    They are drawn around the fit, wider; of the posterior's log density gradients give differences:
+    their integrals along rays, by Gauss-Legendre.
+    """
+    at, z = field(problem), normals(WEIGHED, problem.dim)
+    rays = WIDER * z @ np.linalg.cholesky(found.cov).T
+    rise = np.zeros(len(z))
+    for node, weight in zip(*np.polynomial.legendre.leggauss(8), strict=True):
+        x = found.mean + (1 + node) / 2 * rays
+        rise += weight / 2 * np.einsum("pd,pd->p", _total(at, x, problem.agents), rays)
+    logs = 0.5 * (z**2).sum(axis=1) - rise
+    logs = np.where(np.isfinite(logs), logs, -np.inf)
+    weights = np.exp(logs - logs.max())
+    weights /= weights.sum()
+    center = weights @ rays
+    return found.mean + center, weights @ (rays - center) ** 2
+
+
+def doubts(problem: Problem, found: Fit) -> list[str]:
+    """Say why a fit, and what is predicted by it, may be wrong; nothing where it is not known.
+
+    Its variances may differ from those of ``weighed`` points, or the mode be another from one of
+    eight other starts.
+    """
+    if isinstance(problem, Quadratic):
+        return []
+    at, dim, said = field(problem), problem.dim, []
+    if not found.settled:
+        said.append("the Gaussian fit did not converge; it is the one at the mode")
+    root = np.linalg.cholesky(found.cov)
+    ratio = weighed(problem, found)[1] / np.diag(found.cov)
+    worst = int(np.argmax(np.abs(np.log(ratio))))
+    if not 1 / DIFFERS < ratio[worst] < DIFFERS:
+        said.append(
+            f"the posterior is far from Gaussian: coordinate {worst} has {ratio[worst]:.2g} times "
+            "the variance of the fit"
+        )
+    directions = normals(16, dim)[:8]
+    for z in directions / np.linalg.norm(directions, axis=1, keepdims=True):
+        try:
+            other = mode(at, problem.agents, found.mean + 3 * root @ z)[0]
+        except ConcordError:
+            continue
+        if np.linalg.norm(np.linalg.solve(root, other - found.mode)) > 1:
+            said.append(f"there is a second mode, at {_shown(other)}")
+            break
+    least = np.linalg.eigvalsh(found.hessians)[:, 0]
+    if (least < -1e-9 * np.abs(found.hessians).max()).any():
+        said.append(f"the Hessian of agent {int(np.argmin(least))} is not positive definite")
+    return said
+
+
+def _fit(at: Field, mean: np.ndarray, cov: np.ndarray, agents: int, damping: float) -> Fit | None:
+    """Return the fit by damped sweeps from the mode; None where they do not settle."""
+    top, precision = mean, np.linalg.inv(cov)
+    for _ in range(SWEEPS):
+        cov = np.linalg.inv(precision)
+        values = np.linalg.eigvalsh(cov)
+        if not (np.isfinite(values).all() and values[0] > 0):
+            return None
+        each = (
+            np.broadcast_to(mean, (1, agents, len(mean))),
+            np.broadcast_to(cov, (1, agents, *cov.shape)),
+        )
+        (gram,), (shift,) = linearized(at, *each, POINTS)
+        whole, slope = gram.sum(axis=0), gram.sum(axis=0) @ mean - shift.sum(axis=0)
+        if not np.isfinite(whole).all() or np.linalg.eigvalsh(whole)[0] <= 0:
+            return None
+        move = -damping * np.linalg.solve(whole, slope)
+        length = float(np.sqrt(move @ precision @ move))
+        change = np.abs(whole - precision).max() / np.abs(precision).max()
+        mean = mean + move / max(length, 1.0)
+        precision = precision + damping * (whole - precision)
+        if length < 1e-9 and change < 1e-9:
+            return Fit(mean, np.linalg.inv(whole), gram, shift, top)
+    return None
+
+
+def _sum(at: Field, x: np.ndarray, agents: int) -> np.ndarray:
+    """Return the gradient of the whole potential at a point (dim,)."""
+    total: np.ndarray = _total(at, x[None], agents)[0]
+    return total
+
+
+def _total(at: Field, x: np.ndarray, agents: int) -> np.ndarray:
+    """Return the gradients of the whole potential at points (points, dim)."""
+    return at(np.repeat(x[:, None], agents, axis=1)).sum(axis=1)
+
+
+def _differences(at: Field, x: np.ndarray, agents: int) -> np.ndarray:
+    """Return the Hessians of the f_i at a point, by central differences of gradients."""
+    size = 1e-5 * np.maximum(np.abs(x), 1.0)
+    steps = np.diag(size)
+    points = np.repeat((x + np.concatenate([steps, -steps]))[:, None], agents, axis=1)
+    up, down = np.split(at(points), 2)
+    with np.errstate(all="ignore"):
+        found = ((up - down) / (2 * size[:, None, None])).transpose(1, 0, 2)
+    return (found + found.swapaxes(1, 2)) / 2
+
+
+def _shown(x: np.ndarray) -> str:
+    more = ", ..." if len(x) > 4 else ""
+    return f"({', '.join(f'{value:.3g}' for value in x[:4])}{more})"

@@ -1,0 +1,74 @@
+"""Models that a study names: a Python file in its folder, and a table of data beside it."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from concord import plugins
+from concord.contracts import Stream
+from concord.datasets import readers
+from concord.errors import ConcordError
+from concord.options import Options
+from concord.problems._own import split
+from concord.sampling.partition import Partition
+
+FILES = ("file", "data", "reference")
+JOB = {"environment": "models", "mem_mb": 2000, "runtime": 15, "options": "--progress"}
+
+
+class Params(Options):
+    """The model's file, what it is called with, and the dimension along which it splits."""
+
+    file: Annotated[str, "Python file in the study's folder, which is executed"]
+    over: Annotated[str, "dimension (PyMC) or plate (NumPyro) whose entries are rows"]
+    data: Annotated[
+        str | None, "CSV file in the study's folder, whose columns are the function's arguments"
+    ] = None
+    function: Annotated[str, "function of the file that makes the model, or is it"] = "model"
+    coordinates: Annotated[
+        Literal["unconstrained", "laplace"],
+        "what samplers step in: the unconstrained parameters, or coordinates in which a Gaussian "
+        "fit to the posterior is standard normal",
+    ] = "unconstrained"
+    reference: Annotated[
+        str | None,
+        "CSV file in the study's folder with draws of the posterior: a column for each parameter, "
+        "theta[1], theta[2], ... for one of several entries",
+    ] = None
+
+
+def check(params: Params, agents: int) -> None:
+    """Refuse files that do not exist, or lie elsewhere."""
+    for name in FILES:
+        if (path := getattr(params, name)) is not None:
+            plugins.within(Path(path), name)
+
+
+def lacking(library: str, module: str) -> str | None:
+    """Say what to install where models of a library cannot be computed."""
+    if find_spec(module) is None or find_spec("jax") is None:
+        return (
+            f"it needs {library}, which is not installed; install the extra with "
+            f"`python -m pip install 'concord[{module}]'`"
+        )
+    return None
+
+
+def read(
+    params: Params, library: str, module: str, partition: Partition, stream: Stream
+) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+    """Return the function that makes a model, its arguments, and options of the problem."""
+    if (reason := lacking(library, module)) is not None:
+        raise ConcordError(reason)
+    path = plugins.within(Path(params.file), "file")
+    function = getattr(plugins.execute(path), params.function, None)
+    if not callable(function):
+        raise ConcordError(f"{path}: it defines no function {params.function!r}; name one it has")
+    columns = readers.table(plugins.within(Path(params.data), "data")) if params.data else {}
+    options = {"over": params.over, "coordinates": params.coordinates, **split(partition, stream)}
+    if params.reference is not None:
+        columns_of = readers.table(plugins.within(Path(params.reference), "reference"))
+        options["reference"] = readers.parameters(columns_of)
+    return function, columns, options

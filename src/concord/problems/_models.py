@@ -1,0 +1,471 @@
+r"""Models that people have written, split over agents by a dimension of their data.
+
+.. math::
+    f_i(x) = - \sum_{j \in S_i} \ell_j(x) - \frac1N \ell_0(x), \qquad
+    \sum_i f_i(x) = - \log p(x, y)
+
+x are the unconstrained coordinates of all parameters; l_j is what the model adds to its log density
+for row j, latents of that row and their Jacobians included, and l_0 is all else. Every agent has
+all coordinates, also those of latents of other agents' rows. The sum is compared with the joint
+density that the library itself computes when a problem is made, so that a model that does not split
+is refused. JAX evaluates all chains and agents at once, as one compiled function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from concord.contracts import BatchGradient
+from concord.errors import ConcordError, short
+from concord.laws.known import Draws
+from concord.options import Count, Index, build
+from concord.problems._data import check_points
+from concord.problems._fit import fit
+from concord.problems._functions import Problem
+from concord.problems._own import numbers, parted
+from concord.sampling import streams
+
+# Of the joint density: a prior that is taken from the data may be off by 1e-4 of it only.
+TOLERANCE = 1e-8
+STEPS, LENGTHS = 100, 30  # of Newton's method
+POINTS, SPREAD = 4, 0.5  # where the sum is checked, about the start
+SCORED, SURPRISING = 2000, 6.0  # draws whose mean score is checked, and standard errors off zero
+
+Array = np.ndarray
+
+
+class Parts(NamedTuple):
+    """What is computed of a model, for all chains and agents at once.
+
+    x and v are unconstrained, (chains, agents, dim). ``joint`` takes points (points, dim),
+    ``constrain`` positions (..., dim), ``unconstrain`` draws by name. ``prior`` is the gradient of
+    -l_0 / N. What is None the model does not give.
+    """
+
+    counts: Array
+    start: Array
+    value: Callable[[Array], Array]
+    gradient: Callable[[Array], Array]
+    prior: Callable[[Array], Array]
+    joint: Callable[[Array], Array]
+    constrain: Callable[[Array], dict[str, Array]] | None = None
+    unconstrain: Callable[[Mapping[str, Array]], Array] | None = None
+    product: Callable[[Array, Array], Array] | None = None
+    batch: Callable[[Array, Array], Array] | None = None
+    minimize: Callable[..., tuple[Array, Array]] | None = None
+
+
+class Split(Protocol):
+    """A library's model, its rows' terms apart from all others; functions are JAX's."""
+
+    rows: int
+    start: Array  # unconstrained, (dim,)
+    names: list[str]
+
+    @property
+    def labels(self) -> Array | None:
+        """The classes of rows, where what is observed has some."""
+
+    def terms(self, x: Any, rows: Any) -> tuple[Any, Any]:
+        """Return l_j of ``rows``, of their shape, and l_0 at x (dim,)."""
+
+    def joint(self, x: Any) -> Any:
+        """Return the library's own log density at x (dim,)."""
+
+    def constrain(self, x: Any) -> dict[str, Any]:
+        """Return the model's own parameters at x (dim,)."""
+
+    def unconstrain(self, draw: dict[str, Any]) -> Any:
+        """Return the unconstrained x (dim,) of one draw."""
+
+
+def parts_of(split: Split, held: list[Array]) -> Parts:
+    """Compile a model whose rows are split as ``held``."""
+    import jax
+    import jax.numpy as jnp
+
+    agents, (index, own) = len(held), padded(held)
+    counts = np.array([float(len(rows)) for rows in held])
+    weights = own.astype(float)
+
+    def value(x: Any, rows: Any, weight: Any) -> Any:
+        terms, rest = split.terms(x, rows)
+        return -jnp.where(weight != 0, weight * terms, 0.0).sum() - rest / agents
+
+    def product(x: Any, v: Any, rows: Any, weight: Any) -> Any:
+        return jax.jvp(lambda x: jax.grad(value)(x, rows, weight), (x,), (v,))[1]
+
+    def batch(x: Any, drawn: Any, rows: Any, count: Any) -> Any:
+        return jax.grad(value)(x, rows[drawn], jnp.full(drawn.shape, count / len(drawn)))
+
+    def prior(x: Any, rows: Any) -> Any:
+        return jax.grad(lambda x: -split.terms(x, rows)[1] / agents)(x)
+
+    def everywhere(function: Any, arrays: int, *agents_own: Array) -> Any:
+        """Compile for all chains and agents, with arrays that agents have in all chains."""
+        axes = (0,) * arrays + (None,) * len(agents_own)
+        made = jax.jit(lambda *x: jax.vmap(jax.vmap(function), in_axes=axes)(*x, *agents_own))
+        return lambda *x: np.asarray(made(*x))
+
+    flat, back = jax.jit(jax.vmap(split.constrain)), jax.vmap(split.unconstrain)
+
+    def constrain(x: Array) -> dict[str, Array]:
+        found = flat(x.reshape(-1, x.shape[-1])).items()
+        return {n: np.asarray(of).reshape(*x.shape[:-1], *of.shape[1:]) for n, of in found}
+
+    def unconstrain(draws: Mapping[str, Array]) -> Array:
+        check_names(draws, split.names)
+        return np.asarray(back({name: jnp.asarray(draws[name]) for name in split.names}))
+
+    def minimize(x: Any, b: Any, c: Any, root: Any, center: Any) -> tuple[Any, Any]:
+        def inside(x: Any, b: Any, c: Any, rows: Any, weight: Any) -> Any:
+            def goal(z: Any) -> Any:
+                return value(center + root @ z, rows, weight) + c / 2 * z @ z - b @ z
+
+            return _newton(goal, x)
+
+        over = jax.vmap(jax.vmap(inside), in_axes=(0, 0, None, None, None))
+        return over(x, b, c, index, weights)
+
+    minimized = jax.jit(minimize)
+    return Parts(
+        counts=counts.astype(int),
+        start=split.start,
+        value=everywhere(value, 1, index, weights),
+        gradient=everywhere(jax.grad(value), 1, index, weights),
+        prior=everywhere(prior, 1, index),
+        joint=lambda x: np.array([float(split.joint(point)) for point in x]),
+        constrain=constrain,
+        unconstrain=unconstrain,
+        product=everywhere(product, 2, index, weights),
+        batch=everywhere(batch, 2, index, counts),
+        minimize=lambda *given: tuple(map(np.array, minimized(*given))),
+    )
+
+
+def _newton(goal: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
+    """Return a minimum of a smooth function near x, and the gradients that it costs.
+
+    It need not be convex: a direction takes the moduli of the Hessian's eigenvalues, and of the
+    lengths 1, 1/2, ... the best is taken, so that the function falls. A Hessian costs 2 dim
+    gradients, a point that is tried one.
+    """
+    import jax
+    import jax.numpy as jnp
+
+    lengths = 0.5 ** jnp.arange(LENGTHS)
+
+    def step(state: tuple[Any, ...]) -> tuple[Any, ...]:
+        x, at, _, k = state
+        slope, (sizes, axes) = jax.grad(goal)(x), jnp.linalg.eigh(jax.hessian(goal)(x))
+        sizes = jnp.maximum(jnp.abs(sizes), 1e-12 * jnp.abs(sizes).max())
+        move = -axes @ ((axes.T @ slope) / sizes)
+        tried = jax.vmap(lambda length: goal(x + length * move))(lengths)
+        tried = jnp.where(jnp.isnan(tried), jnp.inf, tried)
+        best = jnp.argmin(tried)
+        near = -(slope @ move) <= 1e-9 * (1 + jnp.abs(at))  # where only rounding moves the value
+        length = jnp.where(near, 1.0, lengths[best])
+        done = (-(slope @ move) <= 1e-20 * (1 + jnp.abs(at))) | (~near & ~(tried[best] < at))
+        moved = jnp.where(done, x, x + length * move)
+        return moved, goal(moved), done, k + 1
+
+    def goes_on(state: tuple[Any, ...]) -> Any:
+        return ~state[2] & (state[3] < STEPS)
+
+    x, _, _, k = jax.lax.while_loop(goes_on, step, (x, goal(x), jnp.array(False), 0))
+    return x, k * (2 * x.size + 1 + LENGTHS)
+
+
+class _Proximal:
+    """A model's proximal step (``contracts.Counting``)."""
+
+    def __init__(self, model: Model, chains: int, curvature: Array) -> None:
+        self._model, self._curvature = model, curvature
+        self.gradients = np.zeros((chains, model.agents), dtype=np.int64)
+
+    def __call__(self, agent: Any, linear: Array, start: Array, out: Array) -> Array:
+        """Write the minimizers, as ``contracts.Proximal`` says; no number where b is none."""
+        model, shape = self._model, (*self.gradients.shape, self._model.dim)
+        x, b = np.zeros(shape), np.zeros(shape)
+        x[:, agent], b[:, agent] = start, linear
+        lost = ~np.isfinite(x + b).all(axis=-1)
+        x[lost] = b[lost] = 0.0
+        assert model._parts.minimize is not None
+        x, spent = model._parts.minimize(x, b, self._curvature, model.root, model.center)
+        x[lost] = np.nan
+        self.gradients[:, agent] = spent[:, agent]
+        np.copyto(out, x[:, agent])
+        return out
+
+
+class Model(Problem):
+    """A problem of a model.
+
+    x are its coordinates, ``center + root @ z`` the unconstrained ones at z.
+    """
+
+    def __init__(
+        self, parts: Parts, coordinates: Any, reference: Any, likely: str = "a row's term"
+    ) -> None:
+        self.counts, self._parts = parts.counts, parts
+        agents, dim = len(parts.counts), len(parts.start)
+        self.center, self.root, self._plain = np.zeros(dim), np.eye(dim), True
+        super().__init__(self._slope, agents=agents, dim=dim, potential=self._value)
+        self._check(likely)
+        if parts.product is not None:
+            self.hessian_product = lambda chains: self._product(self._curve)
+            self.prox = partial(_Proximal, self)
+        if parts.batch is not None:
+            self.batch_gradient = self._batch
+        self.center, self.root = self._axes(coordinates)
+        self._plain = isinstance(coordinates, str) and coordinates == "unconstrained"
+        if reference is not None:
+            self.reference = draws = self._draws(reference)
+            self._check_reference(draws.values)
+
+    def constrain(self, x: Array) -> dict[str, Array]:
+        """Return the model's own parameters by name at positions (..., dim)."""
+        if self._parts.constrain is None:
+            return {"x": self.position(x)}
+        return self._parts.constrain(self.position(x))
+
+    def prior_gradient(self, x: Array, out: Array) -> Array:
+        """Write the gradient of what belongs to no row."""
+        np.copyto(out, self._pulled(self._parts.prior, x))
+        return out
+
+    def position(self, x: Array) -> Array:
+        """Return the unconstrained positions."""
+        return x if self._plain else self.center + x @ self.root.T
+
+    def _value(self, x: Array) -> Array:
+        return self._parts.value(self.position(x))
+
+    def _slope(self, x: Array) -> Array:
+        return self._pulled(self._parts.gradient, x)
+
+    def _pulled(self, gradient: Any, x: Array) -> Array:
+        slope: Array = gradient(self.position(x))
+        return slope if self._plain else slope @ self.root
+
+    def _curve(self, x: Array, v: Array) -> Array:
+        assert self._parts.product is not None
+        return self._parts.product(self.position(x), v @ self.root.T) @ self.root
+
+    def _batch(self, chains: int, batch_size: int) -> BatchGradient:
+        """Return ``contracts.Batched``'s estimate."""
+        batch = self._parts.batch
+        assert batch is not None
+
+        def gradient(x: Array, rows: Array, out: Array) -> Array:
+            np.copyto(out, batch(self.position(x), rows) @ self.root)
+            return out
+
+        return gradient
+
+    def _check(self, likely: str) -> None:
+        """Refuse potentials that do not add up to the model's joint density."""
+        rng = np.random.default_rng(0)
+        x = self._parts.start + SPREAD * rng.standard_normal((POINTS, self.dim))
+        joint = self._parts.joint(x)
+        try:
+            parts = -self._value(np.repeat(x[:, None], self.agents, axis=1)).sum(axis=1)
+        except (TypeError, ValueError) as error:  # of shapes
+            raise ConcordError(
+                f"model: it cannot be computed of an agent's rows alone "
+                f"({str(error).splitlines()[0]}); give all that rows need as data, and no number "
+                "of rows"
+            ) from None
+        finite = np.isfinite(joint)
+        if not finite.any():
+            raise ConcordError(
+                f"model: its log density is {joint[0]} near its start; give other initial values"
+            )
+        off = np.abs(parts - joint)[finite] / np.maximum(np.abs(joint[finite]), 1.0)
+        if not off.max() <= TOLERANCE:
+            raise ConcordError(
+                f"model: the potentials of {self.agents} agents add up to another log density than "
+                f"the model's (relative difference {off.max():.1g}, at most {TOLERANCE:g}); "
+                f"{likely}"
+            )
+
+    def _axes(self, coordinates: Any) -> tuple[Array, Array]:
+        """Return center and root of the coordinates that a caller names or gives."""
+        if isinstance(coordinates, str) and coordinates == "unconstrained":
+            return self.center, self.root
+        if isinstance(coordinates, str) and coordinates == "laplace":
+            found = fit(self, self._parts.start)
+            return found.mean, np.linalg.cholesky(found.cov)
+        if not isinstance(coordinates, (tuple, list)) or len(coordinates) != 2:
+            raise ConcordError(
+                f"coordinates: {short(coordinates)} is not known; use 'unconstrained', 'laplace' "
+                "or a pair (center, L)"
+            )
+        center, root = numbers(coordinates[0], "center"), numbers(coordinates[1], "L")
+        if center.shape != (self.dim,) or root.shape != (self.dim, self.dim):
+            raise ConcordError(
+                f"coordinates: center of shape {center.shape} and L of shape {root.shape} do not "
+                f"fit; give shapes ({self.dim},) and ({self.dim}, {self.dim})"
+            )
+        if np.linalg.matrix_rank(root) < self.dim:
+            raise ConcordError("coordinates: L is singular; give one that can be inverted")
+        return center, root
+
+    def _draws(self, reference: Any) -> Draws:
+        """Return reference draws in the problem's coordinates."""
+        if isinstance(reference, Mapping):
+            if self._parts.unconstrain is None:
+                raise ConcordError("reference: parameters have no names here; give (draws, dim)")
+            named = {
+                name: numbers(values, f"reference.{name}") for name, values in reference.items()
+            }
+            values = self._parts.unconstrain(named)
+        else:
+            values = numbers(reference, "reference")
+        if values.ndim != 2 or values.shape[1] != self.dim or not np.isfinite(values).all():
+            raise ConcordError(
+                f"reference: draws of shape {values.shape} are none inside of the parameters' "
+                f"bounds; give finite ones, (draws, {self.dim}) or by name"
+            )
+        return Draws(np.linalg.solve(self.root, (values - self.center).T).T)
+
+    def _check_reference(self, draws: Array) -> None:
+        """Refuse draws of another posterior: over the posterior the mean score is zero."""
+        x = draws[:: -(-len(draws) // SCORED)]
+        scores = self._slope(np.repeat(x[:, None], self.agents, axis=1)).sum(axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            off = np.abs(scores.mean(axis=0)) / (scores.std(axis=0) / np.sqrt(len(x)))
+        if not off.max() <= SURPRISING:
+            raise ConcordError(
+                f"reference: these are not draws of the model's posterior: their mean score is "
+                f"{off.max():.3g} standard errors away from zero, which it is over the posterior; "
+                "compare the model and the one that was sampled"
+            )
+
+
+def shards_of(
+    rows: int, labels: Array | None, agents: Any, shards: Any, partition: Any, seed: int
+) -> list[Array]:
+    """Return the row numbers of each agent, every row once."""
+    if shards is None:
+        count = build(Count, agents, "agents")
+        check_points(rows, count)
+        rng = streams.generator(build(Index, seed, "seed"), "partition")
+        return parted(partition).split(rows if labels is None else labels, count, rng)
+    found = [np.asarray(shard) for shard in shards]
+    for number, shard in enumerate(found):
+        if shard.ndim != 1 or (shard.size and shard.dtype.kind not in "iu"):
+            raise ConcordError(f"shards[{number}]: {short(shard)} is no array of row numbers")
+    held = np.concatenate(found) if found else np.zeros(0)
+    if not np.array_equal(np.sort(held), np.arange(rows)):
+        raise ConcordError(
+            f"shards: they hold {len(held)} rows, {len(np.unique(held))} of them different, and "
+            f"the model has {rows}; give each row to one agent"
+        )
+    if agents is not None and agents != len(found):
+        raise ConcordError(f"agents: {agents} do not have {len(found)} shards; leave agents out")
+    return [shard.astype(np.intp) for shard in found]
+
+
+def padded(shards: Sequence[Array]) -> tuple[Array, Array]:
+    """Return row numbers, (agents, most), and which are the agent's own and no padding.
+
+    Padding repeats a row, so that whatever is computed of it is finite.
+    """
+    most = max(1, *(len(shard) for shard in shards))
+    rows = np.stack([np.resize(s if len(s) else np.zeros(1, np.intp), most) for s in shards])
+    return rows, np.arange(most) < np.array([[len(shard)] for shard in shards])
+
+
+def check_names(draws: Mapping[str, Any], names: list[str]) -> None:
+    """Refuse reference draws that lack a parameter of the model, or are not of one length."""
+    if missing := [name for name in names if name not in draws]:
+        raise ConcordError(
+            f"reference: it has no draws of {', '.join(missing)}; give draws of the model's own "
+            f"parameters ({', '.join(names)}), or write the model in those that were drawn"
+        )
+    lengths = {name: len(draws[name]) for name in names}
+    if len(set(lengths.values())) > 1:
+        raise ConcordError(f"reference: numbers of draws differ ({lengths}); give as many of each")
+
+
+def needs(library: str, extra: str) -> ConcordError:
+    """Return the refusal of a model whose library is not installed."""
+    return ConcordError(
+        f"{library} is not installed; install the extra with `python -m pip install "
+        f"'concord[{extra}]'`"
+    )
+
+
+def from_shards(
+    build: Callable[[Array], Callable[[Array], tuple[Array, Array]]],
+    shards: Sequence[Any],
+    *,
+    dim: int,
+    coordinates: Any = "unconstrained",
+    reference: Any = None,
+) -> Model:
+    r"""Return the problem of any joint log density that can be built from some of its rows.
+
+    .. math:: f_i = - \log p_i + \Bigl(1 - \frac1N\Bigr) \log p_\emptyset
+
+    Parameters
+    ----------
+    build
+        ``build(rows)`` returns the log density, prior included, of the rows of these numbers (of
+        none: the prior) as a function: x (points, dim) -> values (points,) and gradients (points,
+        dim). x is unconstrained, with the Jacobians of its transforms.
+    shards
+        Row numbers of each agent, every row once.
+    dim
+        Number of coordinates.
+    coordinates, reference
+        As of ``concord.from_pymc``; reference draws are unconstrained, (draws, dim).
+
+    Returns
+    -------
+    Model
+        A problem whose potentials add up to ``build`` of all rows.
+
+    Raises
+    ------
+    ConcordError
+        If they do not, or an argument does not fit.
+
+    Examples
+    --------
+    >>> import concord, numpy as np
+    >>> y = np.array([1.0, 2.0, 4.0])
+    >>> def build(rows):
+    ...     def log_density(x):
+    ...         return -0.5 * ((y[rows] - x) ** 2).sum(1) - 0.5 * x[:, 0]**2, (
+    ...             y[rows].sum() - (len(rows) + 1) * x)
+    ...     return log_density
+    >>> concord.from_shards(build, [[0, 1], [2]], dim=1).agents
+    2
+    """
+    held = shards_of(sum(map(len, shards)), None, None, shards, None, 1)
+    own, empty = [build(rows) for rows in held], build(np.zeros(0, dtype=np.intp))
+    whole = build(np.sort(np.concatenate(held)))
+    share = 1 - 1 / len(held)
+
+    def at(x: Array, which: int) -> Array:
+        """Return values or gradients of all potentials."""
+        densities = zip(own, x.swapaxes(0, 1), strict=True)
+        both = [share * np.asarray(empty(xi)[which]) - f(xi)[which] for f, xi in densities]
+        return np.stack(both, axis=1)
+
+    parts = Parts(
+        counts=np.array([len(rows) for rows in held]),
+        start=np.zeros(dim),
+        value=lambda x: at(x, 0),
+        gradient=lambda x: at(x, 1),
+        joint=lambda x: np.asarray(whole(x)[0]),
+        prior=lambda x: np.stack([-(1 - share) * empty(xi)[1] for xi in x.swapaxes(0, 1)], axis=1),
+    )
+    likely = "have build([]) return the prior alone, and each row's term depend on that row only"
+    return Model(parts, coordinates, reference, likely)

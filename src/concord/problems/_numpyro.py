@@ -1,0 +1,244 @@
+"""Problems of NumPyro models: one compiled JAX function for all chains and agents.
+
+A model is run on each agent's rows, with latents in place of what it would draw; ``vmap`` runs it
+on all of them at once. Sites in the plate of rows belong to the rows, others to all agents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from concord.errors import ConcordError
+from concord.problems._models import Model, needs, parts_of, shards_of
+
+LIKELY = (
+    "a row's term may use other rows, or a prior the data, as a mean over rows does: compute that "
+    "outside of the model, and give it as an argument without rows"
+)
+
+
+def from_numpyro(
+    model: Callable[..., Any],
+    *args: Any,
+    over: str,
+    agents: int | None = None,
+    shards: Any = None,
+    partition: Any = "equal",
+    seed: int = 1,
+    coordinates: Any = "unconstrained",
+    reference: Any = None,
+    **kwargs: Any,
+) -> Model:
+    r"""Return the problem of a NumPyro model whose rows are split over agents.
+
+    .. math:: f_i(x) = - \sum_{j \in S_i} \ell_j(x) - \frac1N \ell_0(x)
+
+    as of ``concord.from_pymc``.
+
+    Parameters
+    ----------
+    model
+        A function with NumPyro's primitives. Observed sites are in the plate ``over``, whose size
+        follows from the arguments, ``numpyro.plate("row", len(y))``.
+    *args, **kwargs
+        The model's arguments. Arrays with as many entries along their first axis as the plate has
+        are data of rows.
+    over
+        The name of the plate whose entries are rows.
+    agents, shards, partition, seed, coordinates, reference
+        As of ``concord.from_pymc``.
+
+    Returns
+    -------
+    Model
+        A problem with gradients, potentials, Hessian products, a proximal step and mini-batches.
+
+    Raises
+    ------
+    ConcordError
+        If JAX computes in single precision, the model does not split, or its potentials do not add
+        up to its joint density.
+
+    Examples
+    --------
+    >>> import concord, jax, numpy as np, numpyro
+    >>> jax.config.update("jax_enable_x64", True)
+    >>> def model(y):
+    ...     mu = numpyro.sample("mu", numpyro.distributions.Normal(0, 5))
+    ...     with numpyro.plate("row", len(y)):
+    ...         numpyro.sample("y", numpyro.distributions.Normal(mu, 1), obs=y)
+    >>> concord.from_numpyro(model, np.arange(6.0), over="row", agents=3).dim
+    1
+    """
+    if find_spec("numpyro") is None:
+        raise needs("NumPyro", "numpyro")
+    import jax
+
+    if not jax.config.jax_enable_x64:
+        raise ConcordError(
+            "model: JAX computes in single precision, in which sums over rows differ; call "
+            'jax.config.update("jax_enable_x64", True) first'
+        )
+    split = _NumPyro(model, over, args, kwargs)
+    held = shards_of(split.rows, split.labels, agents, shards, partition, seed)
+    return Model(parts_of(split, held), coordinates, reference, LIKELY)
+
+
+class _Latent(NamedTuple):
+    """A latent's place in x, unconstrained shape, and axis of rows (negative), if it has one."""
+
+    begin: int
+    shape: tuple[int, ...]
+    axis: int | None
+
+
+class _NumPyro:
+    """A model, its latents, and which of its arguments have rows."""
+
+    def __init__(
+        self, model: Callable[..., Any], over: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        import jax
+        from numpyro import handlers
+        from numpyro.distributions import biject_to
+        from numpyro.infer import init_to_uniform
+
+        self.model, self.over, self.args, self.kwargs = model, over, args, kwargs
+        seeded = handlers.seed(model, 0)
+        started = handlers.substitute(seeded, substitute_fn=init_to_uniform(radius=0.5))
+        sites = handlers.trace(started).get_trace(*args, **kwargs)
+        plates = {name: site for name, site in sites.items() if site["type"] == "plate"}
+        for name, site in plates.items():
+            size, subsample = site["args"]
+            if subsample is not None and subsample != size:
+                raise ConcordError(
+                    f"model: the plate {name} is subsampled ({subsample} of {size}); leave "
+                    "subsample_size out: samplers draw mini-batches themselves (batch_size)"
+                )
+        if over not in plates:
+            raise ConcordError(
+                f"over: the model has no plate {over!r} (it has: {', '.join(plates) or 'none'}); "
+                f"observe rows in `with numpyro.plate({over!r}, len(y)):`"
+            )
+        self.rows = int(plates[over]["args"][0])
+        leaves, self.tree = jax.tree_util.tree_flatten((args, kwargs))
+        self.leaves = leaves
+        self.split = [np.ndim(leaf) > 0 and len(leaf) == self.rows for leaf in leaves]
+        if not any(self.split):
+            raise ConcordError(
+                f"model: no argument has {self.rows} rows, so that nothing says which agent owns "
+                "what the model reads; give the data as arguments"
+            )
+        self.latents: dict[str, _Latent] = {}
+        self.labels: np.ndarray | None = None
+        self.dim = 0
+        for name, site in sites.items():
+            if site["type"] == "sample":
+                self._add(name, site, biject_to)
+        self.start, self.names = np.zeros(self.dim), list(self.latents)
+
+    def _frame(self, site: Any) -> int | None:
+        """Return the dimension that the plate of rows has in a site's batch, if it is in it."""
+        found = [frame.dim for frame in site["cond_indep_stack"] if frame.name == self.over]
+        return found[0] if found else None
+
+    def _add(self, name: str, site: Any, biject_to: Callable[[Any], Any]) -> None:
+        frame, value = self._frame(site), np.asarray(site["value"])
+        factor = type(site["fn"]).__name__ == "Unit"  # numpyro.factor
+        if site["is_observed"]:
+            if frame is None and not factor:
+                raise ConcordError(
+                    f"model: {name} is observed outside of the plate {self.over!r}, so that no "
+                    "agent owns it; observe it in the plate"
+                )
+            if value.dtype.kind == "f" and np.isnan(value).any():
+                raise ConcordError(f"model: {name} has missing values; leave these rows out")
+            if value.ndim == 1 and value.dtype.kind in "iub" and frame is not None:
+                self.labels = value
+            return
+        if getattr(site["fn"].support, "is_discrete", False):
+            raise ConcordError(
+                f"model: {name} is a discrete latent, which has no gradient; sum it out, as "
+                "MixtureSameFamily does"
+            )
+        transform = biject_to(site["fn"].support)
+        shape = np.shape(transform.inv(site["value"]))
+        axis = None if frame is None else frame - transform.domain.event_dim
+        self.latents[name] = _Latent(self.dim, shape, axis)
+        self.dim += int(np.prod(shape))
+
+    def _named(self, x: Any) -> dict[str, Any]:
+        """Return the unconstrained latents of one point (dim,)."""
+        return {
+            name: x[begin : begin + int(np.prod(shape))].reshape(shape)
+            for name, (begin, shape, _) in self.latents.items()
+        }
+
+    def terms(self, x: Any, rows: Any) -> tuple[Any, Any]:
+        """Return the log density of rows, (rows,), and of all else, at one point (dim,)."""
+        import jax.numpy as jnp
+        from jax import tree_util
+        from numpyro import handlers
+        from numpyro.distributions import biject_to
+
+        given = self._named(x)
+        jacobians: dict[str, Any] = {}
+
+        def fill(site: Any) -> Any:
+            name = site["name"]
+            if site["type"] != "sample" or name not in self.latents:
+                return None
+            axis = self.latents[name].axis
+            value = given[name] if axis is None else jnp.take(given[name], rows, axis=axis)
+            transform = biject_to(site["fn"].support)
+            made = transform(value)
+            jacobians[name] = transform.log_abs_det_jacobian(value, made)
+            return made
+
+        pairs = zip(self.leaves, self.split, strict=True)
+        leaves = [jnp.asarray(leaf)[rows] if split else leaf for leaf, split in pairs]
+        args, kwargs = tree_util.tree_unflatten(self.tree, leaves)
+        filled = handlers.seed(handlers.substitute(self.model, substitute_fn=fill), 0)
+        own, shared = jnp.zeros(len(rows)), jnp.zeros(())
+        for name, site in handlers.trace(filled).get_trace(*args, **kwargs).items():
+            if site["type"] != "sample":
+                continue
+            log = site["fn"].log_prob(site["value"]) + jacobians.get(name, 0.0)
+            log = log if site["scale"] is None else site["scale"] * log
+            frame = self._frame(site)
+            if frame is None:
+                shared = shared + log.sum()
+                continue
+            if log.shape[frame] != len(rows):
+                raise ValueError(f"{name} has {log.shape[frame]} rows")
+            own = own + jnp.moveaxis(log, frame, 0).reshape(len(rows), -1).sum(axis=1)
+        return own, shared
+
+    def joint(self, x: Any) -> Any:
+        """Return NumPyro's own log density (``Split``)."""
+        import jax
+        from numpyro.infer.util import potential_energy
+
+        def density(x: Any) -> Any:
+            return -potential_energy(self.model, self.args, self.kwargs, self._named(x))
+
+        return jax.jit(density)(x)
+
+    def constrain(self, x: Any) -> dict[str, Any]:
+        """Return latents by name (``Split``)."""
+        from numpyro.infer.util import constrain_fn
+
+        found = constrain_fn(self.model, self.args, self.kwargs, self._named(x))
+        return {name: found[name] for name in self.names}
+
+    def unconstrain(self, draw: dict[str, Any]) -> Any:
+        """Return the unconstrained latents of a draw (``Split``)."""
+        import jax.numpy as jnp
+        from numpyro.infer.util import unconstrain_fn
+
+        found = unconstrain_fn(self.model, self.args, self.kwargs, draw)
+        return jnp.concatenate([jnp.ravel(found[name]) for name in self.names])

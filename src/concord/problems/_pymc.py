@@ -1,0 +1,252 @@
+"""Problems of PyMC models, whose graphs PyTensor translates to JAX.
+
+The model's log density is a sum of terms, one of each variable. Terms of variables with the
+dimension of rows are functions of the rows' data and latents, others of all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from concord.errors import ConcordError, short
+from concord.problems._models import Model, needs, parts_of, shards_of
+
+LIKELY = (
+    "a row's term may use other rows, as a mean over rows does: compute that outside of the "
+    "model, and give it as data"
+)
+
+
+def from_pymc(
+    model: Any,
+    over: str,
+    agents: int | None = None,
+    *,
+    shards: Any = None,
+    partition: Any = "equal",
+    seed: int = 1,
+    coordinates: Any = "unconstrained",
+    reference: Any = None,
+) -> Model:
+    r"""Return the problem of a PyMC model whose rows are split over agents.
+
+    .. math:: f_i(x) = - \sum_{j \in S_i} \ell_j(x) - \frac1N \ell_0(x)
+
+    where l_j is what row j adds to the model's log density, and l_0 is the rest of it. x are the
+    unconstrained values of all parameters, which every agent holds, those that belong to other
+    agents' rows (latents with the dimension) included.
+
+    Parameters
+    ----------
+    model
+        A ``pymc.Model``. Observed variables have the dimension ``over``; so have data that rows
+        need, ``pymc.Data("X", X, dims=("row", "feature"))``.
+    over
+        The dimension whose entries are rows.
+    agents, partition, seed
+        Their number, and how rows go to them, as of ``concord.problems.linear_regression``.
+    shards
+        Instead: the row numbers of each agent, every row once.
+    coordinates
+        "unconstrained"; "laplace", in which a Gaussian fit to the posterior has mean 0 and
+        covariance I; or a pair (center, L), for x = center + L z. Samplers then step in z.
+    reference
+        Draws of the posterior: unconstrained (draws, dim), or {name: (draws, ...)} of the model's
+        own parameters. Metrics compare with them. Draws of another posterior are refused.
+
+    Returns
+    -------
+    Model
+        A problem with gradients, potentials, Hessian products, a proximal step and mini-batches;
+        ``constrain(x)`` has the parameters by name, and so has ``trace.to_arviz()``.
+
+    Raises
+    ------
+    ConcordError
+        If the model does not split, or its potentials do not add up to its joint density.
+
+    Examples
+    --------
+    >>> import concord, numpy as np, pymc
+    >>> with pymc.Model(coords={"row": range(6)}) as model:
+    ...     mu = pymc.Normal("mu", 0, 5)
+    ...     y = pymc.Normal("y", mu, 1, observed=np.arange(6.0), dims="row")
+    >>> problem = concord.from_pymc(model, over="row", agents=3)
+    >>> trace = concord.sample("de_sgld", problem, "ring", step_size=0.02, iterations=100)
+    >>> problem.constrain(trace["x"])["mu"].shape
+    (100, 101, 3)
+    """
+    if find_spec("pymc") is None or find_spec("jax") is None:
+        raise needs("PyMC or JAX", "pymc")
+    split = _PyMC(model, over)
+    held = shards_of(split.rows, split.labels, agents, shards, partition, seed)
+    return Model(parts_of(split, held), coordinates, reference, LIKELY)
+
+
+class _PyMC:
+    """A model's terms, those of rows apart from all others."""
+
+    def __init__(self, model: Any, over: str) -> None:
+        import pymc
+
+        if not isinstance(model, pymc.Model):
+            raise ConcordError(f"model: {short(model)} is no pymc.Model; give one")
+        if over not in model.dim_lengths:
+            known = ", ".join(model.dim_lengths) or "none"
+            raise ConcordError(
+                f"over: the model has no dimension {over!r} (it has: {known}); name its rows, "
+                f"pymc.Model(coords={{{over!r}: ...}}), and give observed variables dims={over!r}"
+            )
+        self.model, self.over = model, over
+        self.rows = int(model.dim_lengths[over].eval())
+        self.values = [model.rvs_to_values[variable] for variable in model.free_RVs]
+        for variable, value in zip(model.free_RVs, self.values, strict=True):
+            if value.type.dtype.startswith(("int", "uint", "bool")):
+                raise ConcordError(
+                    f"model: {variable.name} is a discrete latent, which has no gradient; sum it "
+                    "out, as pymc.Mixture does"
+                )
+        point = model.initial_point()
+        self.start = np.concatenate([np.ravel(point[v.name]) for v in self.values]).astype(float)
+        self.shapes = [np.shape(point[v.name]) for v in self.values]
+        for variable in model.observed_RVs:
+            self._check_observed(variable)
+        variables = [*model.basic_RVs, *model.potentials]
+        terms = model.logp(vars=variables, sum=False)
+        self.own = [(t, self._axis(v, t)) for v, t in zip(variables, terms, strict=True)]
+        self._check_constants()
+        self._compile()
+
+    @cached_property
+    def labels(self) -> Any:
+        """The rows' classes, where what is observed has some."""
+        value = self.model.rvs_to_values[self.model.observed_RVs[0]].eval()
+        return value if value.ndim == 1 and value.dtype.kind in "iub" else None
+
+    def _place(self, variable: Any) -> int | None:
+        """Return which axis of a variable counts rows; None if it has none."""
+        dims = self.model.named_vars_to_dims.get(variable.name) or ()
+        return list(dims).index(self.over) if self.over in dims else None
+
+    def _check_observed(self, variable: Any) -> None:
+        from pymc.variational.minibatch_rv import MinibatchRandomVariable
+
+        name = variable.name
+        if isinstance(variable.owner.op, MinibatchRandomVariable):
+            raise ConcordError(
+                f"model: {name} has total_size, which scales its rows; leave it out: samplers draw "
+                "mini-batches themselves (batch_size)"
+            )
+        if any(v.name == f"{name.removesuffix('_observed')}_unobserved" for v in self.values):
+            raise ConcordError(
+                f"model: {name.removesuffix('_observed')} has missing values; leave these rows "
+                "out, or make each a parameter of the model"
+            )
+        if self._place(variable) is None:
+            raise ConcordError(
+                f"model: {name} is observed and has no dimension {self.over!r}, so that no agent "
+                f"owns it; give it dims={self.over!r}"
+            )
+        if np.isnan(np.asarray(self.model.rvs_to_values[variable].eval(), dtype=float)).any():
+            raise ConcordError(f"model: {name} has missing values; leave these rows out")
+
+    def _axis(self, variable: Any, term: Any) -> int | None:
+        """Return which axis of a variable's term counts rows; None if it has none."""
+        axis = self._place(variable)
+        if axis is not None and axis >= term.ndim:
+            raise ConcordError(
+                f"model: the log density of {variable.name} is one number for all rows, which "
+                "depend on each other; make rows independent given the parameters"
+            )
+        return axis
+
+    def _check_constants(self) -> None:
+        """Refuse numbers of rows that have no name: nothing says which agent owns them."""
+        from pytensor.graph.traversal import ancestors
+        from pytensor.tensor import TensorConstant
+
+        observed = set(self.model.rvs_to_values.values())
+        for node in ancestors([term for term, axis in self.own if axis is not None]):
+            constant = isinstance(node, TensorConstant) and node not in observed
+            if constant and self.rows > 1 and self.rows in node.type.shape:
+                raise ConcordError(
+                    f"model: a row's term reads a constant of shape {node.type.shape} that has no "
+                    "dimension; wrap it, "
+                    f"pymc.Data(name, values, dims={self.over!r})"
+                )
+
+    def _compile(self) -> None:
+        """Translate the model to functions of its variables' values."""
+        model = self.model
+        of_rows = [v for v in model.data_vars if self._place(v) is not None]
+        observed = model.observed_RVs
+        self.data = [(v.get_value(), self._place(v)) for v in of_rows]
+        self.data += [(model.rvs_to_values[v].eval(), self._place(v)) for v in observed]
+        inputs = [*self.values, *of_rows, *(model.rvs_to_values[v] for v in observed)]
+        self.of_rows = _translated(inputs, [term for term, axis in self.own if axis is not None])
+        self.of_all = _translated(self.values, [term for term, axis in self.own if axis is None])
+        free = model.free_RVs
+        wanted = [v.name for v in (*free, *model.deterministics)]
+        named = {v.name: v for v in model.unobserved_value_vars if v.name in wanted}
+        self.shown, self.names = list(named), [v.name for v in free]
+        self.forward = _translated(self.values, list(named.values()))
+        transforms = ((v, model.rvs_to_transforms[v]) for v in free)
+        back = [v if t is None else t.forward(v, *v.owner.inputs) for v, t in transforms]
+        self.back = _translated(free, back)
+        self.own_density = model.compile_logp(mode="FAST_COMPILE")
+
+    def _pieces(self, x: Any) -> list[Any]:
+        """Return the values of the model's variables at x (dim,)."""
+        ends = np.cumsum([int(np.prod(shape)) for shape in self.shapes])
+        places = zip(ends, self.shapes, strict=True)
+        return [x[end - int(np.prod(shape)) : end].reshape(shape) for end, shape in places]
+
+    def terms(self, x: Any, rows: Any) -> tuple[Any, Any]:
+        """Return the terms of rows and the sum of all others (``Split``)."""
+        import jax.numpy as jnp
+
+        pieces = self._pieces(x)
+        rest = sum((term.sum() for term in self.of_all(*pieces)), jnp.zeros(()))
+        places = [self._place(v) for v in self.model.free_RVs]
+        given = [*zip(pieces, places, strict=True), *self.data]
+        taken = [a if k is None else jnp.take(jnp.asarray(a), rows, axis=k) for a, k in given]
+        own = jnp.zeros(len(rows))
+        axes = (axis for _, axis in self.own if axis is not None)
+        for term, axis in zip(self.of_rows(*taken), axes, strict=True):
+            own = own + jnp.moveaxis(term, axis, 0).reshape(len(rows), -1).sum(axis=1)
+        return own, rest
+
+    def joint(self, x: np.ndarray) -> float:
+        """Return PyMC's own log density (``Split``)."""
+        named = zip((v.name for v in self.values), self._pieces(x), strict=True)
+        return float(self.own_density(dict(named)))
+
+    def constrain(self, x: Any) -> dict[str, Any]:
+        """Return parameters and deterministics by name (``Split``)."""
+        return dict(zip(self.shown, self.forward(*self._pieces(x)), strict=True))
+
+    def unconstrain(self, draw: dict[str, Any]) -> Any:
+        """Return the unconstrained values of a draw (``Split``)."""
+        import jax.numpy as jnp
+
+        return jnp.concatenate([jnp.ravel(v) for v in self.back(*(draw[n] for n in self.names))])
+
+
+def _translated(inputs: list[Any], outputs: list[Any]) -> Callable[..., Any]:
+    """Return the JAX function of a graph, whatever lengths its inputs have."""
+    from pymc.sampling.jax import get_jaxified_graph
+    from pytensor.graph.replace import clone_replace
+    from pytensor.tensor import TensorType
+
+    if not outputs:
+        return lambda *values: ()
+    fresh = [TensorType(v.type.dtype, (None,) * v.type.ndim)() for v in inputs]
+    replaced = dict(zip(inputs, fresh, strict=True))
+    made = clone_replace(outputs, replace=replaced, rebuild_strict=False)
+    found: Callable[..., Any] = get_jaxified_graph(inputs=fresh, outputs=made)
+    return found

@@ -1,0 +1,37 @@
+r"""A PyMC model in a study's folder, its rows split over agents.
+
+.. math::
+    f_i(x) = - \sum_{j \in S_i} \ell_j(x) - \frac1N \ell_0(x)
+
+``model(**columns)`` of the file returns a ``pymc.Model``; observed variables, and data that rows
+need (``pymc.Data``), have the dimension ``over``.
+``concord.from_pymc`` explains the rest.
+
+Needs: PyMC (the extra ``pymc``).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from concord.contracts import Stream
+from concord.problems._model_files import FILES, JOB, Params, check, lacking, read
+from concord.problems._models import Model
+from concord.sampling.partition import Partition
+
+__all__ = ["FILES", "JOB", "Params", "build", "check", "unavailable"]
+
+
+def unavailable() -> str | None:
+    """Say what to install where the model cannot be computed."""
+    return lacking("PyMC", "pymc")
+
+
+def build(
+    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+) -> Model:
+    """Make the model of its columns, and split its rows."""
+    from concord.problems._pymc import from_pymc
+
+    function, columns, options = read(params, "PyMC", "pymc", partition, stream)
+    return from_pymc(function(**columns), agents=agents, **options)

@@ -1,0 +1,196 @@
+"""entries: samplers of strangers on the arena's board, each a folder ``arena/entries/<kind>``.
+
+It holds the sampler's file, ``scores.csv`` with the columns of the arena's own, and ``entry.json``:
+the code's SHA-256, what is tuned and what stays fixed, which tasks have exact scores, versions and
+commit. Whoever checks an entry computes its scores again: exact ones are the same text, those of
+chains lie within each other's intervals.
+
+Cells are addressed by what they were made from (``cells.made``): ``fetch`` takes those of a crate,
+or of another folder of results, that are what this configuration, code and data would make.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any
+from zipfile import BadZipFile, ZipFile
+
+import concord
+from concord import markup, metrics, plugins, results
+from concord.arena import board, cells
+from concord.errors import ConcordError
+from concord.integrity import unsealed
+from concord.io import check_folder, whole, write_whole
+from concord.make import at
+from concord.metrics import Row
+from concord.progress import each
+from concord.provenance import commit, sha256
+from concord.results import Measured
+from concord.runs.run import Run
+from concord.stages.compete import entered, entry_of
+from concord.studies.study import Study
+
+PLACE = Path("arena", "entries")
+# Where every entry is scored: perfect networks, faults, compression, data, posteriors, clocks.
+OPEN = ("tasks", "faults", "compressed", "real_data", "sampled", "links")
+
+Key = tuple[str, ...]
+
+
+def add(study: Study, kind: str, resources: Path, place: Path = PLACE) -> Iterator[str]:
+    """Score a plug-in on the arena's open tasks, write its folder, and yield what was done."""
+    file = plugins.own()["samplers", kind]
+    scores, about = _scored(study, kind, resources)
+    folder = place / kind
+    check_folder(folder)
+    write_whole(folder / "scores.csv", markup.table(board.COLUMNS, scores))
+    write_whole(folder / "entry.json", json.dumps(about, indent=1) + "\n")
+    with whole(folder / f"{kind}.py") as path:
+        path.write_bytes(file.read_bytes())
+    yield f"{folder}: {about['cells']} cells scored, {len(about['exact'])} of them exact"
+
+
+def check(study: Study, folder: Path, resources: Path) -> Iterator[str]:
+    """Score an entry again, and yield what is the same.
+
+    Raises
+    ------
+    ConcordError
+        If its file is another one, or a score is not what it says.
+    """
+    kind = folder.name
+    try:
+        stated = json.loads((folder / "entry.json").read_text())
+        there = list(csv.reader(io.StringIO((folder / "scores.csv").read_text())))[1:]
+        digest = stated["sha256"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ConcordError(f"{folder}: it is no entry ({error}); `concord arena add`") from None
+    if sha256(plugins.own()["samplers", kind]) != digest:
+        raise ConcordError(f"{folder}: {kind}.py is not the file that was scored; add it again")
+    scores, about = _scored(study, kind, resources)
+    here = list(csv.reader(io.StringIO(markup.table(board.COLUMNS, scores))))[1:]
+    for name in ("sampler", "arena", "exact", "scale", "seed"):
+        if stated.get(name) != about[name]:
+            raise ConcordError(f"{folder}/entry.json: {name} is {about[name]} here; add it again")
+    ours, theirs = _by_key(here), _by_key(there)
+    exact = set(about["exact"])
+    for key in {**theirs, **ours}:
+        one, other = theirs.get(key), ours.get(key)
+        if one != other and (f"{key[0]}/{key[1]}" in exact or not _meet(one, other)):
+            raise ConcordError(f"{folder}/scores.csv: {' '.join(key)}: {one} there, {other} here")
+    same = sum(theirs[key] == ours[key] for key in ours)
+    yield f"{folder}: {about['cells']} cells scored again; {same} of {len(ours)} scores the same"
+
+
+def _by_key(rows: list[list[str]]) -> dict[Key, Key]:
+    """Return value, ends and state by experiment, task, entry, price, spent, level and score."""
+    return {tuple(row[:7]): tuple(row[7:]) for row in rows}
+
+
+def _meet(one: Key | None, other: Key | None) -> bool:
+    """Whether the intervals of two estimates overlap."""
+    if one is None or other is None or one[3] != other[3] or not all((*one[1:3], *other[1:3])):
+        return False
+    (a, low, high), (b, least, most) = (map(float, row[:3]) for row in (one, other))
+    # Whoever changes a score leaves its interval: so each must lie within its own, too.
+    return low <= a <= high and least <= b <= most and low <= most and least <= high
+
+
+def _scored(study: Study, kind: str, resources: Path) -> tuple[list[list[Any]], dict[str, Any]]:
+    found: list[Measured] = []
+    exact: list[str] = []
+    left: dict[str, str] = {}  # tasks without scores, and why
+    runs = [run for name in OPEN if name in study.arenas for run in _tasks(study, name)]
+    for run in each(runs, "cells"):
+        cell = entered(study, run, kind, ())
+        name = f"{cell.experiment}/{board.task_of(cell.document)}"
+        task = cells.task_of(cell, resources)
+        try:
+            rows, choice = cells.score(cell, task)
+        except ConcordError as error:  # it begins, and refuses what this network does
+            rows = [Row(0, "network", "applicable", 0.0, chance=False)]
+            choice = {"not applicable": str(error)}
+        if why := choice.get("not applicable", choice.get("not run")):
+            left[name] = str(why)
+        found.append(results.of_text(cell.document, metrics.to_csv(rows)))
+        if any(row.metric == "exact" and row.value for row in rows):
+            exact.append(name)
+    sampler, arena = entry_of(kind)
+    about = {
+        "kind": kind,
+        "sha256": sha256(plugins.own()["samplers", kind]),
+        "sampler": sampler,
+        "arena": arena,
+        "scale": study.config["scale"],
+        "seed": study.config["seed"],
+        "cells": len(found),
+        "exact": exact,
+        "without scores": left,
+        "concord": concord.__version__,
+        **commit(),
+    }
+    return list(board.scores(found)), about
+
+
+def _tasks(study: Study, experiment: str) -> list[Run]:
+    """Return a run of each task of an experiment, of some entry.
+
+    Not of tasks that read data sets: an entry is the same whether they are at hand or not.
+    """
+    mine = (run for run in study.runs.values() if run.experiment == experiment)
+    runs = [run for run in mine if not (run.data_sets or run.optional_data_sets)]
+    return list({board.task_of(run.document): run for run in runs}.values())
+
+
+def fetch(studies: Mapping[str, Study], where: Path, source: Path) -> Iterator[str]:
+    """Copy cells that are what would be made here into the results, and yield how many.
+
+    Parameters
+    ----------
+    where
+        Folder of the results.
+    source
+        A crate (``concord crate``), or a folder of results.
+    """
+    files = dict(_files(source))
+    address: dict[Key, PurePosixPath] = {}
+    for name, read in files.items():
+        if name.name == "metrics.json" and (made := unsealed(read())):
+            address[tuple(sorted(made.values()))] = name.parent
+    taken, wanted = 0, 0
+    for study in studies.values():
+        for run in study.runs.values():
+            place = at(run, where)
+            if run.arena is None or not place.lacks_metrics():
+                continue
+            wanted += 1
+            made = cells.made(run, place.resources)
+            if folder := address.get(tuple(sorted(made.values()))):
+                for file in ("run.yaml", "choice.yaml", "metrics.csv", "metrics.json"):
+                    if folder / file in files:
+                        with whole(place.folder / file) as path:
+                            path.write_bytes(files[folder / file]())
+                if why := place.lacks_metrics():
+                    place.table.unlink()
+                    raise ConcordError(f"{source}: {folder}: it is {why}; fetch from elsewhere")
+                taken += 1
+    yield f"{taken} of {wanted} cells that were missing fetched from {source}"
+
+
+def _files(source: Path) -> Iterator[tuple[PurePosixPath, Any]]:
+    if source.is_dir():
+        for path in source.rglob("*"):
+            if path.name in {"run.yaml", "choice.yaml", "metrics.csv", "metrics.json"}:
+                yield PurePosixPath(path), path.read_bytes
+        return
+    try:
+        archive = ZipFile(source)
+    except (OSError, BadZipFile) as error:
+        raise ConcordError(f"{source}: no folder, and no crate ({error}); name one") from None
+    for name in archive.namelist():
+        yield PurePosixPath(name), partial(archive.read, name)

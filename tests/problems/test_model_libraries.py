@@ -1,0 +1,405 @@
+"""Models of PyMC and NumPyro: their sums, what does not split, and posteriors that are known."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import concord
+from concord.errors import ConcordError
+
+pytestmark = pytest.mark.thorough
+jax = pytest.importorskip("jax")
+pm = pytest.importorskip("pymc")
+numpyro = pytest.importorskip("numpyro")
+law = numpyro.distributions
+jax.config.update("jax_enable_x64", True)
+
+N = 12
+RNG = np.random.default_rng(7)
+X, Z = RNG.standard_normal((N, 2)), RNG.standard_normal((N, 3))
+Y, S = X @ [1.0, -0.5] + 0.4 * RNG.standard_normal(N), RNG.uniform(0.5, 2.0, N)
+B, K, G = (Y > 0).astype(int), RNG.poisson(3.0, N), RNG.integers(0, 3, N)
+COORDS = {"row": range(N), "feature": range(2), "group": range(3), "place": range(3)}
+SHARDS = [[0, 5], [1, 2, 3, 6, 7, 11], [8], [4, 9, 10]]
+
+
+def data(name, values, *more):
+    return pm.Data(name, values, dims=("row", *more))
+
+
+def of_pymc(name):
+    """Ten models: local latents, constraints, groups, exposures, several observations a row."""
+    with pm.Model(coords=COORDS) as model:
+        if name == "mean":
+            pm.Normal("y", pm.Normal("mu", 0, 5), 1, observed=Y, dims="row")
+        elif name == "regression":
+            beta, sigma = pm.Normal("beta", 0, 2, dims="feature"), pm.HalfCauchy("sigma", 1)
+            pm.Normal("y", data("X", X, "feature") @ beta, sigma, observed=Y, dims="row")
+        elif name == "flat":
+            beta, sigma = pm.Flat("beta", dims="feature"), pm.HalfFlat("sigma")
+            pm.Normal("y", data("X", X, "feature") @ beta, sigma, observed=Y, dims="row")
+        elif name == "logistic":
+            beta = pm.Normal("beta", 0, 2, dims="feature")
+            pm.Bernoulli("y", logit_p=data("X", X, "feature") @ beta, observed=B, dims="row")
+        elif name == "groups":
+            a = pm.Normal("a", 0, pm.HalfNormal("tau", 1), dims="group")
+            pm.Normal("y", a[data("g", G)], 1, observed=Y, dims="row")
+        elif name == "schools":  # a latent of each row, centered
+            mu, tau = pm.Normal("mu", 0, 5), pm.HalfCauchy("tau", 5)
+            theta = pm.Normal("theta", mu, tau, dims="row")
+            pm.Normal("y", theta, data("s", S), observed=Y, dims="row")
+        elif name == "rates":  # positive latents of each row
+            rate = pm.Gamma("rate", 2, pm.Exponential("b", 1), dims="row")
+            pm.Poisson("y", rate * data("e", S), observed=K, dims="row")
+        elif name == "interval":  # bounds that depend on another parameter
+            top = pm.Uniform("top", 1, 3)
+            pm.Normal("y", pm.Uniform("mu", -1, top), 1, observed=Y, dims="row")
+        elif name == "simplex":
+            w = pm.Dirichlet("w", np.ones(3), dims="group")
+            pm.NormalMixture("y", w, np.array([-1.0, 0.0, 2.0]), 1, observed=Y, dims="row")
+        elif name == "vectors":  # several numbers a row, which depend on each other
+            mu = pm.Normal("mu", 0, 1, dims="place")
+            pm.MvNormal("y", mu, 0.5 * np.eye(3) + 0.5, observed=Z, dims=("row", "place"))
+    return concord.from_pymc, (model,), {}
+
+
+def of_numpyro(name):
+    """The same models."""
+    sample, plate = numpyro.sample, numpyro.plate
+
+    def mean(y):
+        mu = sample("mu", law.Normal(0, 5))
+        with plate("row", len(y)):
+            sample("y", law.Normal(mu, 1), obs=y)
+
+    def regression(X, y):
+        beta = sample("beta", law.Normal(0, 2).expand([2]).to_event(1))
+        sigma = sample("sigma", law.HalfCauchy(1))
+        with plate("row", len(y)):
+            sample("y", law.Normal(X @ beta, sigma), obs=y)
+
+    def flat(X, y):
+        beta = sample("beta", law.ImproperUniform(law.constraints.real_vector, (), (2,)))
+        sigma = sample("sigma", law.ImproperUniform(law.constraints.positive, (), ()))
+        with plate("row", len(y)):
+            sample("y", law.Normal(X @ beta, sigma), obs=y)
+
+    def logistic(X, y):
+        beta = sample("beta", law.Normal(0, 2).expand([2]).to_event(1))
+        with plate("row", len(y)):
+            sample("y", law.Bernoulli(logits=X @ beta), obs=y)
+
+    def groups(g, y):
+        tau = sample("tau", law.HalfNormal(1))
+        with plate("group", 3):
+            a = sample("a", law.Normal(0, tau))
+        with plate("row", len(y)):
+            sample("y", law.Normal(a[g], 1), obs=y)
+
+    def schools(s, y):
+        mu, tau = sample("mu", law.Normal(0, 5)), sample("tau", law.HalfCauchy(5))
+        with plate("row", len(y)):
+            sample("y", law.Normal(sample("theta", law.Normal(mu, tau)), s), obs=y)
+
+    def rates(e, y):
+        b = sample("b", law.Exponential(1))
+        with plate("row", len(y)):
+            sample("y", law.Poisson(sample("rate", law.Gamma(2, b)) * e), obs=y)
+
+    def interval(y):
+        top = sample("top", law.Uniform(1, 3))
+        mu = sample("mu", law.Uniform(-1, top))
+        with plate("row", len(y)):
+            sample("y", law.Normal(mu, 1), obs=y)
+
+    def simplex(y):
+        w = sample("w", law.Dirichlet(np.ones(3)))
+        parts = law.Normal(np.array([-1.0, 0.0, 2.0]), 1)
+        with plate("row", len(y)):
+            sample("y", law.MixtureSameFamily(law.Categorical(w), parts), obs=y)
+
+    def vectors(y):
+        mu = sample("mu", law.Normal(0, 1).expand([3]).to_event(1))
+        with plate("row", len(y)):
+            sample("y", law.MultivariateNormal(mu, 0.5 * np.eye(3) + 0.5), obs=y)
+
+    given = {"regression": (X, Y), "flat": (X, Y), "logistic": (X, B), "groups": (G, Y)}
+    given |= {"schools": (S, Y), "rates": (S, K), "vectors": (Z,)}
+    return concord.from_numpyro, (locals()[name], *given.get(name, (Y,))), {}
+
+
+MODELS = ("mean", "regression", "flat", "logistic", "groups", "schools", "rates", "interval")
+MODELS += ("simplex", "vectors")
+LIBRARIES = {"pymc": of_pymc, "numpyro": of_numpyro}
+
+
+def problem_of(library, name, **more):
+    make, arguments, options = LIBRARIES[library](name)
+    return make(*arguments, over="row", **{"shards": SHARDS, **options, **more})
+
+
+def gradient(problem, x):
+    return problem.gradient(len(x))(x, np.empty_like(x)).copy()
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_sums_are_the_joint_density(library, name) -> None:
+    problem = problem_of(library, name)
+    x = 0.7 * RNG.standard_normal((5, problem.dim))
+    everywhere = np.repeat(x[:, None], 4, axis=1)
+    total, joint = -problem.potential(everywhere).sum(axis=1), problem._parts.joint(x)
+    assert np.abs(total / joint - 1).max() < 1e-12
+    # and each potential has its gradient
+    at, step = RNG.standard_normal((2, 4, problem.dim)) * 0.5, 1e-6 * np.eye(problem.dim)
+    rises = [problem.potential(at + h) - problem.potential(at - h) for h in step]
+    slope = gradient(problem, at)
+    assert np.allclose(np.stack(rises, axis=-1) / 2e-6, slope, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["regression", "logistic", "vectors"])
+def test_the_libraries_agree(name) -> None:
+    one, other = problem_of("pymc", name), problem_of("numpyro", name)
+    x = 0.5 * RNG.standard_normal((2, 4, one.dim))
+    assert np.allclose(gradient(one, x), gradient(other, x), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("name", ["logistic", "schools"])
+def test_products_batches_and_minimizers(library, name) -> None:
+    problem = problem_of(library, name, shards=None, agents=4)  # three rows each
+    x = 0.5 * RNG.standard_normal((2, 4, problem.dim))
+    v = RNG.standard_normal(x.shape)
+    product = problem.hessian_product(2)(x, v, np.empty_like(x))
+    rise = (gradient(problem, x + 1e-5 * v) - gradient(problem, x - 1e-5 * v)) / 2e-5
+    assert np.allclose(product, rise, rtol=1e-5, atol=1e-5)
+    batch = problem.batch_gradient(2, 1)
+    drawn = [batch(x, np.full((2, 4, 1), k), np.empty_like(x)) for k in range(3)]
+    assert np.allclose(np.mean(drawn, axis=0), gradient(problem, x), rtol=1e-9, atol=1e-9)
+    curvature, b, found = np.full(4, 2.0), RNG.standard_normal(x.shape), np.empty_like(x)
+    solve = problem.prox(2, curvature)
+    solve(slice(None), b.copy(), x, found)
+    assert np.abs(gradient(problem, found) + 2 * found - b).max() < 1e-7
+    assert (solve.gradients > 0).all()
+    b[0, 1] = np.nan
+    assert np.isnan(solve(slice(None), b, x, found)[0, 1]).all() and np.isfinite(found[1]).all()
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("name", ["regression", "groups", "schools"])
+def test_one_row_each_does_not_broadcast(library, name) -> None:
+    problem = problem_of(library, name, shards=[[row] for row in range(N)])
+    assert problem.counts.tolist() == [1] * N  # and the sum has been checked
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_every_partition_splits_a_model(library) -> None:
+    for way in ("consecutive", {"kind": "skewed", "ratio": 4}, {"kind": "sizes", "sizes": [9, 3]}):
+        problem = problem_of(library, "regression", shards=None, agents=2, partition=way)
+        assert problem.counts.sum() == N
+    way = {"kind": "dirichlet", "concentration": 0.5, "minimum": 2}
+    assert problem_of(library, "logistic", shards=None, agents=2, partition=way).agents == 2
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_chains_are_those_of_the_same_built_in_problem(library) -> None:
+    names = {"shards": None, "agents": 3, "partition": "consecutive"}
+    ours = problem_of(library, "logistic", **names)
+    own = concord.problems.logistic_regression(
+        X, B, agents=3, partition="consecutive", prior_scale=4.0
+    )
+    steps = {"step_size": 0.05, "iterations": 60, "chains": 20}
+    found = concord.sample("de_sgld", ours, "ring", **steps)
+    expected = concord.sample("de_sgld", own, "ring", **steps)
+    assert np.allclose(found["x"], expected["x"], rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_parameters_come_by_name_and_go_back(library) -> None:
+    draws = {"rate": RNG.gamma(2, size=(50, N)), "b": RNG.exponential(size=50)}
+    make, arguments, _ = LIBRARIES[library]("rates")
+    problem = make(*arguments, over="row", shards=SHARDS)
+    x = problem._parts.unconstrain(draws)
+    back = problem.constrain(x)
+    assert all(np.allclose(back[name], draws[name], rtol=1e-12) for name in draws)
+    trace = concord.sample("de_sgld", problem, "ring", step_size=1e-3, iterations=20, chains=4)
+    posterior = trace.to_arviz().posterior
+    assert posterior.rate.dims == ("chain", "draw", "agent", "rate_dim_0")
+    assert float(posterior.b.min()) > 0 and "x" not in posterior
+    with pytest.raises(ConcordError, match="it has no draws of b; give draws of the model's own"):
+        make(*arguments, over="row", shards=SHARDS, reference={"rate": draws["rate"]})
+
+
+def mistaken_pymc(what):
+    """Return a PyMC model that does not split, and what is said of it."""
+    coords = {} if what == "no dims" else COORDS
+    with pm.Model(coords=coords) as model:
+        mu, features = pm.Normal("mu", 0, 1), pm.Normal("beta", 0, 1, shape=2)
+        if what == "no dims":
+            pm.Normal("y", mu, 1, observed=Y)
+            return model, "has no dimension 'row'"
+        if what == "observed without":
+            pm.Normal("y", mu, 1, observed=Y)
+            return model, "y is observed and has no dimension 'row'"
+        if what == "constants":
+            pm.Normal("y", X @ features, 1, observed=Y, dims="row")
+            return model, "constant of shape .12, 2. .*wrap it, pymc.Data"
+        if what == "centered":
+            x = data("X", X, "feature")
+            pm.Normal("y", (x - x.mean(axis=0)) @ features, 1, observed=Y, dims="row")
+            return model, "add up to another log density"
+        if what == "discrete":
+            z = pm.Bernoulli("z", 0.5)
+            pm.Normal("y", mu + z, 1, observed=Y, dims="row")
+            return model, "z is a discrete latent"
+        if what == "one number":
+            pm.MvNormal("y", mu, np.eye(N), observed=Y, dims="row")
+            return model, "one number for all rows"
+        if what == "total size":
+            pm.Normal("y", mu, 1, observed=Y, dims="row", total_size=100)
+            return model, "y has total_size"
+        missing = np.ma.masked_array(Y, np.arange(N) == 3)
+        with pytest.warns(pm.exceptions.ImputationWarning):
+            pm.Normal("y", mu, 1, observed=missing, dims="row")
+        return model, "y has missing values"
+
+
+MISTAKES = ("no dims", "observed without", "constants", "centered", "discrete", "one number")
+
+
+@pytest.mark.parametrize("what", [*MISTAKES, "total size", "missing"])
+def test_pymc_models_that_do_not_split(what) -> None:
+    model, sentence = mistaken_pymc(what)
+    with pytest.raises(ConcordError, match=sentence):
+        concord.from_pymc(model, over="row", agents=4)
+
+
+def test_a_prior_of_the_data_is_right_in_pymc() -> None:
+    with pm.Model(coords=COORDS) as model:  # l_0 has all of the data, which every agent then knows
+        x = data("X", X, "feature")
+        beta = pm.Normal("beta", x.mean(axis=0), 1, dims="feature")
+        pm.Normal("y", x @ beta, 1, observed=Y, dims="row")
+    assert concord.from_pymc(model, over="row", agents=4).agents == 4
+
+
+def mistaken_numpyro(what):
+    """Return a NumPyro model that does not split, its arguments, and what is said of it."""
+    sample, plate = numpyro.sample, numpyro.plate
+
+    def model(X, y):
+        mu = sample("mu", law.Normal(X[:, 0].mean() if what == "prior" else 0.0, 1))
+        if what == "discrete":
+            mu = mu + sample("z", law.Bernoulli(0.5))
+        if what == "one number":
+            return sample("y", law.MultivariateNormal(mu * np.ones(N), np.eye(N)), obs=y)
+        if what == "observed without":
+            return sample("y", law.Normal(mu, 1).expand([len(y)]).to_event(1), obs=y)
+        if what == "constants":
+            with plate("row", N):
+                return sample("y", law.Normal(mu + S, 1), obs=y)
+        if what == "subsampled":
+            with plate("row", len(y), subsample_size=4):
+                return sample("y", law.Normal(mu, 1), obs=numpyro.subsample(y, event_dim=0))
+        if what == "centered":
+            mu = mu * (X - X.mean(axis=0))[:, 0]
+        with plate("rows" if what == "no plate" else "row", len(y)):
+            return sample("y", law.Normal(mu, 1), obs=y)
+
+    y = np.where(np.arange(N) == 3, np.nan, Y) if what == "missing" else Y
+    return model, (X, y)
+
+
+@pytest.mark.parametrize(
+    ("what", "sentence"),
+    [
+        ("no plate", r"has no plate 'row' \(it has: rows\)"),
+        ("observed without", "has no plate 'row'"),
+        ("one number", "has no plate 'row'"),
+        ("constants", "cannot be computed of an agent's rows alone"),
+        ("subsampled", r"the plate row is subsampled \(4 of 12\)"),
+        ("centered", "add up to another log density"),
+        ("prior", "add up to another log density"),
+        ("discrete", "z is a discrete latent"),
+        ("missing", "y has missing values"),
+    ],
+)
+def test_numpyro_models_that_do_not_split(what, sentence) -> None:
+    model, arguments = mistaken_numpyro(what)
+    with pytest.raises(ConcordError, match=sentence):
+        concord.from_numpyro(model, *arguments, over="row", agents=4)
+
+
+def test_scales_count() -> None:
+    def model(y):
+        with numpyro.handlers.scale(scale=2.0):
+            mu = numpyro.sample("mu", law.Normal(0, 1))
+            with numpyro.plate("row", len(y)):
+                numpyro.sample("y", law.Normal(mu, 1), obs=y)
+
+    slope = gradient(concord.from_numpyro(model, Y, over="row", agents=3), np.zeros((1, 3, 1)))
+    assert np.isclose(slope.sum(), -2 * Y.sum(), rtol=1e-12)
+
+
+def test_an_observation_outside_of_the_plate_beside_one_inside() -> None:
+    def model(y):
+        mu = numpyro.sample("mu", law.Normal(0, 1))
+        numpyro.sample("extra", law.Normal(mu, 1), obs=0.3)
+        with numpyro.plate("row", len(y)):
+            numpyro.sample("y", law.Normal(mu, 1), obs=y)
+
+    with pytest.raises(ConcordError, match="extra is observed outside of the plate 'row'"):
+        concord.from_numpyro(model, Y, over="row", agents=3)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_single_precision_is_refused(library) -> None:
+    jax.config.update("jax_enable_x64", False)
+    try:
+        with pytest.raises(ConcordError, match="jax_enable_x64"):
+            problem_of("numpyro", "mean")
+    finally:
+        jax.config.update("jax_enable_x64", True)
+
+
+def posteriors():
+    sys.path.insert(0, "config/studies/posteriordb/plugins")
+    import posterior
+
+    return posterior
+
+
+@pytest.fixture(scope="module")
+def resources(tmp_path_factory) -> Path:
+    from concord.datasets.fetch import fetch
+    from concord.datasets.registry import load_registry
+
+    folder = tmp_path_factory.mktemp("resources")
+    for name, found in load_registry().items():
+        for file in found.files if name.startswith("posteriordb_") else ():
+            try:
+                fetch(f"{name}/{file}", folder / name / file)
+            except ConcordError as error:
+                pytest.skip(str(error)[:100])
+    return folder
+
+
+@pytest.mark.parametrize("name", list(posteriors().POSTERIORS))
+def test_posteriordb_is_transcribed_right(resources, name) -> None:
+    """A wrong transcription is refused: the mean score over reference draws is zero."""
+    module = posteriors()
+    params = module.Params(posterior=name)
+    made = module.made(params, 8, resources, coordinates="unconstrained")
+    assert made.reference.draws == 10_000
+
+
+def test_a_wrong_transcription_is_refused(resources, monkeypatch) -> None:
+    module = posteriors()
+    right = module.POSTERIORS["kidiq"]
+    wrong = right._replace(model=module.flat_regression)  # flat on sigma, and not half-Cauchy
+    monkeypatch.setitem(module.POSTERIORS, "kidiq", wrong)
+    with pytest.raises(ConcordError, match="not draws of the model's posterior"):
+        module.made(module.Params(posterior="kidiq"), 8, resources, coordinates="unconstrained")

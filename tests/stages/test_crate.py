@@ -1,0 +1,153 @@
+"""A crate, and what `concord verify` says of it: as it was, with changed numbers, and with lies."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from concord.__main__ import main
+from concord.stages import verify
+
+ROOT = Path(__file__).resolve().parents[2]
+EXPERIMENT = "gurbuzbalaban2021/linear_step"
+RUNS = ("step_size=0.003", "step_size=0.006")
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory) -> Path:
+    """Two runs at smoke scale."""
+    results, before = tmp_path_factory.mktemp("results"), os.getcwd()
+    os.chdir(ROOT)
+    try:
+        arguments = ["config/papers/gurbuzbalaban2021", "linear_step/two", *RUNS]
+        where = ["--scale", "smoke", "--results", str(results), "-o", str(results / "made.json")]
+        assert main(["make", *arguments, *where]) == 0
+    finally:
+        os.chdir(before)
+    return results
+
+
+def packed(results: Path, to: Path, change=lambda name, body: body, lie=False) -> Path:
+    """A crate as the command writes it, of metadata as few as `verify` reads.
+
+    ``change`` files after they were listed, or with ``lie`` before.
+    """
+    names = [f"results/{EXPERIMENT}/{run}/{file}" for run in RUNS for file in FILES]
+    bodies = {name: (results / name.removeprefix("results/")).read_bytes() for name in names}
+    changed = {name: change(name, body) for name, body in bodies.items()}
+    listed = changed if lie else bodies
+    graph = [{"@id": "#made", "description": json.dumps({"commit": "0" * 40, "dirty": False})}]
+    graph += [{"@id": n, "sha256": hashlib.sha256(b).hexdigest()} for n, b in listed.items()]
+    with ZipFile(to, "w") as archive:
+        archive.writestr("ro-crate-metadata.json", json.dumps({"@graph": graph}))
+        for name, body in changed.items():
+            archive.writestr(name, body)
+    return to
+
+
+FILES = ("run.yaml", "metrics.csv")
+
+
+def said(crate: Path, capsys, monkeypatch, *options: str) -> tuple[int, str]:
+    monkeypatch.chdir(ROOT)
+    code = main(["verify", str(crate), "--share", "1", "--seed", "1", *options])
+    out, err = capsys.readouterr()
+    return code, out + err
+
+
+def test_what_was_made_here_has_the_same_bytes(results, tmp_path, capsys, monkeypatch):
+    table = tmp_path / "all.csv"
+    crate = packed(results, tmp_path / "crate.zip")
+    code, text = said(crate, capsys, monkeypatch, "-o", str(table))
+    assert code == 0 and "2 of 2 runs" in text and "differ" not in text
+    rows = table.read_text().splitlines()
+    assert len(rows) > 100 and all(row.endswith(",the same") for row in rows[1:])
+
+
+def changed_number(name: str, body: bytes) -> bytes:
+    """The last number of a table, a thousandth larger."""
+    if not name.endswith(f"{RUNS[1]}/metrics.csv"):
+        return body
+    *lines, last = body.decode().splitlines()
+    cells = last.split(",")
+    cells[3] = repr(float(cells[3]) * 1.001 + 1e-6)
+    return "\n".join([*lines, ",".join(cells), ""]).encode()
+
+
+def test_a_changed_number_is_refused(results, tmp_path, capsys, monkeypatch):
+    code, text = said(packed(results, tmp_path / "crate.zip", changed_number), capsys, monkeypatch)
+    assert code == 2 and "metrics.csv: it is not as it was packed" in text
+    assert "made again" not in text
+
+
+def test_a_number_that_was_changed_before_differs(results, tmp_path, capsys, monkeypatch):
+    crate = packed(results, tmp_path / "crate.zip", changed_number, lie=True)
+    code, text = said(crate, capsys, monkeypatch)
+    assert code == 2 and "1 numbers differ" in text and " there, " in text
+
+
+def test_parameters_of_ones_own_differ(results, tmp_path, capsys, monkeypatch):
+    def other(name, body):
+        return body.replace(b"step_size: 0.006", b"step_size: 0.007")
+
+    crate = packed(results, tmp_path / "crate.zip", other, lie=True)
+    code, text = said(crate, capsys, monkeypatch)
+    assert code == 2 and "the configuration here has other parameters" in text
+
+
+def test_files_that_are_not_listed_or_lack_are_refused(results, tmp_path, capsys, monkeypatch):
+    crate = packed(results, tmp_path / "crate.zip")
+    with ZipFile(crate, "a") as archive:
+        archive.writestr("results/more.csv", "1")
+    assert "does not list it" in said(crate, capsys, monkeypatch)[1]
+    (tmp_path / "no.zip").write_text("no")
+    assert "it is no crate" in said(tmp_path / "no.zip", capsys, monkeypatch)[1]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "metric", "amplified", "wanted"),
+    [
+        (("1.0", "", "", "0"), ("1.0", "", "", "0"), "w2", False, verify.SAME),
+        (("1.0", "", "", "0"), ("1.0000000005", "", "", "0"), "w2", False, verify.AGREES),
+        (("1.0", "", "", "0"), ("1.0000005", "", "", "0"), "w2", False, verify.DIFFERS),
+        (("1.0", "", "", "0"), ("1.0000005", "", "", "0"), "sinkhorn", False, verify.AGREES),
+        (("0.0", "", "", "0"), ("1e-13", "", "", "0"), "w2", False, verify.AGREES),
+        (("nan", "", "", "0"), ("1.0", "", "", "0"), "w2", True, verify.DIFFERS),
+        (("inf", "", "", "0"), ("inf", "", "", "0"), "w2", False, verify.SAME),
+        (("1.0", "0.5", "2.0", "9"), ("1.8", "1.5", "2.5", "9"), "w2", True, verify.OTHER),
+        (("1.0", "0.5", "2.0", "9"), ("1.8", "1.5", "2.5", "9"), "w2", False, verify.DIFFERS),
+        (("1.0", "0.5", "1.2", "9"), ("1.8", "1.5", "2.5", "9"), "w2", True, verify.DIFFERS),
+        (("1.0", "0.5", "1.2", "9"), ("1.0", "", "", "9"), "w2", False, verify.DIFFERS),
+    ],
+)
+def test_the_verdict_on_a_number(a, b, metric, amplified, wanted):
+    assert verify.verdict(metric, a, b, amplified) == wanted
+
+
+@pytest.mark.thorough
+def test_the_crate_is_valid(results, tmp_path, capsys, monkeypatch):
+    """By the validator of the profile, whose own needs are at odds with the lock's."""
+    rocrate = pytest.importorskip("rocrate", reason="pip install -e '.[crate]'")
+    validator = ROOT / ".venv-validator" / "bin" / "python"
+    if not validator.exists():
+        pytest.skip(f"{validator}: a venv with roc-validator==0.13.0, which .ci/run makes")
+    monkeypatch.chdir(ROOT)
+    crate = tmp_path / "crate.zip"
+    where = ("--scale", "smoke", "--results", str(results), "-o", str(crate))
+    assert main(["crate", *where]) == 0
+    context = Path(rocrate.__file__).parent / "data" / "ro-crate.jsonld"
+    command = [validator, Path(__file__).with_name("valid_crate.py"), context, crate]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    required, _, recommended = done.stdout.partition("RECOMMENDED\n")
+    assert required.split() == ["REQUIRED", "valid"], done.stdout + done.stderr
+    # A file of the crate has no absolute address, and the developers have no page.
+    issues = recommended.splitlines()[1:]
+    assert all("url" in i.lower() or "URI" in i for i in issues), issues
+    code, text = said(crate, capsys, monkeypatch, "--seconds", "60")
+    assert code == 0 and "the same" in text

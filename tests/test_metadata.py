@@ -1,0 +1,53 @@
+"""What archives and catalogs read of the project."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import pytest
+import yaml
+
+import concord
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def test_zenodo_and_codecheck_are_made_from_the_citation(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    for name, text in runpy.run_path(str(ROOT / ".ci" / "metadata.py"))["texts"]().items():
+        assert (ROOT / name).read_text() == text, f"{name}: run `make metadata`"
+
+
+def test_the_citation_has_the_version():
+    stated = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert stated["version"] == concord.__version__
+    assert stated["cff-version"] == "1.2.0" and stated["authors"] and stated["title"]
+
+
+def test_authors_are_written_as_zenodo_has_them():
+    author = runpy.run_path(str(ROOT / ".ci" / "metadata.py"))["author"]
+    orcid = "https://orcid.org/0000-0002-1825-0097"
+    person = {"family-names": "Doe", "given-names": "Jane", "orcid": orcid}
+    assert author(person) == {"name": "Doe, Jane", "orcid": "0000-0002-1825-0097"}
+
+
+CATALOG = yaml.safe_load((ROOT / ".snakemake-workflow-catalog.yml").read_text())
+
+
+@pytest.mark.parametrize("path", ["workflow/Snakefile", "config/README.md", "README.md", "LICENSE"])
+def test_the_catalog_of_workflows_finds_what_it_asks_for(path):
+    assert (ROOT / path).stat().st_size > 100
+
+
+def test_the_catalog_of_workflows_knows_how_to_run_it():
+    """Its criteria of standardized usage, of November 2026."""
+    usage = CATALOG["usage"]
+    assert set(usage) == {"mandatory-flags", "software-stack-deployment", "report"}
+    assert set(usage["mandatory-flags"]) == {"desc", "flags"}
+    stack = usage["software-stack-deployment"]
+    assert set(stack) == {"conda", "apptainer"} and set(map(type, stack.values())) == {bool}
+    rules = "".join(path.read_text() for path in (ROOT / "workflow/rules").glob("*.smk"))
+    assert stack["conda"] == ("conda:" in rules) and stack["apptainer"] == ("container" in rules)
+    assert usage["report"] == ("report(" in rules)
+    assert 'min_version("' in (ROOT / "workflow/Snakefile").read_text()

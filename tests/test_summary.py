@@ -1,0 +1,60 @@
+"""What `print` and notebooks show: a summary, whatever the size of the arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import concord
+from concord.summary import Summarized
+
+
+def shown() -> list[Summarized]:
+    X = np.random.default_rng(1).standard_normal((200, 2))
+    problem = concord.problems.linear_regression(X, X @ [1, -2], agents=8)
+    arguments = {"step_size": 0.002, "iterations": 300}
+    network = concord.network("ring", 400, awake=0.5)
+    trace = concord.sample("de_sgld", problem, "ring", chains=20, **arguments)
+    law = concord.law("de_sgld", problem, "ring", **arguments)
+    own = concord.Problem(lambda x: x, agents=4, dim=2)
+    return [problem, network, trace, law, own, problem.posterior]
+
+
+def test_what_is_printed_fits_a_few_lines():
+    for thing in shown():
+        assert isinstance(thing, Summarized)
+        assert 20 < len(repr(thing)) < 250 and "\n" not in repr(thing), type(thing)
+        html = thing._repr_html_()
+        assert html.startswith("<table>") and html.count("<tr>") == html.count("</tr>") >= 2
+    problem, network, trace, *_ = map(repr, shown())
+    assert problem == "<LinearRegression agents: 8; dim: 2; points: 200; posterior: Gaussian>"
+    assert "edges: 400" in network and "awake: 0.5" in network
+    assert "chains: 20" in trace and "diverged: 0 chains" in trace
+
+
+def test_html_is_escaped():
+    class Named(Summarized):
+        def summary(self):
+            return {"name": "<script>", "left out": None}
+
+    assert "&lt;script&gt;" in Named()._repr_html_() and "left out" not in repr(Named())
+
+
+@pytest.mark.parametrize("number", [np.int64(4), np.uint8(4), np.array(4)])
+def test_numbers_of_numpy_are_numbers(number):
+    problem = concord.Problem(lambda x: x, agents=number, dim=2)
+    arguments = {"iterations": number, "chains": number, "record": {"every": number}}
+    made = concord.sample("de_sgld", problem, "ring", step_size=np.float64(0.1), **arguments)
+    same = {"iterations": 4, "chains": 4, "record": {"every": 4}}
+    again = concord.sample("de_sgld", problem, "ring", step_size=0.1, **same)
+    assert made["x"].tobytes() == again["x"].tobytes()
+    assert made.attributes == again.attributes
+    made.to_arviz(np.int64(0))
+
+
+def test_other_numbers_of_numpy_are_refused_as_pythons():
+    with pytest.raises(concord.ConcordError, match=r"agents: 1\.5 is not an integer"):
+        concord.Problem(lambda x: x, agents=np.float64(1.5), dim=2)
+    problem = concord.Problem(lambda x: x, agents=2, dim=2)
+    with pytest.raises(concord.ConcordError, match="chains: 0 is not a positive integer"):
+        concord.sample("de_sgld", problem, "ring", iterations=1, chains=np.int64(0), step_size=0.1)
