@@ -310,7 +310,7 @@ def _vary(place: Place) -> None:
     try:
         run.check()
         problem = run.build_problem(place.resources)
-        text = measuring.measured(run, problem, sampling.sample(run, problem))
+        text = measuring.measured(run, problem, sampling.sample(run, problem), place.resources)
     except (OSError, MemoryError):
         raise
     except Exception as error:
@@ -404,7 +404,8 @@ def measure(run_path: Path, trace_path: Path, output: Path, resources: Path) -> 
 
 def _measure(run: Run, trace_path: Path, output: Path, resources: Path, *others: Path) -> None:
     integrity.check(trace_path, sampling.made(run, resources))
-    text = measuring.measured(run, run.build_problem(resources), read_trace(trace_path))
+    problem = run.build_problem(resources)
+    text = measuring.measured(run, problem, read_trace(trace_path), resources)
     _write_table(run, text, output, measuring.made(run, resources, trace_path), *others)
 
 

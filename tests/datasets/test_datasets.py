@@ -146,6 +146,9 @@ def test_registry_has_the_data_sets_of_the_papers():
         "mnist": 4,
         "svhn": 1,
         "breast_cancer_posterior": 1,
+        **dict.fromkeys(("extra2024_linear", "extra2024_synthetic", "extra2024_cancer"), 1),
+        **dict.fromkeys(("extra2024_accuracy_synthetic", "extra2024_accuracy_cancer"), 1),
+        **dict.fromkeys(("extra2024_w2", "dglmc2021_gaussian", "fald2023_toy"), 1),
     }
     svhn = registry["svhn"].files["test_32x32.mat"]
     assert (svhn.bytes, svhn.sha256[:8]) == (64275384, "cdce80df")
@@ -173,8 +176,8 @@ def test_registry_fits_the_real_files(tmp_path):
         (lambda file: file.update(bytes="many"), "not an integer"),
         (lambda file: file.update(urls=[]), "urls: [] has 0 entries; give 1 or more"),
         (lambda file: file.update(urls=["file:///etc/hosts"]), "not a web address"),
-        (lambda file: file.update(made={}), "a file has either urls or made; give one of them"),
-        (lambda file: file.pop("urls"), "a file has either urls or made; give one of them"),
+        (lambda file: file.update(made={}), "a file has either urls, made or kept; give one"),
+        (lambda file: file.pop("urls"), "a file has either urls, made or kept; give one"),
     ],
 )
 def test_registry_rejects(register, change, words):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 import concord
+from concord.errors import ConcordError
 from concord.metrics import Measurement, messages
+from concord.metrics.coded_bits import bits
 from concord.networks.channel import connect
 from concord.networks.compressions import Compression
 from concord.networks.network import drawing
@@ -48,6 +52,28 @@ def test_rounding_has_the_variance_of_its_levels(bits):
     assert expected <= min(DIM / levels**2, np.sqrt(DIM) / levels) * length**2
     found = draws("qsgd", {"bits": bits}, number=200) / (length / levels)
     np.testing.assert_allclose(found, np.rint(found), atol=1e-9)
+
+
+def test_levels_may_be_given_in_the_place_of_bits():
+    same = draws("qsgd", {"levels": 31}, number=50)
+    np.testing.assert_array_equal(same, draws("qsgd", {"bits": 6}, number=50))
+    for options in ({}, {"bits": 3, "levels": 4}):
+        with pytest.raises(ConcordError, match="bits or levels; give one"):
+            draws("qsgd", options, number=2)
+
+
+def test_coded_messages_take_what_their_bound_says():
+    """The factors that qlsd2021's notebooks print, and those by the logarithm of base 2."""
+    for dim, natural, right in (
+        (784, [7.630142176060252, 6.714773425345526, 3.10710776609446], [6.612, 5.565, 2.330]),
+        (50, [7.764, 4.755, 2.607], [7.024, 3.847, 1.961]),
+    ):
+        for levels, told, found in zip((16, 256, 65536), natural, right, strict=True):
+            assert 32 * dim / bits(dim, levels, math.log) == pytest.approx(told, abs=5e-4)
+            assert 32 * dim / bits(dim, levels, math.log2) == pytest.approx(found, abs=5e-4)
+    assert bits(64, 8, math.log2) == 2.8 * 64 + 32
+    few = 2 * (2 + 32)  # s (s + sqrt d) of d = 1024, s = 2
+    assert bits(1024, 2, math.log2) == (3 + 1.5 * math.log2(2 * (4 + 1024) / few)) * few + 32
 
 
 def test_random_coordinates_have_their_variance():

@@ -158,6 +158,18 @@ def test_weights_are_what_they_say(graph):
     assert best <= min(slowest) + EXACT
 
 
+def test_one_weight_may_be_that_of_every_edge():
+    found = weights_of(build("complete", 20), 0.6 / 19).dense()
+    expected = np.full((20, 20), 0.6 / 19)
+    np.fill_diagonal(expected, 0.4)
+    np.testing.assert_allclose(found, expected, atol=EXACT)
+    star = weights_of(build("star", 7), 0.1)
+    np.testing.assert_allclose(star.diagonal, [0.4, *[0.9] * 6], atol=EXACT)
+    check_weights(build("star", 7), 0.1)
+    with pytest.raises(ConcordError, match=r"^weights: 0\.3 gives an agent the weight -0\.8"):
+        check_weights(build("star", 7), 0.3)
+
+
 def test_weights_that_are_negative_are_refused():
     with pytest.raises(ConcordError, match=r"^weights: best_constant gives an agent the weight -0"):
         check_weights(build("star", 7), "best_constant")

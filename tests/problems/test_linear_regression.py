@@ -83,7 +83,7 @@ def test_both_ways_to_multiply_by_gram_matrices_agree(dim):
 
 
 @pytest.mark.parametrize("batch_size", [1, 3])
-@pytest.mark.parametrize("scale", ["data", "none"])
+@pytest.mark.parametrize("scale", ["data", "none", "mean"])
 @pytest.mark.parametrize("pool", ["all", "all_but_last"])
 def test_moments_of_mini_batches_are_those_of_all_batches(batch_size, scale, pool):
     """Enumerated over points; over x by sigma points, exact for what is quadratic in x."""
@@ -102,8 +102,8 @@ def test_moments_of_mini_batches_are_those_of_all_batches(batch_size, scale, poo
         for row in range(count):
             rows = np.full((4, AGENTS, 1), row) % problem.counts[:, None]
             found = (estimate(x, rows, np.empty_like(x)) - prior)[:, agent]
-            if scale == "none":
-                found *= batch_size / problem.counts[agent]
+            if scale != "data":
+                found *= {"none": batch_size, "mean": 1}[scale] / problem.counts[agent]
             error = found + prior[:, agent] - centre[:, agent]
             average[:, agent] += (found + prior[:, agent]) / count
             expected[agent] += error.T @ error / (4 * count)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import concord
+from concord.errors import ConcordError
 from concord.laws import exact
 from concord.networks import topology
 from concord.samplers import dg_lmc
@@ -59,3 +60,62 @@ def test_it_takes_as_many_gradients_as_steps():
     rng = np.random.default_rng(1)
     state, step = dg_lmc.init(prob, topology.build("server", 3), params, np.zeros((2, 3, 2)), rng)
     assert step(state, 0, rng)[1].gradients.tolist() == [4, 4, 4]
+
+
+@pytest.mark.parametrize(("particles", "recorded"), [(1, 0.565), (5, 0.597), (10, 0.614)])
+def test_theta_is_accepted_as_often_as_its_authors_saw(particles, recorded):
+    """The Gaussian example of the released code with rho = 1/M, on other points of its law."""
+    rng = np.random.default_rng(3)
+    cov = np.array([[1.0, -0.5], [-0.5, 1.0]])
+    y = rng.multivariate_normal(np.zeros(2), cov, (10, 200))
+    precision = np.linalg.inv(cov)
+    H = 200 * precision + np.linalg.inv([[1.0, 0.5], [0.5, 1.0]]) / 10
+    prob = concord.problems.quadratic(np.repeat(H[None], 10, axis=0), y.sum(axis=1) @ precision)
+    rho = 1 / 402
+    trace = concord.sample(
+        "dg_lmc",
+        prob,
+        "server",
+        step_size=rho / 4,
+        tolerance=rho,
+        particles=particles,
+        chains=100,
+        iterations=150,
+        initial={"kind": "normal", "sd": 0.03},
+        seed=2,
+    )
+    x = trace["x"][:, 30:]
+    np.testing.assert_array_equal(np.ptp(x, axis=2), 0)  # one theta
+    moved = (np.diff(x[:, :, 0, 0], axis=1) != 0).mean(axis=1)  # of each chain
+    assert moved.mean() == pytest.approx(recorded, abs=0.006 + 4 * moved.std() / 10)
+    active = np.diff(trace["activations"][:, 30:, 0], axis=1)
+    np.testing.assert_array_equal(active.mean(axis=1), moved)
+
+
+def test_particles_leave_less_bias_than_none():
+    prob = problem(4, 2)
+    widths = []
+    for more in ({}, {"particles": 5}):
+        trace = concord.sample(
+            "dg_lmc",
+            prob,
+            "server",
+            step_size=0.005,
+            tolerance=0.3,
+            chains=200,
+            iterations=400,
+            seed=1,
+            **more,
+        )
+        late = trace["x"][:, 200::20, 0].reshape(-1, 2)
+        widths.append(np.trace(np.cov(late.T)) / np.trace(prob.posterior.cov))
+    assert abs(widths[1] - 1) < abs(widths[0] - 1) / 2
+
+
+def test_odds_need_potentials():
+    class Bare:
+        agents, dim, posterior = 2, 2, None
+
+    params = dg_lmc.Params(Schedule(0.01), tolerance=0.1, particles=2)
+    with pytest.raises(ConcordError, match="states no potentials"):
+        dg_lmc.check(Bare(), topology.build("server", 2), params)

@@ -117,3 +117,17 @@ def test_bytes_are_those_of_compressed_gradients_and_of_theta():
     """A float and 3 bits for each of 12 numbers up, 12 floats down."""
     params = qlsd.Params(Schedule(STEP), compression=Compression("qsgd", bits=3))
     assert qlsd.size(params, 12, 8) == (8 + np.ceil(3 * 12 / 8) + 12 * 8) / 2
+
+
+def test_differences_to_the_gradients_at_the_mode_vanish_there():
+    """Without noise the mode is kept exactly, which whole gradients, rounded, do not."""
+    prob = problem(4, 3)
+    x0 = np.tile(prob.posterior.mean, (5, 4, 1))
+    for start, kept in (("mode", True), ("zero", False)):
+        params = qlsd.Params(
+            Schedule(STEP), compression=Compression("qsgd", bits=3), memory_start=start
+        )
+        rng = Rounding(5)
+        state, step = qlsd.init(prob, SERVER, params, x0, rng)
+        state = step(state, 0, rng)[0]
+        assert np.allclose(state.x, x0, atol=1e-12) == kept

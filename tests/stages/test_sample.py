@@ -26,7 +26,8 @@ from concord.sampling.trace import read_trace
 from concord.studies.config import Config, load_studies
 
 ROOT = Path(__file__).parents[2]
-DATA = {"lenet", "breast_cancer"}  # which need PyTorch, and draws of a certified run
+# Which need a table, PyTorch, and draws of a certified run.
+DATA = {"gaussian_product", "lenet", "breast_cancer"}
 CHAINS = 2 * CHAINS_PER_BLOCK + 20
 
 

@@ -78,6 +78,7 @@ def test_a_run_states_every_parameter(tmp_path):
             **{"name": "linear", "kind": "linear_regression", "points": 30, "dim": 2},
             **{"points_per_agent": None, "noise_sd": 1.0, "feature_variance": 1.0},
             **{"prior_variance": 1.0, "prior_share": "split", "legacy_seed": None},
+            **{"table": None, "posterior_of": "all"},
         },
         "partition": {"kind": "equal"},
         "sampler": {

@@ -21,6 +21,7 @@ class Claim(Options):
 
     where: Annotated[str, "figure, table, theorem or section of the paper"]
     says: Annotated[str, "what it says, in our words"]
+    source: Annotated[str, "what says so: print, recorded, code, abstract or summary"] = "print"
     rule: Annotated[str | None, "rule of rules.yaml, which the same words have in all papers"] = (
         None
     )

@@ -14,7 +14,7 @@ from concord.io import dump_yaml, load_yaml, read_table, read_text, write_whole
 from concord.markup import markdown_table, uncell
 
 COLUMNS = (
-    *("paper", "claim", "case", "reading", "verdict", "where", "says", "printed", "ours"),
+    *("paper", "claim", "case", "reading", "verdict", "where", "source", "says", "printed", "ours"),
     *("kind", "rule", "reason", "figure", "assumptions"),
     "multiverse",
     *("alone", "seed", "scale"),  # alone is the verdict with this seed alone

@@ -75,6 +75,8 @@ def fetch(
     destination, folder = Path(destination), _mirror_folder(mirror)
     place = file.mirror or name.partition("/")[2]
     copies: list[Path | str] = [] if folder is None else [folder / place]
+    if file.kept:
+        copies = [Path(registry).parent / "recorded" / name.partition("/")[2]]
     reasons = []
     try:
         if destination.exists():

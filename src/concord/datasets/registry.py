@@ -17,7 +17,7 @@ from concord.options import Count, Options, Some
 
 
 class DataFile(Options):
-    """One file, which is downloaded, or made here."""
+    """One file, which is downloaded, made here, or kept beside the registry."""
 
     bytes: Annotated[Count, "size of the file"]
     sha256: Annotated[str, "SHA-256 of the file, 64 lower-case hexadecimal digits"]
@@ -26,6 +26,9 @@ class DataFile(Options):
     made: Annotated[
         dict[str, Any] | None, "instead of urls: the recipe of draws (concord.sampling.certified)"
     ] = None
+    kept: Annotated[bool, "instead of urls: it lies in the folder recorded beside the registry"] = (
+        False
+    )
 
 
 class Dataset(Options):
@@ -101,6 +104,6 @@ def _file(entry: Any, where: str) -> DataFile:
         for text in texts:
             if not re.fullmatch(pattern, text):
                 raise ConcordError(f"{where}.{key}: {short(text)} is not {rule}")
-    if bool(file.urls) == (file.made is not None):
-        raise ConcordError(f"{where}: a file has either urls or made; give one of them")
+    if (bool(file.urls), file.made is not None, file.kept).count(True) != 1:
+        raise ConcordError(f"{where}: a file has either urls, made or kept; give one of them")
     return file

@@ -31,6 +31,7 @@ class Curve:
     agent: int | str
     series: Series
     exact: Series | None
+    recorded: Series | None
     look: style.Look
     label: str
     name: str  # label, and agent or what else its pattern stands for
@@ -161,6 +162,14 @@ def draw_curves(panel: Panel, axes: Axes, framed: bool, thin: bool, others: bool
         if curve.exact is not None and color != MUTED:
             label = f"_exact {curve.name}"
             draw_exact(axes, curve.exact.iteration, curve.exact.value, color, label)
+
+        if curve.recorded is not None:
+            axes.plot(
+                curve.recorded.iteration,
+                curve.recorded.value,
+                **{**_RECORDED, "color": style.dark(color)},
+                label=f"_recorded {curve.name}",
+            )
 
 
 def draw_bars(
@@ -352,6 +361,9 @@ def mark_divergence(panel: Panel, axes: Axes) -> None:
 
 _THIN = 0.6
 _HAIR = 0.35
+_RECORDED: dict[str, Any] = {
+    **{"color": "#222222", "linestyle": (0, (3, 1.5)), "linewidth": 1.0, "zorder": 3.2},
+}
 _BAR: dict[str, Any] = {"linewidth": 0.9, "alpha": 0.6}
 _TO_ZERO: dict[str, Any] = {
     **{"marker": 11, "markersize": 3, "linestyle": "", "alpha": 0.6, "markeredgewidth": 0},
@@ -387,6 +399,8 @@ def levels_entries(panels: Sequence[Panel]) -> Iterator[Artist]:
     ends = [ends for panel in panels for ends in panel.ends]
     if any(c.exact is not None for c in curves) or any(np.isfinite(e.exact).any() for e in ends):
         yield style.entry("exact law", color="#222222", linewidth=_THIN)
+    if any(c.recorded is not None for c in curves):
+        yield style.entry("recorded by the authors", **_RECORDED)
     draws = dict.fromkeys(str(count) for panel in panels for _, count in panel.floors if count)
     if draws:
         yield style.entry(f"floor of {' or '.join(draws)} exact draws", **style.FLOOR)

@@ -15,6 +15,7 @@ Layers, each of a metric ``m`` where a run has what it draws:
 - ``m_exact``: the exact law, a thin dark line over each curve;
 - ``m_floor``: what as many exact draws would show, a dotted line; ``floor`` names another metric;
 - ``m_point``: how far a point at the posterior's mean is, a gray line;
+- ``m_recorded``: what a paper's authors recorded of the run, a dashed dark line;
 - divergence: a run of which a chain diverged is drawn up to that iteration; a cross marks it, at
   the top of the panel if the curve left it, and a note says the iteration and the part of the
   chains. What is not over iterations has a note on top;
@@ -162,6 +163,9 @@ class Params(Options):
         "auto: bands, on log axes bars; band; none; or the metric of a standard deviation",
     ] = "auto"
     exact: Annotated[bool, "draw <metric>_exact where a run has it"] = True
+    recorded: Annotated[
+        bool, "draw <metric>_recorded, of a paper's authors, where a run has it"
+    ] = True
     floor: Annotated[
         bool | str, "draw <metric>_floor where a run has it; or the metric that is the floor"
     ] = True
@@ -389,10 +393,8 @@ def _curve(
     elif params.spread:
         sd = results.series(run, params.spread, agent).value
         whole = _with_ends(whole, whole.value - sd, whole.value + sd)
-    exact = None
-    if params.exact and len(run.values(f"{params.metric}_exact")):
-        exact = results.series(run, f"{params.metric}_exact", agent)
-        exact = _along(run, exact.before(end), params)
+    exact = _beside(run, "exact", agent, end, params) if params.exact else None
+    recorded = _beside(run, "recorded", agent, end, params) if params.recorded else None
     last = diverged.iteration if diverged else math.nan
     known = np.array([whole.iteration[0], whole.iteration[-1], last])
     first_x, last_x, diverged_at = _prices.along(run, known, params.x)
@@ -401,6 +403,7 @@ def _curve(
         agent=agent,
         series=_along(run, whole.before(end), params),
         exact=exact,
+        recorded=recorded,
         look=look,
         label=label,
         name=name,
@@ -410,6 +413,16 @@ def _curve(
         diverged_at=float(diverged_at),
         span=(float(first_x), float(last_x)),
     )
+
+
+def _beside(
+    run: Measured, what: str, agent: int | str, end: float, params: Params
+) -> Series | None:
+    """Return what stands beside a metric of an agent, if there is such."""
+    table, name = run.metrics, f"{params.metric}_{what}"
+    if not ((table["metric"] == name) & (table["agent"] == str(agent))).any():
+        return None
+    return _along(run, results.series(run, name, agent).before(end), params)
 
 
 def _with_ends(series: Series, lo: np.ndarray | float, hi: np.ndarray | float) -> Series:

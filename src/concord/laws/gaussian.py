@@ -176,6 +176,7 @@ def bootstrap_w2(
     rng: np.random.Generator,
     level: float = 0.95,
     distance: Distance = w2,
+    resampled: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return W2 between the Gaussian fitted to the chains and ``target``, with an interval.
 
@@ -201,6 +202,7 @@ def bootstrap_w2(
     rng: source of the resamples.
     level: nominal coverage.
     distance: another one of moments, whose square the bias is added to as well (``mean_error``).
+    resampled: where the resampled squares are put, shape (replicates, positions); none: nowhere.
     Returns value, lower and upper end, each of shape (...); ``inf`` where a draw is not finite. The
     ends of one chain are not a number: it has no interval.
     """
@@ -232,6 +234,8 @@ def bootstrap_w2(
             second -= shift[..., :, None] * shift[..., None, :]
             squares = distance(mean + shift, second, target) ** 2
             low[part], high[part] = corrected(squares, value[part], level)
+        if resampled is not None:
+            resampled[:, part] = squares
     lost = ~np.isfinite(value)
     for array in (low, high):
         array[lost | ~np.isfinite(array)] = np.inf

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +34,7 @@ from concord.contracts import (
     declared,
     offers,
 )
+from concord.datasets.tables import Recorded
 from concord.errors import ConcordError, nearest, short
 from concord.laws.intervals import around
 from concord.laws.theory import Condition
@@ -77,6 +79,8 @@ class Measurement:
         Stream of random numbers for resampling, by label.
     burn_in
         Iterations up to this one are left out where draws stand for a sample; -1: the first tenth.
+    recorded, resources
+        What a paper's authors recorded of the run, and the folder of the data files.
     """
 
     trace: Trace
@@ -88,6 +92,8 @@ class Measurement:
     iterations: int
     stream: Stream
     burn_in: int = -1
+    recorded: Recorded | None = None
+    resources: Path = Path("resources")
 
     @property
     def late(self) -> np.ndarray:

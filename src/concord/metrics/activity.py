@@ -26,8 +26,8 @@ def rows(m: Measurement) -> Iterator[Row]:
     """
     steps = m.last
     sent = m.trace["broadcasts"]
-    chance = sent.ndim == 3
-    sent = (sent if chance else sent[None])[:, -1].astype(float)
+    chance = sent.ndim == 3 or "activations" in m.trace
+    sent = (sent if sent.ndim == 3 else sent[None])[:, -1].astype(float)
     active = np.full_like(sent, steps)
     if "activations" in m.trace:
         active = m.trace["activations"][:, -1].astype(float)

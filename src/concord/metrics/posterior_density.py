@@ -10,6 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from concord.laws.gaussian import Gaussian
+from concord.laws.quadrature import Grid, from_log_density
 from concord.metrics import Measurement, Row
 from concord.metrics._references import grid
 
@@ -26,7 +28,8 @@ def rows(m: Measurement) -> Iterator[Row]:
     cell_0, cell_1: center of each row and column, with its edges as lo and hi. density: mass over
     area, per agent, and for the agent "posterior" the exact one.
     """
-    exact = grid(m.problem, "posterior_density")
+    law = m.problem.posterior
+    exact = grid(m.problem, "posterior_density") if law is None else _normal(law)
     edges = []
     for axis in range(2):
         tails = np.interp([1e-3, 1 - 1e-3], exact.cdf(axis), exact.edges[axis])
@@ -43,6 +46,19 @@ def rows(m: Measurement) -> Iterator[Row]:
         if not np.isfinite(draws).all():
             count[:] = np.nan
         yield from _cells(agent, count / (len(draws) * area), chance=True)
+
+
+def _normal(law: Gaussian) -> Grid:
+    """Return a normal law of two parameters on a grid."""
+    precision, half = np.linalg.inv(law.cov), 9 * np.sqrt(np.diag(law.cov))
+
+    def log_density(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        a, b = first - law.mean[0], second - law.mean[1]
+        cross = precision[0, 1] * a * b
+        return -0.5 * (precision[0, 0] * a**2 + precision[1, 1] * b**2) - cross
+
+    low, high = law.mean - half, law.mean + half
+    return from_log_density(log_density, ((low[0], high[0]), (low[1], high[1])), 320)
 
 
 def _cells(agent: str, density: np.ndarray, chance: bool) -> Iterator[Row]:

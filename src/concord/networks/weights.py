@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 import numpy as np
+from msgspec import Meta
 
 from concord.errors import ConcordError
 from concord.networks.matrix import AgentMatrix
@@ -21,17 +22,18 @@ Weights = Annotated[
         "column_stochastic",
         "pairwise",
         "next_two",
-    ],
+    ]
+    | Annotated[float, Meta(gt=0, lt=1)],
     "W: Metropolis weights; half of these, and half for the agent itself; one weight for all "
     "edges, 1/(1 + the largest degree) or the one that agrees fastest; equal weights for all that "
     "an agent hears and itself; or for all that hear an agent and itself; half for the one "
     "neighbor that an agent hears in an iteration; or on a ring a third each for an agent itself "
-    "and the next two, one way around (not symmetric)",
+    "and the next two, one way around (not symmetric); or a number, the weight of every edge",
 ]
 ROUNDING = 1e-9  # by which sums of weights may miss one
 
 
-def check_weights(topology: Topology, weights: str) -> None:
+def check_weights(topology: Topology, weights: str | float) -> None:
     """Refuse weights that the network has no meaning for."""
     if weights == "next_two" and (topology.name != "ring" or topology.agents < 3):
         raise ConcordError(
@@ -56,16 +58,17 @@ def check_weights(topology: Topology, weights: str) -> None:
             f"{topology.agents}, so averaging would not keep the average; use metropolis on an "
             "undirected topology, or a sampler for directed networks (push_sum_sgld)"
         )
-    own = matrix.diagonal.min() if weights == "best_constant" else 0.0
+    constant = weights == "best_constant" or isinstance(weights, float)
+    own = matrix.diagonal.min() if constant else 0.0
     if own < -1e-12:  # rounding apart
         raise ConcordError(
-            f"weights: best_constant gives an agent the weight {own:.3g} on itself, on "
+            f"weights: {weights} gives an agent the weight {own:.3g} on itself, on "
             f"{topology.name} of {topology.agents}, but averages need weights that are not "
             "negative; use metropolis"
         )
 
 
-def weights_of(topology: Topology, weights: str) -> AgentMatrix:
+def weights_of(topology: Topology, weights: str | float) -> AgentMatrix:
     r"""Return the matrix W that agents average with.
 
     ``metropolis``
@@ -78,6 +81,8 @@ def weights_of(topology: Topology, weights: str) -> AgentMatrix:
         (\lambda_{\max}(L) + \lambda_2(L))`, which makes the second largest modulus of an
         eigenvalue smallest (Xiao and Boyd, "Fast linear iterations for distributed averaging",
         2004);
+    a number w
+        :math:`I - w L`, the weight w on every edge (extra2024's released code);
     ``row_stochastic``, ``column_stochastic``
         :math:`W_{ij} = 1 / (1 + r_i)` or :math:`1 / (1 + s_j)` where i hears j, with r_i the
         number of neighbors that i hears, and s_j of those that j sends to; the other sums are one
@@ -94,6 +99,8 @@ def weights_of(topology: Topology, weights: str) -> AgentMatrix:
         return topology.weights or topology.metropolis()
     if weights == "lazy_metropolis":
         return (topology.weights or topology.metropolis()).and_identity(0.5, 0.5)
+    if isinstance(weights, float):
+        return topology.laplacian().and_identity(-weights, 1.0)
     if weights == "max_degree":
         return topology.laplacian().and_identity(-1 / (1 + topology.degrees.max()), 1.0)
     if weights == "best_constant":

@@ -23,6 +23,7 @@ def of_paper(paper: Study, found: Sequence[Entry]) -> str:
     about = paper.about
     text = f"{about.authors} ({about.year}). "
     text += f"{about.reference}." if about.reference else ""
+    text += f" What was read: {line(about.read)}" if about.read else ""
     link = _link(paper)
     parts = [_of_claims(paper, found), _of_readings(paper), *_of_notes(paper, found)]
     if paper.sections.released_code:
@@ -34,6 +35,11 @@ def ledger(rows: Sequence[Row]) -> str:
     """Return the page of all papers: how many verdicts of each kind, and all claims."""
     board = Section("", SMOKE if is_smoke(rows) else "", *scores(rows))
     return page("Ledger of claims", "", [board, _table("", "", entries(rows), ("paper",))])
+
+
+def where(row: Row) -> str:
+    """Return where a claim stands, and what says so if it is not the print."""
+    return row["where"] if row["source"] == "print" else f"{row['where']} ({row['source']})"
 
 
 def case_name(row: Row) -> str:
@@ -86,6 +92,7 @@ def _table(heading: str, text: str, found: Sequence[Entry], first: Sequence[str]
     surveyed = any(row["multiverse"] for entry in found for row in entry.rows)
     columns = (*first, *COLUMNS, "multiverse") if surveyed else (*first, *COLUMNS)
     cells: dict[str, Callable[[Entry], str | Folded]] = {
+        "where": lambda entry: where(entry.rows[0]),
         "says": _says,
         "ours": _ours,
         "verdict": lambda entry: entry.verdict,

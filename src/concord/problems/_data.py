@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from msgspec import Meta
 
 from concord.contracts import Stream
+from concord.datasets.tables import tabled
 from concord.errors import ConcordError
-from concord.sampling.partition import consecutive_counts
+from concord.sampling.partition import Partition, Parts, consecutive_counts
 from concord.summary import Summarized
 
 LegacySeed = Annotated[
     Annotated[int, Meta(ge=0, le=2**32 - 1)] | None,
     "draw the data agent by agent from NumPy's legacy generator with this seed, as "
     "tzikas2024's authors do; none: from the paper's data stream",
+]
+
+Table = Annotated[
+    str | None,
+    "registered table of points and who holds which (config/datasets.yaml), with columns agent "
+    "(empty: nobody), perhaps place (their order within the agent), then features and, last, the "
+    "target; none: points are drawn",
 ]
 
 Draw = Callable[[np.random.RandomState, np.ndarray, np.ndarray], np.ndarray]
@@ -56,6 +65,30 @@ class OneDataSet(Summarized):
             setattr(own, name, getattr(self, name)[agents])
         own.agents = agents.stop - agents.start
         return own
+
+
+def points_of(
+    table: str, resources: Path, agents: int, partition: Partition
+) -> tuple[np.ndarray, np.ndarray, Parts]:
+    """Return features (rows, d), targets (rows,) and each agent's rows of a registered table.
+
+    A table without points has features of no columns, and says only who holds which row. A
+    ConcordError if it is not for so many agents, or the run has a partition of its own.
+    """
+    columns = tabled(table, resources)
+    if "agent" not in columns:
+        raise ConcordError(f"table: {table} has no column agent; name a table of points")
+    holder = columns.pop("agent")
+    order = np.lexsort((columns.pop("place", np.arange(len(holder))), holder))
+    parts = [order[holder[order] == agent] for agent in range(agents)]
+    if np.nanmax(holder) != agents - 1 or not all(map(len, parts)):
+        raise ConcordError(
+            f"table: {table} is for {np.nanmax(holder) + 1:g} agents, not {agents}; set agents"
+        )
+    if partition.options.kind != "equal":
+        raise ConcordError(f"{partition.where}: {table} says who holds what; remove it")
+    features = np.array(list(columns.values())).reshape(len(columns), len(holder))
+    return features[:-1].T, features[-1] if columns else np.empty(0), parts
 
 
 def check_agents(params: Any, agents: int) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, field
 
 from concord.contracts import PRICES
+from concord.datasets.tables import Recorded
 from concord.networks.conditions import Conditions
 from concord.networks.topology import Graph
 from concord.options import Count, Index, Label, Options, Positive
@@ -107,6 +108,9 @@ class Keys(Options):
     ] = None
     arena: Annotated[
         Arena | None, "what makes the run a cell of the arena, which is scored, not sampled"
+    ] = None
+    recorded: Annotated[
+        Recorded | None, "what the authors recorded of it, for the metric recorded"
     ] = None
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from msgspec.structs import replace
 
 from concord import integrity, metrics
 from concord.contracts import Problem
+from concord.datasets.tables import Recorded
 from concord.integrity import Made
 from concord.plugins import location
 from concord.provenance import code
@@ -15,6 +17,7 @@ from concord.runs import sample
 from concord.runs.run import Run
 from concord.sampling import streams
 from concord.sampling.trace import Trace
+from concord.selection import lookup
 
 
 def modules(run: Run) -> tuple[str | Path, ...]:
@@ -35,12 +38,15 @@ def made(run: Run, resources: Path, trace: Path | None = None) -> Made:
     }
 
 
-def measured(run: Run, problem: Problem, trace: Trace) -> str:
+def measured(run: Run, problem: Problem, trace: Trace, resources: Path = Path("resources")) -> str:
     """Return the metrics that a run asks for, of its trace, as the text of a table."""
-    return metrics.to_csv(metrics.measure(run.metrics, measurement(run, problem, trace)))
+    own = measurement(run, problem, trace, resources)
+    return metrics.to_csv(metrics.measure(run.metrics, own))
 
 
-def measurement(run: Run, problem: Problem, trace: Trace) -> metrics.Measurement:
+def measurement(
+    run: Run, problem: Problem, trace: Trace, resources: Path = Path("resources")
+) -> metrics.Measurement:
     """Return what metrics are computed from."""
 
     def stream(what: str) -> np.random.Generator:
@@ -57,4 +63,12 @@ def measurement(run: Run, problem: Problem, trace: Trace) -> metrics.Measurement
         iterations=run.iterations,
         stream=stream,
         burn_in=run.record.burn_in,
+        recorded=None if run.recorded is None else _resolved(run.recorded, run),
+        resources=resources,
     )
+
+
+def _resolved(recorded: Recorded, run: Run) -> Recorded:
+    """Return which rows are of this run: the values of its keys in the place of their names."""
+    own = {column: lookup(run.document, key) for column, key in recorded.like.items()}
+    return replace(recorded, where={**recorded.where, **own})

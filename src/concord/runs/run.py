@@ -25,6 +25,7 @@ from concord.contracts import (
     offers,
 )
 from concord.datasets import registry
+from concord.datasets.tables import Recorded
 from concord.errors import ConcordError, short
 from concord.integrity import AGAIN
 from concord.io import dump_yaml, load_yaml
@@ -91,6 +92,7 @@ class Run:
     noise: str | None
     ranks: int | None
     arena: Arena | None
+    recorded: Recorded | None
     assumptions: tuple[str, ...]
     where: str
 
@@ -209,9 +211,10 @@ class Run:
 
     @property
     def data_sets(self) -> tuple[str, ...]:
-        """Return the names of the data sets in config/datasets.yaml that the problem needs."""
+        """Return the names of the data sets in config/datasets.yaml that the run needs."""
         kind = self.problem.module
-        return kind.needs(self.problem.params) if offers(kind, NeedsData) else ()
+        own = kind.needs(self.problem.params) if offers(kind, NeedsData) else ()
+        return own if self.recorded is None else (*own, self.recorded.table)
 
     @property
     def optional_data_sets(self) -> tuple[str, ...]:
@@ -283,7 +286,7 @@ class Run:
 
 _STATED = (
     *("agents", "topology", "problem", "partition", "sampler", "initial", "chains", "iterations"),
-    *("record", "metrics", "network", "noise", "ranks", "arena"),
+    *("record", "metrics", "network", "noise", "ranks", "arena", "recorded"),
 )
 
 
@@ -375,7 +378,7 @@ def _whole(path: Path) -> Mapping[str, Any]:
         if not path.exists():
             raise
         raise ConcordError(f"{str(error).partition(';')[0]}; {AGAIN}") from None
-    optional = "network", "noise", "ranks", "arena"
+    optional = "network", "noise", "ranks", "arena", "recorded"
     keys = [key for key in Resolved.__struct_fields__ if key not in optional]
     missing = [key for key in keys if not isinstance(stated, dict) or key not in stated]
     if missing:

@@ -30,7 +30,7 @@ def check_connected(topology: Topology, directed: bool = False) -> None:
         )
 
 
-def check_mixing(topology: Topology, weights: str) -> None:
+def check_mixing(topology: Topology, weights: str | float) -> None:
     """Refuse a network in parts, and weights that do not suit it; they decide about directions."""
     check_connected(topology, directed=True)
     check_weights(topology, weights)

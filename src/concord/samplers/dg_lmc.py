@@ -13,23 +13,34 @@ error of the Langevin steps. Of theta this is the product of the agents' laws, e
 N(0, rho_i I): where f_i has the precision A_i, theta's law has :math:`(A_i^{-1} + \rho_i I)^{-1}`
 (derived here). That bias stays when the steps get small.
 
+With ``particles: K`` theta is only proposed so (pseudo-marginal DG-LMC): :math:`\theta'` is
+accepted, or else theta stays while z has moved, with the odds
+
+.. math::
+    e^{\sum_i f_i(\theta) - f_i(\theta')} \frac{q(\theta', \theta)}{q(\theta, \theta')}, \qquad
+    q(s, t) = \frac1K \sum_{k=1}^K \exp \Bigl( -\sum_i
+        \frac{\lVert t - z_i^{(k)}(s) \rVert^2}{2 \rho_i} \Bigr)
+
+where each :math:`z_i^{(k)}(s)` is one more Langevin step of z_i, tied to s.
+
 Source: Plassier, Vono, Durmus and Moulines, "DG-LMC: a turn-key and scalable synchronous
 distributed MCMC algorithm via Langevin Monte Carlo within Gibbs" (2021, arXiv:2106.06300), from its
 authors' released code; the print was not at hand. There steps and their number may differ by agent.
 x_i is what agent i last heard of theta, so after the first step all x_i are equal; arrays have
 shape (chains, agents, dim).
 
-Price: n gradients of every agent, and an average of all by the server, per step.
+Price: n gradients of every agent, and an average of all by the server, per step; with particles 2K
+gradients and two potentials more, and as many messages again for the odds.
 Needs: a server, or a single agent.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from concord.contracts import Info, Problem, Quadratic, Step
+from concord.contracts import Info, Problem, Quadratic, Step, WithPotential
 from concord.errors import ConcordError
 from concord.laws.exact import Affine, Start, Update, block_diagonal, compose
 from concord.networks.channel import connect
@@ -52,6 +63,9 @@ class Params(Options):
     step_size: Annotated[Schedule, "step size gamma_k of the agents"]
     tolerance: Annotated[Positive | tuple[Positive, ...], "rho of all agents, or of each"]
     local_steps: Annotated[Count, "steps n of every agent between two draws of theta"] = 1
+    particles: Annotated[
+        Count | None, "K of the odds by which theta is accepted; none: it always is"
+    ] = None
 
 
 class State(NamedTuple):
@@ -71,6 +85,11 @@ def check(problem: Problem | None, topology: Topology, params: Params) -> None:
         raise ConcordError(
             f"tolerance: there are {len(params.tolerance)} for {topology.agents} agents; give one "
             "for all, or one of each"
+        )
+    if params.particles and problem is not None and not isinstance(problem, WithPotential):
+        raise ConcordError(
+            f"particles: {type(problem).__name__} states no potentials, by which theta would be "
+            "accepted; remove particles"
         )
 
 
@@ -92,30 +111,72 @@ def init(
     """Return the state at x0, with copies there, and the step."""
     gradient = problem.gradient(len(x0))
     channel = connect(topology, x0)
-    rho = _tolerances(topology.agents, params)
+    rho, several = _tolerances(topology.agents, params), params.particles or 0
     average = channel.mixer(_average(rho))
-    counted = np.full(x0.shape[1], params.local_steps)
+    counted = np.full(x0.shape[1], params.local_steps + 2 * several)
     info = to_all_neighbors(channel)._replace(gradients=counted)
     width, ties = np.sqrt(1 / np.sum(1 / rho)), 1 / rho[channel.own, None]
     grad, pull, noise = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0[:, :1])
 
+    def move(z: np.ndarray, x: np.ndarray, gamma: float, rng: Any, out: np.ndarray) -> None:
+        gradient(z, grad)
+        np.subtract(z, x, out=pull)
+        np.multiply(pull, ties, out=pull)
+        np.add(grad, pull, out=grad)
+        kick(rng, gamma, grad, out=out, x=z)
+
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
         gamma, (x, z) = params.step_size(k), state
         for _ in range(params.local_steps):
-            gradient(z, grad)
-            np.subtract(z, x, out=pull)
-            np.multiply(pull, ties, out=pull)
-            np.add(grad, pull, out=grad)
-            kick(rng, gamma, grad, out=z, x=z)
+            move(z, x, gamma, rng, z)
         normal(common(rng), width, noise)
         average(z, plus=noise, out=x)
         return State(x, z), info
 
-    return State(x0.copy(), x0.copy()), channel.through(step)
+    if not several:
+        return State(x0.copy(), x0.copy()), channel.through(step)
+    if x0.shape[1] < topology.agents:
+        raise ConcordError(
+            "transport: the odds of particles are those of all agents together; use one process"
+        )
+    proposed, particle = np.empty_like(x0), np.empty_like(x0)
+    potential: Any = problem.potential  # type: ignore[attr-defined]  # which check has asked for
+
+    def log_odds(s: np.ndarray, t: np.ndarray, z: np.ndarray, gamma: float, rng: Any) -> np.ndarray:
+        total = np.full(len(x0), -np.inf)  # log of K q(s, t)
+        for _ in range(several):
+            move(z, s, gamma, rng, particle)
+            np.subtract(t, particle, out=particle)
+            square = np.einsum("cad,cad,a->c", particle, particle, 0.5 / rho)
+            np.logaddexp(total, -square, out=total)
+        return total
+
+    def corrected(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
+        gamma, (x, z) = params.step_size(k), state
+        for _ in range(params.local_steps):
+            move(z, x, gamma, rng, z)
+        normal(rng, width, noise)
+        average(z, plus=noise, out=proposed)
+        odds = (potential(x) - potential(proposed)).sum(axis=1)
+        odds += log_odds(proposed, x, z, gamma, rng) - log_odds(x, proposed, z, gamma, rng)
+        accepted = np.log(rng.random(len(x0))) < odds
+        np.copyto(x, proposed, where=accepted[:, None, None])
+        active = np.repeat(accepted[:, None].astype(np.int64), topology.agents, axis=1)
+        return State(x, z), asked._replace(active=active)
+
+    asked = Info(2 * info.unicasts, 2 * info.broadcasts, None, counted)
+    start = x0.copy()
+    start[:] = x0[:, :1]  # one theta, which may stay
+    return State(start, start.copy()), channel.through(corrected)
 
 
-def affine(problem: Quadratic, topology: Topology, params: Params) -> Update:
-    """Return the law of (x, z): the agents' steps, then theta, whose noise is everybody's."""
+def affine(problem: Quadratic, topology: Topology, params: Params) -> Update | None:
+    """Return the law of (x, z): the agents' steps, then theta, whose noise is everybody's.
+
+    None with particles, which make it no affine update.
+    """
+    if params.particles:
+        return None
     agents, dim = problem.agents, problem.dim
     rho = _tolerances(agents, params)
     identity, zero = np.eye(agents * dim), np.zeros((agents * dim, agents * dim))

@@ -14,7 +14,8 @@ What the released code does besides: ``quantized: twice`` sends C(C(g_i - m_i)) 
 m_i); ``memory_start: position`` has m^(0) = theta^(0), the weights, for zero. In that code all
 agents share one memory, which each changes in its turn; here each has its own, as in the equations.
 It has variants besides whose mini-batches are taken around control variates, the gradient at the
-mode or at a point that is renewed every so many iterations; here gradients are plain ones.
+mode or at a point that is renewed every so many iterations; here gradients are plain ones. With
+``memory_start: mode`` and no rate, differences to the gradients at the mode are compressed.
 
 Source: Vono, Plassier, Durmus, Dieuleveut and Moulines, "QLSD: quantised Langevin stochastic
 dynamics for Bayesian federated learning" (2021, arXiv:2106.00797), from its authors' released code;
@@ -60,7 +61,9 @@ class Params(Options):
         Literal["once", "twice"], "what is sent is compressed once, or twice, as released code does"
     ] = "once"
     memory_start: Annotated[
-        Literal["zero", "position"], "memories start at zero, or at theta, as released code does"
+        Literal["zero", "position", "mode"],
+        "memories start at zero, or at theta, as released code does, or at the gradients at the "
+        "posterior's mode, which is known if that is Gaussian",
     ] = "zero"
     batch_size: BatchSize = None
 
@@ -82,6 +85,11 @@ def check(problem: Problem | None, topology: Topology, params: Params) -> None:
         raise ConcordError(
             f"participants: there are no {params.participants} among {topology.agents} agents; "
             f"give 1 to {topology.agents}"
+        )
+    if params.memory_start == "mode" and problem is not None and problem.posterior is None:
+        raise ConcordError(
+            f"memory_start: mode needs a Gaussian posterior, which {type(problem).__name__} has "
+            "not; use zero"
         )
 
 
@@ -135,6 +143,8 @@ def init(
     m = np.zeros_like(x0)
     if params.memory_start == "position":
         m[:] = x0[:, :1]
+    elif params.memory_start == "mode" and problem.posterior is not None:
+        problem.gradient(chains)(np.zeros_like(x0) + problem.posterior.mean, m)
     return State(x, m), channel.through(step)
 
 

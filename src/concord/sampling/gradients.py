@@ -35,9 +35,9 @@ BatchOrder = Annotated[
     "epochs of whole batches, which leave out points that do not fill one",
 ]
 BatchScale = Annotated[
-    Literal["data", "none"],
-    "a mini-batch's gradient is scaled up to all of the agent's points, or not: then the data "
-    "count as much as the mini-batch",
+    Literal["data", "none", "mean"],
+    "a mini-batch's gradient is scaled up to all of the agent's points; or it is the sum over the "
+    "mini-batch, so that the data count as much as that; or its mean, as much as one point",
 ]
 BatchPool = Annotated[
     Literal["all", "all_but_last"],
@@ -98,8 +98,9 @@ def estimator(
         the same, but points that do not fill a batch are left out until the next shuffle.
 
     Released codes differ (gurbuzbalaban2021): with ``scale: none`` the likelihood part is the
-    mini-batch's own sum, without n_i / b; with ``pool: all_but_last`` it is drawn, with
-    replacement, from the agent's points but the last. Either makes the estimate biased.
+    mini-batch's own sum, without n_i / b, with ``scale: mean`` (depsgld2026) its mean; with ``pool:
+    all_but_last`` it is drawn, with replacement, from the agent's points but the last. Any makes
+    the estimate biased.
 
     ``x`` and ``out`` have shape (chains, agents, dim). Buffers are allocated here, once. A
     ConcordError if the problem takes no mini-batches, or cannot have them unscaled, or has nothing
@@ -111,8 +112,9 @@ def estimator(
 
     shape, batched = (chains, problem.agents, batch_size), _batched(problem)
     partial, counts = batched.batch_gradient(chains, batch_size), batched.counts
-    if scale == "none":
-        partial = _unscaled(problem, partial, (chains, problem.agents, problem.dim), batch_size)
+    if scale != "data":
+        like = (chains, problem.agents, problem.dim)
+        partial = _rescaled(problem, partial, like, stands_for(batch_size, scale))
     rows = np.empty(shape, dtype=np.intp)
     if pool == "all_but_last":
         counts = counts - 1
@@ -182,17 +184,22 @@ def _batched(problem: Problem) -> Batched:
     return problem
 
 
-def _unscaled(
-    problem: Problem, scaled: BatchGradient, shape: tuple[int, int, int], batch_size: int
+def stands_for(batch_size: int, scale: str) -> int:
+    """Return how many of an agent's points a mini-batch that is not scaled up stands for."""
+    return {"none": batch_size, "mean": 1}[scale]
+
+
+def _rescaled(
+    problem: Problem, scaled: BatchGradient, shape: tuple[int, int, int], points: int
 ) -> BatchGradient:
-    """Return the estimate without the factor n_i / b of its likelihood part."""
+    """Return the estimate whose likelihood part stands for so many points instead of n_i."""
     if not isinstance(problem, SeparatePrior) or not isinstance(problem, Batched):
         raise ConcordError(
             f"{type(problem).__name__} does not give its prior's gradient apart; use batch_scale: "
             "data"
         )
     prior = np.empty(shape)
-    share = (batch_size / problem.counts)[:, None]
+    share = (points / problem.counts)[:, None]
 
     def gradient(x: np.ndarray, rows: np.ndarray, out: np.ndarray) -> np.ndarray:
         problem.prior_gradient(x, prior)

@@ -42,7 +42,7 @@ class Member:
     cases: dict[str, dict[str, Any]]
 
 
-SHARED = ("where", "says", "rule", "readings", "figure")
+SHARED = ("where", "source", "says", "rule", "readings", "figure")
 
 
 def members(claims: Mapping[str, Any], where: str) -> dict[str, Member]:

@@ -23,6 +23,7 @@ class About(Options):
     authors: Annotated[str, "authors of the paper"]
     year: Annotated[int, "year of the version reproduced"]
     reference: Annotated[str, "where it appeared"] = ""
+    read: Annotated[str, "what of it could be read, and what could not; none: all"] = ""
 
 
 class Reads(Options):
@@ -151,6 +152,11 @@ class Family(Options):
     where: Annotated[str, "figure, table, theorem or section of the paper"]
     says: Annotated[str, "what it says, in our words"]
     check: Annotated[Check, "check kind and its options"]
+    source: Annotated[
+        Literal["print", "recorded", "code", "abstract", "summary"],
+        "what says so: the print; numbers that the authors recorded, their code, or the abstract, "
+        "where no more was read; or somebody's summary",
+    ] = "print"
     rule: Annotated[
         Literal[tuple(rules())] | None,  # type: ignore[valid-type]
         "how these words are judged in all papers (docs/ledger.md)",

@@ -4,8 +4,9 @@ r"""Coordinates are rounded at random to a few levels of the vector's length (QS
     C(v)_j = \lVert v \rVert \, \mathrm{sign}(v_j) \, \frac{\lfloor s r_j + u_j \rfloor}{s},
     \qquad r_j = \frac{|v_j|}{\lVert v \rVert}, \quad u_j \sim U(0, 1), \quad s = 2^{b - 1} - 1
 
-so that E C(v) = v and :math:`E \lVert C(v) - v \rVert^2 \le \min(d / s^2, \sqrt d / s) \lVert v
-\rVert^2`. It sends the length, and b bits for each coordinate: its sign and its level.
+or as many levels s as are given, so that E C(v) = v and :math:`E \lVert C(v) - v \rVert^2 \le
+\min(d / s^2, \sqrt d / s) \lVert v \rVert^2`. It
+sends the length, and b bits for each coordinate: its sign and its level.
 
 Source: Alistarh, Grubic, Li, Tomioka and Vojnovic, "QSGD: communication-efficient SGD via gradient
 quantization and encoding" (2017, arXiv:1610.02132), section 3.1, without its coding of the levels.
@@ -13,24 +14,36 @@ quantization and encoding" (2017, arXiv:1610.02132), section 3.1, without its co
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any
 
 import numpy as np
 from msgspec import Meta
 
+from concord.errors import ConcordError
 from concord.networks.compressions import Compress
-from concord.options import Options
+from concord.options import Count, Options
 
 
 class Params(Options):
     """How fine it is."""
 
-    bits: Annotated[int, Meta(ge=2, le=16), "bits b of each coordinate, one of them its sign"]
+    bits: Annotated[
+        Annotated[int, Meta(ge=2, le=16)] | None, "bits b of each coordinate, one of them its sign"
+    ] = None
+    levels: Annotated[Count | None, "levels s, instead of bits"] = None
+
+
+def levels_of(params: Params) -> int:
+    """Return the number of levels; a ConcordError unless it is given once."""
+    if (params.bits is None) == (params.levels is None):
+        raise ConcordError("compression: qsgd takes bits or levels; give one of them")
+    return params.levels or 2 ** ((params.bits or 2) - 1) - 1
 
 
 def compressor(params: Params, shape: tuple[int, ...], dtype: Any) -> Compress:
     """Return ``compress(x, rng, out)``, which writes what stands for vectors x (..., dim)."""
-    levels = 2 ** (params.bits - 1) - 1
+    levels = levels_of(params)
     uniform, unit = np.empty(shape, dtype), np.empty((*shape[:-1], 1), dtype)
 
     def compress(x: np.ndarray, rng: np.random.Generator, out: np.ndarray) -> None:
@@ -48,4 +61,5 @@ def compressor(params: Params, shape: tuple[int, ...], dtype: Any) -> Compress:
 
 def bits(params: Params, dim: int, itemsize: int) -> int:
     """Return the bits of a vector."""
-    return 8 * itemsize + params.bits * dim
+    each = params.bits or 1 + math.ceil(math.log2(levels_of(params) + 1))
+    return 8 * itemsize + each * dim

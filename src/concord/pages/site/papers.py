@@ -25,7 +25,7 @@ from concord.errors import ConcordError, nearest, short
 from concord.home import HOME
 from concord.io import read_text
 from concord.pages import captions
-from concord.pages.claims import case_name
+from concord.pages.claims import case_name, where
 from concord.pages.site.curves import curves, group
 from concord.pages.site.parts import raw, title
 from concord.runs.run import Run
@@ -169,7 +169,7 @@ def page(
     return "\n\n".join(parts)
 
 
-_STATED = ("paper", "where", "says", "printed", "figure", "kind", "rule")
+_STATED = ("paper", "says", "printed", "figure", "kind", "rule")
 
 
 def summarized(rows: Iterable[Row]) -> list[dict[str, Any]]:
@@ -180,6 +180,7 @@ def summarized(rows: Iterable[Row]) -> list[dict[str, Any]]:
         claim = found.setdefault(
             (row["paper"], row["claim"]),
             {key: row[key] for key in _STATED}
+            | {"where": where(row)}
             | {"name": row["claim"], "readings": [], "reasons": [], "assumptions": []},
         )
         for one in entry.rows:

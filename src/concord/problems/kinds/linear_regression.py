@@ -15,7 +15,7 @@ Their potentials add up to the posterior's for split only; ``sampled`` is the la
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 
@@ -23,10 +23,11 @@ from concord.contracts import BatchGradient, Stream
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.options import Count, Options, Positive
-from concord.problems._data import LegacySeed, check_points, legacy_data
+from concord.problems._data import LegacySeed, Table, check_points, legacy_data, points_of
 from concord.problems._own import own_data
 from concord.problems._quadratic import QuadraticProblem
 from concord.problems._regression import PriorShare, batch_gradient, prior_share
+from concord.sampling.gradients import stands_for
 from concord.sampling.partition import AgentData, Partition
 
 
@@ -43,11 +44,23 @@ class Params(Options):
     prior_variance: Annotated[Positive, "variance v of the prior N(0, v I)"] = 1.0
     prior_share: PriorShare = "split"
     legacy_seed: LegacySeed = None
+    table: Table = None
+    posterior_of: Annotated[
+        Literal["all", "held"], "points of a table that the posterior is of: all, or the agents'"
+    ] = "all"
 
 
 def check(params: Params, agents: int) -> None:
     """Refuse more agents than points, and two ways to say how many points there are."""
-    check_points(total_points(params, agents), agents)
+    if params.table is None:
+        check_points(total_points(params, agents), agents)
+    elif (params.points, params.points_per_agent, params.legacy_seed) != (None, None, None):
+        raise ConcordError("table: it says which points there are; remove points and legacy_seed")
+
+
+def needs(params: Params) -> tuple[str, ...]:
+    """Return the name of the data set that is read, if one is."""
+    return () if params.table is None else (params.table,)
 
 
 def total_points(params: Any, agents: int) -> int:
@@ -69,6 +82,11 @@ def build(
     every sampler sees the same data. With a legacy seed it depends on the number of agents too,
     since features and noise alternate; the partition consecutive gives each agent its own.
     """
+    if params.table is not None:
+        features, targets, parts = points_of(params.table, resources, agents, partition)
+        rest = np.setdiff1d(np.arange(len(targets)), np.concatenate(parts))
+        beyond = (features[rest], targets[rest]) if params.posterior_of == "all" else None
+        return LinearRegression(AgentData.from_parts(features, targets, parts), params, beyond)
     points = total_points(params, agents)
     if params.legacy_seed is None:
         rng = stream("data")
@@ -152,13 +170,18 @@ class LinearRegression(QuadraticProblem):
     """Linear regression split over agents; costs per step do not grow with the number of points.
 
     ``gram``, ``shift`` and ``posterior`` are as of any ``QuadraticProblem``; ``test`` are features
-    and targets that no agent has, if any.
+    and targets that no agent has, if any. ``beyond`` are such of which the posterior is, too.
     """
 
     PARTS = (*QuadraticProblem.PARTS, "data", "counts", "_half_sum_y2")
     test: tuple[np.ndarray, np.ndarray] | None = None
 
-    def __init__(self, data: AgentData, params: Params) -> None:
+    def __init__(
+        self,
+        data: AgentData,
+        params: Params,
+        beyond: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> None:
         self.data = data
         self.counts = data.counts
         self.agents, _, self.dim = data.features.shape
@@ -174,7 +197,7 @@ class LinearRegression(QuadraticProblem):
         self._half_sum_y2 = 0.5 * precision * (data.targets**2).sum(axis=1)
         self._information = likelihood.sum(axis=0)
         self._shares = share * self.agents / params.prior_variance
-        self.posterior = self._law(1 / params.prior_variance)
+        self.posterior = self._law(1 / params.prior_variance, beyond)
 
     @property
     def sampled(self) -> Gaussian:
@@ -190,9 +213,16 @@ class LinearRegression(QuadraticProblem):
             )
         return self._law(self._shares)
 
-    def _law(self, prior_precision: float) -> Gaussian:
-        cov = np.linalg.inv(self._information + prior_precision * np.eye(self.dim))
-        return Gaussian(cov @ self.shift.sum(axis=0), cov)
+    def _law(
+        self, prior_precision: float, beyond: tuple[np.ndarray, np.ndarray] | None = None
+    ) -> Gaussian:
+        information, shift = self._information, self.shift.sum(axis=0)
+        if beyond is not None:
+            features, targets = beyond
+            information = information + self._precision * features.T @ features
+            shift = shift + self._precision * features.T @ targets
+        cov = np.linalg.inv(information + prior_precision * np.eye(self.dim))
+        return Gaussian(cov @ shift, cov)
 
     def batch_gradient(self, chains: int, batch_size: int) -> BatchGradient:
         """Return ``g(x, rows, out)``; rows: (chains, agents, batch), row numbers of each agent."""
@@ -222,8 +252,8 @@ class LinearRegression(QuadraticProblem):
     def batch_mean(self, batch_size: int, scale: str, pool: str) -> tuple[np.ndarray, np.ndarray]:
         """Return gram (agents, dim, dim) and shift (agents, dim) of the mini-batches' mean.
 
-        With m_i points in the pool and s_i = n_i, or b where they are not scaled up, s_i/m_i times
-        the sums over the pool.
+        With m_i points in the pool and s_i = n_i, or b or 1 where they are not scaled up, s_i/m_i
+        times the sums over the pool.
         """
         _, _, factor, gram, shift = self._drawn(batch_size, scale, pool)
         gram = factor[:, None, None] * gram + self.prior_precision * np.eye(self.dim)
@@ -239,7 +269,8 @@ class LinearRegression(QuadraticProblem):
             features, targets = features * drawn[..., None], targets * drawn
             gram = self._precision * features.swapaxes(1, 2) @ features
             shift = self._precision * (features.swapaxes(1, 2) @ targets[..., None])[..., 0]
-        factor = (self.counts if scale == "data" else np.full(self.agents, batch_size)) / counts
+        stands = self.counts if scale == "data" else stands_for(batch_size, scale)
+        factor = stands / counts
         return features, targets, factor, gram, shift
 
     def batch_noise_covariance(

@@ -26,7 +26,15 @@ from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Count, NonNegative, Options, Positive
 from concord.problems import _newton
-from concord.problems._data import LegacySeed, OneDataSet, check_points, kept_apart, legacy_data
+from concord.problems._data import (
+    LegacySeed,
+    OneDataSet,
+    Table,
+    check_points,
+    kept_apart,
+    legacy_data,
+    points_of,
+)
 from concord.problems._own import own_data
 from concord.problems._regression import PriorShare, batch_gradient, prior_share, sigmoid
 from concord.sampling.partition import AgentData, Partition
@@ -84,6 +92,7 @@ class Params(Options):
         "iterate",
     ] = "iterate"
     legacy_seed: LegacySeed = None
+    table: Table = None
 
 
 def check(params: Params, agents: int) -> None:
@@ -113,7 +122,8 @@ def check(params: Params, agents: int) -> None:
 
 def needs(params: Params) -> tuple[str, ...]:
     """Return the names of the downloaded data sets that are read."""
-    return (params.dataset,) if params.dataset in DOWNLOADED else ()
+    dataset = (params.dataset,) if params.dataset in DOWNLOADED else ()
+    return dataset if params.table is None else (*dataset, params.table)
 
 
 def _test_rows(params: Params, rows: int) -> int:
@@ -129,8 +139,12 @@ def build(
     standardized over all rows that are not for testing, and get an intercept column of ones, unless
     the options say otherwise.
     """
-    truth = test = None
-    if params.dataset == "synthetic" and params.legacy_seed is not None:
+    truth = test = parts = points = None
+    if params.table is not None:
+        *points, parts = points_of(params.table, resources, agents, partition)
+    if points is not None and len(points[1]):
+        features, labels = points
+    elif params.dataset == "synthetic" and params.legacy_seed is not None:
         # The law of tzikas2024, section 6.3, eq. (29).
         truth, features, labels = legacy_data(
             params.legacy_seed,
@@ -144,7 +158,8 @@ def build(
         features, labels, truth = _synthetic(params, agents, stream("data"))
     else:
         features, labels, test = _load(params, stream, resources)
-    parts = partition.split(labels, agents, stream("partition"))
+    if parts is None:
+        parts = partition.split(labels, agents, stream("partition"))
     data = AgentData.from_parts(features, labels.astype(float), parts)
     return LogisticRegression(data, params, truth, test)
 

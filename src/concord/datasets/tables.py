@@ -1,0 +1,44 @@
+"""Tables that are kept with the project: other people's points, and numbers that they recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+from msgspec import field
+
+from concord.datasets.fetch import verify
+from concord.options import Options
+
+
+class Recorded(Options):
+    """Numbers that a paper's authors recorded of such a run, with which its own are compared."""
+
+    table: Annotated[
+        str,
+        "registered table (config/datasets.yaml), with columns agent, iteration and the metric's",
+    ]
+    metric: Annotated[Literal["w2", "accuracy_mean"], "the metric that is recorded"]
+    where: Annotated[dict[str, int | float | str], "column: value of the rows that are of it"] = (
+        field(default_factory=dict)
+    )
+    like: Annotated[
+        dict[str, str], "column: key of the run, such as sampler.h, whose value these rows have"
+    ] = field(default_factory=dict)
+
+
+def tabled(name: str, resources: Path) -> dict[str, np.ndarray]:
+    """Return the columns of a registered table by name, as numbers (empty: nan) or texts.
+
+    Its only file is ``<name>.csv.gz``, whose first line names the columns. A ConcordError if that
+    is missing or another one.
+    """
+    import pandas  # a quarter of a second
+
+    file = f"{name}.csv.gz"
+    found = pandas.read_csv(verify(f"{name}/{file}", resources / name / file))
+    return {
+        str(column): values.to_numpy(float if values.dtype.kind in "iuf" else str)
+        for column, values in found.items()
+    }

@@ -1,0 +1,82 @@
+r"""Numbers that a paper's authors recorded of a run, beside the run's own.
+
+A record is another run of as many chains. Of two such runs of one law the values differ by more
+than either's error: a record is *inside* where it lies within :math:`\sqrt 2` times the distances
+from our value to the ends of its 95 % interval. Iterations and agents are not independent, so the
+share that is inside varies; how much, resampled chains tell, whole trajectories at a time: they
+vary about our values as a record does but for the factor :math:`\sqrt 2`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from concord.contracts import Label
+from concord.datasets.tables import tabled
+from concord.laws.gaussian import bootstrap_w2
+from concord.laws.intervals import REPLICATES, mean_interval
+from concord.metrics import Measurement, Row, known, lacking
+from concord.metrics._references import gaussian
+from concord.metrics.w2 import positions
+
+METRICS = ("w2_recorded", "accuracy_mean_recorded", "recorded_*")
+LABELS = {
+    "recorded_inside": Label("share of recorded values inside our intervals", "inside"),
+    "recorded_least": Label("share that 99 of 100 runs of one law exceed", "least"),
+    "recorded_usual": Label("share that a run of one law has on average", "usual"),
+}
+LEAST = 0.01
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield the recorded values, and the share of them that is inside.
+
+    <metric>_recorded: of each recorded agent, along iterations; without intervals, as the authors
+    had one run, and none where they recorded none. recorded_inside: the share; recorded_usual and
+    recorded_least: the mean and the first percentile of that of other runs of our law.
+    """
+    if m.recorded is None:
+        raise lacking("recorded", "recorded numbers: the run's key recorded")
+    names, ours, lo, hi, resampled = _own(m)
+    record = np.full((len(m.trace.draw), len(names)), np.nan)
+    table, metric = tabled(m.recorded.table, m.resources), m.recorded.metric
+    keep = np.full(len(table[metric]), True)
+    for column, wanted in m.recorded.where.items():
+        keep &= table[column] == (wanted if isinstance(wanted, str) else float(wanted))
+    places = {int(k): row for row, k in enumerate(m.trace.draw)}
+    agents = [text.removesuffix(".0") for text in table["agent"].astype(str)]
+    for at in np.flatnonzero(keep):
+        row, who = places.get(int(table["iteration"][at])), agents[at]
+        if row is not None and who in names:
+            record[row, names.index(who)] = table[metric][at]
+    have = np.isfinite(record)
+    if not have.any():
+        return
+    for name, values in zip(names, record.T, strict=True):
+        for at in np.flatnonzero(np.isfinite(values)):
+            yield Row(int(m.trace.draw[at]), name, f"{metric}_recorded", float(values[at]))
+    wide = ours + np.sqrt(2) * np.stack([lo - ours, hi - ours])
+    inside = (record >= wide[0]) & (record <= wide[1])
+    of_law = [((each >= lo) & (each <= hi))[have].mean() for each in resampled]
+    shares = {"recorded_usual": np.mean(of_law), "recorded_least": np.quantile(of_law, LEAST)}
+    yield from known(m, {"recorded_inside": inside[have].mean(), **shares})
+
+
+def _own(m: Measurement) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return agents, our values with intervals (draw, agent), and as many of resampled chains."""
+    stream = m.stream("bootstrap")
+    if m.recorded is not None and m.recorded.metric == "accuracy_mean":
+        values = m.trace["accuracy"]
+        chains = len(values)
+        weights = stream.multinomial(chains, np.full(chains, 1 / chains), REPLICATES) / chains
+        again = np.tensordot(weights, values, 1)
+        return m.agents, *mean_interval(values), again
+    names, draws = positions(m.trace)
+    resampled = np.empty((REPLICATES, draws[0, ..., 0].size))
+    target = gaussian(m.problem, "recorded")
+    found = bootstrap_w2(draws, target, REPLICATES, stream, resampled=resampled)
+    squares = resampled.reshape(-1, *found[0].shape)
+    excess = squares.mean(axis=0) - found[0] ** 2  # the bias that resampling adds
+    return names, *found, np.sqrt(np.maximum(squares - excess, 0.0))

@@ -1,0 +1,118 @@
+r"""The mean of a normal law whose covariance is known: the posterior is Gaussian and known.
+
+.. math::
+    y_j \sim N(x, \Sigma), \qquad x \sim N(0, V) \text{ or flat}, \qquad
+    f_i(x) = \frac12 \sum_{j=1}^{n_i} (y_j^i - x)^\top \Sigma^{-1} (y_j^i - x)
+             + \frac{1}{2 N} x^\top V^{-1} x
+
+Points are those of a table, or drawn: those of agent i from :math:`N(m_i, \Sigma)`, with m_i from
+:math:`N(0, s^2 I)`, by which agents differ (``spread`` s). Every agent has 1/N of the log prior.
+Affine samplers have exact laws on it, and mini-batches may be drawn.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+
+from concord.contracts import BatchGradient, Stream
+from concord.errors import ConcordError
+from concord.options import Count, NonNegative, Options, Positive, Some
+from concord.problems._data import Table, check_agents, points_of
+from concord.problems._quadratic import QuadraticProblem
+from concord.sampling.partition import AgentData, Partition
+
+Covariance = Positive | Some[Some[float]]
+
+
+class Params(Options):
+    """The data, their covariance, and the prior."""
+
+    table: Table = None
+    points: Annotated[Count, "number of points that are drawn, over all agents"] = 100
+    dim: Annotated[Count, "their dimension d"] = 2
+    spread: Annotated[
+        NonNegative, "standard deviation of the coordinates of agents' own means, if drawn"
+    ] = 0.0
+    noise: Annotated[Covariance, "covariance Sigma of a point: a variance, or rows"] = 1.0
+    prior: Annotated[
+        Covariance | None, "covariance V of the prior: a variance, or rows; none: flat"
+    ] = None
+
+
+def check(params: Params, agents: int) -> None:
+    """Refuse more agents than points, and covariances that are none."""
+    if params.table is None:
+        check_agents(params, agents)
+    for name, given in (("noise", params.noise), ("prior", params.prior)):
+        if isinstance(given, tuple):
+            rows = np.array(given) if len({*map(len, given), len(given)}) == 1 else np.zeros((1, 1))
+            if (rows != rows.T).any() or np.linalg.eigvalsh(rows)[0] <= 0:
+                raise ConcordError(
+                    f"{name}: its rows are no symmetric, positive definite matrix; give one, or a "
+                    "variance"
+                )
+
+
+def needs(params: Params) -> tuple[str, ...]:
+    """Return the name of the data set that is read, if one is."""
+    return () if params.table is None else (params.table,)
+
+
+def build(
+    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+) -> GaussianLocation:
+    """Read the points, which the table gives to the agents, or draw them."""
+    if params.table is None:
+        rng, shape = stream("data"), (params.points, params.dim)
+        root = np.linalg.cholesky(np.linalg.inv(_precision(params.noise, params.dim)))
+        points = rng.standard_normal(shape) @ root.T
+        parts = partition.split(params.points, agents, stream("partition"))
+        means = params.spread * stream("heterogeneity").standard_normal((agents, params.dim))
+        for mean, part in zip(means, parts, strict=True):
+            points[part] += mean
+        return GaussianLocation(AgentData.from_parts(points, np.zeros(len(points)), parts), params)
+    first, last, parts = points_of(params.table, resources, agents, partition)
+    points = np.column_stack([first, last])
+    return GaussianLocation(AgentData.from_parts(points, np.zeros(len(points)), parts), params)
+
+
+class GaussianLocation(QuadraticProblem):
+    """Quadratic potentials of points, ``data``."""
+
+    def __init__(self, data: AgentData, params: Params) -> None:
+        self.data, self.counts = data, data.counts
+        agents, _, dim = data.features.shape
+        self.precision = _precision(params.noise, dim)
+        prior = np.zeros((dim, dim)) if params.prior is None else _precision(params.prior, dim)
+        self.prior = prior / agents
+        gram = self.counts[:, None, None] * self.precision + self.prior
+        super().__init__(gram, data.features.sum(axis=1) @ self.precision)
+
+    def batch_gradient(self, chains: int, batch_size: int) -> BatchGradient:
+        """Return ``g(x, rows, out)``: n_i Sigma^-1 (x - mean of the rows), and the prior's part."""
+        agent = np.arange(self.agents)[:, None]
+        scale = self.counts[:, None].astype(float)
+
+        def gradient(x: np.ndarray, rows: np.ndarray, out: np.ndarray) -> np.ndarray:
+            np.subtract(x, self.data.features[agent, rows].mean(axis=2), out=out)
+            np.multiply(out, scale, out=out)
+            out[:] = out @ self.precision + x @ self.prior
+            return out
+
+        return gradient
+
+    def prior_gradient(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Write the prior's part of the gradients at x; out is not x."""
+        return np.matmul(x, self.prior, out=out)
+
+
+def _precision(covariance: Covariance, dim: int) -> np.ndarray:
+    """Return the inverse of a covariance of this dimension; a ConcordError if it has another."""
+    rows = np.array(covariance, dtype=float)
+    matrix = np.eye(dim) * rows if rows.ndim == 0 else rows
+    if matrix.shape != (dim, dim):
+        raise ConcordError(f"{len(matrix)} rows are no covariance of {dim} coordinates; give {dim}")
+    return np.linalg.inv(matrix)
