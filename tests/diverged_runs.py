@@ -25,7 +25,7 @@ from concord.metrics import Measurement, Row
 from concord.networks import topology
 from concord.networks.conditions import Conditions
 from concord.networks.network import under
-from concord.plugins import kinds
+from concord.plugins import built_in
 from concord.problems.kinds import linear_regression
 from concord.samplers import d_ula, de_sghmc, de_sgld, gossip_ula
 from concord.sampling import initial, streams
@@ -40,7 +40,7 @@ RING = topology.build("ring", AGENTS)
 HIDDEN = Conditions(privacy={"clip": 1.0, "sigma": 9.0}, compute={"seconds": 0.5})
 GRAPHS = RING, under(RING, HIDDEN, "tests")
 # Those that read no chain are tested with the theorems they are about.
-FAMILIES = sorted({*kinds("metrics")} - {"theorem3_bound", "two_modes"})
+FAMILIES = sorted({*built_in("metrics")} - {"theorem3_bound", "two_modes"})
 DIMENSIONS = {
     "x": ("chain", "draw", "agent", "dim"),
     "x_average": ("chain", "draw", "dim"),

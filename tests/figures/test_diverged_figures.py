@@ -15,13 +15,13 @@ from matplotlib.text import Text
 from concord import results
 from concord.figures import style
 from concord.options import build
-from concord.plugins import kinds, plugin
+from concord.plugins import built_in, plugin
 from concord.results import Measured
 from diverged_runs import AGENTS, CHAINS, DIVERGED, FAMILIES, LAST, measured
 
 # Those of the arena show divergence by their scores (tests/arena/test_displays.py).
 ARENA = {"best_maps", "metric_pairs", "ratio_maps", "solved_curves"}
-KINDS = [kind for kind in kinds("figures") if kind not in ARENA]
+KINDS = [kind for kind in built_in("figures") if kind not in ARENA]
 CASES = {"sound": 0, "part": 1, "lost": CHAINS}
 PANELS = [{"title": case, "select": {"case": case}} for case in CASES]
 OPTIONS: dict[str, dict[str, Any]] = {

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from concord.__main__ import main
-from concord.plugins import kinds, plugin
+from concord.plugins import built_in, plugin
 
 ROOT = Path(__file__).parents[2]
 PAPER = {
@@ -166,7 +166,7 @@ def test_a_metric_about_what_the_network_has_not_is_refused(
 READS = {"x": "draws", "predictive_mean": "predictive", "predictive_sd": "predictive"}
 
 
-@pytest.mark.parametrize("family", kinds("metrics"))
+@pytest.mark.parametrize("family", built_in("metrics"))
 def test_families_say_what_they_read(family):
     """w2 takes what there is of draws and average; counts are always recorded."""
     module = plugin("metrics", family, "")

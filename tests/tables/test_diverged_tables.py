@@ -12,7 +12,7 @@ import pandas
 import pytest
 
 from concord.options import build
-from concord.plugins import kinds, plugin
+from concord.plugins import built_in, plugin
 from concord.results import Measured
 from concord.tables import Table
 from diverged_runs import CHAINS, DIVERGED, LAST, measured
@@ -63,7 +63,7 @@ def tabulated(kind: str, runs: Iterable[Measured]) -> Table:
 ARENA = {"head_to_head", "leaderboard"}
 
 
-@pytest.mark.parametrize("kind", sorted({*kinds("tables")} - ARENA))
+@pytest.mark.parametrize("kind", sorted({*built_in("tables")} - ARENA))
 def test_a_table_says_what_diverged(kind):
     made = tabulated(kind, map(measured_run, CASES))
     said = f"Diverged: case lost ({CHAINS} of {CHAINS} chains, first at iteration {DIVERGED})"
