@@ -40,7 +40,9 @@ RING = topology.build("ring", AGENTS)
 HIDDEN = Conditions(privacy={"clip": 1.0, "sigma": 9.0}, compute={"seconds": 0.5})
 GRAPHS = RING, under(RING, HIDDEN, "tests")
 # Those that read no chain are tested with the theorems they are about.
-FAMILIES = sorted({*built_in("metrics")} - {"theorem3_bound", "two_modes"})
+FAMILIES = sorted(
+    {*built_in("metrics")} - {"coded_bits", "recorded", "theorem3_bound", "two_modes"}
+)
 DIMENSIONS = {
     "x": ("chain", "draw", "agent", "dim"),
     "x_average": ("chain", "draw", "dim"),
