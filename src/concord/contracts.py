@@ -57,6 +57,17 @@ class Problem(Protocol):
 
 
 @runtime_checkable
+class Divisible(Protocol):
+    """Potentials that several processes can divide among them."""
+
+    def part(self, agents: slice) -> Problem:
+        """Return the problem of some agents alone, whose gradients have the same bytes.
+
+        A ConcordError if it cannot be divided.
+        """
+
+
+@runtime_checkable
 class Batched(Protocol):
     """Potentials that are sums over points, of which mini-batches can be drawn."""
 
@@ -567,6 +578,7 @@ DECLARED: Mapping[str, Any] = {
     # Of samplers.
     "KNOWN": (),  # parts of the state that neighbors have heard before
     "SLIPS": {},  # options that are slips of released code, and their values: no message counts
+    "WHOLE": "",  # why all agents must be in one process
     "BIASED": "",  # the law that it samples by design, where that is not the posterior
     "UNITS": {"step_size": 2},  # options that are powers of a length, in units of the positions
     # Of families of metrics.

@@ -21,9 +21,11 @@ from concord import integrity, metrics
 from concord.errors import ConcordError
 from concord.integrity import Made
 from concord.io import dump_yaml, whole, write_whole
+from concord.networks import transports
 from concord.plugins import provided
 from concord.progress import each
-from concord.provenance import describe
+from concord.provenance import describe, digest
+from concord.resume import SECONDS, Checkpoint, forget
 from concord.runs import measure as measuring
 from concord.runs import sample as sampling
 from concord.runs.run import Run
@@ -194,6 +196,13 @@ def make(
         If a run fails, after the others have been made.
     """
     places = [batch.place(run, results, resources) for run in batch.runs]
+    if sampled and chains is None and (comm := transports.launched()) is not None:
+        with transports.together(comm):
+            for place in places:
+                _divide(place, comm, progress)
+            if not comm.rank:
+                write_whole(output, listed(places, sampled))
+        return
     failed = {}
     for place in each(places, "runs"):
         try:
@@ -254,24 +263,44 @@ def _make_trace(place: Place, progress: bool = False) -> None:
     if pieces:
         trace = join_traces([read_trace(piece) for piece in pieces])
     else:
-        trace = _drawn(place.run, place.resources, progress)
+        trace = _drawn(place.run, place.resources, place.trace, progress)
     _write_trace(place.run, place.stated, trace, place.trace, place.resources)
     for piece in pieces:
         piece.unlink()
         piece.with_suffix(".json").unlink()
 
 
+def _divide(place: Place, comm: Any, progress: bool) -> None:
+    """Sample a run whose agents several processes divide among them."""
+    if not comm.rank:
+        resolve(place.run, place.stated)
+    if not comm.bcast(place.lacks_trace()):
+        return
+    trace = _drawn(place.run, place.resources, place.trace, progress, comm=comm)
+    if not comm.rank:
+        _write_trace(place.run, place.stated, trace, place.trace, place.resources)
+
+
 def _sample_piece(place: Place, chains: Chains, progress: bool) -> None:
     if place.lacks_piece(chains):
-        trace = _drawn(place.run, place.resources, progress, chains)
         piece = place.piece(chains)
+        trace = _drawn(place.run, place.resources, piece, progress, chains)
         _write_trace(place.run, place.stated, trace, piece, place.resources, chains)
 
 
 def _drawn(
-    run: Run, resources: Path, progress: bool | None = False, chains: Chains | None = None
+    run: Run,
+    resources: Path,
+    output: Path,
+    progress: bool | None = False,
+    chains: Chains | None = None,
+    comm: Any = None,
+    seconds: float = SECONDS,
 ) -> Trace:
-    return sampling.sample(run, run.build_problem(resources), progress, chains)
+    made = digest(sampling.made(run, resources, chains))
+    checkpoint = Checkpoint(output, made, seconds, comm)
+    problem = run.build_problem(resources)
+    return sampling.sample(run, problem, progress, chains, comm, checkpoint)
 
 
 def _vary(place: Place) -> None:
@@ -319,20 +348,28 @@ def sample(
     progress: bool | None = False,
     chains: Chains | None = None,
     pieces: Sequence[Path] = (),
+    checkpoint: float = SECONDS,
 ) -> None:
     """Write the trace of a run.yaml: sample all chains, or some, or join those that were.
+
+    Processes that mpiexec or srun starts together divide the agents among them. Every so many
+    seconds (``checkpoint``) what a run needs to go on is written beside the output: if the run is
+    killed, the same command goes on from there, with the same bytes.
 
     Raises
     ------
     ConcordError
         If a piece is of another run, or they are not all the run's chains in their order.
     """
-    run = read_run(run_path)
-    if pieces:
-        trace = _joined(run, pieces, run_path, output, resources)
-    else:
-        trace = _drawn(run, resources, progress, chains)
-    _write_trace(run, run_path, trace, output, resources, chains)
+    comm = None if pieces else transports.launched()
+    with transports.together(comm):
+        run = read_run(run_path)
+        if pieces:
+            trace = _joined(run, pieces, run_path, output, resources)
+        else:
+            trace = _drawn(run, resources, output, progress, chains, comm, checkpoint)
+        if comm is None or not comm.rank:
+            _write_trace(run, run_path, trace, output, resources, chains)
 
 
 def _joined(
@@ -392,6 +429,7 @@ def _write_trace(
     with whole(output) as path:
         write_trace(trace, path)
     integrity.seal([output], source)
+    forget(output)
 
 
 def _write_table(

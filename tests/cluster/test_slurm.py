@@ -6,6 +6,7 @@ Snakemake waits most of the time, so that what several of them make is made at t
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -15,9 +16,11 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import yaml
 from slurm import (
     ACCOUNT,
     CONFIGURATION,
@@ -35,7 +38,7 @@ from slurm import (
     wait_until,
 )
 
-from faults.tiny_project import ALL, RUNS, TinyProject
+from faults.tiny_project import ALL, EXPERIMENT, PAPER, RUNS, TinyProject
 from workflow.smoke_project import LOUD, PARTS, RESULTS, ROOT
 
 # Its tests stay in this file, and a file in one process: there can be but one SLURM on a machine.
@@ -344,3 +347,63 @@ def test_slurm_makes_a_piece_of_the_arena_at_full_scale(slurm, tmp_path, reliabi
         "byte for byte that of a local run",
     )
     assert len(made[0]) == 3 * 3 and differing == []
+
+
+MPI = find_spec("mpi4py") is None and "the extra mpi is not installed"
+
+
+@pytest.mark.skipif(bool(MPI), reason=str(MPI))
+def test_srun_starts_the_processes_of_a_run_that_says_ranks(slurm, tmp_path):
+    """The study's key alone differs; nothing but how many processes there are."""
+    made = []
+    for ranks, how in ((None, ("--cores", "1")), (2, ON_SLURM)):
+        project = TinyProject(tmp_path / f"over_{ranks or 1}")
+        sections = project.sections()
+        experiment = sections["experiments"][EXPERIMENT]
+        if ranks is not None:
+            experiment["ranks"] = ranks
+        project.rewrite(sections)
+        with snakemake(project.folder, METRICS, *how) as process:
+            said(project.folder, process)
+        made.append(metrics(project.folder))
+        logs = list((project.folder / "results").rglob("divide.log"))
+        assert bool(logs) == (ranks is not None)
+    assert len(made[0]) == 2 and made[1] == {name: made[0][name] for name in made[1]}
+
+
+def state(job: str) -> str:
+    """Return the state of a job of SLURM's."""
+    return say("scontrol", "show", "job", job).partition("JobState=")[2].split()[0]
+
+
+@pytest.mark.skipif(bool(MPI), reason=str(MPI))
+def test_a_divided_run_that_its_time_limit_ends_goes_on(slurm, tmp_path):
+    project = TinyProject(tmp_path / "project")
+    study, name = f"config/papers/{PAPER}", RUNS[0].rpartition("/")[2]
+    python = sys.executable, "-m", "concord"
+    subprocess.run(
+        [*python, "resolve", study, EXPERIMENT, name, "--scale", "smoke", "-o", "run.yaml"],
+        cwd=project.folder,
+        check=True,
+    )
+    path = project.folder / "run.yaml"
+    stated = yaml.safe_load(path.read_text()) | {"iterations": 60000}
+    stated["record"] |= {"every": 1000, "at": None}
+    path.write_text(yaml.safe_dump(stated, sort_keys=False))
+    sample = *python, "sample", "run.yaml", "--checkpoint", "0.2", "-o"
+    subprocess.run([*sample, "whole.nc"], cwd=project.folder, check=True)
+    script = f"srun --mpi=pmi2 -n 2 {shlex.join([*sample, 'trace.nc'])}"
+    begun, states = lambda: list(project.folder.glob(".trace.nc.0-2.*.checkpoint")), []
+    for limited in (True, False):
+        job = say(
+            *("sbatch", "--parsable", f"--account={ACCOUNT}", "--ntasks=2", "--mem=500"),
+            *(f"--partition={PARTITION}", f"--chdir={project.folder}", f"--wrap={script}"),
+        ).strip()
+        if limited:
+            wait_until(lambda: bool(begun()), 120)
+            say("scontrol", "update", f"JobId={job}", "EndTime=now+1")
+        wait_until(lambda job=job: state(job) in ("COMPLETED", "TIMEOUT", "FAILED"), 240)
+        states.append(state(job))
+        assert bool(begun()) == limited
+    assert states == ["TIMEOUT", "COMPLETED"]
+    assert (project.folder / "trace.nc").read_bytes() == (project.folder / "whole.nc").read_bytes()

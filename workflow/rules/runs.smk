@@ -63,6 +63,32 @@ use rule sample_chains as sample with:
         how=lambda wildcards: f"--sampled {flow.sampling(wildcards)['options']}",
 
 
+# The draws of a run whose agents several processes divide among them: mpiexec, or a cluster's srun,
+# starts them.
+rule divide:
+    input:
+        data=here(flow.data),
+        because=here(flow.stale_draws),
+    output:
+        f"{RESULTS}/{{batch}}.divided.json",
+    log:
+        f"{LOGS}/{{batch}}/divide.log",
+    benchmark:
+        f"{BENCHMARKS}/{{batch}}/divide.tsv"
+    priority: 1
+    conda:
+        flow.environment(flow.sampling)
+    resources:
+        **flow.taking(flow.sampling),
+        mpi="mpiexec",
+        tasks=flow.ranks,
+    params:
+        batch=flow.command,
+    shell:
+        "{resources.mpi} -n {resources.tasks} "
+        "python -m concord make {params.batch} --sampled -o {output:q} 2> {log:q}"
+
+
 # The metrics of a batch; short runs and those of universes are sampled, cells of the arena scored.
 use rule sample as measure with:
     input:

@@ -62,7 +62,7 @@ def weigh(dim: int) -> Any:
     def weigh(x, starts, columns, values, out):  # type: ignore[no-untyped-def]
         for c in range(x.shape[0]):
             old, new = x[c], out[c]
-            for i in range(x.shape[1]):
+            for i in range(out.shape[1]):
                 for k in range(dim):
                     new[i, k] = 0.0
                 for e in range(starts[i], starts[i + 1]):
@@ -84,7 +84,7 @@ def move(dim: int) -> Any:
     def move(x, starts, columns, values, eta, g, sd, w, fused, beta, out):  # type: ignore
         for c in range(x.shape[0]):
             old, new, down, more = x[c], out[c], g[c], w[c]
-            for i in range(x.shape[1]):
+            for i in range(out.shape[1]):
                 for k in range(dim):
                     more[i, k] = more[i, k] * sd - down[i, k] * eta
                     new[i, k] = 0.0

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
+from hashlib import sha256
 from typing import Any, Self
 
 import numpy as np
@@ -20,9 +21,15 @@ from concord.networks.clock import Clock
 from concord.networks.compressions import Compression
 from concord.networks.conditions import Static
 from concord.networks.edges import Edges
-from concord.networks.matrix import AgentMatrix
+from concord.networks.matrix import AgentMatrix, Apply
+from concord.networks.shares import Share
 from concord.networks.topology import Topology
+from concord.networks.transports import Part
 from concord.networks.weather import Weather
+from concord.resume import keep
+
+# Agents up to which a product on a channel with faults is that of a dense matrix.
+FEW = 32
 
 Pair = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 Step = Callable[[Any, int, np.random.Generator], tuple[Any, Any]]
@@ -67,6 +74,8 @@ def check_passage(topology: Topology, step: Step) -> None:
 class Channel:
     """A channel on which everything arrives at once.
 
+    own: which of the network's agents are here, whose rows arrays have; those of others, where
+    there are any, come from other processes (``transports``).
     unicasts, broadcasts: vectors that each agent sends in an iteration, (agents,), of a sampler in
     which every agent sends its vectors to all its neighbors: counted for each of them, or once.
     active: which agents are awake, (chains, agents); None: all.
@@ -81,11 +90,18 @@ class Channel:
         self, topology: Topology, x0: np.ndarray, vectors: int, size: float | None
     ) -> None:
         self.topology, (self.chains, _, self.dim), self._vectors = topology, x0.shape, vectors
-        self._conditions = topology.conditions
-        sent = topology.degrees, np.minimum(topology.degrees, 1)
+        self._conditions, self._part, self._start = topology.conditions, topology.part, x0
+        self.own = slice(0, topology.agents) if self._part is None else self._part.own
+        self._holds: dict[tuple[bytes, ...], Hold] = {}
+        sent = topology.degrees[self.own]
         if topology.messages is not None:
-            sent = np.array(topology.messages), np.array(topology.messages)
-        self.unicasts, self.broadcasts = vectors * sent[0], vectors * sent[1]
+            self.unicasts = self.broadcasts = vectors * np.array(topology.messages)[self.own]
+        elif sent.strides == (0,):  # all alike, and held once
+            self.unicasts, self.broadcasts = (
+                np.broadcast_to(vectors * each, len(sent)) for each in (sent[0], min(sent[0], 1))
+            )
+        else:
+            self.unicasts, self.broadcasts = vectors * sent, vectors * np.minimum(sent, 1)
         for fixed in (self.unicasts, self.broadcasts):
             fixed.flags.writeable = False
         if self._conditions.clocked:
@@ -108,7 +124,51 @@ class Channel:
         and what it has heard last. ``mixing`` says what ``plus`` and ``order`` may be; where
         vectors may not arrive all agents move at once.
         """
-        return mixing.mixer(weights, self.chains, self.dim, order)
+        if self._part is None:
+            return mixing.mixer(weights, self.chains, self.dim, order)
+        if order != "simultaneous":
+            raise ConcordError(
+                f"transport: agents that move {order} wait for each other one by one; use "
+                "simultaneous, or one process"
+            )
+        return mixing.at_once(*self._divided(weights, sends))
+
+    def _divided(
+        self, weights: AgentMatrix, sends: bool
+    ) -> tuple[Apply, Callable[..., bool] | None]:
+        """Return the product, and the one with a kick, where others' vectors are to come first."""
+        if weights.in_order(self.dim):
+            agents, mine = weights.part(self.own)
+            assert self._part is not None
+            known = self.topology.adjacency().part(self.own)[0]
+            if not sends and not all(self._part.of_all(np.isin(agents, known).all())):
+                raise ConcordError(
+                    "transport: agents use vectors that nobody sends them, as a slip of released "
+                    "code does; use other options, or one process"
+                )
+            hold, weigh = self._hold(agents), mine.operator(self.chains, self.dim)
+            moved = mine.kicked(self.dim)
+
+            def kicked(x: np.ndarray, *rest: Any) -> bool:
+                return moved is not None and moved(hold(x, sends), *rest)
+
+            return lambda x, out: weigh(hold(x, sends), out), kicked
+        hold, whole = self._hold(np.arange(weights.agents)), weights.operator(self.chains, self.dim)
+        every = np.empty((self.chains, weights.agents, self.dim), self._start.dtype)
+
+        def weighed(x: np.ndarray, out: np.ndarray) -> np.ndarray:
+            np.copyto(out, whole(hold(x, sends), every)[:, self.own])
+            return out
+
+        return weighed, None
+
+    def _hold(self, agents: np.ndarray) -> Hold:
+        """Return what holds vectors of these agents, once for all weights."""
+        assert self._part is not None  # or nothing is held
+        key = self._part.of_all(sha256(agents.tobytes()).digest())
+        if key not in self._holds:
+            self._holds[key] = Hold(self._part, self._start, 1, agents)
+        return self._holds[key]
 
     def pair(self) -> Pair:
         """Return ``differ(agents, x, out)`` for two agents of each chain that send each other x.
@@ -138,44 +198,97 @@ class Channel:
         return state, info._replace(clock=self.clock)
 
 
+class Hold:
+    """Vectors of agents here and of others, whose are exchanged, ordered by agent.
+
+    part: of this process. x: of its agents, along an axis. agents: whose are held.
+    """
+
+    def __init__(self, part: Part, x: np.ndarray, axis: int, agents: np.ndarray) -> None:
+        shape = list(x.shape)
+        shape[axis] = len(agents)
+        self.held = np.empty(shape, x.dtype)
+        first = int(np.searchsorted(agents, part.own.start))
+        own = slice(first, first + x.shape[axis])
+        self.own = self.held[(*(slice(None),) * axis, own)]
+        self._exchange = part.exchange(self.held, axis, agents)
+        known = part.sent
+        self(x)
+        part.sent = known  # neighbors know how agents start
+        keep(self.held)
+
+    def __call__(self, x: np.ndarray, sends: bool = True) -> np.ndarray:
+        """Return all vectors, with these of the agents here; others' are what they sent last."""
+        np.copyto(self.own, x)
+        if sends:
+            self._exchange()
+        return self.held
+
+
 class Faulty(Channel):
     """A channel on which vectors get lost, late or compressed, between agents that may sleep.
 
     ``held`` has the agents' own vectors, then what each receiver takes for what each way should
-    have brought, (agents + edges, chains, dim). Without a barrier vectors arrive in ``mail``, which
+    have brought, (agents + edges, chains, dim): those here, or on small networks all, since their
+    sums depend on it. Without a barrier vectors arrive in ``mail``, which
     agents take when they begin with a step.
     """
 
     def __init__(self, network: Topology, x0: np.ndarray, vectors: int, size: float | None) -> None:
         super().__init__(network, x0, vectors, size)
         self._weather = Weather(network, self.chains, self.clock)
-        self._edges = self._weather.edges
+        self._edges = edges = self._weather.edges
+        small = network.agents <= FEW
+        self._mine = slice(0, network.agents) if small else self.own  # whose vectors are made here
+        first = self._mine.start
+        self._rows = slice(self.own.start - first, self.own.stop - first)  # of those, agents here
+        ends = np.searchsorted(edges.receivers, (first, self._mine.stop))
+        self._ways = slice(*ends.tolist())  # to them
+        self._arrived = self._weather.arrived[self._ways]
+        self._receivers = edges.receivers[self._ways] - first
         self._open(x0)
         scheduled = self._conditions.schedule != Static()
         self._varies = self._weather.varies or scheduled
         if self._varies:
-            self.unicasts = np.zeros((self.chains, network.agents), dtype=np.int64)
-            self.broadcasts = np.zeros_like(self.unicasts)
+            self._unicasts = np.zeros((self.chains, network.agents), dtype=np.int64)
+            self._broadcasts = np.zeros_like(self._unicasts)
+            self.unicasts, self.broadcasts = (
+                counts[:, self.own] for counts in (self._unicasts, self._broadcasts)
+            )
         if scheduled:
             self._up = self._weather.up
         if self._weather.varies:
-            self.active = self._weather.awake.T
+            self.active = self._weather.awake.T[:, self.own]
         self._asleep = np.empty_like(self._weather.awake)
         self._kept: list[np.ndarray] = []  # of the state, where agents sleep
 
     def _open(self, x0: np.ndarray) -> None:
         """Allocate what is held of vectors like x0, which neighbors know."""
-        agents, size = self.topology.agents, len(self._edges.links)
-        self._held = np.empty((agents + size, self.chains, self.dim), x0.dtype)
+        agents, senders = self._mine.stop - self._mine.start, self._edges.senders[self._ways]
+        self._held = np.empty((agents + len(senders), self.chains, self.dim), x0.dtype)
         self._own, self._inbox = self._held[:agents], self._held[agents:]
         self._sent = np.empty_like(self._inbox)
-        self._due = np.empty_like(self._weather.arrived)
+        self._due = np.empty_like(self._arrived)
+        told = np.union1d(senders, np.arange(self._mine.start, self._mine.stop))
+        self._senders = np.searchsorted(told, senders)
+        self._told = None  # what is told between processes
+        if self._part is not None:
+            self._told = Hold(self._part, x0.transpose(1, 0, 2), 0, told)
         self._encode = self._encoder(x0.dtype)
         slots = self._weather.reach + 1 if self._weather.reach else 0
-        self._past = np.empty((slots, *self._own.shape), x0.dtype)  # what was sent, by iteration
-        np.copyto(self._own, x0.transpose(1, 0, 2))
-        np.take(self._own, self._edges.senders, axis=0, out=self._inbox, mode="clip")
+        sent = self._own if self._told is None else self._told.held
+        self._past = np.empty((slots, *sent.shape), x0.dtype)  # what was sent, by iteration
+        self._enter(x0)
+        np.take(sent, self._senders, axis=0, out=self._inbox, mode="clip")
         self._mail = self._inbox if self._conditions.barrier else self._inbox.copy()
+        keep(self._held, self._past, self._mail)
+
+    def _enter(self, x: np.ndarray) -> None:
+        """Take the vectors of the agents here, and of all others on small networks."""
+        vectors = x.transpose(1, 0, 2)
+        if self._told is not None and self._mine != self.own:
+            vectors = self._told(vectors)
+        np.copyto(self._own, vectors)
 
     def lane(self, first: np.ndarray) -> Self:
         """Return a lane with what it holds of its own, under the same weather."""
@@ -190,7 +303,7 @@ class Faulty(Channel):
         gather = self._gather(weights)
 
         def weigh(x: np.ndarray, out: np.ndarray) -> np.ndarray:
-            np.copyto(self._own, x.transpose(1, 0, 2))
+            self._enter(x)
             if sends:
                 self._send()
             return gather(out)
@@ -221,9 +334,10 @@ class Faulty(Channel):
             np.copyto(before, part)
         state, info = super().take(step, state, k, rng)
         np.logical_not(self._weather.awake, out=self._asleep)
+        sleeping = self._asleep.T[:, self.own]
         for before, part in zip(self._kept, state, strict=True):
             if part.size:
-                asleep = self._asleep.T if part.ndim == 2 else self._asleep.T[:, :, None]
+                asleep = sleeping if part.ndim == 2 else sleeping[:, :, None]
                 np.copyto(part, before, where=asleep)
         return state, info
 
@@ -232,26 +346,28 @@ class Faulty(Channel):
         if self._conditions.on_loss == "sender_keeps":
             self._inbox.fill(0)
         elif self._conditions.on_loss != "reuse_last":
-            np.take(self._own, self._edges.receivers, axis=0, out=self._inbox, mode="clip")
+            np.take(self._own, self._receivers, axis=0, out=self._inbox, mode="clip")
         if self._noise is not None:
             self._noises.standard_normal(out=self._noise, dtype=self._noise.dtype)
             np.multiply(self._noise, self._conditions.noise, out=self._noise)
         code, weather, due = self._encode(), self._weather, self._due
+        if self._told is not None and self._mine == self.own:
+            code = self._told(code)
         if weather.age is None:
-            self._take(code, weather.arrived)
+            self._take(code, self._arrived)
         else:
             np.copyto(self._past[weather.iteration % len(self._past)], code)
             for age in range(min(weather.iteration + 1, len(self._past))):
                 sent = self._past[(weather.iteration - age) % len(self._past)]
-                np.logical_and(np.equal(weather.age, age, out=due), weather.arrived, out=due)
-                self._take(sent, due)
+                np.equal(weather.age[self._ways], age, out=due)
+                self._take(sent, np.logical_and(due, self._arrived, out=due))
         if self._mail is not self._inbox:
-            begin = weather.of(weather.sends, self._edges.receivers)
+            begin = weather.of(weather.sends, self._edges.receivers)[self._ways]
             np.copyto(self._inbox, self._mail, where=begin[:, :, None])
 
     def _take(self, sent: np.ndarray, arrived: np.ndarray) -> None:
         """Put what agents sent, (agents, chains, dim), where it arrives, (edges, chains)."""
-        np.take(sent, self._edges.senders, axis=0, out=self._sent, mode="clip")
+        np.take(sent, self._senders, axis=0, out=self._sent, mode="clip")
         if self._noise is not None:
             np.add(self._sent, self._noise, out=self._sent)
         np.copyto(self._mail, self._sent, where=arrived[:, :, None])
@@ -263,7 +379,12 @@ class Faulty(Channel):
         if not (options.compression or options.privacy or options.noise):
             return lambda: own
         # Streams of their own, so that masks do not depend on what is sent.
-        rounding, hiding, self._noises = self._weather.rng.spawn(3)
+        rounding, hiding, self._noises = list[Any](self._weather.rng.spawn(3))
+        keep(rounding, hiding, self._noises)
+        if self._part is not None:
+            agents, ways = self.topology.agents, len(self._edges.links)
+            rounding, hiding = (Share(rng, agents, self._mine, 0) for rng in (rounding, hiding))
+            self._noises = Share(self._noises, ways, self._ways, 0)
         shown = own
         encoders: list[Callable[[], object]] = []
         if options.privacy is not None:
@@ -288,7 +409,9 @@ class Faulty(Channel):
         compress = compression.compressor(x.shape, x.dtype)
         if not self._conditions.error_feedback:
             return partial(compress, x, rng, code)
-        left, whole, sends = np.zeros_like(x), np.empty_like(x), self._weather.sends
+        left, whole, sends = np.zeros_like(x), np.empty_like(x), self._weather.sends[self._mine]
+
+        keep(left)
 
         def with_feedback() -> None:
             np.add(x, left, out=whole)
@@ -300,13 +423,14 @@ class Faulty(Channel):
 
     def _gather(self, matrix: AgentMatrix) -> Callable[[np.ndarray], np.ndarray]:
         """Return ``gather(out)``, the matrix times what agents have and what they took."""
-        agents, flat = self.topology.agents, self._held.reshape(len(self._held), -1)
+        agents, flat = len(self._own), self._held.reshape(len(self._held), -1)
         off = matrix.rows != matrix.columns
         ways, own = self._edges.ways(matrix.rows[off], matrix.columns[off]), np.arange(agents)
-        rows = np.concatenate([own, matrix.rows[off]])
-        columns = np.concatenate([own, agents + ways])
-        values = np.concatenate([matrix.diagonal, matrix.values[off]])
-        if agents <= 32:
+        here = slice(*np.searchsorted(ways, (self._ways.start, self._ways.stop)).tolist())
+        rows = np.concatenate([own, matrix.rows[off][here] - self._mine.start])
+        columns = np.concatenate([own, agents + ways[here] - self._ways.start])
+        values = np.concatenate([matrix.diagonal[self._mine], matrix.values[off][here]])
+        if self.topology.agents <= FEW:
             weights = np.zeros((agents, len(self._held)))
             weights[rows, columns] = values
         else:
@@ -316,30 +440,32 @@ class Faulty(Channel):
 
         def gather(out: np.ndarray) -> np.ndarray:
             totals = (weights @ flat).reshape(self._own.shape)
-            np.copyto(out, totals.transpose(1, 0, 2))
+            np.copyto(out, totals[self._rows].transpose(1, 0, 2))
             return out
 
         if self._conditions.on_loss != "sender_keeps":
             return gather
-        of_way = np.zeros((len(self._inbox), 1))
+        of_way = np.zeros((len(self._edges.links), 1))
         of_way[ways, 0] = matrix.values[off]
-        lost, kept = np.empty((len(of_way), self.chains)), np.zeros((agents, self.chains))
-        back = np.empty_like(self._own)
+        lost, kept = np.empty((len(of_way), self.chains)), np.zeros((matrix.agents, self.chains))
+        own_vectors = self._own[self._rows]
+        back = np.empty_like(own_vectors)
 
         def gather_and_keep(out: np.ndarray) -> np.ndarray:
             np.subtract(1.0, self._weather.arrived, out=lost)
             np.multiply(lost, of_way, out=lost)
             self._edges.add_sent(lost, kept)
-            np.multiply(self._own, kept[:, :, None], out=back)
+            np.multiply(own_vectors, kept[self.own, :, None], out=back)
             return np.add(gather(out), back.transpose(1, 0, 2), out=out)
 
         return gather_and_keep
 
     def _count_sent(self) -> None:
         """Count what agents send over ways that are up."""
-        self._edges.add_sent(self._weather.up, self.unicasts.T)
-        self.unicasts *= self._weather.sends.T
-        np.minimum(self.unicasts, 1, out=self.broadcasts)
+        unicasts, broadcasts = self._unicasts, self._broadcasts
+        self._edges.add_sent(self._weather.up, unicasts.T)
+        unicasts *= self._weather.sends.T
+        np.minimum(unicasts, 1, out=broadcasts)
         if self._vectors > 1:
-            self.unicasts *= self._vectors
-            self.broadcasts *= self._vectors
+            unicasts *= self._vectors
+            broadcasts *= self._vectors

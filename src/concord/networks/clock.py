@@ -36,6 +36,7 @@ from concord.errors import ConcordError
 from concord.networks.conditions import Link
 from concord.networks.edges import Edges
 from concord.networks.topology import Topology
+from concord.resume import keep
 
 LONGEST = 1000  # ticks that a vector takes
 
@@ -79,6 +80,7 @@ class Clock:
         # Counted in ticks, so that agents that are alike, and do not vary, stay together.
         self._takes = np.broadcast_to(self._slow, shape).copy()
         self._left = self._draw().copy()
+        keep(self._rng, self._time, self._waited, self._takes, self._left)
 
     def _draw(self) -> np.ndarray:
         """Return how many ticks a gradient takes this time, (agents, chains)."""

@@ -24,12 +24,14 @@ class AgentMatrix:
 
     agents: number of agents N. rows, columns, values: position and value of each nonzero entry,
     sorted by row, then by column; build one with ``from_entries``, which sees to that.
+    width: how many agents it acts on, of a ``part``; None: N.
     """
 
     agents: int
     rows: np.ndarray
     columns: np.ndarray
     values: np.ndarray
+    width: int | None = None
 
     @classmethod
     def from_entries(
@@ -93,6 +95,22 @@ class AgentMatrix:
         start, end = np.searchsorted(self.rows, (agent, agent + 1))
         return self.columns[start:end], self.values[start:end]
 
+    def part(self, agents: slice) -> tuple[np.ndarray, AgentMatrix]:
+        """Return the rows of some agents, over the agents of which they have entries.
+
+        These are the columns, increasing, the rows' own among them.
+        """
+        own = slice(*np.searchsorted(self.rows, (agents.start, agents.stop)).tolist())
+        places = np.arange(agents.start, agents.stop)
+        held = np.union1d(self.columns[own], places)
+        columns = np.searchsorted(held, self.columns[own])
+        rows, values = self.rows[own] - agents.start, self.values[own]
+        return held, AgentMatrix(len(places), rows, columns, values, len(held))
+
+    def in_order(self, dim: int) -> bool:
+        """Tell whether its product adds up each row's entries in their order."""
+        return STRATEGIES[_choose(self, dim)] in IN_ORDER
+
     def operator(self, chains: int, dim: int, strategy: str | None = None) -> Apply:
         """Return ``apply(x, out)``, the product with x, (chains, agents, dim), buffers allocated.
 
@@ -119,7 +137,7 @@ class AgentMatrix:
 
         It returns whether these arguments suit it. None where they are not compiled.
         """
-        move = kernel("move", dim) if STRATEGIES[_choose(self, dim)] in IN_ORDER else None
+        move = kernel("move", dim) if self.in_order(dim) else None
         if move is None:
             return None
         rows = self.by_row()
@@ -190,6 +208,8 @@ def _choose(matrix: AgentMatrix, dim: int) -> str:
     the one by ranks near agents * dim = 1000; the limit lies higher, where a thousand iterations
     repay the 0.1 s that importing scipy takes.
     """
+    if matrix.width is not None:
+        return "sparse"  # as the whole of which it is a part
     common, size = matrix._common_value(), matrix.agents * dim
     if common is not None and (common == 0 or size > 64 or dim > 4):
         return "uniform"
@@ -261,8 +281,8 @@ def _sparse(matrix: AgentMatrix, chains: int, dim: int) -> Apply:
     """
     from scipy.sparse import csr_array, get_index_dtype
 
-    agents = matrix.agents
-    index = get_index_dtype(maxval=max(agents, len(matrix.rows)))  # of 4 bytes, if they do
+    agents, width = matrix.agents, matrix.width or matrix.agents
+    index = get_index_dtype(maxval=max(width, len(matrix.rows)))  # of 4 bytes, if they do
     starts = np.searchsorted(matrix.rows, np.arange(agents + 1)).astype(index)
     columns = matrix.columns.astype(index)
 
@@ -270,7 +290,7 @@ def _sparse(matrix: AgentMatrix, chains: int, dim: int) -> Apply:
         """Return these rows, without a copy of their entries."""
         own = slice(starts[first], starts[last])
         entries = matrix.values[own], columns[own], starts[first : last + 1] - starts[first]
-        return csr_array(entries, shape=(last - first, agents))
+        return csr_array(entries, shape=(last - first, width))
 
     if agents * dim >= 2 * BLOCK:
         ends = [*range(0, agents, BLOCK // dim), agents]
@@ -283,12 +303,12 @@ def _sparse(matrix: AgentMatrix, chains: int, dim: int) -> Apply:
             return out
 
         return by_chain
-    weights, buffer = block(0, agents), np.empty((agents, chains, dim))
-    flat = buffer.reshape(agents, chains * dim)
+    weights, buffer = block(0, agents), np.empty((width, chains, dim))
+    flat = buffer.reshape(width, chains * dim)
 
     def apply(x: np.ndarray, out: np.ndarray) -> np.ndarray:
         np.copyto(buffer, x.transpose(1, 0, 2))
-        product = (weights @ flat).reshape(buffer.shape)
+        product = (weights @ flat).reshape(agents, chains, dim)
         np.copyto(out, product.transpose(1, 0, 2))
         return out
 

@@ -10,6 +10,7 @@ from concord.errors import ConcordError
 from concord.networks.conditions import Conditions, InTurn, Matchings, OnePeer, Pair
 from concord.networks.edges import Edges
 from concord.networks.topology import Topology
+from concord.networks.transports import Part
 
 
 def under(topology: Topology, conditions: Conditions | None, where: str) -> Topology:
@@ -68,12 +69,23 @@ def _check_graph(topology: Topology, conditions: Conditions, where: str) -> None
 
 
 def drawing(
-    topology: Topology, masks: np.random.Generator, times: np.random.Generator | None = None
+    topology: Topology,
+    masks: np.random.Generator,
+    times: np.random.Generator | None = None,
+    *,
+    part: Part | None = None,
 ) -> Topology:
-    """Return a network that draws what happens from generators; where nothing does as it is.
+    """Return a network that draws what happens from generators, if anything does.
 
-    ``times`` are those of gradients, for networks with a clock.
+    ``times`` are those of gradients, for networks with a clock; ``part`` the agents of this process
+    (None: all).
     """
+    if part is not None:
+        if topology.conditions.clocked:
+            raise ConcordError(
+                "network: the simulated clock runs in one process alone; remove compute and link"
+            )
+        topology = replace(topology, part=part)
     if not topology.conditions.eventful:
         return topology
     return replace(topology, masks=masks, times=times)

@@ -24,7 +24,9 @@ import numpy as np
 
 from concord.errors import ConcordError, short
 from concord.networks.conditions import Conditions
+from concord.networks.cycle import Around, Cycle
 from concord.networks.matrix import AgentMatrix, Uniform
+from concord.networks.transports import Part
 from concord.options import plain
 from concord.plugins import Chosen
 from concord.summary import Summarized
@@ -32,6 +34,9 @@ from concord.summary import Summarized
 # The most agents whose spectrum is computed, by dense solvers.
 SPECTRUM_LIMIT = 2000
 
+
+# The most agents of a network whose edges are listed.
+MOST_LISTED = 100_000
 
 # The most agents of a network whose cost grows with their pairs. Networks are built when a
 # configuration is checked, so a typing error must not fill the memory.
@@ -84,6 +89,7 @@ class Topology(Summarized):
     conditions: what happens on it (``network.under``): nothing, every vector arrives at once.
     masks, times: the streams of what arrives and of how long gradients take: generators of their
     own, in the end for one block of chains (``network.drawing``).
+    part: the agents of this process; None: it has all.
     """
 
     name: str
@@ -95,6 +101,7 @@ class Topology(Summarized):
     conditions: Conditions = field(default_factory=Conditions)
     masks: np.random.Generator | None = field(default=None, repr=False)
     times: np.random.Generator | None = field(default=None, repr=False)
+    part: Part | None = field(default=None, repr=False)
 
     def summary(self) -> dict[str, Any]:
         """Return the graph's sizes, and what happens on it."""
@@ -115,6 +122,8 @@ class Topology(Summarized):
         """Number of neighbors that each agent sends to (its out-degree), shape (agents,)."""
         if self._complete:
             return np.full(self.agents, self.agents - 1)
+        if self._cycle:
+            return np.broadcast_to(2, self.agents)
         ends = self._ends[:, 0] if self.directed else self._ends
         return np.bincount(ends.ravel(), minlength=self.agents)
 
@@ -127,7 +136,7 @@ class Topology(Summarized):
     @cached_property
     def connected(self) -> bool:
         """Whether a path leads from every agent to every other."""
-        if self._complete:
+        if self._complete or self._cycle:
             return True
         back = [(j, i) for i, j in self.edges]
         if not self.directed:
@@ -138,6 +147,8 @@ class Topology(Summarized):
         """Return A, one where a row's agent hears a column's."""
         if self._complete:
             return Uniform(self.agents, 0.0, 1.0)
+        if self._cycle:
+            return Around(self.agents, 0.0, 1.0)
         return self._matrix(np.ones(len(self.edges)), np.zeros(self.agents))
 
     def laplacian(self) -> AgentMatrix:
@@ -145,6 +156,8 @@ class Topology(Summarized):
         self._check_undirected("a Laplacian")
         if self._complete:
             return Uniform(self.agents, self.agents - 1.0, -1.0)
+        if self._cycle:
+            return Around(self.agents, 2.0, -1.0)
         return self._matrix(-np.ones(len(self.edges)), self.degrees.astype(float))
 
     def metropolis(self) -> AgentMatrix:
@@ -156,6 +169,8 @@ class Topology(Summarized):
         if self._complete:  # adds up as bincount does
             leaving = np.full(self.agents - 1, 1 / self.agents).cumsum()[-1:].sum()
             return Uniform(self.agents, float(1 - leaving), 1 / self.agents)
+        if self._cycle:
+            return Around(self.agents, 1 - (1 / 3 + 1 / 3), 1 / 3)
         weights = 1 / (1 + self.degrees[self._ends].max(axis=1, initial=0))
         # Summed edge by edge in agent order: the same floats on every machine.
         leaving = np.bincount(
@@ -198,6 +213,10 @@ class Topology(Summarized):
     @property
     def _complete(self) -> bool:
         return isinstance(self.edges, AllPairs)
+
+    @property
+    def _cycle(self) -> bool:
+        return isinstance(self.edges, Cycle)
 
     @cached_property
     def _ends(self) -> np.ndarray:
@@ -294,6 +313,11 @@ class Graph(Chosen):
             raise ConcordError(
                 f"{where}: {short(agents)} is not a positive number of agents; give 1 or more"
             )
+        if agents > MOST_LISTED and self.kind != "ring":
+            raise ConcordError(
+                f"{where}: {agents} agents are too many for kind {self.kind}, whose edges are "
+                f"listed; use at most {MOST_LISTED}, or a ring"
+            )
         try:
             graph = self.module.graph(self.params, int(agents))
         except ConcordError as error:
@@ -302,7 +326,7 @@ class Graph(Chosen):
         directed = False
         if isinstance(graph, DirectedOrNot):
             directed, graph = graph.is_directed(), graph.edges
-        if isinstance(graph, AllPairs):
+        if isinstance(graph, AllPairs | Cycle):
             return self._priced(Topology(self.kind, int(agents), graph))
         pairs = [tuple(edge[:2]) for edge in graph]
         if any(i == j for i, j in pairs):

@@ -26,6 +26,7 @@ from concord.networks.conditions import (
 from concord.networks.edges import Edges
 from concord.networks.network import turns
 from concord.networks.topology import Topology
+from concord.resume import keep
 
 Draw = Callable[[int], np.ndarray]  # k -> which of some rows, (rows, chains), are fine; kept by it
 
@@ -71,6 +72,7 @@ class Weather:
         self.varies = options.sleeps or self._clock is not None
         self.sends = self.awake if self._clock is None else self.awake.copy()
         self._pair, self._idle = self.awake.copy(), np.empty_like(self.up)
+        keep(rng, self.up, self.arrived, self.awake, self.sends, self._pair)
 
     def draw(self, k: int) -> None:
         """Draw what arrives in iteration k."""
@@ -117,6 +119,7 @@ class _Post:
         self._takes = np.full(self._sent.shape, float(self.most))
         self.age = np.zeros(shape, dtype=np.intp)
         self._due = np.empty(shape, dtype=bool)
+        keep(self._sent, self._takes, self.age)
 
     def deliver(self, k: int, sent: np.ndarray) -> None:
         """Take what is sent in iteration k, and write over which ways something arrives."""
@@ -154,6 +157,7 @@ def _loss(
     if isinstance(loss, Bernoulli):
         return delivered
     bad = _with_probability(loss.bad, rows, chains, rng)(0)
+    keep(bad)
     turns = np.empty((rows, chains))
     chances = np.array([loss.to_bad, loss.to_good])
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from msgspec import Meta
@@ -32,8 +33,9 @@ Draw = Callable[[np.random.RandomState, np.ndarray, np.ndarray], np.ndarray]
 
 
 class OneDataSet(Summarized):
-    """A problem whose chains have the same data."""
+    """A problem whose chains have the same data, and whose agents have data of their own."""
 
+    PARTS: ClassVar[tuple[str, ...]] = ()  # what has an entry for each agent, if it can be divided
     agents: int
     dim: int
 
@@ -51,6 +53,18 @@ class OneDataSet(Summarized):
     def from_chain(self, first: int) -> Self:
         """Return the problem itself."""
         return self
+
+    def part(self, agents: slice) -> Self:
+        """Return the problem of some agents alone, as ``contracts.Divisible`` says."""
+        if not self.PARTS:
+            raise ConcordError(
+                f"transport: {type(self).__name__} cannot be divided among processes; use one"
+            )
+        own = copy(self)
+        for name in self.PARTS:
+            setattr(own, name, getattr(self, name)[agents])
+        own.agents = agents.stop - agents.start
+        return own
 
 
 def points_of(

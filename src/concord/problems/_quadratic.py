@@ -7,7 +7,7 @@ r"""Quadratic potentials, of which affine samplers have exact laws.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,7 +29,7 @@ class QuadraticProblem(OneDataSet):
     shift_i. posterior: the exact posterior, a ``Gaussian``.
     """
 
-    agents: int
+    PARTS: ClassVar[tuple[str, ...]] = ("gram", "shift")
     dim: int
     gram: np.ndarray
     shift: np.ndarray

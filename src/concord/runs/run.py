@@ -38,7 +38,7 @@ from concord.provenance import digest, sha256
 from concord.runs.keys import MOST_NUMBERS, STUDY, Arena, Keys, Resolved
 from concord.sampling import streams
 from concord.sampling.initial import Law
-from concord.sampling.loop import Labels
+from concord.sampling.loop import Labels, check_ranks
 from concord.sampling.partition import Partition, Way
 from concord.sampling.recorder import Record
 from concord.sampling.schedules import Schedule
@@ -89,6 +89,8 @@ class Run:
     record: Record
     metrics: tuple[str, ...]
     network: Conditions | None
+    noise: str | None
+    ranks: int | None
     arena: Arena | None
     recorded: Recorded | None
     assumptions: tuple[str, ...]
@@ -143,8 +145,8 @@ class Run:
 
     @cached_property
     def digest(self) -> str:
-        """Return a digest of the run's document."""
-        return digest(self.document)
+        """Return a digest of the run's document: how many processes make it changes no byte."""
+        return digest({key: value for key, value in self.document.items() if key != "ranks"})
 
     @property
     def folder(self) -> str:
@@ -187,6 +189,8 @@ class Run:
                 f"{self.where}.arena.epsilon: it takes a network with privacy, and the budget of "
                 "one price; add privacy, or leave one price"
             )
+        if self.ranks is not None:
+            check_ranks(self.sampler.module, self.agents, self.ranks, f"{self.where}.ranks")
         place = f"{self.where}.record"
         check_record(self.record, self.agents, self.chains, self.iterations, place)
 
@@ -282,7 +286,7 @@ class Run:
 
 _STATED = (
     *("agents", "topology", "problem", "partition", "sampler", "initial", "chains", "iterations"),
-    *("record", "metrics", "network", "arena", "recorded"),
+    *("record", "metrics", "network", "noise", "ranks", "arena", "recorded"),
 )
 
 
@@ -374,9 +378,8 @@ def _whole(path: Path) -> Mapping[str, Any]:
         if not path.exists():
             raise
         raise ConcordError(f"{str(error).partition(';')[0]}; {AGAIN}") from None
-    keys = [
-        key for key in Resolved.__struct_fields__ if key not in ("network", "arena", "recorded")
-    ]
+    optional = "network", "noise", "ranks", "arena", "recorded"
+    keys = [key for key in Resolved.__struct_fields__ if key not in optional]
     missing = [key for key in keys if not isinstance(stated, dict) or key not in stated]
     if missing:
         raise ConcordError(f"{path}: the key {missing[0]!r} is missing; {AGAIN}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from concord.contracts import Problem
 from concord.errors import ConcordError
 from concord.integrity import Made
 from concord.provenance import code
+from concord.resume import Checkpoint
 from concord.runs.run import Run
 from concord.sampling import loop
 from concord.sampling.recorder import Recorder
@@ -38,10 +40,13 @@ def sample(
     problem: Problem,
     progress: bool | None = False,
     chains: tuple[int, int] | None = None,
+    comm: Any = None,
+    checkpoint: Checkpoint | None = None,
 ) -> Trace:
     """Return the trace of a run, or of its chains from ``chains[0]`` to before ``chains[1]``.
 
     Of a run without chains, all of whose metrics are exact, it has what is known beforehand.
+    ``comm``: of the processes that divide it; ``checkpoint``: as of ``loop.sample``.
 
     Raises
     ------
@@ -73,6 +78,9 @@ def sample(
         labels=run.stream_labels,
         span=(begin, end),
         progress=progress,
+        comm=comm,
+        checkpoint=checkpoint,
+        counter=run.noise is not None,
     )
 
 

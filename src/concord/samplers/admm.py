@@ -136,11 +136,12 @@ def init(
     channel = connect(topology, x0)
     pull = channel.mixer(_pull(topology, params), params.update_order, sends=False)
     disagree = channel.mixer(topology.laplacian())
-    minimize = _proximal(problem).prox(len(x0), 2 * params.penalty * topology.degrees)
+    degrees = topology.degrees[channel.own]
+    minimize = _proximal(problem).prox(len(x0), 2 * params.penalty * degrees)
     info = to_all_neighbors(channel)
     if isinstance(minimize, Counting):
         info = info._replace(gradients=minimize.gradients)
-    spread = np.sqrt(2) * topology.degrees[:, None]
+    spread = np.sqrt(2) * degrees[:, None]
     dual, noise, linear, apart, spare = (np.empty_like(x0) for _ in range(5))
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:

@@ -171,7 +171,8 @@ def _in_turn(channel: Channel, x0: np.ndarray) -> Fuse:
         agents = np.flatnonzero(has)
         columns = np.array([topology.neighbors[agent][rank] for agent in agents])
         pick = AgentMatrix.from_entries(topology.agents, agents, columns, np.ones(len(agents)))
-        ranks.append((channel.mixer(pick), 1.0 if has.all() else has[:, None].astype(float)))
+        own = has[channel.own, None].astype(float)
+        ranks.append((channel.mixer(pick), 1.0 if has.all() else own))
 
     def fuse(x: np.ndarray, beta: float, more: np.ndarray | Kick, out: np.ndarray) -> None:
         assert isinstance(more, np.ndarray)

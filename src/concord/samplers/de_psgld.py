@@ -119,7 +119,7 @@ def init(
     """Return the state at x0 and the step."""
     gradient = gradients(problem, params, x0)
     differ, pull = outside(params.constraint, x0), np.empty_like(x0)
-    smoothing = params.smoothing * (problem.agents if params.pull == "shared" else 1)
+    smoothing = params.smoothing * (topology.agents if params.pull == "shared" else 1)
 
     def penalized(x: np.ndarray, rng: np.random.Generator, out: np.ndarray) -> np.ndarray:
         gradient(x, rng, out)

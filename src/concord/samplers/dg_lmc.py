@@ -45,6 +45,7 @@ from concord.errors import ConcordError
 from concord.laws.exact import Affine, Start, Update, block_diagonal, compose
 from concord.networks.channel import connect
 from concord.networks.matrix import AgentMatrix
+from concord.networks.shares import common
 from concord.networks.topology import Topology
 from concord.options import Count, Options, Positive
 from concord.samplers._checks import check_server
@@ -112,9 +113,9 @@ def init(
     channel = connect(topology, x0)
     rho, several = _tolerances(topology.agents, params), params.particles or 0
     average = channel.mixer(_average(rho))
-    counted = np.full(topology.agents, params.local_steps + 2 * several)
+    counted = np.full(x0.shape[1], params.local_steps + 2 * several)
     info = to_all_neighbors(channel)._replace(gradients=counted)
-    width, ties = np.sqrt(1 / np.sum(1 / rho)), 1 / rho[:, None]
+    width, ties = np.sqrt(1 / np.sum(1 / rho)), 1 / rho[channel.own, None]
     grad, pull, noise = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0[:, :1])
 
     def move(z: np.ndarray, x: np.ndarray, gamma: float, rng: Any, out: np.ndarray) -> None:
@@ -128,12 +129,16 @@ def init(
         gamma, (x, z) = params.step_size(k), state
         for _ in range(params.local_steps):
             move(z, x, gamma, rng, z)
-        normal(rng, width, noise)
+        normal(common(rng), width, noise)
         average(z, plus=noise, out=x)
         return State(x, z), info
 
     if not several:
         return State(x0.copy(), x0.copy()), channel.through(step)
+    if x0.shape[1] < topology.agents:
+        raise ConcordError(
+            "transport: the odds of particles are those of all agents together; use one process"
+        )
     proposed, particle = np.empty_like(x0), np.empty_like(x0)
     potential: Any = problem.potential  # type: ignore[attr-defined]  # which check has asked for
 

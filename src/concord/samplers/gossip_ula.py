@@ -38,6 +38,7 @@ Needs: a connected network of two agents or more.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
@@ -51,12 +52,14 @@ from concord.networks.channel import connect
 from concord.networks.conditions import Conditions
 from concord.networks.topology import Topology
 from concord.options import Count, NonNegative, Options
+from concord.resume import keep
 from concord.samplers._checks import check_connected, check_neighbors
 from concord.sampling.gradients import gradient_at
 from concord.sampling.kick import kick, normal
 from concord.sampling.schedules import Schedule
 
 NAME = "Gossip ULA"
+WHOLE = "in a tick two agents of the whole network move"
 
 # Random numbers are drawn for as many ticks at once as this many normal deviates serve.
 BLOCK = 1 << 17
@@ -197,18 +200,25 @@ class _Ticks:
             np.empty((ticks, chains, 2, 1)),
             np.empty((ticks, steps, chains, 2, dim)),
         )
-        self._coming: Iterator[Tick] = iter(())
+        self._coming: Iterator[Tick] | None = None
+        self._drawn = np.zeros(1, dtype=bool)
+        keep(*self._block, self._drawn)
 
     def at(self, k: int, rng: np.random.Generator) -> Tick:
         """Return that of iteration k, which follows on the one before."""
-        tick = next(self._coming, None)
+        tick = None if self._coming is None else next(self._coming, None)
         if tick is None:
-            self._prepare(k, rng)
-            self._coming = map(Tick, *self._block)
+            done = 0  # of a block that was drawn before the process was killed
+            if self._coming is None and self._drawn[0]:
+                done = k % len(self._block.agents)
+            if not done:
+                self._prepare(k, rng)
+            self._coming = islice(map(Tick, *self._block), done, None)
             tick = next(self._coming)
         return tick
 
     def _prepare(self, k: int, rng: np.random.Generator) -> None:
+        self._drawn[0] = True
         awake, places, hearers, gains, kicks = self._block
         alpha = np.array([self._params.step_size(k + t) for t in range(len(awake))])
         awake[:] = self._draw(len(awake), awake.shape[1], rng)

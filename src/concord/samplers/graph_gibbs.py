@@ -112,13 +112,14 @@ def init(
     """Return the state at x0 and the step."""
     channel, schedule = connect(topology, x0), params.step_size
     disagree, info = channel.mixer(topology.laplacian()), to_all_neighbors(channel)
-    classes = [own[:, None] for own in colors(topology)]
+    classes = [own[channel.own, None] for own in colors(topology)]
     move, apart, new = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
     if schedule is None:
         assert isinstance(problem, Quadratic)  # see check
-        cov = np.linalg.inv(_precision(problem, topology, params))
+        degrees, shift = topology.degrees[channel.own, None], problem.shift
+        ties = degrees[:, None] / params.tolerance * np.eye(problem.dim)
+        cov = np.linalg.inv(problem.gram + ties)
         roots = np.linalg.cholesky(cov).swapaxes(1, 2)
-        degrees, shift = topology.degrees[:, None], problem.shift
         noise, heard = np.empty_like(x0), np.empty_like(x0)
     else:
         gradient, grad = problem.gradient(len(x0)), np.empty_like(x0)

@@ -52,6 +52,7 @@ from concord.laws.exact import Affine, Arrivals, Start, Update, compose, linear
 from concord.laws.switching import Choices
 from concord.networks.channel import Channel, connect
 from concord.networks.mixing import Mixer
+from concord.networks.shares import common
 from concord.networks.topology import Topology
 from concord.networks.weights import Weights, weights_of
 from concord.options import Count, Options, Share
@@ -118,14 +119,14 @@ def init(
 ) -> tuple[State, Step]:
     """Return the state at x0 and the step."""
     tau, reduced, shared = params.common_noise, params.renewal is not None, params.common_noise > 0
-    chains, agents, dim = x0.shape
+    chains, _, dim = x0.shape
     channel = connect(topology, x0)
     mix = channel.mixer(weights_of(topology, params.weights))
     gradient = _gradients(problem, params, chains)
     renew = _renewing(problem, params, mix, x0) if reduced else None
     told = _telling(problem, params, channel)
     grad, noise, spare = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0)
-    common = np.empty((chains, 1, dim), x0.dtype)
+    together = np.empty((chains, 1, dim), x0.dtype)
     none, all_chains = np.zeros(chains, dtype=bool), np.ones(chains, dtype=bool)
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
@@ -136,7 +137,8 @@ def init(
             gradient(state, rng, grad)
             if shared:
                 normal(rng, np.sqrt(2 * gamma * (1 - tau)), noise)
-                np.add(noise, normal(rng, np.sqrt(2 * gamma * tau / agents), common), out=noise)
+                sd = np.sqrt(2 * gamma * tau / topology.agents)
+                np.add(noise, normal(common(rng), sd, together), out=noise)
             kick(rng, gamma, grad, out=x, x=x, noise=noise if shared else None)
         mix(x, plus=None, out=new)
         averaging = all_chains

@@ -19,6 +19,7 @@ from concord.contracts import (
 )
 from concord.errors import ConcordError
 from concord.options import Count
+from concord.resume import keep
 
 Estimator = Callable[[np.ndarray, np.random.Generator, np.ndarray], np.ndarray]
 Difference = Callable[[np.ndarray, np.ndarray, np.random.Generator, np.ndarray], np.ndarray]
@@ -252,7 +253,8 @@ class _Walk:
         self.agents, self.end = agents, size - size % fill
         shape = (chains, len(agents), size)
         self.order = np.broadcast_to(np.arange(size, dtype=np.int32), shape).copy()
-        self.used = self.end
+        self.used = np.array(self.end)
+        keep(self.order, self.used)
 
     def draw(self, rng: np.random.Generator, rows: np.ndarray) -> None:
         """Write the next points of these agents into ``rows``."""
@@ -260,10 +262,9 @@ class _Walk:
         while filled < batch:
             if self.used == self.end:
                 rng.permuted(self.order, axis=2, out=self.order)
-                self.used = 0
-            more = min(batch - filled, self.end - self.used)
-            rows[:, self.agents, filled : filled + more] = self.order[
-                :, :, self.used : self.used + more
-            ]
+                self.used[()] = 0
+            used = int(self.used)
+            more = min(batch - filled, self.end - used)
+            rows[:, self.agents, filled : filled + more] = self.order[:, :, used : used + more]
             filled += more
             self.used += more

@@ -15,12 +15,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from concord import compiled
-from concord.contracts import Info, Problem, ReadOut, Sampler, Step
+from concord.contracts import Divisible, Info, Problem, ReadOut, Sampler, Step, declared
 from concord.errors import ConcordError
 from concord.networks.channel import check_passage
 from concord.networks.network import drawing
+from concord.networks.shares import Counters, Share
 from concord.networks.topology import Topology
+from concord.networks.transports import Part
 from concord.progress import PATIENCE
+from concord.resume import Checkpoint, keeping, read_back, written
 from concord.sampling import initial, streams
 from concord.sampling.recorder import Record, Recorder
 from concord.sampling.streams import CHAINS_PER_BLOCK, Ahead
@@ -35,17 +38,21 @@ def simulate(
     rng: np.random.Generator,
     advance: Callable[[], object] = lambda: None,
     read: Callable[[Any], np.ndarray] | None = None,
+    first: int = 0,
+    save: Callable[[int, Any], object] = lambda k, state: None,
 ) -> Trace:
     """Run the chain of states and return what the recorder kept.
 
     ``state.x`` has shape (chains, agents, dim). Step k = 0, 1, ... produces iteration k + 1;
     ``advance`` is called after each, ``read`` makes of a state what is recorded in place of its x
     (``contracts.ReadOut``). A chain that diverges is noted, not stopped: the run's result is that
-    it diverged.
+    it diverged. ``first``: the iteration that the state is of, which has been recorded unless it is
+    0; ``save`` is called with each and its state.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        recorder.observe(0, state.x, None, read and partial(read, state))
-        for k in range(iterations):
+        if not first:
+            recorder.observe(0, state.x, None, read and partial(read, state))
+        for k in range(first, iterations):
             made = step(state, k, rng)
             if k == 0 and not (isinstance(made, tuple) and isinstance(made[-1], Info)):
                 raise ConcordError(
@@ -55,7 +62,65 @@ def simulate(
             state, info = made
             recorder.observe(k + 1, state.x, info, read and partial(read, state))
             advance()
+            save(k + 1, state)
     return recorder.trace()
+
+
+class _Saves:
+    """Writes checkpoints of a run, and goes on from the last: block, iteration, and all arrays."""
+
+    def __init__(self, checkpoint: Checkpoint | None, iterations: int) -> None:
+        self._checkpoint, self._iterations = checkpoint, iterations
+        self._found = None if checkpoint is None else checkpoint.found()
+
+    def done(self, agents: np.ndarray, draws: np.ndarray) -> list[Trace]:
+        """Return the traces of blocks of chains that were done."""
+        traces: dict[str, Trace] = {}
+        for key, values in self._of("trace ").items():
+            number, name, *dimensions = key.split(" ")
+            trace = traces.setdefault(number, Trace({}, draws, agents))
+            trace.variables[name] = tuple(dimensions), values
+        return list(traces.values())
+
+    def begin(self, block: int, state: Any, kept: list[Any], recorder: Recorder) -> tuple[Any, int]:
+        """Return state and iteration where the block was, if it was; others are put back, too."""
+        if self._found is None or self._found["at"][0] != block:
+            return state, 0
+        state = type(state)(**self._of("state "))
+        read_back(kept, self._of("kept "))
+        recorder.read_back(self._of("recorder "))
+        return state, int(self._found["at"][1])
+
+    def _of(self, prefix: str) -> dict[str, np.ndarray]:
+        found = self._found or {}
+        return {key[len(prefix) :]: found[key] for key in found if key.startswith(prefix)}
+
+    def save(
+        self, block: int, ahead: Ahead, kept: list[Any], recorder: Recorder, traces: list[Trace]
+    ) -> Callable[[int, Any], object]:
+        """Return what writes a checkpoint after an iteration, if it is time."""
+        if (checkpoint := self._checkpoint) is None:
+            return lambda k, state: None
+
+        def made(state: Any) -> dict[str, np.ndarray]:
+            ahead.settle()
+            parts = {
+                "state": state._asdict(),
+                "kept": written(kept),
+                "recorder": recorder.written(),
+            }
+            for number, trace in enumerate(traces):
+                for name, (dimensions, values) in trace.variables.items():
+                    parts.setdefault("trace", {})[" ".join([str(number), name, *dimensions])] = (
+                        values
+                    )
+            return {f"{part} {key}": v for part, some in parts.items() for key, v in some.items()}
+
+        def save(k: int, state: Any) -> None:
+            if k < self._iterations and checkpoint.due(k, self._iterations):
+                checkpoint.write((block, k), partial(made, state))
+
+        return save
 
 
 class Labels(NamedTuple):
@@ -87,6 +152,9 @@ def sample(
     span: tuple[int, int] | None = None,
     progress: bool | None = False,
     keep: bool = False,
+    comm: Any = None,
+    checkpoint: Checkpoint | None = None,
+    counter: bool = False,
 ) -> Trace:
     """Return the trace of a run, or of its chains from ``span[0]`` to before ``span[1]``.
 
@@ -98,11 +166,35 @@ def sample(
     progress: show a bar; None: if the error stream is a terminal.
     keep: whether an interrupt (Ctrl-C) ends the run with what is there, and a line that says so:
     the blocks that are done, or what is recorded of the first.
+    comm: MPI's communicator of the processes that divide the agents among them; of these the first
+    returns the trace, others one without chains. None: this one has all.
+    checkpoint: what writes checkpoints, and may have some.
+    counter: whether starts and noise are drawn by counters (``shares``), other numbers than those
+    of streams: each process then draws those of its agents alone.
     """
     sampler.check(problem, topology, params)
+    part = None if comm is None else Part(comm, problem.agents)
+    if part is not None:
+        check_ranks(sampler, problem.agents, part.ranks, "transport")
+        if not isinstance(problem, Divisible):
+            raise ConcordError(
+                f"transport: {type(problem).__name__} cannot be divided among processes; use one"
+            )
     begin, end = span or (0, chains)
-    common = streams.generator(seed, "initial", labels.paper, labels.problem)
-    x0 = initial.positions(law, problem, (chains, problem.agents, problem.dim), common)
+    named = labels.paper, labels.problem
+    own_agents = slice(0, problem.agents) if part is None else part.own
+
+    def counters(*labels: str | int) -> Counters:
+        key = streams.seeds(seed, *labels).generate_state(2, np.uint64)
+        return Counters(key, problem.agents, own_agents)
+
+    if counter:
+        mine, starts = own_agents.stop - own_agents.start, counters("initial", *named)
+        x0 = initial.positions(law, problem, (chains, mine, problem.dim), starts)
+    else:
+        whole = chains, problem.agents, problem.dim
+        x0 = initial.positions(law, problem, whole, streams.generator(seed, "initial", *named))
+        x0 = np.ascontiguousarray(x0[:, own_agents])
     read = partial(sampler.read, params=params) if isinstance(sampler, ReadOut) else None
     noise = ["noise", labels.paper, labels.experiment, labels.run]
     masks = ["network", labels.paper, labels.problem]
@@ -110,22 +202,37 @@ def sample(
     firsts = range(begin, end, CHAINS_PER_BLOCK)
     each = x0[: min(end - begin, CHAINS_PER_BLOCK)].size
     compiled.expect(len(firsts) * iterations, each)
-    advance, done = _bar(progress, len(firsts) * iterations)
-    traces: list[Trace] = []
-    recorder = None
+    advance, done = _bar(progress and (part is None or not part.rank), len(firsts) * iterations)
+    saves, recorder = _Saves(checkpoint, iterations), None
+    recorded = np.arange(problem.agents) if record.agents is None else np.array(record.agents)
+    traces = saves.done(recorded, record.iterations(iterations))
     try:
-        for first in firsts:
+        for first in firsts[len(traces) :]:
             block = x0[first : min(first + CHAINS_PER_BLOCK, end)]
             later = [first][: first > 0]
             rng = streams.generator(seed, *noise, *later)
             own = problem.from_chain(first)
-            recorder = Recorder(record, own, block.shape, iterations)
+            shape = len(block), problem.agents, problem.dim
+            recorder = Recorder(record, own, shape, iterations, part)
             drawn = [streams.generator(seed, *stream, *later) for stream in (masks, times)]
-            network = drawing(topology, *drawn)
-            state, step = sampler.init(own, network, params, block, rng)
+            network, ahead = drawing(topology, *drawn, part=part), Ahead(rng)
+            sources: list[Any] = [rng, ahead]
+            if part is not None and isinstance(own, Divisible):
+                own = own.part(part.own)
+                sources = [Share(source, part.agents, part.own) for source in sources]
+            if counter:
+                sources = [counters(*noise, *later)] * 2
+            with keeping() as kept:
+                kept.append(sources[0].asked if counter else rng)
+                state, step = sampler.init(own, network, params, block, sources[0])
             check_passage(network, step)
-            numbers: Any = Ahead(rng)  # a generator, to samplers
-            traces.append(simulate(state, step, iterations, recorder, numbers, advance, read))
+            state, k = saves.begin(first, state, kept, recorder)
+            save = saves.save(first, ahead, kept, recorder, traces)
+            traces.append(
+                simulate(state, step, iterations, recorder, sources[1], advance, read, k, save)
+            )
+            if part is not None:
+                part.close()
     except KeyboardInterrupt:
         if not traces and recorder is not None:
             traces = [recorder.trace()]
@@ -134,6 +241,8 @@ def sample(
     finally:
         done()
     trace = join_traces(traces)
+    if part is not None:
+        return trace
     if trace.chains < end - begin or trace.draw[-1] < record.iterations(iterations)[-1]:
         print(
             f"concord: interrupted; here are {trace.chains} of {end - begin} chains, to iteration "
@@ -141,6 +250,18 @@ def sample(
             file=sys.stderr,
         )
     return trace
+
+
+def check_ranks(sampler: Any, agents: int, ranks: int, where: str) -> None:
+    """Refuse what so many processes cannot divide among them."""
+    if why := declared(sampler, "WHOLE"):
+        name = declared(sampler, "NAME")
+        raise ConcordError(f"{where}: {name} needs one process, since {why}; use one")
+    if ranks > agents:
+        raise ConcordError(
+            f"{where}: {agents} agents cannot be divided over {ranks} processes; use at most "
+            f"{agents}"
+        )
 
 
 def _bar(progress: bool | None, steps: int) -> tuple[Callable[[], object], Callable[[], object]]:

@@ -96,6 +96,10 @@ class AgentData:
             aims[agent, : len(part)] = targets[part]
         return cls(padded, aims, counts)
 
+    def __getitem__(self, agents: slice) -> AgentData:
+        """Return those of some agents, padded as all are."""
+        return AgentData(self.features[agents], self.targets[agents], self.counts[agents])
+
     @cached_property
     def mask(self) -> np.ndarray:
         """One for a row, zero for padding; shape (agents, n_max), float."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Literal
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec import Meta
@@ -18,6 +18,7 @@ from concord.contracts import (
     WithPotential,
 )
 from concord.errors import ConcordError, short
+from concord.networks.transports import Part, Sum, blocks
 from concord.options import Count, Index, Options
 from concord.sampling.trace import TIMES, Trace
 
@@ -125,12 +126,22 @@ class _Average:
 
 
 class Recorder:
-    """Keeps copies of what ``Record`` specifies, in arrays allocated before the loop."""
+    """Keeps copies of what ``Record`` specifies, in arrays allocated before the loop.
+
+    part: the agents of this process, whose positions it is shown; None: all. The first process
+    keeps what all record, of others its trace has no chains.
+    """
 
     def __init__(
-        self, record: Record, problem: Problem, shape: tuple[int, int, int], iterations: int
+        self,
+        record: Record,
+        problem: Problem,
+        shape: tuple[int, int, int],
+        iterations: int,
+        part: Part | None = None,
     ) -> None:
         chains, agents, dim = shape
+        self._part, self._here = part, part is None or part.rank == 0
         self.due = record.iterations(iterations)
         self.agents = np.arange(agents) if record.agents is None else np.array(record.agents)
         unknown = [a for a in self.agents if a >= agents]
@@ -150,11 +161,15 @@ class Recorder:
             "x_average": record.average,
             "consensus_error": "consensus_error" in record.probes,
         }
-        sizes = {"agent": len(self.agents), "dim": dim}
+        sizes, held = {"agent": len(self.agents), "dim": dim}, chains * self._here
         # Draws first, so that each record writes one contiguous block.
         self._kept = {
             name: np.empty(
-                (len(self.due), chains, *(sizes[axis] for axis in _AXES.get(name, ("agent",)))),
+                (
+                    len(self.due),
+                    held,
+                    *(sizes[axis] for axis in _AXES.get(name, ("agent",))),
+                ),
                 dtype=np.int64 if name == "misclassified" else np.float64,
             )
             for name in [*(name for name, wanted in asked.items() if wanted), *self._probes]
@@ -216,14 +231,20 @@ class Recorder:
         """Count what steps with the same fixed diagnostics have sent since the last time."""
         for name in self._totals if self._same is not None else ():
             more = getattr(self._same, "active" if name == "activations" else name)
-            self._totals[name] += self._steps * more
+            self._totals[name] += self._steps * self._recorded(more)
         self._steps = 0
 
+    def _recorded(self, values: np.ndarray, axis: int = -1) -> np.ndarray:
+        """Return the rows of the agents that are recorded, of several processes."""
+        if self._part is None:
+            return values
+        return values.take(self._part.here(self.agents)[1], axis)
+
     def _count(self, name: str, more: np.ndarray, moved: np.ndarray | None) -> None:
+        more = self._recorded(more)
         if name not in self._totals:
             kind = np.result_type(more, np.int64)
             self._totals[name] = np.zeros(more.shape, dtype=kind)
-            self._counts[name] = np.zeros((len(self.due), *more.shape), dtype=kind)
         if moved is None:
             self._totals[name] += more
         else:
@@ -234,30 +255,97 @@ class Recorder:
         self.diverged_at[~inside & (self.diverged_at < 0)] = k
 
     def _record(self, row: int, x: np.ndarray) -> None:
-        chosen = x if self._all else x[:, self.agents]
+        found: dict[str, Any] = {}
+        if {"x_average", "consensus_error"} & self._kept.keys():
+            found["x_average"] = average = self._mean(lambda rows: rows.sum(axis=1), x)
+        if "consensus_error" in self._kept:
+            center: Any = average if self._part is None else self._part.share(average)
+
+            def apart(rows: np.ndarray) -> np.ndarray:
+                distance = rows - center[:, None]
+                return np.einsum("cad,cad->c", distance, distance)
+
+            found["consensus_error"] = self._mean(apart, x)
+        self._catch_up()
+        chosen = self._chosen(self._recorded(x, 1), 1)
+        totals: dict[str, Any] = {
+            name: self._chosen(total, -1) for name, total in self._totals.items()
+        }
+        if chosen is None:
+            return
         if "x" in self._kept:
             self._kept["x"][row] = chosen
-        if {"x_average", "consensus_error"} & self._kept.keys():
-            average = x.mean(axis=1)
-        if "x_average" in self._kept:
-            self._kept["x_average"][row] = average
-        if "consensus_error" in self._kept:
-            apart = x - average[:, None]
-            error = np.einsum("cad,cad->c", apart, apart) / x.shape[1]
-            self._kept["consensus_error"][row] = error
+        for name, values in found.items():
+            if name in self._kept:
+                self._kept[name][row] = values
         for name, probe in self._probes.items():
             self._kept[name][row] = probe(chosen)
         if self.due[row] > self._burn_in:
             for accumulated in self._averages.values():
                 accumulated.add(chosen)
-        self._catch_up()
-        for name, total in self._totals.items():
-            self._counts[name][row] = total
+        for name, total in totals.items():
+            self._counted(name)[row] = total
         if self._clock is not None:
             for name, times in zip(TIMES, (self._clock.seconds, self._clock.waited), strict=True):
                 if name not in self._times:
                     self._times[name] = np.zeros((len(self.due), *x.shape[:2]))
                 self._times[name][row] = times
+
+    def written(self) -> dict[str, np.ndarray]:
+        """Return all that a recorder needs to go on from here."""
+        self._catch_up()
+        self._same = None
+        arrays = {"next": np.array(self._next), "diverged_at": self.diverged_at}
+        for name, values in self._kept.items():
+            arrays[f"kept {name}"] = values[: self._next]
+        for name, values in self._totals.items():
+            arrays[f"totals {name}"] = values
+            arrays[f"counts {name}"] = self._counted(name)
+        for name, values in self._times.items():
+            arrays[f"times {name}"] = values
+        for name, average in self._averages.items():
+            if average.count:
+                count = np.full(average.mean.shape, average.count)
+                arrays[f"averages {name}"] = np.stack([count, average.mean, average.squares])
+        return arrays
+
+    def read_back(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Take over what ``written`` returned."""
+        self._next, self.diverged_at = int(arrays["next"]), arrays["diverged_at"]
+        for key, values in arrays.items():
+            part, _, name = key.partition(" ")
+            if part == "kept":
+                self._kept[name][: self._next] = values
+            elif part == "averages":
+                average = self._averages[name]
+                average.count = int(values[0].flat[0])
+                average.mean, average.squares = values[1:]
+            elif name:
+                getattr(self, f"_{part}")[name] = values
+
+    def _counted(self, name: str) -> np.ndarray:
+        """Return what is kept of a count, of the agents that are recorded."""
+        if name not in self._counts:
+            total = self._totals[name]
+            shape = len(self.due), *total.shape[:-1], len(self.agents)
+            self._counts[name] = np.zeros(shape, dtype=total.dtype)
+        return self._counts[name]
+
+    def _chosen(self, values: np.ndarray, axis: int) -> np.ndarray | None:
+        """Return the rows of the agents that are recorded, where they are kept; here are these."""
+        agents = self.agents
+        if self._part is not None:
+            found = self._part.collect(values, axis % values.ndim, agents)
+            if found is None:
+                return None
+            values, agents = found, np.arange(len(agents))
+        # Indexed alike, since what probes add up depends on how arrays lie in memory.
+        return values if self._all else values[:, agents] if axis == 1 else values[..., agents]
+
+    def _mean(self, summed: Sum, x: np.ndarray) -> np.ndarray | None:
+        """Return a sum over agents, by how many they are, where it is kept."""
+        total = blocks(summed, x) if self._part is None else self._part.total(summed, x)
+        return None if total is None else total / self._agents
 
     def trace(self) -> Trace:
         """Return what has been recorded so far, chain first as ArviZ expects it."""
@@ -273,15 +361,20 @@ class Recorder:
             for suffix, array in zip(("mean", "sd"), accumulated.moments(), strict=True):
                 extra = [f"{name}_dim_{axis}" for axis in range(array.ndim - 2)]
                 variables[f"{name}_{suffix}"] = ("chain", "agent", *extra), array
-        counted = {**self._counts, **self._times}
+        counted = {name: self._counted(name) for name in self._totals}
+        for name, times in self._times.items():
+            counted[name] = times[..., self.agents]
         if "gradients" not in counted:  # one of each agent that moved
-            steps = np.broadcast_to(self.due[:, None], (len(self.due), self._agents))
+            steps = np.broadcast_to(self.due[:, None], (len(self.due), len(self.agents)))
             counted["gradients"] = counted.get("activations", steps)
         for name, counts in counted.items():
-            kept = counts[rows][..., self.agents]
+            kept = counts[rows] if self._here else counts[rows, :0]
             if kept.ndim == 3:
                 variables[name] = ("chain", "draw", "agent"), kept.swapaxes(0, 1)
             else:
                 variables[name] = ("draw", "agent"), kept
+        if self._part is not None:
+            self.diverged_at = self._part.first(self.diverged_at)
+            self.diverged_at = self.diverged_at[: None if self._here else 0]
         variables["diverged_at"] = ("chain",), self.diverged_at
         return Trace(variables, due, self.agents)

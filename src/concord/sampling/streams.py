@@ -25,11 +25,16 @@ def generator(seed: int, *labels: str | int) -> np.random.Generator:
     seed: master seed, a non-negative integer. labels: what the stream is for, from general to
     particular, such as ``("noise", "ring")``.
     """
+    return np.random.Generator(np.random.PCG64(seeds(seed, *labels)))
+
+
+def seeds(seed: int, *labels: str | int) -> np.random.SeedSequence:
+    """Return what the stream that ``labels`` name begins with."""
     # Length-prefixed so that ("ab", "c") and ("a", "bc") differ; a digest because labels are text.
     text = "".join(f"{len(str(label))}:{label}" for label in labels)
     digest = hashlib.sha256(text.encode()).digest()
     words = np.frombuffer(digest, dtype="<u4").tolist()
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, *words])))
+    return np.random.SeedSequence([seed, *words])
 
 
 # Normal numbers that are drawn at once: as many as the processor's caches hold beside a step's
@@ -49,12 +54,16 @@ class Ahead:
         self._rng, self._fill, self._kick = rng, kernel("normals"), kernel("kick")
         self._held, self._next, self._alone = np.empty(BLOCK), BLOCK, True
 
-    def __getattr__(self, name: str) -> Any:
-        """Return what else the generator draws."""
+    def settle(self) -> None:
+        """Put the generator to where it would be if nothing had been drawn ahead."""
         if self._next < BLOCK:
             self._rng.bit_generator.state = self._state
             self._rng.standard_normal(out=self._held[: self._next])
             self._next = BLOCK
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what else the generator draws."""
+        self.settle()
         self._alone = False
         return getattr(self._rng, name)
 

@@ -21,7 +21,8 @@ from concord.studies.sections import About, Assumption, Output, Sections
 # the studies' among the results, and the report's own targets.
 RESERVED = {
     *("default", "reproduce", "everything", "ledger", "unknown", "made", "run"),
-    *("fetch", "sample", "measure", "figure", "table", "judge", "join", "compare", "survey"),
+    *("fetch", "sample", "divide", "measure", "figure", "table", "judge", "join", "compare"),
+    "survey",
     *("site", "smoke", "full", "logs", "benchmarks", "claims", "workflow", "statistics"),
     *("board", "scores", "cards", "multiverse"),
 }

@@ -173,6 +173,7 @@ class LinearRegression(QuadraticProblem):
     and targets that no agent has, if any. ``beyond`` are such of which the posterior is, too.
     """
 
+    PARTS = (*QuadraticProblem.PARTS, "data", "counts", "_half_sum_y2")
     test: tuple[np.ndarray, np.ndarray] | None = None
 
     def __init__(

@@ -5,6 +5,8 @@ One module each (``contracts.InitialKind``).
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from concord.contracts import Problem, dtype_of
@@ -29,7 +31,7 @@ class Law(Chosen):
         return moments
 
 
-def positions(law: Law, problem: Problem, shape: Shape, rng: np.random.Generator) -> np.ndarray:
+def positions(law: Law, problem: Problem, shape: Shape, rng: Any) -> np.ndarray:
     """Return x^(0), (chains, agents, dim), float64 unless the problem declares another dtype."""
     x0 = np.asarray(law.module.draw(law.params, problem, shape, rng))
     if x0.shape != shape:
