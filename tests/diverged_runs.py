@@ -8,6 +8,7 @@ tells.
 from __future__ import annotations
 
 import itertools
+import tempfile
 import warnings
 from dataclasses import replace
 from functools import cache
@@ -19,15 +20,18 @@ import numpy as np
 import ot  # noqa: F401  before warnings are errors
 
 from concord import metrics
+from concord.datasets.fetch import fetch
+from concord.datasets.tables import Recorded
 from concord.errors import ConcordError
 from concord.laws.quadrature import from_log_density
 from concord.metrics import Measurement, Row
 from concord.networks import topology
+from concord.networks.compressions import Compression
 from concord.networks.conditions import Conditions
 from concord.networks.network import under
 from concord.plugins import built_in
 from concord.problems.kinds import linear_regression
-from concord.samplers import d_ula, de_sghmc, de_sgld, gossip_ula
+from concord.samplers import d_ula, de_sghmc, de_sgld, gossip_ula, qlsd
 from concord.sampling import initial, streams
 from concord.sampling.partition import Partition
 from concord.sampling.schedules import Schedule
@@ -59,8 +63,28 @@ SAMPLERS = {
             Schedule(0.001), Schedule(0.1), communication="triggered", threshold=2.0, decay=0.6
         ),
     ),
+    "qlsd": (
+        qlsd,
+        qlsd.Params(Schedule(0.01), compression=Compression("qsgd", levels=4)),
+    ),
     "d_ula": (d_ula, d_ula.Params(Schedule(0.1, 1, 1, 0.6), Schedule(0.2, 1, 1, 0.1))),
 }
+
+
+RECORD = Recorded(
+    "extra2024_accuracy_synthetic",
+    "accuracy_mean",
+    {"network": "complete", "sampler": "de_sgld"},
+)
+
+
+@cache
+def kept(table: str) -> Path:
+    """Return a folder of data files that has a kept table."""
+    folder = Path(tempfile.mkdtemp())
+    (folder / table).mkdir()
+    fetch(f"{table}/{table}.csv.gz", folder / table / f"{table}.csv.gz")
+    return folder
 
 
 @cache
@@ -156,6 +180,8 @@ def measured(
                 initial=initial.Law("normal"),
                 iterations=LAST,
                 stream=lambda label: streams.generator(1, label),
+                recorded=RECORD,
+                resources=kept(RECORD.table),
             )
             try:
                 with warnings.catch_warnings():

@@ -23,10 +23,10 @@ from concord.sampling.recorder import Record, Recorder
 from concord.sampling.schedules import Schedule
 from diverged_runs import AGENTS, CHAINS, DIVERGED, FAMILIES, diverged, measured, sound
 
-# What does not depend on positions: counts, and what exact draws alone show.
+# What does not depend on positions: counts, what exact draws alone show, and what others recorded.
 APART = re.compile(
     "(uni|broad)cast.*|activation.*|trigger.*|gradients|seconds|waiting|ended|waited"
-    "|(?!consensus_).*_floor|log_predictive_posterior"
+    "|(?!consensus_).*_floor|log_predictive_posterior|.*_recorded"
 )
 # Order statistics of chains, of which a diverged one is the worst.
 ORDERED = re.compile(r".*_(min|q25|median|q75|whisker_lo|whisker_hi)")

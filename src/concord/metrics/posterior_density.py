@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from concord.contracts import WithReference
 from concord.laws.gaussian import Gaussian
 from concord.laws.quadrature import Grid, from_log_density
 from concord.metrics import Measurement, Row
@@ -28,7 +29,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     cell_0, cell_1: center of each row and column, with its edges as lo and hi. density: mass over
     area, per agent, and for the agent "posterior" the exact one.
     """
-    law = m.problem.posterior
+    law = None if isinstance(m.problem, WithReference) else m.problem.posterior
     exact = grid(m.problem, "posterior_density") if law is None else _normal(law)
     edges = []
     for axis in range(2):
