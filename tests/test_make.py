@@ -291,7 +291,7 @@ def test_runs_share_a_job_if_they_are_small_and_the_same_shows_them(folder):
         "long/iterations=1000000": ["iterations=1000000"],
         "cells/batch_0": ["step=1", "step=3"],
         "cells/batch_1": ["step=2"],
-        "mnist/run": ["run"],  # it may have to wait for data, or for what is not installed
+        "mnist/batch_0": ["run"],  # it may have to wait for data, or for what is not installed
     }
     assert all(len(runs) == 1 for runs in names(chains_per_job=10).values())
 

@@ -59,7 +59,7 @@ def _cut(paper: dict[str, Any], name: str) -> dict[str, Any]:
     """Return the part of a paper that has to do with one experiment only."""
     piece = {k: copy.deepcopy(v) for k, v in paper.items() if k not in ("errata", "discrepancies")}
     piece["experiments"] = {name: piece["experiments"][name]}
-    words = set(_words(piece["experiments"]))
+    words = set(_words([piece["experiments"], piece.get("defaults", {})]))
     piece["problems"] = {k: v for k, v in piece["problems"].items() if k in words}
     assumptions = [*piece["assumptions"].items()][:MOST]
     rests = {"experiment": name}

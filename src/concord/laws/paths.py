@@ -147,7 +147,7 @@ class Path:
     ) -> Moments:
         """Return the state's moments at iteration ``end`` from those at ``first``."""
         begin, period = self._turn or (end, 1)
-        from_start = moments is self._start
+        from_start = self._turn is not None and moments is self._start
         if from_start and self._settled and first < begin <= end:
             moments, first = self._settled[0], begin
         while first < end:

@@ -24,7 +24,7 @@ RESERVED = {
     *("fetch", "sample", "divide", "measure", "figure", "table", "judge", "join", "compare"),
     "survey",
     *("site", "smoke", "full", "logs", "benchmarks", "claims", "workflow", "statistics"),
-    *("board", "scores", "cards", "multiverse"),
+    *("board", "scores", "cards", "crate", "multiverse"),
 }
 EXPERIMENTS_ONLY = ("sweep", "overrides", "smoke", "full", "title")
 READINGS = {  # what a paper need not declare
