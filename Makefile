@@ -38,7 +38,7 @@ test-all: $(READY) ## every test, on all cores
 
 # The lower bounds of pyproject.toml as exact versions, and of what tests need beside them any.
 LOWEST = $$(sed -n '/^dependencies/,/^]/s/^ *"\(.*\)>=\([^",]*\).*/\1==\2/p' pyproject.toml)
-OF_LIBRARY = laws library metrics networks problems samplers sampling
+OF_LIBRARY = laws library
 
 test-lowest: ## the library's tests with the oldest versions that pyproject.toml allows
 	$(PYTHON) -m venv --clear .venv-lowest
