@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import concord
-from concord.datasets import tables
+from concord.datasets import fetch, tables
 from concord.errors import ConcordError
 from concord.metrics import recorded
 from concord.sampling import streams
@@ -41,7 +41,7 @@ def shares(problem, ours, other, tmp_path, monkeypatch):
     lines += [f"{a},{k},{v},x" for k, row in enumerate(value) for a, v in enumerate(row)]
     path = tmp_path / "t.csv.gz"
     path.write_bytes(gzip.compress("\n".join(lines).encode()))
-    monkeypatch.setattr(tables, "verify", lambda name, file: path)
+    monkeypatch.setattr(fetch, "verify", lambda name, file: path)
     given = tables.Recorded("t", "w2", {"kind": "x"})
     m = measurement(
         ours, problem=problem, recorded=given, stream=lambda what: streams.generator(1, what)
