@@ -34,7 +34,7 @@ envvars:
     PLANNED,
 
 
-# For `--sdm apptainer`. Without it no rule has one: a new one would make all results again.
+# For `--sdm apptainer`. It is left out otherwise, because a new container makes all results again.
 if flow.config["container"]:
 
     container: flow.config["container"]
