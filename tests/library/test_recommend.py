@@ -166,3 +166,12 @@ def test_the_command_writes_a_table(tmp_path, capsys, monkeypatch):
     assert table.read_text().startswith("sampler,options,read,b2,")
     assert main([*command[:3], "--budget", "gradients=20", "-o", str(tmp_path / "a.png")]) == 2
     assert main(["recommend", study, "lost", "--budget", "gradients=20"]) == 2
+
+
+def test_by_chains_only_what_is_ranked_is_stated():
+    """Gossip has a law up to 40 numbers; chains measure one level, and the other is no number."""
+    problem = concord.problems.quadratic(H=[[[1.0]]] * 42, b=[[1.0]] * 42)
+    given = {"budget": {"gradients": 20}, "samplers": ["gossip_ula"], "chains": 30}
+    table = concord.recommend(problem, "ring", **given).table
+    assert table.law[0] == "chains"
+    assert table.b2[0] >= 0 and np.isnan(table.b2_average[0])

@@ -506,8 +506,9 @@ def by_chains(
     for lattice in search.lattices(entry):
         for read in [read for read in ("agents", "average") if read in search.reads]:
             for row in search.stated(entry, lattice, read):
-                b2 = dict.fromkeys(("worst", "average"), measured(row, *given, level)[0])
-                rows.append(row._replace(b2=b2, score=b2[level]))
+                score = measured(row, *given, level)[0]
+                b2 = {"worst": np.nan, "average": np.nan, level: score}  # the other is not measured
+                rows.append(row._replace(b2=b2, score=score))
     return [min(rows, key=lambda row: row.score)] if rows else []
 
 

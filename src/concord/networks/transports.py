@@ -34,7 +34,8 @@ def world() -> Any:
         from mpi4py import MPI  # type: ignore[import-not-found, unused-ignore]
     except (ImportError, RuntimeError):
         raise ConcordError(
-            "transport: MPI is missing; install the extra mpi: pip install 'concord[mpi]'"
+            "transport: MPI is missing; in a clone, install the extra with "
+            "`python -m pip install -e '.[mpi]'`"
         ) from None
     return MPI.COMM_WORLD
 

@@ -50,8 +50,8 @@ def lacking(library: str, module: str) -> str | None:
     """Say what to install where models of a library cannot be computed."""
     if find_spec(module) is None or find_spec("jax") is None:
         return (
-            f"it needs {library}, which is not installed; install the extra with "
-            f"`python -m pip install 'concord[{module}]'`"
+            f"it needs {library}, which is not installed; in a clone, install the extra with "
+            f"`python -m pip install -e '.[{module}]'`"
         )
     return None
 

@@ -396,8 +396,8 @@ def check_names(draws: Mapping[str, Any], names: list[str]) -> None:
 def needs(library: str, extra: str) -> ConcordError:
     """Return the refusal of a model whose library is not installed."""
     return ConcordError(
-        f"{library} is not installed; install the extra with `python -m pip install "
-        f"'concord[{extra}]'`"
+        f"{library} is not installed; in a clone, install the extra with "
+        f"`python -m pip install -e '.[{extra}]'`"
     )
 
 
