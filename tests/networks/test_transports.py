@@ -215,5 +215,5 @@ def test_a_communicator_of_another_size_is_refused(monkeypatch):
 
 def test_without_mpi_one_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "mpi4py", None)
-    with pytest.raises(ConcordError, match=r"pip install 'concord\[mpi\]'"):
+    with pytest.raises(ConcordError, match=r"pip install -e '\.\[mpi\]'"):
         transports.world()
