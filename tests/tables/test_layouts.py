@@ -194,6 +194,12 @@ TABLE = Table(
 )
 
 
+def test_agents_that_nobody_measured_are_refused():
+    options = {"metrics": ["w2"], "agents": [1]}
+    with pytest.raises(ConcordError, match=r"agents: .* no value of 1; the runs have 0"):
+        final_values.tabulate(build(final_values.Params, options, "x"), [run("a", {("w2", 0): 1})])
+
+
 def test_latex_is_a_booktabs_table():
     assert (
         TABLE.latex("Accuracy, %")

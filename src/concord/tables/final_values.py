@@ -56,7 +56,7 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     Raises
     ------
     ConcordError
-        If none of the runs has a metric, or they have nothing that ``across`` names.
+        If none of the runs has a metric or an agent, or anything that ``across`` names.
     """
     available = list(dict.fromkeys(name for run in runs for name in run.metrics["metric"]))
     for pattern in params.metrics:
@@ -76,6 +76,12 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     entries = [
         (_key(run, labels, row), row["metric"], row) for run in runs for row in _rows(run, params)
     ]
+    if not entries:  # every run has a row of every metric, but perhaps of other agents
+        known = {str(agent): None for run in runs for agent in run.metrics["agent"]}
+        raise ConcordError(
+            "table final_values: agents: the metrics shown have no value of "
+            f"{words.either(map(str, params.agents or ()))}; the runs have {words.either(known)}"
+        )
     rows = [
         [*key, metric, row["value"], _end(row["lo"]), _end(row["hi"])]
         for key, metric, row in entries
