@@ -111,8 +111,8 @@ class Search:
         wish: Wish,
         masks: Callable[[], np.random.Generator],
     ) -> None:
-        self._problem, self._topology, self._fit, self._wish = problem, topology, found, wish
-        self._positions, self._masks = positions, masks
+        self.problem, self.topology, self.fit, self.wish = problem, topology, found, wish
+        self.positions, self._masks = positions, masks
         self._exact = isinstance(problem, Quadratic)
         self._small = problem.agents * problem.dim <= SMALL
         self.reads: dict[str | int, tuple[np.ndarray | None, float]] = {}
@@ -130,7 +130,7 @@ class Search:
 
     def entry(self, entry: Entry, octaves: Sequence[int] | None = None) -> Iterator[Found]:
         """Yield the best setting of an entry with each read-out; an error where there is none."""
-        entry.sampler.check(self._problem, self._topology, entry.params)
+        entry.sampler.check(self.problem, self.topology, entry.params)
         lattices = list(self.lattices(entry))
         for lattice in lattices:
             self._try(entry, lattice, self._octaves(entry, lattice))
@@ -159,7 +159,7 @@ class Search:
         offsets = (
             [0] if entry.tune is None else [-2, -1, 0, 1, 2] if not self._exact else [-1, 0, 1]
         )
-        if not self._topology.conditions.perfect:
+        if not self.topology.conditions.perfect:
             offsets = [0]
         self._try(entry, lattice, offsets, own=True, only=read)
         if not self._exact and entry.tune is not None:
@@ -180,11 +180,11 @@ class Search:
     @property
     def confirms(self) -> bool:
         """Whether leading settings can be scored by their own laws."""
-        return self._problem.agents * self._problem.dim <= CONFIRMED
+        return self.problem.agents * self.problem.dim <= CONFIRMED
 
     def cheapest(self) -> tuple[str, float] | None:
         """Return a price by which no entry can pay for an iteration, and the least of it."""
-        for name, amount in self._wish.budget.items():
+        for name, amount in self.wish.budget.items():
             asked = [paid[name] for paid in self._asked if paid[name] > 0]
             if asked and min(asked) > amount:
                 return name, min(asked)
@@ -195,10 +195,10 @@ class Search:
 
         Not a number where that is not known soon, or it does not get there.
         """
-        if not (self._small and self._exact and self._topology.conditions.perfect):
+        if not (self._small and self._exact and self.topology.conditions.perfect):
             return np.nan
-        wish = Wish({}, best.b2[self._wish.level], price, self._wish.level)
-        given = self._problem, self._topology, self._positions, self._fit, wish, self._masks
+        wish = Wish({}, best.b2[self.wish.level], price, self.wish.level)
+        given = self.problem, self.topology, self.positions, self.fit, wish, self._masks
         least = min((found.score for found in Search(*given).entry(entry)), default=np.inf)
         return least / best.spent[price] if least < UNSOLVED else np.nan
 
@@ -206,13 +206,13 @@ class Search:
         """Return iterations, and b2 of the level asked for at them, of a setting."""
         ks = np.unique(np.geomspace(1, max(most, 1), 40).astype(int)).tolist()
         path = self._law(found.entry, [found.setting.params], found.how != "screened")
-        return np.array(ks), self._scored(path, found.read, ks)[self._wish.level][:, 0]
+        return np.array(ks), self._scored(path, found.read, ks)[self.wish.level][:, 0]
 
     def lattices(self, entry: Entry) -> Iterator[Lattice]:
         """Yield a lattice for each value of the second option."""
         name, values = next(iter(entry.second.items()), (None, (None,)))
         problem = self._bare()
-        bare = replace(self._topology, conditions=Conditions())  # what happens on it left out
+        bare = replace(self.topology, conditions=Conditions())  # what happens on it left out
         begin = 1.0 if entry.tune is None else value_of(entry.params, entry.tune, entry.name)
         for value in values:
             own = {} if name is None else {name: value}
@@ -233,10 +233,10 @@ class Search:
 
     def _bare(self) -> Any:
         """Return the problem that limits are those of: the stiffest coordinate of a large one."""
-        found = self._fit
+        found = self.fit
         if self._small:
-            return self._problem if self._exact else QuadraticProblem(found.hessians, found.shift)
-        problems = along(found, self._positions)[1]
+            return self.problem if self._exact else QuadraticProblem(found.hessians, found.shift)
+        problems = along(found, self.positions)[1]
         return max(problems, key=lambda problem: float(np.abs(problem.gram).max()))
 
     def _octaves(self, entry: Entry, lattice: Lattice) -> list[int]:
@@ -245,7 +245,7 @@ class Search:
         if not np.isfinite(lattice.limit):
             return [4 * i for i in range(19)]
         count = SECOND_OCTAVES if entry.second else OCTAVES
-        return [4 * i for i in range(1, (24 if self._wish.target else count) + 1)]
+        return [4 * i for i in range(1, (24 if self.wish.target else count) + 1)]
 
     def _widen(self, entry: Entry, lattices: Sequence[Lattice]) -> bool:
         """Try more octaves where the best is the last one; return whether there were any."""
@@ -304,7 +304,7 @@ class Search:
             for read in reads:
                 if (count := counts[read]) < 1:
                     continue
-                ks = [count] if self._wish.target is None else _powers(count)
+                ks = [count] if self.wish.target is None else _powers(count)
                 b2 = self._scored(path, read, ks)
                 each = self._values(b2, ks, lattice.price, read)
                 for place, j in enumerate(part):
@@ -319,12 +319,12 @@ class Search:
 
         Where a target is not reached, that is its score, beyond all prices.
         """
-        own = b2[self._wish.level]
+        own = b2[self.wish.level]
         rows = np.full(own.shape[1], len(ks) - 1)
-        if self._wish.target is None:
+        if self.wish.target is None:
             return own[-1].tolist(), rows
-        at = scores.solved_at(own, self._wish.target)
-        paid = np.array(ks) * self._paid(price, read)[str(self._wish.price)]
+        at = scores.solved_at(own, self.wish.target)
+        paid = np.array(ks) * self._paid(price, read)[str(self.wish.price)]
         solved = at < len(ks)
         values = np.where(solved, paid[np.minimum(at, len(ks) - 1)], UNSOLVED * (1 + own[-1]))
         return values.tolist(), np.where(solved, at, rows)
@@ -376,7 +376,7 @@ class Search:
     def _careful(self, lattice: Lattice, j: int, read: str | int) -> float:
         """Return a score; of approximate laws the worst of it and its neighbors'."""
         value = lattice.tried[j][read][0]
-        if self._exact or self._wish.target is not None:
+        if self._exact or self.wish.target is not None:
             return value
         beside = [lattice.tried[i][read][0] for i in (j - 1, j + 1)
                   if i in lattice.tried and read in lattice.tried[i]]  # fmt: skip
@@ -392,7 +392,7 @@ class Search:
         return changed(entry.params, values, entry.name)
 
     def _price(self, entry: Entry, params: Any) -> dict[str, float]:
-        given = self._problem, self._topology, self._masks()
+        given = self.problem, self.topology, self._masks()
         return prices.per_iteration(entry.sampler, params, *given)
 
     def _paid(self, price: Mapping[str, float], read: str | int) -> dict[str, float]:
@@ -403,19 +403,19 @@ class Search:
         """Return how many iterations are paid for, or followed where a target is to be reached."""
         paid = self._paid(price, read)
         self._asked.append(paid)
-        if self._wish.target is not None:
-            if not paid[str(self._wish.price)]:
-                raise ConcordError(f"an iteration costs no {self._wish.price}")
-            return LONGEST if self._topology.conditions.perfect else LONGEST_LOSSY
-        most = [amount / paid[name] for name, amount in self._wish.budget.items() if paid[name] > 0]
+        if self.wish.target is not None:
+            if not paid[str(self.wish.price)]:
+                raise ConcordError(f"an iteration costs no {self.wish.price}")
+            return LONGEST if self.topology.conditions.perfect else LONGEST_LOSSY
+        most = [amount / paid[name] for name, amount in self.wish.budget.items() if paid[name] > 0]
         if not most:
-            raise ConcordError(f"an iteration costs no {' or '.join(self._wish.budget)}")
+            raise ConcordError(f"an iteration costs no {' or '.join(self.wish.budget)}")
         return int(min(min(most), 10**9))
 
     def _parts(self, js: Sequence[int]) -> Iterator[Sequence[int]]:
         """Divide versions so that their powers are held at once."""
-        size = self._problem.agents * (self._problem.dim if self._small else 1)
-        if self._problem.agents > MANY:
+        size = self.problem.agents * (self.problem.dim if self._small else 1)
+        if self.problem.agents > MANY:
             size = 4
         count = max(int(HELD / (48 * size**2)), 1)
         for first in range(0, len(js), count):
@@ -423,19 +423,19 @@ class Search:
 
     def _law(self, entry: Entry, params: Sequence[Any], own: bool) -> Any:
         """Return the laws of versions: their own, or surrogates to choose by."""
-        sampler, topology, given = entry.sampler, self._topology, self._positions
+        sampler, topology, given = entry.sampler, self.topology, self.positions
         if not own:
-            one = along(self._fit, given)[1][0]
+            one = along(self.fit, given)[1][0]
             if _laws.choices_of(sampler, one, topology, params[0]) is not None:
                 raise _laws.NoLaw(
                     f"it draws who moves, whose law is computed for up to {SMALL} entries of the "
                     "positions; try it by chains"
                 )
             many = topology.agents > MANY
-            return Coordinates(sampler, self._fit, topology, params, given, mean=many)
+            return Coordinates(sampler, self.fit, topology, params, given, mean=many)
         if not self._exact:
-            return Linearized(sampler, self._problem, topology, params, given, self._fit)
-        every = [self._problem] * len(params)
+            return Linearized(sampler, self.problem, topology, params, given, self.fit)
+        every = [self.problem] * len(params)
         return _laws.of_versions(sampler, every, topology, params, given, most=CONFIRMED)
 
     def _scored(self, path: Any, read: str | int, ks: Sequence[int]) -> dict[str, np.ndarray]:

@@ -73,7 +73,6 @@ class Answer:
     tried: int
     _rows: list[Found] = field(repr=False)
     _search: Search = field(repr=False)
-    _wish: Wish = field(repr=False)
     _sentence: str = field(repr=False)
 
     def __str__(self) -> str:
@@ -94,7 +93,7 @@ class Answer:
         from concord import metrics, results
         from concord.figures import curves
 
-        price = self._wish.price or next(iter(self._wish.budget))
+        price = self._search.wish.price or next(iter(self._search.wish.budget))
         runs: dict[str, results.Measured] = {}
         points = []
         for row in self._rows:
@@ -124,10 +123,10 @@ class Answer:
         paid, least = np.array(sorted(points)).T
         front = np.minimum.accumulate(least)
         axes.plot(paid, front, color="0.5", lw=4, alpha=0.3, zorder=0)
-        if price in self._wish.budget:
-            axes.axvline(self._wish.budget[price], color="0.5", lw=0.8, ls=":")
-        if self._wish.target is not None:
-            axes.axhline(self._wish.target, color="0.5", lw=0.8, ls=":")
+        if price in self._search.wish.budget:
+            axes.axvline(self._search.wish.budget[price], color="0.5", lw=0.8, ls=":")
+        if self._search.wish.target is not None:
+            axes.axhline(self._search.wish.target, color="0.5", lw=0.8, ls=":")
         return figure
 
 
@@ -223,11 +222,10 @@ def recommend(
             return streams.generator(seed, "network", "recommend")
 
         search = Search(problem, topology, positions, found, wish, masks)
-        given = problem, topology, found, positions
         how = {"chains": chains, "seed": seed, "initial": start}
 
         def sampled(entry: Entry) -> list[Found]:
-            return by_chains(search, entry, *given, how, level) if chains else []
+            return by_chains(search, entry, how) if chains else []
 
         rows, lacking = _searched(search, _entries(found, samplers), sampled)
         if not rows:
@@ -240,9 +238,9 @@ def recommend(
         }  # fmt: skip
         sentence = _said(search, rows, wish)
         how["chains"] = CHAINS
-        verified = _verified(rows[:VERIFIED], given, how, level) if verify else None
+        verified = _verified(rows[:VERIFIED], search, how) if verify else None
     table = _table(rows, lacking)
-    return Answer(table, arguments, trust, verified, search.tried, rows, search, wish, sentence)
+    return Answer(table, arguments, trust, verified, search.tried, rows, search, sentence)
 
 
 def _wish(budget: Any, target: Any, price: str | None, level: str) -> Wish:
@@ -437,25 +435,21 @@ def _table(rows: Sequence[Found], lacking: Sequence[tuple[str, str]]) -> pandas.
 
 
 def measured(
-    row: Found,
-    problem: contracts.Problem,
-    network: Topology,
-    found: Fit,
-    positions: Any,
-    how: Mapping[str, Any],
-    level: str = "worst",
+    row: Found, search: Search, how: Mapping[str, Any]
 ) -> tuple[float, float, float]:
     """Run the setting of a row; return b2 at its iterations with the ends of a 95 % interval.
 
     Where the problem is not Gaussian the same chains, by the same noise, on the Gaussian that fits
     it are a control variate, whose expectation is exact. how: chains, seed and initial.
     """
+    problem, network, found = search.problem, search.topology, search.fit
     try:
         target = reference_of(problem)
     except ConcordError:
         target = found.law
     wanted, variances = target.monomials()
     mix, k, params = read_out(row.read, network)[0], row.iterations, row.setting.params
+    worst = search.wish.level == "worst"
 
     def values(own: Any) -> np.ndarray:
         with warnings.catch_warnings():
@@ -463,7 +457,7 @@ def measured(
             x = sample(row.entry.kind, own, network, iterations=k, record={"at": [k]},
                        progress=False, **how, **_stated(row))["x"][:, -1]  # fmt: skip
         x = x if mix is None else mix @ x
-        x = x if level == "worst" else x.mean(axis=1, keepdims=True)
+        x = x if worst else x.mean(axis=1, keepdims=True)
         return np.concatenate([x, x**2], axis=-1)
 
     f = values(problem)
@@ -472,12 +466,10 @@ def measured(
         with suppress(_laws.NoLaw):
             gaussian = QuadraticProblem(found.hessians, found.shift)
             law = _laws.of_versions(
-                row.entry.sampler, [gaussian], network, [params], positions, most=np.inf
+                row.entry.sampler, [gaussian], network, [params], search.positions, most=np.inf
             )
             seen = law.reading(mix).at([k]).only((0, 0))
-            of = (
-                (seen.mean, seen.cov) if level == "worst" else (seen.average_mean, seen.average_cov)
-            )
+            of = (seen.mean, seen.cov) if worst else (seen.average_mean, seen.average_cov)
             control, exact = values(gaussian), monomials(*of)[0]
             if np.isfinite(control).all():
                 f, center = f - control, exact
@@ -490,38 +482,33 @@ def measured(
     return b2, lo, hi
 
 
-def by_chains(
-    search: Search,
-    entry: Entry,
-    problem: contracts.Problem,
-    network: Topology,
-    found: Fit,
-    positions: Any,
-    how: Mapping[str, Any],
-    level: str = "worst",
-) -> list[Found]:
-    """Return the best setting of an entry along octaves, by chains; of agents or their average."""
-    given = problem, network, found, positions, how
-    rows = []
+def by_chains(search: Search, entry: Entry, how: Mapping[str, Any]) -> list[Found]:
+    """Return the best setting of an entry along octaves, by chains; of agents or their average.
+
+    Its score is that of other chains than those that it was chosen by: the least of noisy numbers
+    is less than it is.
+    """
+    level, rows = search.wish.level, []
+
+    def scored(row: Found, seed: int) -> Found:
+        score = measured(row, search, {**how, "seed": seed})[0]
+        b2 = {"worst": np.nan, "average": np.nan, level: score}  # the other is not measured
+        return row._replace(b2=b2, score=score)
+
     for lattice in search.lattices(entry):
         for read in [read for read in ("agents", "average") if read in search.reads]:
-            for row in search.stated(entry, lattice, read):
-                score = measured(row, *given, level)[0]
-                b2 = {"worst": np.nan, "average": np.nan, level: score}  # the other is not measured
-                rows.append(row._replace(b2=b2, score=score))
-    return [min(rows, key=lambda row: row.score)] if rows else []
+            rows += [scored(row, how["seed"] + 1) for row in search.stated(entry, lattice, read)]
+    rows = sorted((row for row in rows if np.isfinite(row.score)), key=lambda row: row.score)
+    return [scored(row, how["seed"] + 2) for row in rows[:1]]
 
 
-def _verified(
-    rows: Sequence[Found], given: Any, how: Mapping[str, Any], level: str
-) -> pandas.DataFrame:
+def _verified(rows: Sequence[Found], search: Search, how: Mapping[str, Any]) -> pandas.DataFrame:
     """Run rows, and return b2 as predicted and as measured."""
     import pandas
 
-    lines = []
-    problem, network, found, positions = given
-    for row in rows:
-        b2 = measured(row, problem, network, found, positions, how, level)
-        lines.append((row.entry.name, str(row.read), row.b2[level], *b2))
+    lines = [
+        (row.entry.name, str(row.read), row.b2[search.wish.level], *measured(row, search, how))
+        for row in rows
+    ]
     names = ["sampler", "read", "predicted", "measured", "lo", "hi"]
     return pandas.DataFrame(lines, columns=names)
