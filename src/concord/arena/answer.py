@@ -16,23 +16,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from concord.arena import prices, scores
 from concord.arena.read_outs import bytes_of, read_out
 from concord.arena.surrogates import Coordinates, along
 from concord.arena.tuning import Setting, changed, stable, value_of
-from concord.contracts import Problem, Quadratic
+from concord.contracts import AffineSampler, Problem, Quadratic, offers
 from concord.errors import ConcordError
-from concord.laws.exact import Moments, Seen
+from concord.laws.exact import Affine, Moments, Seen, Update, block_diagonal
 from concord.laws.gaussian import bias2
 from concord.metrics import _laws
 from concord.metrics._linearized import Linearized
 from concord.networks.conditions import Conditions
 from concord.networks.topology import Topology
-from concord.problems._fit import Fit, weighed
+from concord.problems._fit import Fit, batch_errors, weighed
 from concord.problems._quadratic import QuadraticProblem
 
 READS: tuple[str | int, ...] = ("agents", 1, 4, 16, "average")
@@ -40,7 +42,6 @@ SMALL = 40  # entries of the positions up to which all laws are exact
 MANY = 64  # agents beyond which settings are chosen by the network's spectrum
 CONFIRMED = 1300  # entries of the positions up to which finalists are confirmed
 OCTAVES, SECOND_OCTAVES, MORE = 18, 12, 6
-FINALISTS = 4
 LONGEST, LONGEST_LOSSY = 2**23, 2**12  # iterations, where a target is to be reached
 UNSOLVED = 1e30  # beyond all prices
 HELD = 3e7  # numbers that the powers of versions together may hold
@@ -58,12 +59,16 @@ class Entry(NamedTuple):
 
 
 class Wish(NamedTuple):
-    """What is asked for: the least b2 for a budget by price, or the least price to a target."""
+    """What is asked for: the least b2 for a budget by price, or the least price to a target.
+
+    batch_size: of the mini-batches that samplers take; none: full gradients.
+    """
 
     budget: Mapping[str, float]
     target: float | None = None
     price: str | None = None  # of the target
     level: str = "worst"
+    batch_size: int | None = None
 
 
 class Found(NamedTuple):
@@ -83,6 +88,37 @@ class Found(NamedTuple):
     limit: float
     how: str
     score: float
+
+
+class Batches(NamedTuple):
+    """A sampler with mini-batches, whose errors have one covariance wherever agents are.
+
+    errors: (agents, dim, dim). Its options are given without the size.
+    """
+
+    sampler: Any
+    size: int
+    errors: np.ndarray
+
+    @property
+    def __name__(self) -> str:
+        """The sampler's name, for messages."""
+        return str(self.sampler.__name__)
+
+    def affine(self, problem: Any, topology: Topology, params: Any) -> Update | None:
+        """Return the sampler's update with the errors' noise; where everything arrives."""
+        own = msgspec.structs.replace(params, batch_size=self.size)
+        update, spread = self.sampler.affine(problem, topology, own), block_diagonal(self.errors)
+        if update is None:
+            return None
+
+        @lru_cache(maxsize=8)
+        def noisy(step: Affine) -> Affine:
+            gain = step.gradient_gain
+            more = 0.0 if gain is None else gain @ spread @ gain.T
+            return replace(step, noise=step.noise + more)
+
+        return Update(lambda k: noisy(update.at(k)), update.auxiliary)
 
 
 class Lattice(NamedTuple):
@@ -121,6 +157,8 @@ class Search:
                 mix, vectors = read_out(read, topology)
                 self.reads[read] = mix, bytes_of(vectors, problem)
         self._target = found.law
+        size = wish.batch_size
+        self._errors = None if size is None else batch_errors(problem, found, size)
         # What is fitted is not known better than it fits.
         self._floor = 0.0
         if not self._exact:
@@ -131,6 +169,13 @@ class Search:
     def entry(self, entry: Entry, octaves: Sequence[int] | None = None) -> Iterator[Found]:
         """Yield the best setting of an entry with each read-out; an error where there is none."""
         entry.sampler.check(self.problem, self.topology, entry.params)
+        if _laws.batch_size(entry.params) != self.wish.batch_size:
+            raise ConcordError("its gradients are full; leave batch_size out")
+        if not self._follows(entry.sampler):
+            raise _laws.NoLaw(
+                "it states no law, or draws who moves, whose law is computed for up to "
+                f"{SMALL} entries of the positions; sample it"
+            )
         lattices = list(self.lattices(entry))
         for lattice in lattices:
             self._try(entry, lattice, self._octaves(entry, lattice))
@@ -144,7 +189,8 @@ class Search:
                     wanted.setdefault(place, set()).update(range(j - 3, j + 4))
             for place, js in wanted.items():
                 self._try(entry, lattices[place], sorted(js))
-        how = "screened" if not self._small else "exact" if self._exact else "approximate"
+        known = self._exact and self._errors is None
+        how = "screened" if not self._small else "exact" if known else "approximate"
         for read in self.reads:
             with suppress(LookupError):
                 yield self._best(entry, lattices, read, how)
@@ -174,7 +220,9 @@ class Search:
     def stated(self, entry: Entry, lattice: Lattice, read: str | int) -> Iterator[Found]:
         """Yield the settings along octaves, of which nothing is known yet."""
         count = self._iterations(lattice.price, read)
-        for j in self._octaves(entry, lattice)[:SECOND_OCTAVES] if count >= 1 else ():
+        octaves = self._octaves(entry, lattice)
+        own = np.s_[:SECOND_OCTAVES] if np.isfinite(lattice.limit) else np.s_[-SECOND_OCTAVES:]
+        for j in octaves[own] if count >= 1 else ():
             yield self._row(entry, lattice, j, read, count, {}, [j], "chains", np.inf)
 
     @property
@@ -197,7 +245,7 @@ class Search:
         """
         if not (self._small and self._exact and self.topology.conditions.perfect):
             return np.nan
-        wish = Wish({}, best.b2[self.wish.level], price, self.wish.level)
+        wish = self.wish._replace(budget={}, target=best.b2[self.wish.level], price=price)
         given = self.problem, self.topology, self.positions, self.fit, wish, self._masks
         least = min((found.score for found in Search(*given).entry(entry)), default=np.inf)
         return least / best.spent[price] if least < UNSOLVED else np.nan
@@ -219,17 +267,21 @@ class Search:
             params = changed(entry.params, own, entry.name)
             price = self._price(entry, params)
             limit = np.inf
-            if entry.tune is not None:
+            if entry.tune is not None and self._follows(entry.sampler):
                 tune = entry.tune
 
                 def params_of(step: float, own: Any = own, tune: str = tune) -> Any:
-                    return changed(entry.params, {**own, tune: step}, entry.name)
+                    return _full(changed(entry.params, {**own, tune: step}, entry.name))
 
                 limit = stable(entry.sampler, params_of, begin, problem, bare)
                 if np.isnan(limit):
                     continue
             top = limit if np.isfinite(limit) else begin * 2.0**9
             yield Lattice(own, top, limit, price, {})
+
+    def _follows(self, sampler: Any) -> bool:
+        """Whether the sampler may have a law of this size: of choices each holds a matrix."""
+        return self._small or offers(sampler, AffineSampler)
 
     def _bare(self) -> Any:
         """Return the problem that limits are those of: the stiffest coordinate of a large one."""
@@ -424,13 +476,15 @@ class Search:
     def _law(self, entry: Entry, params: Sequence[Any], own: bool) -> Any:
         """Return the laws of versions: their own, or surrogates to choose by."""
         sampler, topology, given = entry.sampler, self.topology, self.positions
-        if not own:
-            one = along(self.fit, given)[1][0]
-            if _laws.choices_of(sampler, one, topology, params[0]) is not None:
+        if self._errors is not None:
+            if not (self._small and offers(sampler, AffineSampler)):
                 raise _laws.NoLaw(
-                    f"it draws who moves, whose law is computed for up to {SMALL} entries of the "
-                    "positions; try it by chains"
+                    f"mini-batches are predicted for up to {SMALL} entries of the positions of "
+                    "affine samplers; sample it"
                 )
+            sampler = Batches(sampler, self.wish.batch_size or 0, self._errors)
+            params = [_full(one) for one in params]
+        if not own:
             many = topology.agents > MANY
             return Coordinates(sampler, self.fit, topology, params, given, mean=many)
         if not self._exact:
@@ -446,6 +500,12 @@ class Search:
         if read == "average":
             found = dict.fromkeys(found, found["average"])
         return {level: np.nan_to_num(b2, nan=np.inf) for level, b2 in found.items()}
+
+
+def _full(params: Any) -> Any:
+    """Return options for full gradients."""
+    size = _laws.batch_size(params)
+    return params if size is None else msgspec.structs.replace(params, batch_size=None)
 
 
 def _powers(most: int) -> list[int]:

@@ -118,15 +118,21 @@ def _spectrum(
     ``NoLaw`` where the parts of an update have no eigenvectors in common.
     """
     agents = problem.agents
+
+    def none(why: str) -> _laws.NoLaw:
+        return _laws.NoLaw(
+            f"of {agents} agents laws follow the network's spectrum, and {why}; sample it"
+        )
+
     if not topology.conditions.perfect:
-        raise _laws.NoLaw(f"of {agents} agents no law is computed where vectors get lost")
+        raise none("here not every vector arrives")
     updates = [_laws.update_of(sampler, problem, topology, own) for own in params]
     turn = turn_of(updates[0])
     if turn is None or turn[0]:
-        raise _laws.NoLaw("its updates do not repeat from the first one on")
+        raise none("its updates do not repeat from the first one on")
     first = updates[0].at(0).matrix[:agents, :agents]
     if not np.allclose(first, first.T, atol=1e-12):
-        raise _laws.NoLaw("its update is not symmetric")
+        raise none("its update is not symmetric")
     vectors = np.linalg.eigh(first)[1]
 
     def blocks(matrix: np.ndarray) -> np.ndarray:
@@ -137,7 +143,7 @@ def _spectrum(
         found = np.diagonal(turned, axis1=2, axis2=3)
         rest = turned - found[..., None] * np.eye(agents)
         if np.abs(rest).max() > 1e-7 * max(np.abs(found).max(), 1e-300):
-            raise _laws.NoLaw("the parts of its update have no eigenvectors in common")
+            raise none("the parts of its update have no eigenvectors in common")
         return np.moveaxis(found, 2, 0)
 
     def turned(mean: np.ndarray) -> np.ndarray:

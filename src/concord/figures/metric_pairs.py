@@ -68,7 +68,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         ax.set_xscale(params.xscale)
         ax.set_yscale(params.yscale)
         if params.front:
-            x, y = _front(np.concatenate(everything))
+            x, y = front(np.concatenate(everything))
             ax.plot(x, y, color=style.GRAY, lw=4, alpha=0.3, zorder=0, solid_capstyle="butt")
     panels.label(params.xlabel or params.x, params.ylabel or params.y)
     named = lines(shown, shown, params.lines, params.names)
@@ -85,7 +85,7 @@ def _point(run: Measured, params: Params) -> list[float]:
     return [float(values[-1]) if len(values) else float("nan") for values in found]
 
 
-def _front(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def front(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the corners of the staircase below and left of which no point lies."""
     points = points[np.isfinite(points).all(axis=1)]
     points = points[np.lexsort((points[:, 1], points[:, 0]))]

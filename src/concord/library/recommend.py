@@ -22,8 +22,7 @@ from concord.laws.intervals import mean_interval
 from concord.library.sampling import sample
 from concord.metrics import _laws
 from concord.networks.own import network as network_of
-from concord.networks.topology import Topology
-from concord.options import build, plain
+from concord.options import Count, build, plain
 from concord.plugins import plugin
 from concord.problems._fit import Fit, doubts, fit
 from concord.problems._quadratic import QuadraticProblem
@@ -40,6 +39,7 @@ ARENA = HOME / "config" / "studies" / "arena" / "study.yaml"
 CURVATURE = 0.5
 FAR = 5.0  # standard deviations of the fit, from which starts are doubted
 VERIFIED, CHAINS = 3, 1000
+ROUNDING = 1e-12  # b2 of what has no bias, in figures
 
 
 @dataclass(frozen=True)
@@ -88,31 +88,33 @@ class Answer:
     def plot(self) -> Figure:
         """Draw b2 against what is paid, a curve for each sampler at its best setting.
 
-        In gray the least of them all, dotted the budget, or the target.
+        In gray the least of them all, dotted the budget, or the target; curves are dashed where
+        laws are approximate.
         """
         from concord import metrics, results
         from concord.figures import curves
+        from concord.figures.metric_pairs import front
 
-        price = self._search.wish.price or next(iter(self._search.wish.budget))
+        wish = self._search.wish
+        price = wish.price or next(iter(wish.budget))
         runs: dict[str, results.Measured] = {}
         points = []
         for row in self._rows:
-            if (name := row.entry.name) in runs or len(runs) == 8:
+            if (name := row.entry.name) in runs or row.how == "chains" or len(runs) == 8:
                 continue
             ks, b2 = self._search.curve(row, row.iterations)
-            found = [
-                (int(k), k * row.spent[price] / row.iterations, float(value))
-                for k, value in zip(ks, b2, strict=True)
-                if np.isfinite(value)
-            ]
-            points += [point[1:] for point in found]
+            ks, b2 = ks[np.isfinite(b2)], b2[np.isfinite(b2)]
+            spent = ks * row.spent[price] / row.iterations
+            b2 = np.maximum(b2, ROUNDING)
+            points += np.stack([spent, b2], axis=1).tolist()
             cells = [
-                metrics.Row(k, agent, metric, value, chance=False)
-                for k, paid, b2_at in found
-                for agent, metric, value in (("worst", "b2", b2_at), ("network", "spent", paid))
+                *metrics.series(ks.tolist(), "worst", {"b2": b2}, chance=False),
+                *metrics.series(ks.tolist(), "network", {"spent": spent}, chance=False),
             ]
             said = {"experiment": "answer", "run": name, "labels": {"entry": name}}
             runs[name] = results.of_text(said, metrics.to_csv(cells))
+        if not runs:
+            raise ConcordError("plot: what chains alone have scored has no curve; see answer.table")
         options = {
             "metric": "b2", "x_metric": "spent", "lines": "entry", "agents": ["worst"],
             "intervals": "none", "xscale": "log", "yscale": "log", "ylabel": "predicted $b^2$",
@@ -120,13 +122,15 @@ class Answer:
         }  # fmt: skip
         figure = curves.draw(build(curves.Params, options, "plot"), list(runs.values()))
         axes = figure.axes[0]
-        paid, least = np.array(sorted(points)).T
-        front = np.minimum.accumulate(least)
-        axes.plot(paid, front, color="0.5", lw=4, alpha=0.3, zorder=0)
-        if price in self._search.wish.budget:
-            axes.axvline(self._search.wish.budget[price], color="0.5", lw=0.8, ls=":")
-        if self._search.wish.target is not None:
-            axes.axhline(self._search.wish.target, color="0.5", lw=0.8, ls=":")
+        if not isinstance(self._search.problem, contracts.Quadratic):
+            axes.set_ylabel("predicted $b^2$, approximately")
+            for line in axes.lines:
+                line.set_linestyle("--")
+        axes.plot(*front(np.array(points)), color="0.5", lw=4, alpha=0.3, zorder=0)
+        if price in wish.budget:
+            axes.axvline(wish.budget[price], color="0.5", lw=0.8, ls=":")
+        if wish.target is not None:
+            axes.axhline(wish.target, color="0.5", lw=0.8, ls=":")
         return figure
 
 
@@ -140,6 +144,7 @@ def recommend(
     level: str = "worst",
     initial: Mapping[str, Any] | None = None,
     samplers: Sequence[str] | None = None,
+    batch_size: int | None = None,
     chains: int = 0,
     verify: bool = False,
     seed: int = 1,
@@ -172,6 +177,9 @@ def recommend(
         Distribution of x^(0), as of ``concord.sample``.
     samplers
         Names of entries, or kinds of samplers, to choose from; none: all of them.
+    batch_size
+        Points of the mini-batches that samplers take, each paid as a gradient; none: full
+        gradients.
     chains
         Try entries without a law by so many chains each; 0: they are listed with the reason.
     verify
@@ -207,6 +215,10 @@ def recommend(
             "concord.problems"
         )
     wish = _wish(budget, target, price, level)
+    if batch_size is not None:
+        wish = wish._replace(batch_size=build(Count, batch_size, "batch_size"))
+    if chains and target is not None:
+        raise ConcordError("chains: they score a budget, and no target; give a budget in its place")
     topology = network_of(network, problem.agents)
     start = {"kind": "normal"} if initial is None else dict(initial)
     law = build(Law, start, "initial")
@@ -227,7 +239,7 @@ def recommend(
         def sampled(entry: Entry) -> list[Found]:
             return by_chains(search, entry, how) if chains else []
 
-        rows, lacking = _searched(search, _entries(found, samplers), sampled)
+        rows, lacking = _searched(search, _entries(found, samplers, batch_size), sampled)
         if not rows:
             raise ConcordError(_nothing(search, wish, lacking))
         rows = _confirmed(search, rows)
@@ -264,7 +276,7 @@ def _wish(budget: Any, target: Any, price: str | None, level: str) -> Wish:
     return Wish(dict(budget or {}), target, price, level)
 
 
-def _entries(found: Fit, names: Sequence[str] | None) -> list[Entry]:
+def _entries(found: Fit, names: Sequence[str] | None, batch_size: int | None = None) -> list[Entry]:
     """Return the arena's entries that are tuned, in the units of a problem.
 
     Those are a length s: curvature times s^2 is as in the arena. s is a power of two.
@@ -295,6 +307,8 @@ def _entries(found: Fit, names: Sequence[str] | None) -> list[Entry]:
         scale = {option: unit ** units.get(option, 0) for option in {**options, **units}}
         params = {option: value * scale[option] if option in units else value
                   for option, value in options.items()}  # fmt: skip
+        if batch_size is not None and "batch_size" in sampler.Params.__struct_fields__:
+            params["batch_size"] = batch_size
         second = {
             option: [value * scale[option] if option in units else value for value in values]
             for option, values in entry["arena"].get("second", {}).items()
@@ -331,7 +345,7 @@ def _searched(
         try:
             own = list(search.entry(entry))
         except _laws.NoLaw as error:
-            why, own = str(error), sampled(entry)
+            why, own = f"{error} (by chains: chains=200)", sampled(entry)
         except (ConcordError, np.linalg.LinAlgError) as error:
             why = str(error)
         rows += own
@@ -349,13 +363,18 @@ def _nothing(search: Search, wish: Wish, lacking: Sequence[tuple[str, str]]) -> 
             f"budget.{name}: {wish.budget[name]:g} pays for no iteration, of which the cheapest "
             f"costs {least:g}; allow more"
         )
-    return f"network: no sampler works on it; {lacking[0][0]}: {lacking[0][1]}"
+    name, why = lacking[0]
+    return f"network: no sampler can be recommended on it; {name}: {why}"
 
 
 def _confirmed(search: Search, rows: list[Found]) -> list[Found]:
-    """Replace the screened scores of the leading rows by those of their own laws."""
-    for _ in range(2 * VERIFIED if search.confirms else 0):
-        place = next((p for p, row in enumerate(rows[:VERIFIED]) if row.how == "screened"), None)
+    """Replace the screened scores of the leading rows by those of their own laws.
+
+    In the end that of the first row alone: what is recommended is not just screened.
+    """
+    for tries in range(8 * VERIFIED if search.confirms else 0):
+        leading = rows[: VERIFIED if tries < 2 * VERIFIED else 1]
+        place = next((p for p, row in enumerate(leading) if row.how == "screened"), None)
         if place is None:
             break
         rows[place] = search.confirmed(rows[place])
@@ -434,9 +453,7 @@ def _table(rows: Sequence[Found], lacking: Sequence[tuple[str, str]]) -> pandas.
     return pandas.DataFrame(found)
 
 
-def measured(
-    row: Found, search: Search, how: Mapping[str, Any]
-) -> tuple[float, float, float]:
+def measured(row: Found, search: Search, how: Mapping[str, Any]) -> tuple[float, float, float]:
     """Run the setting of a row; return b2 at its iterations with the ends of a 95 % interval.
 
     Where the problem is not Gaussian the same chains, by the same noise, on the Gaussian that fits

@@ -285,5 +285,6 @@ def _modes(sampler: Any, versions: Sequence[tuple[Any, Any]], positions: Moments
 
 def _none(sampler: Any) -> NoLaw:
     return NoLaw(
-        f"sampler {name_of(sampler)} has no exact law with these options or this start; sample it"
+        f"sampler {name_of(sampler)} has no exact law with these options, from this start or on "
+        "this network; sample it"
     )

@@ -20,6 +20,7 @@ import numpy as np
 from concord.contracts import Problem, Quadratic, dtype_of
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
+from concord.sampling.gradients import batched_of
 
 # Gradients of all f_i at x_i, of positions (points, agents, dim), in the same shape.
 Field = Callable[[np.ndarray], np.ndarray]
@@ -182,6 +183,29 @@ def weighed(problem: Problem, found: Fit) -> tuple[np.ndarray, np.ndarray]:
     weights /= weights.sum()
     center = weights @ rays
     return found.mean + center, weights @ (rays - center) ** 2
+
+
+def batch_errors(problem: Problem, found: Fit, size: int) -> np.ndarray:
+    """Return the covariances of the errors of mini-batch gradients, (agents, dim, dim).
+
+    Of points of an agent's own that are drawn independently, on average over the fit.
+
+    Raises
+    ------
+    ConcordError
+        If the problem takes no mini-batches.
+    """
+    batched, z = batched_of(problem.from_chain(0)), normals(POINTS, problem.dim)
+    counts, shape = batched.counts, (len(z), problem.agents, problem.dim)
+    x = np.repeat((found.mean + z @ np.linalg.cholesky(found.cov).T)[:, None], shape[1], axis=1)
+    x, own = x.astype(dtype_of(problem)), batched.batch_gradient(len(z), 1)
+    mean, square = np.zeros(shape), np.zeros((*shape[1:], problem.dim))
+    for row in range(counts.max()):
+        rows = np.broadcast_to(np.minimum(row, counts - 1)[:, None], (*shape[:2], 1))
+        g = own(x, rows, np.empty_like(x)) * ((row < counts) / np.sqrt(counts))[:, None]
+        mean += g / np.sqrt(counts)[:, None]
+        square += np.einsum("pad,pae->ade", g, g) / len(z)
+    return (square - np.einsum("pad,pae->ade", mean, mean) / len(z)) / size
 
 
 def doubts(problem: Problem, found: Fit) -> list[str]:

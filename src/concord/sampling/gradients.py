@@ -110,7 +110,7 @@ def estimator(
         full = problem.gradient(chains)
         return lambda x, rng, out: full(x, out)
 
-    shape, batched = (chains, problem.agents, batch_size), _batched(problem)
+    shape, batched = (chains, problem.agents, batch_size), batched_of(problem)
     partial, counts = batched.batch_gradient(chains, batch_size), batched.counts
     if scale != "data":
         like = (chains, problem.agents, problem.dim)
@@ -141,7 +141,7 @@ def differences(problem: Problem, batch_size: int, chains: int) -> Difference:
     Both are of the same points, drawn with replacement, so that the difference is small where x and
     y are close. Shapes are (chains, agents, dim); a ConcordError as ``estimator`` raises it.
     """
-    shape, batched = (chains, problem.agents, batch_size), _batched(problem)
+    shape, batched = (chains, problem.agents, batch_size), batched_of(problem)
     partial, draw = batched.batch_gradient(chains, batch_size), _replacing(batched.counts, shape)
     rows, other = np.empty(shape, dtype=np.intp), np.empty((chains, problem.agents, problem.dim))
 
@@ -176,7 +176,8 @@ def gradient_at(problem: Problem, chains: int, width: int) -> GradientAt:
     return gradient
 
 
-def _batched(problem: Problem) -> Batched:
+def batched_of(problem: Problem) -> Batched:
+    """Return a problem of which mini-batches can be drawn; a ConcordError if they cannot."""
     if not isinstance(problem, Batched):
         raise ConcordError(
             f"{type(problem).__name__} takes no mini-batches; leave the sampler's batch_size out"
