@@ -232,6 +232,8 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--price", help="gradients, bytes or seconds")
     sub.add_argument("--tasks", nargs="+", default=[], help="words of tasks' names; none: all")
     sub.add_argument("--verify", action="store_true", help="run the best three, and compare")
+    sub.add_argument("--chains", type=int, default=0, help="try what has no law by so many chains")
+    sub.add_argument("--batch-size", type=int, help="points of mini-batches; none: full gradients")
     sub.add_argument("-o", "--output", type=_path((".csv", ".pdf", ".svg", ".png")), nargs="+")
     text = "add a sampler to the arena's board, check entries, or fetch cells that others made"
     sub = command("arena", text, config, resources)

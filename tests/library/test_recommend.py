@@ -11,6 +11,7 @@ import pytest
 import concord
 from concord.__main__ import main
 from concord.errors import ConcordError
+from concord.library.recommend import measured
 
 ROOT = Path(__file__).parents[2]
 FEW = ["de_sgld", "extra_sgld"]
@@ -31,19 +32,6 @@ def b2_of(sampler, problem, network, iterations, agents=slice(None, -1), **optio
     record = {"at": [iterations]}
     law = concord.law(sampler, problem, network, iterations=iterations, record=record, **options)
     return concord.bias2(law, problem.posterior).value[-1, agents].max().item()
-
-
-def test_no_setting_between_the_limits_is_better_than_the_answer(problem):
-    answer = concord.recommend(problem, "ring", budget={"gradients": 60}, samplers=FEW)
-    agents = answer.table[answer.table["read"] == "agents"]
-    for sampler, row in zip(("DE-SGLD", "EXTRA-SGLD"), FEW, strict=True):
-        found = agents[agents["sampler"] == sampler].iloc[0]
-        steps = found["stable"] * 2 ** -np.arange(0.5, 18, 0.5)
-        scores = [b2_of(row, problem, "ring", 60, step_size=float(step)) for step in steps]
-        assert found["b2"] <= 1.05 * min(scores)
-        assert found["law"] == "exact"
-    assert answer.trust == []
-    assert answer.table["b2"][0] == answer.table["b2"].min()
 
 
 def direct(sampler, steps, iterations, H, b, W, mix):
@@ -89,11 +77,28 @@ def test_brute_force_by_the_equations_alone_finds_nothing_better():
             assert row["b2"] == pytest.approx(scores[chosen], rel=1e-6, abs=1e-12)
             assert row["b2"] <= np.nanmin(list(scores.values())) * (1 + 1e-6) + 1e-12
             least = min(least, np.nanmin(list(scores.values())))
-    assert table["b2"][0] == pytest.approx(least, rel=1e-6, abs=1e-12)
+    assert table["b2"][0] == table["b2"].min() == pytest.approx(least, rel=1e-6, abs=1e-12)
+    assert answer.trust == []
 
 
-def gaussian(agents=4):
-    return concord.problems.gaussian(agents=agents, dim=1, condition=30.0, heterogeneity=1.0)
+def gaussian(agents=4, **options):
+    given = {"dim": 1, "condition": 30.0, "heterogeneity": 1.0, **options}
+    return concord.problems.gaussian(agents=agents, **given)
+
+
+def test_beyond_64_agents_the_spectrum_chooses_and_the_first_row_is_exact():
+    problem = gaussian(72, curvature_heterogeneity=0.5)
+    given = {"budget": {"gradients": 50}, "samplers": [*FEW, "d_admms", "gossip_ula"]}
+    answer = concord.recommend(problem, "ring", **given)
+    assert set(answer.table["law"].dropna()) == {"exact", "screened"}
+    row = answer.table.iloc[0]
+    assert row["law"] == "exact"
+    law = concord.law(**{k: v for k, v in answer.best.items() if k != "seed"},
+                      record={"at": [int(row["iterations"])]})  # fmt: skip
+    read = {"agents": slice(0, -1), "average": slice(-1, None)}[row["read"]]
+    b2 = concord.bias2(law, problem.posterior).value[-1, read].max().item()
+    assert row["b2"] == pytest.approx(b2, rel=1e-6)
+    assert "draws who moves" in answer.table.set_index("sampler")["why"]["Gossip ULA"]
 
 
 @pytest.mark.parametrize(
@@ -126,7 +131,7 @@ def test_what_happens_on_the_network_is_in_the_answer(conditions, budget):
 def test_where_no_law_is_known_the_reason_is_told_and_chains_answer(conditions):
     network = concord.network("ring", 4, **conditions)
     given = {"budget": {"gradients": 40}, "samplers": ["de_sgld"]}
-    with pytest.raises(ConcordError, match="no exact law .* on this network.*chains=200"):
+    with pytest.raises(ConcordError, match=r"no exact law .* on this network.*chains=200"):
         concord.recommend(gaussian(), network, **given)
     answer = concord.recommend(gaussian(), network, **given, chains=100)
     assert answer.table.law[0] == "chains"
@@ -170,7 +175,7 @@ def test_mini_batches_are_predicted_by_their_errors_at_the_fit():
         step = answer._rows[int(row.name)].setting.values["step_size"]
         exact, full = (b2_of(kind, *given, step_size=step, batch_size=b) for b in (2, None))
         assert row["b2"] == pytest.approx(exact, rel=0.05)
-        print(kind, row["b2"], exact, full)
+    assert full < 0.8 * exact  # errors count, at least in this one's
 
 
 def test_mini_batches_of_any_gradient_are_predicted_and_refused_where_there_are_none(problem):
@@ -294,6 +299,22 @@ def test_the_page_is_right():
     for name in ("EXTRA-SGLD", "DE-SGLD, adapt first", "DE-SGLD"):
         assert f"| {name} |" in page
         assert f"{rows[name]:.4f}" in page
+
+
+@pytest.mark.thorough
+def test_chains_agree_where_the_answer_differs_from_the_leaderboard():
+    names = {}
+    exec(blocks("docs/recommend.md")[0], names)
+    answer, page = names["answer"], (ROOT / "docs/recommend.md").read_text()
+    how = {"chains": 8000, "seed": 1, "initial": {"kind": "normal"}}
+    found = {}
+    for row in answer._rows:
+        if (name := row.entry.name) in ("EXTRA-SGLD", "DE-SGLD, adapt first", "DE-SGLD"):
+            b2, lo, hi = found[name] = measured(row, answer._search, how)
+            assert lo <= row.b2["worst"] <= hi
+            assert f"{b2:.4f} [{lo:.4f}, {hi:.4f}]" in page
+    assert answer.table["sampler"][0] == "EXTRA-SGLD"
+    assert found["EXTRA-SGLD"][2] < min(found[name][1] for name in found if name != "EXTRA-SGLD")
 
 
 def test_the_command_writes_a_table(tmp_path, capsys, monkeypatch):

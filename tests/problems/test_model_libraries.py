@@ -403,3 +403,23 @@ def test_a_wrong_transcription_is_refused(resources, monkeypatch) -> None:
     monkeypatch.setitem(module.POSTERIORS, "kidiq", wrong)
     with pytest.raises(ConcordError, match="not draws of the model's posterior"):
         module.made(module.Params(posterior="kidiq"), 8, resources, coordinates="unconstrained")
+
+
+def test_the_answer_for_a_model_is_that_for_its_potentials():
+    """y ~ N(mu, 1): the model is only a gradient, and what is predicted of it the exact law."""
+    make, given, _ = of_pymc("mean")
+    model = make(*given, over="row", shards=SHARDS)
+    rows = [Y[shard] for shard in SHARDS]
+    own = concord.problems.quadratic(
+        H=[[[len(y) + 1 / 100]] for y in rows], b=[[y.sum()] for y in rows]
+    )
+    answer = concord.recommend(model, "ring", budget={"gradients": 60}, samplers=["de_sgld"])
+    row = answer.table[answer.table["read"] == "agents"].iloc[0]
+    step = answer._rows[int(row.name)].setting.values["step_size"]
+    law = concord.law("de_sgld", own, "ring", step_size=step, iterations=60, record={"at": [60]})
+    b2 = concord.bias2(law, own.posterior).value[-1, :-1].max().item()
+    assert row["law"] == "approximate" and row["b2"] == pytest.approx(b2, rel=1e-3)
+    batches = concord.recommend(
+        model, "ring", budget={"gradients": 60}, samplers=["de_sgld"], batch_size=1
+    )
+    assert batches.table["b2"][0] > 0

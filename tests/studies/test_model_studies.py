@@ -6,10 +6,12 @@ import importlib.util
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 
 import concord
 from concord import plugins
+from concord.__main__ import main
 from concord.errors import ConcordError
 from concord.studies.config import load_config
 from concord.studies.study import Study
@@ -62,6 +64,20 @@ def test_a_table_makes_the_problem_that_arrays_make(folder) -> None:
     own = concord.problems.linear_regression(ROWS[:, :1], ROWS[:, 1], agents=1)
     assert np.allclose(made.posterior.mean, own.posterior.mean)
     assert made.agents == 3
+
+
+def test_the_answer_is_given_for_a_table_of_ones_own(folder, capsys) -> None:
+    """With mini-batches too, which the same arrays take in Python."""
+    run = run_of(folder, TABLE)
+    table = folder / "answer.csv"
+    command = ["recommend", str(folder), "one", "--budget", "gradients=50", "--batch-size", "2"]
+    assert main([*command, "-o", str(table)]) == 0
+    assert "batch size 2" in capsys.readouterr().out
+    problem = run.build_problem(Path("resources"))
+    own = concord.recommend(problem, run.graph, budget={"gradients": 50}, batch_size=2)
+    found = pandas.read_csv(table)
+    assert (found["law"].dropna() == "approximate").all()
+    assert found["b2"][0] == pytest.approx(own.table["b2"][0], rel=1e-9)
 
 
 @pytest.mark.parametrize("problem", [TABLE, OWN])

@@ -25,6 +25,8 @@ def recommend(options: Namespace) -> None:
             target=options.target,
             price=options.price,
             initial=run.document["initial"],
+            batch_size=options.batch_size,
+            chains=options.chains,
             verify=options.verify,
             seed=run.seed,
         )

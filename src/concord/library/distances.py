@@ -200,10 +200,7 @@ def _bias2(result: Trace | Law, posterior: Gaussian, warm_up: int | None) -> xar
         values = np.concatenate([draws, draws**2], axis=-1)
         if warm_up is not None:
             values = values[:, result.after(warm_up)].mean(axis=1)
-        mean, *ends = (part - means for part in mean_interval(values, values.shape[-1]))
-        far = np.maximum(*np.square(ends))
-        near = np.where(ends[0] * ends[1] < 0, 0.0, np.minimum(*np.square(ends)))
-    value, *ends = ((e / variances).max(axis=-1) for e in (np.square(mean), near, far))
+        value, *ends = squared(values, means, variances)
     value = np.nan_to_num(value, nan=np.inf, posinf=np.inf)
     return _dataset(result, names, [np.where(np.isinf(value), value, e) for e in (value, *ends)])
 
@@ -374,6 +371,14 @@ def _of_law(law: Law, distance: Any, posterior: Gaussian, warm_up: int | None) -
         cov = cov[rows].mean(axis=0) + spread
     names = [*map(str, range(law.mean.shape[1])), "average"]
     return _dataset(law, names, [distance(mean, cov, posterior)])
+
+
+def squared(values: np.ndarray, means: Any, variances: Any) -> list[np.ndarray]:
+    """Return b2 of chains' values of f, (chains, ..., 2 dim), and the ends of its interval."""
+    mean, *ends = (part - means for part in mean_interval(values, values.shape[-1]))
+    far = np.maximum(*np.square(ends))
+    near = np.where(ends[0] * ends[1] < 0, 0.0, np.minimum(*np.square(ends)))
+    return [(e / variances).max(axis=-1) for e in (np.square(mean), near, far)]
 
 
 def _dataset(result: Trace | Law, names: list[str], values: Sequence[np.ndarray]) -> xarray.Dataset:

@@ -18,7 +18,7 @@ from concord.errors import ConcordError, DivergenceWarning, nearest, short
 from concord.home import HOME
 from concord.io import load_yaml
 from concord.laws.gaussian import monomials
-from concord.laws.intervals import mean_interval
+from concord.library.distances import squared
 from concord.library.sampling import sample
 from concord.metrics import _laws
 from concord.networks.own import network as network_of
@@ -303,14 +303,12 @@ def _entries(found: Fit, names: Sequence[str] | None, batch_size: int | None = N
         if names is not None and name not in names and kind not in names:
             continue
         sampler = plugin("samplers", kind, "samplers")
-        units = declared(sampler, "UNITS")
-        scale = {option: unit ** units.get(option, 0) for option in {**options, **units}}
-        params = {option: value * scale[option] if option in units else value
-                  for option, value in options.items()}  # fmt: skip
+        scale = {option: unit**power for option, power in declared(sampler, "UNITS").items()}
+        params = {k: v * scale[k] if k in scale else v for k, v in options.items()}
         if batch_size is not None and "batch_size" in sampler.Params.__struct_fields__:
             params["batch_size"] = batch_size
         second = {
-            option: [value * scale[option] if option in units else value for value in values]
+            option: [value * scale[option] if option in scale else value for value in values]
             for option, values in entry["arena"].get("second", {}).items()
         }
         tuned = build(sampler.Params, params, f"samplers.{name}")
@@ -396,10 +394,8 @@ def _stated(row: Found) -> dict[str, Any]:
 
 def _options(row: Found) -> str:
     shown = {**_stated(row), **row.setting.values}
-    return ", ".join(
-        f"{name.replace('_', ' ')} {value:.3g}" if isinstance(value, float) else f"{name} {value}"
-        for name, value in shown.items()
-    )
+    words = {k: f"{v:.3g}" if isinstance(v, float) else v for k, v in shown.items()}
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in words.items())
 
 
 READ = {"agents": "each agent's own draws", "average": "the network average of each draw"}
@@ -477,8 +473,7 @@ def measured(row: Found, search: Search, how: Mapping[str, Any]) -> tuple[float,
         x = x if worst else x.mean(axis=1, keepdims=True)
         return np.concatenate([x, x**2], axis=-1)
 
-    f = values(problem)
-    center = np.zeros(f.shape[1:])
+    f, center = values(problem), np.zeros(1)
     if not isinstance(problem, contracts.Quadratic):
         with suppress(_laws.NoLaw):
             gaussian = QuadraticProblem(found.hessians, found.shift)
@@ -492,10 +487,7 @@ def measured(row: Found, search: Search, how: Mapping[str, Any]) -> tuple[float,
                 f, center = f - control, exact
     if not np.isfinite(f).all():
         return np.inf, np.inf, np.inf
-    mean, *ends = (part + center - wanted for part in mean_interval(f, f.shape[-1]))
-    far = np.maximum(*np.square(ends))
-    near = np.where(ends[0] * ends[1] < 0, 0.0, np.minimum(*np.square(ends)))
-    b2, lo, hi = (float((e / variances).max()) for e in (np.square(mean), near, far))
+    b2, lo, hi = (float(of.max()) for of in squared(f + center, wanted, variances))
     return b2, lo, hi
 
 
