@@ -124,6 +124,12 @@ def test_what_happens_on_the_network_is_in_the_answer(conditions, budget):
     assert row["b2"] == pytest.approx(b2, rel=1e-9)
 
 
+def test_a_target_that_nobody_reaches_is_no_answer():
+    network = concord.network("ring", 4, noise=0.5)
+    with pytest.raises(ConcordError, match=r"no sampler stays below 1e-08 within 4,096 iterations"):
+        concord.recommend(gaussian(), network, target=1e-8, price="bytes", samplers=["de_sgld"])
+
+
 @pytest.mark.parametrize(
     "conditions", [{"delay": {"kind": "fixed", "iterations": 1}},
                    {"compression": {"kind": "qsgd", "bits": 8}}],
@@ -135,6 +141,7 @@ def test_where_no_law_is_known_the_reason_is_told_and_chains_answer(conditions):
         concord.recommend(gaussian(), network, **given)
     answer = concord.recommend(gaussian(), network, **given, chains=100)
     assert answer.table.law[0] == "chains"
+    assert "chains)" in str(answer)
     with pytest.raises(ConcordError, match="chains alone"):
         answer.plot()
 

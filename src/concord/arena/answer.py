@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import msgspec
@@ -36,6 +37,7 @@ from concord.networks.conditions import Conditions
 from concord.networks.topology import Topology
 from concord.problems._fit import Fit, batch_errors, weighed
 from concord.problems._quadratic import QuadraticProblem
+from concord.samplers import Batching
 
 READS: tuple[str | int, ...] = ("agents", 1, 4, 16, "average")
 SMALL = 40  # entries of the positions up to which all laws are exact
@@ -88,37 +90,6 @@ class Found(NamedTuple):
     limit: float
     how: str
     score: float
-
-
-class Batches(NamedTuple):
-    """A sampler with mini-batches, whose errors have one covariance wherever agents are.
-
-    errors: (agents, dim, dim). Its options are given without the size.
-    """
-
-    sampler: Any
-    size: int
-    errors: np.ndarray
-
-    @property
-    def __name__(self) -> str:
-        """The sampler's name, for messages."""
-        return str(self.sampler.__name__)
-
-    def affine(self, problem: Any, topology: Topology, params: Any) -> Update | None:
-        """Return the sampler's update with the errors' noise; where everything arrives."""
-        own = msgspec.structs.replace(params, batch_size=self.size)
-        update, spread = self.sampler.affine(problem, topology, own), block_diagonal(self.errors)
-        if update is None:
-            return None
-
-        @lru_cache(maxsize=8)
-        def noisy(step: Affine) -> Affine:
-            gain = step.gradient_gain
-            more = 0.0 if gain is None else gain @ spread @ gain.T
-            return replace(step, noise=step.noise + more)
-
-        return Update(lambda k: noisy(update.at(k)), update.auxiliary)
 
 
 class Lattice(NamedTuple):
@@ -247,7 +218,9 @@ class Search:
             return np.nan
         wish = self.wish._replace(budget={}, target=best.b2[self.wish.level], price=price)
         given = self.problem, self.topology, self.positions, self.fit, wish, self._masks
-        least = min((found.score for found in Search(*given).entry(entry)), default=np.inf)
+        least = np.inf
+        with suppress(ConcordError):  # chains alone have scored it
+            least = min((found.score for found in Search(*given).entry(entry)), default=np.inf)
         return least / best.spent[price] if least < UNSOLVED else np.nan
 
     def curve(self, found: Found, most: int) -> tuple[np.ndarray, np.ndarray]:
@@ -482,7 +455,7 @@ class Search:
                     f"mini-batches are predicted for up to {SMALL} entries of the positions of "
                     "affine samplers; sample it"
                 )
-            sampler = Batches(sampler, self.wish.batch_size or 0, self._errors)
+            sampler = _batched(sampler, self.wish.batch_size, self._errors)
             params = [_full(one) for one in params]
         if not own:
             many = topology.agents > MANY
@@ -502,10 +475,30 @@ class Search:
         return {level: np.nan_to_num(b2, nan=np.inf) for level, b2 in found.items()}
 
 
+def _batched(sampler: Any, size: int | None, errors: np.ndarray) -> Any:
+    """Return a sampler whose mini-batches err with one covariance wherever agents are.
+
+    errors: (agents, dim, dim). Its options are given without the size; everything arrives.
+    """
+    spread = block_diagonal(errors)
+
+    @lru_cache(maxsize=8)
+    def noisy(step: Affine) -> Affine:
+        gain = step.gradient_gain
+        return step if gain is None else replace(step, noise=step.noise + gain @ spread @ gain.T)
+
+    def affine(problem: Any, topology: Topology, params: Any) -> Update | None:
+        own = msgspec.structs.replace(params, batch_size=size)
+        update = sampler.affine(problem, topology, own)
+        return update and Update(lambda k: noisy(update.at(k)), update.auxiliary)
+
+    return SimpleNamespace(affine=affine, __name__=sampler.__name__)
+
+
 def _full(params: Any) -> Any:
     """Return options for full gradients."""
-    size = _laws.batch_size(params)
-    return params if size is None else msgspec.structs.replace(params, batch_size=None)
+    given = isinstance(params, Batching)
+    return msgspec.structs.replace(params, batch_size=None) if given else params
 
 
 def _powers(most: int) -> list[int]:

@@ -6,12 +6,13 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from concord import contracts
-from concord.arena.answer import Entry, Found, Search, Wish
+from concord.arena.answer import UNSOLVED, Entry, Found, Search, Wish
 from concord.arena.read_outs import read_out
 from concord.contracts import PRICES, declared, reference_of
 from concord.errors import ConcordError, DivergenceWarning, nearest, short
@@ -73,7 +74,13 @@ class Answer:
     tried: int
     _rows: list[Found] = field(repr=False)
     _search: Search = field(repr=False)
-    _sentence: str = field(repr=False)
+
+    @cached_property
+    def _sentence(self) -> str:
+        from threadpoolctl import threadpool_limits  # scikit-learn's
+
+        with threadpool_limits(1), np.errstate(all="ignore"):
+            return _said(self._search, self._rows)
 
     def __str__(self) -> str:
         """Say the answer in a sentence, and what there is to doubt."""
@@ -244,15 +251,19 @@ def recommend(
             raise ConcordError(_nothing(search, wish, lacking))
         rows = _confirmed(search, rows)
         best = rows[0]
+        if best.score >= UNSOLVED:
+            raise ConcordError(
+                f"target: no sampler stays below {target} within {best.iterations:,} iterations; "
+                f"{best.entry.name} ends at {best.b2[level]:.2g}; give a larger target, or a budget"
+            )
         arguments = {
             "sampler": best.entry.kind, "problem": problem, "network": topology,
             "iterations": best.iterations, "seed": seed, "initial": start, **_stated(best),
         }  # fmt: skip
-        sentence = _said(search, rows, wish)
         how["chains"] = CHAINS
         verified = _verified(rows[:VERIFIED], search, how) if verify else None
     table = _table(rows, lacking)
-    return Answer(table, arguments, trust, verified, search.tried, rows, search, sentence)
+    return Answer(table, arguments, trust, verified, search.tried, rows, search)
 
 
 def _wish(budget: Any, target: Any, price: str | None, level: str) -> Wish:
@@ -405,9 +416,9 @@ def _read(row: Found) -> str:
     return READ.get(str(row.read), f"agents' draws after {row.read} more rounds of averaging")
 
 
-def _said(search: Search, rows: Sequence[Found], wish: Wish) -> str:
+def _said(search: Search, rows: Sequence[Found]) -> str:
     """Return the answer in a sentence."""
-    best = rows[0]
+    best, wish = rows[0], search.wish
     price = wish.price or next(iter(wish.budget))
     whose = "worst agent" if wish.level == "worst" else "network average"
     text = (
@@ -465,13 +476,13 @@ def measured(row: Found, search: Search, how: Mapping[str, Any]) -> tuple[float,
     worst = search.wish.level == "worst"
 
     def values(own: Any) -> np.ndarray:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore", DivergenceWarning)
             x = sample(row.entry.kind, own, network, iterations=k, record={"at": [k]},
                        progress=False, **how, **_stated(row))["x"][:, -1]  # fmt: skip
-        x = x if mix is None else mix @ x
-        x = x if worst else x.mean(axis=1, keepdims=True)
-        return np.concatenate([x, x**2], axis=-1)
+            x = x if mix is None else mix @ x
+            x = x if worst else x.mean(axis=1, keepdims=True)
+            return np.concatenate([x, x**2], axis=-1)
 
     f, center = values(problem), np.zeros(1)
     if not isinstance(problem, contracts.Quadratic):
