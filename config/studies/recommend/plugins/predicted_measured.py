@@ -40,12 +40,21 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
             open_ = np.array([bool(doubted.get((key[0], key[1], "network"), 0)) for key in keys])
             points = np.array([(x[key], y[key]) for key in keys])
             points = np.where(np.isfinite(points) & (points > ROUNDING), points, np.nan)
-            color = f"C{place}"
+            color, marker = f"C{place % 10}", "os"[place // 10]
             for chosen, face in ((~open_, color), (open_, "none")):
                 label = (
                     str(run.run["labels"]["network"]).replace("_", " ") if face == color else None
                 )
-                ax.plot(*points[chosen].T, "o", ms=3, mfc=face, mec=color, mew=0.7, label=label)
+                ax.plot(
+                    *points[chosen].T,
+                    marker,
+                    ls="",
+                    ms=3,
+                    mfc=face,
+                    mec=color,
+                    mew=0.7,
+                    label=label,
+                )
             ends.append(points[np.isfinite(points).all(axis=1)])
         whole = np.concatenate([end.ravel() for end in ends]) if ends else np.empty(0)
         if len(whole):
