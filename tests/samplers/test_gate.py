@@ -11,7 +11,7 @@ from concord.testing import CHECKS, Inapplicable, Prototype, calibration
 from samplers import wrong
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "your-sampler.md"
-# What no test sees, as docs/your-sampler.md says.
+# What no test sees, as docs/plugins.md says.
 UNSEEN = {
     "where neighbors are on average, without a law",
     "noise 2 % too small, without a law",
