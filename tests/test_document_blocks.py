@@ -206,9 +206,11 @@ def test_commands_are_known(name, line):
             if n in skip:
                 assert (ROOT / word).is_dir()
             elif word.startswith("results/"):
-                _, key, section, figure = word.split("/")
-                stated = (ROOT / "config" / "papers" / key / "figures.yaml").read_text()
-                assert section == "figures" and f"\n  {Path(figure).stem}:" in stated
+                key, section, output = word.split("/")[-3:]
+                (folder,) = (ROOT / "config").glob(f"*/{key}")
+                stated = "\n".join(path.read_text() for path in folder.glob("*.yaml"))
+                assert re.search(rf"^{section}:", stated, re.M)
+                assert f"\n  {Path(output).stem}:" in stated
             elif not word.startswith("-"):
                 assert word in targets()
     elif rest[:3] == ["-m", "pip", "install"]:
