@@ -15,7 +15,7 @@ from concord.scores import missing
 
 
 def card(name: str, cells: Sequence[Measured], about: Mapping[str, Any]) -> str:
-    """Return the card of an entry, by its name; ``about`` is what the catalog says of its sampler."""
+    """Return an entry's card; ``about`` is what the catalog says of its sampler."""
     sections = [*_of_sampler(about), Section("Options", _options(cells[0].run))]
     steps: list[list[str]] = []
     done: list[tuple[float, list[str]]] = []

@@ -9,8 +9,8 @@ equal (by resampling tasks in 90, 71 and 50 %, with 15, three and two). Counts a
 (data set by data set) and target: solved, unsolved, diverged, not applicable and not
 run add up to all of them. A rank is a range, such as 2-5, where an entry's interval overlaps with
 those of others: a tie. With fewer than eight tasks it is not sure. The range of the option is the
-factor over which the tuned option may vary with at most twice the best score, the median over tasks. Tuned to
-the end: in so many tasks the choice is the last value that was tried.
+factor over which the tuned option may vary with at most twice the best score, the median over
+tasks. Tuned to the end: in so many tasks the choice is the last value that was tried.
 """
 
 from __future__ import annotations

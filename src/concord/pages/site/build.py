@@ -199,6 +199,7 @@ def _write(
     )
     titles = {f"papers/{key}": called[key] for key in shown}
     titles |= {f"multiverse/{key}": called[key] for key in shown}
+    gathered: dict[str, Iterable[str]]
     gathered = {"Cards of entries": cards, "What verdicts depend on": universes}
     gathered |= {part: documents.pop(part, []) for part in ("How-to", "Explanation")}
     gathered["Kinds, keys and Python"] = names

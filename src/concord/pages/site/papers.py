@@ -391,20 +391,17 @@ def _arena(paper: Study, files: Files) -> dict[str, Any] | None:
         return None
     folder = f"results/{paper.key}"
     tables = sorted(ENTRIES.glob("*/scores.csv"))
-    for own in (table.parent.name for table in tables):
-        files.copy(ENTRIES / own / f"{own}.py", f"{folder}/entries/{own}.py")
-    rows = explored([source / "scores.csv", *tables])
-
-    def called(entry: str) -> str:
-        return words.name("entry", entry, paper.sections.names)
-
-    rows["called"] = {c.stem: called(c.stem) for c in cards(source)}
+    for added in (table.parent.name for table in tables):
+        files.copy(ENTRIES / added / f"{added}.py", f"{folder}/entries/{added}.py")
+    names, own = paper.sections.names, [card.stem for card in cards(source)]
+    called = {entry: words.name("entry", entry, names) for entry in own}
+    rows = {**explored([source / "scores.csv", *tables]), "called": called}
     script = json.dumps(rows, separators=(",", ":"), allow_nan=False)
     return {
         "explorer": files.write(f"var concordScores={script};\n", f"curves/{paper.key}/scores.js"),
         "entries": f"{folder}/entries",
         "scores": files.packed(source / "scores.csv", f"{folder}/scores.csv.gz"),
-        "cards": [(called(c.stem), f"cards/{paper.key}/{c.stem}.html") for c in cards(source)],
+        "cards": [(name, f"cards/{paper.key}/{entry}.html") for entry, name in called.items()],
     }
 
 
