@@ -156,7 +156,7 @@ class Study(Stated):
 
     @property
     def name(self) -> str:
-        """What readers call it: a paper by its first author and year, another study by its title."""
+        """What readers call it: a paper by first author and year, another study by its title."""
         authors = self.about.authors.split(", ")
         if not self.printed or not self.about.reference:
             return self.about.title

@@ -64,22 +64,22 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
 def _laid_out(params: Params, rows: Sequence[dict[str, Any]]) -> Layout:
     """Return who is best, and how sure that is, in the first columns; details after them."""
     labels, several = _labels(params), len(params.prices) > 1
-    columns = ["rank", *("sampler" if key == "entry" else key for key in labels), "mean rank"]
-    columns += [*["price"] * several, "median score", "solved", "diverged", "not applicable"]
-    columns += ["not run", "range of the option", "tuned to the end"]
+    details = ["median score", "diverged", "not applicable", "not run"]
+    details += ["range of the option", "tuned to the end"]
     texts = []
     for row in rows:
         first, last = row["place"], row["to"]
         rank = str(first) if first == last else f"{first}\N{EN DASH}{last}"
         named = [words.name(key, row[key], params.names) for key in labels]
-        mean = words.rounded(row["mean rank"], row["lo"], row["hi"])
         price = [row["price"].replace("_", " ")] * several
-        keys = ("diverged", "not applicable", "not run", "range of the option", "tuned to the end")
-        numbers = ["" if row[key] is None else words.rounded(row[key]) for key in keys]
-        score = "" if row["median score"] is None else words.rounded(row["median score"])
+        ranks = [rank, words.rounded(row["mean rank"], row["lo"], row["hi"])]
         solved = f"{row['solved']} of {row['pairs']}"
-        texts.append([rank, *named, mean, *price, score, solved, *numbers])
-    return Layout(columns, texts, 1 + len(labels))
+        texts.append(
+            [*named, *ranks, *price, solved, *(words.rounded(row[key]) for key in details)]
+        )
+    heads = ["sampler" if key == "entry" else key for key in labels]
+    columns = [*heads, "rank", "mean rank", *["price"] * several, "solved", *details]
+    return Layout(columns, texts, len(labels))
 
 
 def _labels(params: Params) -> tuple[str, ...]:
