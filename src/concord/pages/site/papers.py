@@ -173,7 +173,9 @@ def page(
 
 def _read(reading: str, own: Iterable[str], of: str = "") -> str:
     """Return a reading as it is shown: nobody has printed the equations of a study of one's own."""
-    return "" if reading == "published" and (of in own or (not of and own)) else reading
+    if reading == "published" and (of in own or (not of and own)):
+        return ""
+    return re.sub(r"_(\d+)$", r" (\1)", reading).replace("_", " ")
 
 
 _STATED = ("paper", "says", "printed", "figure", "kind", "rule")
