@@ -137,7 +137,7 @@ def page(
         board=board(rows, own),
         called={paper.key: paper.name},
         todo=todo,
-        readings=[(name, paper.readings[name]) for name in followed if _read(name, own)],
+        readings=[(text, paper.readings[r]) for r in followed if (text := _read(r, own))],
     )
     parts = [title(about.title, "#"), head]
 
