@@ -299,7 +299,7 @@ def _entries(found: Fit, names: Sequence[str] | None, batch_size: int | None = N
         for name, entry in arena["experiments"][experiment]["sweep"]["entry"].items()
         if "tune" in entry.get("arena", {}) and "share" not in entry["arena"]
     }
-    readers = arena["figures"]["solved"]["options"]["names"]
+    readers = arena["names"]
     agents, dim = found.hessians.shape[:2]
     curvature = np.trace(found.hessians.sum(axis=0)) / (agents * dim)
     unit = float(2.0 ** np.round(np.log2(CURVATURE / curvature) / 2))
