@@ -13,8 +13,11 @@ is refused. JAX evaluates all chains and agents at once, as one compiled functio
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -393,12 +396,37 @@ def check_names(draws: Mapping[str, Any], names: list[str]) -> None:
         raise ConcordError(f"reference: numbers of draws differ ({lengths}); give as many of each")
 
 
-def needs(library: str, extra: str) -> ConcordError:
-    """Return the refusal of a model whose library is not installed."""
-    return ConcordError(
-        f"{library} is not installed; in a clone, install the extra with "
-        f"`python -m pip install -e '.[{extra}]'`"
-    )
+def lacking(library: str) -> str | None:
+    """Say what to install where models of a library cannot be computed."""
+    extra = library.lower()
+    if find_spec(extra) is None or find_spec("jax") is None:
+        return (
+            f"it needs {library}, which is not installed; in a clone, install the extra with "
+            f"`python -m pip install -e '.[{extra}]'`"
+        )
+    return None
+
+
+def model_of(
+    split: Split, how: tuple[Any, ...], coordinates: Any, reference: Any, likely: str
+) -> Model:
+    """Return the problem of a library's model; ``how`` its rows are split is of ``shards_of``."""
+    held = shards_of(split.rows, split.labels, *how)
+    return Model(parts_of(split, held), coordinates, reference, likely)
+
+
+def of_studies(library: str, resources: Path) -> None:
+    """Have JAX compute as jobs need it: in double precision, and compiling once for all of them.
+
+    What it has compiled is for this machine's processor, and kept beside the data.
+    """
+    if (reason := lacking(library)) is not None:
+        raise ConcordError(reason)
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    jax.config.update("jax_compilation_cache_dir", str(resources / "compiled" / platform.node()))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 
 def from_shards(

@@ -7,13 +7,13 @@ on all of them at once. Sites in the plate of rows belong to the rows, others to
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.util import find_spec
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from concord.errors import ConcordError
-from concord.problems._models import Model, needs, parts_of, shards_of
+from concord.problems._models import Model, lacking, model_of
 
 LIKELY = (
     "a row's term may use other rows, or a prior the data, as a mean over rows does: compute that "
@@ -74,8 +74,8 @@ def from_numpyro(
     >>> concord.from_numpyro(model, np.arange(6.0), over="row", agents=3).dim
     1
     """
-    if find_spec("numpyro") is None:
-        raise needs("NumPyro", "numpyro")
+    if (reason := lacking("NumPyro")) is not None:
+        raise ConcordError(f"model: {reason}")
     import jax
 
     if not jax.config.jax_enable_x64:
@@ -83,9 +83,8 @@ def from_numpyro(
             "model: JAX computes in single precision, in which sums over rows differ; call "
             'jax.config.update("jax_enable_x64", True) first'
         )
-    split = _NumPyro(model, over, args, kwargs)
-    held = shards_of(split.rows, split.labels, agents, shards, partition, seed)
-    return Model(parts_of(split, held), coordinates, reference, LIKELY)
+    how = agents, shards, partition, seed
+    return model_of(_NumPyro(model, over, args, kwargs), how, coordinates, reference, LIKELY)
 
 
 class _Latent(NamedTuple):
@@ -220,13 +219,17 @@ class _NumPyro:
 
     def joint(self, x: Any) -> Any:
         """Return NumPyro's own log density (``Split``)."""
+        return self.density(x)
+
+    @cached_property
+    def density(self) -> Callable[[Any], Any]:
+        """``joint``, compiled."""
         import jax
         from numpyro.infer.util import potential_energy
 
-        def density(x: Any) -> Any:
-            return -potential_energy(self.model, self.args, self.kwargs, self._named(x))
-
-        return jax.jit(density)(x)
+        return jax.jit(
+            lambda x: -potential_energy(self.model, self.args, self.kwargs, self._named(x))
+        )
 
     def constrain(self, x: Any) -> dict[str, Any]:
         """Return latents by name (``Split``)."""

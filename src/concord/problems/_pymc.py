@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from concord.errors import ConcordError, short
-from concord.problems._models import Model, needs, parts_of, shards_of
+from concord.problems._models import Model, lacking, model_of
 
 LIKELY = (
     "a row's term may use other rows, as a mean over rows does: compute that outside of the "
@@ -81,11 +80,10 @@ def from_pymc(
     >>> problem.constrain(trace["x"])["mu"].shape
     (100, 101, 3)
     """
-    if find_spec("pymc") is None or find_spec("jax") is None:
-        raise needs("PyMC or JAX", "pymc")
-    split = _PyMC(model, over)
-    held = shards_of(split.rows, split.labels, agents, shards, partition, seed)
-    return Model(parts_of(split, held), coordinates, reference, LIKELY)
+    if (reason := lacking("PyMC")) is not None:
+        raise ConcordError(f"model: {reason}")
+    how = agents, shards, partition, seed
+    return model_of(_PyMC(model, over), how, coordinates, reference, LIKELY)
 
 
 class _PyMC:
