@@ -36,7 +36,7 @@ from concord.sampling import streams
 TOLERANCE = 1e-8
 STEPS, LENGTHS = 100, 30  # of Newton's method
 POINTS, SPREAD = 4, 0.5  # where the sum is checked, about the start
-SCORED, SURPRISING = 2000, 6.0  # draws whose mean score is checked, and standard errors off zero
+SCORED, SURPRISING = 2000, 6.0  # draws scored at once; standard errors off zero of their mean
 
 Array = np.ndarray
 
@@ -338,10 +338,11 @@ class Model(Problem):
 
     def _check_reference(self, draws: Array) -> None:
         """Refuse draws of another posterior: over the posterior the mean score is zero."""
-        x = draws[:: -(-len(draws) // SCORED)]
-        scores = self._slope(np.repeat(x[:, None], self.agents, axis=1)).sum(axis=1)
+        parts = (draws[k : k + SCORED, None] for k in range(0, len(draws), SCORED))
+        each = [self._slope(np.repeat(x, self.agents, axis=1)).sum(axis=1) for x in parts]
+        scores = np.concatenate(each)
         with np.errstate(invalid="ignore", divide="ignore"):
-            off = np.abs(scores.mean(axis=0)) / (scores.std(axis=0) / np.sqrt(len(x)))
+            off = np.abs(scores.mean(axis=0)) / (scores.std(axis=0) / np.sqrt(len(draws)))
         if not off.max() <= SURPRISING:
             raise ConcordError(
                 f"reference: these are not draws of the model's posterior: their mean score is "
