@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -382,6 +383,19 @@ def test_single_precision_is_refused(library) -> None:
             problem_of("numpyro", "mean")
     finally:
         jax.config.update("jax_enable_x64", True)
+
+
+def test_the_page_runs() -> None:
+    """From eight hospitals and what is recommended to them, to NumPyro."""
+    text = Path("docs/your-model.md").read_text()
+    names = {}
+    for code in re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S):
+        exec(code, names)
+    effect = names["found"].posterior["effect"].mean(["chain", "draw"]).values
+    assert abs(effect - [6.2, 4.9, 3.9, 4.8, 3.6, 4.1, 6.3, 4.9]).max() < 2.0  # Stan's draws'
+    assert names["answer"].best["sampler"] == "extra_sgld"
+    assert str(names["answer"]).split(":")[0] in " ".join(text.split())
+    assert names["linear"].counts.sum() == 120 and names["same"].agents == 6
 
 
 def posteriors():
