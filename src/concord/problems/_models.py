@@ -68,6 +68,7 @@ class Split(Protocol):
     rows: int
     start: Array  # unconstrained, (dim,)
     names: list[str]
+    joint: Callable[[Any], Any]  # the library's own log density at x (dim,)
 
     @property
     def labels(self) -> Array | None:
@@ -75,9 +76,6 @@ class Split(Protocol):
 
     def terms(self, x: Any, rows: Any) -> tuple[Any, Any]:
         """Return l_j of ``rows``, of their shape, and l_0 at x (dim,)."""
-
-    def joint(self, x: Any) -> Any:
-        """Return the library's own log density at x (dim,)."""
 
     def constrain(self, x: Any) -> dict[str, Any]:
         """Return the model's own parameters at x (dim,)."""

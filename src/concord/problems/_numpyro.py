@@ -7,7 +7,6 @@ on all of them at once. Sites in the plate of rows belong to the rows, others to
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -105,6 +104,7 @@ class _NumPyro:
         from numpyro import handlers
         from numpyro.distributions import biject_to
         from numpyro.infer import init_to_uniform
+        from numpyro.infer.util import potential_energy
 
         self.model, self.over, self.args, self.kwargs = model, over, args, kwargs
         seeded = handlers.seed(model, 0)
@@ -139,6 +139,7 @@ class _NumPyro:
             if site["type"] == "sample":
                 self._add(name, site, biject_to)
         self.start, self.names = np.zeros(self.dim), list(self.latents)
+        self.joint = jax.jit(lambda x: -potential_energy(model, args, kwargs, self._named(x)))
 
     def _frame(self, site: Any) -> int | None:
         """Return the dimension that the plate of rows has in a site's batch, if it is in it."""
@@ -216,20 +217,6 @@ class _NumPyro:
                 raise ValueError(f"{name} has {log.shape[frame]} rows")
             own = own + jnp.moveaxis(log, frame, 0).reshape(len(rows), -1).sum(axis=1)
         return own, shared
-
-    def joint(self, x: Any) -> Any:
-        """Return NumPyro's own log density (``Split``)."""
-        return self.density(x)
-
-    @cached_property
-    def density(self) -> Callable[[Any], Any]:
-        """``joint``, compiled."""
-        import jax
-        from numpyro.infer.util import potential_energy
-
-        return jax.jit(
-            lambda x: -potential_energy(self.model, self.args, self.kwargs, self._named(x))
-        )
 
     def constrain(self, x: Any) -> dict[str, Any]:
         """Return latents by name (``Split``)."""

@@ -196,7 +196,8 @@ class _PyMC:
         transforms = ((v, model.rvs_to_transforms[v]) for v in free)
         back = [v if t is None else t.forward(v, *v.owner.inputs) for v, t in transforms]
         self.back = _translated(free, back)
-        self.own_density = model.compile_logp(mode="FAST_COMPILE")
+        names, density = [v.name for v in self.values], model.compile_logp(mode="FAST_COMPILE")
+        self.joint = lambda x: density(dict(zip(names, self._pieces(x), strict=True)))
 
     def _pieces(self, x: Any) -> list[Any]:
         """Return the values of the model's variables at x (dim,)."""
@@ -218,11 +219,6 @@ class _PyMC:
         for term, axis in zip(self.of_rows(*taken), axes, strict=True):
             own = own + jnp.moveaxis(term, axis, 0).reshape(len(rows), -1).sum(axis=1)
         return own, rest
-
-    def joint(self, x: np.ndarray) -> float:
-        """Return PyMC's own log density (``Split``)."""
-        named = zip((v.name for v in self.values), self._pieces(x), strict=True)
-        return float(self.own_density(dict(named)))
 
     def constrain(self, x: Any) -> dict[str, Any]:
         """Return parameters and deterministics by name (``Split``)."""
