@@ -615,7 +615,12 @@ OTHERS = {
     "Torch": ("torch", "torch"),
     "Jax": ("JAX", "jax"),
 }
-EXTRAS = {"torch": "lenet", "numba": "fast"}  # others are of the extra bench
+EXTRAS = {
+    "torch": "lenet",
+    "numba": "fast",
+    "pymc": "pymc",
+    "numpyro": "numpyro",
+}  # others are of the extra bench
 
 
 def _missing(package: str | None) -> str | None:
@@ -669,6 +674,55 @@ def step_against_what_people_write(tiny: bool) -> Iterator[Case | Skipped]:
         rivals.Blackjax("de_sgld", regression(1), graph, options, x0).step, np.random.default_rng(1)
     )
     yield Case(case, stepper("c_ula", graph, 100), rival)
+
+
+@entry
+def gradients_of_models(tiny: bool) -> Iterator[Case | Skipped]:
+    """Time gradients of one logistic regression: as a library's model, and as the built-in one."""
+    import concord
+
+    rows, agents = (40, 2) if tiny else (800, 8)
+    rng = streams.generator(1, "bench", "model")
+    X = rng.standard_normal((rows, 5))
+    y = (rng.random(rows) < 0.5).astype(int)
+    own = concord.problems.logistic_regression(X, y, agents=agents, prior_scale=4.0)
+    for library, package in (("PyMC", "pymc"), ("NumPyro", "numpyro")):
+        if reason := _missing(package):
+            yield Skipped(f"{library}'s model / built-in", reason)
+            continue
+        model = _model(package, X, y, agents)
+        for chains in (20, 100):
+            x = rng.standard_normal((chains, agents, 5))
+            works = [partial(p.gradient(chains), x, np.empty_like(x)) for p in (model, own)]
+            works[0]()  # compiles
+            title = f"a gradient: {library}'s model / built-in, {rows} × 5, {agents} agents"
+            yield Case(f"{title}, {chains} chains", *works)
+
+
+def _model(package: str, X: Any, y: Any, agents: int) -> Any:
+    """Return the problem of a library's logistic regression."""
+    import concord
+
+    if package == "pymc":
+        import pymc
+
+        with pymc.Model(coords={"row": range(len(y)), "feature": range(X.shape[1])}) as model:
+            features = pymc.Data("X", X, dims=("row", "feature"))
+            beta = pymc.Normal("beta", 0, 2, dims="feature")
+            pymc.Bernoulli("y", logit_p=features @ beta, observed=y, dims="row")
+        return concord.from_pymc(model, over="row", agents=agents)
+    import jax
+    import numpyro
+    from numpyro import distributions as law
+
+    jax.config.update("jax_enable_x64", True)
+
+    def of_numpyro(X: Any, y: Any) -> None:
+        beta = numpyro.sample("beta", law.Normal(0, 2).expand([X.shape[1]]).to_event(1))
+        with numpyro.plate("row", len(y)):
+            numpyro.sample("y", law.Bernoulli(logits=X @ beta), obs=y)
+
+    return concord.from_numpyro(of_numpyro, X, y, over="row", agents=agents)
 
 
 @contextmanager

@@ -55,6 +55,17 @@ def test_newton_goes_downhill_from_where_the_potential_is_concave():
     assert mode(at, 1, np.array([0.1]))[0][0] == pytest.approx(1.0)
 
 
+def test_units_of_coordinates_do_not_make_a_mode_flat():
+    """A slope over calendar years, say: the condition number is 4e13."""
+    units = np.array([1e-3, 1e3])
+    H = np.array([[1.0, 0.95], [0.95, 1.0]]) * np.outer(units, units)
+    found = fit(concord.Problem(lambda x: x @ H / 2, agents=2, dim=2))
+    assert found.settled
+    np.testing.assert_allclose(
+        found.cov * np.outer(units, units), np.linalg.inv([[1.0, 0.95], [0.95, 1.0]]), rtol=1e-6
+    )
+
+
 @pytest.mark.parametrize(
     ("gradient", "says"),
     [

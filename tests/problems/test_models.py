@@ -125,8 +125,9 @@ def test_terms_that_depend_on_other_rows_are_refused() -> None:
 @pytest.mark.parametrize(("make", "library"), [("from_pymc", "PyMC"), ("from_numpyro", "NumPyro")])
 def test_a_library_that_is_missing_is_one_sentence(monkeypatch, make, library) -> None:
     function = getattr(concord, make)
-    monkeypatch.setattr(f"{function.__module__}.find_spec", lambda name: None)
-    with pytest.raises(ConcordError, match=f"{library}.* is not installed; in a clone, install"):
+    monkeypatch.setattr("concord.problems._models.find_spec", lambda name: None)
+    said = f"{library}, which is not installed; in a clone, install"
+    with pytest.raises(ConcordError, match=said):
         function(lambda: None, over="row", agents=2)
 
 

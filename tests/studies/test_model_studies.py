@@ -128,12 +128,15 @@ def test_a_model_without_its_library_is_one_sentence(folder) -> None:
 
 @pytest.mark.thorough
 def test_a_model_of_a_study_is_that_of_python(folder) -> None:
+    jax = pytest.importorskip("jax")
     pytest.importorskip("numpyro")
-    made = run_of(folder, OWN).build_problem(Path("resources"))
+    made = run_of(folder, OWN).build_problem(folder / "resources")
+    kept = Path(jax.config.jax_compilation_cache_dir)  # for other jobs of this machine
+    assert kept.parent == folder / "resources/compiled"
     x = np.ones((1, 3, 1))
     slope = made.gradient(1)(x, np.empty_like(x)).sum()
     assert np.isclose(slope, (ROWS[:, 0] * (ROWS[:, 0] - ROWS[:, 1])).sum() + 0.25)
     with pytest.raises(ConcordError, match="it defines no function 'other'"):
         run_of(folder, OWN.replace("over: row", "over: row, function: other")).build_problem(
-            Path("resources")
+            folder / "resources"
         )

@@ -144,7 +144,10 @@ def mode(at: Field, agents: int, start: np.ndarray) -> tuple[np.ndarray, np.ndar
         move = -vectors @ (vectors.T @ slope / sizes)
         descent = -float(slope @ move)
         if descent <= 1e-14 * max(len(x), 1):
-            if values[0] <= 1e-10 * values[-1]:
+            whole = hessians.sum(axis=0)
+            curved = np.diag(whole)  # by which units of the coordinates do not count
+            units = np.sqrt(np.maximum(curved, 1e-14 * np.abs(curved).max() + 1e-300))
+            if np.linalg.eigvalsh(whole / np.outer(units, units))[0] <= 1e-10:
                 raise ConcordError(
                     "problem: the Hessian of its potential is not positive definite at the "
                     f"stationary point {_shown(x)} (least eigenvalue {values[0]:.3g}); add a "

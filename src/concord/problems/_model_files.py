@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,6 +10,7 @@ from concord.contracts import Stream
 from concord.datasets import readers
 from concord.errors import ConcordError
 from concord.options import Options
+from concord.problems._models import of_studies
 from concord.problems._own import split
 from concord.sampling.partition import Partition
 
@@ -46,22 +46,11 @@ def check(params: Params, agents: int) -> None:
             plugins.within(Path(path), name)
 
 
-def lacking(library: str, module: str) -> str | None:
-    """Say what to install where models of a library cannot be computed."""
-    if find_spec(module) is None or find_spec("jax") is None:
-        return (
-            f"it needs {library}, which is not installed; in a clone, install the extra with "
-            f"`python -m pip install -e '.[{module}]'`"
-        )
-    return None
-
-
 def read(
-    params: Params, library: str, module: str, partition: Partition, stream: Stream
+    params: Params, library: str, partition: Partition, stream: Stream, resources: Path
 ) -> tuple[Any, dict[str, Any], dict[str, Any]]:
     """Return the function that makes a model, its arguments, and options of the problem."""
-    if (reason := lacking(library, module)) is not None:
-        raise ConcordError(reason)
+    of_studies(library, resources)
     path = plugins.within(Path(params.file), "file")
     function = getattr(plugins.execute(path), params.function, None)
     if not callable(function):

@@ -13,8 +13,11 @@ is refused. JAX evaluates all chains and agents at once, as one compiled functio
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -33,7 +36,7 @@ from concord.sampling import streams
 TOLERANCE = 1e-8
 STEPS, LENGTHS = 100, 30  # of Newton's method
 POINTS, SPREAD = 4, 0.5  # where the sum is checked, about the start
-SCORED, SURPRISING = 2000, 6.0  # draws whose mean score is checked, and standard errors off zero
+SCORED, SURPRISING = 2000, 6.0  # draws scored at once; standard errors off zero of their mean
 
 Array = np.ndarray
 
@@ -65,6 +68,7 @@ class Split(Protocol):
     rows: int
     start: Array  # unconstrained, (dim,)
     names: list[str]
+    joint: Callable[[Any], Any]  # the library's own log density at x (dim,)
 
     @property
     def labels(self) -> Array | None:
@@ -72,9 +76,6 @@ class Split(Protocol):
 
     def terms(self, x: Any, rows: Any) -> tuple[Any, Any]:
         """Return l_j of ``rows``, of their shape, and l_0 at x (dim,)."""
-
-    def joint(self, x: Any) -> Any:
-        """Return the library's own log density at x (dim,)."""
 
     def constrain(self, x: Any) -> dict[str, Any]:
         """Return the model's own parameters at x (dim,)."""
@@ -335,10 +336,11 @@ class Model(Problem):
 
     def _check_reference(self, draws: Array) -> None:
         """Refuse draws of another posterior: over the posterior the mean score is zero."""
-        x = draws[:: -(-len(draws) // SCORED)]
-        scores = self._slope(np.repeat(x[:, None], self.agents, axis=1)).sum(axis=1)
+        parts = (draws[k : k + SCORED, None] for k in range(0, len(draws), SCORED))
+        each = [self._slope(np.repeat(x, self.agents, axis=1)).sum(axis=1) for x in parts]
+        scores = np.concatenate(each)
         with np.errstate(invalid="ignore", divide="ignore"):
-            off = np.abs(scores.mean(axis=0)) / (scores.std(axis=0) / np.sqrt(len(x)))
+            off = np.abs(scores.mean(axis=0)) / (scores.std(axis=0) / np.sqrt(len(draws)))
         if not off.max() <= SURPRISING:
             raise ConcordError(
                 f"reference: these are not draws of the model's posterior: their mean score is "
@@ -393,12 +395,37 @@ def check_names(draws: Mapping[str, Any], names: list[str]) -> None:
         raise ConcordError(f"reference: numbers of draws differ ({lengths}); give as many of each")
 
 
-def needs(library: str, extra: str) -> ConcordError:
-    """Return the refusal of a model whose library is not installed."""
-    return ConcordError(
-        f"{library} is not installed; in a clone, install the extra with "
-        f"`python -m pip install -e '.[{extra}]'`"
-    )
+def lacking(library: str) -> str | None:
+    """Say what to install where models of a library cannot be computed."""
+    extra = library.lower()
+    if find_spec(extra) is None or find_spec("jax") is None:
+        return (
+            f"it needs {library}, which is not installed; in a clone, install the extra with "
+            f"`python -m pip install -e '.[{extra}]'`"
+        )
+    return None
+
+
+def model_of(
+    split: Split, how: tuple[Any, ...], coordinates: Any, reference: Any, likely: str
+) -> Model:
+    """Return the problem of a library's model; ``how`` its rows are split is of ``shards_of``."""
+    held = shards_of(split.rows, split.labels, *how)
+    return Model(parts_of(split, held), coordinates, reference, likely)
+
+
+def of_studies(library: str, resources: Path) -> None:
+    """Have JAX compute as jobs need it: in double precision, and compiling once for all of them.
+
+    What it has compiled is for this machine's processor, and kept beside the data.
+    """
+    if (reason := lacking(library)) is not None:
+        raise ConcordError(reason)
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    jax.config.update("jax_compilation_cache_dir", str(resources / "compiled" / platform.node()))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 
 def from_shards(

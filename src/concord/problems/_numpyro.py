@@ -7,13 +7,12 @@ on all of them at once. Sites in the plate of rows belong to the rows, others to
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from concord.errors import ConcordError
-from concord.problems._models import Model, needs, parts_of, shards_of
+from concord.problems._models import Model, lacking, model_of
 
 LIKELY = (
     "a row's term may use other rows, or a prior the data, as a mean over rows does: compute that "
@@ -74,8 +73,8 @@ def from_numpyro(
     >>> concord.from_numpyro(model, np.arange(6.0), over="row", agents=3).dim
     1
     """
-    if find_spec("numpyro") is None:
-        raise needs("NumPyro", "numpyro")
+    if (reason := lacking("NumPyro")) is not None:
+        raise ConcordError(f"model: {reason}")
     import jax
 
     if not jax.config.jax_enable_x64:
@@ -83,9 +82,8 @@ def from_numpyro(
             "model: JAX computes in single precision, in which sums over rows differ; call "
             'jax.config.update("jax_enable_x64", True) first'
         )
-    split = _NumPyro(model, over, args, kwargs)
-    held = shards_of(split.rows, split.labels, agents, shards, partition, seed)
-    return Model(parts_of(split, held), coordinates, reference, LIKELY)
+    how = agents, shards, partition, seed
+    return model_of(_NumPyro(model, over, args, kwargs), how, coordinates, reference, LIKELY)
 
 
 class _Latent(NamedTuple):
@@ -106,6 +104,7 @@ class _NumPyro:
         from numpyro import handlers
         from numpyro.distributions import biject_to
         from numpyro.infer import init_to_uniform
+        from numpyro.infer.util import potential_energy
 
         self.model, self.over, self.args, self.kwargs = model, over, args, kwargs
         seeded = handlers.seed(model, 0)
@@ -140,6 +139,7 @@ class _NumPyro:
             if site["type"] == "sample":
                 self._add(name, site, biject_to)
         self.start, self.names = np.zeros(self.dim), list(self.latents)
+        self.joint = jax.jit(lambda x: -potential_energy(model, args, kwargs, self._named(x)))
 
     def _frame(self, site: Any) -> int | None:
         """Return the dimension that the plate of rows has in a site's batch, if it is in it."""
@@ -217,16 +217,6 @@ class _NumPyro:
                 raise ValueError(f"{name} has {log.shape[frame]} rows")
             own = own + jnp.moveaxis(log, frame, 0).reshape(len(rows), -1).sum(axis=1)
         return own, shared
-
-    def joint(self, x: Any) -> Any:
-        """Return NumPyro's own log density (``Split``)."""
-        import jax
-        from numpyro.infer.util import potential_energy
-
-        def density(x: Any) -> Any:
-            return -potential_energy(self.model, self.args, self.kwargs, self._named(x))
-
-        return jax.jit(density)(x)
 
     def constrain(self, x: Any) -> dict[str, Any]:
         """Return latents by name (``Split``)."""

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from concord.errors import ConcordError, short
-from concord.problems._models import Model, needs, parts_of, shards_of
+from concord.problems._models import Model, lacking, model_of
 
 LIKELY = (
     "a row's term may use other rows, as a mean over rows does: compute that outside of the "
@@ -81,11 +80,10 @@ def from_pymc(
     >>> problem.constrain(trace["x"])["mu"].shape
     (100, 101, 3)
     """
-    if find_spec("pymc") is None or find_spec("jax") is None:
-        raise needs("PyMC or JAX", "pymc")
-    split = _PyMC(model, over)
-    held = shards_of(split.rows, split.labels, agents, shards, partition, seed)
-    return Model(parts_of(split, held), coordinates, reference, LIKELY)
+    if (reason := lacking("PyMC")) is not None:
+        raise ConcordError(f"model: {reason}")
+    how = agents, shards, partition, seed
+    return model_of(_PyMC(model, over), how, coordinates, reference, LIKELY)
 
 
 class _PyMC:
@@ -198,7 +196,8 @@ class _PyMC:
         transforms = ((v, model.rvs_to_transforms[v]) for v in free)
         back = [v if t is None else t.forward(v, *v.owner.inputs) for v, t in transforms]
         self.back = _translated(free, back)
-        self.own_density = model.compile_logp(mode="FAST_COMPILE")
+        names, density = [v.name for v in self.values], model.compile_logp(mode="FAST_COMPILE")
+        self.joint = lambda x: density(dict(zip(names, self._pieces(x), strict=True)))
 
     def _pieces(self, x: Any) -> list[Any]:
         """Return the values of the model's variables at x (dim,)."""
@@ -220,11 +219,6 @@ class _PyMC:
         for term, axis in zip(self.of_rows(*taken), axes, strict=True):
             own = own + jnp.moveaxis(term, axis, 0).reshape(len(rows), -1).sum(axis=1)
         return own, rest
-
-    def joint(self, x: np.ndarray) -> float:
-        """Return PyMC's own log density (``Split``)."""
-        named = zip((v.name for v in self.values), self._pieces(x), strict=True)
-        return float(self.own_density(dict(named)))
 
     def constrain(self, x: Any) -> dict[str, Any]:
         """Return parameters and deterministics by name (``Split``)."""

@@ -41,7 +41,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     rows = selection.split(runs, params.rows)
     values = [value for value, _ in selection.split(runs, params.lines)]
     looks = style.looks(params.lines, values)
-    figure = Figure(figsize=(6.5, 0.36 * len(rows) + 1.3), layout="constrained")
+    figure = Figure(figsize=(6.5, 0.03 * len(values) * len(rows) + 1.6), layout="constrained")
     axes = figure.subplots(1, len(params.shows), sharey=True, squeeze=False)[0]
     least, most = params.xlim
     shifts = np.linspace(-0.36, 0.36, len(values))

@@ -12,7 +12,7 @@ from concord.metrics import Measurement, Row, lacking
 from concord.metrics._references import posterior
 from concord.metrics.w2 import pooled
 
-METRICS = ("parameter_mean_error", "parameter_sd_error")
+METRICS = ("parameter_mean_error", "parameter_sd_error", "parameter_sd_less")
 RECORDS = ("draws",)
 LABELS = {
     "parameter_mean_error": Label(
@@ -23,6 +23,10 @@ LABELS = {
         says="the largest |log2| of a parameter's standard deviation over the posterior's",
         head="sd, |log2| off by",
     ),
+    "parameter_sd_less": Label(
+        says="parameter_sd_error of the agents' average less that of the worst agent",
+        head="sd, average less worst agent",
+    ),
 }
 MOST, GROUPS = 20_000, 20
 
@@ -32,7 +36,8 @@ def rows(m: Measurement) -> Iterator[Row]:
 
     parameter_mean_error: |mean - posterior mean| in posterior standard deviations.
     parameter_sd_error: |log2| of the ratio of standard deviations: 1 is twice or half as wide. Both
-    of the draws of all chains after burn-in, in the model's own parameters.
+    of the draws of all chains after burn-in, in the model's own parameters. parameter_sd_less is
+    the difference of two of these, whose draws are the same, so that its interval is shorter.
 
     Interval: the jackknife over 20 groups of chains, Student's t about the value and about it less
     its bias: the largest of several errors is too large by chance.
@@ -52,12 +57,13 @@ def rows(m: Measurement) -> Iterator[Row]:
         with np.errstate(all="ignore"):
             off = np.abs(values.mean(axis=(0, 1)) - center) / spread
             wide = np.abs(np.log2(values.std(axis=(0, 1)) / spread))
-        found = dict(zip(METRICS, (off, wide), strict=True))
-        return {
+        worst = {
             f"{metric}/{name}": np.where(np.isnan(of[rows]), np.inf, of[rows]).max()
-            for metric, of in found.items()
+            for metric, of in zip(METRICS, (off, wide), strict=False)
             for name, rows in who.items()
         }
+        less = worst["parameter_sd_error/average"] - worst["parameter_sd_error/network"]
+        return worst | {"parameter_sd_less/average": np.inf if np.isnan(less) else less}
 
     found = errors(values)
     groups = np.array_split(np.arange(len(values)), min(len(values), GROUPS))
@@ -69,7 +75,8 @@ def rows(m: Measurement) -> Iterator[Row]:
             others = np.array([each[name] for each in without])
             half = quantile(len(others)) * np.sqrt((len(others) - 1) * others.var())
             unbiased = len(others) * value - (len(others) - 1) * others.mean()
-            lo, hi = max(min(value, unbiased) - half, 0.0), max(value, unbiased) + half
+            lo, hi = min(value, unbiased) - half, max(value, unbiased) + half
+            lo = lo if metric == METRICS[2] else max(lo, 0.0)
         yield Row(m.last, agent, metric, float(value), lo, hi)
 
 

@@ -12,7 +12,6 @@ Needs: NumPyro (the extra ``numpyro``) and the data sets posteriordb_<posterior>
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -21,10 +20,10 @@ import numpy as np
 from concord.contracts import Stream
 from concord.datasets import readers, registry
 from concord.datasets.fetch import verify
-from concord.errors import ConcordError
 from concord.options import Options
 from concord.problems import _own
 from concord.problems._data import check_points
+from concord.problems._models import lacking, of_studies
 from concord.problems._numpyro import from_numpyro
 from concord.sampling.partition import Partition
 
@@ -283,12 +282,7 @@ def needs(params: Params) -> tuple[str, ...]:
 
 def unavailable() -> str | None:
     """Say what to install where it cannot be computed."""
-    if find_spec("numpyro") is None:
-        return (
-            "posteriordb's models need NumPyro, which is not installed; install the extra with "
-            "`python -m pip install -e '.[numpyro]'`"
-        )
-    return None
+    return lacking("NumPyro")
 
 
 _BUILT: dict[tuple[Any, ...], Any] = {}
@@ -314,11 +308,7 @@ def made(
     **more: Any,
 ) -> Any:
     """Read data and draws, and split the model's rows."""
-    if (reason := unavailable()) is not None:
-        raise ConcordError(reason)
-    import jax
-
-    jax.config.update("jax_enable_x64", True)
+    of_studies("NumPyro", resources)
     (dataset,), found = needs(params), POSTERIORS[params.posterior]
     names = registry.load_registry()[dataset].files
     files = [verify(f"{dataset}/{name}", resources / dataset / name) for name in names]

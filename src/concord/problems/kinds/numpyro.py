@@ -15,8 +15,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from concord.contracts import Stream
-from concord.problems._model_files import FILES, JOB, Params, check, lacking, read
-from concord.problems._models import Model
+from concord.problems._model_files import FILES, JOB, Params, check, read
+from concord.problems._models import Model, lacking
 from concord.sampling.partition import Partition
 
 __all__ = ["FILES", "JOB", "Params", "build", "check", "unavailable"]
@@ -24,17 +24,14 @@ __all__ = ["FILES", "JOB", "Params", "build", "check", "unavailable"]
 
 def unavailable() -> str | None:
     """Say what to install where the model cannot be computed."""
-    return lacking("NumPyro", "numpyro")
+    return lacking("NumPyro")
 
 
 def build(
     params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
 ) -> Model:
     """Make the model of its columns, and split its rows."""
-    function, columns, options = read(params, "NumPyro", "numpyro", partition, stream)
-    from jax import config
-
+    function, columns, options = read(params, "NumPyro", partition, stream, resources)
     from concord.problems._numpyro import from_numpyro
 
-    config.update("jax_enable_x64", True)
     return from_numpyro(function, **columns, agents=agents, **options)

@@ -15,8 +15,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from concord.contracts import Stream
-from concord.problems._model_files import FILES, JOB, Params, check, lacking, read
-from concord.problems._models import Model
+from concord.problems._model_files import FILES, JOB, Params, check, read
+from concord.problems._models import Model, lacking
 from concord.sampling.partition import Partition
 
 __all__ = ["FILES", "JOB", "Params", "build", "check", "unavailable"]
@@ -24,7 +24,7 @@ __all__ = ["FILES", "JOB", "Params", "build", "check", "unavailable"]
 
 def unavailable() -> str | None:
     """Say what to install where the model cannot be computed."""
-    return lacking("PyMC", "pymc")
+    return lacking("PyMC")
 
 
 def build(
@@ -33,5 +33,5 @@ def build(
     """Make the model of its columns, and split its rows."""
     from concord.problems._pymc import from_pymc
 
-    function, columns, options = read(params, "PyMC", "pymc", partition, stream)
+    function, columns, options = read(params, "PyMC", partition, stream, resources)
     return from_pymc(function(**columns), agents=agents, **options)
