@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from concord.contracts import Label
-from concord.laws.intervals import mean_interval
+from concord.laws.intervals import mean_interval, wilson
 from concord.metrics import Measurement, Row, known, lacking, series
 from concord.metrics.w2 import positions
 from concord.problems.kinds import polynomial
@@ -47,5 +47,7 @@ def rows(m: Measurement) -> Iterator[Row]:
         de_psgld.outside(params.constraint, flat)(flat, away)
         far = np.linalg.norm(away, axis=-1).reshape(draws.shape[:-1])
         out = np.where(np.isfinite(far), far > 0, np.nan)
-    found = {"outside_share": mean_interval(out), "outside_distance": mean_interval(far)}
+    share = out.mean(axis=0)
+    ends = np.vectorize(wilson)(share, len(out))
+    found = {"outside_share": (share, *ends), "outside_distance": mean_interval(far)}
     yield from series(m.trace.draw, names, found)
