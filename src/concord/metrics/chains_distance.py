@@ -55,4 +55,6 @@ def rows(m: Measurement) -> Iterator[Row]:
     value[lost], lo[lost], hi[lost] = np.inf, np.inf, np.inf
     yield from series(m.trace.draw, names, {"chains_w2": (value, lo, hi)})
     sets = np.sort(target.sample(FLOORS * chains, m.stream("floor")).reshape(chains, FLOORS, -1), 0)
-    yield Row(m.iterations, "network", "chains_w2_floor", *over_chains(distance(sets)), trials=FLOORS)
+    yield Row(
+        m.iterations, "network", "chains_w2_floor", *over_chains(distance(sets)), trials=FLOORS
+    )

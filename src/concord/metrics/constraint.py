@@ -20,7 +20,9 @@ METRICS = ("outside_share", "outside_distance", "envelope_w2")
 LABELS = {
     "outside_share": Label("share of draws outside of the set", "outside"),
     "outside_distance": Label("mean distance of draws from the set", "distance"),
-    "envelope_w2": Label("W2 from the constraint's envelope to the posterior", "W2 of the envelope"),
+    "envelope_w2": Label(
+        "W2 from the constraint's envelope to the posterior", "W2 of the envelope"
+    ),
 }
 LEVELS = 100_000
 

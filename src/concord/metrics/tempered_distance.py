@@ -21,7 +21,13 @@ from concord.metrics._references import grid
 from concord.samplers import Biased
 from concord.sampling.gradients import stands_for
 
-METRICS = ("law_half_w1", "law_half_w1_[01]", "law_tempered_w1", "law_tempered_w1_[01]", "law_power")
+METRICS = (
+    "law_half_w1",
+    "law_half_w1_[01]",
+    "law_tempered_w1",
+    "law_tempered_w1_[01]",
+    "law_power",
+)
 LABELS = {
     "law_half_w1": Label(head="W1 of the posterior to the power 1/2"),
     "law_tempered_w1": Label(head="W1 of the tempered posterior"),

@@ -123,7 +123,8 @@ class LogisticInBall(InBall, logistic_regression.LogisticRegression):
     def log_likelihood(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """Return it for two parameters."""
         prior = (first**2 + second**2) / (2 * self.prior_scale)
-        return super().log_posterior(first, second) + prior
+        whole = logistic_regression.LogisticRegression.log_posterior(self, first, second)
+        return whole + prior
 
 
 class LinearInBall(InBall, linear_regression.LinearRegression):

@@ -40,7 +40,9 @@ class Params(Options):
     coefficients: Annotated[tuple[float, ...], "c_1, c_2, ... of the potential"] = SOURCE
     interval: Annotated[tuple[float, float], "[a, b]"] = (-1.0, 1.0)
     share: Annotated[Literal["split", "whole"], "agents hold f/N, or f"] = "split"
-    error_sd: Annotated[NonNegative, "standard deviation of the error of one point's gradient"] = 0.0
+    error_sd: Annotated[NonNegative, "standard deviation of the error of one point's gradient"] = (
+        0.0
+    )
 
 
 def check(params: Params, agents: int) -> None:
