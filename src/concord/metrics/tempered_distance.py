@@ -1,9 +1,9 @@
 """How far a power of the posterior, which some samplers have for it, is from the posterior.
 
-Gossip ULA samples the power 1/2 as printed (``concord.samplers.gossip_ula``): its mean drift is half
-the gradient, its noise is whole. Mini-batches that are not scaled up to the n points of all agents
-count as fewer: their power is what they stand for over n (of the likelihood, and so of a posterior
-whose prior is flat).
+Gossip ULA samples the power 1/2 as printed (``concord.samplers.gossip_ula``): its mean drift is
+half the gradient, its noise is whole. Mini-batches that are not scaled up to the n points of all
+agents count as fewer: their power is what they stand for over n (of the likelihood, and so of a
+posterior whose prior is flat).
 """
 
 from __future__ import annotations
