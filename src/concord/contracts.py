@@ -221,14 +221,6 @@ class Reference(Protocol):
 
 
 @runtime_checkable
-class WithQuantiles(Protocol):
-    """A posterior whose marginals have quantiles."""
-
-    def quantiles(self, levels: np.ndarray) -> np.ndarray:
-        """Return those of every parameter at these levels, (levels, dim)."""
-
-
-@runtime_checkable
 class WithReference(Protocol):
     """A posterior that is known, though it is not Gaussian."""
 

@@ -13,9 +13,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from concord.contracts import Label, WithQuantiles
+from concord.contracts import Label
 from concord.laws.gaussian import corrected
 from concord.laws.intervals import LEVEL, REPLICATES, over_chains
+from concord.laws.known import WithQuantiles
 from concord.metrics import Measurement, Row, lacking, series
 from concord.metrics._references import posterior
 from concord.metrics.w2 import positions

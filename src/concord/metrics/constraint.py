@@ -50,6 +50,7 @@ def rows(m: Measurement) -> Iterator[Row]:
         far = np.linalg.norm(away, axis=-1).reshape(draws.shape[:-1])
         out = np.where(np.isfinite(far), far > 0, np.nan)
     share = out.mean(axis=0)
-    ends = np.vectorize(wilson)(share, len(out))
+    with np.errstate(invalid="ignore"):
+        ends = np.vectorize(wilson)(share, len(out))
     found = {"outside_share": (share, *ends), "outside_distance": mean_interval(far)}
     yield from series(m.trace.draw, names, found)
