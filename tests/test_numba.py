@@ -81,6 +81,7 @@ def files(results: Path) -> dict[str, bytes | str]:
     }
 
 
+@pytest.mark.thorough
 def test_the_environments_are_swapped_between_two_commands(study, tmp_path) -> None:
     told, _ = made(study, study / "results")
     assert "_compiled" in told and "kernels" in told

@@ -86,8 +86,7 @@ def law_of(kind: str, prob: Any, graph: Any, params: Any) -> Law | None:
         step = update.at(k)
         matrix, offset = step.matrix, step.offset
         if getattr(params, "batch_size", None) is not None:
-            scaled = getattr(params, "batch_scale", "data") == "data"
-            gram, shift = _batch(prob, watched.rows, scaled)
+            gram, shift = _batch(prob, watched.rows, getattr(params, "batch_scale", "data"))
             errors = np.array([exact.block_diagonal(one) for one in gram - prob.gram])
             matrix = np.broadcast_to(matrix, (len(gram), *matrix.shape)).copy()
             matrix[:, :, :size] += step.gradient_gain @ errors
@@ -97,13 +96,18 @@ def law_of(kind: str, prob: Any, graph: Any, params: Any) -> Law | None:
     return Law(at, update.auxiliary)
 
 
-def _batch(prob: Any, rows: np.ndarray, scaled: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return gram (chains, agents, dim, dim) and shift (chains, agents, dim) of the batches."""
+def _batch(prob: Any, rows: np.ndarray, scale: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return gram (chains, agents, dim, dim) and shift (chains, agents, dim) of the batches.
+
+    scale: whether a batch stands for all of an agent's points, for its own, or for one.
+    """
     own = np.arange(prob.agents)[:, None]
     features, targets = prob.data.features[own, rows], prob.data.targets[own, rows]
-    scale = (prob.counts / rows.shape[2] if scaled else np.ones(prob.agents))[:, None]
-    gram = np.einsum("cabd,cabe->cade", features, features) * scale[..., None]
-    shift = np.einsum("cabd,cab->cad", features, targets) * scale
+    size = rows.shape[2]
+    points = {"data": prob.counts, "none": size, "mean": 1}[scale]
+    share = np.broadcast_to(np.divide(points, size), prob.counts.shape)[:, None]
+    gram = np.einsum("cabd,cabe->cade", features, features) * share[..., None]
+    shift = np.einsum("cabd,cab->cad", features, targets) * share
     return gram + prob.prior_precision * np.eye(prob.dim), shift
 
 

@@ -23,6 +23,8 @@ from concord import provenance
 from concord.__main__ import _parser, main
 from concord.datasets import fetch
 
+pytestmark = pytest.mark.thorough
+
 RULE = "exit code 0, 1 or 2 and one sentence, nothing outside the folder"
 TINY = "gurbuzbalaban2021.linear_network"
 STUDY = "config/papers/x/study.yaml"

@@ -23,6 +23,8 @@ from concord.studies.checks import check_outputs
 from concord.studies.config import load_config, load_studies
 from concord.studies.study import Study
 
+pytestmark = pytest.mark.thorough
+
 RULE = "accepted, or refused in one sentence with file and key (or line)"
 LONGEST = 1500  # characters of a sentence
 # What is wrong with the file as a whole has no key.

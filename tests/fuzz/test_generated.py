@@ -27,6 +27,8 @@ from concord.claims import checks
 from concord.claims.ledger import COLUMNS
 from concord.sampling.trace import read_trace, write_trace
 
+pytestmark = pytest.mark.thorough
+
 RULE = "used, or refused in one sentence"
 PAPER = {
     "paper": {"title": "T", "authors": "A", "year": 2021},

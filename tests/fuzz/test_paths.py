@@ -18,6 +18,8 @@ from concord.studies.checks import check_outputs
 from concord.studies.config import load_config
 from concord.studies.study import Study
 
+pytestmark = pytest.mark.thorough
+
 WORDS = r"""../x x/.. x/../../y ..x . ./x / //x x/ x\y x:y x;y x&y x|y x>y x<y x'y x"y x`y $HOME
 $x x#y x!y x* x? [x] {x} (x) x=y x,y x%y x^y x~ @x éx CON --x -rf a=b,c=d run 0 1e5 true ｘ"""
 ODD = ("x y", "x\ty", "x\x7f", "x\u200b", "x" * 61, "x" * 101)

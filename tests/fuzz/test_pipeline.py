@@ -23,6 +23,8 @@ from concord.studies.checks import check_outputs
 from concord.studies.config import load_config
 from concord.studies.study import Study
 
+pytestmark = pytest.mark.thorough
+
 SETTINGS = {"scale": "smoke", "smoke": {"chains": 4, "iterations": 5}}
 DOWNLOADS = ("lenet", "sparse_logistic", "magic")
 MUTATED = ("problems", "defaults", "experiments", "figures", "tables")

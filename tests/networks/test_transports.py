@@ -69,7 +69,8 @@ def refused(case):
 def test_runs_have_the_same_bytes_on_one_to_four_ranks(kind):
     cases = [case for case in over_ranks.cases() if case[0] == kind and not refused(case)]
     made = [case for case in cases[::2] if same_over((1, 2, 3, 4), case)]
-    assert {case[3] for case in made} > {"perfect"} or kind in ("dg_lmc", "d_mala", "graph_gibbs")
+    alone = ("dg_lmc", "d_mala", "graph_gibbs", "choco_sgld")  # they take perfect networks alone
+    assert {case[3] for case in made} > {"perfect"} or kind in alone
     assert len({case[2]["kind"] for case in made}) >= (1 if kind == "dg_lmc" else 5)
 
 

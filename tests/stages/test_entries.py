@@ -85,12 +85,11 @@ def test_another_file_or_setting_is_refused(study, entry, tmp_path):
         list(entries.check(study, entry, tmp_path))
 
 
-def test_estimates_may_differ_within_their_intervals():
+def test_a_score_may_differ_by_rounding_and_not_move_within_its_interval():
     one = ("1.0", "0.5", "1.5", "scored")
-    assert entries._meet(one, ("1.8", "1.4", "2.2", "scored"))
-    assert not entries._meet(("0.1", *one[1:]), one)  # the interval was left as it was
-    assert not entries._meet(one, ("1.8", "1.6", "2.2", "scored"))
-    assert not entries._meet(one, ("inf", "", "", "diverged")) and not entries._meet(one, None)
+    assert entries._agree(one, ("1.0000000001", *one[1:]))
+    assert not entries._agree(one, ("1.00001", *one[1:]))
+    assert not entries._agree(one, ("inf", "", "", "diverged")) and not entries._agree(one, None)
 
 
 def test_cells_that_others_made_are_fetched(study, tmp_path, monkeypatch):

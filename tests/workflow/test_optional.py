@@ -7,7 +7,7 @@ from smoke_project import Project
 
 from concord.problems.kinds import lenet
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.workflow, pytest.mark.thorough]
 
 PAPER = """
 paper: { title: Tiny, authors: A, year: 2020 }

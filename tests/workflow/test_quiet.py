@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from smoke_project import FIGURES, LOUD, RESULTS, Project
 
-pytestmark = [pytest.mark.workflow, pytest.mark.slow]
+pytestmark = [pytest.mark.workflow, pytest.mark.slow, pytest.mark.thorough]
 FIGURE = f"{RESULTS}/figures/fig1.pdf"
 
 

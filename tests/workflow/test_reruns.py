@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from smoke_project import FIGURES, PAPER, RESULTS, STUDY, Project
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.workflow, pytest.mark.thorough]
 
 
 RUN = "linear_step/step_size=0.001"

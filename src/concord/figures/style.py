@@ -468,7 +468,7 @@ def save(figure: Figure, paths: Iterable[Path | str], watermark: bool = False) -
     layout = figure.get_layout_engine()
     if layout is not None:
         layout.execute(figure)
-        figure.set_layout_engine("none")
+        figure.set_layout_engine(None)  # no engine at all: "none" would draw every format twice
     mark = _watermark(figure) if watermark else None
     _simplify(figure)
     for path in targets:

@@ -2,8 +2,8 @@
 
 It holds the sampler's file, ``scores.csv`` with the columns of the arena's own, and ``entry.json``:
 the code's SHA-256, what is tuned and what stays fixed, which tasks have exact scores, versions and
-commit. Whoever checks an entry computes its scores again: exact ones are the same text, those of
-chains lie within each other's intervals.
+commit. Whoever checks an entry computes its scores again, those of chains with the same seed: each
+agrees as far as another machine's rounding allows (``verify.TOLERANCE``).
 
 Cells are addressed by what they were made from (``cells.made``): ``fetch`` takes those of a crate,
 or of another folder of results, that are what this configuration, code and data would make.
@@ -32,6 +32,7 @@ from concord.progress import each
 from concord.provenance import commit, sha256
 from concord.results import Measured
 from concord.runs.run import Run
+from concord.stages import verify
 from concord.stages.compete import entered, entry_of
 from concord.studies.study import Study
 
@@ -78,10 +79,9 @@ def check(study: Study, folder: Path, resources: Path) -> Iterator[str]:
         if stated.get(name) != about[name]:
             raise ConcordError(f"{folder}/entry.json: {name} is {about[name]} here; add it again")
     ours, theirs = _by_key(here), _by_key(there)
-    exact = set(about["exact"])
     for key in {**theirs, **ours}:
         one, other = theirs.get(key), ours.get(key)
-        if one != other and (f"{key[0]}/{key[1]}" in exact or not _meet(one, other)):
+        if not _agree(one, other):
             raise ConcordError(f"{folder}/scores.csv: {' '.join(key)}: {one} there, {other} here")
     same = sum(theirs[key] == ours[key] for key in ours)
     yield f"{folder}: {about['cells']} cells scored again; {same} of {len(ours)} scores the same"
@@ -92,13 +92,11 @@ def _by_key(rows: list[list[str]]) -> dict[Key, Key]:
     return {tuple(row[:7]): tuple(row[7:]) for row in rows}
 
 
-def _meet(one: Key | None, other: Key | None) -> bool:
-    """Whether the intervals of two estimates overlap."""
-    if one is None or other is None or one[3] != other[3] or not all((*one[1:3], *other[1:3])):
+def _agree(one: Key | None, other: Key | None) -> bool:
+    """Whether both are there, in one state, with the same numbers up to rounding."""
+    if one is None or other is None or one[3] != other[3]:
         return False
-    (a, low, high), (b, least, most) = (map(float, row[:3]) for row in (one, other))
-    # Whoever changes a score leaves its interval: so each must lie within its own, too.
-    return low <= a <= high and least <= b <= most and low <= most and least <= high
+    return verify.verdict("", one[:3], other[:3]) in (verify.SAME, verify.AGREES)
 
 
 def _scored(study: Study, kind: str, resources: Path) -> tuple[list[list[Any]], dict[str, Any]]:

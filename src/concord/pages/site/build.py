@@ -191,7 +191,7 @@ def _write(
         "Multiverse": universes,
         "Cards of samplers": cards,
         **documents,
-        "Reference": names,
+        "Reference": [*documents.get("Reference", ()), *names],
     }
     titles = {f"{folder}/{key}": key for folder in ("papers", "multiverse") for key in shown}
     index = [title("Concord", "#"), front]
