@@ -81,7 +81,9 @@ bench: $(READY) ## time the samplers: results/bench.csv
 	@mkdir -p results
 	$(BIN)/python tests/bench/bench.py -o results/bench.csv
 
-lint: $(READY) ## style of code and workflow
+lint: $(READY) ## style of code and workflow, spelling of everything that is read
+	@$(BIN)/python -c 'import codespell_lib' 2> /dev/null || $(PIP) install -q --no-build-isolation -e '.[prose]'
+	$(BIN)/codespell
 	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --check .
 	$(BIN)/snakefmt --check Snakefile workflow

@@ -70,7 +70,8 @@ def test_a_multiverse_and_an_arena_are_shown_where_they_have_been_made(tmp_path)
     pytest.importorskip("scour", reason="pip install -e '.[docs]'")
     files = Files(tmp_path / "results", tmp_path / "site")
     rows = [{"claim": "near"}]
-    paper = SimpleNamespace(key="p", claims={"near": SimpleNamespace(says="So")})
+    sections = SimpleNamespace(names={})
+    paper = SimpleNamespace(key="p", claims={"near": SimpleNamespace(says="So")}, sections=sections)
     assert _universes(paper, rows, files) is None and _arena(paper, files) is None
     made = tmp_path / "results" / "p"
     for path, text in {
@@ -91,7 +92,7 @@ def test_a_multiverse_and_an_arena_are_shown_where_they_have_been_made(tmp_path)
     assert (found["pictures"][1]["width"], found["pictures"][1]["claim"]) == (96, "near")
     assert found["page"] == "multiverse/p.html"
     assert _universes(paper, [], files)["pictures"][1]["claim"] is None
-    assert _arena(paper, files)["cards"] == [("d_ula", "cards/p/d_ula.html")]
+    assert _arena(paper, files)["cards"] == [("D-ULA", "cards/p/d_ula.html")]
     for path in (
         "multiverse/claim_near.svg",
         "multiverse.csv",

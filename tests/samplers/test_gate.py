@@ -10,8 +10,8 @@ from concord import plugins
 from concord.testing import CHECKS, Inapplicable, Prototype, calibration
 from samplers import wrong
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "your-sampler.md"
-# What no test sees, as docs/your-sampler.md says.
+DOCUMENT = Path(__file__).parents[2] / "docs" / "plugins.md"
+# What no test sees, as docs/plugins.md says.
 UNSEEN = {
     "where neighbors are on average, without a law",
     "noise 2 % too small, without a law",
@@ -62,5 +62,5 @@ def test_a_result_does_not_depend_on_where_the_file_lies(tmp_path, monkeypatch):
 def test_nearly_all_of_many_are_seen():
     assert len(wrong.WRONG) >= 53 and len(UNSEEN) <= 5
     text = " ".join(DOCUMENT.read_text(encoding="utf-8").split())
-    for words in ("2 % too small", "hash", "where its neighbors are on average"):
+    for words in ("2 % too small", "hash", "at the average of its neighbors"):
         assert words in text

@@ -37,7 +37,7 @@ def check(problem, topology, params):
     topology.metropolis()
 
 '''
-# DE-SGLD by the network's own matrix, without a channel, as in docs/your-sampler.md.
+# DE-SGLD by the network's own matrix, without a channel, as in docs/plugins.md.
 PLAIN = (
     HEAD
     + r'''
@@ -265,7 +265,7 @@ WRONG: dict[str, tuple[str, ...]] = {
     "a prior of its own, and in the law": (
         "plain/law", "eta * grad", "eta * grad - .3 * x * eta", LAW,
         "Affine(mixing - eta * gram - .3 * eta * one, eta * shift, 2 * eta * one, -eta * one)"),
-    # What is not seen, and why: docs/your-sampler.md.
+    # What is not seen, and why: docs/plugins.md.
     "where neighbors are on average, without a law": (
         "channel", GRAD, "gradient(mix(x, nothing, np.empty_like(x)), rng, grad)\n",
         "mix(moved, nothing, np.empty_like(x))", "moved"),

@@ -192,7 +192,7 @@ def test_it_is_listed_and_described_and_none_is_executed_for_a_list(study, capsy
     assert main(["describe", "lazy_de_sgld", "--json"]) == 0
     (about,) = json.loads(capsys.readouterr().out)
     assert about["equation"].startswith(r"x_i' = \tfrac12") and about["source"].startswith("none")
-    assert "full gradient" in about["price"] and about["needs"].startswith("nothing")
+    assert "full gradient" in about["price"] and about["needs"] == "gradients."
     (option,) = about["options"]
     assert option == {"name": "step_size", "type": "schedule", "means": "step size eta_k"}
     plugins.use()

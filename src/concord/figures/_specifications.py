@@ -23,7 +23,7 @@ from matplotlib.patches import Patch
 from concord.claims.robustness import BASE, SEED, Row, of_claims, way
 from concord.figures import style
 
-COLORS = {"holds": style.BLUE, "open": "#9A9A9A", "fails": style.VERMILLION, "": style.BLACK}
+COLORS = {"holds": style.BLUE, "open": "#9A9A9A", "fails": style.VERMILION, "": style.BLACK}
 MARKERS = {"holds": "o", "open": "D", "fails": "s", "": "o"}
 WORDS = {"holds": "holds", "open": "inconclusive", "fails": "does not hold"}
 NONE = "#f3f3f3"  # nothing that the claim reads is changed

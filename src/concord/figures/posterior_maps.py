@@ -30,7 +30,7 @@ from concord.options import NamesRuns, Options, Some
 from concord.results import Measured
 
 EXACT = "posterior"
-LINE: dict[str, Any] = {"color": style.VERMILLION, "linewidth": 0.8}
+LINE: dict[str, Any] = {"color": style.VERMILION, "linewidth": 0.8}
 MAP = LinearSegmentedColormap.from_list("density", ["#ffffff", "#9ecae1", style.BLUE, "#08306b"])
 
 

@@ -52,7 +52,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     groups = selection.split(shown, params.lines)
     looks = style.looks(params.lines, [value for value, _ in groups])
     top = 0.1
-    for price, ax in zip(params.prices, panels.axes, strict=True):
+    for number, (price, ax) in enumerate(zip(params.prices, panels.axes, strict=True)):
         found = [_prices(price, params, own) for _, own in groups]
         # One sampler's data sets are all samplers': what does not apply is unsolved on each.
         most = max(max((sets for _, sets in numbers), default=1) for numbers in found) or 1
@@ -72,6 +72,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
             )  # fmt: skip
         ax.set_xscale("log")
         ax.set_xlabel(LABELS.get(price, price))
+        ax.set_title(style.panel_title(number, f"by {price}", len(panels.axes)), loc="left")
         ax.set_xlim(low / 1.1, high * 1.1)
     panels.axes[0].set_ylim(0, min(1, 1.1 * top))  # of all of them
     panels.axes[0].set_ylabel("share of tasks and targets solved")

@@ -123,9 +123,9 @@ def check_formulas(texts: Any, where: str) -> None:
             check_formulas(value, f"{where}[{number}]")
 
 
-BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, BLACK, GRAY = "#E69F00", "#56B4E9", "#000000", "#7F7F7F"
-PALETTE = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
+PALETTE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
 # Where there are more values than colors: Paul Tol's muted colors that differ from these.
 MORE = (
     *("#332288", "#882255", "#999933", "#117733", "#44AA99", "#AA4499"),
@@ -141,7 +141,7 @@ SAMPLERS = {
     "d_ula": (GREEN, "^"),
     "admm": (ORANGE, "D"),
     "c_admm": (ORANGE, "D"),
-    "d_admms": (VERMILLION, "v"),
+    "d_admms": (VERMILION, "v"),
     "c_ula": (BLACK, "P"),
     "extra_sgld": (MORE[1], "P"),
     "diging_sgld": (MORE[0], "v"),
@@ -164,7 +164,7 @@ ENTRIES = {
 PAPERS = "_paper"  # ends the name of an entry with a paper's own settings: hollow markers
 TOPOLOGIES = {
     "complete": (BLUE, "o"),
-    "ring": (VERMILLION, "s"),
+    "ring": (VERMILION, "s"),
     "no_edges": (GREEN, "^"),
     "star": (PURPLE, "D"),
     "path": (ORANGE, "v"),

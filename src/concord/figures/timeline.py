@@ -117,4 +117,4 @@ def _rows(axes: Axes, run: Measured, params: Params) -> float:
 _BUSY: dict[str, Any] = {"facecolor": style.BLUE}
 _BAR: dict[str, Any] = {"zorder": 2, "edgecolor": "white", "linewidth": 0.5}
 _WAIT: dict[str, Any] = {"facecolor": "#dddddd"}
-_SEND: dict[str, Any] = {"color": style.VERMILLION, "linewidth": 0.6}
+_SEND: dict[str, Any] = {"color": style.VERMILION, "linewidth": 0.6}

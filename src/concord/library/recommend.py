@@ -409,7 +409,8 @@ def _said(search: Search, rows: Sequence[Found], wish: Wish) -> str:
         return f"{text}; {other.entry.name}: {_amount(other.spent[price], price)}."
     factor = search.needs(other.entry, best, price)
     if np.isfinite(factor):
-        return f"{text}; {other.entry.name} would need {factor:.2g} times as much."
+        much = "about as much" if factor < 1.05 else f"{factor:.2g} times as much"
+        return f"{text}; {other.entry.name} would need {much}."
     return f"{text}; {other.entry.name}: {other.b2[wish.level]:.2g} for as much."
 
 

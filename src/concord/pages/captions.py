@@ -50,7 +50,12 @@ def of(paper: Study, section: str, name: str) -> Caption:
     reads = [read if isinstance(read, str) else read.metric for read in kind.reads(params)]
     runs = [run.document for run in paper.output_runs(section, name)]
     titles = {key: paper.experiments[key].get("title", "") for key in paper.experiments}
-    return describe(entry, runs, paper.assumptions, paper.readings, reads, titles)
+    if names := getattr(params, "names", None):  # the study's, too
+        entry = msgspec.structs.replace(entry, options={**entry.options, "names": names})
+    readings = paper.readings
+    if not paper.about.reference and "published" not in paper.sections.readings:
+        del readings["published"]  # nothing was printed
+    return describe(entry, runs, paper.assumptions, readings, reads, titles)
 
 
 def describe(
@@ -114,7 +119,7 @@ def describe(
             }
             for title, group in zip(titled, experiments.values(), strict=True)
         ],
-        "readings": [(name, markup.line(readings.get(name, ""))) for name in shown],
+        "readings": [(name, markup.line(readings[name])) for name in shown if name in readings],
         "assumptions": used,
         "scale": "smoke" if any(run["scale"] == "smoke" for run in runs) else "paper",
     }

@@ -14,7 +14,7 @@ from concord.results import Measured
 from concord.scores import missing
 
 
-def card(entry: str, cells: Sequence[Measured], about: Mapping[str, Any]) -> str:
+def card(name: str, cells: Sequence[Measured], about: Mapping[str, Any]) -> str:
     """Return an entry's card; ``about`` is what the catalog says of its sampler."""
     sections = [*_of_sampler(about), Section("Options", _options(cells[0].run))]
     steps: list[list[str]] = []
@@ -40,7 +40,7 @@ def card(entry: str, cells: Sequence[Measured], about: Mapping[str, Any]) -> str
         sections.append(Section(heading, "", columns, [row for _, row in part]))
     for why, tasks in lacking.items():
         sections.append(Section(why.capitalize(), "; ".join(tasks)))
-    return markdown.page(entry, about["is"], sections)
+    return markdown.page(name, about["is"], sections)
 
 
 def _of_sampler(about: Mapping[str, Any]) -> Iterator[Section]:

@@ -52,12 +52,14 @@ def _of_claims(paper: Study, found: Sequence[Entry]) -> Section:
     if not found:
         return Section("Claims", "None is stated yet.")
     text = SMOKE if paper.config["scale"] == "smoke" else ""
-    return _table("Claims", text, found)
+    return _table("Claims", text, found, without=() if paper.printed else ("reading",))
 
 
 def _of_readings(paper: Study) -> Section:
     followed = dict.fromkeys(run.reading for run in paper.runs.values())
     meanings = [[reading, paper.readings[reading]] for reading in followed]
+    if not paper.printed and list(followed) == ["published"]:
+        return Section("", "")  # of a study of one's own nothing is printed
     return Section("Readings", "", ("reading", "meaning"), meanings)
 
 
@@ -87,10 +89,16 @@ def _of_notes(paper: Study, found: Sequence[Entry]) -> list[Section]:
     ]
 
 
-def _table(heading: str, text: str, found: Sequence[Entry], first: Sequence[str] = ()) -> Section:
+def _table(
+    heading: str,
+    text: str,
+    found: Sequence[Entry],
+    first: Sequence[str] = (),
+    without: Sequence[str] = (),
+) -> Section:
     """Return a line for every claim and reading; the multiverse only where it has been run."""
     surveyed = any(row["multiverse"] for entry in found for row in entry.rows)
-    columns = (*first, *COLUMNS, "multiverse") if surveyed else (*first, *COLUMNS)
+    columns = [*first, *(c for c in COLUMNS if c not in without), *["multiverse"] * surveyed]
     cells: dict[str, Callable[[Entry], str | Folded]] = {
         "where": lambda entry: where(entry.rows[0]),
         "says": _says,

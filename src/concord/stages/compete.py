@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from concord import integrity, markup, metrics, results
+from concord import integrity, markup, metrics, results, words
 from concord.arena import board as scored
 from concord.arena import cells
 from concord.arena.board import task_of
@@ -202,7 +202,8 @@ def board(study: Study, results: Path, outputs: Sequence[Path], folder: Path) ->
     for entry in dict.fromkeys(cell.run["labels"]["entry"] for cell in measured):
         own = [cell for cell in measured if cell.run["labels"]["entry"] == entry]
         about = described("samplers", own[0].run["sampler"]["kind"])
-        texts[folder / f"{entry}.md"] = cards.card(entry, own, about)
+        name = words.name("entry", entry, study.sections.names)
+        texts[folder / f"{entry}.md"] = cards.card(name, own, about)
     integrity.write(texts, board_made(study, results))
 
 

@@ -26,8 +26,9 @@ from concord.studies.study import Study
 def made(study: Study, section: str, name: str, results: Path) -> Made:
     """Return what a figure or table is made from."""
     entry = study.output(section, name)
+    named = {"names": study.sections.names} if study.sections.names else {}
     return {
-        "entry": digest({**plain(entry), "caption": captions.of(study, section, name)}),
+        "entry": digest({**plain(entry), **named, "caption": captions.of(study, section, name)}),
         "code": code(__name__, location(section, entry.kind)),
         "metrics": metrics_digest(study.output_runs(section, name), results),
     }

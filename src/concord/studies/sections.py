@@ -199,6 +199,9 @@ class Sections(Options):
     experiments: Annotated[
         Annotated[dict[Id, Experiment], Meta(min_length=1)] | None, "experiments by id"
     ] = None
+    names: Annotated[
+        dict[str, str], "what readers see in place of a label's value, in all figures and tables"
+    ] = {}
     figures: Annotated[dict[Id, Output], "figures by id"] = {}
     tables: Annotated[dict[Id, Output], "tables by id"] = {}
     claims: Annotated[dict[Template, Family], "the paper's claims, by id"] = {}

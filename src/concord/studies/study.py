@@ -154,12 +154,24 @@ class Study(Stated):
             )
         return chosen
 
+    @property
+    def name(self) -> str:
+        """What readers call it: a paper by first author and year, another study by its title."""
+        authors = self.about.authors.split(", ")
+        if not self.printed or not self.about.reference:
+            return self.about.title
+        others = " and others" if len(authors) > 1 else ""
+        return f"{authors[0].split()[-1]}{others} ({self.about.year})"
+
     def kind_of(self, section: str, name: str) -> tuple[Any, Any]:
         """Return the module of a figure's or table's kind, and its typed options."""
         if (section, name) not in self._kinds:
             entry, where = self.output(section, name), self.at(f"{section}.{name}")
             module = plugin(section, entry.kind, where)
-            options = build(module.Params, entry.options, f"{where}.options")
+            stated, names = dict(entry.options), self.sections.names
+            if names and "names" in module.Params.__struct_fields__:
+                stated["names"] = {**names, **(stated.get("names") or {})}
+            options = build(module.Params, stated, f"{where}.options")
             self._kinds[section, name] = module, options
         return self._kinds[section, name]
 

@@ -13,12 +13,12 @@ from typing import Annotated
 
 import numpy as np
 
-from concord import selection
+from concord import selection, words
 from concord.laws.intervals import REPLICATES, percentile_interval
 from concord.options import NamesLabel, Options, Positive
 from concord.results import Measured
 from concord.scores import of_sets, task_of
-from concord.tables import Table, marks_divergence
+from concord.tables import Layout, Table, marks_divergence
 
 
 class Params(Options):
@@ -28,6 +28,7 @@ class Params(Options):
     among: Annotated[str, NamesLabel("label that tells apart what is compared")] = "entry"
     level: Annotated[int | str, "agent whose score it is"] = "worst"
     tie: Annotated[Positive, "scores within this factor of each other are a tie"] = 1.05
+    names: Annotated[dict | None, "other texts for values, {no_edges: Isolated}"] = None
 
 
 def reads(params: Params) -> list[str]:
@@ -41,7 +42,13 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     names = [str(value) for value in selection.distinct(runs, params.among)]
     scores = of_tasks(runs, params.metric, params.among, params.level)
     rows = [[one, *(_cell(scores, one, other, params.tie) for other in names)] for one in names]
-    return Table([f"{params.among} (row against column)", *names], rows)
+    head = "sampler" if params.among == "entry" else params.among
+    read = [words.name(params.among, name, params.names) for name in names]
+    texts = [
+        [text, *(cell or "" for cell in row[1:])] for text, row in zip(read, rows, strict=True)
+    ]
+    layout = Layout([f"{head} (row against column)", *read], texts, 1)
+    return Table([f"{params.among} (row against column)", *names], rows, laid_out=layout)
 
 
 def of_tasks(

@@ -7,25 +7,25 @@ there is none of one task. Of made-up ranks it contains the mean over all tasks 
 with 15 tasks, in 92 to 93 % with three to eight, and in 80 to 93 % with two, whose ranks may be
 equal (by resampling tasks in 90, 71 and 50 %, with 15, three and two). Counts are of pairs of task
 (data set by data set) and target: solved, unsolved, diverged, not applicable and not
-run add up to all of them. Entries whose intervals overlap with that of the one before share its
-place; with fewer than eight tasks that is not sure. The range of the option is the factor over
-which the tuned option may vary with at most twice the best score, the median over tasks. Tuned to
-the end: in so many tasks the choice is the last value that was tried.
+run add up to all of them. A rank is a range, such as 2-5, where an entry's interval overlaps with
+those of others: a tie. With fewer than eight tasks it is not sure. The range of the option is the
+factor over which the tuned option may vary with at most twice the best score, the median over
+tasks. Tuned to the end: in so many tasks the choice is the last value that was tried.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
-from concord import selection
+from concord import selection, words
 from concord.laws.intervals import mean_interval
 from concord.options import NamesLabel, Options, Positive, Some
 from concord.results import Measured
 from concord.scores import missing, of_sets, task_of
-from concord.tables import Table, marks_divergence
+from concord.tables import Layout, Table, marks_divergence
 
 ENOUGH = 8  # tasks, to say which entries are surely ahead of others
 UNSURE = "not sure"
@@ -43,6 +43,7 @@ class Params(Options):
     ] = "entry"
     level: Annotated[int | str, "agent whose score it is"] = "worst"
     tie: Annotated[Positive, "scores within this factor of each other are a tie"] = 1.05
+    names: Annotated[dict | None, "other texts for values, {no_edges: Isolated}"] = None
 
 
 def reads(params: Params) -> list[str]:
@@ -55,7 +56,30 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     """Return the table, for every price from the best to the worst mean rank."""
     rows = [row for price in params.prices for row in _board(price, params, runs)]
     columns = ["price", "place", "to", *_labels(params), "mean rank", "lo", "hi", "median score"]
-    return Table([*columns, "range of the option", "tuned to the end", *STATES, "pairs"], rows)
+    columns += ["range of the option", "tuned to the end", *STATES, "pairs"]
+    named = [dict(zip(columns, row, strict=True)) for row in rows]
+    return Table(columns, rows, laid_out=_laid_out(params, named))
+
+
+def _laid_out(params: Params, rows: Sequence[dict[str, Any]]) -> Layout:
+    """Return who is best, and how sure that is, in the first columns; details after them."""
+    labels, several = _labels(params), len(params.prices) > 1
+    details = ["median score", "diverged", "not applicable", "not run"]
+    details += ["range of the option", "tuned to the end"]
+    texts = []
+    for row in rows:
+        first, last = row["place"], row["to"]
+        rank = str(first) if first == last else f"{first}\N{EN DASH}{last}"
+        named = [words.name(key, row[key], params.names) for key in labels]
+        price = [row["price"].replace("_", " ")] * several
+        ranks = [rank, words.rounded(row["mean rank"], row["lo"], row["hi"])]
+        solved = f"{row['solved']} of {row['pairs']}"
+        texts.append(
+            [*named, *ranks, *price, solved, *(words.rounded(row[key]) for key in details)]
+        )
+    heads = ["sampler" if key == "entry" else key for key in labels]
+    columns = [*heads, "rank", "mean rank", *["price"] * several, "solved", *details]
+    return Layout(columns, texts, len(labels))
 
 
 def _labels(params: Params) -> tuple[str, ...]:

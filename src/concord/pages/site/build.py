@@ -33,6 +33,13 @@ STATIC = Path(__file__).parent / "static"
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "config/README.md", "docs")
 BESIDE = ("src", "profiles", "workflow", "envs", "LICENSE")  # what documents link to
 INDEX = HOME / "docs" / "index.md"
+# What the first page leads to.
+START = (
+    ("docs/your-data", "Sample your own data in a notebook"),
+    ("docs/your-sampler", "Compare your own sampler with DE-SGLD, in ten minutes"),
+    ("docs/recommend", "Find the sampler for your problem, network and budget"),
+    ("docs/reproduce", "Reproduce a paper"),
+)
 
 # What the theme draws in the color of the project.
 BRAND = ("color-brand-primary", "color-brand-content", "color-link--visited")
@@ -146,7 +153,9 @@ def _write(
         rows += mine
         own = [(key if target == "reproduce" else target, what) for target, what in lacking[key]]
         write(f"papers/{key}", pages.page(paper, mine, files, _todo({"": own}, typed)))
-    claims, board = pages.summarized(rows), pages.board(rows)
+    ours = [key for key in shown if not studies[key].printed]
+    claims, board = pages.summarized(rows, ours), pages.board(rows, ours)
+    called = {key: study.name for key, study in studies.items()}
     smoke = ledger.SMOKE if settings["scale"] == "smoke" else ""
     if rows:
         listed = raw(
@@ -154,6 +163,7 @@ def _write(
             root="",
             claims=claims,
             papers=list(dict.fromkeys(row["paper"] for row in rows)),
+            called=called,
             verdicts=board["verdicts"],
             smoke=smoke,
             intervals=ledger.INTERVALS,
@@ -176,6 +186,9 @@ def _write(
         "front",
         root="",
         findings=pages.findings(studies, claims, settings["findings"], extra),
+        called=called,
+        printed=[key for key in shown if key not in ours],
+        tutorials=[(path, heading) for path, heading in START if (source / f"{path}.md").exists()],
         board=board,
         todo=_todo(lacking, typed),
         commands=[typed(target) for target in ("reproduce", "site")],
@@ -184,22 +197,42 @@ def _write(
         made=describe([]),
         seed=settings["seed"],
     )
-    printed = [f"papers/{key}" for key in shown if studies[key].printed]
+    titles = {f"papers/{key}": called[key] for key in shown}
+    titles |= {f"multiverse/{key}": called[key] for key in shown}
+    gathered: dict[str, Iterable[str]]
+    gathered = {"Cards of entries": cards, "What verdicts depend on": universes}
+    gathered |= {part: documents.pop(part, []) for part in ("How-to", "Explanation")}
+    gathered["Kinds, keys and Python"] = names
+    groups = {}
+    for heading, found in gathered.items():
+        if found:
+            groups[heading] = f"all/{re.sub('[^a-z]+', '-', heading.lower())}"
+            text = "Every page of this kind, by name."
+            write(groups[heading], title(heading, "#"), text, _tree(found, titles))
     trees = {
-        "Papers": ["claims"] * bool(rows) + printed,
-        "Comparisons": [f"papers/{key}" for key in shown if not studies[key].printed],
-        "Multiverse": universes,
-        "Cards of samplers": cards,
-        **documents,
-        "Reference": [*documents.get("Reference", ()), *names],
+        "Papers": [f"papers/{key}" for key in shown if key not in ours],
+        "Findings": ["claims"] * bool(rows) + _there(groups, "What verdicts depend on"),
+        "Compare": [f"papers/{key}" for key in ours] + _there(groups, "Cards of entries"),
+        "Learn": [*documents.pop("Tutorials", []), *_there(groups, "How-to", "Explanation")],
+        "Reference": [
+            *(name for found in documents.values() for name in found),
+            *_there(groups, "Kinds, keys and Python"),
+        ],
     }
-    titles = {f"{folder}/{key}": key for folder in ("papers", "multiverse") for key in shown}
-    index = [title("Concord", "#"), front]
-    for caption, found in trees.items():
-        lines = [f"   {titles[n]} <{n}>" if n in titles else f"   {n}" for n in found]
-        head = f".. toctree::\n   :hidden:\n   :caption: {caption}\n\n"
-        index += [head + "\n".join(lines)] if lines else []
-    write("index", *index)
+    hidden = "   :hidden:\n   :caption: "
+    index = [_tree(found, titles, hidden + part) for part, found in trees.items() if found]
+    write("index", title("Concord", "#"), front, *index)
+
+
+def _there(groups: Mapping[str, str], *headings: str) -> list[str]:
+    return [groups[heading] for heading in headings if heading in groups]
+
+
+def _tree(found: Iterable[str], titles: Mapping[str, str], options: str = "") -> str:
+    """Return links to pages, which are in the navigation too."""
+    lines = [f"   {titles[name]} <{name}>" if name in titles else f"   {name}" for name in found]
+    lines = [re.sub(r"(<|^   )(?=\w[^<]*$)", r"\1/", line) for line in lines]
+    return "\n".join([".. toctree::", *([options] if options else []), "", *lines])
 
 
 def _typed(config: Path, settings: Mapping[str, Any]) -> Callable[[str], str]:

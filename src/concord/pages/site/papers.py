@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from concord import integrity, markup
+from concord import integrity, markup, words
 from concord.claims import ledger
 from concord.claims.ledger import Row
 from concord.errors import ConcordError, nearest, short
@@ -125,7 +125,8 @@ def page(
     ``todo`` is what has not been made, by the command that makes it.
     """
     about = paper.about
-    claims, universes = summarized(rows), _universes(paper, rows, files)
+    own = [] if paper.printed else [paper.key]
+    claims, universes = summarized(rows, own), _universes(paper, rows, files)
     claims = [{**claim, **_leads(claim, paper, universes, files.results)} for claim in claims]
     followed = dict.fromkeys(run.reading for run in paper.runs.values())
     head = raw(
@@ -133,9 +134,10 @@ def page(
         root=ROOT,
         about=about,
         smoke=ledger.SMOKE if paper.config["scale"] == "smoke" else "",
-        board=board(rows),
+        board=board(rows, own),
+        called={paper.key: paper.name},
         todo=todo,
-        readings=[(name, paper.readings[name]) for name in followed],
+        readings=[(text, paper.readings[r]) for r in followed if (text := _read(r, own))],
     )
     parts = [title(about.title, "#"), head]
 
@@ -169,11 +171,18 @@ def page(
     return "\n\n".join(parts)
 
 
+def _read(reading: str, own: Iterable[str], of: str = "") -> str:
+    """Return a reading as it is shown: nobody has printed the equations of a study of one's own."""
+    if reading == "published" and (of in own or (not of and own)):
+        return ""
+    return re.sub(r"_(\d+)$", r" (\1)", reading).replace("_", " ")
+
+
 _STATED = ("paper", "says", "printed", "figure", "kind", "rule")
 
 
-def summarized(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """Return claims, each with its verdicts by reading and their cases."""
+def summarized(rows: Iterable[Row], own: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Return claims, each with its verdicts by reading and their cases; ``own`` are no papers."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for entry in ledger.entries(rows):
         row = entry.rows[0]
@@ -192,7 +201,7 @@ def summarized(rows: Iterable[Row]) -> list[dict[str, Any]]:
         name = f"{case_name(entry.deciding)}: " if several else ""
         claim["readings"].append(
             {
-                **{"reading": row["reading"], "verdict": entry.verdict},
+                **{"reading": _read(row["reading"], own, row["paper"]), "verdict": entry.verdict},
                 "ours": f"{name}{entry.deciding['ours']}",
                 "universes": row.get("multiverse"),
                 "cases": [{**one, "name": case_name(one)} for one in entry.rows] if several else [],
@@ -215,14 +224,15 @@ def _leads(
     }
 
 
-def board(rows: Sequence[Row]) -> dict[str, Any]:
+def board(rows: Sequence[Row], own: Sequence[str] = ()) -> dict[str, Any]:
     """Return how many sentences have which verdict, by study and reading, for a picture."""
     columns, cells = ledger.scores(rows)
     said = columns[3:]
     scores = []
     for paper, reading, _, *counts in cells:
         found = [(verdict, int(n)) for verdict, n in zip(said, counts, strict=True) if int(n)]
-        scores.append({"paper": paper, "reading": reading, "counts": found})
+        shown = _read(reading, own, paper)
+        scores.append({"paper": paper, "reading": shown, "counts": found})
     kinds = list(dict.fromkeys(verdict.partition(":")[0] for verdict in said))
     return {"verdicts": said, "kinds": kinds, "rows": scores}
 
@@ -383,15 +393,17 @@ def _arena(paper: Study, files: Files) -> dict[str, Any] | None:
         return None
     folder = f"results/{paper.key}"
     tables = sorted(ENTRIES.glob("*/scores.csv"))
-    for own in (table.parent.name for table in tables):
-        files.copy(ENTRIES / own / f"{own}.py", f"{folder}/entries/{own}.py")
-    rows = explored([source / "scores.csv", *tables])
+    for added in (table.parent.name for table in tables):
+        files.copy(ENTRIES / added / f"{added}.py", f"{folder}/entries/{added}.py")
+    names, own = paper.sections.names, [card.stem for card in cards(source)]
+    called = {entry: words.name("entry", entry, names) for entry in own}
+    rows = {**explored([source / "scores.csv", *tables]), "called": called}
     script = json.dumps(rows, separators=(",", ":"), allow_nan=False)
     return {
         "explorer": files.write(f"var concordScores={script};\n", f"curves/{paper.key}/scores.js"),
         "entries": f"{folder}/entries",
         "scores": files.packed(source / "scores.csv", f"{folder}/scores.csv.gz"),
-        "cards": [(c.stem, f"cards/{paper.key}/{c.stem}.html") for c in cards(source)],
+        "cards": [(name, f"cards/{paper.key}/{entry}.html") for entry, name in called.items()],
     }
 
 
@@ -485,9 +497,14 @@ def findings(
         claim for claim in claims if claim["figure"] in papers[claim["paper"]].sections.figures
     ][:5]
 
+    shown: set[str] = set()
+
     def image(claim: Mapping[str, Any]) -> str | None:
         path = f"results/{claim['paper']}/figures/{claim['figure']}.svg"
-        return path if (output / path).exists() else None
+        if path in shown or not (output / path).exists():
+            return None
+        shown.add(path)  # a picture is seen once
+        return path
 
     return [
         {

@@ -8,7 +8,7 @@ addEventListener("DOMContentLoaded", () => {
   loaded.addEventListener("load", () => explore(concordScores));
   document.head.append(loaded);
 
-  function explore({ names, rows, added }) {
+  function explore({ names, rows, added, called = {} }) {
     const FAULTS = ["fault", "loss", "link", "bandwidth", "parts"];
     const data = rows.map(([experiment, task, entry, price, level, state, value, lo, hi]) => {
       const labels = Object.fromEntries(names[task].split("+").map((part) => part.split("=")));
@@ -25,7 +25,7 @@ addEventListener("DOMContentLoaded", () => {
     const shown = (row) => row.state === "scored" ? number(row.value) : row.state;
     const fits = (row, but) => Object.keys(state).every((key) => {
       if (key === but || key === "sort" || key === "down" || !state[key]) return true;
-      if (key === "entry") return row.entry.includes(state.entry);
+      if (key === "entry") return `${row.entry} ${called[row.entry] ?? ""}`.toLowerCase().includes(state.entry.toLowerCase());
       return row[key] === state[key] || row[key] === free[key];
     });
 
@@ -51,7 +51,7 @@ addEventListener("DOMContentLoaded", () => {
             link.href = `${place.dataset.root}${place.dataset.entries}/${row.entry}.py`;
             link.textContent = row.entry;
             cell.append(link);
-          } else cell.textContent = row[key];
+          } else cell.textContent = key === "entry" ? called[row.entry] ?? row.entry : row[key];
         }
         return line;
       }));

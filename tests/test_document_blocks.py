@@ -1,0 +1,222 @@
+"""Every block of README and documents runs, or is known to what it is typed for."""
+
+from __future__ import annotations
+
+import glob
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+import concord
+from concord import plugins
+from concord.__main__ import _parser, main
+from concord.studies.config import load_config
+from concord.studies.study import Study
+
+ROOT = Path(__file__).parents[1]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "config/README.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
+# Which test runs the blocks of Python of a page.
+RUN = {
+    "README.md": "library/test_library.py",
+    "python.md": "library/test_library.py",
+    "problems.md": "library/test_library.py",
+    "recommend.md": "library/test_recommend.py",
+    "your-model.md": "test_document_blocks.py",
+    "your-data.md": "test_document_blocks.py",
+    "your-sampler.md": "test_document_blocks.py",
+    "own-study.md": "test_document_blocks.py",
+}
+# Rules that are no file's: what somebody types after `snakemake`.
+RULES = re.compile(r"^ *(?:rule|use rule \w+ as) (\w+)", re.M)
+STARTS = ("make", "concord", "snakemake", "python", "mpiexec", "srun")
+
+
+def fenced(path: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", path.read_text(), re.M | re.S)
+
+
+def commands(path: Path) -> list[str]:
+    """Lines of indented blocks that are typed into a shell, without their comments."""
+    text = re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.M | re.S)
+    lines = re.findall(r"^ {4}(\S.*)$", text, re.M)
+    lines = [re.sub(r"\s+#.*", "", line) for line in lines]
+    return [line for line in lines if Path(line.split()[0]).name in STARTS and "/ " not in line]
+
+
+def page(name: str) -> Path:
+    return ROOT / name if (ROOT / name).exists() else ROOT / "docs" / name
+
+
+def run(path: Path, names: dict | None = None) -> dict:
+    names = {} if names is None else names
+    for block in fenced(path, "python"):
+        exec(block, names)
+    return names
+
+
+def test_each_page_with_blocks_of_python_is_run():
+    assert {path.name for path in PAGES if fenced(path, "python")} == set(RUN)
+    for name, test in RUN.items():
+        text = (ROOT / "tests" / test).read_text()
+        assert name in text, f"{test} runs no block of {name}"
+
+
+def test_languages_of_blocks_are_those_that_are_tried():
+    for path in PAGES:
+        languages = re.findall(r"^```(\S*)\n.*?^```$", path.read_text(), re.M | re.S)
+        assert set(languages) <= {"python", "yaml"}, path
+
+
+def test_the_tutorial_on_ones_own_data(capsys):
+    pytest.importorskip("arviz")
+    names = run(page("your-data.md"))
+    assert names["table"].r_hat.max() < 1.05
+    assert set(names["table"].index) >= {"x[3, 0]", "x_average[0]"}
+    share = names["exact"].value / names["width"]
+    assert share[:5].min().round(2) == 0.12 and share[:5].max().round(2) == 0.20
+    assert share[5].round(2) == 0.01
+    inside = (names["estimated"].lo <= names["exact"].value) & (
+        names["exact"].value <= names["estimated"].hi
+    )
+    assert inside.all()
+    assert "0.2 " in capsys.readouterr().out
+
+
+@pytest.fixture
+def tutorial(tmp_path, monkeypatch):
+    """The study of the tutorial on one's own sampler, as its reader has it."""
+    monkeypatch.chdir(tmp_path)
+    path = page("your-sampler.md")
+    assert main(["init", "my-study"]) == 0
+    folder = tmp_path / "my-study" / "config" / "papers" / "mystudy"
+    (code,), (study,) = fenced(path, "python"), fenced(path, "yaml")
+    (folder / "plugins" / "lazy_de_sgld.py").write_text(code)
+    (folder / "study.yaml").write_text(study)
+    monkeypatch.chdir(tmp_path / "my-study")
+    return folder
+
+
+def test_the_tutorial_on_ones_own_sampler(tutorial, capsys):
+    capsys.readouterr()
+    assert main(["check", "config/papers/mystudy"]) == 0
+    assert len(capsys.readouterr().out.split()) == 2
+    study = Study(tutorial, load_config(Path("config/config.yaml")))
+    documents = [run.document for run in study.runs.values()]
+    assert {one["sampler"]["kind"] for one in documents} == {"de_sgld", "lazy_de_sgld"}
+    assert all(one["network"]["loss"]["rate"] == 0.2 for one in documents)
+    assert "loses a\nfifth of its messages" in page("your-sampler.md").read_text()
+
+
+def test_lazy_agents_are_nearer_at_the_large_step_only(tutorial):
+    """As the tutorial says of its figure, by ten times as many chains."""
+    (study,) = fenced(page("your-sampler.md"), "yaml")
+    rate = yaml.safe_load(study)["experiments"]["lossy_ring"]["network"]
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 2))
+    problem = concord.problems.linear_regression(
+        X, X @ [1, -2] + rng.standard_normal(200), agents=6
+    )
+    network = concord.network("ring", 6, **rate)
+    plugins.use()
+    _, plug = plugins.add(tutorial / "plugins" / "lazy_de_sgld.py")
+    far = {}
+    for step in (0.02, 0.002):
+        for kind in ("de_sgld", plug):
+            steps = {"step_size": step, "iterations": 150, "record": {"at": [150]}}
+            trace = concord.sample(kind, problem, network, chains=2000, **steps)
+            far[step, kind] = float(concord.w2(trace, problem.posterior).value[-1, 0])
+    assert far[0.02, plug] < far[0.02, "de_sgld"]
+    assert far[0.002, plug] > far[0.002, "de_sgld"]
+    point = np.sqrt(np.trace(problem.posterior.cov))
+    assert far[0.02, plug] > point > far[0.002, plug]
+
+
+def test_the_workflow_inside_another_one_is_that_of_a_template():
+    (block,) = fenced(page("own-study.md"), "python")
+    template = ROOT / "src/concord/studies/template/Snakefile"
+    words = template.read_text().split()
+    for line in (
+        "from concord.home import SNAKEFILE",
+        "module concord:",
+        "use rule * from concord",
+    ):
+        assert line in block and all(word in words for word in line.split())
+
+
+@pytest.mark.thorough
+def test_the_page_on_models_runs(tmp_path, monkeypatch):
+    pytest.importorskip("pymc")
+    pytest.importorskip("numpyro")
+    monkeypatch.chdir(tmp_path)
+    run(page("your-model.md"))
+
+
+@pytest.mark.parametrize("name", ["networks.md", "problems.md", "config/README.md"])
+def test_blocks_of_yaml_are_what_concord_reads(name):
+    for block in fenced(page(name), "yaml"):
+        found = yaml.safe_load(block.replace(", ... }", " }"))
+        if "network" in found:
+            network = concord.network(found.get("topology", "ring"), 6, **found["network"])
+            assert network.agents == 6
+        elif "problem" in found:
+            assert found["problem"]["kind"] == "table"
+        elif "sweep" in found:
+            assert {"topology", "batch_size", "reading"} == set(found["sweep"])
+        else:
+            assert found.keys() & {"assumptions", "alternatives", "claims", "fig{fig}_ring_sooner"}
+
+
+def targets() -> set[str]:
+    files = [ROOT / "Snakefile", *(ROOT / "workflow").rglob("*.smk"), ROOT / "workflow/Snakefile"]
+    rules = {name for path in files for name in RULES.findall(path.read_text())}
+    studies = {path.parent.name for path in (ROOT / "config").glob("*/*/study.yaml")}
+    return rules | studies | {"multiverse", *(f"multiverse_{key}" for key in studies)}
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [(path.name, line) for path in PAGES for line in commands(path)],
+    ids=lambda text: str(text)[:60],
+)
+def test_commands_are_known(name, line):
+    """Targets, subcommands, options and files of this repository; extras that can be installed."""
+    words = shlex.split(line)
+    while Path(words[0]).name in ("mpiexec", "srun"):
+        words = words[words.index("concord") :]
+    program, *rest = words
+    if program == "make":
+        known = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M)
+        assert {word for word in rest if "=" not in word} <= set(known)
+    elif program == "concord":
+        _parser().parse_args([word.replace("<key>", "mystudy") for word in rest])
+        for word in rest:
+            if word.startswith("config/") and "<" not in word:
+                assert glob.glob(str(ROOT / word)) or (ROOT / word.split("=")[0]).exists()
+    elif program == "snakemake":
+        asked = rest[: rest.index("--config")] if "--config" in rest else rest
+        skip = {n + 1 for n, word in enumerate(asked) if word == "--workflow-profile"}
+        for n, word in enumerate(asked):
+            if n in skip:
+                assert (ROOT / word).is_dir()
+            elif word.startswith("results/"):
+                key, section, output = word.split("/")[-3:]
+                (folder,) = (ROOT / "config").glob(f"*/{key}")
+                stated = "\n".join(path.read_text() for path in folder.glob("*.yaml"))
+                assert re.search(rf"^{section}:", stated, re.M)
+                assert f"\n  {Path(output).stem}:" in stated
+            elif not word.startswith("-"):
+                assert word in targets()
+    elif rest[:3] == ["-m", "pip", "install"]:
+        extras = re.findall(r"\[(\w+)\]", line)
+        stated = (ROOT / "pyproject.toml").read_text()
+        assert all(re.search(rf"^{extra} = \[", stated, re.M) for extra in extras)
+        assert extras or "concord" in line
+    else:
+        assert rest[:1] == ["-c"] or rest == ["-m", "venv", ".venv"]
