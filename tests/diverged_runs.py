@@ -31,7 +31,7 @@ from concord.networks.conditions import Conditions
 from concord.networks.network import under
 from concord.plugins import built_in
 from concord.problems.kinds import linear_regression
-from concord.samplers import d_ula, de_sghmc, de_sgld, gossip_ula, qlsd
+from concord.samplers import d_ula, de_psgld, de_sghmc, de_sgld, gossip_ula, qlsd
 from concord.sampling import initial, streams
 from concord.sampling.partition import Partition
 from concord.sampling.schedules import Schedule
@@ -66,6 +66,10 @@ SAMPLERS = {
     "qlsd": (
         qlsd,
         qlsd.Params(Schedule(0.01), compression=Compression("qsgd", levels=4)),
+    ),
+    "de_psgld": (
+        de_psgld,
+        de_psgld.Params(Schedule(0.01), de_psgld.Ball(radius=1.0), 0.01),
     ),
     "d_ula": (d_ula, d_ula.Params(Schedule(0.1, 1, 1, 0.6), Schedule(0.2, 1, 1, 0.1))),
 }
@@ -106,6 +110,7 @@ def problem(dim: int) -> Any:
         made.log_posterior = log_posterior
         made.reference = from_log_density(log_posterior, ((-12, 12), (-12, 12)), 60)
     made.tests = {"digits": SimpleNamespace(labels=np.arange(IMAGES) % 3)}
+    made.accuracy = lambda x: (x > 0).mean(axis=-1)
     made.test = np.eye(dim), np.ones(dim)
     made.examples = {"digits": {"0": 0}}
     return made

@@ -89,6 +89,23 @@ def test_rows_are_in_the_order_of_their_places(resources):
     assert (problem.data.features[:, :, -1] == 0).all()
 
 
+def test_rows_that_nobody_holds_are_for_testing_and_standardize_nothing(resources):
+    """The split of depsgld2026's notebook: scikit-learn's, stratified."""
+    from sklearn.datasets import load_breast_cancer
+    from sklearn.model_selection import train_test_split
+
+    X, y = load_breast_cancer(return_X_y=True)
+    seen, test = train_test_split(np.arange(569), test_size=0.2, random_state=42, stratify=y)
+    params = logistic_regression.Params(dataset="breast_cancer", table="depsgld2026_cancer")
+    problem = logistic_regression.build(params, 5, EQUAL, None, resources)
+    assert problem.counts.tolist() == [91] * 5
+    features = (X - X[seen].mean(axis=0)) / X[seen].std(axis=0)
+    np.testing.assert_allclose(problem.data.features[0, :, :-1], features[seen[:91]], atol=1e-12)
+    np.testing.assert_array_equal(np.sort(problem.test[1]), np.sort(y[test]))
+    alone = logistic_regression.build(params, 1, EQUAL, None, resources)
+    assert alone.counts.tolist() == [455]
+
+
 def test_points_of_other_numbers_of_agents_and_partitions_are_refused(resources):
     params = linear_regression.Params(table="extra2024_linear")
     with pytest.raises(ConcordError, match="for 20 agents, not 10"):

@@ -621,3 +621,13 @@ def test_what_is_read_is_what_is_drawn():
     names = [(read, ()) if isinstance(read, str) else (read.metric, read.agents) for read in found]
     network = ("network",)
     assert names == [("m", (1,)), ("sd", (1,)), ("seconds", network), ("m", ()), ("f", ())]
+
+
+def test_a_distribution_is_the_values_in_order_over_shares(by_topology):
+    figure = draw(by_topology[:1], lines="agent", agents=[0], distribution=True, exact=False)
+    table = series(by_topology[0], "w2", 0)
+    (line,) = shown(figure.axes[0]).values()
+    np.testing.assert_array_equal(line.get_ydata(), np.sort(table.value))
+    assert line.get_xdata()[[0, -1]] == pytest.approx([1 / len(table.value), 1])
+    assert figure.axes[0].get_xlim()[1] < 1.2
+    assert figure.axes[0].get_xlabel() == "share of iterations"

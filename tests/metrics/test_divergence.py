@@ -38,6 +38,8 @@ ELSEWHERE = {
     "stable_step": r".*\.fusion",
     "theorem2": r"theorem2\.(r|D|C1|C1_bar|lemma7_factor|E\|x0 - .*|E\|xbar0 .*|\|grad .*)",
     "predictions": r".*_(mnist|svhn).*",
+    "constraint": "envelope_w2",
+    "tempered_distance": "law_tempered_w1.*|law_power",
 }
 
 

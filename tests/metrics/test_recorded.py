@@ -72,6 +72,37 @@ def test_a_run_of_another_law_is_not(problem, tmp_path, monkeypatch):
     assert inside < least
 
 
+def test_a_record_of_fewer_chains_is_judged_by_its_own_error(tmp_path, monkeypatch):
+    """Means of 20 chains of a known law beside 2000 of ours: 95 % inside; least below most."""
+
+    class Accuracies(dict):
+        chains, agent = 2000, np.array([1])
+        draw = np.arange(30)
+
+    rng = np.random.default_rng(5)
+    ours = Accuracies(accuracy=rng.beta(9, 1, (2000, 30, 1)))
+    path = tmp_path / "t.csv.gz"
+    monkeypatch.setattr(fetch, "verify", lambda name, file: path)
+    found = []
+    for _ in range(12):
+        record = rng.beta(9, 1, (20, 30)).mean(axis=0)
+        lines = ["agent,iteration,accuracy_mean", *(f"1,{k},{v}" for k, v in enumerate(record))]
+        path.write_bytes(gzip.compress("\n".join(lines).encode()))
+        m = measurement(ours, recorded=tables.Recorded("t", "accuracy_mean", chains=20))
+        rows = {row.metric: row.value for row in recorded.rows(m)}
+        found.append([rows[f"recorded_{name}"] for name in ("inside", "usual", "least")])
+    inside, usual, least = np.array(found).T
+    assert abs(inside.mean() - 0.95) < 4 * np.sqrt(0.95 * 0.05 / 360) + 0.01
+    assert abs(usual.mean() - 0.95) < 0.015
+    assert (least < inside).all()
+
+
+def test_distances_of_fewer_chains_are_not_compared(problem):
+    given = tables.Recorded("t", "w2", chains=20)
+    with pytest.raises(ConcordError, match="distances of fewer chains are larger"):
+        list(recorded.rows(measurement(run(problem, 1), problem=problem, recorded=given)))
+
+
 def test_it_needs_a_record(problem):
     with pytest.raises(ConcordError, match="recorded numbers"):
         list(recorded.rows(measurement(run(problem, 1), problem=problem)))

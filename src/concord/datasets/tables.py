@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 from msgspec import field
 
-from concord.options import Options
+from concord.options import Count, Options
 
 
 class Recorded(Options):
@@ -25,6 +25,9 @@ class Recorded(Options):
     like: Annotated[
         dict[str, str], "column: key of the run, such as sampler.h, whose value these rows have"
     ] = field(default_factory=dict)
+    chains: Annotated[
+        Count | None, "chains of the recorded run, of accuracies; none: as many as ours"
+    ] = None
 
 
 def tabled(name: str, resources: Path) -> dict[str, np.ndarray]:

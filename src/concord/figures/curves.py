@@ -158,6 +158,9 @@ class Params(Options):
     over: Annotated[
         str | None, NamesLabel("label of numbers: the last values over it, on a log axis")
     ] = None
+    distribution: Annotated[
+        bool, "draw values in rising order, over the share of iterations that have no larger one"
+    ] = False
     intervals: Annotated[
         str,
         "auto: bands, on log axes bars; band; none; or the metric of a standard deviation",
@@ -254,6 +257,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         _layers.mark_divergence(panel, ax)
     xlabel = _prices.axis([ax for _, ax in along], params.x, params.xscale)
     xlabel = params.x_metric.replace("_", " ") if params.x_metric else xlabel
+    xlabel = "share of iterations" if params.distribution else xlabel
     ylabel = params.ylabel or LABELS.get(params.metric, words.metric(params.metric))
     drawn.label(params.xlabel or xlabel, ylabel)
     for panel, ax in zip(panels, axes, strict=True):
@@ -398,6 +402,8 @@ def _curve(
     last = diverged.iteration if diverged else math.nan
     known = np.array([whole.iteration[0], whole.iteration[-1], last])
     first_x, last_x, diverged_at = _prices.along(run, known, params.x)
+    if params.distribution:
+        first_x, last_x = 0.0, 1.0
     return Curve(
         run=run,
         agent=agent,
@@ -432,6 +438,10 @@ def _with_ends(series: Series, lo: np.ndarray | float, hi: np.ndarray | float) -
 
 def _along(run: Measured, series: Series, params: Params) -> Series:
     """Return a series over what x counts."""
+    if params.distribution:
+        share = (np.arange(len(series.value)) + 1) / len(series.value)
+        ordered = Series(share, np.sort(series.value), series.lo, series.hi)
+        return _with_ends(ordered, np.nan, np.nan)
     x = _prices.along(run, series.iteration, params.x)
     if params.x_metric:
         over = results.series(run, params.x_metric, "network")

@@ -5,11 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
 from concord.laws.gaussian import fit
+
+
+@runtime_checkable
+class WithQuantiles(Protocol):
+    """A law whose marginals have quantiles."""
+
+    def quantiles(self, levels: np.ndarray) -> np.ndarray:
+        """Return those of every parameter at these levels, (levels, dim)."""
 
 
 @dataclass(frozen=True)

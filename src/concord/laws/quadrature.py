@@ -56,6 +56,11 @@ class Grid:
         total = np.concatenate([[0.0], np.cumsum(self.mass.sum(axis=1 - axis))])
         return total / total[-1]
 
+    def quantiles(self, levels: np.ndarray) -> np.ndarray:
+        """Quantiles of both parameters at these levels, (levels, 2)."""
+        both = [np.interp(levels, self.cdf(axis), self.edges[axis]) for axis in range(2)]
+        return np.stack(both, axis=1)
+
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean (2,) and covariance (2, 2)."""
         mass = self.mass

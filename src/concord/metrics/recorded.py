@@ -1,10 +1,15 @@
 r"""Numbers that a paper's authors recorded of a run, beside the run's own.
 
-A record is another run of as many chains. Of two such runs of one law the values differ by more
-than either's error: a record is *inside* where it lies within :math:`\sqrt 2` times the distances
-from our value to the ends of its 95 % interval. Iterations and agents are not independent, so the
-share that is inside varies; how much, resampled chains tell, whole trajectories at a time: they
-vary about our values as a record does but for the factor :math:`\sqrt 2`.
+A record is another run, of m chains where ours has n. Of two such runs of one law the values differ
+by more than either's error: a record is *inside* where it lies within :math:`\sqrt{1 + n/m}` times
+the distances from our value to the ends of its 95 % interval. Iterations and agents are not
+independent, so the share that is inside varies; how much, m resampled chains tell, whole
+trajectories at a time: they vary about our values as a record does but for our own error, and lie
+within :math:`\sqrt{n/m}` times those distances as often.
+
+Where runs share their random numbers, as those of one experiment do over an option that changes
+little, so do their errors: a run of as many chains as the record's may then be off from all of its
+records at once. More chains make that error small.
 """
 
 from __future__ import annotations
@@ -15,6 +20,7 @@ import numpy as np
 
 from concord.contracts import Label
 from concord.datasets.tables import tabled
+from concord.errors import ConcordError
 from concord.laws.gaussian import bootstrap_w2
 from concord.laws.intervals import REPLICATES, mean_interval
 from concord.metrics import Measurement, Row, lacking
@@ -57,9 +63,12 @@ def rows(m: Measurement) -> Iterator[Row]:
     for name, values in zip(names, record.T, strict=True):
         for at in np.flatnonzero(np.isfinite(values)):
             yield Row(int(m.trace.draw[at]), name, f"{metric}_recorded", float(values[at]))
+    part = m.trace.chains / (m.recorded.chains or m.trace.chains)
     with np.errstate(invalid="ignore"):  # of what diverged
-        wide = ours + np.sqrt(2) * np.stack([lo - ours, hi - ours])
-    inside = (record >= wide[0]) & (record <= wide[1])
+        ends = np.stack([lo - ours, hi - ours])
+        lo, hi = ours + np.sqrt(part) * ends
+        least, most = ours + np.sqrt(1 + part) * ends
+    inside = (record >= least) & (record <= most)
     of_law = [((each >= lo) & (each <= hi))[have].mean() for each in resampled]
     shares = inside[have].mean(), np.mean(of_law), np.quantile(of_law, LEAST)
     known = np.isfinite([ours, lo, hi])[:, have].all()
@@ -75,10 +84,13 @@ def _own(m: Measurement) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray,
     if m.recorded is not None and m.recorded.metric == "accuracy_mean":
         values = m.trace["accuracy"]
         chains = len(values)
-        weights = stream.multinomial(chains, np.full(chains, 1 / chains), REPLICATES) / chains
+        theirs = m.recorded.chains or chains
+        weights = stream.multinomial(theirs, np.full(chains, 1 / chains), REPLICATES) / theirs
         with np.errstate(invalid="ignore"):
             again = np.tensordot(weights, values, 1)
         return m.agents, *mean_interval(values), again
+    if m.recorded is not None and m.recorded.chains is not None:
+        raise ConcordError("recorded.chains: distances of fewer chains are larger; remove it")
     names, draws = positions(m.trace)
     resampled = np.empty((REPLICATES, draws[0, ..., 0].size))
     target = gaussian(m.problem, "recorded")

@@ -1,35 +1,63 @@
-"""How far the posterior to the power 1/2 is from the posterior: what gossip ULA samples as printed.
+"""How far a power of the posterior, which some samplers have for it, is from the posterior.
 
-See ``concord.samplers.gossip_ula``: its mean drift is half the gradient, its noise is whole.
+Gossip ULA samples the power 1/2 as printed (``concord.samplers.gossip_ula``): its mean drift is
+half the gradient, its noise is whole. Mini-batches that are not scaled up to the n points of all
+agents count as fewer: their power is what they stand for over n (of the likelihood, and so of a
+posterior whose prior is flat).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
 
 import numpy as np
 
-from concord.contracts import Label, LogDensity
+from concord.contracts import Batched, Label, LogDensity
 from concord.laws.quadrature import from_log_density
 from concord.laws.transport import marginal_w1
 from concord.metrics import Measurement, Row, known, lacking
 from concord.metrics._references import grid
+from concord.samplers import Biased
+from concord.sampling.gradients import stands_for
 
-METRICS = ("law_half_w1", "law_half_w1_[01]")
-LABELS = {"law_half_w1": Label(head="W1 of the posterior to the power 1/2")}
+METRICS = (
+    "law_half_w1",
+    "law_half_w1_[01]",
+    "law_tempered_w1",
+    "law_tempered_w1_[01]",
+    "law_power",
+)
+LABELS = {
+    "law_half_w1": Label(head="W1 of the posterior to the power 1/2"),
+    "law_tempered_w1": Label(head="W1 of the tempered posterior"),
+    "law_power": Label("power of the likelihood that is sampled", "power"),
+}
 
 POWER = 0.5
 QUANTILES = 4000
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield law_half_w1_<d> for each parameter and their mean law_half_w1; both laws are exact."""
+    """Yield law_half_w1_<d> for each parameter and their mean law_half_w1; both laws are exact.
+
+    Of mini-batches that are not scaled up the same as law_tempered_w1, and the power, law_power.
+    """
     problem, exact = m.problem, grid(m.problem, "tempered_distance")
     if not isinstance(problem, LogDensity):
         raise lacking("tempered_distance", "a problem with a log_posterior")
-    box = [(2 * edge[0] - edge[-1], 2 * edge[-1] - edge[0]) for edge in exact.edges]
+    power, name, params = POWER, "law_half_w1", m.sampler_params
+    if isinstance(params, Biased) and params.batch_size and params.batch_scale != "data":
+        stands = problem.agents * stands_for(params.batch_size, params.batch_scale)
+        power, name = stands / float(cast("Batched", problem).counts.sum()), "law_tempered_w1"
+        yield from known(m, {"law_power": power})
+    reach = max(1.0, power**-0.5 - 1)
+    box = [
+        (edge[0] - reach * (edge[-1] - edge[0]), edge[-1] + reach * (edge[-1] - edge[0]))
+        for edge in exact.edges
+    ]
     half = from_log_density(
-        lambda first, second: POWER * problem.log_posterior(first, second),
+        lambda first, second: power * problem.log_posterior(first, second),
         ((float(box[0][0]), float(box[0][1])), (float(box[1][0]), float(box[1][1]))),
         len(exact.edges[0]) - 1,
     )
@@ -37,4 +65,4 @@ def rows(m: Measurement) -> Iterator[Row]:
     quantiles = [np.interp(levels, half.cdf(axis), half.edges[axis]) for axis in range(2)]
     values = [float(marginal_w1(own, exact, axis)) for axis, own in enumerate(quantiles)]
     mean = sum(values) / 2
-    return known(m, {"law_half_w1_0": values[0], "law_half_w1_1": values[1], "law_half_w1": mean})
+    yield from known(m, {f"{name}_0": values[0], f"{name}_1": values[1], name: mean})

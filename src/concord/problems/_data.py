@@ -72,13 +72,16 @@ def points_of(
 ) -> tuple[np.ndarray, np.ndarray, Parts]:
     """Return features (rows, d), targets (rows,) and each agent's rows of a registered table.
 
-    A table without points has features of no columns, and says only who holds which row. A
-    ConcordError if it is not for so many agents, or the run has a partition of its own.
+    A table without points has features of no columns, and says only who holds which row. One agent
+    holds all that anybody holds. A ConcordError if it is not for so many agents, or the run has a
+    partition of its own.
     """
     columns = tabled(table, resources)
     if "agent" not in columns:
         raise ConcordError(f"table: {table} has no column agent; name a table of points")
     holder = columns.pop("agent")
+    if agents == 1:
+        holder = np.minimum(holder, 0)
     order = np.lexsort((columns.pop("place", np.arange(len(holder))), holder))
     parts = [order[holder[order] == agent] for agent in range(agents)]
     if np.nanmax(holder) != agents - 1 or not all(map(len, parts)):

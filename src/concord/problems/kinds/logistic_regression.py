@@ -37,7 +37,7 @@ from concord.problems._data import (
 )
 from concord.problems._own import own_data
 from concord.problems._regression import PriorShare, batch_gradient, prior_share, sigmoid
-from concord.sampling.partition import AgentData, Partition
+from concord.sampling.partition import AgentData, Partition, Parts
 
 # Rows of the data sets; those in DOWNLOADED are read from files.
 ROWS = {"breast_cancer": 569, "magic": 19020}
@@ -137,7 +137,7 @@ def build(
 
     Synthetic labels are Bernoulli with logit x^T X_j + delta_j. A data set's features are
     standardized over all rows that are not for testing, and get an intercept column of ones, unless
-    the options say otherwise.
+    the options say otherwise. Rows that nobody holds, by a table, are for testing.
     """
     truth = test = parts = points = None
     if params.table is not None:
@@ -157,7 +157,7 @@ def build(
     elif params.dataset == "synthetic":
         features, labels, truth = _synthetic(params, agents, stream("data"))
     else:
-        features, labels, test = _load(params, stream, resources)
+        features, labels, test = _load(params, stream, resources, parts)
     if parts is None:
         parts = partition.split(labels, agents, stream("partition"))
     data = AgentData.from_parts(features, labels.astype(float), parts)
@@ -168,15 +168,21 @@ Rows = tuple[np.ndarray, np.ndarray]  # features, labels
 
 
 def _load(
-    params: Params, stream: Stream, resources: Path
+    params: Params, stream: Stream, resources: Path, parts: Parts | None
 ) -> tuple[np.ndarray, np.ndarray, Rows | None]:
-    """Return training features and labels, and the test rows if there are any."""
+    """Return training features and labels, and the test rows if there are any.
+
+    Where a table says who holds which row, the others are the test rows, and all rows are returned.
+    """
     if params.dataset == "magic":
         features, labels = readers.magic(resources / "magic" / "magic04.data")
     else:
         features, labels = readers.breast_cancer()
-    count = _test_rows(params, len(labels))
-    training, testing = kept_apart(len(labels), count, stream)
+    if parts is None:
+        training, testing = kept_apart(len(labels), _test_rows(params, len(labels)), stream)
+    else:
+        training = np.sort(np.concatenate(parts))
+        testing = np.setdiff1d(np.arange(len(labels)), training)
     seen = features[training]
     if params.features == "unit":
         features = (features - seen.min(axis=0)) / np.ptp(seen, axis=0)
@@ -187,7 +193,9 @@ def _load(
     if params.intercept != "none":
         column = np.full(len(features), float(params.intercept == "ones"))
         features = np.column_stack([features, column])
-    test = (features[testing], labels[testing]) if count else None
+    test = (features[testing], labels[testing]) if len(testing) else None
+    if parts is not None:
+        return features, labels, test
     return features[training], labels[training], test
 
 

@@ -1,0 +1,137 @@
+r"""A regression whose prior is uniform on a ball about 0.
+
+.. math::
+    \pi(x) \propto 1\{\lVert x \rVert \le s\} \, e^{-\sum_i f_i(x)}
+
+with f_i the negative log likelihood of agent i's points alone, so that gradients do not see the
+ball: a sampler needs a constraint of its own. ``reference`` holds the posterior of two parameters
+on a dense grid, cut off at the ball. Agents start in the ball (``initial: {kind: problem}``).
+
+Source: Islam and Zhu, 2026, arXiv:2605.00723, from its authors' released code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+
+from concord import options
+from concord.contracts import Stream
+from concord.errors import ConcordError
+from concord.laws.quadrature import Grid, from_log_density
+from concord.options import Options, Positive
+from concord.problems.kinds import linear_regression, logistic_regression
+from concord.sampling.partition import Partition
+
+MODELS: dict[str, Any] = {
+    "linear_regression": linear_regression,
+    "logistic_regression": logistic_regression,
+}
+CELLS = 800
+
+
+class Params(Options):
+    """The ball, and the regression in it."""
+
+    radius: Annotated[Positive, "radius s of the ball"]
+    model: Annotated[Literal["linear_regression", "logistic_regression"], "kind of regression"]
+    options: Annotated[
+        dict[str, Any] | None, "of the regression, but for those of its prior; none: 100 points"
+    ] = None
+    starts: Annotated[
+        Literal["uniform", "coordinates"],
+        "agents' starts are uniform in the ball, or each coordinate is that of another such point, "
+        "as in depsgld2026's released code, and some lie outside",
+    ] = "uniform"
+
+
+def _model(params: Params) -> tuple[Any, Any]:
+    given = {"points": 100} if params.options is None else params.options
+    for name in given:
+        if name.startswith("prior"):
+            raise ConcordError(f"options: the prior is the ball; remove {name}")
+    kind = MODELS[params.model]
+    flat = {**given, "prior_share": "omitted"}
+    return kind, options.build(kind.Params, flat, "options")
+
+
+def check(params: Params, agents: int) -> None:
+    """Refuse what the regression refuses, and another prior."""
+    kind, own = _model(params)
+    kind.check(own, agents)
+
+
+def needs(params: Params) -> tuple[str, ...]:
+    """Return the names of the data sets that the regression reads."""
+    kind, own = _model(params)
+    names: tuple[str, ...] = kind.needs(own)
+    return names
+
+
+def build(
+    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+) -> InBall:
+    """Return the regression without its prior, in the ball."""
+    kind, own = _model(params)
+    plain = kind.build(own, agents, partition, stream, resources)
+    cls = LinearInBall if params.model == "linear_regression" else LogisticInBall
+    held: Any = object.__new__(cls)
+    vars(held).update(vars(plain), radius=params.radius, starts=params.starts, posterior=None)
+    made: InBall = held
+    return made
+
+
+class InBall:
+    """What regressions in a ball have in common."""
+
+    radius: float
+    starts: str
+    dim: int
+    log_likelihood: Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+    def initial(self, shape: tuple[int, int, int], rng: np.random.Generator) -> np.ndarray:
+        """Return initial positions of shape (chains, agents, dim)."""
+        points = self.dim if self.starts == "coordinates" else 1
+        x = rng.standard_normal((points, *shape))
+        x *= self.radius / np.linalg.norm(x, axis=-1, keepdims=True)
+        x *= rng.random((*x.shape[:-1], 1)) ** (1 / self.dim)
+        return x[0] if points == 1 else np.einsum("ecae->cae", x)
+
+    @cached_property
+    def reference(self) -> Grid:
+        """The posterior on a dense grid; a ConcordError unless there are two parameters."""
+        if self.dim != 2:
+            raise ConcordError(
+                f"the posterior in a ball of {self.dim} parameters is not known; use 2"
+            )
+
+        return from_log_density(self.log_posterior, ((-self.radius, self.radius),) * 2, CELLS)
+
+    def log_posterior(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """Return the log density of two parameters, up to a constant."""
+        inside = first**2 + second**2 <= self.radius**2
+        return np.where(inside, self.log_likelihood(first, second), -np.inf)
+
+
+class LogisticInBall(InBall, logistic_regression.LogisticRegression):
+    """Logistic regression in a ball."""
+
+    def log_likelihood(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """Return it for two parameters."""
+        prior = (first**2 + second**2) / (2 * self.prior_scale)
+        whole = logistic_regression.LogisticRegression.log_posterior(self, first, second)
+        return whole + prior
+
+
+class LinearInBall(InBall, linear_regression.LinearRegression):
+    """Linear regression in a ball."""
+
+    def log_likelihood(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """Return it for two parameters, up to a constant."""
+        x = np.stack(np.broadcast_arrays(first, second), axis=-1)
+        gram, shift = self.gram.sum(axis=0), self.shift.sum(axis=0)
+        return x @ shift - 0.5 * ((x @ gram) * x).sum(axis=-1)

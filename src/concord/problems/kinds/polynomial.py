@@ -1,0 +1,139 @@
+r"""A density on an interval by its polynomial potential; agents hold shares of it, or all of it.
+
+.. math::
+    f(x) = c_1 x + c_2 x^2 + \dots, \qquad \pi(x) \propto e^{-f(x)} \text{ on } [a, b]
+
+with f_i = f/N (``share: split``) or f_i = f (``share: whole``, by which agents together sample the
+N-th power of the density, as in depsgld2026's released code). The interval is the posterior's
+alone: gradients do not see it, and a sampler needs a constraint of its own. A mini-batch's gradient
+is exact but for an error, whose standard deviation is ``error_sd`` over the root of its size.
+
+Source: Islam and Zhu, 2026, arXiv:2605.00723, from its authors' released code, where f is
+x^2/2 + x^4/8 - x on [-1, 1]. ``reference`` is the posterior by quadrature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+
+from concord.contracts import BatchGradient, Stream
+from concord.errors import ConcordError
+from concord.laws.known import Known
+from concord.options import NonNegative, Options
+from concord.problems._tabled import Tabled
+from concord.sampling.partition import Partition
+
+SOURCE = (-1.0, 0.5, 0.0, 0.125)
+CELLS = 20_000
+REACH = 12.0  # standard deviations of the part off the interval
+ERRORS = 1000  # values of an error, which are as likely: the normal law's quantiles
+
+
+class Params(Options):
+    """The potential, the interval, and what agents hold."""
+
+    coefficients: Annotated[tuple[float, ...], "c_1, c_2, ... of the potential"] = SOURCE
+    interval: Annotated[tuple[float, float], "[a, b]"] = (-1.0, 1.0)
+    share: Annotated[Literal["split", "whole"], "agents hold f/N, or f"] = "split"
+    error_sd: Annotated[NonNegative, "standard deviation of the error of one point's gradient"] = (
+        0.0
+    )
+
+
+def check(params: Params, agents: int) -> None:
+    """Refuse an empty interval."""
+    a, b = params.interval
+    if not a < b:
+        raise ConcordError(f"interval: nothing lies between {a:g} and {b:g}; swap them")
+
+
+def build(
+    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
+) -> Polynomial:
+    """Return the problem; nothing is drawn."""
+    return Polynomial(params, agents)
+
+
+@dataclass(frozen=True)
+class OnLine(Known):
+    """A law of one parameter, with its quantiles."""
+
+    inverse: Callable[[np.ndarray], np.ndarray]
+
+    def quantiles(self, levels: np.ndarray) -> np.ndarray:
+        """Return the quantiles at these levels, (levels, 1)."""
+        return self.inverse(levels)[:, None]
+
+
+class Polynomial(Tabled):
+    """The density split over agents; ``reference`` is the posterior."""
+
+    dim = 1
+
+    def __init__(self, params: Params, agents: int) -> None:
+        from scipy.special import ndtri
+
+        self.agents, self._powers = agents, np.array([*params.coefficients[::-1], 0.0])
+        self._slopes = np.polyder(self._powers)
+        share = 1 / agents if params.share == "split" else 1.0
+        self.tables = (np.full(agents, share),)
+        self.counts = np.full(agents, ERRORS)
+        scores = ndtri((np.arange(ERRORS) + 0.5) / ERRORS)
+        self._errors = params.error_sd * scores / scores.std()
+        self._ends = params.interval
+        self.reference = self.softened(0.0)
+
+    def values(self, x: np.ndarray, share: np.ndarray) -> np.ndarray:
+        """Return the potentials."""
+        return share * np.polyval(self._powers, x[..., 0])
+
+    def slope(self, x: np.ndarray, out: np.ndarray, share: np.ndarray) -> np.ndarray:
+        """Write the gradients."""
+        out[...] = self._slopes[0]
+        for coefficient in self._slopes[1:]:
+            np.multiply(out, x, out=out)
+            np.add(out, coefficient, out=out)
+        return np.multiply(out, share[..., None], out=out)
+
+    def softened(self, smoothing: float) -> OnLine:
+        """Return the law whose density off the interval is f's times exp(-d^2 / 2 smoothing).
+
+        d is the distance from the interval; without smoothing there is nothing off it.
+        """
+        a, b = self._ends
+        beyond = REACH * np.sqrt(smoothing)
+        edges = np.linspace(a - beyond, b + beyond, CELLS + 1)
+        x = (edges[1:] + edges[:-1]) / 2
+        log = -np.polyval(self._powers, x)
+        if smoothing:
+            log -= (x - x.clip(a, b)) ** 2 / (2 * smoothing)
+        mass = np.exp(log - log.max())
+        mass /= mass.sum()
+        mean = mass @ x
+        second, third, fourth = (mass @ (x - mean) ** power for power in (2, 3, 4))
+        below = np.concatenate([[0.0], mass.cumsum()])
+
+        def inverse(levels: np.ndarray) -> np.ndarray:
+            return np.interp(levels, below, edges)
+
+        return OnLine(
+            *(np.array([mean]), np.array([[second]]), np.array([third]), np.array([fourth])),
+            lambda count, rng: inverse(rng.random(count))[:, None],
+            inverse,
+        )
+
+    def batch_gradient(self, chains: int, batch_size: int) -> BatchGradient:
+        """Return ``g(x, rows, out)``: the gradients, each with the mean error of its mini-batch."""
+        errors = np.empty((chains, self.agents, batch_size))
+
+        def gradient(x: np.ndarray, rows: np.ndarray, out: np.ndarray) -> np.ndarray:
+            np.take(self._errors, rows, out=errors, mode="clip")
+            self.slope(x, out, *self.tables)
+            return np.add(out, errors.mean(axis=2, keepdims=True), out=out)
+
+        return gradient
