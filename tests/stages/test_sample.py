@@ -27,7 +27,7 @@ from concord.studies.config import Config, load_studies
 
 ROOT = Path(__file__).parents[2]
 # Which need a table, PyTorch, and draws of a certified run.
-DATA = {"numpyro", "pymc", "table", "gaussian_product", "lenet", "breast_cancer"}
+DATA = {"numpyro", "pymc", "table", "ball", "gaussian_product", "lenet", "breast_cancer"}
 CHAINS = 2 * CHAINS_PER_BLOCK + 20
 
 

@@ -168,13 +168,14 @@ READS = {"x": "draws", "predictive_mean": "predictive", "predictive_sd": "predic
 
 @pytest.mark.parametrize("family", built_in("metrics"))
 def test_families_say_what_they_read(family):
-    """w2 takes what there is of draws and average; counts are always recorded."""
+    """Some take what there is of draws and average; counts are always recorded."""
     module = plugin("metrics", family, "")
     text = Path(module.__file__).read_text()
     read = {READS.get(name, name) for name in re.findall(r'm\.trace\["(\w+)"\]', text)}
     read |= {"draws"} if re.search(r"(pooled|positions)\(m\b", text) else set()
     read -= {"diverged_at", "broadcasts", "activations", "gradients"}
-    read -= {"x_average"} | ({"draws"} if family in ("w2", "moment_errors") else set())
+    either = family in ("w2", "moment_errors", "chains_distance", "constraint")
+    read -= {"x_average"} | ({"draws"} if either else set())
     read -= {"accuracy", "draws"} if family == "recorded" else set()  # what the record is of
     read -= {"predictive", "draws"} if family == "log_predictive" else set()  # what there is
     assert set(getattr(module, "RECORDS", ())) == read
