@@ -16,6 +16,7 @@ could be read off as many products with it, of two gradients each.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from concord.errors import ConcordError
 TOLERANCE = 1e-10
 ROUNDING = 32 * np.finfo(float).eps
 HALVINGS = 60
+UNROLLED = 16  # dimensions up to which all problems are factorized at once, entry by entry
 
 
 class Solver:
@@ -206,9 +208,19 @@ def _rounding(
 def _direction(
     data: _Data, shares: np.ndarray, curvature: np.ndarray, gradient: np.ndarray
 ) -> np.ndarray:
-    """Return the Newton direction by Cholesky, dimensions unrolled, all problems at once."""
+    """Return the Newton direction: by Cholesky, dimensions unrolled, all problems at once.
+
+    The entries' number of operations grows as dim^3, so that beyond ``UNROLLED`` LAPACK takes one
+    problem after the other.
+    """
     dim = data.signed.shape[-1]
     entries = np.matmul(shares * (1 - shares), data.products)
+    if dim > UNROLLED:
+        hessian, (row, column) = np.empty((*gradient.shape, dim)), np.array(_lower(dim)).T
+        hessian[..., row, column] = hessian[..., column, row] = entries
+        hessian[..., range(dim), range(dim)] += curvature[:, None, None]
+        with suppress(np.linalg.LinAlgError):  # curvature that vanishes beside the rest
+            return np.linalg.solve(hessian, gradient[..., None])[..., 0]
     factor = {
         (i, j): entries[..., n] + (curvature[:, None] if i == j else 0.0)
         for n, (i, j) in enumerate(_lower(dim))
