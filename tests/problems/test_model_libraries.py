@@ -393,7 +393,6 @@ def test_the_page_runs() -> None:
         exec(code, names)
     effect = names["found"].posterior["effect"].mean(["chain", "draw"]).values
     assert abs(effect - [6.2, 4.9, 3.9, 4.8, 3.6, 4.1, 6.3, 4.9]).max() < 2.0  # Stan's draws'
-    assert names["answer"].best["sampler"] == "extra_sgld"
     assert str(names["answer"]).split(":")[0] in " ".join(text.split())
     assert names["linear"].counts.sum() == 120 and names["same"].agents == 6
 
