@@ -127,3 +127,11 @@ def test_a_sampler_without_a_law_is_compared_where_both_can_be(study, tmp_path):
     )
     assert "weights metropolis" in lines[2].partition("; fixed: ")[2]
     assert any(line.startswith("lawless_de_sgld against de_sgld: ") for line in lines)
+
+
+def test_tasks_whose_data_are_not_there_are_left_out(study, tmp_path):
+    lines = compete.compare(
+        study, "sampled", ["de_sgld", "gossip_ula"], ["even", "cancer"], tmp_path
+    )
+    assert next(lines).endswith("gossip_ula states no exact law.")
+    assert re.match(r"Left out: problem=cancer, whose data are not in .*; `snakemake", next(lines))

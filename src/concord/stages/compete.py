@@ -77,6 +77,13 @@ def compare(
     if not chosen:
         known = {label for run in tasks for key, label in run.labels.items() if key != "entry"}
         raise ConcordError(f"--tasks: no task has {words[0]!r}; {nearest(words[0], known)}")
+    far = [run for run in chosen if not all((resources / d).is_dir() for d in run.data_sets)]
+    if far and len(far) < len(chosen):
+        chosen = [run for run in chosen if run not in far]
+        yield (
+            f"Left out: {', '.join(task_of(run.document) for run in far)}, whose data are not in "
+            f"{resources}; `snakemake arena` makes or downloads them."
+        )
     for name in names:  # before any is scored
         entered(study, chosen[0], name, entries)
     measured: list[Measured] = []
