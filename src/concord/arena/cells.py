@@ -118,8 +118,7 @@ def score(run: Run, task: Task) -> Scored:
     try:
         sampler.check(task.problems[0], task.topology, params)
         mix, vectors = read_out(arena.read, task.topology)
-        # Some refuse only when they begin.
-        prices.per_iteration(sampler, params, task.problems[0], task.topology, task.masks())
+        prices.begin(sampler, params, task.problems[0], task.topology, task.masks())
         if run.sampler.kind not in built_in("samplers"):
             prices.check(sampler, params, *limited)
     except ConcordError as error:

@@ -90,6 +90,13 @@ def per_iteration(
     }
 
 
+def begin(
+    sampler: Any, params: Any, problem: Problem, topology: Topology, rng: np.random.Generator
+) -> None:
+    """Take one step, since some samplers refuse what they are given only then."""
+    _counted(sampler, params, problem, topology, rng, most=1)
+
+
 def releases(
     sampler: Any, params: Any, problem: Problem, topology: Topology, rng: np.random.Generator
 ) -> float:
@@ -98,7 +105,12 @@ def releases(
 
 
 def _counted(
-    sampler: Any, params: Any, problem: Problem, topology: Topology, rng: np.random.Generator
+    sampler: Any,
+    params: Any,
+    problem: Problem,
+    topology: Topology,
+    rng: np.random.Generator,
+    most: int = MANY,
 ) -> _Counts:
     network = drawing(topology, *rng.spawn(2))
     x0 = np.tile(problem.posterior.mean if problem.posterior else 0.0, (CHAINS, problem.agents, 1))
@@ -108,7 +120,7 @@ def _counted(
     ends = np.zeros(CHAINS)
     with np.errstate(all="ignore"):
         state, step = sampler.init(problem.from_chain(0), network, params, x0, rng)
-        for k in range(MANY):
+        for k in range(most):
             state, info = step(state, k, rng)
             moved = 1.0 if info.active is None else info.active
             gradients = moved if info.gradients is None else info.gradients
