@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import concord
+from concord import compiled
 from concord.errors import ConcordError
 from concord.library.sampling import _prepared
 from concord.networks import transports
@@ -57,6 +58,17 @@ SOME = [
 def test_a_few_runs_have_the_same_bytes_on_two_and_three_ranks():
     made = [case for case in SOME[::3] if same_over((2, 3), case)]
     assert len(made) > 20
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("neighbors", ["together", "in_turn"])
+@pytest.mark.parametrize("kind", ["de_sgld", "d_ula", "extra_sgld"])
+def test_compiled_kernels_know_that_rows_are_of_some_agents(kind, neighbors, monkeypatch):
+    pytest.importorskip("numba")
+    monkeypatch.setattr(compiled, "_awaited", 0)
+    options = {"step_size": 0.02, **({"neighbors": neighbors} if kind == "d_ula" else {})}
+    options |= {"fusion": 0.1} if kind == "d_ula" else {}
+    assert same_over((2, 3), (kind, options, {"kind": "ring"}, "perfect", 9, "linear"))
 
 
 def refused(case):

@@ -150,7 +150,8 @@ class Channel:
             moved = mine.kicked(self.dim)
 
             def kicked(x: np.ndarray, *rest: Any) -> bool:
-                return moved is not None and moved(hold(x, sends), *rest)
+                *_, fused, _, _ = rest  # then the kernel takes row i of x for agent i's own
+                return moved is not None and not fused and moved(hold(x, sends), *rest)
 
             return lambda x, out: weigh(hold(x, sends), out), kicked
         hold, whole = self._hold(np.arange(weights.agents)), weights.operator(self.chains, self.dim)
