@@ -387,7 +387,7 @@ def test_a_divided_run_that_its_time_limit_ends_goes_on(slurm, tmp_path):
         check=True,
     )
     path = project.folder / "run.yaml"
-    stated = yaml.safe_load(path.read_text()) | {"iterations": 60000}
+    stated = yaml.safe_load(path.read_text()) | {"iterations": 300000}
     stated["record"] |= {"every": 1000, "at": None}
     path.write_text(yaml.safe_dump(stated, sort_keys=False))
     sample = *python, "sample", "run.yaml", "--checkpoint", "0.2", "-o"
@@ -401,6 +401,7 @@ def test_a_divided_run_that_its_time_limit_ends_goes_on(slurm, tmp_path):
         ).strip()
         if limited:
             wait_until(lambda: bool(begun()), 120)
+            say("scancel", "--signal=STOP", job)  # or it may end before SLURM looks at limits
             say("scontrol", "update", f"JobId={job}", "EndTime=now+1")
         wait_until(lambda job=job: state(job) in ("COMPLETED", "TIMEOUT", "FAILED"), 240)
         states.append(state(job))
