@@ -12,6 +12,7 @@ import concord
 from concord.__main__ import main
 from concord.errors import ConcordError
 from concord.library.recommend import measured
+from concord.plugins import kinds
 
 ROOT = Path(__file__).parents[2]
 FEW = ["de_sgld", "extra_sgld"]
@@ -196,6 +197,32 @@ def test_mini_batches_of_any_gradient_are_predicted_and_refused_where_there_are_
         concord.recommend(problem, "ring", budget={"bytes": 900}, batch_size=2)
 
 
+def test_every_sampler_has_a_score_or_a_reason(problem):
+    """Those that the arena has no entry of, too; of one agent C-ULA has a law."""
+    table = concord.recommend(problem, "ring", budget={"bytes": 900}).table
+    assert {"C-ULA", "Consensus Monte Carlo", "DE-PSGLD", "QLSD"} < set(table["sampler"])
+    assert table["sampler"].nunique() >= len(kinds("samplers"))
+    assert (table["why"].fillna("") != "").eq(table["b2"].isna()).all()
+    alone = concord.problems.quadratic(H=[[[2.0]]], b=[[1.0]])
+    given = {"budget": {"gradients": 200}, "samplers": ["c_ula"]}
+    answer = concord.recommend(alone, "complete", **given)
+    step = answer.best["step_size"]
+    b2 = b2_of("c_ula", alone, "complete", 200, step_size=step)
+    assert answer.table["law"][0] == "exact"
+    assert answer.table["b2"][0] == pytest.approx(b2, rel=1e-9)
+
+
+def test_what_is_too_large_to_be_confirmed_stays_screened_and_is_doubted():
+    """On a ring of 60 ways of ten numbers, which laws over losses are not computed for."""
+    network = concord.network(
+        "ring", 30, loss={"kind": "bernoulli", "rate": 0.2, "direction": "link"}
+    )
+    problem = gaussian(30, dim=10)
+    answer = concord.recommend(problem, network, budget={"gradients": 4}, samplers=["de_sgld"])
+    assert answer.table["law"][0] == "screened"
+    assert any("too large" in reason for reason in answer.trust)
+
+
 def test_what_is_recommended_has_the_law_that_is_predicted(problem):
     """Read by agents: the score is that of ``concord.law`` with these very options."""
     answer = concord.recommend(problem, "path", budget={"bytes": 900}, level="worst", samplers=FEW)
@@ -267,10 +294,18 @@ def test_an_approximate_law_is_that_of_chains():
         ({"budget": {"bytes": 1}}, "pays for no iteration"),
         ({"budget": {"bites": 100}}, "there is no price 'bites'"),
         ({"budget": {"bytes": -3}}, "no positive number"),
+        ({"budget": {"bytes": float("inf")}}, "no positive number"),
+        ({"budget": {"bytes": "64kB"}}, "no number"),
+        ({"budget": "bytes"}, "give amounts by price"),
         ({"budget": {"bytes": 100}, "level": "best"}, "level"),
         ({"budget": {"seconds": 5}}, "costs no seconds"),
         ({"budget": {"bytes": 900}, "samplers": ["fsgld"]}, "no sampler can be recommended"),
         ({"budget": {"bytes": 900}, "samplers": ["de_sgl"]}, "there is no entry 'de_sgl'"),
+        ({"budget": {"bytes": 900}, "samplers": []}, "give a list"),
+        ({"budget": {"bytes": 900}, "samplers": "de_sgld"}, "give a list"),
+        ({"budget": {"bytes": 900}, "samplers": ["qlsd"]}, "more than a step has to be chosen"),
+        ({"target": {"b3": 0.1}, "price": "bytes"}, "target: {'b3': 0.1}"),
+        ({"target": 0.1, "price": "bites"}, "price: there is no price 'bites'"),
         ({"target": 0.1}, "with its price"),
         ({"target": 0.1, "price": "bytes", "chains": 9}, "chains: they score a budget"),
         ({"budget": {"bytes": 900}, "batch_size": 0}, "batch_size"),
@@ -337,7 +372,7 @@ def test_the_command_writes_a_table(tmp_path, capsys, monkeypatch):
 
 
 def test_by_chains_only_what_is_ranked_is_stated():
-    """Gossip has a law up to 40 numbers; chains measure one level, and the other is no number."""
+    """Gossip has a law up to 20 numbers; chains measure one level, and the other is no number."""
     problem = concord.problems.quadratic(H=[[[1.0]]] * 42, b=[[1.0]] * 42)
     given = {"budget": {"gradients": 20}, "samplers": ["gossip_ula"], "chains": 30}
     table = concord.recommend(problem, "ring", **given).table

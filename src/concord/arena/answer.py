@@ -27,7 +27,7 @@ from concord.arena import prices, scores
 from concord.arena.read_outs import bytes_of, read_out
 from concord.arena.surrogates import Coordinates, along
 from concord.arena.tuning import Setting, changed, stable, value_of
-from concord.contracts import AffineSampler, Problem, Quadratic, offers
+from concord.contracts import AffineSampler, Problem, Quadratic, SwitchingSampler, offers
 from concord.errors import ConcordError
 from concord.laws.exact import Affine, Moments, Seen, Update, block_diagonal
 from concord.laws.gaussian import bias2
@@ -35,6 +35,7 @@ from concord.metrics import _laws
 from concord.metrics._linearized import Linearized
 from concord.networks.conditions import Conditions
 from concord.networks.topology import Topology
+from concord.plugins import built_in
 from concord.problems._fit import Fit, batch_errors, weighed
 from concord.problems._quadratic import QuadraticProblem
 from concord.samplers import Batching
@@ -135,19 +136,23 @@ class Search:
         if not self._exact:
             mean, variances = weighed(problem, found)
             self._floor = float(bias2(mean, np.diag(variances), self._target))
-        self.tried, self._asked = 0, list[Mapping[str, float]]()
+        self.tried = 0
 
-    def entry(self, entry: Entry, octaves: Sequence[int] | None = None) -> Iterator[Found]:
+    def entry(self, entry: Entry) -> Iterator[Found]:
         """Yield the best setting of an entry with each read-out; an error where there is none."""
         entry.sampler.check(self.problem, self.topology, entry.params)
+        if entry.kind not in built_in("samplers"):
+            prices.check(entry.sampler, entry.params, self.problem, self.topology)
         if _laws.batch_size(entry.params) != self.wish.batch_size:
             raise ConcordError("its gradients are full; leave batch_size out")
         if not self._follows(entry.sampler):
-            raise _laws.NoLaw(
-                "it states no law, or draws who moves, whose law is computed for up to "
-                f"{SMALL} entries of the positions; sample it"
+            drawn = (
+                f"it draws who moves, and laws over that are computed up to {_laws.SECOND_LIMIT} "
+                "numbers (agents times dimension); sample it"
             )
-        lattices = list(self.lattices(entry))
+            why = drawn if offers(entry.sampler, SwitchingSampler) else "it states no exact law"
+            raise _laws.NoLaw(why)
+        lattices = self.lattices(entry)
         for lattice in lattices:
             self._try(entry, lattice, self._octaves(entry, lattice))
         if entry.tune is not None:
@@ -164,27 +169,30 @@ class Search:
         how = "screened" if not self._small else "exact" if known else "approximate"
         for read in self.reads:
             with suppress(LookupError):
-                yield self._best(entry, lattices, read, how)
+                best = self._best(entry, lattices, read, how)
+                if np.isfinite(best.score):
+                    yield best
 
     def confirmed(self, found: Found) -> Found:
-        """Return a screened setting with the score of its own law, or a neighbor that is better."""
+        """Return a screened setting with the score of its own law, or a neighbor that is better.
+
+        ``NoLaw`` where that is too large.
+        """
+        if (size := self.problem.agents * self.problem.dim) > CONFIRMED:
+            raise _laws.NoLaw(f"{size} numbers exceed the {CONFIRMED} that laws are confirmed for")
         entry, read = found.entry, found.read
         second = {k: v for k, v in found.setting.values.items() if k != entry.tune}
         whole = float(found.setting.values[entry.tune]) if entry.tune else 1.0
         price = self._price(entry, found.setting.params)
         lattice = Lattice(second, whole, found.limit, price, {})
-        offsets = (
-            [0] if entry.tune is None else [-2, -1, 0, 1, 2] if not self._exact else [-1, 0, 1]
-        )
-        if not self.topology.conditions.perfect:
-            offsets = [0]
-        self._try(entry, lattice, offsets, own=True, only=read)
-        if not self._exact and entry.tune is not None:
-            for _ in range(4):  # downhill, since surrogates of other problems may be far off
-                j = min(lattice.tried, key=lambda j: lattice.tried[j][read][0])
-                if not (ends := {min(lattice.tried): -2, max(lattice.tried): 2}.get(j)):
-                    break
-                self._try(entry, lattice, [j + ends, j + 2 * ends], own=True, only=read)
+        one = entry.tune is None or not self.topology.conditions.perfect
+        reach = 0 if one else 1 if self._exact else 2
+        self._try(entry, lattice, range(-reach, reach + 1), own=True, only=read)
+        for _ in range(4 if reach == 2 else 0):  # downhill: surrogates of these may be far off
+            j = min(lattice.tried, key=lambda j: lattice.tried[j][read][0])
+            if not (ends := {min(lattice.tried): -2, max(lattice.tried): 2}.get(j)):
+                break
+            self._try(entry, lattice, [j + ends, j + 2 * ends], own=True, only=read)
         best = self._best(entry, [lattice], read, "exact" if self._exact else "approximate")
         return best._replace(within=found.within) if self._exact else best
 
@@ -195,19 +203,6 @@ class Search:
         own = np.s_[:SECOND_OCTAVES] if np.isfinite(lattice.limit) else np.s_[-SECOND_OCTAVES:]
         for j in octaves[own] if count >= 1 else ():
             yield self._row(entry, lattice, j, read, count, {}, [j], "chains", np.inf)
-
-    @property
-    def confirms(self) -> bool:
-        """Whether leading settings can be scored by their own laws."""
-        return self.problem.agents * self.problem.dim <= CONFIRMED
-
-    def cheapest(self) -> tuple[str, float] | None:
-        """Return a price by which no entry can pay for an iteration, and the least of it."""
-        for name, amount in self.wish.budget.items():
-            asked = [paid[name] for paid in self._asked if paid[name] > 0]
-            if asked and min(asked) > amount:
-                return name, min(asked)
-        return None
 
     def needs(self, entry: Entry, best: Found, price: str) -> float:
         """Return how many times what the best one pays an entry must pay for its score.
@@ -229,16 +224,20 @@ class Search:
         path = self._law(found.entry, [found.setting.params], found.how != "screened")
         return np.array(ks), self._scored(path, found.read, ks)[self.wish.level][:, 0]
 
-    def lattices(self, entry: Entry) -> Iterator[Lattice]:
-        """Yield a lattice for each value of the second option."""
+    def lattices(self, entry: Entry) -> list[Lattice]:
+        """Return a lattice for each value of the second option; an error where there is none."""
         name, values = next(iter(entry.second.items()), (None, (None,)))
         problem = self._bare()
         bare = replace(self.topology, conditions=Conditions())  # what happens on it left out
         begin = 1.0 if entry.tune is None else value_of(entry.params, entry.tune, entry.name)
+        found, why = [], "no setting is stable"
         for value in values:
             own = {} if name is None else {name: value}
             params = changed(entry.params, own, entry.name)
             price = self._price(entry, params)
+            if self._iterations(price, "agents") < 1:
+                why = self._dear(price)
+                continue
             limit = np.inf
             if entry.tune is not None and self._follows(entry.sampler):
                 tune = entry.tune
@@ -250,11 +249,24 @@ class Search:
                 if np.isnan(limit):
                     continue
             top = limit if np.isfinite(limit) else begin * 2.0**9
-            yield Lattice(own, top, limit, price, {})
+            found.append(Lattice(own, top, limit, price, {}))
+        if not found:
+            raise ConcordError(why)
+        return found
+
+    def _dear(self, price: Mapping[str, float]) -> str:
+        """Say which part of the budget pays for no iteration."""
+        budget = self.wish.budget
+        name = max(budget, key=lambda name: price[name] / budget[name])
+        return (
+            f"budget.{name}: {budget[name]:g} pays for no iteration, which costs {price[name]:g}; "
+            "allow more"
+        )
 
     def _follows(self, sampler: Any) -> bool:
         """Whether the sampler may have a law of this size: of choices each holds a matrix."""
-        return self._small or offers(sampler, AffineSampler)
+        size = self.problem.agents * self.problem.dim
+        return size <= _laws.SECOND_LIMIT or offers(sampler, AffineSampler)
 
     def _bare(self) -> Any:
         """Return the problem that limits are those of: the stiffest coordinate of a large one."""
@@ -427,7 +439,6 @@ class Search:
     def _iterations(self, price: Mapping[str, float], read: str | int) -> int:
         """Return how many iterations are paid for, or followed where a target is to be reached."""
         paid = self._paid(price, read)
-        self._asked.append(paid)
         if self.wish.target is not None:
             if not paid[str(self.wish.price)]:
                 raise ConcordError(f"an iteration costs no {self.wish.price}")
@@ -463,7 +474,7 @@ class Search:
         if not self._exact:
             return Linearized(sampler, self.problem, topology, params, given, self.fit)
         every = [self.problem] * len(params)
-        return _laws.of_versions(sampler, every, topology, params, given, most=CONFIRMED)
+        return _laws.of_versions(sampler, every, topology, params, given, most=np.inf)
 
     def _scored(self, path: Any, read: str | int, ks: Sequence[int]) -> dict[str, np.ndarray]:
         """Return b2 by level, each (iterations, versions); infinite where a law is no number."""
