@@ -35,6 +35,11 @@ def b2_of(sampler, problem, network, iterations, agents=slice(None, -1), **optio
     return concord.bias2(law, problem.posterior).value[-1, agents].max().item()
 
 
+def step_of(answer, row):
+    found = answer._rows[int(row.name)]
+    return found.lattice.step(found.j)
+
+
 def direct(sampler, steps, iterations, H, b, W, mix):
     """b2 of the worst agent by the samplers' equations alone, dim 1: one covariance a step."""
     agents, eye = len(W), np.eye(len(W))
@@ -72,7 +77,7 @@ def test_brute_force_by_the_equations_alone_finds_nothing_better():
         for name, sampler in (("DE-SGLD", "de_sgld"), ("EXTRA-SGLD", "extra_sgld")):
             row = table[(table["sampler"] == name) & (table["read"] == read)].iloc[0]
             assert row["iterations"] == iterations
-            chosen = answer._rows[int(row.name)].setting.values["step_size"]
+            chosen = step_of(answer, row)
             steps = chosen * 2 ** (np.arange(-28, 21) / 4)  # the same quarters of octaves
             scores = direct(sampler, steps, iterations, H, b, W, mix)
             assert row["b2"] == pytest.approx(scores[chosen], rel=1e-6, abs=1e-12)
@@ -180,7 +185,7 @@ def test_mini_batches_are_predicted_by_their_errors_at_the_fit():
     for name, kind in zip(("DE-SGLD", "EXTRA-SGLD"), FEW, strict=True):
         row = rows[rows["sampler"] == name].iloc[0]
         given = problem, "ring", int(row["iterations"]), slice(-1, None)
-        step = answer._rows[int(row.name)].setting.values["step_size"]
+        step = step_of(answer, row)
         exact, full = (b2_of(kind, *given, step_size=step, batch_size=b) for b in (2, None))
         assert row["b2"] == pytest.approx(exact, rel=0.05)
     assert full < 0.8 * exact  # errors count, at least in this one's
@@ -242,6 +247,26 @@ def test_what_is_recommended_has_the_law_that_is_predicted(problem):
         assert mixed.shape == (4, 1)
         return
     assert answer.table["b2"][0] == pytest.approx(b2, rel=1e-9)
+
+
+def test_local_steps_are_not_followed_on_large_problems_of_any_gradient_either():
+    """The surrogates that choose there do not see how far agents go between two vectors."""
+    large = concord.Problem(lambda x: np.exp(x) * 2 - 4, agents=21, dim=2)
+    given = {"budget": {"bytes": 5_000}, "samplers": ["local_sgld", "de_sgld"]}
+    start = {"kind": "normal", "sd": 0.5}
+    table = concord.recommend(large, "ring", **given, initial=start).table
+    assert table["law"][0] == "approximate"
+    assert "several steps" in table.set_index("sampler")["why"]["Local SGLD"]
+
+
+def test_a_sampler_that_reaches_no_target_is_not_said_to_pay_for_it():
+    network = concord.network("ring", 4, noise=0.05)
+    given = {"target": 0.05, "price": "bytes", "samplers": FEW}
+    answer = concord.recommend(gaussian(), network, **given)
+    b2 = answer.table.groupby("sampler")["b2"].min()
+    reach = set(b2[b2 <= 0.05].index)
+    for name in ("DE-SGLD", "EXTRA-SGLD"):
+        assert (name in str(answer)) == (name in reach)
 
 
 def test_a_target_is_reached_at_the_price_that_is_said(problem):

@@ -54,10 +54,11 @@ class Answer:
         A row for each sampler and read-out, best first: ``sampler``, its ``options``, ``read``
         (each agent's own draws, so many more rounds of averaging, or the network average), the
         predicted ``b2`` of the worst agent and ``b2_average``, ``iterations`` and what they cost
-        an agent (``gradients``, ``bytes``, ``seconds``), ``least`` and ``most``, the values of the
-        tuned option between which the score at most doubles, ``stable``, its largest stable value,
-        and ``law``, how the score was found: exact, approximate (no Gaussian problem), or screened
-        (by a smaller system; no bound). Samplers without a score come last, with ``why``.
+        an agent (``gradients``, ``bytes``, and ``seconds`` where there is a clock), ``least`` and
+        ``most``, the values of the tuned option between which the score at most doubles,
+        ``stable``, its largest stable value, and ``law``, how the score was found: exact,
+        approximate (no Gaussian problem), screened (by a smaller system; no bound), or by chains.
+        Samplers without a score come last, with ``why``.
     best
         Arguments of the recommended run: ``concord.sample(**answer.best)``.
     trust
@@ -391,13 +392,13 @@ def _confirmed(search: Search, rows: list[Found]) -> list[Found]:
 
 def _stated(row: Found) -> dict[str, Any]:
     """Return the options of a row that are not the sampler's defaults."""
-    params = row.setting.params
+    params = row.params
     default = {field.name: field.default for field in msgspec.structs.fields(params)}
     return {name: value for name, value in plain(params).items() if value != default[name]}
 
 
 def _options(row: Found) -> str:
-    shown = {**_stated(row), **row.setting.values}
+    shown = {**_stated(row), **row.lattice.values(row.j)}
     words = {k: f"{v:.3g}" if isinstance(v, float) else v for k, v in shown.items()}
     return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in words.items())
 
@@ -419,8 +420,8 @@ def _said(search: Search, rows: Sequence[Found]) -> str:
         f"{best.b2[wish.level]:.2g} posterior variances ({whose}, {best.how}) after "
         f"{_amount(best.spent[price], price)} per agent, {best.iterations:,} iterations"
     )
-    other = next((row for row in rows if row.entry.name != best.entry.name), None)
-    if other is None:
+    other = next((row for row in rows if row.entry.name != best.entry.name), best)
+    if other is best or other.score >= UNSOLVED:
         return f"{text}."
     if wish.target is not None:
         return f"{text}; {other.entry.name}: {_amount(other.spent[price], price)}."
@@ -440,13 +441,14 @@ def _amount(amount: float, price: str) -> str:
 def _table(rows: Sequence[Found], lacking: Sequence[tuple[str, str]]) -> pandas.DataFrame:
     import pandas
 
+    clock = any(row.spent["seconds"] for row in rows)
     found = [
         {
             "sampler": row.entry.name, "options": _options(row), "read": str(row.read),
             "b2": row.b2["worst"], "b2_average": row.b2["average"], "iterations": row.iterations,
-            **{name: row.spent[name] for name in PRICES},
-            "least": row.within[0], "most": row.within[1], "stable": row.limit, "law": row.how,
-            "why": "",
+            **{name: row.spent[name] for name in PRICES if name != "seconds" or clock},
+            "least": row.within[0], "most": row.within[1], "stable": row.lattice.limit,
+            "law": row.how, "why": "",
         }
         for row in rows
     ]  # fmt: skip
@@ -466,7 +468,7 @@ def measured(row: Found, search: Search, how: Mapping[str, Any]) -> tuple[float,
     except ConcordError:
         target = found.law
     wanted, variances = target.monomials()
-    mix, k, params = read_out(row.read, network)[0], row.iterations, row.setting.params
+    mix, k, params = read_out(row.read, network)[0], row.iterations, row.params
     worst = search.wish.level == "worst"
 
     def values(own: Any) -> np.ndarray:
@@ -502,16 +504,14 @@ def by_chains(search: Search, entry: Entry, how: Mapping[str, Any]) -> list[Foun
     Its score is that of other chains than those that it was chosen by: the least of noisy numbers
     is less than it is.
     """
-    level, rows = search.wish.level, []
+    level = search.wish.level
 
     def scored(row: Found, seed: int) -> Found:
         score = measured(row, search, {**how, "seed": seed})[0]
         b2 = {"worst": np.nan, "average": np.nan, level: score}  # the other is not measured
         return row._replace(b2=b2, score=score)
 
-    for lattice in search.lattices(entry):
-        for read in [read for read in ("agents", "average") if read in search.reads]:
-            rows += [scored(row, how["seed"] + 1) for row in search.stated(entry, lattice, read)]
+    rows = [scored(row, how["seed"] + 1) for row in search.stated(entry)]
     rows = sorted((row for row in rows if np.isfinite(row.score)), key=lambda row: row.score)
     return [scored(row, how["seed"] + 2) for row in rows[:1]]
 

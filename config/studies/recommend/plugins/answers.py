@@ -125,7 +125,7 @@ def _brute(m: Measurement, problem: Problem, budgets: Any, names: Any) -> np.nda
             for lattice in search.lattices(entry):
                 half = 4 if entry.second else 2
                 js = half // 2 * np.arange(1, 24 + 1 if entry.second else 72 + 1)
-                params = [search._params(entry, lattice, int(j)) for j in js]
+                params = [lattice.params(int(j)) for j in js]
                 path = search._law(entry, params, True)
                 for read in search.reads:
                     paid = search._paid(lattice.price, read)
