@@ -16,8 +16,6 @@ Freshness in ten lines:
 10. One Snakemake at a time works in a folder (``io.hold``).
 """
 
-from __future__ import annotations
-
 import atexit
 import os
 import shlex
@@ -90,6 +88,8 @@ class Workflow:
     ----------
     changes
         What Snakemake's ``--config`` sets.
+    local
+        Snakemake's mark of a file that lies where it runs, wherever results are stored.
 
     Attributes
     ----------
@@ -100,10 +100,11 @@ class Workflow:
     """
 
     @told
-    def __init__(self, changes: Mapping[str, Any]) -> None:
+    def __init__(self, changes: Mapping[str, Any], local: Callable[[str], str] = str) -> None:
         # What a job reads has been checked where it was planned.
         own = str(os.getpid())
         self.planned = os.environ.setdefault(PLANNED, own) != own
+        self.local = local
         _check_place(os.getcwd())
         self.config, self.studies = load_studies(Path("config"), changes, checked=self.planned)
         self.papers = [key for key, study in self.studies.items() if study.printed]
@@ -175,6 +176,31 @@ class Workflow:
         known = [*self.studies, "reproduce", "everything"]
         word = wildcards.target
         raise ConcordError(f"there is no target {word!r}; {nearest(word, known)}")
+
+    @cached_property
+    def targets(self) -> dict[str, list[Any]]:
+        """Return what each target but ``reproduce`` asks for: of papers, studies and all of them.
+
+        ``made`` is what has been made, whatever was asked for: the report shows it.
+        """
+        claims = {key: self.table(key, "claims") for key in self.studies}
+        surveys = {f"multiverse_{key}": [self.table(key, "multiverse")] for key in self.papers}
+        compared = [f"{self.results}/changed_verdicts.txt"] if self.expected else []
+        found: dict[str, list[Any]] = {
+            "everything": [self.makeable(self.papers)],
+            "ledger": [f"{self.results}/claims.csv", *compared],
+            "made": [
+                self.standing(self.outputs(self.studies)),
+                *map(claims.__getitem__, self.papers),
+            ],
+            "multiverse": [table for tables in surveys.values() for table in tables],
+            **surveys,
+        }
+        for key, study in self.studies.items():
+            judged = [] if study.printed else [claims[key]]  # those of papers the ledger joins
+            scored = [self.table(key, "scores")] if study.arenas else []
+            found[key] = [self.makeable([key]), *judged, *scored]
+        return found
 
     def outputs(self, keys: Iterable[str]) -> dict[str, list[Run]]:
         """Return every figure and table of studies: one of its files, and the runs it shows."""
@@ -327,7 +353,7 @@ class Workflow:
         for file in map(Path, found):  # Snakemake would wait for ever for what a pipe holds
             if file.exists() and not file.is_file():
                 raise ConcordError(f"{file}: it is not a file; remove it")
-        return list(found)
+        return list(map(self.local, found))
 
     @cached_property
     def data_files(self) -> dict[str, list[str]]:
@@ -429,8 +455,8 @@ class Workflow:
         return self.metrics(runs)
 
     @told
-    def caption(self, wildcards: Wildcards) -> Mapping[str, Any]:
-        """Return what the report's caption template fills in."""
+    def caption(self, wildcards: Wildcards) -> str:
+        """Return a caption for the report."""
         return captions.rst(captions.of(self.study(wildcards), wildcards.section, wildcards.name))
 
     @told
@@ -489,7 +515,7 @@ class Workflow:
             # Not further ahead: what a quick job makes would be older, which Snakemake refuses.
             time = max(time, file.lstat().st_mtime + 0.01)
         os.utime(newer, (time, time))
-        return [str(newer)]
+        return [self.local(str(newer))]
 
     def _unless(self, file: Path, why: Callable[[], str]) -> list[str]:
         """Return nothing where a result stands; else what has it made again.
@@ -583,7 +609,7 @@ class Workflow:
     def expected(self) -> list[str]:
         """Return the files of committed verdicts, which a study of one's own may not have."""
         files = [f"config/expected_{what}.yaml" for what in ("verdicts", "multiverse")]
-        return [file for file in files if os.path.exists(file)]
+        return [self.local(file) for file in files if os.path.exists(file)]
 
     @told
     def expected_digests(self, wildcards: Wildcards) -> list[str]:
