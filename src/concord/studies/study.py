@@ -27,10 +27,7 @@ from concord.studies.sweep import check_label, leaves, merge, nest
 class Study(Stated):
     """A study with its runs, and what shows and judges them.
 
-    Attributes
-    ----------
-    runs
-        Every run, keyed by (experiment, run name), in the order of the file.
+    runs: every run, keyed by (experiment, run name), in the order of the file.
     """
 
     def __init__(self, path: Path, config: Mapping[str, Any], checked: bool = False) -> None:
@@ -64,10 +61,7 @@ class Study(Stated):
 
         Alternatives of assumptions that it does not rest on leave it as it is.
 
-        Raises
-        ------
-        ConcordError
-            If a run cannot be so; it names the alternative.
+        A ConcordError if a run cannot be so; it names the alternative.
         """
         changes = [change for change in changes if change.keys and change.holds_for(run)]
         if changes:
