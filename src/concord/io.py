@@ -91,6 +91,15 @@ def read_table(
     return rows
 
 
+def signature(path: Path | str) -> tuple[int, ...] | None:
+    """Return what changes where a file does; None of one that cannot be looked at."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
 def load_yaml(path: Path | str) -> Any:
     """Read a YAML file.
 
