@@ -218,7 +218,7 @@ def compare(rows: Sequence[Row], expected_path: Path) -> Comparison:
 
 
 def over_universes(rows: Iterable[Row]) -> dict[Place, str]:
-    """Return what verdicts hang on, where universes were run."""
+    """Return what verdicts depend on, where universes were run."""
     return {
         (row["paper"], row["claim"], row["reading"]): row["multiverse"]
         for row in rows
@@ -277,7 +277,7 @@ def expect(ledger_path: Path, expected_path: Path, page: Path) -> None:
     universes = _nested(expected_universes(expected_path).items())
     universes |= _nested(over_universes(rows).items())
     if universes:
-        head = "# What verdicts hang on; written by `concord expect results/claims.csv`.\n"
+        head = "# What verdicts depend on; written by `concord expect results/claims.csv`.\n"
         path = expected_path.with_name("expected_multiverse.yaml")
         write_whole(path, head + dump_yaml(universes))
     text = with_scoreboard(read_text(page), expected_rows(expected_path))

@@ -142,8 +142,8 @@ def compare(
 def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """Yield the lines of a table, whose first column names the row."""
     first, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
-    for head, *cells in rows:
-        numbers = (f"{cell:>{width}}" for cell, width in zip(cells, others, strict=True))
+    for head, *row in rows:
+        numbers = (f"{cell:>{width}}" for cell, width in zip(row, others, strict=True))
         yield "  ".join([f"{head:{first}}", *numbers])
 
 

@@ -105,7 +105,7 @@ def site(
     if output.is_symlink() or (output.exists() and not output.is_dir()):
         raise ConcordError(f"{output}: it is no folder; remove it, or name another one")
     if output.is_dir() and any(output.iterdir()) and not (output / ".buildinfo").exists():
-        raise ConcordError(f"{output}: it holds something else than a site; name another folder")
+        raise ConcordError(f"{output}: it holds files that are not a site's; name another folder")
     settings, studies = load_studies(config, changes)
     results = results_folder(settings) if results is None else results
     if not results.is_dir():

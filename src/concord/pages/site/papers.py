@@ -345,7 +345,7 @@ def _shortened(svg: str) -> str:
 
 
 def needs(error: ModuleNotFoundError) -> ConcordError:
-    """Return what is told where a library of the site is not installed."""
+    """Return the error that names a library of the site that is not installed."""
     return ConcordError(
         f"the site needs {error.name}; install the extra `docs` of concord-bayes (`make site` does)"
     )
