@@ -190,7 +190,7 @@ def _write(
         printed=[key for key in shown if key not in ours],
         tutorials=[(path, heading) for path, heading in START if (source / f"{path}.md").exists()],
         board=board,
-        todo=_todo(lacking, typed),
+        todo=_todo({called[key]: things for key, things in lacking.items()}, typed),
         commands=[typed(target) for target in ("reproduce", "site")],
         compared=ledger.compare(rows, config / "expected_verdicts.yaml"),
         smoke=smoke,
@@ -269,12 +269,15 @@ def _typed(config: Path, settings: Mapping[str, Any]) -> Callable[[str], str]:
 def _todo(
     lacking: Mapping[str, Iterable[tuple[str, str]]], typed: Callable[[str], str]
 ) -> list[tuple[str, list[str]]]:
-    """Return what has not been made of studies, by the command that makes it."""
-    found: dict[str, list[str]] = {}
-    for key, things in lacking.items():
+    """Return what has not been made, and of which studies, by the command that makes it."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for name, things in lacking.items():
         for target, what in things:
-            found.setdefault(typed(target), []).append(f"{key}: {what}" if key else what)
-    return list(found.items())
+            found.setdefault(typed(target), {}).setdefault(what, []).append(name)
+    return [
+        (command, [f"{what}: {'; '.join(of)}" if any(of) else what for what, of in parts.items()])
+        for command, parts in found.items()
+    ]
 
 
 def _pictures(studies: Mapping[str, Study], extra: Path) -> dict[str, str]:
