@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,8 @@ INTERVALS = (
     "Verdicts follow from intervals, which hold jointly at 95 % and cover the randomness of the "
     "samplers. Deterministic quantities are exact given the simulated data."
 )
+
+OURS = "ours"  # the source of a finding of our own, which nobody has printed
 
 Row = Mapping[str, str]
 Place = tuple[str, str, str]  # paper, claim and reading
@@ -69,6 +72,18 @@ def read_rows(path: Path) -> Sequence[Row]:
     return rows
 
 
+def reading_of(row: Row) -> str:
+    """Return a row's reading as readers see it, "published (57)"; nothing of our own findings."""
+    return shown_reading(row["reading"], row.get("source") == OURS)
+
+
+def shown_reading(reading: str, ours: bool) -> str:
+    """Return a reading as readers see it; nothing where nobody has printed or released anything."""
+    if ours and reading == "published":
+        return ""
+    return re.sub(r"_(\d+)$", r" (\1)", reading).replace("_", " ")
+
+
 def is_smoke(rows: Iterable[Row]) -> bool:
     """Whether verdicts come from runs of smoke scale, and so mean nothing."""
     return any(row["scale"] == "smoke" for row in rows)
@@ -85,7 +100,7 @@ def scores(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
     groups: dict[tuple[str, str], list[str]] = {}
     for entry in entries(rows):
         row = entry.rows[0]
-        groups.setdefault((row["paper"], row["reading"]), []).append(entry.verdict)
+        groups.setdefault((row["paper"], reading_of(row)), []).append(entry.verdict)
     said = {verdict for found in groups.values() for verdict in found}
     shown = [verdict for verdict in verdicts.SHOWN if verdict in said]
     cells = [
@@ -103,10 +118,11 @@ def expected_rows(path: Path) -> list[Row]:
     rows: list[Row] = []
     for (paper, claim, reading), said in _committed(path):
         cases = said if isinstance(said, dict) else {"": said}
+        source = OURS if (path.parent / "studies" / paper).is_dir() else ""
         for case, verdict in cases.items():
             verdict = verdicts.known(verdict, f"{path}: {paper}.{claim}.{reading}")
             key = {"paper": paper, "claim": claim, "case": case, "reading": reading}
-            rows.append({**key, "verdict": verdict})
+            rows.append({**key, "source": source, "verdict": verdict})
     return rows
 
 

@@ -155,7 +155,7 @@ def _write(
         own = [(key if target == "reproduce" else target, what) for target, what in lacking[key]]
         write(f"papers/{key}", pages.page(paper, mine, files, _todo({"": own}, typed)))
     ours = [key for key in shown if not studies[key].printed]
-    claims, board = pages.summarized(rows, ours), pages.board(rows, ours)
+    claims, board = pages.summarized(rows), pages.board(rows)
     called = {key: study.name for key, study in studies.items()}
     smoke = ledger.SMOKE if settings["scale"] == "smoke" else ""
     if rows:
@@ -178,7 +178,8 @@ def _write(
         if made := pages.multiverse(results / key):
             universes.append(_markdown(source, f"multiverse/{key}", "", made))
     documents = _documents(source)
-    kinds, functions = [], ["config/README"] if (source / "config/README.md").exists() else []
+    kinds: list[str] = []
+    functions = ["config/README"] if (source / "config/README.md").exists() else []
     for name, text in reference.pages(_pictures(studies, extra)):
         (kinds if name in PACKAGES else functions).append(f"reference/{name}")
         write(f"reference/{name}", text)
