@@ -425,8 +425,8 @@ class Workflow:
 
     @told
     def caption(self, wildcards: Wildcards) -> Mapping[str, Any]:
-        """Return what the report's caption template fills in."""
-        return captions.rst(captions.of(self.study(wildcards), wildcards.section, wildcards.name))
+        """Return the caption, which its job writes; a change of it draws the figure again."""
+        return captions.of(self.study(wildcards), wildcards.section, wildcards.name)
 
     @told
     def judged(self, wildcards: Wildcards) -> list[str]:

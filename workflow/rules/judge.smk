@@ -1,6 +1,5 @@
 # judge: verdicts on claims, the ledger that joins them, the same over the universes; scores.
 OVER = f"{RESULTS}/{{paper}}/multiverse"
-SURVEYED = {**REPORTED, "caption": "../report/multiverse.rst", "subcategory": "multiverse"}
 
 
 use rule figure as judge with:
@@ -30,7 +29,7 @@ use rule judge as survey with:
     output:
         made=[f"{OVER}.csv", f"{OVER}.md"],
         seal=f"{OVER}.json",
-        pictures=report(directory(f"{OVER}/figures"), patterns=["{name}.svg"], **SURVEYED),
+        pictures=directory(f"{OVER}/figures"),
     log:
         f"{LOGS}/{{paper}}/survey.log",
     benchmark:
@@ -94,10 +93,3 @@ rule compare:
         strict="--strict" if flow.config["strict"] else "",
     shell:
         "python -m concord changes {input.ledger:q} {params.strict} > {output:q} 2> {log:q}"
-
-
-# The report shows what has been made, whatever was asked for: `make report` asks for this.
-rule made:
-    input:
-        flow.standing(flow.outputs(flow.studies)),
-        [flow.table(key, "claims") for key in flow.papers],

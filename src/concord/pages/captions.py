@@ -1,7 +1,7 @@
 """Captions: what a figure or table shows, for a stranger, and how it was made.
 
 ``describe`` gives a caption as data, ``Caption``: the ``.json`` beside every figure and table has
-it under ``caption``, and whatever shows one (Markdown, Snakemake's report, the site) renders it.
+it under ``caption``, and whatever shows one (Markdown, the site) renders it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 from html import escape
-from typing import Any, TypedDict, cast
+from typing import Any, TypedDict
 
 import msgspec
 
@@ -232,11 +232,6 @@ def _formula(schedule: Mapping[str, Any]) -> str:
         return "{a}/(1 + {c} k)".format(**values)
     options = ", ".join(f"{key} {text}" for key, text in values.items() if key != "kind")
     return options if kind is None else f"{_text(kind)} ({options})" if options else _text(kind)
-
-
-def rst(caption: Caption) -> dict[str, Any]:
-    """Return a caption's parts for a template in reStructuredText."""
-    return cast(dict[str, Any], _each(markup.rst, caption))
 
 
 def _each(function: Callable[[str], str], part: Any) -> Any:
