@@ -1,7 +1,5 @@
 """The kinds: what each is, and which options it takes, from docstrings and types."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re

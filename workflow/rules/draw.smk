@@ -5,7 +5,7 @@ ENTRY = "{paper}/{section}/{name}"
 rule figure:
     input:
         flow.drawn,
-        because=here(flow.stale("figure")),
+        because=flow.stale("figure"),
     output:
         made=[f"{RESULTS}/{ENTRY}.pdf", f"{RESULTS}/{ENTRY}.svg", f"{RESULTS}/{ENTRY}.png"],
         beside=[f"{RESULTS}/{ENTRY}.json", f"{RESULTS}/{ENTRY}.caption.md"],
@@ -33,7 +33,7 @@ rule figure:
 use rule figure as table with:
     input:
         flow.drawn,
-        because=here(flow.stale("table")),
+        because=flow.stale("table"),
     output:
         made=[f"{RESULTS}/{ENTRY}.csv", f"{RESULTS}/{ENTRY}.md", f"{RESULTS}/{ENTRY}.tex"],
         beside=[f"{RESULTS}/{ENTRY}.json", f"{RESULTS}/{ENTRY}.caption.md"],
@@ -41,9 +41,6 @@ use rule figure as table with:
         section="tables",
     params:
         command="tabulate",
-        study=flow.settings,
-        more="{name}",
-        caption=flow.caption,
 
 
 # Pages of whatever has been made; `make site` asks for this. It has no output, so that it is made anew
@@ -76,4 +73,3 @@ use rule site as crate with:
     params:
         command="crate",
         output=f"{RESULTS}/crate.zip",
-        options=flow.options,

@@ -1,7 +1,5 @@
 """What Theorems 2 and 10 of gurbuzbalaban2021 share: where they apply, and their metrics."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

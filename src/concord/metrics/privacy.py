@@ -1,7 +1,5 @@
 """Differential privacy of all that agents have sent."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

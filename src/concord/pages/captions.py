@@ -4,8 +4,6 @@
 it under ``caption``, and whatever shows one (Markdown, the site) renders it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
@@ -234,14 +232,6 @@ def _formula(schedule: Mapping[str, Any]) -> str:
     return options if kind is None else f"{_text(kind)} ({options})" if options else _text(kind)
 
 
-def _each(function: Callable[[str], str], part: Any) -> Any:
-    if isinstance(part, str):
-        return function(part)
-    if isinstance(part, Mapping):
-        return {key: _each(function, item) for key, item in part.items()}
-    return [_each(function, item) for item in part]
-
-
 def markdown(caption: Caption) -> str:
     """Return a caption as Markdown, with what is there to look up folded."""
     parts: Caption = _each(markup.markdown, caption)
@@ -251,7 +241,7 @@ def markdown(caption: Caption) -> str:
     for head, text in (("In print", parts["printed"]), ("Here", parts["ours"])):
         lines += [f"*{head}:* {text}", ""] if text else []
     lines += [f"- *{term}*: {meaning}" for term, meaning in parts["terms"]]
-    lines += [f"- Reading *{name}*: {meaning}" for name, meaning in parts["readings"]] + [""]
+    lines += [f"- Reading *{name}*: {text}" for name, text in parts["readings"]] + [""]
     for part, stated in zip(parts["experiments"], caption["experiments"], strict=True):
         title = escape(stated["title"])  # Markdown's own marks stand for themselves in HTML
         lines += [f"<details><summary>How it was run: {title}</summary>", ""]
@@ -263,3 +253,11 @@ def markdown(caption: Caption) -> str:
         lines += [f"- {value} ({reason})" for value, reason in parts["assumptions"]]
         lines += ["", "</details>", ""]
     return "\n".join(lines)
+
+
+def _each(function: Callable[[str], str], part: Any) -> Any:
+    if isinstance(part, str):
+        return function(part)
+    if isinstance(part, Mapping):
+        return {key: _each(function, item) for key, item in part.items()}
+    return [_each(function, item) for item in part]
