@@ -1,4 +1,4 @@
-"""What kinds there are, and what each is and takes, from their docstrings and types."""
+"""The kinds: what each is, and which options it takes, from docstrings and types."""
 
 import ast
 import inspect

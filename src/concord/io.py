@@ -147,7 +147,7 @@ def _loader() -> Any:
 
 
 def _check_events(events: Iterable[Any]) -> None:
-    """Refuse what nodes do not tell, or cannot be made of."""
+    """Refuse what the tree of nodes hides, or cannot be built from."""
     depth = 0
     for event in events:
         depth += isinstance(event, yaml.CollectionStartEvent)
@@ -308,7 +308,7 @@ def write_whole(path: Path, text: str) -> None:
 
 @contextmanager
 def temporary(path: Path) -> Iterator[Path]:
-    """Make a file beside ``path`` that nobody can foresee, and remove it in the end.
+    """Make a file of an unpredictable name beside ``path``, and remove it in the end.
 
     Its name is ``.<stem>.<random>.concord-part<suffix>``, and it is locked. Those of ``path`` that
     no process holds any more, since theirs was killed, are removed first, if the file system knows

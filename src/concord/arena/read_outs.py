@@ -1,4 +1,4 @@
-r"""Read-outs: what an entry's answer is made of, and what that costs.
+r"""Read-outs: which output of an entry is scored, and what it costs.
 
 ``agents``
     each agent's own position, for nothing;

@@ -1,4 +1,4 @@
-"""A claim: one sentence of a paper, and the cases that it speaks of, each with a check."""
+"""A claim: one sentence of a paper, and its cases, each with a check."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal

@@ -21,12 +21,13 @@ def pages(pictures: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         kinds = [described(package, kind, execute=False) for kind in plugins.kinds(package)]
         parts = [
             title(package.replace("_", " ").capitalize(), "#"),
-            f"A {about.one} is chosen by its kind.",
+            f"A {about.one} is chosen by its kind, which is what you type.",
         ]
         for kind in kinds:
             if plugins.NAME.fullmatch(kind["kind"]):  # one of a distribution may be called anything
                 parts.append(f".. _{package}-{kind['kind']}:")
-            parts.append(title(kind["kind"], "*"))
+            named = f"{kind['name']} ({kind['kind']})" if kind["name"] else kind["kind"]
+            parts.append(title(named, "*"))
             if package == "figures" and kind["kind"] in pictures:
                 picture = escape(pictures[kind["kind"]])
                 parts.append(
