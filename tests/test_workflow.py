@@ -104,7 +104,7 @@ def reason(because: list[str], file: Path) -> str:
 def test_the_targets_that_are_no_files(flow):
     plan = flow()
     found = plan.targets
-    beside = {"everything", "ledger", "made", "multiverse"}
+    beside = {"everything", "ledger", "multiverse"}
     assert found.keys() == {*plan.studies, *beside, *(f"multiverse_{key}" for key in plan.papers)}
     assert beside <= RESERVED
     assert found["ledger"] == ["results/claims.csv"]  # no verdicts are committed there
@@ -112,7 +112,6 @@ def test_the_targets_that_are_no_files(flow):
     makeable, *others = found["x"]
     assert makeable(of()) == found["everything"][0](of()) == plan.without_downloads(of())
     assert others == []
-    assert found["made"][1:] == ["results/x/claims.csv"]
 
 
 # Batches

@@ -1,6 +1,5 @@
 # judge: verdicts on claims, the ledger that joins them, the same over the universes; scores.
 OVER = f"{RESULTS}/{{paper}}/multiverse"
-SURVEYED = {**REPORTED, "caption": "../report/multiverse.rst", "subcategory": "multiverse"}
 
 
 use rule figure as judge with:
@@ -29,7 +28,7 @@ use rule judge as survey with:
     output:
         made=[f"{OVER}.csv", f"{OVER}.md"],
         seal=f"{OVER}.json",
-        pictures=report(directory(f"{OVER}/figures"), patterns=["{name}.svg"], **SURVEYED),
+        pictures=directory(f"{OVER}/figures"),
     log:
         f"{LOGS}/{{paper}}/survey.log",
     benchmark:
