@@ -300,7 +300,10 @@ def _mistake_within(shape: Any, rules: Mapping[str, Any], value: Any, where: str
         for key in value:
             if not isinstance(key, str):
                 return _said(where, f"the key {short(key)} is not a text; put it in quotes")
-            if not _fits(arguments[0], key):
+            if listed := choices(arguments[0]):
+                if key not in listed:
+                    return f"{_at(where, key)}: unknown key; {nearest(key, listed)}"
+            elif not _fits(arguments[0], key):
                 return _said(where, f"{short(key)} is no id; use letters, digits and _")
         parts = [(arguments[1], item, _at(where, key)) for key, item in value.items()]
     elif isinstance(shape, _Reads):
