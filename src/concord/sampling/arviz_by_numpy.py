@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from types import ModuleType
+from typing import Any
 
 
 def arviz_by_numpy() -> ModuleType:
@@ -27,3 +28,10 @@ def arviz_by_numpy() -> ModuleType:
         modules.update(there)
     arviz.Numba.disable_numba()  # where it was imported before
     return arviz
+
+
+def dataset(values: Any, *names: str) -> Any:
+    """Return values (chain, draw, ...) as ``x`` for ArviZ, which would warn of many chains."""
+    import xarray
+
+    return xarray.Dataset({"x": (("chain", "draw", *names), values)})
