@@ -12,6 +12,7 @@ from zipfile import ZipFile
 import pytest
 
 from concord.__main__ import main
+from concord.errors import ConcordError
 from concord.stages import verify
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -135,6 +136,17 @@ def test_files_that_are_not_listed_or_lack_are_refused(results, tmp_path, capsys
     with ZipFile(tmp_path / "bare.zip", "w") as archive:
         archive.writestr("ro-crate-metadata.json", json.dumps({"@graph": []}))
     assert "it is no crate" in said(tmp_path / "bare.zip", capsys, monkeypatch)[1]
+
+
+def test_data_that_the_project_keeps_are_put_in_place(tmp_path, monkeypatch):
+    """Nothing was made in a fresh clone, not even they; what is downloaded is named."""
+    monkeypatch.chdir(ROOT)
+    run = verify._study("fald2023", "smoke", 1).run("edge", "f=1")
+    assert "w2" in verify._again(run, tmp_path)
+    assert (tmp_path / "fald2023_toy" / "fald2023_toy.csv.gz").is_file()
+    run = next(r for r in verify._study("bhar2023", "smoke", 1).runs.values() if r.downloads)
+    with pytest.raises(ConcordError, match=r"is not there; `concord fetch \S+ -o .*`"):
+        verify._again(run, tmp_path)
 
 
 @pytest.mark.parametrize(

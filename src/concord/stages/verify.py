@@ -25,12 +25,14 @@ from urllib.parse import unquote
 from zipfile import BadZipFile, ZipFile
 
 from concord import markup
+from concord.datasets.registry import load_registry
 from concord.errors import ConcordError
 from concord.io import write_whole
 from concord.make import Batch, make
 from concord.provenance import commit
 from concord.runs.run import Run, amplifies
 from concord.runs.run import read as read_run
+from concord.stages.certify import provide
 from concord.stages.crate import METADATA
 from concord.studies.config import FOLDERS, load_config
 from concord.studies.study import Study
@@ -190,6 +192,13 @@ def _again(run: Run, resources: Path) -> str:
     """Make a run in a folder of its own; return its metrics."""
     if missing := run.unavailable:
         raise ConcordError(missing)
+    for name in run.data_sets:
+        for file in load_registry()[name].files:
+            if (path := resources / name / file).exists():
+                continue
+            if name in run.downloads:
+                raise ConcordError(f"{path} is not there; `concord fetch {name}/{file} -o {path}`")
+            provide(f"{name}/{file}", path)
     with tempfile.TemporaryDirectory() as folder:
         batch = Batch("verified", run.paper, (run,))
         make(batch, Path(folder), resources, Path(folder, "made.json"))
