@@ -1,7 +1,5 @@
 """User-facing error, with an optional "did you mean", and the warning that chains diverged."""
 
-from __future__ import annotations
-
 import difflib
 import os
 import sys
@@ -19,7 +17,7 @@ class ConcordError(Exception):
 
 
 class DivergenceWarning(UserWarning):
-    """Chains, or a law, left every range that a posterior has, so that distances are infinite.
+    """Chains, or a law, diverged, so that their distances are infinite.
 
     Examples
     --------

@@ -5,8 +5,6 @@ directive that includes a file, a script, a spreadsheet's formula) nor vanish (`
 HTML is escaped by the site's templates (``concord.pages.site``).
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re
@@ -23,9 +21,7 @@ def line(text: str) -> str:
 def rst(text: str) -> str:
     """Return a text for a paragraph of reStructuredText.
 
-    A backslash before every mark of ASCII leaves no markup. It also parts the marks of a tag and of
-    a comment, so that the text is safe within a script of an HTML page, where Snakemake's report
-    has the parameters of jobs.
+    A backslash before every mark of ASCII leaves no markup.
     """
     return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", line(text))
 

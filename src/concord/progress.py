@@ -1,9 +1,7 @@
-"""What lasts says what it is after four seconds, and then how long it will take.
+"""Progress: long work says after four seconds what it is, and then how long it will take.
 
 To a terminal only: logs and programs have no use for it.
 """
-
-from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence

@@ -5,8 +5,6 @@ what repeats slowly, is a mean over many iterations. ``Info`` says what a step c
 ``check`` does not believe it, but finds it out by trying (the tests try what is built in).
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -93,7 +91,7 @@ def per_iteration(
 def begin(
     sampler: Any, params: Any, problem: Problem, topology: Topology, rng: np.random.Generator
 ) -> None:
-    """Take one step, since some samplers refuse what they are given only then."""
+    """Take one step: some samplers refuse unsuited input only then."""
     _counted(sampler, params, problem, topology, rng, most=1)
 
 

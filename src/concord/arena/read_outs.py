@@ -1,4 +1,4 @@
-r"""Read-outs: what an entry's answer is made of, and what that costs.
+r"""Read-outs: which output of an entry is scored, and what it costs.
 
 ``agents``
     each agent's own position, for nothing;
@@ -12,8 +12,6 @@ a number T
 Every draw is read, so that each iteration pays for one read-out. Sources of the numbers: counted.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from concord.contracts import Problem, dtype_of
@@ -26,10 +24,7 @@ def read_out(read: str | int, topology: Topology) -> tuple[np.ndarray | None, fl
 
     No matrix: the answers are the positions.
 
-    Raises
-    ------
-    ConcordError
-        If it is more than the network can do.
+    A ConcordError if it is more than the network can do.
     """
     if read == "agents":
         return None, 0.0

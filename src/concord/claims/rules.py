@@ -3,8 +3,6 @@
 They are written in rules.yaml, and shown in docs/ledger.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -35,10 +33,7 @@ def rules() -> dict[str, Rule]:
 def ruled(check: Mapping[str, Any], name: str, where: str) -> dict[str, Any]:
     """Return a check with what its rule sets.
 
-    Raises
-    ------
-    ConcordError
-        If there is no such rule, or the check changes what it sets.
+    A ConcordError if there is no such rule, or the check changes what it sets.
     """
     if name not in rules():
         raise ConcordError(

@@ -1,7 +1,5 @@
 """The commands about kinds: list and describe, and how the words of options name kinds."""
 
-from __future__ import annotations
-
 import json
 from argparse import Namespace
 from itertools import groupby
@@ -14,7 +12,7 @@ from concord.errors import ConcordError, tell
 
 
 def find_plugins(options: Namespace) -> None:
-    """Find the plug-ins of studies; tell what is wrong with one, and go on with the others."""
+    """Find the plug-ins of studies; report one that is broken, and keep the others."""
     if options.plugins:
         at_work(options)
         return

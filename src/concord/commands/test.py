@@ -1,7 +1,5 @@
 """The command ``test``: the contract tests of kinds, in a process of their own."""
 
-from __future__ import annotations
-
 import json
 import sys
 from argparse import Namespace
@@ -17,7 +15,7 @@ from concord.provenance import excuse
 
 
 def test(options: Namespace) -> None:
-    """Test kinds in a process of its own: what ends that before its checks are done, fails."""
+    """Test kinds in a process of its own: one that ends before all checks have run fails."""
     find_plugins(options)
     chosen = [pair for word in options.kinds for pair in named(word)]
     context = get_context("fork")

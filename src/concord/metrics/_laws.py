@@ -4,8 +4,6 @@ The one gate, of metrics, library and arena alike: ``update_of`` and ``choices_o
 sampler states on a problem, ``over_losses`` of a network that loses vectors.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -45,7 +43,7 @@ SECOND_LIMIT = 20
 
 
 class NoLaw(ConcordError):
-    """There is no exact law, for the reason that is told."""
+    """No exact law is known; the message says why."""
 
 
 def name_of(sampler: Any) -> str:

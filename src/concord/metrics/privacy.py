@@ -1,6 +1,4 @@
-"""How well what agents have sent hides their data."""
-
-from __future__ import annotations
+"""Differential privacy of all that agents have sent."""
 
 from collections.abc import Iterator
 

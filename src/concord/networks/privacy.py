@@ -1,4 +1,4 @@
-r"""What agents send, hidden by the Gaussian mechanism; and how well that hides their data.
+r"""The Gaussian mechanism on the vectors that agents send, and the epsilon that it gives.
 
 An agent sends, in place of x and to all its neighbors alike,
 
@@ -19,8 +19,6 @@ depend on those before, hide as well as one with mu = 2 C sqrt(T) / sigma does (
 arXiv:1805.06530, theorem 8). Only what is sent is hidden: draws of the agents' own that are shown
 to others are not, and what a step sends besides the vectors (of two kinds, say) counts again.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Annotated, Any

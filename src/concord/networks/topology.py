@@ -11,8 +11,6 @@ L is the Laplacian and W the Metropolis weights, symmetric and doubly stochastic
 and columns senders, of graphs with directions too: A_ij = 1 if agent i hears agent j.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -280,7 +278,7 @@ class AveragingKind(Protocol):
     """A topology kind whose agents hear the average of all, not what each of them has."""
 
     def messages(self, params: Any, agents: int) -> Sequence[int]:
-        """Return how many vectors each agent sends for one average, what it gets counted too."""
+        """Return how many vectors each agent pays for in one average, received ones included."""
 
 
 @runtime_checkable

@@ -1,7 +1,5 @@
 """Pages of tables as Markdown, whose cells may have lines that are folded."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -22,14 +20,9 @@ class Folded:
 class Section:
     """A table of a page.
 
-    Attributes
-    ----------
-    heading, text
-        What is above it.
-    columns, rows
-        Names of the columns; cells as text, some with folded lines.
-    equation
-        Formulas in LaTeX, above the table.
+    heading, text: what is above it.
+    columns, rows: names of the columns; cells as text, some with folded lines.
+    equation: formulas in LaTeX, above the table.
     """
 
     heading: str

@@ -1,4 +1,4 @@
-r"""Agents that differ by a dial, on a posterior that stays where it is.
+r"""Adjustable heterogeneity between agents, which leaves the posterior unchanged.
 
 .. math::
     f_i(x) = \frac1N f(x) + c_i^\top x + \tfrac12 (x - \mu)^\top S_i (x - \mu),
@@ -20,8 +20,6 @@ with mu and Sigma the posterior's mean and covariance, and Sigma^-1 = L L^T. The
 The z_i and A_i depend on the problem's stream of random numbers only, so that at another zeta
 agents differ in the same directions.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Annotated

@@ -1,7 +1,5 @@
 """The draws of a run."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -48,10 +46,7 @@ def sample(
     Of a run without chains, all of whose metrics are exact, it has what is known beforehand.
     ``comm``: of the processes that divide it; ``checkpoint``: as of ``loop.sample``.
 
-    Raises
-    ------
-    ConcordError
-        If ``chains`` are not whole blocks of the run.
+    A ConcordError if ``chains`` are not whole blocks of the run.
     """
     if not run.chains:
         return _without_chains(run, problem)

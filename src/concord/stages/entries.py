@@ -9,8 +9,6 @@ Cells are addressed by what they were made from (``cells.made``): ``fetch`` take
 or of another folder of results, that are what this configuration, code and data would make.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -61,10 +59,7 @@ def add(study: Study, kind: str, resources: Path, place: Path = PLACE) -> Iterat
 def check(study: Study, folder: Path, resources: Path) -> Iterator[str]:
     """Score an entry again, and yield what is the same.
 
-    Raises
-    ------
-    ConcordError
-        If its file is another one, or a score is not what it says.
+    A ConcordError if its file is another one, or a score is not what it says.
     """
     kind = folder.name
     try:
@@ -80,7 +75,8 @@ def check(study: Study, folder: Path, resources: Path) -> Iterator[str]:
         if stated.get(name) != about[name]:
             raise ConcordError(f"{folder}/entry.json: {name} is {about[name]} here; add it again")
     ours = _rows(markup.table(board.COLUMNS, scores))
-    for one, other in zip_longest(theirs, ours, fillvalue=[]):
+    nothing: list[str] = []
+    for one, other in zip_longest(theirs, ours, fillvalue=nothing):
         if not _agree(one, other):
             stands, wanted = ",".join(one) or "nothing", ",".join(other) or "nothing"
             raise ConcordError(f"{folder}/scores.csv: {stands} there, {wanted} here")
@@ -159,12 +155,8 @@ def _tasks(study: Study, experiment: str) -> list[Run]:
 def fetch(studies: Mapping[str, Study], where: Path, source: Path) -> Iterator[str]:
     """Copy cells that are what would be made here into the results, and yield how many.
 
-    Parameters
-    ----------
-    where
-        Folder of the results.
-    source
-        A crate (``concord crate``), or a folder of results.
+    where: folder of the results.
+    source: a crate (``concord crate``), or a folder of results.
     """
     files = dict(_files(source))
     address: dict[Key, PurePosixPath] = {}

@@ -3,8 +3,6 @@
 A study's verdicts are one CSV table and one page; the ledger joins these tables.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -83,7 +81,7 @@ def verdicts(study: Study, results: Path, source: Made) -> list[Row]:
                 "reading": reading,
                 "verdict": found.verdict,
                 "where": claim.where,
-                "source": claim.source,
+                "source": claim.source if study.printed else ledgers.OURS,
                 "says": line(claim.says),
                 "printed": case.printed,
                 "ours": found.ours,

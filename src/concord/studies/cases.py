@@ -17,8 +17,6 @@ several placeholders, which change together. A text that is a placeholder and no
 the value with its type; a key whose value is null is left out, and so is a mapping of nothing else.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import re
@@ -48,10 +46,7 @@ SHARED = ("where", "source", "says", "rule", "readings", "figure")
 def members(claims: Mapping[str, Any], where: str) -> dict[str, Member]:
     """Return every claim by id.
 
-    Raises
-    ------
-    ConcordError
-        Naming ``where`` and the key below it.
+    A ConcordError names ``where`` and the key below it.
     """
     found: dict[str, Member] = {}
     for key, stated in claims.items():

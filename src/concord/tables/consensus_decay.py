@@ -11,8 +11,6 @@ is the floor. The rates are slopes in log-log coordinates:
 Intervals come from redrawing every window's mean within its own interval.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -47,10 +45,8 @@ def reads(params: Params) -> list[Read]:
 def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     """Return floors and added errors per step size, and the rates.
 
-    Raises
-    ------
-    ConcordError
-        If a step size lacks one of its two runs, or a run the metrics of consensus_floor.
+    A ConcordError if a step size lacks one of its two runs, or a run the metrics of
+    consensus_floor.
     """
     rng = np.random.default_rng(0)  # redrawn means only: the table is the same every time
     rows: list[list[object]] = []

@@ -6,8 +6,6 @@ metric's ``_exact`` and ``_floor`` stand in its cell, a condition's left side ("
 what is of the network alone in the first row of its run.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -53,10 +51,7 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
 
     A metric is shown where a run has it: the runs of a sweep may differ in what is measured.
 
-    Raises
-    ------
-    ConcordError
-        If none of the runs has a metric or an agent, or anything that ``across`` names.
+    A ConcordError if none of the runs has a metric or an agent, or anything that ``across`` names.
     """
     available = list(dict.fromkeys(name for run in runs for name in run.metrics["metric"]))
     for pattern in params.metrics:

@@ -11,8 +11,6 @@ has the mean difference, second minus first, with a 95 % t interval, the number 
 which it is negative, and the two-sided p values of the paired t test and of the sign test.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from typing import Annotated
@@ -45,10 +43,8 @@ def reads(params: Params) -> list[Read]:
 def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     """Return the table, one line per pair of networks and value of ``by``.
 
-    Raises
-    ------
-    ConcordError
-        If a run has fewer than two replicates, or others than the run it is compared with.
+    A ConcordError if a run has fewer than two replicates, or others than the run it is compared
+    with.
     """
     groups = selection.split(runs, params.by) if params.by else [(None, list(runs))]
     lines = []

@@ -12,8 +12,6 @@ Source: Alistarh, Grubic, Li, Tomioka and Vojnovic, "QSGD: communication-efficie
 quantization and encoding" (2017, arXiv:1610.02132), section 3.1, without its coding of the levels.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Annotated, Any
 
@@ -42,7 +40,7 @@ def levels_of(params: Params) -> int:
 
 
 def compressor(params: Params, shape: tuple[int, ...], dtype: Any) -> Compress:
-    """Return ``compress(x, rng, out)``, which writes what stands for vectors x (..., dim)."""
+    """Return ``compress(x, rng, out)``, which writes the compressed x, (..., dim)."""
     levels = levels_of(params)
     uniform, unit = np.empty(shape, dtype), np.empty((*shape[:-1], 1), dtype)
 

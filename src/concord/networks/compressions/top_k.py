@@ -7,8 +7,6 @@ Source: Stich, Cordonnier and Jaggi, "Sparsified SGD with memory" (2018, arXiv:1
 definition 2.1.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import numpy as np
@@ -30,7 +28,7 @@ def number(share: float, dim: int) -> int:
 
 
 def compressor(params: Params, shape: tuple[int, ...], dtype: Any) -> Compress:
-    """Return ``compress(x, rng, out)``, which writes what stands for vectors x (..., dim)."""
+    """Return ``compress(x, rng, out)``, which writes the compressed x, (..., dim)."""
     dropped = shape[-1] - number(params.share, shape[-1])
     size = np.empty(shape, dtype)
 
