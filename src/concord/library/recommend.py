@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ from concord.problems._quadratic import QuadraticProblem
 from concord.progress import each
 from concord.sampling import streams
 from concord.sampling.initial import Law
+from concord.summary import Summarized
 
 if TYPE_CHECKING:
     import pandas
@@ -50,8 +51,8 @@ class Target(Options):
     b2: Positive
 
 
-@dataclass(frozen=True)
-class Answer:
+@dataclass(frozen=True, repr=False)
+class Answer(Summarized):
     """What ``concord.recommend`` returns; ``print`` says it in words.
 
     Attributes
@@ -80,8 +81,8 @@ class Answer:
     trust: list[str]
     verified: pandas.DataFrame | None
     tried: int
-    _rows: list[Found] = field(repr=False)
-    _search: Search = field(repr=False)
+    _rows: list[Found]
+    _search: Search
 
     @cached_property
     def _sentence(self) -> str:
@@ -89,6 +90,11 @@ class Answer:
 
         with threadpool_limits(1), np.errstate(all="ignore"):
             return _said(self._search, self._rows)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the sentence, what there is to doubt, and how much was tried."""
+        doubtful = "; ".join(self.trust) or None
+        return {"answer": self._sentence, "doubtful": doubtful, "settings tried": self.tried}
 
     def __str__(self) -> str:
         """Say the answer in a sentence, and what there is to doubt."""
@@ -268,7 +274,7 @@ def recommend(
         best = rows[0]
         if best.score >= UNSOLVED:
             raise ConcordError(
-                f"target: no sampler stays below {target} within {best.iterations:,} iterations; "
+                f"target: no sampler stays below {wish.target:g} within {best.iterations:,} iterations; "
                 f"{best.entry.name} ends at {best.b2[level]:.2g}; give a larger target, or a budget"
             )
         arguments = {
