@@ -274,8 +274,9 @@ def recommend(
         best = rows[0]
         if best.score >= UNSOLVED:
             raise ConcordError(
-                f"target: no sampler stays below {wish.target:g} within {best.iterations:,} iterations; "
-                f"{best.entry.name} ends at {best.b2[level]:.2g}; give a larger target, or a budget"
+                f"target: no sampler stays below {wish.target:g} within {best.iterations:,} "
+                f"iterations; {best.entry.name} ends at {best.b2[level]:.2g}; give a larger target, "
+                "or a budget"
             )
         arguments = {
             "sampler": best.entry.kind, "problem": problem, "network": topology,
