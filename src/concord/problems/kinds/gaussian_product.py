@@ -3,7 +3,7 @@ r"""The product of normal laws, one of each agent, as a registered table states 
 .. math:: f_i(x) = \tfrac12 (x - m_i)^\top C_i^{-1} (x - m_i)
 
 Affine samplers have exact laws on it. It has no points: no mini-batches are drawn, and
-``partition`` divides nothing.
+``partition`` divides nothing. Agents may start at the product's mean (``initial: {kind: problem}``).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def needs(params: Params) -> tuple[str, ...]:
 
 def build(
     params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
-) -> QuadraticProblem:
+) -> Product:
     """Read the laws; a ConcordError if they are those of another number of agents."""
     check(params, agents)
     table = tabled(str(params.table), resources)
@@ -71,4 +71,12 @@ def build(
     shift = (gram @ means[..., None])[..., 0]
     middle = np.linalg.solve(gram.sum(axis=0), shift.sum(axis=0))
     means = middle + params.apart * (means - middle)
-    return QuadraticProblem(gram, (gram @ means[..., None])[..., 0])
+    return Product(gram, (gram @ means[..., None])[..., 0])
+
+
+class Product(QuadraticProblem):
+    """Quadratic potentials, and a start at the mean of their product."""
+
+    def initial(self, shape: tuple[int, int, int], rng: np.random.Generator) -> np.ndarray:
+        """Return initial positions of shape (chains, agents, dim)."""
+        return np.broadcast_to(self.posterior.mean, shape)
