@@ -1,7 +1,5 @@
 """The commands: every stage of the pipeline, to be run by hand or by Snakemake."""
 
-from __future__ import annotations
-
 import argparse
 import math
 import os

@@ -7,8 +7,6 @@ in silence) or not text, tags (``!!python/...``, ``!!set``), aliases that contai
 multiply to more than ``LARGEST`` values, and nesting deeper than ``DEEPEST`` (parsers crash on it).
 """
 
-from __future__ import annotations
-
 import csv
 import errno
 import fcntl

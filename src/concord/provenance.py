@@ -1,7 +1,5 @@
 """Where a result comes from: versions, commit, code, and the modules a command depends on."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -16,8 +16,6 @@ Freshness in ten lines:
 10. One Snakemake at a time works in a folder (``io.hold``).
 """
 
-from __future__ import annotations
-
 import atexit
 import os
 import shlex

@@ -85,7 +85,13 @@ def test_ties_of_the_identity_are_the_plain_ones(particles):
 def test_ties_are_of_invertible_matrices(coupling):
     with pytest.raises(ConcordError, match="coupling: give one invertible matrix of 2 rows"):
         concord.sample(
-            "dg_lmc", problem(3, 2), "server", step_size=0.02, tolerance=0.1, coupling=coupling, iterations=1
+            "dg_lmc",
+            problem(3, 2),
+            "server",
+            step_size=0.02,
+            tolerance=0.1,
+            coupling=coupling,
+            iterations=1,
         )
 
 

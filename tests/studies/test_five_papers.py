@@ -9,12 +9,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from five_papers import Paper
 
 from concord.laws import exact
 from concord.laws.gaussian import w2
 from concord.metrics._laws import start_of, update_of
 from concord.runs import measure
-from five_papers import Paper
 
 COMPLETE, RING = "topology=complete", "topology=ring"
 

@@ -1,7 +1,5 @@
 """The registry of data sets, ``config/datasets.yaml``: the files, their hosts and hashes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from pathlib import Path

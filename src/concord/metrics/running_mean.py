@@ -11,8 +11,6 @@ burn-in up to iteration k.
 Source: the released code of qlsd2021 (the first) and of fald2023 (the second).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -25,8 +25,6 @@ Lam, Pedarsani, Papailiopoulos and Ramchandran, "Speeding up distributed machine
 codes" (2018, arXiv:1512.02673), section 4.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -4,8 +4,6 @@
 it under ``caption``, and whatever shows one (Markdown, Snakemake's report, the site) renders it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache

@@ -1,7 +1,5 @@
 """What several samplers refuse: networks, and options that do not go together."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

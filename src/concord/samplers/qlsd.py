@@ -15,8 +15,8 @@ m_i); ``memory_start: position`` has m^(0) = theta^(0), the weights, for zero. I
 agents share one memory, which each changes in its turn; here each has its own, as in the equations.
 With ``memory_start: mode`` and no rate, differences to the gradients at the mode are compressed.
 With ``renewal`` (QLSD++) mini-batches are taken around the gradient at an earlier theta, a control
-variate: :math:`g_i = \tilde\nabla f_i(\theta) - \tilde\nabla f_i(r) + \nabla f_i(r)`, both of the same
-points, where r is the theta of every so many iterations.
+variate: :math:`g_i = \tilde\nabla f_i(\theta) - \tilde\nabla f_i(r) + \nabla f_i(r)`, both of the
+same points, where r is the theta of every so many iterations.
 
 Source: Vono, Plassier, Durmus, Dieuleveut and Moulines, "QLSD: quantised Langevin stochastic
 dynamics for Bayesian federated learning" (2021, arXiv:2106.00797), from its authors' released code;
@@ -28,8 +28,6 @@ server, and theta, which is not compressed, back to it, per step; with control v
 mini-batches, and a full gradient of every agent where they are renewed.
 Needs: a server, or a single agent.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Annotated, Literal, NamedTuple

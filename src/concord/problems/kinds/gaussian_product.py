@@ -3,10 +3,9 @@ r"""The product of normal laws, one of each agent, as a registered table states 
 .. math:: f_i(x) = \tfrac12 (x - m_i)^\top C_i^{-1} (x - m_i)
 
 Affine samplers have exact laws on it. It has no points: no mini-batches are drawn, and
-``partition`` divides nothing. Agents may start at the product's mean (``initial: {kind: problem}``).
+``partition`` divides nothing. Agents may start at the product's mean (``initial: {kind:
+problem}``).
 """
-
-from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
@@ -35,6 +34,14 @@ class Params(Options):
     coordinates: Annotated[
         Some[Index] | None, "coordinates kept, of which the others are independent; none: all"
     ] = None
+
+
+class Product(QuadraticProblem):
+    """Quadratic potentials, and a start at the mean of their product."""
+
+    def initial(self, shape: tuple[int, int, int], rng: np.random.Generator) -> np.ndarray:
+        """Return initial positions of shape (chains, agents, dim)."""
+        return np.broadcast_to(self.posterior.mean, shape)
 
 
 def check(params: Params, agents: int) -> None:
@@ -72,11 +79,3 @@ def build(
     middle = np.linalg.solve(gram.sum(axis=0), shift.sum(axis=0))
     means = middle + params.apart * (means - middle)
     return Product(gram, (gram @ means[..., None])[..., 0])
-
-
-class Product(QuadraticProblem):
-    """Quadratic potentials, and a start at the mean of their product."""
-
-    def initial(self, shape: tuple[int, int, int], rng: np.random.Generator) -> np.ndarray:
-        """Return initial positions of shape (chains, agents, dim)."""
-        return np.broadcast_to(self.posterior.mean, shape)

@@ -433,15 +433,15 @@ class LogisticRegression(OneDataSet):
         )
         at = signed @ mode[0]
         slope = sigmoid(at.copy(), out=at.copy()) @ signed
-        rng, kept, least = np.random.default_rng(DRAWN), [], np.logaddexp(0, at).sum()
+        rng, kept, least = np.random.default_rng(DRAWN), mode[:0], np.logaddexp(0, at).sum()
         block = max(1, 4_000_000 // len(labels))
-        while sum(map(len, kept)) < DRAWN:
+        while len(kept) < DRAWN:
             away = np.sqrt(self.prior_scale) * rng.standard_normal((block, self.dim))
             over = np.logaddexp(0, (mode + away) @ signed.T).sum(axis=1) - least - away @ slope
-            kept.append((mode + away)[rng.random(block) < np.exp(-over)])
-            if len(kept[0]) < KEPT * block:
+            kept = np.concatenate([kept, (mode + away)[rng.random(block) < np.exp(-over)]])
+            if len(kept) < KEPT * block:
                 return None
-        return np.concatenate(kept)[:DRAWN]
+        return kept[:DRAWN]
 
     def held_out(self, x: np.ndarray) -> np.ndarray:
         """Return the log probability of the labels of the test rows, (..., rows)."""

@@ -10,8 +10,6 @@ follows from the arguments.
 Needs: NumPyro (the extra ``numpyro``).
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from concord.contracts import Stream

@@ -10,8 +10,6 @@ need (``pymc.Data``), have the dimension ``over``.
 Needs: PyMC (the extra ``pymc``).
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from concord.contracts import Stream

@@ -4,8 +4,6 @@ Every column but the target is a feature, in the order of the file. ``concord.pr
 says what the model is; its options are those that it takes in Python.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
