@@ -38,14 +38,14 @@ class Paper:
                 fetch.fetch(f"{name}/{path.name}", path)
         return run, run.build_problem(self.resources)
 
-    def limit(self, experiment, name="all"):
+    def limit(self, experiment, name="run"):
         """Stationary numbers of a run, {(metric, agent): value}: exact, without its chains."""
         run, problem = self.run(experiment, name)
         agents = np.arange(problem.agents)
         m = measure.measurement(run, problem, SimpleNamespace(agent=agents), self.resources)
         return {(row.metric, row.agent): row.value for row in stationary.rows(m)}
 
-    def measured(self, experiment, name="all", families=None):
+    def measured(self, experiment, name="run", families=None):
         """Numbers of a run, {(metric, agent, iteration): row}."""
         run, problem = self.run(experiment, name)
         m = measure.measurement(run, problem, sample.sample(run, problem), self.resources)
