@@ -115,3 +115,106 @@ def test_a_ratio_with_the_old_gradient_leaves_the_law_of_unadjusted_langevin(ste
     equations[-1], ones[-1] = 1.0, 1.0
     law = np.linalg.solve(equations, ones)
     assert law @ x**2 == pytest.approx(1 / (1 - step / 2), abs=1e-5)
+
+
+def late(found, agents):
+    """Return the mean W2 of agents over iterations 150 to 200."""
+    return np.mean([found["w2", a, k].value for a in agents for k in range(150, 201)])
+
+
+AGENTS = [str(a) for a in range(20)]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("experiment", "name", "average", "agents", "first"),
+    [
+        ("linear", COMPLETE, (0.1966, 0.0093), (0.2584, 0.0072), (24, 43, 65)),
+        ("linear", RING, (0.1954, 0.0093), (0.2996, 0.0063), (24, 43, 65)),
+        ("linear_extra", f"{COMPLETE}+h=0.5", (0.1912, 0.0077), (0.2556, 0.0054), (16, 30, 45)),
+    ],
+)
+def test_distances_of_extra2024(papers, experiment, name, average, agents, first):
+    """Means and standard deviations of 30 other runs of 100 chains.
+
+    Curves fall by 0.005 per iteration where they reach 0.3: 0.0093 moves that by two iterations.
+    """
+    found = papers("extra2024").measured(experiment, f"reading=released+{name}", ["w2"])
+    for who, (mean, sd) in ((["average"], average), (AGENTS, agents)):
+        assert late(found, who) == pytest.approx(mean, abs=4 * sd)
+    for level, k in zip((1.0, 0.5, 0.3), first, strict=True):
+        below = next(n for n in range(201) if found["w2", "average", n].value <= level)
+        assert abs(below - k) <= 8
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("experiment", "last", "mean", "sd"),
+    [
+        *(("synthetic", 20, 0.9704, 0.0034), ("synthetic_extra", 20, 0.9769, 0.0014)),
+        *(("cancer", 100, 0.9349, 0.0033), ("cancer_extra", 100, 0.9431, 0.0020)),
+    ],
+)
+def test_accuracies_of_extra2024(papers, experiment, last, mean, sd):
+    """Means over 8 other runs, whose standard deviation is given."""
+    name = f"reading=released+{COMPLETE}"
+    if experiment.endswith("extra"):
+        name += "+h=0.111889" if last == 20 else "+h=0.278222"
+    found = papers("extra2024").measured(experiment, name, ["accuracy"])
+    assert found["accuracy_mean", "1", last].value == pytest.approx(mean, abs=4 * sd)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("topology", "wanted"),
+    [
+        ("complete", {("average", 10): 0.427, ("average", 100): 0.399, ("0", 100): 0.384}),
+        ("complete", {("average", 300): 0.353, ("0", 10): 0.296, ("0", 300): 0.341}),
+        ("ring", {("average", 300): 0.357, ("0", 300): 0.294}),
+        ("star", {("average", 300): 0.394, ("1", 300): 0.183}),
+        ("no_edges", {("average", 300): 0.421}),
+    ],
+)
+def test_distances_of_depsgld2026(papers, topology, wanted):
+    """Means of 20 other runs of as many chains."""
+    found = papers("depsgld2026").measured("one_d", f"reading=released+topology={topology}")
+    for (agent, k), mean in wanted.items():
+        row = found["chains_w2", agent, k]
+        assert row.value == pytest.approx(mean, abs=max(row.hi - row.lo, 0.02))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("name", "agents", "average"),
+    [(COMPLETE, 0.777, 0.778), (RING, 0.777, 0.779), ("topology=star", 0.789, 0.795)],
+)
+def test_accuracies_of_depsgld2026(papers, name, agents, average):
+    """Means of 400 other chains: four standard errors of both."""
+    found = papers("depsgld2026").measured("cancer", f"reading=released+{name}")
+    for agent, mean in (("1", agents), ("average", average)):
+        assert found["accuracy_mean", agent, 1000].value == pytest.approx(mean, abs=0.035)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("rho", "wanted"),
+    [(1, {1: 0.5668, 5: 0.5988, 10: 0.6124}), (10, {1: 0.2724, 5: 0.2534, 10: 0.2493})],
+)
+def test_acceptance_of_dglmc2021(papers, rho, wanted):
+    """Of 400 other chains of 1200 iterations, and as printed of one of 100 000."""
+    for particles, mean in wanted.items():
+        name = f"rho={rho}+particles={particles}"
+        row = papers("dglmc2021").measured("pseudo_marginal", name, ["activity"])[
+            "activation_rate", "0", 1200
+        ]
+        assert row.value == pytest.approx(mean, abs=1.5 * (row.hi - row.lo))
+
+
+@pytest.mark.thorough
+def test_variances_of_qlsd2021(papers):
+    """Of other points of the same laws, by which agents differ as much within 10 %."""
+    wanted = {"full+levels=16": 1.50, "full+levels=256": 1.0}
+    wanted |= {"one_point+levels=16": 2.2, "one_point+levels=65536": 1.7}
+    for name, width in wanted.items():
+        found = papers("qlsd2021").measured("toy", f"gradient={name}", ["posterior_width"])
+        assert found["posterior_trace", "0", 3000].value == pytest.approx(width, rel=0.1)
