@@ -1,23 +1,13 @@
 # draw: figures and tables, each with its caption and provenance, and the site.
 ENTRY = "{paper}/{section}/{name}"
-REPORTED = {
-    "caption": "../report/caption.rst",
-    "category": "{paper}",
-    "subcategory": "{section}",
-    "labels": {"name": "{name}"},
-}
 
 
 rule figure:
     input:
         flow.drawn,
-        because=here(flow.stale("figure")),
+        because=flow.stale("figure"),
     output:
-        made=[
-            f"{RESULTS}/{ENTRY}.pdf",
-            report(f"{RESULTS}/{ENTRY}.svg", **REPORTED),
-            f"{RESULTS}/{ENTRY}.png",
-        ],
+        made=[f"{RESULTS}/{ENTRY}.pdf", f"{RESULTS}/{ENTRY}.svg", f"{RESULTS}/{ENTRY}.png"],
         beside=[f"{RESULTS}/{ENTRY}.json", f"{RESULTS}/{ENTRY}.caption.md"],
     log:
         f"{LOGS}/{ENTRY}.log",
@@ -43,21 +33,14 @@ rule figure:
 use rule figure as table with:
     input:
         flow.drawn,
-        because=here(flow.stale("table")),
+        because=flow.stale("table"),
     output:
-        made=[
-            report(f"{RESULTS}/{ENTRY}.csv", **REPORTED),
-            f"{RESULTS}/{ENTRY}.md",
-            f"{RESULTS}/{ENTRY}.tex",
-        ],
+        made=[f"{RESULTS}/{ENTRY}.csv", f"{RESULTS}/{ENTRY}.md", f"{RESULTS}/{ENTRY}.tex"],
         beside=[f"{RESULTS}/{ENTRY}.json", f"{RESULTS}/{ENTRY}.caption.md"],
     wildcard_constraints:
         section="tables",
     params:
         command="tabulate",
-        study=flow.settings,
-        more="{name}",
-        caption=flow.caption,
 
 
 # Pages of whatever has been made; `make site` asks for this. It has no output, so that it is made anew
@@ -90,4 +73,3 @@ use rule site as crate with:
     params:
         command="crate",
         output=f"{RESULTS}/crate.zip",
-        options=flow.options,

@@ -1,14 +1,14 @@
 """Captions: what a figure or table shows, for a stranger, and how it was made.
 
 ``describe`` gives a caption as data, ``Caption``: the ``.json`` beside every figure and table has
-it under ``caption``, and whatever shows one (Markdown, Snakemake's report, the site) renders it.
+it under ``caption``, and whatever shows one (Markdown, the site) renders it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 from html import escape
-from typing import Any, TypedDict, cast
+from typing import Any, TypedDict
 
 import msgspec
 
@@ -66,21 +66,13 @@ def describe(
 ) -> Caption:
     """Return a caption's parts.
 
-    Parameters
-    ----------
-    entry
-        The figure or table as the paper's file states it.
-    runs
-        The resolved mappings of the runs shown.
-    assumptions
-        The paper's assumptions; those are listed on which a run rests, and which concern what is
-        shown of it (``of``).
-    readings
-        The paper's readings, with their meaning.
-    metrics
-        The metrics that are shown, or patterns of them.
-    titles
-        What each experiment is called; none: by its key.
+    entry: the figure or table as the paper's file states it.
+    runs: the resolved mappings of the runs shown.
+    assumptions: the paper's assumptions; those are listed on which a run rests, and which concern
+    what is shown of it (``of``).
+    readings: the paper's readings, with their meaning.
+    metrics: the metrics that are shown, or patterns of them.
+    titles: what each experiment is called; none: by its key.
     """
     texts = [markup.line(text) for text in (entry.title, entry.caption, entry.printed, entry.ours)]
     names = entry.options.get("names") or {}
@@ -232,19 +224,6 @@ def _formula(schedule: Mapping[str, Any]) -> str:
     return options if kind is None else f"{_text(kind)} ({options})" if options else _text(kind)
 
 
-def rst(caption: Caption) -> dict[str, Any]:
-    """Return a caption's parts for a template in reStructuredText."""
-    return cast(dict[str, Any], _each(markup.rst, caption))
-
-
-def _each(function: Callable[[str], str], part: Any) -> Any:
-    if isinstance(part, str):
-        return function(part)
-    if isinstance(part, Mapping):
-        return {key: _each(function, item) for key, item in part.items()}
-    return [_each(function, item) for item in part]
-
-
 def markdown(caption: Caption) -> str:
     """Return a caption as Markdown, with what is there to look up folded."""
     parts: Caption = _each(markup.markdown, caption)
@@ -254,7 +233,7 @@ def markdown(caption: Caption) -> str:
     for head, text in (("In print", parts["printed"]), ("Here", parts["ours"])):
         lines += [f"*{head}:* {text}", ""] if text else []
     lines += [f"- *{term}*: {meaning}" for term, meaning in parts["terms"]]
-    lines += [f"- Reading *{name}*: {meaning}" for name, meaning in parts["readings"]] + [""]
+    lines += [f"- Reading *{name}*: {text}" for name, text in parts["readings"]] + [""]
     for part, stated in zip(parts["experiments"], caption["experiments"], strict=True):
         title = escape(stated["title"])  # Markdown's own marks stand for themselves in HTML
         lines += [f"<details><summary>How it was run: {title}</summary>", ""]
@@ -266,3 +245,11 @@ def markdown(caption: Caption) -> str:
         lines += [f"- {value} ({reason})" for value, reason in parts["assumptions"]]
         lines += ["", "</details>", ""]
     return "\n".join(lines)
+
+
+def _each(function: Callable[[str], str], part: Any) -> Any:
+    if isinstance(part, str):
+        return function(part)
+    if isinstance(part, Mapping):
+        return {key: _each(function, item) for key, item in part.items()}
+    return [_each(function, item) for item in part]
