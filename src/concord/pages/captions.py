@@ -55,7 +55,7 @@ def of(paper: Study, section: str, name: str) -> Caption:
     if not paper.about.reference and "published" not in paper.sections.readings:
         del readings["published"]  # nothing was printed
     found = describe(entry, runs, paper.assumptions, readings, reads, titles)
-    return {**found, "source": "Recorded"} if paper.about.read else found
+    return {**found, "source": "Recorded"} if paper.about.read and found["printed"] else found
 
 
 def describe(
@@ -92,7 +92,7 @@ def describe(
     return {
         "title": texts[0],
         "caption": texts[1],
-        "source": "In print",
+        "source": "In print" if texts[2] else "",
         "printed": texts[2],
         "ours": texts[3],
         "terms": [
