@@ -509,7 +509,6 @@ def findings(
             **claim,
             "path": f"papers/{claim['paper']}.html#claim-{claim['name']}",
             "image": image(claim),
-            "verdicts": [(one["reading"], one["verdict"]) for one in claim["readings"]],
         }
         for claim in chosen
     ]
