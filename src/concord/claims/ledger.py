@@ -154,16 +154,10 @@ def _items(mapping: Any, where: str, what: str) -> Iterable[tuple[str, Any]]:
 class Comparison:
     """Verdicts beside the committed ones, one line each; all who count them ask for this.
 
-    Attributes
-    ----------
-    changed
-        Those that differ, and those whose claim is gone.
-    new
-        Those of a study with committed verdicts that were not committed.
-    left
-        Those committed that were not judged here, with the reason.
-    compared
-        How many are compared, those over the universes included; None where nothing is.
+    changed: those that differ, and those whose claim is gone.
+    new: those of a study with committed verdicts that were not committed.
+    left: those committed that were not judged here, with the reason.
+    compared: how many are compared, those over the universes included; None where nothing is.
     """
 
     changed: tuple[str, ...] = ()
@@ -258,10 +252,7 @@ def _key(row: Row) -> tuple[str, ...]:
 def changes(ledger_path: Path, expected_path: Path, strict: bool) -> Comparison:
     """Compare a ledger with the committed verdicts.
 
-    Raises
-    ------
-    ConcordError
-        If verdicts differ and ``strict`` is true.
+    A ConcordError if verdicts differ and ``strict`` is true.
     """
     found = compare(read_rows(ledger_path), expected_path)
     if found.changed and strict:

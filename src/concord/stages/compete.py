@@ -46,14 +46,10 @@ def compare(
 ) -> Iterator[str]:
     """Yield lines that compare entries, or samplers that are none yet, on tasks of an experiment.
 
-    Parameters
-    ----------
-    experiment
-        None: ``tasks``, whose scores are exact, or ``sampled`` where one of them has no law.
-    names
-        Entries of the experiment, or kinds of samplers (``entry_of``).
-    parts
-        Parts of tasks' keys, of which a task must have one; none: all tasks.
+    experiment: none: ``tasks``, whose scores are exact, or ``sampled`` where one of them has no
+    law.
+    names: entries of the experiment, or kinds of samplers (``entry_of``).
+    parts: parts of tasks' keys, of which a task must have one; none: all tasks.
     """
     known = {*kinds("samplers"), *(r.labels["entry"] for r in study.runs.values() if r.arena)}
     if unknown := [name for name in names if name not in known]:

@@ -15,13 +15,13 @@ from concord.options import build_file
 from concord.runs.keys import STUDY
 from concord.studies.sections import About, Assumption, Output, Sections
 
-# Words that a study's key cannot be: rules, which are targets as keys are, and folders and files
-# beside the studies' among the results.
+# Words that a study's key cannot be: rules, which are targets as keys are, folders and files beside
+# the studies' among the results, and the report's own targets.
 RESERVED = {
-    *("default", "reproduce", "everything", "ledger", "unknown", "run"),
+    *("default", "reproduce", "everything", "ledger", "unknown", "made", "run"),
     *("fetch", "sample", "divide", "measure", "figure", "table", "judge", "join", "compare"),
     "survey",
-    *("site", "smoke", "full", "logs", "benchmarks", "claims"),
+    *("site", "smoke", "full", "logs", "benchmarks", "claims", "workflow", "statistics"),
     *("board", "scores", "cards", "crate", "multiverse"),
 }
 EXPERIMENTS_ONLY = ("sweep", "overrides", "smoke", "full", "title")
@@ -35,26 +35,16 @@ READINGS = {  # what a paper need not declare
 class Stated:
     """The folder of a study, read and checked section by section.
 
-    Parameters
-    ----------
-    path
-        The folder; its name is the study's key. Its plug-ins are then those at work.
-    config
-        The validated ``config/config.yaml``.
-    checked
-        The files have been checked before: jobs take over what was checked where they were planned.
-
-    Attributes
-    ----------
-    sections
-        What is stated, typed, but for what kinds check: experiments, problems, claims' checks.
-    raw
-        All of it as the files have it.
-    files
-        The file of each section.
-    graphs
-        The networks of its runs, by what states one: many runs share it, and what is computed of
-        it.
+    path: the folder; its name is the study's key. Its plug-ins are then those at work.
+    config: the validated ``config/config.yaml``.
+    checked: the files have been checked before: jobs take over what was checked where they were
+    planned.
+    sections: what is stated, typed, but for what kinds check: experiments, problems, claims'
+    checks.
+    raw: all of it as the files have it.
+    files: the file of each section.
+    graphs: the networks of its runs, by what states one: many runs share it, and what is computed
+    of it.
     """
 
     def __init__(self, path: Path, config: Mapping[str, Any], checked: bool = False) -> None:

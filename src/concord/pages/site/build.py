@@ -84,22 +84,12 @@ def site(
 ) -> None:
     """Make the site of the results at hand, in a folder that it replaces.
 
-    Parameters
-    ----------
-    config
-        Folder of the configuration.
-    results
-        Folder of the results, None for that of the configuration; figures, tables and verdicts
-        that are not there are left out.
-    output
-        Folder of the site. One that holds anything else is refused.
-    changes
-        What is set in place of ``config.yaml``'s keys.
-
-    Raises
-    ------
-    ConcordError
-        If Sphinx is not installed, warns, or the folder is not the site's.
+    config: folder of the configuration.
+    results: folder of the results, None for that of the configuration; figures, tables and verdicts
+    that are not there are left out.
+    output: folder of the site. One that holds anything else is refused.
+    changes: what is set in place of ``config.yaml``'s keys.
+    A ConcordError if Sphinx is not installed, warns, or the folder is not the site's.
     """
     if output.is_symlink() or (output.exists() and not output.is_dir()):
         raise ConcordError(f"{output}: it is no folder; remove it, or name another one")

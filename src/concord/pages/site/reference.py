@@ -15,10 +15,7 @@ from concord.studies.editor import study_schema
 def pages(pictures: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield names and texts (reStructuredText) of the pages of the reference.
 
-    Parameters
-    ----------
-    pictures
-        Kind of figure: path of a picture of one, from the reference's folder.
+    pictures: kind of figure: path of a picture of one, from the reference's folder.
     """
     for package, about in PACKAGES.items():
         kinds = [described(package, kind, execute=False) for kind in plugins.kinds(package)]
