@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -56,6 +57,13 @@ def read(
     if not callable(function):
         raise ConcordError(f"{path}: it defines no function {params.function!r}; name one it has")
     columns = readers.table(plugins.within(Path(params.data), "data")) if params.data else {}
+    try:
+        inspect.signature(function).bind(**columns)
+    except TypeError as error:
+        raise ConcordError(
+            f"{path}: {params.function} cannot be called with the table's columns "
+            f"({', '.join(columns) or 'there is none'}): {error}; give its arguments their names"
+        ) from None
     options = {"over": params.over, "coordinates": params.coordinates, **split(partition, stream)}
     if params.reference is not None:
         columns_of = readers.table(plugins.within(Path(params.reference), "reference"))

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from concord import provenance
 from concord.contracts import BatchGradient, HessianProduct
 from concord.errors import ConcordError, short
 from concord.laws.known import Draws
@@ -464,8 +465,10 @@ def of_studies(library: str, resources: Path) -> None:
     need(library)
     import jax
 
+    kept = resources / "compiled" / platform.node()
+    provenance.keeps(kept)
     jax.config.update("jax_enable_x64", True)
-    jax.config.update("jax_compilation_cache_dir", str(resources / "compiled" / platform.node()))
+    jax.config.update("jax_compilation_cache_dir", str(kept))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 

@@ -34,4 +34,5 @@ def build(
     function, columns, options = read(params, "NumPyro", partition, stream, resources)
     from concord.problems._numpyro import from_numpyro
 
-    return from_numpyro(function, **columns, agents=agents, **options)
+    # A column may be called like an option of the problem.
+    return from_numpyro(lambda rows: function(**rows), columns, agents=agents, **options)
