@@ -94,6 +94,11 @@ def points_of(
     return features[:-1].T, features[-1] if columns else np.empty(0), parts
 
 
+def table_read(params: Any) -> tuple[str, ...]:
+    """Return the name of the table that is read, if one is."""
+    return () if params.table is None else (params.table,)
+
+
 def check_agents(params: Any, agents: int) -> None:
     """Refuse more agents than points."""
     check_points(params.points, agents)

@@ -54,12 +54,7 @@ def build(
     features, targets = table[:, :-1], table[:, -1]
     parts = partition.split(len(training), agents, stream("partition"))
     data = AgentData.from_parts(features[training], targets[training], parts)
-    model = linear_regression.Params(
-        points=len(training),
-        dim=features.shape[1],
-        noise_sd=params.noise_sd,
-        prior_variance=params.prior_variance,
-    )
+    model = linear_regression.Params(noise_sd=params.noise_sd, prior_variance=params.prior_variance)
     problem = LinearRegression(data, model)
     problem.test = (features[testing], targets[testing]) if count else None
     return problem

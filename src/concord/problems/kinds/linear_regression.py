@@ -23,7 +23,14 @@ from concord.contracts import BatchGradient, Stream
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.options import Count, Options, Positive
-from concord.problems._data import LegacySeed, Table, check_points, legacy_data, points_of
+from concord.problems._data import (
+    LegacySeed,
+    Table,
+    check_points,
+    legacy_data,
+    points_of,
+    table_read,
+)
 from concord.problems._own import own_data
 from concord.problems._quadratic import QuadraticProblem
 from concord.problems._regression import PriorShare, batch_gradient, prior_share
@@ -58,9 +65,7 @@ def check(params: Params, agents: int) -> None:
         raise ConcordError("table: it says which points there are; remove points and legacy_seed")
 
 
-def needs(params: Params) -> tuple[str, ...]:
-    """Return the name of the data set that is read, if one is."""
-    return () if params.table is None else (params.table,)
+needs = table_read
 
 
 def total_points(params: Any, agents: int) -> int:
@@ -156,13 +161,7 @@ def from_arrays(
     array([ 1., -2.])
     """
     data = own_data(X, y, agents, partition, seed)
-    params = Params(
-        points=int(data.counts.sum()),
-        dim=data.features.shape[2],
-        noise_sd=noise_sd,
-        prior_variance=prior_variance,
-        prior_share=prior_share,
-    )
+    params = Params(noise_sd=noise_sd, prior_variance=prior_variance, prior_share=prior_share)
     return LinearRegression(data, params)
 
 

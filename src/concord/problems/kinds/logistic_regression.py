@@ -34,6 +34,7 @@ from concord.problems._data import (
     kept_apart,
     legacy_data,
     points_of,
+    table_read,
 )
 from concord.problems._own import own_data
 from concord.problems._regression import PriorShare, batch_gradient, prior_share, sigmoid
@@ -123,7 +124,7 @@ def check(params: Params, agents: int) -> None:
 def needs(params: Params) -> tuple[str, ...]:
     """Return the names of the downloaded data sets that are read."""
     dataset = (params.dataset,) if params.dataset in DOWNLOADED else ()
-    return dataset if params.table is None else (*dataset, params.table)
+    return dataset + table_read(params)
 
 
 def _test_rows(params: Params, rows: int) -> int:

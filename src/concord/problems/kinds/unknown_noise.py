@@ -111,14 +111,8 @@ def from_arrays(
     array([ 1. , -2. , -3.1])
     """
     data = own_data(X, y, agents, partition, seed)
-    params = Params(
-        points=int(data.counts.sum()),
-        dim=data.features.shape[2],
-        prior_variance=prior_variance,
-        shape=shape,
-        scale=scale,
-    )
-    _check_moments(params, params.points)
+    params = Params(prior_variance=prior_variance, shape=shape, scale=scale)
+    _check_moments(params, int(data.counts.sum()))
     return UnknownNoise(data, params)
 
 
