@@ -177,7 +177,8 @@ def targets() -> set[str]:
     files = [ROOT / "Snakefile", *(ROOT / "workflow").rglob("*.smk"), ROOT / "workflow/Snakefile"]
     rules = {name for path in files for name in RULES.findall(path.read_text())}
     studies = {path.parent.name for path in (ROOT / "config").glob("*/*/study.yaml")}
-    return rules | studies | {"multiverse", *(f"multiverse_{key}" for key in studies)}
+    beside = {"everything", "ledger", "multiverse"}  # tests/test_workflow.py: there are these
+    return rules | studies | beside | {f"multiverse_{key}" for key in studies}
 
 
 @pytest.mark.parametrize(

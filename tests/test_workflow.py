@@ -18,6 +18,7 @@ from concord import integrity
 from concord.make import make
 from concord.runs import measure
 from concord.stages import draw
+from concord.studies.stated import RESERVED
 from concord.workflow import PLANNED, USUAL, Workflow, sampled
 from test_make import CONFIG, RUNS, STUDY
 
@@ -95,6 +96,23 @@ def reason(because: list[str], file: Path) -> str:
     assert name and path.parent == Path(".snakemake")
     assert not file.exists() or path.stat().st_mtime > file.stat().st_mtime
     return name[1]
+
+
+# Targets
+
+
+def test_the_targets_that_are_no_files(flow):
+    plan = flow()
+    found = plan.targets
+    beside = {"everything", "ledger", "made", "multiverse"}
+    assert found.keys() == {*plan.studies, *beside, *(f"multiverse_{key}" for key in plan.papers)}
+    assert beside <= RESERVED
+    assert found["ledger"] == ["results/claims.csv"]  # no verdicts are committed there
+    assert found["multiverse"] == found["multiverse_x"] == ["results/x/multiverse.csv"]
+    makeable, *others = found["x"]
+    assert makeable(of()) == found["everything"][0](of()) == plan.without_downloads(of())
+    assert others == []
+    assert found["made"][1:] == ["results/x/claims.csv"]
 
 
 # Batches

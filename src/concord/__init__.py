@@ -6,8 +6,6 @@ and ``Problem`` make targets of your own data and gradients, ``network`` the gra
 them at work.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

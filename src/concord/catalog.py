@@ -1,7 +1,5 @@
 """What kinds there are, and what each is and takes, from their docstrings and types."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re

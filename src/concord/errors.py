@@ -1,7 +1,5 @@
 """User-facing error, with an optional "did you mean", and the warning that chains diverged."""
 
-from __future__ import annotations
-
 import difflib
 import os
 import sys

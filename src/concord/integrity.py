@@ -10,8 +10,6 @@
 What is made again, and why, is told by ``concord.workflow``.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -7,8 +7,6 @@ in silence) or not text, tags (``!!python/...``, ``!!set``), aliases that contai
 multiply to more than ``LARGEST`` values, and nesting deeper than ``DEEPEST`` (parsers crash on it).
 """
 
-from __future__ import annotations
-
 import csv
 import errno
 import fcntl
@@ -97,6 +95,15 @@ def read_table(
         if None in row or None in row.values():
             raise ConcordError(f"{path}: row {number} has not as many cells as the head; {remedy}")
     return rows
+
+
+def signature(path: Path | str) -> tuple[int, ...] | None:
+    """Return what changes where a file does; None of one that cannot be looked at."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def load_yaml(path: Path | str) -> Any:

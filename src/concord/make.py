@@ -6,8 +6,6 @@ seals (``concord.integrity``), so that after an interruption, or for one changed
 missing is made.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Sequence

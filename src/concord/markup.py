@@ -5,8 +5,6 @@ directive that includes a file, a script, a spreadsheet's formula) nor vanish (`
 HTML is escaped by the site's templates (``concord.pages.site``).
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -3,8 +3,6 @@
 To a terminal only: logs and programs have no use for it.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

@@ -5,8 +5,6 @@ used. Whatever lasts from step to step says so where it is made (``keep``), as a
 generators, which are written and read back in place. Closures are never written.
 """
 
-from __future__ import annotations
-
 import json
 import time
 import zipfile

@@ -7,8 +7,6 @@ name or kind as value. Values are equal as YAML reads them, or as text: a label 
 ``"0.005"`` is the label of 0.005.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Protocol, TypeVar

@@ -1,7 +1,5 @@
 """Summaries: what ``print`` and notebooks show of objects that hold large arrays."""
 
-from __future__ import annotations
-
 from html import escape
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Values and numbers as readers see them, in sentences and legends."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Mapping

@@ -16,8 +16,6 @@ Freshness in ten lines:
 10. One Snakemake at a time works in a folder (``io.hold``).
 """
 
-from __future__ import annotations
-
 import atexit
 import os
 import shlex
@@ -25,13 +23,14 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cache, cached_property, wraps
+from inspect import signature
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, ParamSpec, TypeVar
 
 import concord
 from concord import integrity
-from concord.contracts import Extra
+from concord.contracts import Extra, offers
 from concord.datasets.registry import load_registry
 from concord.errors import ConcordError, nearest
 from concord.integrity import Made
@@ -62,7 +61,10 @@ USUAL: dict[str, Any] = {"environment": "concord", "mem_mb": 1000, "runtime": 5,
 
 
 def told(function: Callable[P, T]) -> Callable[P, T]:
-    """End the workflow with the sentence of what a function refuses, without a traceback."""
+    """End the workflow with the sentence of what a function refuses, without a traceback.
+
+    Its signature is at hand: Snakemake asks for it some thirty times a job.
+    """
 
     @wraps(function)
     def telling(*arguments: P.args, **options: P.kwargs) -> T:
@@ -75,6 +77,7 @@ def told(function: Callable[P, T]) -> Callable[P, T]:
                 sys.exit(f"concord: {error.filename}: {error.strerror}; mend or remove it")
             raise
 
+    vars(telling)["__signature__"] = signature(function)
     return telling
 
 
@@ -85,6 +88,8 @@ class Workflow:
     ----------
     changes
         What Snakemake's ``--config`` sets.
+    local
+        Snakemake's mark of a file that lies where it runs, wherever results are stored.
 
     Attributes
     ----------
@@ -95,10 +100,11 @@ class Workflow:
     """
 
     @told
-    def __init__(self, changes: Mapping[str, Any]) -> None:
+    def __init__(self, changes: Mapping[str, Any], local: Callable[[str], str] = str) -> None:
         # What a job reads has been checked where it was planned.
         own = str(os.getpid())
         self.planned = os.environ.setdefault(PLANNED, own) != own
+        self.local = local
         _check_place(os.getcwd())
         self.config, self.studies = load_studies(Path("config"), changes, checked=self.planned)
         self.papers = [key for key, study in self.studies.items() if study.printed]
@@ -170,6 +176,31 @@ class Workflow:
         known = [*self.studies, "reproduce", "everything"]
         word = wildcards.target
         raise ConcordError(f"there is no target {word!r}; {nearest(word, known)}")
+
+    @cached_property
+    def targets(self) -> dict[str, list[Any]]:
+        """Return what each target but ``reproduce`` asks for: of papers, studies and all of them.
+
+        ``made`` is what has been made, whatever was asked for: the report shows it.
+        """
+        claims = {key: self.table(key, "claims") for key in self.studies}
+        surveys = {f"multiverse_{key}": [self.table(key, "multiverse")] for key in self.papers}
+        compared = [f"{self.results}/changed_verdicts.txt"] if self.expected else []
+        found: dict[str, list[Any]] = {
+            "everything": [self.makeable(self.papers)],
+            "ledger": [f"{self.results}/claims.csv", *compared],
+            "made": [
+                self.standing(self.outputs(self.studies)),
+                *map(claims.__getitem__, self.papers),
+            ],
+            "multiverse": [table for tables in surveys.values() for table in tables],
+            **surveys,
+        }
+        for key, study in self.studies.items():
+            judged = [] if study.printed else [claims[key]]  # those of papers the ledger joins
+            scored = [self.table(key, "scores")] if study.arenas else []
+            found[key] = [self.makeable([key]), *judged, *scored]
+        return found
 
     def outputs(self, keys: Iterable[str]) -> dict[str, list[Run]]:
         """Return every figure and table of studies: one of its files, and the runs it shows."""
@@ -322,7 +353,7 @@ class Workflow:
         for file in map(Path, found):  # Snakemake would wait for ever for what a pipe holds
             if file.exists() and not file.is_file():
                 raise ConcordError(f"{file}: it is not a file; remove it")
-        return list(found)
+        return list(map(self.local, found))
 
     @cached_property
     def data_files(self) -> dict[str, list[str]]:
@@ -376,7 +407,7 @@ class Workflow:
     def sampling(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return what the sampling of a batch takes, which kinds of problems may say."""
         kind = self.batch(wildcards).runs[0].problem.module
-        return {**USUAL, **(kind.JOB if isinstance(kind, Extra) else {})}
+        return {**USUAL, **(kind.JOB if offers(kind, Extra) else {})}
 
     def measuring(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return what a batch takes whose job measures, and samples what is short."""
@@ -402,16 +433,16 @@ class Workflow:
         """Return what names the conda environment of a job."""
         return lambda wildcards: f"../../envs/{of(wildcards)['environment']}.yaml"  # type: ignore[return-value]
 
-    def group(self, wildcards: Wildcards) -> str:
+    def group(self, wildcards: Wildcards) -> str | None:
         """Return the group of a job: short runs share a cluster's job, long ones share others.
 
-        What measures many long runs is in none of theirs, which would be one job with it.
+        What measures many long runs is in none: in theirs it would be one job with all of them.
         """
         batch = self.batch(wildcards)
         if batch.runs[0].arena:
             return "entries"
         if len(batch.runs) > 1 and self.traces(wildcards):
-            return "measured"
+            return None
         usual = self.sampling(wildcards)["runtime"] == USUAL["runtime"]
         return "runs" if usual else "long_runs"
 
@@ -424,8 +455,8 @@ class Workflow:
         return self.metrics(runs)
 
     @told
-    def caption(self, wildcards: Wildcards) -> Mapping[str, Any]:
-        """Return what the report's caption template fills in."""
+    def caption(self, wildcards: Wildcards) -> str:
+        """Return a caption for the report."""
         return captions.rst(captions.of(self.study(wildcards), wildcards.section, wildcards.name))
 
     @told
@@ -484,7 +515,7 @@ class Workflow:
             # Not further ahead: what a quick job makes would be older, which Snakemake refuses.
             time = max(time, file.lstat().st_mtime + 0.01)
         os.utime(newer, (time, time))
-        return [str(newer)]
+        return [self.local(str(newer))]
 
     def _unless(self, file: Path, why: Callable[[], str]) -> list[str]:
         """Return nothing where a result stands; else what has it made again.
@@ -578,7 +609,7 @@ class Workflow:
     def expected(self) -> list[str]:
         """Return the files of committed verdicts, which a study of one's own may not have."""
         files = [f"config/expected_{what}.yaml" for what in ("verdicts", "multiverse")]
-        return [file for file in files if os.path.exists(file)]
+        return [self.local(file) for file in files if os.path.exists(file)]
 
     @told
     def expected_digests(self, wildcards: Wildcards) -> list[str]:

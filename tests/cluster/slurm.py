@@ -57,6 +57,8 @@ MpiDefault=none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU_Memory
 MaxArraySize=5000
+MinJobAge=3600
+FirstJobId={first}
 SchedulerParameters=sched_interval=2,bf_interval=2
 KillWait=5
 SlurmdParameters=config_overrides
@@ -269,6 +271,9 @@ def running(accounting: bool) -> Iterator[Slurm]:
             TEMPLATE.format(
                 mark=MARK,
                 cluster=CLUSTER,
+                # MPICH calls shared memory by a job's number: a killed job of another SLURM here
+                # has left some, into which one with its number would run.
+                first=1 + secrets.randbelow(10**7),
                 accounting=(ACCOUNTING if accounting else NO_ACCOUNTING).format(
                     ports=slurm.ports, folder=folder
                 ),

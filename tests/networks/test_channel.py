@@ -488,7 +488,10 @@ def test_who_sleeps_neither_moves_nor_sends():
     ("module", "options", "conditions", "sentence"),
     [
         (de_sgld, {"update_order": "in_place"}, {}, "^update_order: in_place has no meaning on"),
-        (de_sgld, {"weights": "next_two"}, {}, "^weights: next_two has no meaning .* metropolis"),
+        *(
+            (sampler, {"weights": "next_two"}, {}, "^weights: next_two has no meaning .* metropol")
+            for sampler in (de_sgld, local_sgld)
+        ),
         (d_ula, {"fusion": 0.1, "neighbors": "in_turn"}, {}, "^neighbors: in_turn .* together"),
         (admm, {}, {}, "^network.on_loss: keep_own_weight gives ADMM .* use reuse_last"),
         (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import threading
-from queue import Queue
+from queue import Empty, Queue
 
 import numpy as np
 
@@ -81,7 +81,7 @@ def over_ranks(size, function):
         thread.start()
     for thread in threads:
         thread.join()
-    for error in found:
-        if isinstance(error, Exception):
-            raise error
+    errors = [error for error in found if isinstance(error, Exception)]
+    for error in sorted(errors, key=lambda error: isinstance(error, Empty)):  # of who waited, last
+        raise error
     return found

@@ -12,19 +12,19 @@ gc.set_threshold(100_000)
 if os.path.isdir(f"{workflow.basedir}/src/concord"):
     sys.path.insert(0, f"{workflow.basedir}/src")
 try:
-    from concord.errors import in_the_way
-except ModuleNotFoundError:
-    sys.exit("concord: the package concord-bayes is not installed beside Snakemake; install it")
-try:
     from concord.workflow import PLANNED, Workflow
 except Exception as error:
+    if getattr(error, "name", None) == "concord":
+        sys.exit("concord: the package concord-bayes is not installed beside Snakemake; install it")
+    from concord.errors import in_the_way
+
     if sentence := in_the_way(error):
         sys.exit(f"concord: {sentence}")
     raise
 
 # `config` holds what --config sets. The file is not a configfile of Snakemake's, which would read
 # it first: it crashes on some files, and does not say where another is wrong.
-flow = Workflow(config)
+flow = Workflow(config, local)
 RESULTS = flow.results
 LOGS, BENCHMARKS = f"{RESULTS}/logs", f"{RESULTS}/benchmarks"
 ENVIRONMENT = "../../envs/concord.yaml"
@@ -51,15 +51,3 @@ onstart:
 
 onerror:
     flow.failed()
-
-
-wildcard_constraints:
-    paper="[A-Za-z0-9]+",
-    experiment="[A-Za-z0-9_]+",
-    batch="[A-Za-z0-9]+/.+",
-    name="[^/.]+",
-
-
-def here(inputs):
-    """Files that lie where Snakemake runs, wherever results are stored."""
-    return lambda wildcards: [local(file) for file in inputs(wildcards)]

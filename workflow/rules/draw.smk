@@ -11,7 +11,7 @@ REPORTED = {
 rule figure:
     input:
         flow.drawn,
-        because=here(flow.stale("figure")),
+        because=flow.stale("figure"),
     output:
         made=[
             f"{RESULTS}/{ENTRY}.pdf",
@@ -43,7 +43,7 @@ rule figure:
 use rule figure as table with:
     input:
         flow.drawn,
-        because=here(flow.stale("table")),
+        because=flow.stale("table"),
     output:
         made=[
             report(f"{RESULTS}/{ENTRY}.csv", **REPORTED),
@@ -55,9 +55,6 @@ use rule figure as table with:
         section="tables",
     params:
         command="tabulate",
-        study=flow.settings,
-        more="{name}",
-        caption=flow.caption,
 
 
 # Pages of whatever has been made; `make site` asks for this. It has no output, so that it is made anew
@@ -90,4 +87,3 @@ use rule site as crate with:
     params:
         command="crate",
         output=f"{RESULTS}/crate.zip",
-        options=flow.options,

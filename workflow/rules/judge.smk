@@ -7,7 +7,7 @@ use rule figure as judge with:
     input:
         flow.judged,
         flow.surveyed_first,
-        because=here(flow.stale("judge")),
+        because=flow.stale("judge"),
     output:
         made=[f"{RESULTS}/{{paper}}/claims.csv", f"{RESULTS}/{{paper}}/claims.md"],
         seal=f"{RESULTS}/{{paper}}/claims.json",
@@ -17,7 +17,6 @@ use rule figure as judge with:
         f"{BENCHMARKS}/{{paper}}/judge.tsv"
     params:
         command="judge",
-        study=flow.settings,
         more="",
         caption="",
 
@@ -26,7 +25,7 @@ use rule judge as survey with:
     input:
         flow.judged,
         flow.varied,
-        because=here(flow.stale("survey")),
+        because=flow.stale("survey"),
     output:
         made=[f"{OVER}.csv", f"{OVER}.md"],
         seal=f"{OVER}.json",
@@ -39,7 +38,6 @@ use rule judge as survey with:
         **flow.taking(mem_mb=1000, runtime=20),
     params:
         command="survey",
-        study=flow.settings,
         more=lambda wildcards, output: f"{flow.pairs} --figures {output.pictures}",
 
 
@@ -47,7 +45,7 @@ use rule judge as survey with:
 use rule judge as board with:
     input:
         flow.scored,
-        because=here(flow.stale("board")),
+        because=flow.stale("board"),
     output:
         made=[f"{RESULTS}/{{paper}}/{name}.csv" for name in ("scores", "cost")],
         seal=f"{RESULTS}/{{paper}}/scores.json",
@@ -58,14 +56,13 @@ use rule judge as board with:
         f"{BENCHMARKS}/{{paper}}/board.tsv"
     params:
         command="board",
-        study=flow.settings,
         more=lambda wildcards, output: f"--cards {output.cards}",
 
 
 rule join:
     input:
         tables=[flow.table(key, "claims") for key in flow.papers],
-        because=here(flow.stale("join")),
+        because=flow.stale("join"),
     output:
         made=[f"{RESULTS}/claims.csv", f"{RESULTS}/claims.md"],
         seal=f"{RESULTS}/claims.json",
@@ -81,7 +78,7 @@ rule join:
 rule compare:
     input:
         ledger=f"{RESULTS}/claims.csv",
-        expected=list(map(local, flow.expected)),
+        expected=flow.expected,
     output:
         f"{RESULTS}/changed_verdicts.txt",
     log:
@@ -94,10 +91,3 @@ rule compare:
         strict="--strict" if flow.config["strict"] else "",
     shell:
         "python -m concord changes {input.ledger:q} {params.strict} > {output:q} 2> {log:q}"
-
-
-# The report shows what has been made, whatever was asked for: `make report` asks for this.
-rule made:
-    input:
-        flow.standing(flow.outputs(flow.studies)),
-        [flow.table(key, "claims") for key in flow.papers],

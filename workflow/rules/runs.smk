@@ -8,8 +8,6 @@ rule fetch:
         local("resources/{data_file}"),
     log:
         "results/logs/fetch/{data_file}.log",
-    wildcard_constraints:
-        data_file="|".join(map(re.escape, flow.hashes)),
     localrule: True
     conda:
         ENVIRONMENT
@@ -22,34 +20,32 @@ rule fetch:
 # The draws of a long run, or of some of its chains, which are then joined.
 rule sample_chains:
     input:
-        data=here(flow.data),
-        because=here(flow.stale_draws),
+        data=flow.data,
+        because=flow.stale_draws,
     output:
         temp(f"{RESULTS}/{{batch}}.sampled_{{first}}_{{end}}.json"),
     log:
         f"{LOGS}/{{batch}}/chains_{{first}}_{{end}}.log",
     benchmark:
         f"{BENCHMARKS}/{{batch}}/chains_{{first}}_{{end}}.tsv"
-    wildcard_constraints:
-        first="[0-9]+",
-        end="[0-9]+",
     priority: 1  # runs that take long go first, not last, where most cores would wait for them
     conda:
         flow.environment(flow.sampling)
     resources:
         **flow.taking(flow.sampling),
     params:
+        start="",
         batch=flow.command,
         how=lambda wildcards: f"--sampled --chains {wildcards.first}:{wildcards.end}",
     shell:
-        "python -m concord make {params.batch} {params.how} -o {output:q} 2> {log:q}"
+        "{params.start} python -m concord make {params.batch} {params.how} -o {output:q} 2> {log:q}"
 
 
 use rule sample_chains as sample with:
     input:
         pieces=flow.pieces,
-        data=here(flow.data),
-        because=here(flow.stale_draws),
+        data=flow.data,
+        because=flow.stale_draws,
     output:
         f"{RESULTS}/{{batch}}.sampled.json",
     log:
@@ -59,42 +55,33 @@ use rule sample_chains as sample with:
     group:
         flow.group
     params:
-        batch=flow.command,
         how=lambda wildcards: f"--sampled {flow.sampling(wildcards)['options']}",
 
 
 # The draws of a run whose agents several processes divide among them: mpiexec, or a cluster's srun,
 # starts them.
-rule divide:
-    input:
-        data=here(flow.data),
-        because=here(flow.stale_draws),
+use rule sample_chains as divide with:
     output:
         f"{RESULTS}/{{batch}}.divided.json",
     log:
         f"{LOGS}/{{batch}}/divide.log",
     benchmark:
         f"{BENCHMARKS}/{{batch}}/divide.tsv"
-    priority: 1
-    conda:
-        flow.environment(flow.sampling)
     resources:
         **flow.taking(flow.sampling),
         mpi="mpiexec",
         tasks=flow.ranks,
     params:
-        batch=flow.command,
-    shell:
-        "{resources.mpi} -n {resources.tasks} "
-        "python -m concord make {params.batch} --sampled -o {output:q} 2> {log:q}"
+        start=lambda wildcards, resources: f"{resources.mpi} -n {resources.tasks}",
+        how="--sampled",
 
 
 # The metrics of a batch; short runs and those of universes are sampled, cells of the arena scored.
 use rule sample as measure with:
     input:
         traces=flow.traces,
-        data=here(flow.data),
-        because=here(flow.stale_metrics),
+        data=flow.data,
+        because=flow.stale_metrics,
     output:
         f"{RESULTS}/{{batch}}.made.json",
     log:
@@ -106,7 +93,6 @@ use rule sample as measure with:
     resources:
         **flow.taking(flow.measuring),
     params:
-        batch=flow.command,
         how="",
 
 
@@ -118,9 +104,6 @@ rule run:
         update(f"{RESULTS}/{{paper}}/{{experiment}}/{{run}}/{{file}}"),
     log:
         f"{LOGS}/{{paper}}/{{experiment}}/{{run}}/{{file}}.log",
-    wildcard_constraints:
-        file=r"run\.yaml|trace\.nc|metrics\.csv|choice\.yaml",
-        run="[^/]+",
     localrule: True
     conda:
         ENVIRONMENT

@@ -11,8 +11,6 @@ neighbors' scores counts: where the bias of x^2 changes its sign it is small by 
 predicted there is never less than the b2 of the Gaussian fit itself, as weighed points tell it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What the arena says of all its cells: one long table of scores."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

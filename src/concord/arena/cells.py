@@ -29,8 +29,6 @@ Of chains, where no law is known: ``w1_by_<price>``, ``sliced_w2_by_<price>``,
 the place of ``b2_by_<price>``, and no targets are set.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

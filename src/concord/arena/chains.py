@@ -10,8 +10,6 @@ score is the log loss instead, the mean over held-out data of -log of the predic
 chains' draws.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any

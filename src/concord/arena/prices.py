@@ -5,8 +5,6 @@ what repeats slowly, is a mean over many iterations. ``Info`` says what a step c
 ``check`` does not believe it, but finds it out by trying (the tests try what is built in).
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, NamedTuple
 

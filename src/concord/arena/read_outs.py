@@ -12,8 +12,6 @@ a number T
 Every draw is read, so that each iteration pays for one read-out. Sources of the numbers: counted.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from concord.contracts import Problem, dtype_of

@@ -9,8 +9,6 @@ time average over one run, whose expected square counts its spread, too:
 that of the network average.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

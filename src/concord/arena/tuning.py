@@ -11,8 +11,6 @@ What is to reach a target soonest may need far smaller values: 24 settings go do
 and twelve lie between the neighbors of the best of these.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple

@@ -15,8 +15,6 @@ that the seed drew. A claim whose verdict depends on those (``claims.robustness`
 inconclusive.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping, Sequence

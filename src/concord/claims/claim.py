@@ -1,7 +1,5 @@
 """A claim: one sentence of a paper, and the cases that it speaks of, each with a check."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 

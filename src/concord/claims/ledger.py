@@ -1,7 +1,5 @@
 """The ledger: verdicts as tables, what they add up to, and the committed ones."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

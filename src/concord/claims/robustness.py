@@ -6,8 +6,6 @@ makes it otherwise. One that holds with a master seed and does not hold with ano
 (``contradictions``); whatever is open agrees with either.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -3,8 +3,6 @@
 They are written in rules.yaml, and shown in docs/ledger.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path

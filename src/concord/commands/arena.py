@@ -1,7 +1,5 @@
 """The command ``arena``: entries of strangers, and cells that others have made."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path

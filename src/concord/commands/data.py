@@ -1,7 +1,5 @@
 """The command ``fetch``."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 
 from concord.datasets.fetch import fetch as download

@@ -1,7 +1,5 @@
 """The commands about kinds: list and describe, and how the words of options name kinds."""
 
-from __future__ import annotations
-
 import json
 from argparse import Namespace
 from itertools import groupby

@@ -1,7 +1,5 @@
 """The command ``recommend``: which sampler for the tasks of an experiment, or of a run.yaml."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 
 from concord.arena.board import task_of

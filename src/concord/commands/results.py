@@ -1,7 +1,5 @@
 """The commands about results: site, compare, changes, crate, verify."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The command ``make``: the runs of a batch."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 
 from concord import make as making

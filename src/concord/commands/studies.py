@@ -1,7 +1,5 @@
 """The commands about studies: init, check, orphans, resolve, schema."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from argparse import Namespace

@@ -1,7 +1,5 @@
 """The command ``test``: the contract tests of kinds, in a process of their own."""
 
-from __future__ import annotations
-
 import json
 import sys
 from argparse import Namespace

@@ -3,8 +3,6 @@
 A file is used only if its size and SHA-256 are the registered ones, wherever it comes from.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import logging

@@ -1,7 +1,5 @@
 """Tables that are kept with the project: other people's points, and numbers that they recorded."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """Layers of a panel of curves: what each draws, and the entries of the legend that it needs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Options that several kinds of figures share."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from msgspec import Meta

@@ -1,7 +1,5 @@
 """Panels: which runs each shows, where it is, which axes it shares, and what is written on them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Panels of one run and agent each, and metrics whose names end in labels or bins."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Annotated, Any

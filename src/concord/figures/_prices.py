@@ -1,7 +1,5 @@
 """What x counts: iterations, or what the whole network has paid until then."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 

@@ -5,8 +5,6 @@ in all universes, sorted, over what is otherwise in each of them. It shows one c
 the one that most universes turn.
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

@@ -9,8 +9,6 @@ its own; what the second is is written in. What a researcher writes in a study's
     among: entry
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated
 

@@ -17,8 +17,6 @@ Without ``iterations`` about ten of the recorded ones are taken, evenly. Boxes s
 iterations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Any
 

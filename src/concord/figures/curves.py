@@ -80,8 +80,6 @@ they are estimated from chains, and the exponent in the legend::
 sets the order of panels and lines.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -10,8 +10,6 @@ What a researcher writes in a paper's YAML (Tzikas et al., Fig 5)::
     iterations: [0, 1, 2, 5, 50]
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Any
 

@@ -14,8 +14,6 @@ Counts are colored on a scale of their square roots, so that a few wrong ones ca
 whose run lacks the metric is left out, and the text of ``missing`` stands below.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Any
 

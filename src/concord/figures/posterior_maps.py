@@ -9,8 +9,6 @@ What a researcher writes in a paper's YAML (Bhar et al., Fig 1)::
     distance: w1_marginal
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Self

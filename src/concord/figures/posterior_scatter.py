@@ -12,8 +12,6 @@ What a researcher writes in a paper's YAML (Parayil et al., Fig 1)::
 A network's panels are titled by its entry of ``titles``, and by the agent if it has several.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 

@@ -12,8 +12,6 @@ researcher writes in a paper's YAML (Parayil et al., Fig S3)::
 A set that no panel has is named below with its text in ``missing``; without one it is an error.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Any
 

@@ -13,8 +13,6 @@ What a researcher writes in a study's YAML::
     metric: b2_by_gradients
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 

@@ -9,8 +9,6 @@ What a researcher writes in a study's YAML::
     lines: entry
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated
 

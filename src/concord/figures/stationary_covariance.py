@@ -13,8 +13,6 @@ What a researcher writes in a paper's YAML::
     agent: 0
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Any
 

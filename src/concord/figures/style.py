@@ -7,8 +7,6 @@ the fonts of the machine. Nothing here uses pyplot or leaves global settings cha
 within ``styled`` functions only.
 """
 
-from __future__ import annotations
-
 import functools
 import io
 import re

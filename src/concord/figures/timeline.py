@@ -12,8 +12,6 @@ What a researcher writes in a study's YAML, for runs with and without barrier ab
     xlim: [0, 0.5]
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Any
 

@@ -8,8 +8,6 @@ The squared distance between N(m, S) and N(mu, V) is
 two moments is a lower bound of W2 (Gelbrich).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ A number that is not finite, of a run that diverged, is known to be so: it is bo
 has no interval, and every interval contains its estimate (``around``).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """Posteriors in any dimension that are known by formulas or draws (``contracts.Reference``)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

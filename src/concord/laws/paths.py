@@ -11,8 +11,6 @@ The time average over the iterations (h, k] is one more block of the state, the 
 \end{pmatrix}`, so that its law is exact, too.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from copy import copy

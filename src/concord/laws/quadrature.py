@@ -5,8 +5,6 @@ box's border with an error far below 1e-6, so densities, distribution functions 
 stand for the exact posterior where no closed form exists.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -12,8 +12,6 @@ Finite samples of the same law are a distance apart, too, of order n^(-1/2) in t
 floor below which no distance of n draws means anything. It belongs beside every distance.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What Theorems 2 and 10 of gurbuzbalaban2021 share: whom they are about, and how they are told."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

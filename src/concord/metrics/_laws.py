@@ -4,8 +4,6 @@ The one gate, of metrics, library and arena alike: ``update_of`` and ``choices_o
 sampler states on a problem, ``over_losses`` of a network that loses vectors.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache

@@ -11,8 +11,6 @@ What a sampler keeps beside positions and starts from the gradients there (``exa
 tracked gradients, follows each change of them.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace

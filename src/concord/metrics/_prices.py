@@ -1,7 +1,5 @@
 """What agents have paid, one by one and as a network."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The posteriors that metrics compare with, or the refusal of a metric that has none."""
 
-from __future__ import annotations
-
 from concord.contracts import Problem, Reference, WithReference, reference_of
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian

@@ -1,7 +1,5 @@
 """Accuracy of each agent's predictions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from concord.contracts import Label

@@ -1,7 +1,5 @@
 """Accuracy against the number of an agent's own updates instead of ticks of a common clock."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """When the accuracy of a network settles, and how far its agents end up apart."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How often agents were active and how often they communicated, over the whole run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Accuracy of the network average's predictions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

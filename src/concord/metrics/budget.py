@@ -1,7 +1,5 @@
 """Remarks 3 and 11 of gurbuzbalaban2021: the step size chosen for a budget of K iterations."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

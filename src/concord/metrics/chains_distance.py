@@ -7,8 +7,6 @@ parameter it is the distance itself (depsgld2026's released code measures by it)
 distance of the marginals.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

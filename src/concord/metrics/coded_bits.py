@@ -14,8 +14,6 @@ code has the natural one.
 Source: Alistarh et al., QSGD (2017, arXiv:1610.02132), and qlsd2021's released code.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 

@@ -1,7 +1,5 @@
 """Conditions of parayil2020's theorems on the schedules: which of them the parameters meet."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from concord.laws.theory import parayil2020

@@ -1,7 +1,5 @@
 """Disagreement within a network: mean over chains of sum_i |x_i - average|^2 / N."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from concord.laws.intervals import mean_interval

@@ -1,7 +1,5 @@
 """Disagreement within a network over growing windows, and where it settles."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 

@@ -6,8 +6,6 @@ step outweighs the gradient step the error follows their ratio, of order
 :math:`k^{-(\delta_2 - \delta_1)}`, which decays faster than the bound.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

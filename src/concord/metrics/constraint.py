@@ -3,8 +3,6 @@
 And how far the law that it is said to sample, the constraint's envelope, is from the posterior.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How much of the exact posterior the intervals contain that a run would report."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import numpy as np

@@ -4,8 +4,6 @@ They see whether chains mix and agree with each other, and no bias: a sampler wh
 is wrong may have perfect ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The draws themselves, of problems with one dimension, for pictures of distributions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Exact mean and covariance of an affine sampler over iterations, compared with the posterior's."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

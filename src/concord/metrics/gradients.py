@@ -1,7 +1,5 @@
 """Gradients that agents have evaluated, full ones or of mini-batches, as samplers count them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from concord.contracts import Label

@@ -5,8 +5,6 @@ posterior, Theorem 1 the mean of :math:`\sum_i \lVert w_i - \bar w \rVert^2`. Bo
 law's moments.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Lemma 12 of gurbuzbalaban2021: the conditions under which DE-SGHMC's moments stay bounded."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

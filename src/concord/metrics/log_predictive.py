@@ -7,8 +7,6 @@ over the T held-out rows and the K draws of a chain beyond burn-in; larger is be
 Gelman, J. Hwang and A. Vehtari, Statistics and Computing 24 (2014) 997-1016.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -4,8 +4,6 @@ bhar2023 compares posteriors by a distance of empirical distribution functions, 
 one-dimensional; this is that distance for each parameter, from all recorded draws beyond burn-in.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Vectors and bytes that agents have sent, by links between pairs and to all neighbors at once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from concord.contracts import Label

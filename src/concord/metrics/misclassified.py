@@ -1,7 +1,5 @@
 """Number of misclassified points, as a distribution over chains."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Errors of mean and covariance, the two parts of W2, in units of the posterior."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from concord.laws.gaussian import (

@@ -1,7 +1,5 @@
 """How wide a Gaussian posterior is: the largest entry of its covariance."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

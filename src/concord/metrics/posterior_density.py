@@ -4,8 +4,6 @@ The column iteration numbers the cells. A cell's number is its row (first parame
 number of columns plus its column.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Exact W1 and W2 between thinned draws of each agent and as many exact posterior draws."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

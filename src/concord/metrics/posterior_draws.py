@@ -1,7 +1,5 @@
 """Draws of each agent for pictures: one chain's, beyond burn-in and thinned, of two parameters."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from concord.errors import ConcordError

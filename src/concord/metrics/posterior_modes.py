@@ -1,7 +1,5 @@
 """How draws divide between the two modes of a posterior of two parameters."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How wide the draws are, relative to the exact posterior: 1 is right."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -33,8 +33,6 @@ intervals. Of a run of one chain, intervals tell how far the images decide the n
 that diverged nothing is predicted, and nothing is known: the numbers are not a number.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 

@@ -1,7 +1,5 @@
 """How well what agents have sent hides their data."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -12,8 +12,6 @@ little, so do their errors: a run of as many chains as the record's may then be 
 records at once. More chains make that error small.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

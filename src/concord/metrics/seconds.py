@@ -1,7 +1,5 @@
 """Seconds on the simulated clock, and the part of them that agents wait."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -10,8 +10,6 @@ that of POT. Its value does not vanish for equal distributions: the floor, betwe
 samples, is reported with it and is several times the floor of W1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -8,8 +8,6 @@ deviations; the factor d makes it the distance of the means where laws differ in
 Source: N. Bonneel, J. Rabin, G. Peyre and H. Pfister, J. Math. Imaging Vis. 51 (2015) 22-45.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

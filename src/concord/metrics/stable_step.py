@@ -1,7 +1,5 @@
 """The largest stable steps of a sampler on a Gaussian problem, which the papers leave to tuning."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The exact stationary distribution of an affine sampler, compared with a Gaussian posterior."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The exact stationary distribution of an affine sampler at steps up to the largest stable one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

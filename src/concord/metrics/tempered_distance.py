@@ -6,8 +6,6 @@ agents count as fewer: their power is what they stand for over n (of the likelih
 posterior whose prior is flat).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import cast
 

@@ -1,7 +1,5 @@
 """Theorem 10 of gurbuzbalaban2021: its bound and conditions, beside the exact law it bounds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

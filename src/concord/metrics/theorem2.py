@@ -1,7 +1,5 @@
 """Theorem 2 of gurbuzbalaban2021: its bound and constants, beside the exact law it bounds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from concord.laws.theory.gurbuzbalaban2021 import theorem2

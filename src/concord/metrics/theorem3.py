@@ -1,7 +1,5 @@
 """Theorem 3 of tzikas2024: condition numbers of graph and problem, and its conditions on them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Theorem 3's bound of tzikas2024 at the penalty of its proof, beside the exact law it bounds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

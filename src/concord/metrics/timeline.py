@@ -1,7 +1,5 @@
 """One chain of the simulated clock, iteration by iteration: an example, which proves nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from concord.metrics import Measurement, Row, known, series

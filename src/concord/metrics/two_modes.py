@@ -1,7 +1,5 @@
 """How many sets of points give the mixture of tied means a posterior with two modes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

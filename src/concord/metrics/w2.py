@@ -1,7 +1,5 @@
 """2-Wasserstein distance to the exact posterior of a Gaussian problem."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """2-Wasserstein distance between the posterior and a point at its mean: its width."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

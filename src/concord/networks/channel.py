@@ -141,7 +141,7 @@ class Channel:
             agents, mine = weights.part(self.own)
             assert self._part is not None
             known = self.topology.adjacency().part(self.own)[0]
-            if not sends and not all(self._part.of_all(np.isin(agents, known).all())):
+            if not sends and not all(self._part.of_all(np.array_equal(agents, known))):
                 raise ConcordError(
                     "transport: agents use vectors that nobody sends them, as a slip of released "
                     "code does; use other options, or one process"

@@ -25,8 +25,6 @@ Lam, Pedarsani, Papailiopoulos and Ramchandran, "Speeding up distributed machine
 codes" (2018, arXiv:1512.02673), section 4.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -50,7 +48,7 @@ class Clock:
     vectors: of an agent that are on their way together; with a barrier steps count them.
     seconds, waited: when each agent has ended its last step, and how long it has waited until then,
     (chains, agents).
-    ticks: ticks that a vector is on its way.
+    tick: its seconds. ticks: how many a vector is on its way.
     """
 
     def __init__(
@@ -61,13 +59,13 @@ class Clock:
         self._edges, self._rng, shape = edges, network.times, (network.agents, chains)
         compute, link = network.conditions.compute, network.conditions.link or Link()
         self._latency, self._sending = link.latency, link.seconds(size) - link.latency
-        self._tick, self._varies, self._slow = 0.0, 0.0, np.ones((shape[0], 1))
+        self.tick, self._varies, self._slow = 0.0, 0.0, np.ones((shape[0], 1))
         self.ticks = 0
         if compute is not None:
-            self._tick = compute.seconds * (1 - compute.spread)
+            self.tick = compute.seconds * (1 - compute.spread)
             self._varies = compute.spread / (1 - compute.spread)
             self._slow[list(compute.slow_agents)] = compute.slowest
-            self.ticks = math.ceil(link.seconds(vectors * size) / self._tick - 1e-9)
+            self.ticks = math.ceil(link.seconds(vectors * size) / self.tick - 1e-9)
         if not network.conditions.barrier and self.ticks > LONGEST:
             raise ConcordError(
                 f"network.link: without a barrier a vector is on its way for {self.ticks:g} ticks "
@@ -79,10 +77,10 @@ class Clock:
         self._way = np.empty((len(edges.senders), shape[1]))
         # Counted in ticks, so that agents that are alike, and do not vary, stay together.
         self._takes = np.broadcast_to(self._slow, shape).copy()
-        self._left = self._draw().copy()
+        self._left = self.draw().copy()
         keep(self._rng, self._time, self._waited, self._takes, self._left)
 
-    def _draw(self) -> np.ndarray:
+    def draw(self) -> np.ndarray:
         """Return how many ticks a gradient takes this time, (agents, chains)."""
         if self._varies:
             self._rng.standard_exponential(out=self._takes)
@@ -108,7 +106,7 @@ class Clock:
         np.maximum(begins, time, out=begins)
         np.subtract(begins, time, out=time, where=moves)
         np.add(self._waited, time, out=self._waited, where=moves)
-        np.multiply(self._draw(), self._tick * gradients, out=time, where=moves)
+        np.multiply(self.draw(), self.tick * gradients, out=time, where=moves)
         np.add(begins, time, out=time, where=moves)
 
     def pass_tick(self, out: np.ndarray) -> None:
@@ -118,6 +116,6 @@ class Clock:
 
     def begin(self, k: int, moves: Any, gradients: Any) -> None:
         """Let agents that have moved in tick k begin again."""
-        np.multiply(self._left + (k + 1), self._tick, out=self._time, where=moves)
-        np.add(self._left, self._draw() * gradients, out=self._left, where=moves)
+        np.multiply(self._left + (k + 1), self.tick, out=self._time, where=moves)
+        np.add(self._left, self.draw() * gradients, out=self._left, where=moves)
         np.maximum(self._left, 0.0, out=self._left)  # of steps without a gradient

@@ -1,7 +1,5 @@
 """Options of what happens on a network: links come and go, vectors get lost, agents sleep."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from msgspec import Meta

@@ -1,7 +1,5 @@
 """A cycle by formula: neither its edges nor its weights are held, so that it may be very large."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any

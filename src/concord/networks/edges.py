@@ -1,7 +1,5 @@
 """The ways that vectors take over the edges of a graph."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from concord.networks.topology import Topology

@@ -13,8 +13,6 @@ Sources: gurbuzbalaban2021, eqs. (1.1) and (4.2); parayil2020, eq. (8). Position
 (chains, agents, dim); the arrays that a mixer reads and writes must not overlap.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, NamedTuple, Protocol
 

@@ -1,7 +1,5 @@
 """The moments of what arrives, without a draw."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Networks: graphs with what happens on them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Networks of one's own: from a name, a graph of networkx, an adjacency or a weight matrix."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from dataclasses import replace

@@ -20,8 +20,6 @@ arXiv:1805.06530, theorem 8). Only what is sent is hidden: draws of the agents' 
 to others are not, and what a step sends besides the vectors (of two kinds, say) counts again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated, Any
 

@@ -6,8 +6,6 @@ numbers of its own, and nothing else is drawn (numpy's Philox; Salmon, Moraes, D
 "Parallel random numbers: as easy as 1, 2, 3", 2011).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -11,8 +11,6 @@ L is the Laplacian and W the Metropolis weights, symmetric and doubly stochastic
 and columns senders, of graphs with directions too: A_ij = 1 if agent i hears agent j.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property

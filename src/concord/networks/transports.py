@@ -5,8 +5,6 @@ its own agents in all arrays. Where it needs others' it holds them among its own
 so that sums over neighbors are taken in the order of one process, to the last bit.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterator

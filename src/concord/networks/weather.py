@@ -6,8 +6,6 @@ which arrive are drawn from a stream of their own, so that all samplers meet the
 long all this takes is in ``clock``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

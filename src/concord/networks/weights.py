@@ -1,7 +1,5 @@
 """The matrices W that agents average with."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 import numpy as np

@@ -4,13 +4,11 @@
 it under ``caption``, and whatever shows one (Markdown, Snakemake's report, the site) renders it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 from html import escape
-from typing import Any, TypedDict, cast
+from typing import Any, TypedDict
 
 import msgspec
 
@@ -234,29 +232,24 @@ def _formula(schedule: Mapping[str, Any]) -> str:
     return options if kind is None else f"{_text(kind)} ({options})" if options else _text(kind)
 
 
-def rst(caption: Caption) -> dict[str, Any]:
-    """Return a caption's parts for a template in reStructuredText."""
-    return cast(dict[str, Any], _each(markup.rst, caption))
-
-
-def _each(function: Callable[[str], str], part: Any) -> Any:
-    if isinstance(part, str):
-        return function(part)
-    if isinstance(part, Mapping):
-        return {key: _each(function, item) for key, item in part.items()}
-    return [_each(function, item) for item in part]
+def rst(caption: Caption) -> str:
+    """Return a caption in reStructuredText, for Snakemake's report."""
+    parts: Caption = _each(markup.rst, caption)
+    lines = _said(parts)
+    for part in parts["experiments"]:
+        lines += [f"How it was run ({part['title']}):", ""]
+        lines += [f"- {key} {text}" for key, text in part["setting"]]
+        lines += [*(f"- *{name}*: {text}" for name, text in part["samplers"]), ""]
+    if parts["assumptions"]:
+        lines += ["Assumptions (the paper does not state these):", ""]
+        lines += [f"- {value} ({reason})" for value, reason in parts["assumptions"]]
+    return "\n".join(lines)
 
 
 def markdown(caption: Caption) -> str:
     """Return a caption as Markdown, with what is there to look up folded."""
     parts: Caption = _each(markup.markdown, caption)
-    lines = [f"**{parts['title']}.** {parts['caption']}", ""]
-    if parts["scale"] == "smoke":
-        lines += ["Smoke scale: few chains and iterations, not a result.", ""]
-    for head, text in (("In print", parts["printed"]), ("Here", parts["ours"])):
-        lines += [f"*{head}:* {text}", ""] if text else []
-    lines += [f"- *{term}*: {meaning}" for term, meaning in parts["terms"]]
-    lines += [f"- Reading *{name}*: {meaning}" for name, meaning in parts["readings"]] + [""]
+    lines = _said(parts)
     for part, stated in zip(parts["experiments"], caption["experiments"], strict=True):
         title = escape(stated["title"])  # Markdown's own marks stand for themselves in HTML
         lines += [f"<details><summary>How it was run: {title}</summary>", ""]
@@ -268,3 +261,22 @@ def markdown(caption: Caption) -> str:
         lines += [f"- {value} ({reason})" for value, reason in parts["assumptions"]]
         lines += ["", "</details>", ""]
     return "\n".join(lines)
+
+
+def _each(function: Callable[[str], str], part: Any) -> Any:
+    if isinstance(part, str):
+        return function(part)
+    if isinstance(part, Mapping):
+        return {key: _each(function, item) for key, item in part.items()}
+    return [_each(function, item) for item in part]
+
+
+def _said(parts: Caption) -> list[str]:
+    """Return the lines that are alike in Markdown and in reStructuredText."""
+    lines = [f"**{parts['title']}.** {parts['caption']}", ""]
+    if parts["scale"] == "smoke":
+        lines += ["Smoke scale: few chains and iterations, not a result.", ""]
+    for head, text in (("In print", parts["printed"]), ("Here", parts["ours"])):
+        lines += [f"*{head}:* {text}", ""] if text else []
+    lines += [f"- *{term}*: {meaning}" for term, meaning in parts["terms"]]
+    return [*lines, *(f"- Reading *{name}*: {text}" for name, text in parts["readings"]), ""]

@@ -1,7 +1,5 @@
 """The card of an entry of the arena as Markdown: what it is, its bias, its best and worst tasks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

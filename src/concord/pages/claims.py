@@ -3,8 +3,6 @@
 A claim in a reading is a line of a table; what is behind its verdict is folded.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Pages of tables as Markdown, whose cells may have lines that are folded."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

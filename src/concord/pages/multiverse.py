@@ -1,7 +1,5 @@
 """The page of a paper's multiverse as Markdown: what its verdicts hang on, and the universes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from concord.claims import robustness

@@ -10,8 +10,6 @@ In Python ``concord.problems.<kind>`` makes a problem: of one's own arrays where
 ``linear_regression``, and all that is random follows from the seed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

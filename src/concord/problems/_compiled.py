@@ -5,8 +5,6 @@ that its gradients have the same bytes. For this numba must not reorder or fuse 
 stays off, and nothing is called that a library computes (``_shares``).
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import boolean, float64, int64, types, void
 

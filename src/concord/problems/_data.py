@@ -1,7 +1,5 @@
 """What problems with data share: the same data in all chains, rows for testing, authors' draws."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from copy import copy
 from pathlib import Path

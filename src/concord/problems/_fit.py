@@ -9,8 +9,6 @@ KL(N(m, L L^T), pi). Expectations are means over antithetic Sobol points, whiten
 quadratic potentials are exact. Newton's method finds the mode, where the fit begins.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """A problem from any gradient."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -21,8 +21,6 @@ The z_i and A_i depend on the problem's stream of random numbers only, so that a
 agents differ in the same directions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Models that a study names: a Python file in its folder, and a table of data beside it."""
 
-from __future__ import annotations
-
 import inspect
 from pathlib import Path
 from typing import Annotated, Literal

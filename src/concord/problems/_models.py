@@ -11,8 +11,6 @@ density that the library itself computes when a problem is made, so that a model
 is refused. JAX evaluates all chains and agents at once, as one compiled function.
 """
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
@@ -282,6 +280,32 @@ class Model(Problem):
             )
 
 
+class _Proximal:
+    """A model's proximal step (``contracts.Counting``).
+
+    ``minimize(x, b, c)`` returns minimizers and their prices, of x and b of a shape (chains,
+    agents, dim) and curvatures c of agents.
+    """
+
+    def __init__(
+        self, minimize: Callable[..., Any], shape: tuple[int, int, int], curvature: Array
+    ) -> None:
+        self._minimize, self._shape, self._curvature = minimize, shape, curvature
+        self.gradients = np.zeros(shape[:2], dtype=np.int64)
+
+    def __call__(self, agent: Any, linear: Array, start: Array, out: Array) -> Array:
+        """Write the minimizers, as ``contracts.Proximal`` says; no number where b is none."""
+        x, b = np.zeros(self._shape), np.zeros(self._shape)
+        x[:, agent], b[:, agent] = start, linear
+        lost = ~np.isfinite(x + b).all(axis=-1)
+        x[lost] = b[lost] = 0.0
+        x, spent = map(np.array, self._minimize(x, b, self._curvature))
+        x[lost] = np.nan
+        self.gradients[:, agent] = spent[:, agent]
+        np.copyto(out, x[:, agent])
+        return out
+
+
 class Compiled(Model):
     """A model of a library, its rows split as ``held``, compiled by JAX.
 
@@ -382,28 +406,7 @@ class Compiled(Model):
 
     def prox(self, chains: int, curvature: Array) -> _Proximal:
         """Return ``solve(agent, linear, start, out)``, as ``contracts.Counting`` says."""
-        return _Proximal(self, chains, curvature)
-
-
-class _Proximal:
-    """A model's proximal step (``contracts.Counting``)."""
-
-    def __init__(self, model: Compiled, chains: int, curvature: Array) -> None:
-        self._model, self._curvature = model, curvature
-        self.gradients = np.zeros((chains, model.agents), dtype=np.int64)
-
-    def __call__(self, agent: Any, linear: Array, start: Array, out: Array) -> Array:
-        """Write the minimizers, as ``contracts.Proximal`` says; no number where b is none."""
-        shape = (*self.gradients.shape, self._model.dim)
-        x, b = np.zeros(shape), np.zeros(shape)
-        x[:, agent], b[:, agent] = start, linear
-        lost = ~np.isfinite(x + b).all(axis=-1)
-        x[lost] = b[lost] = 0.0
-        x, spent = map(np.array, self._model._minimize(x, b, self._curvature))
-        x[lost] = np.nan
-        self.gradients[:, agent] = spent[:, agent]
-        np.copyto(out, x[:, agent])
-        return out
+        return _Proximal(self._minimize, (chains, self.agents, self.dim), curvature)
 
 
 def shards_of(

@@ -4,8 +4,6 @@ A model is run on each agent's rows, with latents in place of what it would draw
 on all of them at once. Sites in the plate of rows belong to the rows, others to all agents.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Problems that a caller makes in Python: of their own arrays, or of a kind's options."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

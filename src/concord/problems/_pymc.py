@@ -4,8 +4,6 @@ The model's log density is a sum of terms, one of each variable. Terms of variab
 dimension of rows are functions of the rows' data and latents, others of all of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -4,8 +4,6 @@ r"""Quadratic potentials, of which affine samplers have exact laws.
           e^{-\sum_i f_i} \propto N(\Sigma \sum_i b_i, \Sigma), \quad \Sigma = (\sum_i H_i)^{-1}
 """
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """What regressions share: the prior's share of an agent, the link function, mini-batches."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated, Literal
 

@@ -12,8 +12,6 @@ last place. All operations are those that IEEE 754 defines to the last bit; an e
 that of numpy, of its version, of the C library or of the processor.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Problems whose gradients need a few numbers of each agent."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The keys of a run, typed, as an experiment and a run.yaml state them."""
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, Any, Literal
 

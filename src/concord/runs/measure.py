@@ -1,7 +1,5 @@
 """The metrics of a run."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The draws of a run."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

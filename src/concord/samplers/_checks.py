@@ -1,7 +1,5 @@
 """What several samplers refuse: networks, and options that do not go together."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -34,6 +32,8 @@ def check_mixing(topology: Topology, weights: str | float) -> None:
     """Refuse a network in parts, and weights that do not suit it; they decide about directions."""
     check_connected(topology, directed=True)
     check_weights(topology, weights)
+    if weights == "next_two":  # of whom one is no neighbor
+        check_arrivals(topology, weights=(weights, "metropolis"))
 
 
 def check_arrivals(topology: Topology, **options: tuple[str, str]) -> None:
@@ -75,8 +75,6 @@ def check_averaging(problem: Problem | None, topology: Topology, params: Any) ->
 def check_weighted(problem: Problem | None, topology: Topology, params: Any) -> None:
     """Refuse a network in parts, unless it is meant, and options that do not go together."""
     check_mixing(topology, params.weights)
-    if params.weights == "next_two":
-        check_arrivals(topology, weights=(params.weights, "metropolis"))
     check_batches(params.batch_size, params.batch_scale, params.batch_pool)
 
 

@@ -1,7 +1,5 @@
 """What plain steps and their laws are made of."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple

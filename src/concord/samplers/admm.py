@@ -22,8 +22,6 @@ a gradient where it is a closed form, or those of its inner solver.
 Needs: a connected network, or no edges at all; a problem with proximal steps (``prox``).
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np

@@ -12,8 +12,6 @@ Price: a gradient (or mini-batch) of all the data per step; no messages.
 Needs: a single agent.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import numpy as np

@@ -20,8 +20,6 @@ Price: a compressed vector to every neighbor and a gradient (or mini-batch) of e
 Needs: a connected network, or no edges at all, on which everything arrives.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, NamedTuple
 
 import numpy as np

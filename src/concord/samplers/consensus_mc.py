@@ -33,8 +33,6 @@ counted.
 Needs: a server, or a single agent; potentials that are densities by themselves.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np

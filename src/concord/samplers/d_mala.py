@@ -40,8 +40,6 @@ Needs: a connected network, or no edges at all, on which everything arrives; for
 Hessians of the potentials.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated, Literal, NamedTuple
 

@@ -14,8 +14,6 @@ Price: a vector to every neighbor and a gradient (or mini-batch) of every agent 
 Needs: a connected network, or no edges at all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache
 from math import sqrt

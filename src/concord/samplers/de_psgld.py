@@ -23,8 +23,6 @@ Price: a vector to every neighbor and a gradient (or mini-batch) of every agent 
 Needs: a connected network, or no edges at all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated, Literal
 

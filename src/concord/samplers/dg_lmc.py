@@ -34,8 +34,6 @@ gradients and two potentials more, and as many messages again for the odds.
 Needs: a server, or a single agent.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np

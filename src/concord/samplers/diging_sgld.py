@@ -23,8 +23,6 @@ Needs: a connected network, or no edges at all; with ``privacy`` any ``on_loss``
 which begins with the first tracked gradients, as they are.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, NamedTuple
 
 import numpy as np

@@ -29,8 +29,6 @@ each with ``form: two_steps``, which counts that as one.
 Needs: a connected network, or no edges at all.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np

@@ -23,8 +23,6 @@ surrogates cost to find, once, is not counted.
 Needs: a server, or a single agent; for surrogates proximal steps and Hessians of the potentials.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated, Literal
 

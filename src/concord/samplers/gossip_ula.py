@@ -35,8 +35,6 @@ other, or to all its neighbors where a trigger asks for it.
 Needs: a connected network of two agents or more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Annotated, Any, Literal, NamedTuple

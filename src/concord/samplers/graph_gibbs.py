@@ -34,8 +34,6 @@ every neighbor, per step.
 Needs: a connected network, or no edges at all, on which everything arrives.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import numpy as np

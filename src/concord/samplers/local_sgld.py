@@ -37,8 +37,6 @@ Needs: a connected network, or no edges at all; with renewal or communication at
 everything arrives.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Annotated, NamedTuple

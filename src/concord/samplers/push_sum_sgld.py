@@ -28,8 +28,6 @@ Needs: a network on which a path leads from every agent to every other, or no ed
 vectors may not arrive, senders that keep what does not.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np

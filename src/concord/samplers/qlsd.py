@@ -27,8 +27,6 @@ server, and theta, which is not compressed, back to it, per step.
 Needs: a server, or a single agent.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np

@@ -10,8 +10,6 @@ Price: a gradient (or mini-batch) of all the data per step; no messages.
 Needs: a single agent.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from concord.contracts import Problem, Step

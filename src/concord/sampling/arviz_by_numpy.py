@@ -1,7 +1,5 @@
 """ArviZ, whose numbers depend on nothing but its version."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 from types import ModuleType

@@ -20,8 +20,6 @@ Source: G. O. Roberts and R. L. Tweedie, Bernoulli 2 (1996) 341-363; the rate 0.
 steps: G. O. Roberts and J. S. Rosenthal, J. R. Stat. Soc. B 60 (1998) 255-268.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import numpy as np

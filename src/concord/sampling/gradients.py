@@ -1,7 +1,5 @@
 """Gradient estimators: full gradients, or mini-batches drawn with replacement or in epochs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated, Literal
 

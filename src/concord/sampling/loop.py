@@ -136,6 +136,14 @@ class Labels(NamedTuple):
     experiment: str = ""
     run: str = ""
 
+    def stream(self, what: str) -> tuple[str, ...]:
+        """Return the labels of a stream: initial, noise, network (what arrives) or clock."""
+        return (
+            what,
+            self.paper,
+            *((self.experiment, self.run) if what == "noise" else (self.problem,)),
+        )
+
 
 def sample(
     sampler: Sampler,
@@ -181,7 +189,6 @@ def sample(
                 f"transport: {type(problem).__name__} cannot be divided among processes; use one"
             )
     begin, end = span or (0, chains)
-    named = labels.paper, labels.problem
     own_agents = slice(0, problem.agents) if part is None else part.own
 
     def counters(*labels: str | int) -> Counters:
@@ -189,16 +196,15 @@ def sample(
         return Counters(key, problem.agents, own_agents)
 
     if counter:
-        mine, starts = own_agents.stop - own_agents.start, counters("initial", *named)
+        mine, starts = own_agents.stop - own_agents.start, counters(*labels.stream("initial"))
         x0 = initial.positions(law, problem, (chains, mine, problem.dim), starts)
     else:
         whole = chains, problem.agents, problem.dim
-        x0 = initial.positions(law, problem, whole, streams.generator(seed, "initial", *named))
+        x0 = initial.positions(
+            law, problem, whole, streams.generator(seed, *labels.stream("initial"))
+        )
         x0 = np.ascontiguousarray(x0[:, own_agents])
     read = partial(sampler.read, params=params) if isinstance(sampler, ReadOut) else None
-    noise = ["noise", labels.paper, labels.experiment, labels.run]
-    masks = ["network", labels.paper, labels.problem]
-    times = ["clock", labels.paper, labels.problem]
     firsts = range(begin, end, CHAINS_PER_BLOCK)
     each = x0[: min(end - begin, CHAINS_PER_BLOCK)].size
     compiled.expect(len(firsts) * iterations, each)
@@ -210,18 +216,21 @@ def sample(
         for first in firsts[len(traces) :]:
             block = x0[first : min(first + CHAINS_PER_BLOCK, end)]
             later = [first][: first > 0]
-            rng = streams.generator(seed, *noise, *later)
+            rng = streams.generator(seed, *labels.stream("noise"), *later)
             own = problem.from_chain(first)
             shape = len(block), problem.agents, problem.dim
             recorder = Recorder(record, own, shape, iterations, part)
-            drawn = [streams.generator(seed, *stream, *later) for stream in (masks, times)]
+            drawn = [
+                streams.generator(seed, *labels.stream(what), *later)
+                for what in ("network", "clock")
+            ]
             network, ahead = drawing(topology, *drawn, part=part), Ahead(rng)
             sources: list[Any] = [rng, ahead]
             if part is not None and isinstance(own, Divisible):
                 own = own.part(part.own)
                 sources = [Share(source, part.agents, part.own) for source in sources]
             if counter:
-                sources = [counters(*noise, *later)] * 2
+                sources = [counters(*labels.stream("noise"), *later)] * 2
             with keeping() as kept:
                 kept.append(sources[0].asked if counter else rng)
                 state, step = sampler.init(own, network, params, block, sources[0])

@@ -8,8 +8,6 @@ neighbors have heard and an agent's state only repeats is named in the sampler's
 theirs, so that it costs a vector when it changes and nothing afterwards.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from copy import copy
 from types import SimpleNamespace

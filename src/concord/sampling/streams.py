@@ -1,7 +1,5 @@
 """Random streams: a generator from a master seed and labels, never from global state."""
 
-from __future__ import annotations
-
 import hashlib
 from typing import Any
 

@@ -4,8 +4,6 @@
 are needed and are the same wherever that is.
 """
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 

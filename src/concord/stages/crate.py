@@ -5,8 +5,6 @@ figures, tables and verdicts, and names commit, versions and data sets; traces a
 file has its SHA-256 (https://w3id.org/ro/wfrun/workflow, version 0.5). ``stages.verify`` reads it.
 """
 
-from __future__ import annotations
-
 import json
 import mimetypes
 from collections.abc import Iterator, Mapping

@@ -4,8 +4,6 @@ Beside every figure or table are its caption (``.caption.md``) and a ``.json``: 
 caption as data (``pages.captions.Caption``) and, of a table, its layout (``Table.data``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -9,8 +9,6 @@ Cells are addressed by what they were made from (``cells.made``): ``fetch`` take
 or of another folder of results, that are what this configuration, code and data would make.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

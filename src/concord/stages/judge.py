@@ -3,8 +3,6 @@
 A study's verdicts are one CSV table and one page; the ledger joins these tables.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

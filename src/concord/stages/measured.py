@@ -1,7 +1,5 @@
 """The metrics that stages read: those of today's configuration, code and data, and no others."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path

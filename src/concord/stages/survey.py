@@ -3,8 +3,6 @@
 What was not run in a universe makes claims there *not run*, for its reason; the rest is judged.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

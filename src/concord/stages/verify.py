@@ -6,8 +6,6 @@ compared: other chains, whose intervals overlap. A crate whose files are not tho
 refused, and a run counts as different whose parameters are not those of the configuration here.
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io

@@ -5,8 +5,6 @@ runs of a batch are of one experiment, and the same figures, tables and verdicts
 figure makes no run that it does not show, and a run that changes redraws only what shows it.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any

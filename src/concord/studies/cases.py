@@ -17,8 +17,6 @@ several placeholders, which change together. A text that is a placeholder and no
 the value with its type; a key whose value is null is left out, and so is a mapping of nothing else.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

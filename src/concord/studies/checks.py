@@ -1,7 +1,5 @@
 """What is checked of a study beyond its runs: its figures, tables, claims and assumptions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The configuration: ``config/config.yaml`` and the papers' folders."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Mapping
 from pathlib import Path

@@ -4,8 +4,6 @@ Runs are merged from defaults, sweeps and overrides, so no part of one must be w
 is required. Whatever is written is held to its type, its bounds and the options of its kind.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, get_args
 

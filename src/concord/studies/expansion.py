@@ -4,8 +4,6 @@ An experiment is one problem with a sweep. Each cell of the sweep is a run that 
 parameter, nothing implicit.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence

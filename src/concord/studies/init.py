@@ -1,7 +1,5 @@
 """A study of one's own: a folder with what ``snakemake`` needs beside the installed package."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

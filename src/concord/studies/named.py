@@ -4,8 +4,6 @@ Options say by the type of their description that they name labels, runs or iter
 (``options.NamesLabel`` and its like).
 """
 
-from __future__ import annotations
-
 from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_type_hints

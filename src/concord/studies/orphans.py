@@ -1,7 +1,5 @@
 """Results that no study asks for any more: runs that were renamed, changed or removed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A study's sections, typed; what a run, a problem and a check hold is checked by their kinds."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, field

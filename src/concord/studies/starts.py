@@ -5,8 +5,6 @@ largest eigenvalue of the Laplacian at the first step, whatever the network. A r
 network, so that its run.yaml has the number ``a``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

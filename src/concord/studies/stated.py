@@ -1,7 +1,5 @@
 """What the files of a study state: its sections, typed, each in one of its files."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

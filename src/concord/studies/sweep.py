@@ -9,8 +9,6 @@ An axis is one of
 ``overrides`` then adjust the cells they match: ``{when: {topology: complete}, set: {...}}``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -5,8 +5,6 @@ master seed, or (``pairs``) with two alternatives. It consists of the runs that 
 others are those of the study. A run that an earlier universe has as well is computed there.
 """
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import dataclass
 from dataclasses import replace as with_changes

@@ -3,8 +3,6 @@
 ``marks_divergence`` decorates each ``tabulate``, so that a table names the runs that diverged.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Callable, Sequence

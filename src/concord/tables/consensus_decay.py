@@ -11,8 +11,6 @@ is the floor. The rates are slopes in log-log coordinates:
 Intervals come from redrawing every window's mean within its own interval.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated
 

@@ -6,8 +6,6 @@ metric's ``_exact`` and ``_floor`` stand in its cell, a condition's left side ("
 what is of the network alone in the first row of its run.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from fnmatch import fnmatchcase

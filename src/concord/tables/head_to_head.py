@@ -6,8 +6,6 @@ ratio is that of the column's score to the row's (above one: the row is better),
 resampling tasks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated
 

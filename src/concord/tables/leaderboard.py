@@ -13,8 +13,6 @@ factor over which the tuned option may vary with at most twice the best score, t
 tasks. Tuned to the end: in so many tasks the choice is the last value that was tried.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Any
 

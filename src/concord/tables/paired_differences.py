@@ -11,8 +11,6 @@ has the mean difference, second minus first, with a 95 % t interval, the number 
 which it is negative, and the two-sided p values of the paired t test and of the sign test.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from typing import Annotated

@@ -18,8 +18,6 @@ without ``printed`` is ours alone. Where a run lacks a row's metric, ours is a d
 ``missing`` is below the table; without that text it is an error.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any

@@ -4,8 +4,6 @@
 name is kept, and raises ``Broken``, ``Prototype`` (a warning) or ``Inapplicable`` otherwise.
 """
 
-from __future__ import annotations
-
 import inspect
 import traceback
 from collections.abc import Callable, Iterator

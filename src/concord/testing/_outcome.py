@@ -1,7 +1,5 @@
 """How a check ends: it passes, fails, warns, or has nothing to check."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 

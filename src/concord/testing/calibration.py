@@ -4,8 +4,6 @@ A sampler's draws, put into the distribution function of the law that they shoul
 on (0, 1); Kolmogorov and Smirnov's test says how probable what is seen is if they are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ hundred steps: what is right for small ones only is seen. Where a test is one of
 right sampler with a probability below ``LEVEL`` (see ``least_p``).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

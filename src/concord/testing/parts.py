@@ -1,7 +1,5 @@
 """What topologies, partitions, schedules, initial laws and metrics promise."""
 
-from __future__ import annotations
-
 from fnmatch import fnmatchcase
 from itertools import product
 from pathlib import Path

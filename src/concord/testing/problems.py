@@ -1,7 +1,5 @@
 """What every problem promises: its gradients are those of its potential, whatever the estimate."""
 
-from __future__ import annotations
-
 import inspect
 from functools import cache
 from pathlib import Path

@@ -5,8 +5,6 @@ Here the matrices are read off the step itself, by feeding it basis vectors as c
 all that may differ.
 """
 
-from __future__ import annotations
-
 import tracemalloc
 from typing import Any, cast
 

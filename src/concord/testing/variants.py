@@ -3,8 +3,6 @@
 Nothing here names a plug-in: what a field of ``Params`` may be follows from its declaration.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Iterator
 from contextvars import ContextVar

@@ -1,7 +1,5 @@
 """Bounds and conditions printed by the papers, every constant computed from the problem."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

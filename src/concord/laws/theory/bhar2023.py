@@ -7,8 +7,6 @@ of Theorem 1 takes :math:`\lVert L_k \rVert^2 = 4` for 1, and nu below (48) lack
 printed weights 1/(2 p_i), 1 with 1/p_i, for which what print has of them is multiplied.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Theorems 2 and 10 and Lemma 12 of gurbuzbalaban2021, every constant computed from the problem."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

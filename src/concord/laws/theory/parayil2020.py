@@ -1,7 +1,5 @@
 """Condition 1 of parayil2020, every constant computed from the problem."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from concord.laws.theory import Condition

@@ -1,7 +1,5 @@
 """Theorem 3 of tzikas2024, conditions and bound, every constant computed from the problem."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

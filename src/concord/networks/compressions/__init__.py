@@ -3,8 +3,6 @@
 One module each (``CompressionKind``).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable

@@ -12,8 +12,6 @@ Source: Alistarh, Grubic, Li, Tomioka and Vojnovic, "QSGD: communication-efficie
 quantization and encoding" (2017, arXiv:1610.02132), section 3.1, without its coding of the levels.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Annotated, Any
 

@@ -7,8 +7,6 @@ Source: Stich, Cordonnier and Jaggi, "Sparsified SGD with memory" (2018, arXiv:1
 definition 2.1.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import numpy as np

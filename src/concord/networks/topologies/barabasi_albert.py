@@ -3,8 +3,6 @@
 Source: Barabási and Albert, "Emergence of scaling in random networks" (1999).
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import networkx as nx

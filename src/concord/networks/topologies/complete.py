@@ -1,7 +1,5 @@
 """Every two agents are neighbors."""
 
-from __future__ import annotations
-
 from concord.networks.topology import AllPairs, check_pairs
 from concord.options import Options
 

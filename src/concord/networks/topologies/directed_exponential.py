@@ -8,8 +8,6 @@ Source: Assran, Loizou, Ballas and Rabbat, "Stochastic gradient push for distrib
 efficient for decentralized deep training" (2021, arXiv:2110.13363); in our form.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import networkx as nx

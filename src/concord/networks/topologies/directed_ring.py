@@ -4,8 +4,6 @@ Where not all agents have a chord some hear more than they send to: rows and col
 adjacency have different sums, and averaging what is heard does not keep the average.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import networkx as nx

@@ -1,7 +1,5 @@
 """The edges, one by one."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import networkx as nx

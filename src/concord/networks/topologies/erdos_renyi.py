@@ -1,7 +1,5 @@
 """Every two agents are neighbors with the same probability, independently."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import networkx as nx

@@ -4,8 +4,6 @@ Source: Ying, Yuan, Chen, Hu, Pan and Yin, "Exponential graph is provably effici
 decentralized deep training" (2021, arXiv:2110.13363), where edges have a direction; not here.
 """
 
-from __future__ import annotations
-
 from concord.options import Options
 
 

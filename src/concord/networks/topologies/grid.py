@@ -1,7 +1,5 @@
 """A rectangle of rows * columns agents, each the neighbor of those beside, above and below."""
 
-from __future__ import annotations
-
 import math
 from typing import Annotated
 

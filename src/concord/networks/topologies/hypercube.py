@@ -1,7 +1,5 @@
 """Agents whose numbers differ in one binary digit are neighbors: log2 N neighbors each."""
 
-from __future__ import annotations
-
 from concord.errors import ConcordError
 from concord.options import Options
 

@@ -1,7 +1,5 @@
 """Agents that are alone."""
 
-from __future__ import annotations
-
 from concord.options import Options
 
 

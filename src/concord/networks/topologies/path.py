@@ -1,7 +1,5 @@
 """A line of agents."""
 
-from __future__ import annotations
-
 from concord.options import Options
 
 

@@ -1,7 +1,5 @@
 """Agents at random places of a unit square are neighbors if they are near each other."""
 
-from __future__ import annotations
-
 import random
 from typing import Annotated
 

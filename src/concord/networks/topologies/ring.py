@@ -1,7 +1,5 @@
 """A cycle; one or two agents close none: no edge, or a single one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from concord.networks.cycle import Cycle

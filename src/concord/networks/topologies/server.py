@@ -5,8 +5,6 @@ to each other; where they add up along a ring instead, and pass the sum on along
 all-reduce), it takes 2 (N - 1) vectors, one after the other, and no server.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from concord.networks.topology import AllPairs

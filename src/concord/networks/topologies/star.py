@@ -1,7 +1,5 @@
 """Agent 0 is the center, and the neighbor of all others."""
 
-from __future__ import annotations
-
 from concord.options import Options
 
 

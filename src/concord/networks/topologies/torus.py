@@ -1,7 +1,5 @@
 """A grid whose ends meet: each agent has four neighbors, where there are enough agents."""
 
-from __future__ import annotations
-
 from concord.networks.topologies import grid
 
 

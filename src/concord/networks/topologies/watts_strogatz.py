@@ -3,8 +3,6 @@
 Source: Watts and Strogatz, "Collective dynamics of small-world networks" (1998).
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import networkx as nx

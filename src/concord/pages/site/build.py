@@ -3,8 +3,6 @@
 Pages are put together as sources of Sphinx, of the results at hand; Sphinx makes them HTML.
 """
 
-from __future__ import annotations
-
 import posixpath
 import re
 import shutil

@@ -3,8 +3,6 @@
 Browsers draw MathML by themselves, and screen readers read it.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

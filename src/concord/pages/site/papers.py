@@ -4,8 +4,6 @@ Figures and claims lead to each other. Anchors are ``figure-<name>``, ``table-<n
 ``claim-<name>``, ``assumption-<name>``, ``erratum-<name>`` and ``discrepancy-<name>``.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

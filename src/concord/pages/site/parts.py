@@ -1,7 +1,5 @@
 """Parts of the site's pages: HTML from templates that escape what they are given, and headings."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from textwrap import indent
 from typing import Any

@@ -1,7 +1,5 @@
 """The reference: what kinds there are, what a study's files may hold, the functions of Python."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any

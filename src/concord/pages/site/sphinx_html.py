@@ -1,7 +1,5 @@
 """Sphinx makes the site's HTML; its warnings are errors."""
 
-from __future__ import annotations
-
 import io
 import sys
 from collections.abc import Mapping

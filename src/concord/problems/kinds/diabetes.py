@@ -6,8 +6,6 @@ posterior is Gaussian and known. Source of the data: B. Efron, T. Hastie, I. Joh
 Tibshirani, Annals of Statistics 32 (2004) 407-499; they are in scikit-learn's own files.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

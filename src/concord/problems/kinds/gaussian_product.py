@@ -6,8 +6,6 @@ Affine samplers have exact laws on it. It has no points: no mini-batches are dra
 ``partition`` divides nothing.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

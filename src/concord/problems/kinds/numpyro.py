@@ -10,8 +10,6 @@ follows from the arguments.
 Needs: NumPyro (the extra ``numpyro``).
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from concord.problems._model_files import FILES, JOB, Params, check, problem

@@ -10,8 +10,6 @@ need (``pymc.Data``), have the dimension ``over``.
 Needs: PyMC (the extra ``pymc``).
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from concord.problems._model_files import FILES, JOB, Params, check, problem

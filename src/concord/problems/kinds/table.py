@@ -5,8 +5,6 @@ a rate). ``concord.problems.<model>`` says what the model is; its options are th
 Python.
 """
 
-from __future__ import annotations
-
 from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any, Literal

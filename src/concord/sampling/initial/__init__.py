@@ -3,8 +3,6 @@
 One module each (``contracts.InitialKind``).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every coordinate of x_i^(0) ~ Laplace(mean, scale), independent over chains and agents."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import numpy as np

@@ -1,7 +1,5 @@
 """x_i^(0) ~ N(mean, diag(sd^2)), independent over chains and agents."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import numpy as np

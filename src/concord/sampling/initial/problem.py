@@ -1,7 +1,5 @@
 """The law that the problem states, ``initial(shape, rng)``."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from concord.contracts import Problem, WithInitial

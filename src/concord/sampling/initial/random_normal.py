@@ -3,8 +3,6 @@
 Source: tzikas2024, section 6.2.4.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rows in their order, in parts of nearly equal size."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from concord.options import Options

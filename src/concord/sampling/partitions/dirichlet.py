@@ -5,8 +5,6 @@ smaller the concentration, the more the agents differ. Shares are drawn again un
 at least the minimum of rows.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Random parts of nearly equal size."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from concord.options import Options

@@ -1,7 +1,5 @@
 """Random parts of given sizes."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import numpy as np

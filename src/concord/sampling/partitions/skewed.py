@@ -1,7 +1,5 @@
 """Random parts whose sizes fall geometrically from the first agent to the last."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The same value at every step; a number stands for it."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from concord.options import Options, Positive

@@ -3,8 +3,6 @@
 Source: gurbuzbalaban2021, Figures 7 and 8.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from concord.options import NonNegative, Options, Positive

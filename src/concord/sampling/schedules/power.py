@@ -3,8 +3,6 @@
 Source: parayil2020, supplement S5; tzikas2024, section 6.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from concord.options import NonNegative, Options, Positive
