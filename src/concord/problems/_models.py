@@ -24,7 +24,6 @@ from concord.contracts import BatchGradient, HessianProduct
 from concord.errors import ConcordError, short
 from concord.laws.known import Draws
 from concord.options import Count, Index, build
-from concord.problems._data import check_points
 from concord.problems._fit import fit
 from concord.problems._functions import Problem
 from concord.problems._own import numbers, parted
@@ -415,7 +414,6 @@ def shards_of(
     """Return the row numbers of each agent, every row once."""
     if shards is None:
         count = build(Count, agents, "agents")
-        check_points(rows, count)
         rng = streams.generator(build(Index, seed, "seed"), "partition")
         return parted(partition).split(rows if labels is None else labels, count, rng)
     found = [np.asarray(shard) for shard in shards]

@@ -15,10 +15,10 @@ from msgspec import Meta
 from concord.contracts import Stream
 from concord.datasets import readers
 from concord.options import Options, Positive
-from concord.problems._data import check_points, kept_apart
+from concord.problems._data import kept_apart
 from concord.problems.kinds import linear_regression
 from concord.problems.kinds.linear_regression import LinearRegression
-from concord.sampling.partition import AgentData, Partition
+from concord.sampling.partition import AgentData, Partition, enough
 
 ROWS = 442
 
@@ -37,7 +37,7 @@ class Params(Options):
 
 def check(params: Params, agents: int) -> None:
     """Refuse more agents than rows."""
-    check_points(ROWS - round(params.test_fraction * ROWS), agents)
+    enough(ROWS - round(params.test_fraction * ROWS), agents)
 
 
 def build(

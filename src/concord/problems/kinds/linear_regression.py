@@ -26,7 +26,6 @@ from concord.options import Count, Options, Positive
 from concord.problems._data import (
     LegacySeed,
     Table,
-    check_points,
     legacy_data,
     points_of,
     table_read,
@@ -35,7 +34,7 @@ from concord.problems._own import own_data
 from concord.problems._quadratic import QuadraticProblem
 from concord.problems._regression import PriorShare, batch_gradient, prior_share
 from concord.sampling.gradients import stands_for
-from concord.sampling.partition import AgentData, Partition
+from concord.sampling.partition import AgentData, Partition, enough
 
 
 class Params(Options):
@@ -60,7 +59,7 @@ class Params(Options):
 def check(params: Params, agents: int) -> None:
     """Refuse more agents than points, and two ways to say how many points there are."""
     if params.table is None:
-        check_points(total_points(params, agents), agents)
+        enough(total_points(params, agents), agents)
     elif (params.points, params.points_per_agent, params.legacy_seed) != (None, None, None):
         raise ConcordError("table: it says which points there are; remove points and legacy_seed")
 

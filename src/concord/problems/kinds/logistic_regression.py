@@ -30,7 +30,6 @@ from concord.problems._data import (
     LegacySeed,
     OneDataSet,
     Table,
-    check_points,
     kept_apart,
     legacy_data,
     points_of,
@@ -38,7 +37,7 @@ from concord.problems._data import (
 )
 from concord.problems._own import own_data
 from concord.problems._regression import PriorShare, batch_gradient, prior_share, sigmoid
-from concord.sampling.partition import AgentData, Partition, Parts
+from concord.sampling.partition import AgentData, Partition, Parts, enough
 
 # Rows of the data sets; those in DOWNLOADED are read from files.
 ROWS = {"breast_cancer": 569, "magic": 19020}
@@ -118,7 +117,7 @@ def check(params: Params, agents: int) -> None:
                 "it, or name a dataset"
             )
     points = ROWS.get(params.dataset, _points(params, agents))
-    check_points(points - _test_rows(params, points), agents)
+    enough(points - _test_rows(params, points), agents)
 
 
 def needs(params: Params) -> tuple[str, ...]:
