@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 from pathlib import Path
@@ -66,7 +67,7 @@ def of_pymc(name):
         elif name == "vectors":  # several numbers a row, which depend on each other
             mu = pm.Normal("mu", 0, 1, dims="place")
             pm.MvNormal("y", mu, 0.5 * np.eye(3) + 0.5, observed=Z, dims=("row", "place"))
-    return concord.from_pymc, (model,), {}
+    return concord.from_pymc, (model,)
 
 
 def of_numpyro(name):
@@ -131,7 +132,7 @@ def of_numpyro(name):
 
     given = {"regression": (X, Y), "flat": (X, Y), "logistic": (X, B), "groups": (G, Y)}
     given |= {"schools": (S, Y), "rates": (S, K), "vectors": (Z,)}
-    return concord.from_numpyro, (locals()[name], *given.get(name, (Y,))), {}
+    return concord.from_numpyro, (locals()[name], *given.get(name, (Y,)))
 
 
 MODELS = ("mean", "regression", "flat", "logistic", "groups", "schools", "rates", "interval")
@@ -141,8 +142,11 @@ LIBRARIES = {"pymc": of_pymc, "numpyro": of_numpyro}
 
 
 def problem_of(library, name, **more):
-    make, arguments, options = LIBRARIES[library](name)
-    return make(*arguments, over="row", **{"shards": SHARDS, **options, **more})
+    make, arguments = LIBRARIES[library](name)
+    return make(*arguments, over="row", **{"shards": SHARDS, **more})
+
+
+compiled_of = functools.cache(problem_of)  # which takes seconds
 
 
 def gradient(problem, x):
@@ -152,7 +156,7 @@ def gradient(problem, x):
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_sums_are_the_joint_density(library, name) -> None:
-    problem = problem_of(library, name)
+    problem = compiled_of(library, name)
     x = 0.7 * RNG.standard_normal((5, problem.dim))
     everywhere = np.repeat(x[:, None], 4, axis=1)
     total, joint = -problem.potential(everywhere).sum(axis=1), [problem._split.joint(p) for p in x]
@@ -166,7 +170,7 @@ def test_sums_are_the_joint_density(library, name) -> None:
 
 @pytest.mark.parametrize("name", [name for name in MODELS if name != "simplex"])
 def test_the_libraries_agree(name) -> None:
-    one, other = problem_of("pymc", name), problem_of("numpyro", name)
+    one, other = compiled_of("pymc", name), compiled_of("numpyro", name)
     x = 0.5 * RNG.standard_normal((2, 4, one.dim))
     apart = one.potential(x) - other.potential(x)
     # The logarithm of 2 in PyMC's half-Cauchy law is a single one, as in the test below.
@@ -261,7 +265,7 @@ def test_chains_are_those_of_the_same_built_in_problem(library) -> None:
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_parameters_come_by_name_and_go_back(library) -> None:
     draws = {"rate": RNG.gamma(2, size=(50, N)), "b": RNG.exponential(size=50)}
-    make, arguments, _ = LIBRARIES[library]("rates")
+    make, arguments = LIBRARIES[library]("rates")
     problem = make(*arguments, over="row", shards=SHARDS)
     x = problem.unconstrain(draws)
     back = problem.constrain(x)
@@ -522,7 +526,7 @@ def test_a_wrong_transcription_is_refused(resources, monkeypatch) -> None:
 
 def test_the_answer_for_a_model_is_that_for_its_potentials():
     """y ~ N(mu, 1): the model is only a gradient, and what is predicted of it the exact law."""
-    make, given, _ = of_pymc("mean")
+    make, given = of_pymc("mean")
     model = make(*given, over="row", shards=SHARDS)
     rows = [Y[shard] for shard in SHARDS]
     own = concord.problems.quadratic(
