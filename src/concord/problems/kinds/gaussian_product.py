@@ -16,6 +16,7 @@ from concord.contracts import Stream
 from concord.datasets.tables import tabled
 from concord.errors import ConcordError
 from concord.options import Index, Options, Positive, Some
+from concord.problems._data import table_read
 from concord.problems._quadratic import QuadraticProblem
 from concord.sampling.partition import Partition
 
@@ -50,9 +51,7 @@ def check(params: Params, agents: int) -> None:
         raise ConcordError("table: there is none, and it states the laws; name a registered one")
 
 
-def needs(params: Params) -> tuple[str, ...]:
-    """Return the name of the data set that is read."""
-    return () if params.table is None else (params.table,)
+needs = table_read
 
 
 def build(

@@ -31,14 +31,14 @@ from concord.problems._data import (
     LegacySeed,
     OneDataSet,
     Table,
-    check_points,
     kept_apart,
     legacy_data,
     points_of,
+    table_read,
 )
 from concord.problems._own import own_data
 from concord.problems._regression import PriorShare, batch_gradient, prior_share, sigmoid
-from concord.sampling.partition import AgentData, Partition, Parts
+from concord.sampling.partition import AgentData, Partition, Parts, enough
 
 # Rows of the data sets; those in DOWNLOADED are read from files.
 ROWS = {"breast_cancer": 569, "magic": 19020}
@@ -119,13 +119,13 @@ def check(params: Params, agents: int) -> None:
                 "it, or name a dataset"
             )
     points = ROWS.get(params.dataset, _points(params, agents))
-    check_points(points - _test_rows(params, points), agents)
+    enough(points - _test_rows(params, points), agents)
 
 
 def needs(params: Params) -> tuple[str, ...]:
     """Return the names of the downloaded data sets that are read."""
     dataset = (params.dataset,) if params.dataset in DOWNLOADED else ()
-    return dataset if params.table is None else (*dataset, params.table)
+    return dataset + table_read(params)
 
 
 def _test_rows(params: Params, rows: int) -> int:
