@@ -187,6 +187,13 @@ def test_runs_of_depsgld2026(papers):
     stands("falls from {:.2f} to {:.2f} in 300 iterations", *ends)
     leaves = [found["chains_w2", "1", 300].value for found in (star, one)]
     stands("{:.2f} for a leaf of the star, {:.2f} on the complete graph", *leaves)
+    shares = [
+        100 * paper.measured("envelope", f"smoothing={gamma}")["outside_share", "0", 6000].value
+        for gamma in ("0.2", "0.02", "0.002")
+    ]
+    stands("{:.0f}, {:.0f} and {:.0f} % of an agent's draws lie outside", *shares)
+    disk = paper.measured("linear", "reading=published+topology=complete")
+    stands("linear regression, {:.2f} from the", disk["chains_w2", "average", 500].value)
     found = {
         (reading, topology): paper.measured("cancer", f"reading={reading}+topology={topology}")
         for reading in ("released", "published")
