@@ -40,7 +40,7 @@ def progress(total: int, what: str) -> Iterator[Callable[..., object]]:
     if not sys.stderr.isatty():
         yield lambda n=1: None
         return
-    from tqdm import tqdm
+    from tqdm import tqdm  # of what lasts
 
     with tqdm(total=total, desc=what, delay=PATIENCE, leave=False) as bar:
         yield bar.update
