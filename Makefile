@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 READY := .venv/ready-$(firstword $(shell cksum < envs/requirements.lock))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce arena test test-all site multiverse schema reliability bench lint types wheel test-lowest crate metadata clean
+.PHONY: help setup reproduce arena test test-all report site multiverse schema reliability bench lint types wheel test-lowest crate metadata clean
 
 help: ## list the targets
 	@echo "Concord: reproduce and compare decentralized Bayesian samplers"
@@ -47,6 +47,11 @@ test-lowest: ## the library's tests with the oldest versions that pyproject.toml
 
 wheel: $(READY) ## dist/concord_bayes-*.whl, to be installed elsewhere
 	$(BIN)/python -m build --wheel --no-isolation
+
+report: reproduce ## results/report.html: figures and tables that have been made, in one file
+	$(SNAKEMAKE) ledger made $(ARGUMENTS)
+	$(SNAKEMAKE) made $(ARGUMENTS) --report results/report.html
+	@! grep -o 'System Message: [^&]*' results/report.html || { echo "Captions of the report are no valid reStructuredText: mend what docutils says above." >&2; exit 1; }
 
 site: $(READY) ## site/: findings, papers, curves and documents as pages, of whatever has been made
 	@$(BIN)/python -c 'import furo, myst_parser' 2> /dev/null || $(PIP) install -q --no-build-isolation -e '.[docs]'

@@ -21,7 +21,9 @@ def line(text: str) -> str:
 def rst(text: str) -> str:
     """Return a text for a paragraph of reStructuredText.
 
-    A backslash before every mark of ASCII leaves no markup.
+    A backslash before every mark of ASCII leaves no markup. It also parts the marks of a tag and of
+    a comment, so that the text is safe within a script of an HTML page, where Snakemake's report
+    has the parameters of jobs.
     """
     return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", line(text))
 

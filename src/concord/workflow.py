@@ -170,13 +170,20 @@ class Workflow:
 
     @cached_property
     def targets(self) -> dict[str, list[Any]]:
-        """Return what each target but ``reproduce`` asks for: of studies, and of all of them."""
+        """Return what each target but ``reproduce`` asks for: of studies, and of all of them.
+
+        ``made`` is what has been made, whatever was asked for: the report shows it.
+        """
         claims = {key: self.table(key, "claims") for key in self.studies}
         surveys = {f"multiverse_{key}": [self.table(key, "multiverse")] for key in self.papers}
         compared = [f"{self.results}/changed_verdicts.txt"] if self.expected else []
         found: dict[str, list[Any]] = {
             "everything": [self.makeable(self.papers)],
             "ledger": [f"{self.results}/claims.csv", *compared],
+            "made": [
+                self.standing(self.outputs(self.studies)),
+                *map(claims.__getitem__, self.papers),
+            ],
             "multiverse": [table for tables in surveys.values() for table in tables],
             **surveys,
         }
@@ -439,9 +446,9 @@ class Workflow:
         return self.metrics(runs)
 
     @told
-    def caption(self, wildcards: Wildcards) -> Mapping[str, Any]:
-        """Return the caption, which its job writes; a change of it draws the figure again."""
-        return captions.of(self.study(wildcards), wildcards.section, wildcards.name)
+    def caption(self, wildcards: Wildcards) -> str:
+        """Return a caption for the report."""
+        return captions.rst(captions.of(self.study(wildcards), wildcards.section, wildcards.name))
 
     @told
     def judged(self, wildcards: Wildcards) -> list[str]:

@@ -7,12 +7,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jinja2
 import pytest
+from docutils.core import publish_doctree
 
 from concord.pages import captions
+from concord.studies.config import load_config
 from concord.studies.sections import Assumption, Output
+from concord.studies.study import Study
 
 ROOT = Path(__file__).parents[2]
+TEMPLATE = ROOT / "workflow" / "report" / "caption.rst"
 CONFIG = ROOT / "config"
 PAPERS = sorted((CONFIG / "papers").iterdir())
 
@@ -132,6 +137,46 @@ def test_what_print_shows_stands_beside_what_we_show():
 def test_long_lists_are_counted():
     parts = described([run(partition={"kind": "sizes", "sizes": list(range(40))})])
     assert dict(parts["experiments"][0]["setting"])["data split"] == "sizes (sizes [40 entries])"
+
+
+def shown(parts):
+    """Return what the report shows of a caption; docutils' warnings are errors."""
+    environment = jinja2.Environment(
+        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )  # as Snakemake's
+    text = environment.from_string(TEMPLATE.read_text()).render(
+        snakemake={"params": {"caption": captions.rst(parts)}}
+    )
+    return publish_doctree(text, settings_overrides={"report_level": 2, "halt_level": 2}).astext()
+
+
+def everything(part):
+    """Yield every text of a caption."""
+    if isinstance(part, str):
+        yield part.strip()
+    else:
+        for item in part.values() if isinstance(part, dict) else part:
+            yield from everything(item)
+
+
+def test_the_template_of_the_report_shows_every_part():
+    parts = described([run(scale="smoke")], caption="|w_i - average|", printed="p", ours="o")
+    text = shown(parts)
+    assert text.startswith("Title. |w_i - average|\n\nSmoke scale")
+    for said in everything({**parts, "scale": ""}):
+        assert said in text
+
+
+@pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.stem)
+def test_the_report_shows_every_caption_of_the_papers(path):
+    paper = Study(path, load_config(CONFIG / "config.yaml"))
+    for section in ("figures", "tables"):
+        for name in paper.outputs(section):
+            parts = captions.of(paper, section, name)
+            text = shown(parts)
+            assert text.startswith(f"{parts['title']}. {parts['caption']}".strip())
+            for item in everything({**parts, "scale": ""}):
+                assert item in text
 
 
 def test_markdown_says_what_was_typed():

@@ -96,7 +96,7 @@ ARENA = {
 }
 
 MULTIVERSE = f"multiverse_{PAPER}"
-ALL = ("reproduce", "arena", MULTIVERSE, "ledger")
+ALL = ("reproduce", "arena", MULTIVERSE, "ledger", "made")
 LAZY = f"{PAPER}/multiverse/weights.lazy"
 CELL = "arena/tasks/start=near+entry=de_sgld"
 

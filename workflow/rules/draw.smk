@@ -1,5 +1,11 @@
 # draw: figures and tables, each with its caption and provenance, and the site.
 ENTRY = "{paper}/{section}/{name}"
+REPORTED = {
+    "caption": "../report/caption.rst",
+    "category": "{paper}",
+    "subcategory": "{section}",
+    "labels": {"name": "{name}"},
+}
 
 
 rule figure:
@@ -7,7 +13,11 @@ rule figure:
         flow.drawn,
         because=flow.stale("figure"),
     output:
-        made=[f"{RESULTS}/{ENTRY}.pdf", f"{RESULTS}/{ENTRY}.svg", f"{RESULTS}/{ENTRY}.png"],
+        made=[
+            f"{RESULTS}/{ENTRY}.pdf",
+            report(f"{RESULTS}/{ENTRY}.svg", **REPORTED),
+            f"{RESULTS}/{ENTRY}.png",
+        ],
         beside=[f"{RESULTS}/{ENTRY}.json", f"{RESULTS}/{ENTRY}.caption.md"],
     log:
         f"{LOGS}/{ENTRY}.log",
@@ -35,7 +45,11 @@ use rule figure as table with:
         flow.drawn,
         because=flow.stale("table"),
     output:
-        made=[f"{RESULTS}/{ENTRY}.csv", f"{RESULTS}/{ENTRY}.md", f"{RESULTS}/{ENTRY}.tex"],
+        made=[
+            report(f"{RESULTS}/{ENTRY}.csv", **REPORTED),
+            f"{RESULTS}/{ENTRY}.md",
+            f"{RESULTS}/{ENTRY}.tex",
+        ],
         beside=[f"{RESULTS}/{ENTRY}.json", f"{RESULTS}/{ENTRY}.caption.md"],
     wildcard_constraints:
         section="tables",

@@ -1,5 +1,6 @@
 # judge: verdicts on claims, the ledger that joins them, the same over the universes; scores.
 OVER = f"{RESULTS}/{{paper}}/multiverse"
+SURVEYED = {**REPORTED, "caption": "../report/multiverse.rst", "subcategory": "multiverse"}
 
 
 use rule figure as judge with:
@@ -28,7 +29,7 @@ use rule judge as survey with:
     output:
         made=[f"{OVER}.csv", f"{OVER}.md"],
         seal=f"{OVER}.json",
-        pictures=directory(f"{OVER}/figures"),
+        pictures=report(directory(f"{OVER}/figures"), patterns=["{name}.svg"], **SURVEYED),
     log:
         f"{LOGS}/{{paper}}/survey.log",
     benchmark:

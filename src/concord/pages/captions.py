@@ -1,7 +1,7 @@
 """Captions: what a figure or table shows, for a stranger, and how it was made.
 
 ``describe`` gives a caption as data, ``Caption``: the ``.json`` beside every figure and table has
-it under ``caption``, and whatever shows one (Markdown, the site) renders it.
+it under ``caption``, and whatever shows one (Markdown, Snakemake's report, the site) renders it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -224,16 +224,24 @@ def _formula(schedule: Mapping[str, Any]) -> str:
     return options if kind is None else f"{_text(kind)} ({options})" if options else _text(kind)
 
 
+def rst(caption: Caption) -> str:
+    """Return a caption in reStructuredText, for Snakemake's report."""
+    parts: Caption = _each(markup.rst, caption)
+    lines = _said(parts)
+    for part in parts["experiments"]:
+        lines += [f"How it was run ({part['title']}):", ""]
+        lines += [f"- {key} {text}" for key, text in part["setting"]]
+        lines += [*(f"- *{name}*: {text}" for name, text in part["samplers"]), ""]
+    if parts["assumptions"]:
+        lines += ["Assumptions (the paper does not state these):", ""]
+        lines += [f"- {value} ({reason})" for value, reason in parts["assumptions"]]
+    return "\n".join(lines)
+
+
 def markdown(caption: Caption) -> str:
     """Return a caption as Markdown, with what is there to look up folded."""
     parts: Caption = _each(markup.markdown, caption)
-    lines = [f"**{parts['title']}.** {parts['caption']}", ""]
-    if parts["scale"] == "smoke":
-        lines += ["Smoke scale: few chains and iterations, not a result.", ""]
-    for head, text in (("In print", parts["printed"]), ("Here", parts["ours"])):
-        lines += [f"*{head}:* {text}", ""] if text else []
-    lines += [f"- *{term}*: {meaning}" for term, meaning in parts["terms"]]
-    lines += [f"- Reading *{name}*: {text}" for name, text in parts["readings"]] + [""]
+    lines = _said(parts)
     for part, stated in zip(parts["experiments"], caption["experiments"], strict=True):
         title = escape(stated["title"])  # Markdown's own marks stand for themselves in HTML
         lines += [f"<details><summary>How it was run: {title}</summary>", ""]
@@ -253,3 +261,14 @@ def _each(function: Callable[[str], str], part: Any) -> Any:
     if isinstance(part, Mapping):
         return {key: _each(function, item) for key, item in part.items()}
     return [_each(function, item) for item in part]
+
+
+def _said(parts: Caption) -> list[str]:
+    """Return the lines that are alike in Markdown and in reStructuredText."""
+    lines = [f"**{parts['title']}.** {parts['caption']}", ""]
+    if parts["scale"] == "smoke":
+        lines += ["Smoke scale: few chains and iterations, not a result.", ""]
+    for head, text in (("In print", parts["printed"]), ("Here", parts["ours"])):
+        lines += [f"*{head}:* {text}", ""] if text else []
+    lines += [f"- *{term}*: {meaning}" for term, meaning in parts["terms"]]
+    return [*lines, *(f"- Reading *{name}*: {text}" for name, text in parts["readings"]), ""]

@@ -39,7 +39,7 @@ STATED = (
     "envs/*",
     "config/*.yaml",
 )
-RULES = ("workflow/rules/*", "config/papers/*/**/*", "config/studies/*/**/*")
+RULES = ("workflow/rules/*", "workflow/report/*", "config/papers/*/**/*", "config/studies/*/**/*")
 MADE = ("figures/*", "tables/*", "cards/*", "*.csv", "*.md", "*.json")
 LEFT_OUT = {".png", ".nc", ".pyc"}
 COMPUTED = "https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE"

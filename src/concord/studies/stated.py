@@ -15,13 +15,13 @@ from concord.options import build_file
 from concord.runs.keys import STUDY
 from concord.studies.sections import About, Assumption, Output, Sections
 
-# Words that a study's key cannot be: rules, which are targets as keys are, and folders and files
-# beside the studies' among the results.
+# Words that a study's key cannot be: rules, which are targets as keys are, folders and files beside
+# the studies' among the results, and the report's own targets.
 RESERVED = {
-    *("default", "reproduce", "everything", "ledger", "unknown", "run"),
+    *("default", "reproduce", "everything", "ledger", "unknown", "made", "run"),
     *("fetch", "sample", "divide", "measure", "figure", "table", "judge", "join", "compare"),
     "survey",
-    *("site", "smoke", "full", "logs", "benchmarks", "claims"),
+    *("site", "smoke", "full", "logs", "benchmarks", "claims", "workflow", "statistics"),
     *("board", "scores", "cards", "crate", "multiverse"),
 }
 EXPERIMENTS_ONLY = ("sweep", "overrides", "smoke", "full", "title")
