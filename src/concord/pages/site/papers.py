@@ -173,7 +173,7 @@ def page(
     return "\n\n".join(parts)
 
 
-_STATED = ("paper", "says", "printed", "figure", "kind", "rule")
+_STATED = ("paper", "says", "source", "printed", "figure", "kind", "rule")
 
 
 def summarized(rows: Iterable[Row]) -> list[dict[str, Any]]:
