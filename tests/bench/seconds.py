@@ -1,6 +1,6 @@
 """Seconds that the simulated clock predicts, against those of agents that are processes.
 
-``python tests/bench/seconds.py -o docs/seconds.csv docs/seconds.png`` takes some minutes. What a
+``python tests/bench/seconds.py -o results/seconds.csv docs/seconds.png`` takes some minutes. What a
 step takes besides is fitted on the first settings; the others are predicted.
 """
 
@@ -119,13 +119,13 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
                [row["most"] - row["measured"] for row in own]]  # fmt: skip
         predicted = [row["predicted"] for row in own]
         axes.errorbar(predicted, middle, off, fmt=marker, ms=4, lw=0.8, label=label)
-    for axis, name in ((axes.xaxis, "predicted"), (axes.yaxis, "measured")):
+    for axis, name in ((axes.xaxis, "Predicted"), (axes.yaxis, "Measured")):
         axis.axes.set(**{f"{axis.axis_name}scale": "log", f"{axis.axis_name}lim": (low, high)})
         axis.set_major_formatter(ScalarFormatter())
         axis.set_minor_formatter(ScalarFormatter())
         axis.set_ticks([0.02, 0.05, 0.1, 0.2, 0.3], minor=False)
         axis.set_ticks([], minor=True)
-        axis.set_label_text(f"{name} seconds a step")
+        axis.set_label_text(f"{name} seconds per step")
     axes.legend(loc="upper left")
     style.save(figure, [path])
 

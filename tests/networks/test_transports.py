@@ -71,21 +71,6 @@ def test_compiled_kernels_know_that_rows_are_of_some_agents(kind, neighbors, mon
     assert same_over((2, 3), (kind, options, {"kind": "ring"}, "perfect", 9, "linear"))
 
 
-def refused(case):
-    """Whether ranks refuse the case: Newton's steps for all agents together."""
-    return case[0] == "admm" and case[-1] == "logistic"
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("kind", sorted({kind for kind, _ in SAMPLERS}))
-def test_runs_have_the_same_bytes_on_one_to_four_ranks(kind):
-    cases = [case for case in over_ranks.cases() if case[0] == kind and not refused(case)]
-    made = [case for case in cases[::2] if same_over((1, 2, 3, 4), case)]
-    alone = ("dg_lmc", "d_mala", "graph_gibbs", "choco_sgld")  # they take perfect networks alone
-    assert {case[3] for case in made} > {"perfect"} or kind in alone
-    assert len({case[2]["kind"] for case in made}) >= (1 if kind == "dg_lmc" else 5)
-
-
 @pytest.mark.parametrize(
     ("kind", "options", "words"),
     [
