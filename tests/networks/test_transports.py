@@ -17,6 +17,7 @@ from concord.library.sampling import _prepared
 from concord.networks import transports
 from concord.networks.transports import Part
 from concord.sampling import loop
+from faults.tiny_project import EXPERIMENT, RUNS, TinyProject
 from networks import over_ranks
 from networks.over_ranks import AGENTS, CONDITIONS, GRAPHS, SAMPLERS
 from networks.threads import over_ranks as threads
@@ -171,6 +172,22 @@ def test_mpiexec_writes_the_bytes_of_one_process(tmp_path):
     result = mpiexec(6, *sample, "none.nc", cwd=tmp_path)
     assert result.returncode == 2
     assert result.stderr.count("5 agents cannot be divided over 6 processes") == 1
+
+
+@mpi
+@pytest.mark.thorough
+def test_snakemake_starts_the_processes_of_a_run_that_says_ranks(tmp_path):
+    made = []
+    for ranks in (None, 2):
+        project = TinyProject(tmp_path / str(ranks))
+        sections = project.sections()
+        sections["experiments"][EXPERIMENT] |= {"ranks": ranks} if ranks else {}
+        project.rewrite(sections)
+        metrics = f"{RUNS[0]}/metrics.csv"
+        project.make(metrics)
+        made.append((project.folder / metrics).read_bytes())
+        assert len(list(project.folder.rglob("divide.log"))) == bool(ranks)
+    assert made[0] == made[1]
 
 
 @mpi

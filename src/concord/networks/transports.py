@@ -185,10 +185,6 @@ class Part:
         parts = self.comm.gather(found)
         return None if parts is None else sum_up([block for part in parts for block in part])
 
-    def share(self, value: Any) -> Any:
-        """Return what the first rank gives."""
-        return self.comm.bcast(value)
-
     def of_all(self, value: Any) -> tuple[Any, ...]:
         """Return the values of all ranks."""
         return tuple(self.comm.allgather(value))
