@@ -346,7 +346,7 @@ COMMANDS: dict[str, Command] = {
     "site": _calls("commands.results:site"),
     "crate": _calls("commands.results:crate"),
     "verify": _calls("commands.results:verify"),
-    "fetch": _calls("commands.data:fetch"),
+    "fetch": _calls("stages.certify:provide", "file output mirror"),
     "help": _help,
 }
 

@@ -1,4 +1,4 @@
-"""Options: typed once, checked by msgspec, and told in one sentence where one does not fit.
+"""Options: typed once, checked by msgspec; one sentence refuses a value that does not fit.
 
 Every kind of sampler, problem, topology, figure and so on declares its options as a class:
 
@@ -109,7 +109,7 @@ def build(kind: Any, value: Any, where: str = "") -> Any:
     try:
         made = msgspec.convert(value, kind, dec_hook=_parse)
     except msgspec.ValidationError:
-        if (unlike_numpy := _without_numpy(value)) is not value:
+        if (unlike_numpy := without_numpy(value)) is not value:
             return build(kind, unlike_numpy, where)
         raise ConcordError(_mistake(kind, value, where)) from None
     if not _computable(value):  # but an integer may have become a float, which can
@@ -118,15 +118,15 @@ def build(kind: Any, value: Any, where: str = "") -> Any:
     return made
 
 
-def _without_numpy(value: Any) -> Any:
+def without_numpy(value: Any) -> Any:
     """Return a value whose numbers and arrays of numpy are Python's; itself if it has none."""
     if isinstance(value, (np.generic, np.ndarray)):
         return value.tolist()
     if isinstance(value, Mapping):
-        made: Any = {key: _without_numpy(item) for key, item in value.items()}
+        made: Any = {key: without_numpy(item) for key, item in value.items()}
         return made if any(made[key] is not value[key] for key in made) else value
     if isinstance(value, (list, tuple)):
-        made = [_without_numpy(item) for item in value]
+        made = [without_numpy(item) for item in value]
         return made if any(a is not b for a, b in zip(made, value, strict=True)) else value
     return value
 

@@ -19,7 +19,7 @@ from typing import Any
 import concord
 from concord.distributions import Code, code_of, usual, version
 from concord.errors import ConcordError, in_the_way
-from concord.io import regular
+from concord.io import regular, signature
 
 SOURCE = Path(__file__).parents[1]
 PACKAGE = SOURCE / "concord"
@@ -118,7 +118,7 @@ def code(*names: str | Path) -> str:
     """
     files = module_files(*names)
     for path in files:
-        if _signature(path) != _AT_START.get(path):
+        if signature(path) != _AT_START.get(path):
             raise ConcordError(
                 f"{path}: it changed while this command was running; run the command again"
             )
@@ -126,18 +126,10 @@ def code(*names: str | Path) -> str:
     return _digest_of(files, *sorted(others))
 
 
-def _signature(path: str) -> tuple[int, ...] | None:
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-
-
 # Taken when this module is imported, before those that compute: what has the same signature later
 # was the same when it was imported.
 _AT_START = {
-    path: _signature(path)
+    path: signature(path)
     for folder, _, names in os.walk(Path(__file__).parent)
     for path in (os.path.join(folder, name) for name in names)
     if path.endswith(".py")
@@ -149,14 +141,14 @@ def watch(path: Path) -> None:
 
     A file of a study is executed again when it has changed, modules of a distribution are not.
     """
-    if _AT_START.get(str(path), signature := _signature(str(path))) != signature:
+    if _AT_START.get(str(path), now := signature(path)) != now:
         for remembered in (_digest_of, _content, module_files, _imports, _code_of):
             remembered.cache_clear()
         _READ.pop(str(path), None)
-    _AT_START[str(path)] = signature
+    _AT_START[str(path)] = now
     for file in _code_of(path).files:
         _PLUGGED.setdefault(str(file), str(path))
-        _AT_START.setdefault(str(file), _signature(str(file)))
+        _AT_START.setdefault(str(file), signature(str(file)))
 
 
 _PLUGGED: dict[str, str] = {}  # files of plug-ins' code, and the plug-ins

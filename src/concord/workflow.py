@@ -23,13 +23,14 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cache, cached_property, wraps
+from inspect import signature
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, ParamSpec, TypeVar
 
 import concord
 from concord import integrity
-from concord.contracts import Extra
+from concord.contracts import Extra, offers
 from concord.datasets.registry import load_registry
 from concord.errors import ConcordError, nearest
 from concord.integrity import Made
@@ -60,7 +61,10 @@ USUAL: dict[str, Any] = {"environment": "concord", "mem_mb": 1000, "runtime": 5,
 
 
 def told(function: Callable[P, T]) -> Callable[P, T]:
-    """End the workflow with the sentence of what a function refuses, without a traceback."""
+    """End the workflow with the sentence of what a function refuses, without a traceback.
+
+    Its signature is at hand: Snakemake asks for it some thirty times a job.
+    """
 
     @wraps(function)
     def telling(*arguments: P.args, **options: P.kwargs) -> T:
@@ -73,25 +77,17 @@ def told(function: Callable[P, T]) -> Callable[P, T]:
                 sys.exit(f"concord: {error.filename}: {error.strerror}; mend or remove it")
             raise
 
+    vars(telling)["__signature__"] = signature(function)
     return telling
 
 
 class Workflow:
     """A project's configuration, and what its rules ask.
 
-    Parameters
-    ----------
-    changes
-        What Snakemake's ``--config`` sets.
-    local
-        Snakemake's mark of a file that lies where it runs, wherever results are stored.
-
-    Attributes
-    ----------
-    studies
-        The papers and studies, by key.
-    results
-        The folder of the results, as rules write it.
+    changes: what Snakemake's ``--config`` sets.
+    local: Snakemake's mark of a file that lies where it runs, wherever results are stored.
+    studies: the papers and studies, by key.
+    results: the folder of the results, as rules write it.
     """
 
     @told
@@ -174,7 +170,7 @@ class Workflow:
 
     @cached_property
     def targets(self) -> dict[str, list[Any]]:
-        """Return what each target but ``reproduce`` asks for: of papers, studies and all of them.
+        """Return what each target but ``reproduce`` asks for: of studies, and of all of them.
 
         ``made`` is what has been made, whatever was asked for: the report shows it.
         """
@@ -402,7 +398,7 @@ class Workflow:
     def sampling(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return what the sampling of a batch takes, which kinds of problems may say."""
         kind = self.batch(wildcards).runs[0].problem.module
-        return {**USUAL, **(kind.JOB if isinstance(kind, Extra) else {})}
+        return {**USUAL, **(kind.JOB if offers(kind, Extra) else {})}
 
     def measuring(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return what a batch takes whose job measures, and samples what is short."""
@@ -428,16 +424,16 @@ class Workflow:
         """Return what names the conda environment of a job."""
         return lambda wildcards: f"../../envs/{of(wildcards)['environment']}.yaml"  # type: ignore[return-value]
 
-    def group(self, wildcards: Wildcards) -> str:
+    def group(self, wildcards: Wildcards) -> str | None:
         """Return the group of a job: short runs share a cluster's job, long ones share others.
 
-        What measures many long runs is in none of theirs, which would be one job with it.
+        What measures many long runs is in none: in theirs it would be one job with all of them.
         """
         batch = self.batch(wildcards)
         if batch.runs[0].arena:
             return "entries"
         if len(batch.runs) > 1 and self.traces(wildcards):
-            return "measured"
+            return None
         usual = self.sampling(wildcards)["runtime"] == USUAL["runtime"]
         return "runs" if usual else "long_runs"
 

@@ -182,7 +182,10 @@ def test_a_plugin_is_not_believed_what_it_pays(study, claimed, said):
     honest = "Info(channel.unicasts, channel.broadcasts, channel.active)"
     text = mine.read_text(encoding="utf-8")
     assert honest in text
-    mine.write_text(text.replace(honest, claimed), encoding="utf-8")
+    option = '"step size eta_k"]'  # beside one that is called a slip, which counts nothing
+    text = text.replace(option, f'{option}\n    slip: Annotated[bool, "it is one"] = True')
+    text = text.replace(honest, claimed) + 'SLIPS = {"slip": True}\n'
+    mine.write_text(text, encoding="utf-8")
     _, found = scored(study, "mine")
     assert [(row.metric, row.value) for row in found.rows] == [("applicable", 0.0)]
     assert said in found.choice["not applicable"]
@@ -226,7 +229,7 @@ def test_a_sampler_of_ones_own_finds_its_row(study, capsys):
     assert load_yaml(folder / "run.yaml")["sampler"]["kind"] == "mine"
     assert __main__.main(["compare", "mine", "de_sgld", "--tasks", "ring"]) == 0
     said = capsys.readouterr().out
-    assert "mine against de_sgld" in said and "topology=ring" in said
+    assert "mine against DE-SGLD" in said and "\nring " in said and "de_sgld" not in said
 
 
 def test_every_cell_has_its_state_and_its_cost(study):

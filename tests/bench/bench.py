@@ -136,6 +136,7 @@ class Sampling:
         self._start = lambda: sampler.init(problem, graph, params, self._x0, self._rng)
         self._problem = problem
         self._numbers: Any = streams.Ahead(self._rng)  # as the loop gives them to steps
+        self._recorder = Recorder(Record(at=(0,)), problem, self._x0.shape, 0)
         self.positions = self._x0.nbytes
         tracemalloc.start()
         try:
@@ -147,8 +148,9 @@ class Sampling:
             tracemalloc.stop()
 
     def __call__(self) -> None:
-        """Take one step."""
-        self._state, _ = self._step(self._state, 0, self._numbers)
+        """Take one step as the loop does: counted, checked for divergence, and not recorded."""
+        self._state, info = self._step(self._state, 0, self._numbers)
+        self._recorder.observe(1, self._state.x, info)
 
     def run(self, iterations: int) -> Work:
         """Return the work of a whole run: the start, its steps, and every tenth one recorded."""
@@ -576,7 +578,7 @@ class Near:
 # Agents of large networks, and arrays of the positions' size that a step reads or writes: each pass
 # of the code is counted once, products in blocks of the cache are not. A tick of gossip moves two.
 LARGE = {"ring": (100_000, 1_000_000), "torus": (100_000,), "exponential": (100_000,)}
-MOVED = {"de_sgld": 15, "diging_sgld": 25, "gossip_ula": None}
+MOVED = {"de_sgld": 16, "diging_sgld": 26, "gossip_ula": None}
 NUMBERS = 1 << 23  # of the arrays that the memory's bandwidth is measured with: 64 MB each
 
 

@@ -20,6 +20,7 @@ import pytest
 import yaml
 
 from concord.datasets import fetch
+from concord.datasets import registry as registries
 from concord.datasets.registry import find, load_registry
 from concord.errors import ConcordError
 
@@ -165,6 +166,19 @@ def test_registry_fits_the_real_files(tmp_path):
                 found += 1
     if not found:
         pytest.skip(f"{MIRROR} has no data files; set CONCORD_DATA_MIRROR to a folder that has")
+
+
+def test_registry_is_read_once_until_it_changes(register, monkeypatch):
+    """Planning asks for it of every run."""
+    registry, read = register("/f"), []
+    load = registries.load_yaml
+    monkeypatch.setattr(registries, "load_yaml", lambda path: read.append(path) or load(path))
+    assert load_registry(registry) == load_registry(registry)
+    assert read == [registry]
+    document = yaml.safe_load(registry.read_text())
+    document["tiny"]["files"]["f.bin"]["bytes"] = 12345
+    registry.write_text(yaml.safe_dump(document))
+    assert load_registry(registry)["tiny"].files["f.bin"].bytes == 12345
 
 
 @pytest.mark.parametrize(

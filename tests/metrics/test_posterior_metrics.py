@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -132,6 +133,8 @@ def test_diagnostics_of_autoregressive_chains():
     assert stuck["r_hat"].value > 1.5 and stuck["ess_bulk"].value < 50
     few = values(diagnostics, measurement(x[:, :3]))
     assert np.isnan([few["r_hat"].value, few["ess_bulk"].value]).all()
+    with warnings.catch_warnings(action="error"):  # of more chains than draws
+        assert values(diagnostics, measurement(x[:, :5]))["ess_bulk"].value > 4
 
 
 def test_any_reference_will_do_and_none_is_refused():

@@ -42,7 +42,7 @@ def added(study, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("added")
     _, kind = plugins.add(lazy(folder))
     (line,) = entries.add(study, kind, folder, folder / "entries")
-    assert "2 cells scored, 2 of them exact" in line
+    assert "2 of 2 cells scored, 2 of them exactly" in line
     return folder / "entries" / kind
 
 
@@ -67,7 +67,7 @@ def test_an_exact_score_that_was_changed_is_refused(study, entry, tmp_path):
     cells = rows[number].split(",")
     cells[7] = repr(float(cells[7]) * 0.999999)
     table.write_text("\n".join([*rows[:number], ",".join(cells), *rows[number + 1 :], ""]))
-    with pytest.raises(ConcordError, match=r"scores.csv: tuning .* there, .* here"):
+    with pytest.raises(ConcordError, match=r"scores.csv: tuning,.* there, .* here"):
         list(entries.check(study, entry, tmp_path))
 
 
@@ -86,10 +86,23 @@ def test_another_file_or_setting_is_refused(study, entry, tmp_path):
 
 
 def test_a_score_may_differ_by_rounding_and_not_move_within_its_interval():
-    one = ("1.0", "0.5", "1.5", "scored")
-    assert entries._agree(one, ("1.0000000001", *one[1:]))
-    assert not entries._agree(one, ("1.00001", *one[1:]))
-    assert not entries._agree(one, ("inf", "", "", "diverged")) and not entries._agree(one, None)
+    key, ends = ("tuning", "", "mine", "bytes", "9", "worst", "b2"), ("0.5", "1.5", "scored")
+    one = (*key, "1.0", *ends)
+    assert entries._agree(one, (*key, "1.0000000001", *ends))
+    assert not entries._agree(one, (*key, "1.00001", *ends))
+    assert not entries._agree(one, (*key, "inf", "", "", "diverged"))
+    assert not entries._agree(one, (*key, "small", *ends)) and not entries._agree(one, ())
+
+
+def test_a_row_too_many_is_refused(study, entry, tmp_path):
+    """The right one comes after it, and a page shows both."""
+    table = entry / "scores.csv"
+    head, first, *rest = table.read_text().splitlines()
+    cells = first.split(",")
+    flattering = ",".join([*cells[:7], "0.0", *cells[8:]])
+    table.write_text("\n".join([head, flattering, first, *rest, ""]))
+    with pytest.raises(ConcordError, match=r"scores.csv: tuning.*,0.0,.* there, .* here"):
+        list(entries.check(study, entry, tmp_path))
 
 
 def test_cells_that_others_made_are_fetched(study, tmp_path, monkeypatch):
@@ -121,17 +134,16 @@ def test_a_sampler_without_a_law_is_compared_where_both_can_be(study, tmp_path):
     plugins.use()
     _, kind = plugins.add(lazy(tmp_path, with_law=False))
     lines = list(compete.compare(study, None, [kind, "de_sgld"], ["noise"], tmp_path))
-    assert lines[0] == "Scores are estimated from chains: lawless_de_sgld states no exact law."
-    assert re.match(
-        r"lawless_de_sgld: step_size from \S+ to \S+ \(\d+ settings\); chosen", lines[1]
-    )
+    start, shown = "Scores are estimated from chains, since no exact law is known of ", lines[1]
+    assert lines[0] == f"{start}lawless_de_sgld."
+    assert re.match(r"lawless_de_sgld: step_size from \S+ to \S+ \(\d+ settings\); chosen", shown)
     assert "weights metropolis" in lines[2].partition("; fixed: ")[2]
-    assert any(line.startswith("lawless_de_sgld against de_sgld: ") for line in lines)
+    assert any(line.startswith("lawless_de_sgld against DE-SGLD, ") for line in lines)
 
 
 def test_tasks_whose_data_are_not_there_are_left_out(study, tmp_path):
     lines = compete.compare(
         study, "sampled", ["de_sgld", "gossip_ula"], ["even", "cancer"], tmp_path
     )
-    assert next(lines).endswith("gossip_ula states no exact law.")
-    assert re.match(r"Left out: problem=cancer, whose data are not in .*; `snakemake", next(lines))
+    assert next(lines).endswith("no exact law is known of Gossip ULA.")
+    assert re.match(r"Left out: cancer, whose data are not in .*; `snakemake", next(lines))

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +11,7 @@ from msgspec.structs import replace
 from concord import options
 from concord.errors import ConcordError, nearest, short
 from concord.home import REGISTRY
-from concord.io import load_yaml
+from concord.io import load_yaml, signature
 from concord.options import Count, Options, Some
 
 
@@ -39,11 +40,16 @@ class Dataset(Options):
 
 
 def load_registry(path: str | Path = REGISTRY) -> dict[str, Dataset]:
-    """Return the data sets by name.
+    """Return the data sets by name, which are read once until the file changes.
 
     A ConcordError if the file is missing, is not YAML, or has an unknown, missing or ill-formed
     entry.
     """
+    return _read(path, signature(path))
+
+
+@lru_cache(maxsize=8)
+def _read(path: str | Path, as_of: tuple[int, ...] | None) -> dict[str, Dataset]:
     document = load_yaml(path)
     if not isinstance(document, dict):
         raise ConcordError(f"{path}: it is not a mapping of data set names to entries")

@@ -16,7 +16,7 @@ from concord.laws.intervals import LEVEL, REPLICATES, around, mean_interval
 from concord.metrics.w2 import positions
 from concord.options import Index, build
 from concord.sampling import streams
-from concord.sampling.arviz_by_numpy import arviz_by_numpy
+from concord.sampling.arviz_by_numpy import arviz_by_numpy, dataset
 from concord.sampling.recorder import FINITE_RANGE
 from concord.sampling.trace import Trace
 
@@ -148,7 +148,7 @@ def independent(draws: np.ndarray) -> float:
     squares = (draws - draws.mean(axis=(0, 1))) ** 2
     if draws.shape[1] < 4 or (squares == 0).all(axis=(0, 1)).any():  # too few, or they do not move
         return 0.0
-    data = arviz.convert_to_dataset({"x": np.concatenate([draws, squares], axis=-1)})
+    data = dataset(np.concatenate([draws, squares], axis=-1), "dim")
     return min(float(arviz.ess(data, method="mean").x.min()), draws.shape[0] * draws.shape[1])
 
 

@@ -125,6 +125,12 @@ class _Average:
         return self.mean.astype(np.float32), sd.astype(np.float32)
 
 
+def _sum(rows: np.ndarray) -> np.ndarray:
+    """Return the sum over agents, one after another, as numpy's ``sum`` adds them up."""
+    # In a fifth of its time; but of a single dimension it adds up in another order.
+    return rows.sum(axis=1) if rows.shape[2] == 1 else np.einsum("cad->cd", rows)
+
+
 class Recorder:
     """Keeps copies of what ``Record`` specifies, in arrays allocated before the loop.
 
@@ -190,7 +196,12 @@ class Recorder:
         self._same: Info | None = None
         self._steps = 0  # with the same diagnostics, not yet counted
         self.diverged_at = np.full(chains, -1, dtype=np.int64)
-        self._next = 0
+        self._at(0)
+
+    def _at(self, row: int) -> None:
+        """Go on from this row: the next to write, and its iteration, which is none at the end."""
+        self._next = row
+        self._wanted = int(self.due[row]) if row < len(self.due) else -1
 
     def observe(
         self, k: int, x: np.ndarray, info: Info | None, read: Callable[[], np.ndarray] | None = None
@@ -200,9 +211,11 @@ class Recorder:
         ``read`` returns what is recorded in place of x.
         """
         flat = x.reshape(-1)
-        if info is not None and info is self._same:
+        if info is None:
+            pass
+        elif info is self._same:
             self._steps += 1
-        elif info is not None:
+        else:
             self._catch_up()
             moved = info.moved
             for name, more in (
@@ -218,14 +231,14 @@ class Recorder:
             if moved is not None:
                 flat = x.reshape(-1, x.shape[-1])[moved].reshape(-1)
         # One pass: the squared norm is huge, infinite or NaN as soon as any entry is.
-        if not np.dot(flat, flat) < FINITE_RANGE**2:
+        if not flat.dot(flat) < FINITE_RANGE**2:
             self._note_divergence(k, x)
-        if self._next < len(self.due) and self.due[self._next] == k:
+        if k == self._wanted:
             if read is not None:
                 x = read()
                 self._note_divergence(k, x)
             self._record(self._next, x)
-            self._next += 1
+            self._at(self._next + 1)
 
     def _catch_up(self) -> None:
         """Count what steps with the same fixed diagnostics have sent since the last time."""
@@ -257,7 +270,7 @@ class Recorder:
     def _record(self, row: int, x: np.ndarray) -> None:
         found: dict[str, Any] = {}
         if {"x_average", "consensus_error"} & self._kept.keys():
-            found["x_average"] = average = self._mean(lambda rows: rows.sum(axis=1), x)
+            found["x_average"] = average = self._mean(_sum, x)
         if "consensus_error" in self._kept:
             center: Any = average if self._part is None else self._part.of_all(average)[0]
 
@@ -311,7 +324,8 @@ class Recorder:
 
     def read_back(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Take over what ``written`` returned."""
-        self._next, self.diverged_at = int(arrays["next"]), arrays["diverged_at"]
+        self._at(int(arrays["next"]))
+        self.diverged_at = arrays["diverged_at"]
         for key, values in arrays.items():
             part, _, name = key.partition(" ")
             if part == "kept":

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from concord.datasets.fetch import verify
+from concord.datasets.fetch import fetch, verify
 from concord.datasets.registry import REGISTRY, find
 from concord.errors import ConcordError
 from concord.io import whole
@@ -21,15 +21,20 @@ from concord.sampling.partition import Partition
 log = logging.getLogger(__name__)
 
 
+def provide(name: str, output: Path, mirror: str | None = None) -> None:
+    """Put the data file ``DATASET/FILE`` where it is asked for: a copy, or draws made here."""
+    if find(name).made is None:
+        fetch(name, output, mirror=mirror)
+    else:
+        certify(name, output)
+
+
 def certify(name: str, output: Path, registry: str | Path = REGISTRY) -> None:
     """Make the draws ``DATASET/FILE``, (draws, dim), and write them as a .npy file.
 
     The log has their diagnostics.
 
-    Raises
-    ------
-    ConcordError
-        If the diagnostics fail, or the file is not the registered one.
+    A ConcordError if the diagnostics fail, or the file is not the registered one.
     """
     where = f"{registry}: {name.replace('/', '.files.')}.made"
     recipe = build(certified.Recipe, find(name, registry).made, where)

@@ -59,7 +59,7 @@ def build(
     return Polynomial(params, agents)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class OnLine(Known):
     """A law of one parameter, with its quantiles."""
 
