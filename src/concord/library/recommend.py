@@ -275,8 +275,8 @@ def recommend(
         if best.score >= UNSOLVED:
             raise ConcordError(
                 f"target: no sampler stays below {wish.target:g} within {best.iterations:,} "
-                f"iterations; {best.entry.name} ends at {best.b2[level]:.2g}; give a larger target, "
-                "or a budget"
+                f"iterations; {best.entry.name} ends at {best.b2[level]:.2g}; give a larger "
+                "target, or a budget"
             )
         arguments = {
             "sampler": best.entry.kind, "problem": problem, "network": topology,
