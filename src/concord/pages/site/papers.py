@@ -386,11 +386,14 @@ def _arena(paper: Study, files: Files) -> dict[str, Any] | None:
         return None
     folder = f"results/{paper.key}"
     tables = sorted(ENTRIES.glob("*/scores.csv"))
-    for added in (table.parent.name for table in tables):
+    named = {
+        table.parent.name: json.loads(read_text(table.with_name("entry.json"))) for table in tables
+    }
+    for added in named:
         files.copy(ENTRIES / added / f"{added}.py", f"{folder}/entries/{added}.py")
     names, own = paper.sections.names, [card.stem for card in cards(source)]
     called = {entry: words.name("entry", entry, names) for entry in own}
-    rows = {**explored([source / "scores.csv", *tables]), "called": called}
+    rows = {**explored([source / "scores.csv", *tables]), "called": called | theirs}
     script = json.dumps(rows, separators=(",", ":"), allow_nan=False)
     return {
         "explorer": files.write(f"var concordScores={script};\n", f"curves/{paper.key}/scores.js"),
