@@ -387,10 +387,11 @@ def _arena(paper: Study, files: Files) -> dict[str, Any] | None:
         return None
     folder = f"results/{paper.key}"
     tables = sorted(ENTRIES.glob("*/scores.csv"))
-    named = {
-        table.parent.name: json.loads(read_text(table.with_name("entry.json"))) for table in tables
+    theirs = {
+        table.parent.name: json.loads(read_text(table.with_name("entry.json")))["name"]
+        for table in tables
     }
-    for added in named:
+    for added in theirs:
         files.copy(ENTRIES / added / f"{added}.py", f"{folder}/entries/{added}.py")
     names, own = paper.sections.names, [card.stem for card in cards(source)]
     called = {entry: words.name("entry", entry, names) for entry in own}
