@@ -15,7 +15,6 @@ from concord.claims.ledger import (
     Row,
     entries,
     is_smoke,
-    reading_of,
     scores,
 )
 from concord.markup import line, markdown
@@ -109,7 +108,7 @@ def _table(
     columns = [*first, *(c for c in COLUMNS if c not in without), *["multiverse"] * surveyed]
     cells: dict[str, Callable[[Entry], str | Folded]] = {
         "where": lambda entry: where(entry.rows[0]),
-        "reading": lambda entry: reading_of(entry.rows[0]),
+        "reading": lambda entry: entry.reading,
         "says": _says,
         "ours": _ours,
         "verdict": lambda entry: entry.verdict,
