@@ -8,15 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from concord import words
-from concord.claims.ledger import (
-    OURS,
-    SMOKE,
-    Entry,
-    Row,
-    entries,
-    is_smoke,
-    scores,
-)
+from concord.claims.ledger import OURS, SMOKE, Entry, Row, entries, is_smoke, scores
 from concord.markup import line, markdown
 from concord.pages.markdown import Folded, Section, page
 from concord.studies.study import Study
