@@ -104,8 +104,10 @@ class Channel:
             self.unicasts, self.broadcasts = vectors * sent, vectors * np.minimum(sent, 1)
         for fixed in (self.unicasts, self.broadcasts):
             fixed.flags.writeable = False
+        size = size or self._conditions.size(self.dim, x0.itemsize)
+        if self._part is not None:
+            self._part.bytes = vectors * size
         if self._conditions.clocked:
-            size = size or self._conditions.size(self.dim, x0.itemsize)
             self.clock = Clock(topology, Edges(topology), self.chains, size, vectors)
 
     def lane(self, first: np.ndarray) -> Self:
