@@ -30,7 +30,7 @@ def test_a_reading_is_told_of_papers_alone():
     assert ledger.reading_of({**ROW, "reading": "published_57"}) == "published (57)"
     assert ledger.reading_of(ours) == ""
     assert ledger.reading_of({**ours, "reading": "released"}) == "released"
-    columns, cells = ledger.scores([ROW, {**ours, "paper": "arena"}])
+    _, cells = ledger.scores([ROW, {**ours, "paper": "arena"}])
     assert [row[:2] for row in cells] == [["arena", ""], ["p", "published"]]
 
 
