@@ -173,7 +173,7 @@ def page(
     return "\n\n".join(parts)
 
 
-_STATED = ("paper", "says", "printed", "figure", "kind", "rule")
+_STATED = ("paper", "says", "source", "printed", "figure", "kind", "rule")
 
 
 def summarized(rows: Iterable[Row]) -> list[dict[str, Any]]:
@@ -328,7 +328,7 @@ def _picture(source: Path, path: str, files: Files) -> dict[str, Any]:
 def _shortened(svg: str) -> str:
     """Return a picture in fewer bytes: names, groups, decimals that nobody sees are left out."""
     try:
-        from scour import scour
+        from scour import scour  # of an extra
     except ModuleNotFoundError as error:
         raise needs(error) from error
     said = "--enable-id-stripping --shorten-ids --remove-metadata --enable-comment-stripping"
