@@ -3,7 +3,6 @@
 A claim in a reading is a line of a table; what is behind its verdict is folded.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -42,9 +41,19 @@ def where(row: Row) -> str:
 
 
 def case_name(row: Row) -> str:
-    """Return what a case of a claim is called: "agents 5, agent 1"."""
-    text = re.sub(r"\bagent=(\d+)", lambda found: words.agent(found[1]), row["case"])
-    return text.replace("+", ", ").replace("=", " ")
+    """Return what a case of a claim is called: "agents 5, ring, DE-SGLD, agent 1"."""
+    return ", ".join(_axis(*part.partition("=")) for part in row["case"].split("+"))
+
+
+def _axis(key: str, sign: str, value: str) -> str:
+    """Return what readers call the label of an axis of cases; kinds by their names."""
+    if key == "agent" and value.isdigit():
+        return words.agent(value)
+    if key in ("sampler", "entry"):
+        return words.name("sampler", value)
+    if key in ("topology", "network", "who"):
+        return (words.called(value) or value.replace("_", " ")).lower()
+    return f"{key} {value}".strip()
 
 
 def _of_claims(paper: Study, found: Sequence[Entry]) -> Section:
