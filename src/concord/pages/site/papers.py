@@ -196,7 +196,7 @@ def summarized(rows: Iterable[Row]) -> list[dict[str, Any]]:
         name = f"{case_name(entry.deciding)}: " if several else ""
         claim["readings"].append(
             {
-                **{"reading": ledger.reading_of(row), "verdict": entry.verdict},
+                **{"reading": entry.reading, "verdict": entry.verdict},
                 "ours": f"{name}{entry.deciding['ours']}",
                 "universes": row.get("multiverse"),
                 "cases": [{**one, "name": case_name(one)} for one in entry.rows] if several else [],
