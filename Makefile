@@ -67,7 +67,7 @@ metadata: $(READY) ## .zenodo.json and codecheck.yml from CITATION.cff; the lock
 	@mkdir -p results
 	.venv-sbom/bin/python .ci/metadata.py sbom results/sbom.json
 
-multiverse: $(READY) ## all verdicts with other defensible values and other seeds, and what they hang on
+multiverse: $(READY) ## all verdicts with other defensible values and other seeds, and what they depend on
 	$(SNAKEMAKE) multiverse $(ARGUMENTS)
 	$(SNAKEMAKE) ledger $(ARGUMENTS)
 

@@ -15,11 +15,19 @@ class Links(HTMLParser):
         super().__init__()
         self.anchors, self.links, self.loaded = set(), set(), set()
         self.articles = 0  # that are open
+        self.open_entries = 0  # of the navigation
+        self._folded: list[bool] = []  # entries around, whether each hides those below it
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:
         found = dict(attrs)
         self.articles += tag == "article"
+        classes = (found.get("class") or "").split()
+        if tag == "li" and any(name.startswith("toctree-l") for name in classes):
+            self._folded.append(False)
+            self.open_entries += not self.articles and not any(self._folded)
+        elif "toctree-checkbox" in classes:
+            self._folded[-1] = "checked" not in found
         self.anchors |= {found[key] for key in ("id", "name") if found.get(key)}
         if tag == "a" and "href" in found:
             # Around the article the theme leads to the page's top; within it an anchor is missing.
@@ -31,6 +39,8 @@ class Links(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         self.articles -= tag == "article"
+        if tag == "li" and self._folded and not self.articles:
+            self._folded.pop()
 
 
 def pages(folder: Path) -> dict[Path, Links]:

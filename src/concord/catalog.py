@@ -1,4 +1,4 @@
-"""What kinds there are, and what each is and takes, from their docstrings and types."""
+"""The kinds: what each is, and which options it takes, from docstrings and types."""
 
 import ast
 import inspect
@@ -21,10 +21,7 @@ FIELDS = ("source", "price", "needs")  # paragraphs of a docstring that begin wi
 def listed(packages: Sequence[str] = ()) -> Iterator[dict[str, str]]:
     """Yield package, kind, summary and origin of every kind; a plug-in's file is not executed.
 
-    Raises
-    ------
-    ConcordError
-        If there is no such package.
+    A ConcordError if there is no such package.
     """
     for package in packages or PACKAGES:
         if package not in PACKAGES:
@@ -52,10 +49,7 @@ def summary(text: str) -> str:
 def find(word: str) -> list[tuple[str, str]]:
     """Return package and kind of a word: ``de_sgld``, or ``samplers/de_sgld``.
 
-    Raises
-    ------
-    ConcordError
-        With the nearest kind, if there is none.
+    A ConcordError with the nearest kind, if there is none.
     """
     within, slash, kind = word.rpartition("/")
     packages = [package for package in PACKAGES if not slash or package == within]
@@ -72,13 +66,10 @@ def described(package: str, kind: str, execute: bool = True) -> dict[str, Any]:
     Without ``execute`` a plug-in that nothing has used yet is not executed: its options are then
     unknown, and its docstring says why if it cannot be read.
 
-    Returns
-    -------
-    dict
-        package, kind, ``name`` (for readers, if it says one), ``from`` (nothing if built in),
-        ``text`` (its docstring), ``is`` (the first sentence), equation, source, price and needs
-        where the docstring states them, options (name, type, ``default`` unless it must be given,
-        meaning), and the metrics of a family, with what readers see of them (``labels``).
+    That is: package, kind, ``name`` (for readers, if it says one), ``from`` (nothing if built in),
+    ``text`` (its docstring), ``is`` (the first sentence), equation, source, price and needs where
+    the docstring states them, options (name, type, ``default`` unless it must be given, meaning),
+    and the metrics of a family, with what readers see of them (``labels``).
     """
     module: Any = plugin(package, kind, package) if execute or executed(package, kind) else None
     text = inspect.cleandoc(module.__doc__ or "") if module else _docstring(package, kind)

@@ -1,4 +1,4 @@
-"""The protocols: what samplers, problems, metrics and the loop may ask of each other.
+"""The protocols: what samplers, problems, metrics and the loop offer each other.
 
 Arrays ``x`` have shape (chains, agents, dim), and agent i is evaluated at its own x_i. What a
 problem may offer beyond ``Problem`` is a small protocol each: whoever needs it asks

@@ -45,10 +45,7 @@ def code_of(path: Path, apart: Collection[str]) -> Code:
     ``apart`` are distributions that do not count, nor what they require: Concord's own libraries,
     whose versions every result states.
 
-    Raises
-    ------
-    ConcordError
-        If it imports what no distribution has.
+    A ConcordError if it imports what no distribution has.
     """
     files, read, known, versions = {path}, set[Path](), set[str](), dict[str, str]()
     done = skipped = {"concord-bayes", *map(_normal, apart)}

@@ -17,7 +17,7 @@ class ConcordError(Exception):
 
 
 class DivergenceWarning(UserWarning):
-    """Chains, or a law, left every range that a posterior has, so that distances are infinite.
+    """Chains, or a law, diverged, so that their distances are infinite.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Integrity: a result that is stale, damaged or another one's is never used.
+"""Integrity: a result that is stale or damaged, or belongs to another run, is never used.
 
 1. A file appears whole: it is written under a random name and renamed (``io.whole``).
 2. Files that one job makes are sealed by the ``.json`` beside the first: their SHA-256, what they

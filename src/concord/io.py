@@ -57,10 +57,7 @@ def regular(path: Path | str, flags: int = os.O_RDONLY) -> int:
 def read_text(path: Path | str) -> str:
     """Read a text file.
 
-    Raises
-    ------
-    ConcordError
-        If it cannot be read, or is not UTF-8; the message names the file, and the line.
+    A ConcordError if it cannot be read, or is not UTF-8; the message names the file, and the line.
     """
     try:
         with open(path, encoding="utf-8", opener=regular) as file:
@@ -77,10 +74,7 @@ def read_table(
 ) -> list[dict[str, str]]:
     """Read a table with a head (CSV) that has these columns, and perhaps others.
 
-    Raises
-    ------
-    ConcordError
-        If it is not one; a table is generated, so the remedy is to delete it.
+    A ConcordError if it is not one; a table is generated, so the remedy is to delete it.
     """
     remedy = "delete the file to have it made again"
     table = csv.DictReader(io.StringIO(read_text(path), newline=""), delimiter=delimiter)
@@ -109,10 +103,8 @@ def signature(path: Path | str) -> tuple[int, ...] | None:
 def load_yaml(path: Path | str) -> Any:
     """Read a YAML file.
 
-    Raises
-    ------
-    ConcordError
-        If it cannot be read or is not plain data; the message names the file, line and column.
+    A ConcordError if it cannot be read or is not plain data; the message names the file, line and
+    column.
     """
     text = read_text(path)
     try:
@@ -155,7 +147,7 @@ def _loader() -> Any:
 
 
 def _check_events(events: Iterable[Any]) -> None:
-    """Refuse what nodes do not tell, or cannot be made of."""
+    """Refuse what the tree of nodes hides, or cannot be built from."""
     depth = 0
     for event in events:
         depth += isinstance(event, yaml.CollectionStartEvent)
@@ -220,10 +212,7 @@ def dump_yaml(mapping: Mapping[str, Any]) -> str:
 def check_folder(folder: Path) -> None:
     """Check that a folder is one, or could be made: neither it nor what it is in is a file or loop.
 
-    Raises
-    ------
-    ConcordError
-        With what is in its place.
+    A ConcordError with what is in its place.
     """
     place = _there(folder)
     if not os.path.isdir(place):
@@ -233,10 +222,7 @@ def check_folder(folder: Path) -> None:
 def check_writable(*paths: Path) -> None:
     """Check that this user may write to files and folders, or make those that are not there.
 
-    Raises
-    ------
-    ConcordError
-        With the first that may not be written to.
+    A ConcordError with the first that may not be written to.
     """
     for place in map(_there, paths):
         if not os.access(place, os.W_OK):
@@ -257,10 +243,8 @@ def hold(folder: Path) -> None:
     The folder is made if it is missing; the hold is a lock on the file ``.running`` in it. Where
     the file system knows no locks, a line says so, and nothing is held.
 
-    Raises
-    ------
-    ConcordError
-        If another process holds it, or ``.running`` is a link, a folder, or no regular file.
+    A ConcordError if another process holds it, or ``.running`` is a link, a folder, or no regular
+    file.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / ".running"
@@ -285,10 +269,7 @@ def hold(folder: Path) -> None:
 def check_regular(*paths: Path | str) -> None:
     """Check that files that Snakemake writes are regular ones, if there: it writes through links.
 
-    Raises
-    ------
-    ConcordError
-        With the first that is a link, a folder, a pipe or a device.
+    A ConcordError with the first that is a link, a folder, a pipe or a device.
     """
     for path in paths:
         if os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
@@ -301,12 +282,8 @@ def whole(path: Path) -> Iterator[Path]:
 
     Of several who write the same file at once, who comes last has it.
 
-    Raises
-    ------
-    ConcordError
-        If ``path`` is there and is no regular file, or a link, wherever that leads.
-    OSError
-        With the name of ``path`` if it comes without one, as that of a full disk does.
+    A ConcordError if ``path`` is there and is no regular file, or a link, wherever that leads; an
+    OSError with the name of ``path`` if it comes without one, as that of a full disk does.
     """
     if path.is_symlink():
         raise ConcordError(f"{path}: it is a link, which is not written through; remove it")
@@ -331,7 +308,7 @@ def write_whole(path: Path, text: str) -> None:
 
 @contextmanager
 def temporary(path: Path) -> Iterator[Path]:
-    """Make a file beside ``path`` that nobody can foresee, and remove it in the end.
+    """Make a file of an unpredictable name beside ``path``, and remove it in the end.
 
     Its name is ``.<stem>.<random>.concord-part<suffix>``, and it is locked. Those of ``path`` that
     no process holds any more, since theirs was killed, are removed first, if the file system knows

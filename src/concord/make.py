@@ -39,11 +39,8 @@ class Place:
 
     What is wrong is a word that tells why it is made again; nothing if all is well.
 
-    Attributes
-    ----------
-    variant
-        Whether the run is one of a universe: its trace is not kept, and what cannot be run is a
-        result, too.
+    variant: whether the run is one of a universe: its trace is not kept, and what cannot be run is
+    a result, too.
     """
 
     run: Run
@@ -147,12 +144,8 @@ _WHY = {
 class Batch:
     """Runs that one job makes, one by one.
 
-    Attributes
-    ----------
-    name
-        What it is called among those of its folder.
-    folder
-        Below the folder of results, of the batch and of its runs' experiments.
+    name: what it is called among those of its folder.
+    folder: below the folder of results, of the batch and of its runs' experiments.
     """
 
     name: str
@@ -181,17 +174,9 @@ def make(
 ) -> None:
     """Make the metrics of a batch's runs, and write the digests of all results.
 
-    Parameters
-    ----------
-    sampled
-        Make no more than the draws.
-    chains
-        Sample only these chains.
-
-    Raises
-    ------
-    ConcordError
-        If a run fails, after the others have been made.
+    sampled: make no more than the draws.
+    chains: sample only these chains.
+    A ConcordError if a run fails, after the others have been made.
     """
     places = [batch.place(run, results, resources) for run in batch.runs]
     if sampled and chains is None and (comm := transports.launched()) is not None:
@@ -354,10 +339,8 @@ def sample(
     seconds (``checkpoint``) what a run needs to go on is written beside the output: if the run is
     killed, the same command goes on from there, with the same bytes.
 
-    Raises
-    ------
-    ConcordError
-        If a piece is of another run, or they are not all the run's chains in their order.
+    A ConcordError if a piece is of another run, or they are not all the run's chains in their
+    order.
     """
     comm = None if pieces else transports.launched()
     with transports.together(comm):
@@ -391,10 +374,8 @@ def _joined(
 def measure(run_path: Path, trace_path: Path, output: Path, resources: Path) -> None:
     """Compute the metrics that a run.yaml asks for and write them as one long table, sealed.
 
-    Raises
-    ------
-    ConcordError
-        If the trace was not sampled from this very run.yaml, by today's code, from today's data.
+    A ConcordError if the trace was not sampled from this very run.yaml, by today's code, from
+    today's data.
     """
     beside = [run_path] if run_path.parent == output.parent else []
     _measure(read_run(run_path), trace_path, output, resources, *beside)

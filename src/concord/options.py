@@ -1,4 +1,4 @@
-"""Options: typed once, checked by msgspec, and told in one sentence where one does not fit.
+"""Options: typed once, checked by msgspec; one sentence refuses a value that does not fit.
 
 Every kind of sampler, problem, topology, figure and so on declares its options as a class:
 

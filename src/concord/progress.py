@@ -1,4 +1,4 @@
-"""What lasts says what it is after four seconds, and then how long it will take.
+"""Progress: long work says after four seconds what it is, and then how long it will take.
 
 To a terminal only: logs and programs have no use for it.
 """

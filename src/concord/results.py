@@ -30,14 +30,10 @@ AVERAGE = "average"
 class Measured:
     """A run and its metrics.
 
-    Attributes
-    ----------
-    run
-        What its ``run.yaml`` holds.
-    metrics
-        Columns iteration, agent (text: an index, ``average`` or ``network``), metric, value, lo,
-        hi, trials (as ``concord.metrics`` has them); ordered by iteration within a metric and an
-        agent.
+    run: what its ``run.yaml`` holds.
+    metrics: columns iteration, agent (text: an index, ``average`` or ``network``), metric, value,
+    lo, hi, trials (as ``concord.metrics`` has them); ordered by iteration within a metric and an
+    agent.
     """
 
     run: Mapping[str, Any]
@@ -134,10 +130,7 @@ def is_smoke(runs: Iterable[Measured]) -> bool:
 def series(measured: Measured, metric: str, agent: int | str) -> Series:
     """Return a metric of an agent over iterations.
 
-    Raises
-    ------
-    ConcordError
-        If the run has no such metric, or has it for other agents only.
+    A ConcordError if the run has no such metric, or has it for other agents only.
     """
     table = measured.metrics
     rows = table[(table["metric"] == metric).to_numpy()]

@@ -1,4 +1,4 @@
-"""What a run needs to go on where it was killed, as if it had not been.
+"""Checkpoints: a run that was killed continues, with the bytes of an uninterrupted one.
 
 A sampler's state is not all: a channel knows what was sent, a mini-batch which points an epoch has
 used. Whatever lasts from step to step says so where it is made (``keep``), as arrays and

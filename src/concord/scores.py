@@ -72,15 +72,10 @@ def paired(first: Measured, second: Measured, metric: str, agent: int | str) -> 
 class Ratio(NamedTuple):
     """How many times one run's score another's is.
 
-    Attributes
-    ----------
-    value
-        The geometric mean over data sets; infinite if the run diverged.
-    lo, hi
-        Ends of its 95 % interval over the data sets, the value itself of one.
-    bound
-        "<" or ">" if some scores of the run, or of the other, are the floor of their chains: the
-        ratio is at most, or at least, this.
+    value: the geometric mean over data sets; infinite if the run diverged.
+    lo, hi: ends of its 95 % interval over the data sets, the value itself of one.
+    bound: "<" or ">" if some scores of the run, or of the other, are the floor of their chains: the
+    ratio is at most, or at least, this.
     """
 
     value: float
@@ -126,16 +121,9 @@ def ratio(
 def exponent(x: np.ndarray, y: np.ndarray) -> tuple[float, float] | None:
     """Return the exponent p of y ~ x^p and the half-width of its 95 % interval over data sets.
 
-    Parameters
-    ----------
-    x, y
-        Numbers, shape (numbers,), and scores on each data set, (numbers, sets).
-
-    Returns
-    -------
-    tuple
-        The mean over the sets of the least-squares slope of the logarithms of what is finite, three
-        scores at least. The half-width is nan for one set. None if there is no such set.
+    x, y: numbers, shape (numbers,), and scores on each data set, (numbers, sets).
+    p is the mean over the sets of the least-squares slope of the logarithms of what is finite,
+    three scores at least. The half-width is nan for one set. None if there is no such set.
     """
     slopes = []
     for own in y.T:

@@ -60,8 +60,8 @@ def name(key: str, value: Any, names: Mapping[str, str] | None = None) -> str:
     if is_number(value):
         return f"{last} {value:g}"
     text = str(value)
-    if called := _called(text):
-        return called
+    if declares := called(text):
+        return declares
     if key in ("sampler", "sampler.kind"):
         return text.replace("_", "-").upper()
     if key == "reading":  # of an equation: published_57
@@ -69,8 +69,10 @@ def name(key: str, value: Any, names: Mapping[str, str] | None = None) -> str:
     return text.replace("_", " ").capitalize()
 
 
-def _called(kind: str) -> str:
-    """Return the name of a kind for readers; nothing if it says none, or is no kind."""
+def called(kind: str, names: Mapping[str, str] | None = None) -> str:
+    """Return the name of a kind for readers, or a study's text; "" if neither says one."""
+    if names and kind in names:
+        return str(names[kind])
     for package in PACKAGES:
         known = exists(package, kind) and executed(package, kind)
         if known and (name := declared(plugin(package, kind, package), "NAME")):

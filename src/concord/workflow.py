@@ -84,19 +84,10 @@ def told(function: Callable[P, T]) -> Callable[P, T]:
 class Workflow:
     """A project's configuration, and what its rules ask.
 
-    Parameters
-    ----------
-    changes
-        What Snakemake's ``--config`` sets.
-    local
-        Snakemake's mark of a file that lies where it runs, wherever results are stored.
-
-    Attributes
-    ----------
-    studies
-        The papers and studies, by key.
-    results
-        The folder of the results, as rules write it.
+    changes: what Snakemake's ``--config`` sets.
+    local: Snakemake's mark of a file that lies where it runs, wherever results are stored.
+    studies: the papers and studies, by key.
+    results: the folder of the results, as rules write it.
     """
 
     @told
@@ -179,7 +170,7 @@ class Workflow:
 
     @cached_property
     def targets(self) -> dict[str, list[Any]]:
-        """Return what each target but ``reproduce`` asks for: of papers, studies and all of them.
+        """Return what each target but ``reproduce`` asks for: of studies, and of all of them.
 
         ``made`` is what has been made, whatever was asked for: the report shows it.
         """

@@ -12,6 +12,7 @@ import concord
 from concord.__main__ import main
 from concord.errors import ConcordError
 from concord.library.recommend import measured
+from concord.plugins import kinds
 
 ROOT = Path(__file__).parents[2]
 FEW = ["de_sgld", "extra_sgld"]
@@ -32,6 +33,11 @@ def b2_of(sampler, problem, network, iterations, agents=slice(None, -1), **optio
     record = {"at": [iterations]}
     law = concord.law(sampler, problem, network, iterations=iterations, record=record, **options)
     return concord.bias2(law, problem.posterior).value[-1, agents].max().item()
+
+
+def step_of(answer, row):
+    found = answer._rows[int(row.name)]
+    return found.lattice.step(found.j)
 
 
 def direct(sampler, steps, iterations, H, b, W, mix):
@@ -71,7 +77,7 @@ def test_brute_force_by_the_equations_alone_finds_nothing_better():
         for name, sampler in (("DE-SGLD", "de_sgld"), ("EXTRA-SGLD", "extra_sgld")):
             row = table[(table["sampler"] == name) & (table["read"] == read)].iloc[0]
             assert row["iterations"] == iterations
-            chosen = answer._rows[int(row.name)].setting.values["step_size"]
+            chosen = step_of(answer, row)
             steps = chosen * 2 ** (np.arange(-28, 21) / 4)  # the same quarters of octaves
             scores = direct(sampler, steps, iterations, H, b, W, mix)
             assert row["b2"] == pytest.approx(scores[chosen], rel=1e-6, abs=1e-12)
@@ -179,7 +185,7 @@ def test_mini_batches_are_predicted_by_their_errors_at_the_fit():
     for name, kind in zip(("DE-SGLD", "EXTRA-SGLD"), FEW, strict=True):
         row = rows[rows["sampler"] == name].iloc[0]
         given = problem, "ring", int(row["iterations"]), slice(-1, None)
-        step = answer._rows[int(row.name)].setting.values["step_size"]
+        step = step_of(answer, row)
         exact, full = (b2_of(kind, *given, step_size=step, batch_size=b) for b in (2, None))
         assert row["b2"] == pytest.approx(exact, rel=0.05)
     assert full < 0.8 * exact  # errors count, at least in this one's
@@ -194,6 +200,32 @@ def test_mini_batches_of_any_gradient_are_predicted_and_refused_where_there_are_
             & (verified["predicted"] <= 2 * verified["hi"])).all()  # fmt: skip
     with pytest.raises(ConcordError, match="takes no mini-batches"):
         concord.recommend(problem, "ring", budget={"bytes": 900}, batch_size=2)
+
+
+def test_every_sampler_has_a_score_or_a_reason(problem):
+    """Those that the arena has no entry of, too; of one agent C-ULA has a law."""
+    table = concord.recommend(problem, "ring", budget={"bytes": 900}).table
+    assert {"C-ULA", "Consensus Monte Carlo", "DE-PSGLD", "QLSD"} < set(table["sampler"])
+    assert table["sampler"].nunique() >= len(kinds("samplers"))
+    assert (table["why"].fillna("") != "").eq(table["b2"].isna()).all()
+    alone = concord.problems.quadratic(H=[[[2.0]]], b=[[1.0]])
+    given = {"budget": {"gradients": 200}, "samplers": ["c_ula"]}
+    answer = concord.recommend(alone, "complete", **given)
+    step = answer.best["step_size"]
+    b2 = b2_of("c_ula", alone, "complete", 200, step_size=step)
+    assert answer.table["law"][0] == "exact"
+    assert answer.table["b2"][0] == pytest.approx(b2, rel=1e-9)
+
+
+def test_what_is_too_large_to_be_confirmed_stays_screened_and_is_doubted():
+    """On a ring of 60 ways of ten numbers, which laws over losses are not computed for."""
+    network = concord.network(
+        "ring", 30, loss={"kind": "bernoulli", "rate": 0.2, "direction": "link"}
+    )
+    problem = gaussian(30, dim=10)
+    answer = concord.recommend(problem, network, budget={"gradients": 4}, samplers=["de_sgld"])
+    assert answer.table["law"][0] == "screened"
+    assert any("too large" in reason for reason in answer.trust)
 
 
 def test_what_is_recommended_has_the_law_that_is_predicted(problem):
@@ -215,6 +247,26 @@ def test_what_is_recommended_has_the_law_that_is_predicted(problem):
         assert mixed.shape == (4, 1)
         return
     assert answer.table["b2"][0] == pytest.approx(b2, rel=1e-9)
+
+
+def test_local_steps_are_not_followed_on_large_problems_of_any_gradient_either():
+    """The surrogates that choose there do not see how far agents go between two vectors."""
+    large = concord.Problem(lambda x: np.exp(x) * 2 - 4, agents=21, dim=2)
+    given = {"budget": {"bytes": 5_000}, "samplers": ["local_sgld", "de_sgld"]}
+    start = {"kind": "normal", "sd": 0.5}
+    table = concord.recommend(large, "ring", **given, initial=start).table
+    assert table["law"][0] == "approximate"
+    assert "several steps" in table.set_index("sampler")["why"]["Local SGLD"]
+
+
+def test_a_sampler_that_reaches_no_target_is_not_said_to_pay_for_it():
+    network = concord.network("ring", 4, noise=0.05)
+    given = {"target": 0.05, "price": "bytes", "samplers": FEW}
+    answer = concord.recommend(gaussian(), network, **given)
+    b2 = answer.table.groupby("sampler")["b2"].min()
+    reach = set(b2[b2 <= 0.05].index)
+    for name in ("DE-SGLD", "EXTRA-SGLD"):
+        assert (name in str(answer)) == (name in reach)
 
 
 def test_a_target_is_reached_at_the_price_that_is_said(problem):
@@ -267,10 +319,18 @@ def test_an_approximate_law_is_that_of_chains():
         ({"budget": {"bytes": 1}}, "pays for no iteration"),
         ({"budget": {"bites": 100}}, "there is no price 'bites'"),
         ({"budget": {"bytes": -3}}, "no positive number"),
+        ({"budget": {"bytes": float("inf")}}, "no positive number"),
+        ({"budget": {"bytes": "64kB"}}, "no number"),
+        ({"budget": "bytes"}, "give amounts by price"),
         ({"budget": {"bytes": 100}, "level": "best"}, "level"),
         ({"budget": {"seconds": 5}}, "costs no seconds"),
         ({"budget": {"bytes": 900}, "samplers": ["fsgld"]}, "no sampler can be recommended"),
         ({"budget": {"bytes": 900}, "samplers": ["de_sgl"]}, "there is no entry 'de_sgl'"),
+        ({"budget": {"bytes": 900}, "samplers": []}, "give a list"),
+        ({"budget": {"bytes": 900}, "samplers": "de_sgld"}, "give a list"),
+        ({"budget": {"bytes": 900}, "samplers": ["qlsd"]}, "more than a step has to be chosen"),
+        ({"target": {"b3": 0.1}, "price": "bytes"}, "target: {'b3': 0.1}"),
+        ({"target": 0.1, "price": "bites"}, "price: there is no price 'bites'"),
         ({"target": 0.1}, "with its price"),
         ({"target": 0.1, "price": "bytes", "chains": 9}, "chains: they score a budget"),
         ({"budget": {"bytes": 900}, "batch_size": 0}, "batch_size"),
@@ -337,7 +397,7 @@ def test_the_command_writes_a_table(tmp_path, capsys, monkeypatch):
 
 
 def test_by_chains_only_what_is_ranked_is_stated():
-    """Gossip has a law up to 40 numbers; chains measure one level, and the other is no number."""
+    """Gossip has a law up to 20 numbers; chains measure one level, and the other is no number."""
     problem = concord.problems.quadratic(H=[[[1.0]]] * 42, b=[[1.0]] * 42)
     given = {"budget": {"gradients": 20}, "samplers": ["gossip_ula"], "chains": 30}
     table = concord.recommend(problem, "ring", **given).table

@@ -21,7 +21,7 @@ from concord.stages import judge
 from concord.studies.config import load_config, load_studies
 from concord.studies.init import init
 from concord.studies.study import Study
-from links import dead
+from links import dead, pages
 
 pytest.importorskip("furo", reason="pip install -e '.[docs]'")
 
@@ -295,6 +295,23 @@ def test_a_study_of_ones_own(tmp_path, stage):
     missing = {"nothing": (ALL, LEDGER, OVER), "ledger": (OVER,)}[stage]
     assert commands(tmp_path / "site" / "index.html") == missing
     assert "committed verdicts" not in text_of(tmp_path / "site" / "index.html")
+
+
+def test_at_most_thirty_entries_of_the_navigation_are_open(tmp_path, monkeypatch):
+    """On every page of the whole site; documents and kinds are there, too."""
+    monkeypatch.setattr(papers, "_shortened", lambda svg: svg)
+    studies = load_studies(ROOT / "config", checked=True)[1]
+    made = Results(tmp_path / "results", studies)
+    for key, study in studies.items():
+        made.draw(key, next(iter(study.outputs("figures"))))
+        made.judge(key)
+        if study.printed:
+            made.survey(key)
+    made.score()
+    build.site(ROOT / "config", made.folder, tmp_path / "site")
+    opened = {path.name: page.open_entries for path, page in pages(tmp_path / "site").items()}
+    assert 18 < opened["index.html"] <= opened["samplers.html"] <= 30
+    assert {name: count for name, count in opened.items() if count > 30} == {}
 
 
 def test_a_damaged_provenance_is_told(studies, tmp_path, built):

@@ -371,5 +371,5 @@ def test_a_folder_that_is_no_site_is_left_alone(reported, tmp_path, capsys):
     (tmp_path / "note").write_text("kept")
     config = str(reported.folder / "config" / "config.yaml")
     assert main(["site", "--config", config, "-o", str(tmp_path)]) == 2
-    assert "it holds something else than a site" in capsys.readouterr().err
+    assert "it holds files that are not a site's" in capsys.readouterr().err
     assert (tmp_path / "note").read_text() == "kept"

@@ -121,17 +121,16 @@ def test_a_sampler_without_a_law_is_compared_where_both_can_be(study, tmp_path):
     plugins.use()
     _, kind = plugins.add(lazy(tmp_path, with_law=False))
     lines = list(compete.compare(study, None, [kind, "de_sgld"], ["noise"], tmp_path))
-    assert lines[0] == "Scores are estimated from chains: lawless_de_sgld states no exact law."
-    assert re.match(
-        r"lawless_de_sgld: step_size from \S+ to \S+ \(\d+ settings\); chosen", lines[1]
-    )
+    start, shown = "Scores are estimated from chains, since no exact law is known of ", lines[1]
+    assert lines[0] == f"{start}lawless_de_sgld."
+    assert re.match(r"lawless_de_sgld: step_size from \S+ to \S+ \(\d+ settings\); chosen", shown)
     assert "weights metropolis" in lines[2].partition("; fixed: ")[2]
-    assert any(line.startswith("lawless_de_sgld against de_sgld: ") for line in lines)
+    assert any(line.startswith("lawless_de_sgld against DE-SGLD, ") for line in lines)
 
 
 def test_tasks_whose_data_are_not_there_are_left_out(study, tmp_path):
     lines = compete.compare(
         study, "sampled", ["de_sgld", "gossip_ula"], ["even", "cancer"], tmp_path
     )
-    assert next(lines).endswith("gossip_ula states no exact law.")
-    assert re.match(r"Left out: problem=cancer, whose data are not in .*; `snakemake", next(lines))
+    assert next(lines).endswith("no exact law is known of Gossip ULA.")
+    assert re.match(r"Left out: cancer, whose data are not in .*; `snakemake", next(lines))

@@ -377,7 +377,7 @@ def test_a_claim_is_robust_or_hangs_on_something():
         "holds", **{"a__b": "does not hold", "a__c": judgements.TIE, "seed_3": judgements.TOO_FEW,
                     "a__b+d__e": "does not hold", "d__e+f__g": judgements.TIE})  # fmt: skip
     assert found.text == (
-        "hangs on a, the seed, d, f: holds in 1, fails in 2, open in 3 of 6 universes "
+        "depends on a, the seed, d, f: holds in 1, fails in 2, open in 3 of 6 universes "
         "(a.b fails, a.c open, seed_3 open, d.e+f.g open)"
     )
 
@@ -422,7 +422,7 @@ def test_verdicts_take_seeds_from_the_universes(made, tmp_path):
              if row["claim"] == "printed"}  # fmt: skip
     assert {"holds", "does not hold"} <= {v for u, v in found.items() if u == BASE or "seed" in u}
     assert (after["verdict"], after["alone"]) == (judgements.SEED, before["verdict"])
-    assert after["multiverse"].startswith("hangs on ") and "with seed" in after["ours"]
+    assert after["multiverse"].startswith("depends on ") and "with seed" in after["ours"]
     # Of another configuration it says nothing.
     claims = {**DEFINITION["claims"]}
     claims["printed"] = {**claims["printed"], "says": "something else"}
@@ -442,15 +442,15 @@ def ledger_of(folder: Path, verdict: str, over: str) -> Path:
 def test_what_verdicts_hang_on_is_committed_and_compared(tmp_path):
     expected, page = tmp_path / "expected_verdicts.yaml", tmp_path / "ledger.md"
     page.write_text("<!-- scoreboard -->\n<!-- end of scoreboard -->\n")
-    ledger.expect(ledger_of(tmp_path, judgements.SEED, "hangs on the seed"), expected, page)
-    both = {"p": {"a": {"published": "hangs on the seed"}}}
+    ledger.expect(ledger_of(tmp_path, judgements.SEED, "depends on the seed"), expected, page)
+    both = {"p": {"a": {"published": "depends on the seed"}}}
     assert yaml.safe_load((tmp_path / "expected_multiverse.yaml").read_text()) == both
-    same = ledger_of(tmp_path, judgements.SEED, "hangs on the seed")
+    same = ledger_of(tmp_path, judgements.SEED, "depends on the seed")
     assert ledger.changes(same, expected, True).lines == ()
     found = ledger.changes(ledger_of(tmp_path, "holds", "robust"), expected, False)
     assert found.lines == (
         f"p a published: {judgements.SEED} -> holds",
-        "p a published, over the universes: hangs on the seed -> robust",
+        "p a published, over the universes: depends on the seed -> robust",
     )
     assert found.text == "2 of 2 committed verdicts differ."
     # Without universes nothing is known of seeds, nor forgotten.
@@ -515,7 +515,7 @@ def test_pictures_of_every_claim_that_a_universe_changes(made, tmp_path):
     claims = [f"claim_{name}.{s}" for name in sorted(DEFINITION["claims"]) for s in ("pdf", "svg")]
     assert names == sorted([*claims, *(f"overview.{s}" for s in ("pdf", "png", "svg"))])
     page = (tmp_path / "m.md").read_text()
-    assert "hangs on" in page and "| weights.next_two | another | also used | 2 <details>" in page
+    assert "depends on" in page and "| weights.next_two | another | also used | 2 <details>" in page
 
 
 def test_a_rule_at_zero_is_in_the_legend():

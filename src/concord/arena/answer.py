@@ -13,6 +13,7 @@ predicted there is never less than the b2 of the Gaussian fit itself, as weighed
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import replace
 from functools import lru_cache
 from types import SimpleNamespace
@@ -24,15 +25,15 @@ import numpy as np
 from concord.arena import prices, scores
 from concord.arena.read_outs import bytes_of, read_out
 from concord.arena.surrogates import Coordinates, along
-from concord.arena.tuning import Setting, changed, stable, value_of
-from concord.contracts import AffineSampler, Problem, Quadratic, offers
+from concord.arena.tuning import changed, stable, value_of
+from concord.contracts import AffineSampler, Problem, Quadratic, SwitchingSampler, offers
 from concord.errors import ConcordError
 from concord.laws.exact import Affine, Moments, Seen, Update, block_diagonal
 from concord.laws.gaussian import bias2
-from concord.metrics import _laws
-from concord.metrics._linearized import Linearized
+from concord.metrics import _laws, _linearized
 from concord.networks.conditions import Conditions
 from concord.networks.topology import Topology
+from concord.plugins import built_in
 from concord.problems._fit import Fit, batch_errors, weighed
 from concord.problems._quadratic import QuadraticProblem
 from concord.samplers import Batching
@@ -54,7 +55,7 @@ class Entry(NamedTuple):
     kind: str
     sampler: Any
     params: Any
-    tune: str | None
+    tune: str
     second: Mapping[str, Sequence[Any]]
 
 
@@ -71,33 +72,59 @@ class Wish(NamedTuple):
     batch_size: int | None = None
 
 
-class Found(NamedTuple):
-    """The best setting of an entry with a read-out.
+class Lattice(NamedTuple):
+    """An entry with a value of its second option, ``own``; the tuned one is top / 2^(j/4).
 
-    spent: by price. b2: by level. within: the least and the largest value of the tuned option with
-    at most twice the score. limit: its largest stable value. how: exact, approximate, or screened.
+    limit: the largest stable value. price: of an iteration, read by agents. tried: by j and
+    read-out the score, at which iteration, and b2 by level.
     """
 
     entry: Entry
-    read: str | int
-    setting: Setting
-    iterations: int
-    spent: Mapping[str, float]
-    b2: Mapping[str, float]
-    within: tuple[float, float]
-    limit: float
-    how: str
-    score: float
-
-
-class Lattice(NamedTuple):
-    """Values of the tuned option, top / 2^(j/4), with a value of the second option."""
-
     own: Mapping[str, Any]
     top: float
     limit: float
     price: Mapping[str, float]
-    tried: dict[int, dict[str | int, tuple[float, int, dict[str, float]]]]
+    tried: dict[int, dict[str | int, tuple[float, int, Mapping[str, float]]]]
+
+    def step(self, j: int) -> float:
+        """Return the tuned option's value."""
+        return float(self.top * 2.0 ** (-j / 4))
+
+    def values(self, j: int) -> dict[str, Any]:
+        """Return the values of what is tuned."""
+        return {**self.own, self.entry.tune: self.step(j)}
+
+    def params(self, j: int) -> Any:
+        """Return all options of the sampler."""
+        return changed(self.entry.params, self.values(j), self.entry.name)
+
+
+class Found(NamedTuple):
+    """The best setting of an entry with a read-out: place j of a lattice.
+
+    spent: by price. b2: by level. within: the least and the largest value of the tuned option with
+    at most twice the score. how: exact, approximate, screened, or chains.
+    """
+
+    lattice: Lattice
+    j: int
+    read: str | int
+    iterations: int
+    spent: Mapping[str, float]
+    b2: Mapping[str, float]
+    within: tuple[float, float]
+    how: str
+    score: float
+
+    @property
+    def entry(self) -> Entry:
+        """The sampler, and what is tuned of it."""
+        return self.lattice.entry
+
+    @property
+    def params(self) -> Any:
+        """All options of the sampler."""
+        return self.lattice.params(self.j)
 
 
 class Search:
@@ -133,79 +160,71 @@ class Search:
         if not self._exact:
             mean, variances = weighed(problem, found)
             self._floor = float(bias2(mean, np.diag(variances), self._target))
-        self.tried, self._asked = 0, list[Mapping[str, float]]()
+        self.tried = 0
 
-    def entry(self, entry: Entry, octaves: Sequence[int] | None = None) -> Iterator[Found]:
+    def entry(self, entry: Entry) -> Iterator[Found]:
         """Yield the best setting of an entry with each read-out; an error where there is none."""
         entry.sampler.check(self.problem, self.topology, entry.params)
+        if entry.kind not in built_in("samplers"):
+            prices.check(entry.sampler, entry.params, self.problem, self.topology)
         if _laws.batch_size(entry.params) != self.wish.batch_size:
             raise ConcordError("its gradients are full; leave batch_size out")
         if not self._follows(entry.sampler):
-            raise _laws.NoLaw(
-                "it states no law, or draws who moves, whose law is computed for up to "
-                f"{SMALL} entries of the positions; sample it"
+            drawn = (
+                f"it draws who moves, and laws over that are computed up to {_laws.SECOND_LIMIT} "
+                "numbers (agents times dimension); sample it"
             )
-        lattices = list(self.lattices(entry))
+            why = drawn if offers(entry.sampler, SwitchingSampler) else "it states no exact law"
+            raise _laws.NoLaw(why)
+        lattices = self.lattices(entry)
         for lattice in lattices:
-            self._try(entry, lattice, self._octaves(entry, lattice))
-        if entry.tune is not None:
-            for _ in range(3):
-                if not self._widen(entry, lattices):
-                    break
-            wanted: dict[int, set[int]] = {}
-            for read in self.reads:
-                for place, j in self._minima(lattices, read):
-                    wanted.setdefault(place, set()).update(range(j - 3, j + 4))
-            for place, js in wanted.items():
-                self._try(entry, lattices[place], sorted(js))
+            self._try(lattice, self._octaves(lattice))
+        for _ in range(3):
+            if not sum(self._widen(lattices, read) for read in self.reads):
+                break
+        wanted: dict[int, set[int]] = {}
+        for read in self.reads:
+            for _, place, j in self._minima(lattices, read):
+                wanted.setdefault(place, set()).update(range(j - 3, j + 4))
+        for place, js in wanted.items():
+            self._try(lattices[place], sorted(js))
         known = self._exact and self._errors is None
         how = "screened" if not self._small else "exact" if known else "approximate"
         for read in self.reads:
-            with suppress(LookupError):
-                yield self._best(entry, lattices, read, how)
+            best = self._best(lattices, read, how)
+            if np.isfinite(best.score):
+                yield best
 
     def confirmed(self, found: Found) -> Found:
-        """Return a screened setting with the score of its own law, or a neighbor that is better."""
-        entry, read = found.entry, found.read
-        second = {k: v for k, v in found.setting.values.items() if k != entry.tune}
-        whole = float(found.setting.values[entry.tune]) if entry.tune else 1.0
-        price = self._price(entry, found.setting.params)
-        lattice = Lattice(second, whole, found.limit, price, {})
-        offsets = (
-            [0] if entry.tune is None else [-2, -1, 0, 1, 2] if not self._exact else [-1, 0, 1]
+        """Return a screened setting with the score of its own law, or a neighbor that is better.
+
+        ``NoLaw`` where that is too large.
+        """
+        if (size := self.problem.agents * self.problem.dim) > CONFIRMED:
+            raise _laws.NoLaw(f"{size} numbers exceed the {CONFIRMED} that laws are confirmed for")
+        read, lattice = found.read, found.lattice._replace(tried={})
+        reach = 0 if not self.topology.conditions.perfect else 1 if self._exact else 2
+        self._try(lattice, range(found.j - reach, found.j + reach + 1), own=True, only=read)
+        for _ in range(4 if reach == 2 else 0):  # downhill: surrogates of these may be far off
+            j = min(lattice.tried, key=lambda j: lattice.tried[j][read][0])
+            if not (ends := {min(lattice.tried): -2, max(lattice.tried): 2}.get(j)):
+                break
+            self._try(lattice, [j + ends, j + 2 * ends], own=True, only=read)
+        best = self._best([lattice], read, "exact" if self._exact else "approximate")
+        (least, most), (low, high) = found.within, best.within
+        return best._replace(
+            within=(min(least, low), max(most, high)) if self._exact else best.within
         )
-        if not self.topology.conditions.perfect:
-            offsets = [0]
-        self._try(entry, lattice, offsets, own=True, only=read)
-        if not self._exact and entry.tune is not None:
-            for _ in range(4):  # downhill, since surrogates of other problems may be far off
-                j = min(lattice.tried, key=lambda j: lattice.tried[j][read][0])
-                if not (ends := {min(lattice.tried): -2, max(lattice.tried): 2}.get(j)):
-                    break
-                self._try(entry, lattice, [j + ends, j + 2 * ends], own=True, only=read)
-        best = self._best(entry, [lattice], read, "exact" if self._exact else "approximate")
-        return best._replace(within=found.within) if self._exact else best
 
-    def stated(self, entry: Entry, lattice: Lattice, read: str | int) -> Iterator[Found]:
-        """Yield the settings along octaves, of which nothing is known yet."""
-        count = self._iterations(lattice.price, read)
-        octaves = self._octaves(entry, lattice)
-        own = np.s_[:SECOND_OCTAVES] if np.isfinite(lattice.limit) else np.s_[-SECOND_OCTAVES:]
-        for j in octaves[own] if count >= 1 else ():
-            yield self._row(entry, lattice, j, read, count, {}, [j], "chains", np.inf)
-
-    @property
-    def confirms(self) -> bool:
-        """Whether leading settings can be scored by their own laws."""
-        return self.problem.agents * self.problem.dim <= CONFIRMED
-
-    def cheapest(self) -> tuple[str, float] | None:
-        """Return a price by which no entry can pay for an iteration, and the least of it."""
-        for name, amount in self.wish.budget.items():
-            asked = [paid[name] for paid in self._asked if paid[name] > 0]
-            if asked and min(asked) > amount:
-                return name, min(asked)
-        return None
+    def stated(self, entry: Entry) -> Iterator[Found]:
+        """Yield settings along octaves, of agents or their average, of which nothing is known."""
+        for lattice in self.lattices(entry):
+            known = np.isfinite(lattice.limit)
+            octaves = self._octaves(lattice)[np.s_[:SECOND_OCTAVES] if known else np.s_[-12:]]
+            for read in ("agents", "average"):
+                count = self._iterations(lattice.price, read) if read in self.reads else 0
+                for j in octaves if count >= 1 else ():
+                    yield self._found(lattice, j, read, [j], "chains", (np.inf, count, {}))
 
     def needs(self, entry: Entry, best: Found, price: str) -> float:
         """Return how many times what the best one pays an entry must pay for its score.
@@ -214,45 +233,57 @@ class Search:
         """
         if not (self._small and self._exact and self.topology.conditions.perfect):
             return np.nan
-        wish = self.wish._replace(budget={}, target=best.b2[self.wish.level], price=price)
-        given = self.problem, self.topology, self.positions, self.fit, wish, self._masks
-        least = np.inf
+        other, least = copy(self), np.inf
+        other.wish = self.wish._replace(budget={}, target=best.b2[self.wish.level], price=price)
         with suppress(ConcordError):  # chains alone have scored it
-            least = min((found.score for found in Search(*given).entry(entry)), default=np.inf)
+            least = min((found.score for found in other.entry(entry)), default=np.inf)
         return least / best.spent[price] if least < UNSOLVED else np.nan
 
     def curve(self, found: Found, most: int) -> tuple[np.ndarray, np.ndarray]:
         """Return iterations, and b2 of the level asked for at them, of a setting."""
         ks = np.unique(np.geomspace(1, max(most, 1), 40).astype(int)).tolist()
-        path = self._law(found.entry, [found.setting.params], found.how != "screened")
+        path = self._law(found.entry, [found.params], found.how != "screened")
         return np.array(ks), self._scored(path, found.read, ks)[self.wish.level][:, 0]
 
-    def lattices(self, entry: Entry) -> Iterator[Lattice]:
-        """Yield a lattice for each value of the second option."""
+    def lattices(self, entry: Entry) -> list[Lattice]:
+        """Return a lattice for each value of the second option; an error where there is none."""
         name, values = next(iter(entry.second.items()), (None, (None,)))
         problem = self._bare()
         bare = replace(self.topology, conditions=Conditions())  # what happens on it left out
-        begin = 1.0 if entry.tune is None else value_of(entry.params, entry.tune, entry.name)
+        begin = value_of(entry.params, entry.tune, entry.name)
+        found, why = [], "no setting is stable"
         for value in values:
             own = {} if name is None else {name: value}
-            params = changed(entry.params, own, entry.name)
-            price = self._price(entry, params)
-            limit = np.inf
-            if entry.tune is not None and self._follows(entry.sampler):
-                tune = entry.tune
+            price = self._price(entry, changed(entry.params, own, entry.name))
+            if self._iterations(price, "agents") < 1:
+                why = self._dear(price)
+                continue
 
-                def params_of(step: float, own: Any = own, tune: str = tune) -> Any:
-                    return _full(changed(entry.params, {**own, tune: step}, entry.name))
+            def params_of(step: float, own: Any = own) -> Any:
+                return _full(changed(entry.params, {**own, entry.tune: step}, entry.name))
 
-                limit = stable(entry.sampler, params_of, begin, problem, bare)
-                if np.isnan(limit):
-                    continue
-            top = limit if np.isfinite(limit) else begin * 2.0**9
-            yield Lattice(own, top, limit, price, {})
+            follows = self._follows(entry.sampler)
+            limit = stable(entry.sampler, params_of, begin, problem, bare) if follows else np.inf
+            if not np.isnan(limit):
+                top = limit if np.isfinite(limit) else begin * 2.0**9
+                found.append(Lattice(entry, own, top, limit, price, {}))
+        if not found:
+            raise ConcordError(why)
+        return found
+
+    def _dear(self, price: Mapping[str, float]) -> str:
+        """Say which part of the budget pays for no iteration."""
+        budget = self.wish.budget
+        name = max(budget, key=lambda name: price[name] / budget[name])
+        return (
+            f"budget.{name}: {budget[name]:g} pays for no iteration, which costs {price[name]:g}; "
+            "allow more"
+        )
 
     def _follows(self, sampler: Any) -> bool:
         """Whether the sampler may have a law of this size: of choices each holds a matrix."""
-        return self._small or offers(sampler, AffineSampler)
+        size = self.problem.agents * self.problem.dim
+        return size <= _laws.SECOND_LIMIT or offers(sampler, AffineSampler)
 
     def _bare(self) -> Any:
         """Return the problem that limits are those of: the stiffest coordinate of a large one."""
@@ -262,157 +293,122 @@ class Search:
         problems = along(found, self.positions)[1]
         return max(problems, key=lambda problem: float(np.abs(problem.gram).max()))
 
-    def _octaves(self, entry: Entry, lattice: Lattice) -> list[int]:
-        if entry.tune is None:
-            return [0]
+    def _octaves(self, lattice: Lattice) -> list[int]:
         if not np.isfinite(lattice.limit):
             return [4 * i for i in range(19)]
-        count = SECOND_OCTAVES if entry.second else OCTAVES
-        return [4 * i for i in range(1, (24 if self.wish.target else count) + 1)]
+        count = 24 if self.wish.target else SECOND_OCTAVES if lattice.entry.second else OCTAVES
+        return [4 * i for i in range(1, count + 1)]
 
-    def _widen(self, entry: Entry, lattices: Sequence[Lattice]) -> bool:
+    def _widen(self, lattices: Sequence[Lattice], read: str | int) -> bool:
         """Try more octaves where the best is the last one; return whether there were any."""
-        went = False
-        for read in self.reads:
-            best = min(
-                ((of[read][0], j, lattice) for lattice in lattices
-                 for j, of in lattice.tried.items() if read in of),
-                key=lambda one: one[:2], default=None,
-            )  # fmt: skip
-            if best is None or not np.isfinite(best[0]):
-                continue
-            _, j, lattice = best
-            if j == max(lattice.tried):
-                more = [j + 4 * i for i in range(1, MORE + 1)]
-            elif j == min(lattice.tried) and not np.isfinite(lattice.limit):
-                more = [j - 4 * i for i in range(1, MORE + 1)]
-            else:
-                continue
-            self._try(entry, lattice, more)
-            went = True
-        return went
+        score, place, j = min(_scores(lattices, read))
+        tried, limit = lattices[place].tried, lattices[place].limit
+        side = 1 if j == max(tried) else -1 if j == min(tried) and not np.isfinite(limit) else 0
+        if not (np.isfinite(score) and side):
+            return False
+        self._try(lattices[place], [j + side * 4 * i for i in range(1, MORE + 1)])
+        return True
 
-    def _minima(self, lattices: Sequence[Lattice], read: str | int) -> list[tuple[int, int]]:
-        """Return the two best minima along octaves, by place of the lattice and j."""
-        found = []
-        for place, lattice in enumerate(lattices):
-            own = {j: of[read][0] for j, of in lattice.tried.items() if read in of}
-            found += [
-                (value, place, j)
-                for j, value in own.items()
-                if np.isfinite(value)
-                and value <= own.get(j - 4, np.inf)
-                and value <= own.get(j + 4, np.inf)
-            ]
-        return [(place, j) for _, place, j in sorted(found)[:2]]
+    def _minima(self, lattices: Sequence[Lattice], read: str | int) -> list[tuple[float, int, int]]:
+        """Return the two best minima along octaves: score, place of the lattice, and j."""
+        own = {(place, j): score for score, place, j in _scores(lattices, read)}
+        found = [
+            (score, place, j)
+            for (place, j), score in own.items()
+            if np.isfinite(score)
+            and score <= min(own.get((place, j + side), np.inf) for side in (-4, 4))
+        ]
+        return sorted(found)[:2]
 
     def _try(
         self,
-        entry: Entry,
         lattice: Lattice,
         js: Sequence[int],
         own: bool = False,
         only: str | int | None = None,
     ) -> None:
-        """Score values of a lattice that have no score yet, with all read-outs."""
-        new = [
-            j for j in js if j not in lattice.tried and (np.isinf(lattice.limit) or j > 0 or own)
-        ]
-        reads = [read for read in self.reads if only is None or read == only]
-        counts = {read: self._iterations(lattice.price, read) for read in reads}
-        for part in self._parts(new):
-            params = [self._params(entry, lattice, j) for j in part]
-            path = self._law(entry, params, own or self._small)
+        """Score values of a lattice that have no score yet, with all read-outs or ``only`` one.
+
+        own: by their own laws, and beyond the limit, too.
+        """
+        below = own or np.isinf(lattice.limit)
+        new = [j for j in js if j not in lattice.tried and (below or j > 0)]
+        own = own or self._small
+        # Powers of so many versions are held at once.
+        size = self.problem.agents * (self.problem.dim if own else 1)
+        if self.problem.agents > MANY and not own:
+            size = 4
+        count = max(int(HELD / (48 * size**2)), 1)
+        for first in range(0, len(new), count):
+            part = new[first : first + count]
+            path = self._law(lattice.entry, [lattice.params(j) for j in part], own)
             self.tried += len(part)
-            for read in reads:
-                if (count := counts[read]) < 1:
+            for read in self.reads if only is None else (only,):
+                most = self._iterations(lattice.price, read)
+                ks = [most] if self.wish.target is None else _powers(most)
+                if most < 1:
+                    for j in part:
+                        lattice.tried.setdefault(j, {})[read] = np.inf, 0, {}
                     continue
-                ks = [count] if self.wish.target is None else _powers(count)
                 b2 = self._scored(path, read, ks)
-                each = self._values(b2, ks, lattice.price, read)
-                for place, j in enumerate(part):
-                    value, row = each[0][place], int(each[1][place])
-                    levels = {level: float(of[row, place]) for level, of in b2.items()}
+                values, rows = self._values(b2, ks, lattice.price, read)
+                for version, (j, value, row) in enumerate(zip(part, values, rows, strict=True)):
+                    levels = {level: float(of[row, version]) for level, of in b2.items()}
                     lattice.tried.setdefault(j, {})[read] = value, ks[row], levels
 
     def _values(
         self, b2: Mapping[str, np.ndarray], ks: list[int], price: Mapping[str, float], read: Any
-    ) -> tuple[list[float], np.ndarray]:
+    ) -> tuple[list[float], list[int]]:
         """Return what is to be least, and the place of the iteration that it is reached at.
 
         Where a target is not reached, that is its score, beyond all prices.
         """
         own = b2[self.wish.level]
-        rows = np.full(own.shape[1], len(ks) - 1)
         if self.wish.target is None:
-            return own[-1].tolist(), rows
+            return own[-1].tolist(), [len(ks) - 1] * own.shape[1]
         at = scores.solved_at(own, self.wish.target)
         paid = np.array(ks) * self._paid(price, read)[str(self.wish.price)]
         solved = at < len(ks)
         values = np.where(solved, paid[np.minimum(at, len(ks) - 1)], UNSOLVED * (1 + own[-1]))
-        return values.tolist(), np.where(solved, at, rows)
+        return values.tolist(), np.where(solved, at, len(ks) - 1).tolist()
 
-    def _best(self, entry: Entry, lattices: Sequence[Lattice], read: str | int, how: str) -> Found:
-        """Return the best setting with a read-out; a LookupError where nothing was scored."""
-        every = [
-            (self._careful(lattice, j, read), place, j)
-            for place, lattice in enumerate(lattices)
-            for j, of in lattice.tried.items()
-            if read in of
-        ]
-        if not every:
-            raise LookupError
-        _, place, j = min(every)
+    def _best(self, lattices: Sequence[Lattice], read: str | int, how: str) -> Found:
+        """Return the best setting with a read-out."""
+        careful = not self._exact and self.wish.target is None
+        own = {(place, j): score for score, place, j in _scores(lattices, read)}
+
+        def worse(place: int, j: int) -> float:
+            """Return a score; of approximate laws the worst of it and its neighbors'."""
+            beside = (own.get((place, j + side), 0.0) for side in (-1, 1) if careful)
+            return max(own[place, j], *beside, 0.0)
+
+        place, j = min(own, key=lambda one: (worse(*one), one))
         lattice = lattices[place]
         score, iterations, levels = lattice.tried[j][read]
         near = [j]
         for side in (1, -1):
-            ahead = sorted((i for i in lattice.tried if (i - j) * side > 0), key=lambda i: i * side)
-            for i in ahead:
-                if read not in lattice.tried[i] or not lattice.tried[i][read][0] <= 2 * score:
-                    break
-                near.append(i)
+            for i in sorted(lattice.tried, key=lambda i: i * side):
+                if (i - j) * side > 0:
+                    if not own[place, i] <= 2 * score:
+                        break
+                    near.append(i)
         levels = {level: max(b2, self._floor) for level, b2 in levels.items()}
-        return self._row(entry, lattice, j, read, iterations, levels, near, how, score)
+        return self._found(lattice, j, read, near, how, (score, iterations, levels))
 
-    def _row(
+    def _found(
         self,
-        entry: Entry,
         lattice: Lattice,
         j: int,
         read: str | int,
-        iterations: int,
-        b2: Mapping[str, float],
         near: Sequence[int],
         how: str,
-        score: float,
+        known: tuple[float, int, Mapping[str, float]],
     ) -> Found:
         """Return a setting with what is known of it; near: places that are at most twice as bad."""
-        values = dict(lattice.own)
-        if entry.tune is not None:
-            values[entry.tune] = self._value(lattice, j)
-        paid = {name: iterations * each for name, each in self._paid(lattice.price, read).items()}
-        within = self._value(lattice, max(near)), self._value(lattice, min(near))
-        setting = Setting(values, self._params(entry, lattice, j))
-        return Found(entry, read, setting, iterations, paid, b2, within, lattice.limit, how, score)
-
-    def _careful(self, lattice: Lattice, j: int, read: str | int) -> float:
-        """Return a score; of approximate laws the worst of it and its neighbors'."""
-        value = lattice.tried[j][read][0]
-        if self._exact or self.wish.target is not None:
-            return value
-        beside = [lattice.tried[i][read][0] for i in (j - 1, j + 1)
-                  if i in lattice.tried and read in lattice.tried[i]]  # fmt: skip
-        return max([value, *beside])
-
-    def _value(self, lattice: Lattice, j: int) -> float:
-        return float(lattice.top * 2.0 ** (-j / 4))
-
-    def _params(self, entry: Entry, lattice: Lattice, j: int) -> Any:
-        if entry.tune is None:
-            return entry.params
-        values = {**lattice.own, entry.tune: self._value(lattice, j)}
-        return changed(entry.params, values, entry.name)
+        score, count, b2 = known
+        paid = {name: count * each for name, each in self._paid(lattice.price, read).items()}
+        within = lattice.step(max(near)), lattice.step(min(near))
+        return Found(lattice, j, read, count, paid, b2, within, how, score)
 
     def _price(self, entry: Entry, params: Any) -> dict[str, float]:
         given = self.problem, self.topology, self._masks()
@@ -425,7 +421,6 @@ class Search:
     def _iterations(self, price: Mapping[str, float], read: str | int) -> int:
         """Return how many iterations are paid for, or followed where a target is to be reached."""
         paid = self._paid(price, read)
-        self._asked.append(paid)
         if self.wish.target is not None:
             if not paid[str(self.wish.price)]:
                 raise ConcordError(f"an iteration costs no {self.wish.price}")
@@ -434,15 +429,6 @@ class Search:
         if not most:
             raise ConcordError(f"an iteration costs no {' or '.join(self.wish.budget)}")
         return int(min(min(most), 10**9))
-
-    def _parts(self, js: Sequence[int]) -> Iterator[Sequence[int]]:
-        """Divide versions so that their powers are held at once."""
-        size = self.problem.agents * (self.problem.dim if self._small else 1)
-        if self.problem.agents > MANY:
-            size = 4
-        count = max(int(HELD / (48 * size**2)), 1)
-        for first in range(0, len(js), count):
-            yield js[first : first + count]
 
     def _law(self, entry: Entry, params: Sequence[Any], own: bool) -> Any:
         """Return the laws of versions: their own, or surrogates to choose by."""
@@ -455,13 +441,15 @@ class Search:
                 )
             sampler = _batched(sampler, self.wish.batch_size, self._errors)
             params = [_full(one) for one in params]
+        if not self._exact:
+            _linearized.check(params)  # surrogates know even less
         if not own:
             many = topology.agents > MANY
             return Coordinates(sampler, self.fit, topology, params, given, mean=many)
         if not self._exact:
-            return Linearized(sampler, self.problem, topology, params, given, self.fit)
+            return _linearized.Linearized(sampler, self.problem, topology, params, given, self.fit)
         every = [self.problem] * len(params)
-        return _laws.of_versions(sampler, every, topology, params, given, most=CONFIRMED)
+        return _laws.of_versions(sampler, every, topology, params, given, most=np.inf)
 
     def _scored(self, path: Any, read: str | int, ks: Sequence[int]) -> dict[str, np.ndarray]:
         """Return b2 by level, each (iterations, versions); infinite where a law is no number."""
@@ -497,6 +485,13 @@ def _full(params: Any) -> Any:
     """Return options for full gradients."""
     given = isinstance(params, Batching)
     return msgspec.structs.replace(params, batch_size=None) if given else params
+
+
+def _scores(lattices: Sequence[Lattice], read: str | int) -> Iterator[tuple[float, int, int]]:
+    """Yield all scores with a read-out, each with the place of the lattice and j."""
+    for place, lattice in enumerate(lattices):
+        for j, of in lattice.tried.items():
+            yield of[read][0], place, j
 
 
 def _powers(most: int) -> list[int]:

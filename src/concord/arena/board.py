@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from concord import words
 from concord.contracts import PRICES
 from concord.results import Measured
 from concord.scores import missing
@@ -20,8 +21,21 @@ _SCORES = re.compile(
 
 
 def task_of(run: Mapping[str, Any]) -> str:
-    """Return what a task is called: what its labels say of problem and network."""
+    """Return a task's key: what its labels say of problem and network."""
     return "+".join(f"{k}={v}" for k, v in run["labels"].items() if k != "entry") or "task"
+
+
+def called(run: Mapping[str, Any], names: Mapping[str, str]) -> str:
+    """Return what readers call a task, such as "apart, ring"; ``names`` are the study's."""
+    told = (label(k, v, names) for k, v in run["labels"].items() if k != "entry")
+    return ", ".join(told) or run["experiment"].replace("_", " ")
+
+
+def label(key: str, value: Any, names: Mapping[str, str]) -> str:
+    """Return what readers call a label of a task."""
+    # A problem may have the key of a fault, whose name is another.
+    text = words.name(key, value, None if key == "problem" else names)
+    return text.lower() if text == text.capitalize() else text
 
 
 def scores(cells: Sequence[Measured]) -> Iterator[list[Any]]:

@@ -41,13 +41,9 @@ def known(problem: Problem) -> bool:
 class Chains:
     """Versions of a sampler, each a problem and options, that are sampled when they are asked for.
 
-    Parameters
-    ----------
-    named
-        The problems by the names that their streams have: noise is apart for each, starts and
-        masks are those that all samplers meet.
-    mix
-        What makes the answers of the positions, (agents, agents); none: they are the positions.
+    named: the problems by the names that their streams have: noise is apart for each, starts and
+    masks are those that all samplers meet.
+    mix: what makes the answers of the positions, (agents, agents); none: they are the positions.
     """
 
     def __init__(

@@ -91,7 +91,7 @@ def per_iteration(
 def begin(
     sampler: Any, params: Any, problem: Problem, topology: Topology, rng: np.random.Generator
 ) -> None:
-    """Take one step, since some samplers refuse what they are given only then."""
+    """Take one step: some samplers refuse unsuited input only then."""
     _counted(sampler, params, problem, topology, rng, most=1)
 
 

@@ -1,4 +1,4 @@
-r"""Read-outs: what an entry's answer is made of, and what that costs.
+r"""Read-outs: which output of an entry is scored, and what it costs.
 
 ``agents``
     each agent's own position, for nothing;
@@ -24,10 +24,7 @@ def read_out(read: str | int, topology: Topology) -> tuple[np.ndarray | None, fl
 
     No matrix: the answers are the positions.
 
-    Raises
-    ------
-    ConcordError
-        If it is more than the network can do.
+    A ConcordError if it is more than the network can do.
     """
     if read == "agents":
         return None, 0.0

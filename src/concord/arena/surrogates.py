@@ -121,7 +121,7 @@ def _spectrum(
 
     def none(why: str) -> _laws.NoLaw:
         return _laws.NoLaw(
-            f"of {agents} agents laws follow the network's spectrum, and {why}; sample it"
+            f"laws of {agents} agents are computed by the network's spectrum, but {why}; sample it"
         )
 
     if not topology.conditions.perfect:

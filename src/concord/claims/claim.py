@@ -1,7 +1,7 @@
-"""A claim: one sentence of a paper, and the cases that it speaks of, each with a check."""
+"""A claim: one sentence of a paper, and its cases, each with a check."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec.structs import replace
 
@@ -9,7 +9,7 @@ from concord.claims import checks, verdicts
 from concord.claims.quantities import Quantity
 from concord.claims.rules import ruled, rules
 from concord.errors import ConcordError
-from concord.options import Options, build
+from concord.options import Options, Some, build
 from concord.results import Measured
 from concord.runs.run import Run
 
@@ -19,13 +19,18 @@ class Claim(Options):
 
     where: Annotated[str, "figure, table, theorem or section of the paper"]
     says: Annotated[str, "what it says, in our words"]
-    source: Annotated[str, "what says so: print, recorded, code, abstract or summary"] = "print"
-    rule: Annotated[str | None, "rule of rules.yaml, which the same words have in all papers"] = (
-        None
-    )
+    source: Annotated[
+        Literal["print", "recorded", "code", "abstract", "summary"],
+        "what says so: the print; numbers that the authors recorded, their code, or the abstract, "
+        "where no more was read; or somebody's summary",
+    ] = "print"
+    rule: Annotated[
+        Literal[tuple(rules())] | None,  # type: ignore[valid-type]
+        "how these words are judged in all papers (docs/ledger.md)",
+    ] = None
     readings: Annotated[
-        tuple[str, ...], "readings it is judged in; none: those that its runs follow"
-    ] = ()
+        Some[str] | None, "readings it is judged in; none: those that its runs follow"
+    ] = None
     figure: Annotated[str | None, "figure or table of ours that shows it"] = None
 
 

@@ -1,5 +1,6 @@
 """The ledger: verdicts as tables, what they add up to, and the committed ones."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,8 @@ INTERVALS = (
     "Verdicts follow from intervals, which hold jointly at 95 % and cover the randomness of the "
     "samplers. Deterministic quantities are exact given the simulated data."
 )
+
+OURS = "ours"  # the source of a finding of our own, which nobody has printed
 
 Row = Mapping[str, str]
 Place = tuple[str, str, str]  # paper, claim and reading
@@ -67,6 +70,18 @@ def read_rows(path: Path) -> Sequence[Row]:
     return rows
 
 
+def reading_of(row: Row) -> str:
+    """Return a row's reading as readers see it, "published (57)"; nothing of our own findings."""
+    return shown_reading(row["reading"], row.get("source") == OURS)
+
+
+def shown_reading(reading: str, ours: bool) -> str:
+    """Return a reading as readers see it; nothing where nobody has printed or released anything."""
+    if ours and reading == "published":
+        return ""
+    return re.sub(r"_(\d+)$", r" (\1)", reading).replace("_", " ")
+
+
 def is_smoke(rows: Iterable[Row]) -> bool:
     """Whether verdicts come from runs of smoke scale, and so mean nothing."""
     return any(row["scale"] == "smoke" for row in rows)
@@ -83,7 +98,7 @@ def scores(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
     groups: dict[tuple[str, str], list[str]] = {}
     for entry in entries(rows):
         row = entry.rows[0]
-        groups.setdefault((row["paper"], row["reading"]), []).append(entry.verdict)
+        groups.setdefault((row["paper"], reading_of(row)), []).append(entry.verdict)
     said = {verdict for found in groups.values() for verdict in found}
     shown = [verdict for verdict in verdicts.SHOWN if verdict in said]
     cells = [
@@ -101,10 +116,11 @@ def expected_rows(path: Path) -> list[Row]:
     rows: list[Row] = []
     for (paper, claim, reading), said in _committed(path):
         cases = said if isinstance(said, dict) else {"": said}
+        source = OURS if (path.parent / "studies" / paper).is_dir() else ""
         for case, verdict in cases.items():
             verdict = verdicts.known(verdict, f"{path}: {paper}.{claim}.{reading}")
             key = {"paper": paper, "claim": claim, "case": case, "reading": reading}
-            rows.append({**key, "verdict": verdict})
+            rows.append({**key, "source": source, "verdict": verdict})
     return rows
 
 
@@ -138,16 +154,10 @@ def _items(mapping: Any, where: str, what: str) -> Iterable[tuple[str, Any]]:
 class Comparison:
     """Verdicts beside the committed ones, one line each; all who count them ask for this.
 
-    Attributes
-    ----------
-    changed
-        Those that differ, and those whose claim is gone.
-    new
-        Those of a study with committed verdicts that were not committed.
-    left
-        Those committed that were not judged here, with the reason.
-    compared
-        How many are compared, those over the universes included; None where nothing is.
+    changed: those that differ, and those whose claim is gone.
+    new: those of a study with committed verdicts that were not committed.
+    left: those committed that were not judged here, with the reason.
+    compared: how many are compared, those over the universes included; None where nothing is.
     """
 
     changed: tuple[str, ...] = ()
@@ -216,7 +226,7 @@ def compare(rows: Sequence[Row], expected_path: Path) -> Comparison:
 
 
 def over_universes(rows: Iterable[Row]) -> dict[Place, str]:
-    """Return what verdicts hang on, where universes were run."""
+    """Return what verdicts depend on, where universes were run."""
     return {
         (row["paper"], row["claim"], row["reading"]): row["multiverse"]
         for row in rows
@@ -242,10 +252,7 @@ def _key(row: Row) -> tuple[str, ...]:
 def changes(ledger_path: Path, expected_path: Path, strict: bool) -> Comparison:
     """Compare a ledger with the committed verdicts.
 
-    Raises
-    ------
-    ConcordError
-        If verdicts differ and ``strict`` is true.
+    A ConcordError if verdicts differ and ``strict`` is true.
     """
     found = compare(read_rows(ledger_path), expected_path)
     if found.changed and strict:
@@ -275,7 +282,7 @@ def expect(ledger_path: Path, expected_path: Path, page: Path) -> None:
     universes = _nested(expected_universes(expected_path).items())
     universes |= _nested(over_universes(rows).items())
     if universes:
-        head = "# What verdicts hang on; written by `concord expect results/claims.csv`.\n"
+        head = "# What verdicts depend on; written by `concord expect results/claims.csv`.\n"
         path = expected_path.with_name("expected_multiverse.yaml")
         write_whole(path, head + dump_yaml(universes))
     text = with_scoreboard(read_text(page), expected_rows(expected_path))

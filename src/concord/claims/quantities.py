@@ -164,22 +164,13 @@ def planned(quantity: Quantity, runs: Sequence[Mapping[str, Any]]) -> Numbers:
 class Source:
     """Where the numbers of a check come from.
 
-    Attributes
-    ----------
-    runs
-        Returns the runs of a quantity.
-    narrow
-        Factor of all half-widths: 1/sqrt(m) shows what m times as many chains would.
-    again
-        Whether the intervals are as wide as another set of as many chains may move them.
-    amplified
-        Whether chance of runs that amplify rounding errors has been read so far.
-    trials
-        How many independent trials are behind the random numbers read so far.
-    unit
-        What these trials are.
-    what
-        What the numbers are, in words; empty where they are of several kinds.
+    runs: returns the runs of a quantity.
+    narrow: factor of all half-widths: 1/sqrt(m) shows what m times as many chains would.
+    again: whether the intervals are as wide as another set of as many chains may move them.
+    amplified: whether chance of runs that amplify rounding errors has been read so far.
+    trials: how many independent trials are behind the random numbers read so far.
+    unit: what these trials are.
+    what: what the numbers are, in words; empty where they are of several kinds.
     """
 
     runs: Callable[[Quantity], Sequence[Measured]]
@@ -198,13 +189,8 @@ class Source:
 def gather(source: Source, *quantities: Quantity) -> list[Numbers]:
     """Return the numbers of all quantities of a check, with intervals that hold together.
 
-    Raises
-    ------
-    Missing
-        If there is no run, or a run lacks the metric, an agent, an iteration, or the interval of a
-        random number.
-    Diverged
-        If a value is not a number because its run diverged.
+    ``Missing`` if there is no run, or a run lacks the metric, an agent, an iteration, or the
+    interval of a random number; ``Diverged`` if a value is not one because its run diverged.
     """
     drawn = [(quantity, source.runs(quantity)) for quantity in quantities]
     tables = [(quantity, runs, _table(quantity, runs)) for quantity, runs in drawn]

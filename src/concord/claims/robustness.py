@@ -1,7 +1,7 @@
-"""What verdicts hang on: how often a claim holds over the universes, and which of them turn it.
+"""What verdicts depend on: how often a claim holds over the universes, and which of them turn it.
 
 A universe counts for a claim if it changes a run that the claim reads; the study itself counts as
-one. A claim is ``robust`` if it holds, fails or is open in all of them alike, and hangs on what
+one. A claim is ``robust`` if it holds, fails or is open in all of them alike, and depends on what
 makes it otherwise. One that holds with a master seed and does not hold with another is inconclusive
 (``contradictions``); whatever is open agrees with either.
 """
@@ -100,7 +100,7 @@ class Robustness:
             for part in name.split("+")
         )
         each = ", ".join(f"{name} {said}" for name, said in self.turns.items())
-        return f"hangs on {', '.join(on)}: {shares} ({each})"
+        return f"depends on {', '.join(on)}: {shares} ({each})"
 
 
 def of_claims(rows: Iterable[Row]) -> dict[tuple[str, str], Robustness]:

@@ -33,10 +33,7 @@ def rules() -> dict[str, Rule]:
 def ruled(check: Mapping[str, Any], name: str, where: str) -> dict[str, Any]:
     """Return a check with what its rule sets.
 
-    Raises
-    ------
-    ConcordError
-        If there is no such rule, or the check changes what it sets.
+    A ConcordError if there is no such rule, or the check changes what it sets.
     """
     if name not in rules():
         raise ConcordError(

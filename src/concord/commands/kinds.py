@@ -12,7 +12,7 @@ from concord.errors import ConcordError, tell
 
 
 def find_plugins(options: Namespace) -> None:
-    """Find the plug-ins of studies; tell what is wrong with one, and go on with the others."""
+    """Find the plug-ins of studies; report one that is broken, and keep the others."""
     if options.plugins:
         at_work(options)
         return

@@ -15,7 +15,7 @@ from concord.provenance import excuse
 
 
 def test(options: Namespace) -> None:
-    """Test kinds in a process of its own: what ends that before its checks are done, fails."""
+    """Test kinds in a process of its own: one that ends before all checks have run fails."""
     find_plugins(options)
     chosen = [pair for word in options.kinds for pair in named(word)]
     context = get_context("fork")

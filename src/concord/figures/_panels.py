@@ -73,16 +73,10 @@ def lines(
 class Panels:
     """A figure with an axes for each cell, titled (a), (b), ...; iterating yields both.
 
-    Parameters
-    ----------
-    cells
-        The panels.
-    height
-        Height of one row in inches.
-    share
-        Panels with one y axis: "all", "row" or "none".
-    width
-        "column" (3.4 in), "full" (7 in) or "auto": a column for panels in one column.
+    cells: the panels.
+    height: height of one row in inches.
+    share: panels with one y axis: "all", "row" or "none".
+    width: "column" (3.4 in), "full" (7 in) or "auto": a column for panels in one column.
     """
 
     def __init__(

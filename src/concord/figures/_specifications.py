@@ -37,12 +37,8 @@ def save(
 ) -> list[Path]:
     """Draw the overview and every claim's curve into a folder (.pdf .svg .png), and return them.
 
-    Parameters
-    ----------
-    rows
-        Of the table of the multiverse.
-    names, says
-        What universes are, and what claims say, in words.
+    rows: of the table of the multiverse.
+    names, says: what universes are, and what claims say, in words.
     """
     folder.mkdir(parents=True, exist_ok=True)
     pictures: dict[str, Callable[[], Figure]] = {}

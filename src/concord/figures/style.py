@@ -100,10 +100,7 @@ def _parse(text: str) -> None:
 def check_formulas(texts: Any, where: str) -> None:
     """Check the texts of a figure's options, whose formulas are between dollar signs.
 
-    Raises
-    ------
-    ConcordError
-        If matplotlib could not draw one.
+    A ConcordError if matplotlib could not draw one.
     """
     if isinstance(texts, str) and "$" in texts:
         try:
@@ -444,19 +441,10 @@ def _fit_legend(
 def save(figure: Figure, paths: Iterable[Path | str], watermark: bool = False) -> None:
     """Write the figure to each path (.pdf, .svg or .png), the same bytes every time.
 
-    Parameters
-    ----------
-    figure
-        What a kind's ``draw`` returned.
-    paths
-        Files to write; the suffix sets the format. No file carries a date or a version.
-    watermark
-        Print SMOKE SCALE across the figure, for results that are not the paper's.
-
-    Raises
-    ------
-    ConcordError
-        For a suffix that is none of the three.
+    figure: what a kind's ``draw`` returned.
+    paths: files to write; the suffix sets the format. No file carries a date or a version.
+    watermark: print SMOKE SCALE across the figure, for results that are not the paper's.
+    A ConcordError for a suffix that is none of the three.
     """
     targets = [Path(path) for path in paths]
     for path in targets:

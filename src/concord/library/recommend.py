@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from concord import contracts
@@ -24,7 +25,7 @@ from concord.library.sampling import sample
 from concord.metrics import _laws
 from concord.networks.own import network as network_of
 from concord.options import Count, build, plain
-from concord.plugins import plugin
+from concord.plugins import kinds, plugin
 from concord.problems._fit import Fit, doubts, fit
 from concord.problems._quadratic import QuadraticProblem
 from concord.progress import each
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 ARENA = HOME / "config" / "studies" / "arena" / "study.yaml"
 # Mean curvature of agents' potentials in the arena, for whose problems its entries' options stand.
 CURVATURE = 0.5
-FAR = 5.0  # standard deviations of the fit, from which starts are doubted
+STEP = 0.01  # where the search begins for samplers that the arena has no entry of
 VERIFIED, CHAINS = 3, 1000
 ROUNDING = 1e-12  # b2 of what has no bias, in figures
 
@@ -53,10 +54,11 @@ class Answer:
         A row for each sampler and read-out, best first: ``sampler``, its ``options``, ``read``
         (each agent's own draws, so many more rounds of averaging, or the network average), the
         predicted ``b2`` of the worst agent and ``b2_average``, ``iterations`` and what they cost
-        an agent (``gradients``, ``bytes``, ``seconds``), ``least`` and ``most``, the values of the
-        tuned option between which the score at most doubles, ``stable``, its largest stable value,
-        and ``law``, how the score was found: exact, approximate (no Gaussian problem), or screened
-        (by a smaller system; no bound). Samplers without a score come last, with ``why``.
+        an agent (``gradients``, ``bytes``, and ``seconds`` where there is a clock), ``least`` and
+        ``most``, the values of the tuned option between which the score at most doubles,
+        ``stable``, its largest stable value, and ``law``, how the score was found: exact,
+        approximate (no Gaussian problem), screened (by a smaller system; no bound), or by chains.
+        Samplers without a score come last, with ``why``.
     best
         Arguments of the recommended run: ``concord.sample(**answer.best)``.
     trust
@@ -235,20 +237,19 @@ def recommend(
     # Threads cost more than they bring for matrices of this size.
     with threadpool_limits(1), np.errstate(all="ignore"):
         found = fit(problem, np.asarray(positions[0], dtype=float))
-        trust = doubts(problem, found) + _far(problem, found, positions)
+        trust = doubts(problem, found, positions)
 
         def masks() -> np.random.Generator:
             return streams.generator(seed, "network", "recommend")
 
         search = Search(problem, topology, positions, found, wish, masks)
         how = {"chains": chains, "seed": seed, "initial": start}
-
-        def sampled(entry: Entry) -> list[Found]:
-            return by_chains(search, entry, how) if chains else []
-
-        rows, lacking = _searched(search, _entries(found, samplers, batch_size), sampled)
+        entries, others = _entries(found, samplers, batch_size)
+        rows, lacking = _searched(search, entries, how)
+        lacking += others
         if not rows:
-            raise ConcordError(_nothing(search, wish, lacking))
+            name, why = min(lacking, key=lambda one: not one[1].startswith("budget"))
+            raise ConcordError(f"no sampler can be recommended here; {name}: {why}")
         rows = _confirmed(search, rows)
         best = rows[0]
         if best.score >= UNSOLVED:
@@ -260,6 +261,8 @@ def recommend(
             "sampler": best.entry.kind, "problem": problem, "network": topology,
             "iterations": best.iterations, "seed": seed, "initial": start, **_stated(best),
         }  # fmt: skip
+        if best.how == "screened":
+            trust.append("what is recommended is screened by smaller systems: its law is too large")
         how["chains"] = CHAINS
         verified = _verified(rows[:VERIFIED], search, how) if verify else None
     table = _table(rows, lacking)
@@ -270,15 +273,22 @@ def _wish(budget: Any, target: Any, price: str | None, level: str) -> Wish:
     """Check what is asked for."""
     if level not in ("worst", "average"):
         raise ConcordError(f"level: {short(level)}; {nearest(str(level), ('worst', 'average'))}")
+    if not isinstance(budget or {}, Mapping):
+        raise ConcordError(f"budget: {short(budget)}; give amounts by price, {{'bytes': 64000}}")
     if isinstance(target, Mapping):
-        target = target.get("b2") if set(target) == {"b2"} else short(target)
-    amounts = {"budget." + str(name): amount for name, amount in dict(budget or {}).items()}
+        if set(target) != {"b2"}:
+            raise ConcordError(f"target: {short(target)}; give a number, or {{'b2': 0.01}}")
+        target = target["b2"]
+    amounts = {f"budget.{name}": amount for name, amount in (budget or {}).items()}
     for name, amount in (amounts | ({} if target is None else {"target": target})).items():
-        if isinstance(amount, bool) or not isinstance(amount, (int, float)) or not amount > 0:
-            raise ConcordError(f"{name}: {short(amount)} is no positive number; give one")
-    for name in [*(budget or {}), *([] if price is None else [price])]:
+        if isinstance(amount, bool) or not isinstance(amount, (int, float)):
+            raise ConcordError(f"{name}: {short(amount)} is no number; give one")
+        if not 0 < amount < np.inf:
+            raise ConcordError(f"{name}: {amount:g} is no positive number; give one")
+    for name in (*(budget or ()), *(() if price is None else (price,))):
         if name not in PRICES:
-            raise ConcordError(f"budget: there is no price {name!r}; {nearest(str(name), PRICES)}")
+            where = "price" if name == price else "budget"
+            raise ConcordError(f"{where}: there is no price {name!r}; {nearest(str(name), PRICES)}")
     if (target is None) == (not budget) or (target is None) != (price is None):
         raise ConcordError(
             "budget: give what an agent may pay, such as {'bytes': 64000}, or a target with its "
@@ -287,10 +297,13 @@ def _wish(budget: Any, target: Any, price: str | None, level: str) -> Wish:
     return Wish(dict(budget or {}), target, price, level)
 
 
-def _entries(found: Fit, names: Sequence[str] | None, batch_size: int | None = None) -> list[Entry]:
-    """Return the arena's entries that are tuned, in the units of a problem.
+def _entries(
+    found: Fit, names: Sequence[str] | None, batch_size: int | None = None
+) -> tuple[list[Entry], list[tuple[str, str]]]:
+    """Return what is tuned of each sampler, in the units of a problem; and of the others why not.
 
-    Those are a length s: curvature times s^2 is as in the arena. s is a power of two.
+    That is what the arena tunes, and the step of samplers that it has no entry of. Units are a
+    length s: curvature times s^2 is as in the arena. s is a power of two.
     """
     arena = load_yaml(ARENA)
     stated = {
@@ -299,15 +312,22 @@ def _entries(found: Fit, names: Sequence[str] | None, batch_size: int | None = N
         for name, entry in arena["experiments"][experiment]["sweep"]["entry"].items()
         if "tune" in entry.get("arena", {}) and "share" not in entry["arena"]
     }
-    readers = arena["names"]
+    own = {entry["sampler"]["kind"] for entry in stated.values()}
+    for kind in kinds("samplers"):
+        if kind not in own:
+            step = {"kind": kind, "step_size": STEP}
+            stated[kind] = {"sampler": step, "arena": {"tune": "step_size"}}
+    if names is not None:
+        known = stated.keys() | own
+        if isinstance(names, str) or not names:
+            raise ConcordError(f"samplers: {short(names)}; give a list, such as ['de_sgld']")
+        for name in names:
+            if name not in known:
+                raise ConcordError(f"samplers: there is no entry {name!r}; {nearest(name, known)}")
     agents, dim = found.hessians.shape[:2]
     curvature = np.trace(found.hessians.sum(axis=0)) / (agents * dim)
     unit = float(2.0 ** np.round(np.log2(CURVATURE / curvature) / 2))
-    entries = []
-    known = [*stated, *(entry["sampler"]["kind"] for entry in stated.values())]
-    for name in names or ():
-        if name not in known:
-            raise ConcordError(f"samplers: there is no entry {name!r}; {nearest(str(name), known)}")
+    entries, lacking = [], []
     for name, entry in stated.items():
         options = dict(entry["sampler"])
         kind = options.pop("kind")
@@ -322,39 +342,29 @@ def _entries(found: Fit, names: Sequence[str] | None, batch_size: int | None = N
             option: [value * scale[option] if option in scale else value for value in values]
             for option, values in entry["arena"].get("second", {}).items()
         }
-        tuned = build(sampler.Params, params, f"samplers.{name}")
-        title = readers.get(name, name)
-        entries.append(Entry(title, kind, sampler, tuned, entry["arena"]["tune"], second))
-    return entries
-
-
-def _far(problem: contracts.Problem, found: Fit, positions: Any) -> list[str]:
-    """Say where agents start, if that is far from where gradients are known."""
-    if isinstance(problem, contracts.Quadratic):
-        return []
-    spread = positions[1]
-    variance = np.square(spread) if np.ndim(spread) == 0 else np.diag(spread)
-    apart = np.sqrt(((positions[0] - found.mean) ** 2 + variance) / np.diag(found.cov)).max()
-    if apart <= FAR:
-        return []
-    return [
-        f"agents start {apart:.0f} standard deviations away from the posterior, where some chains "
-        "may diverge though their law does not"
-    ]
+        title = arena["names"].get(name) or declared(sampler, "NAME") or name
+        try:
+            tuned = build(sampler.Params, params, f"samplers.{name}")
+            entries.append(Entry(title, kind, sampler, tuned, entry["arena"]["tune"], second))
+        except ConcordError as error:
+            lacking.append((title, f"more than a step has to be chosen: {error}"))
+    return entries, lacking
 
 
 def _searched(
-    search: Search, entries: Sequence[Entry], sampled: Callable[[Entry], list[Found]]
+    search: Search, entries: Sequence[Entry], how: Mapping[str, Any]
 ) -> tuple[list[Found], list[tuple[str, str]]]:
     """Return the best settings of all entries, and of those without one the reasons."""
     rows, lacking = [], []
     for entry in each(entries, "samplers"):
-        why = "no setting is stable, or an iteration costs too much"
-        own: list[Found] = []
+        own, why = [], "all settings diverge"
         try:
             own = list(search.entry(entry))
         except _laws.NoLaw as error:
-            why, own = f"{error} (by chains: chains=200)", sampled(entry)
+            if how["chains"]:
+                own = by_chains(search, entry, how)
+            else:
+                why = f"{error} (by chains: chains=200)"
         except (ConcordError, np.linalg.LinAlgError) as error:
             why = str(error)
         rows += own
@@ -363,48 +373,32 @@ def _searched(
     return sorted(rows, key=lambda row: row.score), lacking
 
 
-def _nothing(search: Search, wish: Wish, lacking: Sequence[tuple[str, str]]) -> str:
-    """Say why there is no answer."""
-    costs = search.cheapest()
-    if costs is not None:
-        name, least = costs
-        return (
-            f"budget.{name}: {wish.budget[name]:g} pays for no iteration, of which the cheapest "
-            f"costs {least:g}; allow more"
-        )
-    name, why = lacking[0]
-    return f"network: no sampler can be recommended on it; {name}: {why}"
-
-
 def _confirmed(search: Search, rows: list[Found]) -> list[Found]:
     """Replace the screened scores of the leading rows by those of their own laws.
 
-    In the end that of the first row alone: what is recommended is not just screened.
+    In the end that of the first row alone: what is recommended is not just screened, unless its law
+    is too large.
     """
-    for tries in range(8 * VERIFIED if search.confirms else 0):
-        leading = rows[: VERIFIED if tries < 2 * VERIFIED else 1]
-        place = next((p for p, row in enumerate(leading) if row.how == "screened"), None)
-        if place is None:
-            break
-        rows[place] = search.confirmed(rows[place])
-        rows.sort(key=lambda row: row.score)
+    with suppress(_laws.NoLaw):
+        for tries in range(8 * VERIFIED):
+            leading = rows[: VERIFIED if tries < 2 * VERIFIED else 1]
+            place = next((p for p, row in enumerate(leading) if row.how == "screened"), None)
+            if place is None:
+                break
+            rows[place] = search.confirmed(rows[place])
+            rows.sort(key=lambda row: row.score)
     return rows
 
 
 def _stated(row: Found) -> dict[str, Any]:
     """Return the options of a row that are not the sampler's defaults."""
-    default = type(row.setting.params)
-    fields = dict(zip(reversed(default.__struct_fields__), reversed(default.__struct_defaults__),
-                      strict=False))  # fmt: skip
-    return {
-        name: value
-        for name, value in plain(row.setting.params).items()
-        if name not in fields or value != fields[name]
-    }
+    params = row.params
+    default = {field.name: field.default for field in msgspec.structs.fields(params)}
+    return {name: value for name, value in plain(params).items() if value != default[name]}
 
 
 def _options(row: Found) -> str:
-    shown = {**_stated(row), **row.setting.values}
+    shown = {**_stated(row), **row.lattice.values(row.j)}
     words = {k: f"{v:.3g}" if isinstance(v, float) else v for k, v in shown.items()}
     return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in words.items())
 
@@ -424,10 +418,10 @@ def _said(search: Search, rows: Sequence[Found]) -> str:
     text = (
         f"{best.entry.name} with {_options(best)}, reading {_read(best)}: a squared bias of "
         f"{best.b2[wish.level]:.2g} posterior variances ({whose}, {best.how}) after "
-        f"{_amount(best.spent[price], price)} of each agent, {best.iterations:,} iterations"
+        f"{_amount(best.spent[price], price)} per agent, {best.iterations:,} iterations"
     )
-    other = next((row for row in rows if row.entry.name != best.entry.name), None)
-    if other is None:
+    other = next((row for row in rows if row.entry.name != best.entry.name), best)
+    if other is best or other.score >= UNSOLVED:
         return f"{text}."
     if wish.target is not None:
         return f"{text}; {other.entry.name}: {_amount(other.spent[price], price)}."
@@ -447,13 +441,14 @@ def _amount(amount: float, price: str) -> str:
 def _table(rows: Sequence[Found], lacking: Sequence[tuple[str, str]]) -> pandas.DataFrame:
     import pandas
 
+    clock = any(row.spent["seconds"] for row in rows)
     found = [
         {
             "sampler": row.entry.name, "options": _options(row), "read": str(row.read),
             "b2": row.b2["worst"], "b2_average": row.b2["average"], "iterations": row.iterations,
-            **{name: row.spent[name] for name in PRICES},
-            "least": row.within[0], "most": row.within[1], "stable": row.limit, "law": row.how,
-            "why": "",
+            **{name: row.spent[name] for name in PRICES if name != "seconds" or clock},
+            "least": row.within[0], "most": row.within[1], "stable": row.lattice.limit,
+            "law": row.how, "why": "",
         }
         for row in rows
     ]  # fmt: skip
@@ -473,7 +468,7 @@ def measured(row: Found, search: Search, how: Mapping[str, Any]) -> tuple[float,
     except ConcordError:
         target = found.law
     wanted, variances = target.monomials()
-    mix, k, params = read_out(row.read, network)[0], row.iterations, row.setting.params
+    mix, k, params = read_out(row.read, network)[0], row.iterations, row.params
     worst = search.wish.level == "worst"
 
     def values(own: Any) -> np.ndarray:
@@ -509,16 +504,14 @@ def by_chains(search: Search, entry: Entry, how: Mapping[str, Any]) -> list[Foun
     Its score is that of other chains than those that it was chosen by: the least of noisy numbers
     is less than it is.
     """
-    level, rows = search.wish.level, []
+    level = search.wish.level
 
     def scored(row: Found, seed: int) -> Found:
         score = measured(row, search, {**how, "seed": seed})[0]
         b2 = {"worst": np.nan, "average": np.nan, level: score}  # the other is not measured
         return row._replace(b2=b2, score=score)
 
-    for lattice in search.lattices(entry):
-        for read in [read for read in ("agents", "average") if read in search.reads]:
-            rows += [scored(row, how["seed"] + 1) for row in search.stated(entry, lattice, read)]
+    rows = [scored(row, how["seed"] + 1) for row in search.stated(entry)]
     rows = sorted((row for row in rows if np.isfinite(row.score)), key=lambda row: row.score)
     return [scored(row, how["seed"] + 2) for row in rows[:1]]
 

@@ -153,7 +153,7 @@ NETWORKS: dict[str, tuple[Callable[[Conditions], Any], str]] = {
 
 
 def check_network(family: Any, conditions: Conditions | None, where: str = "") -> None:
-    """Refuse a family, its module, to a run whose network has not what it is about."""
+    """Refuse a family, its module, on a network to which it does not apply."""
     about = declared(family, "NETWORK")
     if about is None:
         return
@@ -306,7 +306,7 @@ def is_condition(metric: str) -> bool:
 
 
 def _families() -> tuple[Any, ...]:
-    """Return the modules of families that are at hand: no plug-in is executed for this."""
+    """Return the modules of families that are loaded: no plug-in is executed for this."""
     own = sorted({*kinds("metrics")} - {*built_in("metrics")})
     return _built_in() + tuple(plugin("metrics", f, "") for f in own if executed("metrics", f))
 
@@ -328,7 +328,7 @@ def _conditions(families: tuple[Any, ...]) -> list[str]:
 
 
 def lacking(family: str, what: str) -> ConcordError:
-    """Return the error that refuses a family to a run that lacks what it is about."""
+    """Return the error that refuses a family to a run to which it does not apply."""
     return ConcordError(f"metric {family} needs {what}; remove it from this run's metrics")
 
 

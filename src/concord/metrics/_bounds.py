@@ -1,4 +1,4 @@
-"""What Theorems 2 and 10 of gurbuzbalaban2021 share: whom they are about, and how they are told."""
+"""What Theorems 2 and 10 of gurbuzbalaban2021 share: where they apply, and their metrics."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -31,7 +31,7 @@ def labels(theorem: str) -> dict[str, Label]:
 
 
 def law_of(m: Measurement, theorem: str, sampler: type, name: str) -> exact.Law:
-    """Return the exact law of a run, or refuse one that a theorem does not speak of."""
+    """Return the exact law of a run, or refuse one to which a theorem does not apply."""
     params: Any = m.sampler_params
     start, problem = m.initial.params, m.problem
     if (
@@ -55,7 +55,7 @@ def law_of(m: Measurement, theorem: str, sampler: type, name: str) -> exact.Law:
 
 
 def setting(m: Measurement) -> Setting:
-    """Return what the theorems ask of problem, network and start."""
+    """Return the theorems' conditions on problem, network and start."""
     problem: Any = m.problem
     start: Any = m.initial.params
     spectrum: Any = weights_spectrum(m)

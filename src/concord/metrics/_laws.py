@@ -44,7 +44,7 @@ SECOND_LIMIT = 20
 
 
 class NoLaw(ConcordError):
-    """There is no exact law, for the reason that is told."""
+    """No exact law is known; the message says why."""
 
 
 def name_of(sampler: Any) -> str:

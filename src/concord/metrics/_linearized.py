@@ -51,11 +51,7 @@ class Linearized(Path):
     ) -> None:
         if positions is None:
             raise _laws.NoLaw("of these starts only draws are known; take another initial")
-        if any(getattr(own, "period", 1) > 1 for own in params):
-            raise _laws.NoLaw(
-                "agents make several steps between two vectors, along which they are not "
-                "linearized; sample it instead"
-            )
+        check(params)
         agents, dim = problem.agents, problem.dim
         self._sampler, self._topology, self._params = sampler, topology, params
         self._at, self._fit, self._positions = field(problem), found, positions
@@ -147,6 +143,15 @@ class Linearized(Path):
             )
             for g, s, ok, own in zip(gram, np.nan_to_num(shift), fine, self._params, strict=True)
         ]
+
+
+def check(params: Sequence[Any]) -> None:
+    """Refuse options with which agents cannot be followed: ``NoLaw``."""
+    if any(getattr(own, "period", 1) > 1 for own in params):
+        raise _laws.NoLaw(
+            "agents make several steps between two vectors, along which they are not linearized; "
+            "sample it instead"
+        )
 
 
 def law_of(m: Measurement) -> exact.Law:

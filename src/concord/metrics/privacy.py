@@ -1,4 +1,4 @@
-"""How well what agents have sent hides their data."""
+"""Differential privacy of all that agents have sent."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""One chain of the simulated clock, iteration by iteration: an example, which proves nothing."""
+"""One chain of the simulated clock, iteration by iteration: an illustration without intervals."""
 
 from collections.abc import Iterator
 

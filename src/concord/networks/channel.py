@@ -1,4 +1,4 @@
-"""What a sampler sends its vectors through: it says what it sends, and gets what has arrived.
+"""The channel: a sampler sends vectors through it, and gets back those that arrived.
 
 ``connect`` opens the channel of a network for arrays of one shape. Samplers use nothing else of
 the network in a step.

@@ -69,7 +69,7 @@ class Bernoulli(Kind):
 
 
 class GilbertElliott(Kind):
-    """Losses come in bursts: a link is good, and loses nothing, or bad; it starts as it stays."""
+    """Losses come in bursts: a link is good, and loses nothing, or bad; it starts stationary."""
 
     rate: Annotated[Share, "probability that a vector is lost while it is bad"]
     to_bad: Annotated[Share, "probability that a good one turns bad in an iteration"]
@@ -111,7 +111,7 @@ class Link(Options):
 
 
 class Compute(Options):
-    """How long gradients take: a shifted exponential time, of which some agents need more."""
+    """How long gradients take: a shifted exponential time; some agents need more."""
 
     seconds: Annotated[Positive, "mean time of a gradient, of agents that are not slow"]
     spread: Annotated[

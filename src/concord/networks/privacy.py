@@ -1,4 +1,4 @@
-r"""What agents send, hidden by the Gaussian mechanism; and how well that hides their data.
+r"""The Gaussian mechanism on the vectors that agents send, and the epsilon that it gives.
 
 An agent sends, in place of x and to all its neighbors alike,
 

@@ -278,7 +278,7 @@ class AveragingKind(Protocol):
     """A topology kind whose agents hear the average of all, not what each of them has."""
 
     def messages(self, params: Any, agents: int) -> Sequence[int]:
-        """Return how many vectors each agent sends for one average, what it gets counted too."""
+        """Return how many vectors each agent pays for in one average, received ones included."""
 
 
 @runtime_checkable

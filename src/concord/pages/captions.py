@@ -66,21 +66,13 @@ def describe(
 ) -> Caption:
     """Return a caption's parts.
 
-    Parameters
-    ----------
-    entry
-        The figure or table as the paper's file states it.
-    runs
-        The resolved mappings of the runs shown.
-    assumptions
-        The paper's assumptions; those are listed on which a run rests, and which concern what is
-        shown of it (``of``).
-    readings
-        The paper's readings, with their meaning.
-    metrics
-        The metrics that are shown, or patterns of them.
-    titles
-        What each experiment is called; none: by its key.
+    entry: the figure or table as the paper's file states it.
+    runs: the resolved mappings of the runs shown.
+    assumptions: the paper's assumptions; those are listed on which a run rests, and which concern
+    what is shown of it (``of``).
+    readings: the paper's readings, with their meaning.
+    metrics: the metrics that are shown, or patterns of them.
+    titles: what each experiment is called; none: by its key.
     """
     texts = [markup.line(text) for text in (entry.title, entry.caption, entry.printed, entry.ours)]
     names = entry.options.get("names") or {}

@@ -5,28 +5,33 @@ from typing import Any
 
 import numpy as np
 
-from concord.arena.board import task_of
+from concord.arena.board import called
 from concord.pages import markdown
 from concord.pages.markdown import Section
 from concord.results import Measured
 from concord.scores import missing
 
 
-def card(name: str, cells: Sequence[Measured], about: Mapping[str, Any]) -> str:
-    """Return an entry's card; ``about`` is what the catalog says of its sampler."""
+def card(
+    name: str, cells: Sequence[Measured], about: Mapping[str, Any], names: Mapping[str, str]
+) -> str:
+    """Return an entry's card.
+
+    ``about`` is what the catalog says of its sampler, ``names`` the study's texts for labels.
+    """
     sections = [*_of_sampler(about), Section("Options", _options(cells[0].run))]
     steps: list[list[str]] = []
     done: list[tuple[float, list[str]]] = []
     lacking: dict[str, list[str]] = {}
     for cell in cells:
         if (why := missing(cell)) is not None:
-            lacking.setdefault(why, []).append(f"{cell.run['experiment']}: {task_of(cell.run)}")
+            lacking.setdefault(why, []).append(": ".join(_place(cell, names)))
         elif "share" in cell.run["labels"]:
             bias = [_value(cell, "stationary_b2", agent) for agent in ("worst", "average")]
             numbers = cell.run["arena"]["share"], _value(cell, "chosen.", "network"), *bias
             steps.append([f"{number:.3g}" for number in numbers])
         else:
-            done += _places(cell)
+            done += _scores(cell, names)
     if steps:
         text = "b² of the stationary law, computed exactly, along the tuned option."
         columns = ["share of the largest stable value", "value", "worst agent", "average"]
@@ -72,13 +77,18 @@ def _value(cell: Measured, metric: str, agent: str) -> float:
     return float(values[0]) if len(values) else float("nan")
 
 
-def _places(cell: Measured) -> Iterator[tuple[float, list[str]]]:
+def _place(cell: Measured, names: Mapping[str, str]) -> list[str]:
+    """Return what readers call a cell's experiment and task."""
+    return [cell.run["experiment"].replace("_", " "), called(cell.run, names)]
+
+
+def _scores(cell: Measured, names: Mapping[str, str]) -> Iterator[tuple[float, list[str]]]:
     """Yield the score of a task at each price, with its row of the table."""
     tune = cell.run["arena"]["tune"]
     for price in cell.run["arena"]["budget"]:
         value = _value(cell, f"b2_by_{price}", "worst")
         if not np.isnan(value):
-            named = [cell.run["experiment"], task_of(cell.run), price, f"{value:.2g}"]
+            named = [*_place(cell, names), price, f"{value:.2g}"]
             metrics = ("stable.", f"chosen.{tune}_by_{price}", f"steps_by_{price}")
             numbers = [_value(cell, metric, "network") for metric in metrics]
             yield value, [*named, *("" if np.isnan(n) else f"{n:.3g}" for n in numbers)]

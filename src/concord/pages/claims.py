@@ -8,7 +8,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from concord import words
-from concord.claims.ledger import SMOKE, Entry, Row, entries, is_smoke, scores
+from concord.claims.ledger import (
+    OURS,
+    SMOKE,
+    Entry,
+    Row,
+    entries,
+    is_smoke,
+    reading_of,
+    scores,
+)
 from concord.markup import line, markdown
 from concord.pages.markdown import Folded, Section, page
 from concord.studies.study import Study
@@ -37,7 +46,8 @@ def ledger(rows: Sequence[Row]) -> str:
 
 def where(row: Row) -> str:
     """Return where a claim stands, and what says so if it is not the print."""
-    return row["where"] if row["source"] == "print" else f"{row['where']} ({row['source']})"
+    stated = row["source"] in ("print", OURS)
+    return row["where"] if stated else f"{row['where']} ({row['source']})"
 
 
 def case_name(row: Row) -> str:
@@ -99,6 +109,7 @@ def _table(
     columns = [*first, *(c for c in COLUMNS if c not in without), *["multiverse"] * surveyed]
     cells: dict[str, Callable[[Entry], str | Folded]] = {
         "where": lambda entry: where(entry.rows[0]),
+        "reading": lambda entry: reading_of(entry.rows[0]),
         "says": _says,
         "ours": _ours,
         "verdict": lambda entry: entry.verdict,

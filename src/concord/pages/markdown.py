@@ -20,14 +20,9 @@ class Folded:
 class Section:
     """A table of a page.
 
-    Attributes
-    ----------
-    heading, text
-        What is above it.
-    columns, rows
-        Names of the columns; cells as text, some with folded lines.
-    equation
-        Formulas in LaTeX, above the table.
+    heading, text: what is above it.
+    columns, rows: names of the columns; cells as text, some with folded lines.
+    equation: formulas in LaTeX, above the table.
     """
 
     heading: str

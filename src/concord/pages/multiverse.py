@@ -1,4 +1,4 @@
-"""The page of a paper's multiverse as Markdown: what its verdicts hang on, and the universes."""
+"""The page of a paper's multiverse as Markdown: what its verdicts depend on, and the universes."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ TEXT = (
 
 
 def page(found: Multiverse, rows: Sequence[Row]) -> str:
-    """Return the page: claims with what they hang on, then the universes."""
+    """Return the page: what each claim depends on, then the universes."""
     paper = found.study
     text = f"{SMOKE} {TEXT}" if paper.config["scale"] == "smoke" else TEXT
     title = f"Multiverse of {paper.about.title}"

@@ -17,6 +17,7 @@ import numpy as np
 
 from concord.contracts import Problem, Quadratic, dtype_of
 from concord.errors import ConcordError
+from concord.laws.exact import Moments
 from concord.laws.gaussian import Gaussian
 from concord.sampling.gradients import batched_of
 
@@ -27,6 +28,7 @@ POINTS = 256  # that the fit is a mean over
 WEIGHED = 2048  # that are weighed against the posterior
 WIDER = 1.25  # their standard deviations over those of the fit
 DIFFERS = 2**0.4  # factor between variances from which the fit is not believed
+FAR = 5.0  # standard deviations of the fit, from which starts are doubted
 NEWTON, SWEEPS = 200, 400
 
 
@@ -209,11 +211,11 @@ def batch_errors(problem: Problem, found: Fit, size: int) -> np.ndarray:
     return (square - np.einsum("pad,pae->ade", mean, mean) / len(z)) / size
 
 
-def doubts(problem: Problem, found: Fit) -> list[str]:
+def doubts(problem: Problem, found: Fit, positions: Moments | None = None) -> list[str]:
     """Say why a fit, and what is predicted by it, may be wrong; nothing where it is not known.
 
-    Its variances may differ from those of ``weighed`` points, or the mode be another from one of
-    eight other starts.
+    Its variances may differ from those of ``weighed`` points, the mode be another from one of eight
+    other starts, or agents start far away. positions: the moments of an agent's start.
     """
     if isinstance(problem, Quadratic):
         return []
@@ -240,6 +242,15 @@ def doubts(problem: Problem, found: Fit) -> list[str]:
     least = np.linalg.eigvalsh(found.hessians)[:, 0]
     if (least < -1e-9 * np.abs(found.hessians).max()).any():
         said.append(f"the Hessian of agent {int(np.argmin(least))} is not positive definite")
+    if positions is not None:
+        center, spread = positions
+        variance = np.square(spread) if np.ndim(spread) == 0 else np.diag(spread)
+        apart = np.sqrt(((center - found.mean) ** 2 + variance) / np.diag(found.cov)).max()
+        if apart > FAR:
+            said.append(
+                f"agents start {apart:.0f} standard deviations away from the posterior, where some "
+                "chains may diverge though their law does not"
+            )
     return said
 
 

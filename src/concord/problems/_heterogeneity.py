@@ -1,4 +1,4 @@
-r"""Agents that differ by a dial, on a posterior that stays where it is.
+r"""Adjustable heterogeneity between agents, which leaves the posterior unchanged.
 
 .. math::
     f_i(x) = \frac1N f(x) + c_i^\top x + \tfrac12 (x - \mu)^\top S_i (x - \mu),

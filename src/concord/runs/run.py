@@ -60,14 +60,9 @@ class ChosenSampler(Chosen):
 class Run:
     """A run of an experiment, every parameter stated.
 
-    Attributes
-    ----------
-    problem_name
-        Runs of a paper that name the same problem share its data and their starts.
-    arena
-        What makes the run a cell of the arena, which is scored and not sampled.
-    where
-        File and key that messages name.
+    problem_name: runs of a paper that name the same problem share its data and their starts.
+    arena: what makes the run a cell of the arena, which is scored and not sampled.
+    where: file and key that messages name.
     """
 
     paper: str

@@ -46,10 +46,7 @@ def sample(
     Of a run without chains, all of whose metrics are exact, it has what is known beforehand.
     ``comm``: of the processes that divide it; ``checkpoint``: as of ``loop.sample``.
 
-    Raises
-    ------
-    ConcordError
-        If ``chains`` are not whole blocks of the run.
+    A ConcordError if ``chains`` are not whole blocks of the run.
     """
     if not run.chains:
         return _without_chains(run, problem)

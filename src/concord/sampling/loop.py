@@ -67,7 +67,7 @@ def simulate(
 
 
 class _Saves:
-    """Writes checkpoints of a run, and goes on from the last: block, iteration, and all arrays."""
+    """Writes checkpoints of a run, and continues from the last: block, iteration, all arrays."""
 
     def __init__(self, checkpoint: Checkpoint | None, iterations: int) -> None:
         self._checkpoint, self._iterations = checkpoint, iterations

@@ -26,10 +26,7 @@ def certify(name: str, output: Path, registry: str | Path = REGISTRY) -> None:
 
     The log has their diagnostics.
 
-    Raises
-    ------
-    ConcordError
-        If the diagnostics fail, or the file is not the registered one.
+    A ConcordError if the diagnostics fail, or the file is not the registered one.
     """
     where = f"{registry}: {name.replace('/', '.files.')}.made"
     recipe = build(certified.Recipe, find(name, registry).made, where)

@@ -16,7 +16,7 @@ import numpy as np
 from concord import integrity, markup, metrics, results, words
 from concord.arena import board as scored
 from concord.arena import cells
-from concord.arena.board import task_of
+from concord.arena.board import called, task_of
 from concord.catalog import described
 from concord.contracts import AffineSampler, offers
 from concord.errors import ConcordError, nearest
@@ -41,28 +41,31 @@ def compare(
     study: Study,
     experiment: str | None,
     names: Sequence[str],
-    words: Sequence[str],
+    parts: Sequence[str],
     resources: Path,
 ) -> Iterator[str]:
     """Yield lines that compare entries, or samplers that are none yet, on tasks of an experiment.
 
-    Parameters
-    ----------
-    experiment
-        None: ``tasks``, whose scores are exact, or ``sampled`` where one of them has no law.
-    names
-        Entries of the experiment, or kinds of samplers (``entry_of``).
-    words
-        Parts of tasks' names, of which a task must have one; none: all tasks.
+    experiment: none: ``tasks``, whose scores are exact, or ``sampled`` where one of them has no
+    law.
+    names: entries of the experiment, or kinds of samplers (``entry_of``).
+    parts: parts of tasks' keys, of which a task must have one; none: all tasks.
     """
     known = {*kinds("samplers"), *(r.labels["entry"] for r in study.runs.values() if r.arena)}
     if unknown := [name for name in names if name not in known]:
         remedy = nearest(unknown[0], known)
         raise ConcordError(f"there is no entry or sampler {unknown[0]!r}; {remedy}")
+    # What has no name is called as it is typed.
+    shown = {name: words.called(name, study.sections.names) or name for name in names}
+
+    def task(run: Run) -> str:
+        return called(run.document, study.sections.names)
+
     lawless = _lawless(study, names)
     experiment = experiment or ("sampled" if lawless else "tasks")
     if lawless and experiment == "sampled":
-        yield f"Scores are estimated from chains: {', '.join(lawless)} states no exact law."
+        stated = words.either(shown[name] for name in lawless)
+        yield f"Scores are estimated from chains, since no exact law is known of {stated}."
     if experiment not in study.arenas:
         raise ConcordError(
             f"--experiment: {study.path} has no arena {experiment!r}; "
@@ -72,16 +75,16 @@ def compare(
     entries = list(dict.fromkeys(run.labels["entry"] for run in runs))
     tasks = [run for run in runs if run.labels["entry"] == entries[0]]
     chosen = [
-        run for run in tasks if not words or any(word in task_of(run.document) for word in words)
+        run for run in tasks if not parts or any(part in task_of(run.document) for part in parts)
     ]
     if not chosen:
         known = {label for run in tasks for key, label in run.labels.items() if key != "entry"}
-        raise ConcordError(f"--tasks: no task has {words[0]!r}; {nearest(words[0], known)}")
+        raise ConcordError(f"--tasks: no task has {parts[0]!r}; {nearest(parts[0], known)}")
     far = [run for run in chosen if not all((resources / d).is_dir() for d in run.data_sets)]
     if far and len(far) < len(chosen):
         chosen = [run for run in chosen if run not in far]
         yield (
-            f"Left out: {', '.join(task_of(run.document) for run in far)}, whose data are not in "
+            f"Left out: {', '.join(map(task, far))}, whose data are not in "
             f"{resources}; `snakemake arena` makes or downloads them."
         )
     for name in names:  # before any is scored
@@ -98,35 +101,46 @@ def compare(
             own[name] = results.of_text(cell.document, metrics.to_csv(scored.rows))
             why = scored.choice.get("not applicable", scored.choice.get("not run"))
             if name not in said:
-                said[name] = _tuned(name, cell, scored.choice)
+                said[name] = _tuned(shown[name], task(run), cell, scored.choice)
             if why is not None and name not in reasons:
-                reasons[name] = f"{name} on {task_of(run.document)}: {why}"
+                reasons[name] = f"{shown[name]} on {task(run)}: {why}"
         measured += own.values()
-        lines.append((task_of(run.document), own))
+        lines.append((task(run), own))
     budget = chosen[0].arena
     assert budget is not None
     yield from said.values()
     yield from reasons.values()
     for price, amount in budget.budget.items():
-        yield f"b2 of the worst agent after {amount:g} {price}, mean over {budget.sets} data sets:"
-        width = max(len(task) for task, _ in lines)
-        yield "  ".join([" " * width, *(f"{name:>14}" for name in names)])
-        for task, own in lines:
-            texts = [_shown(cell, f"b2_by_{price}") for cell in own.values()]
-            yield "  ".join([f"{task:{width}}", *(f"{text:>14}" for text in texts)])
+        yield (
+            f"The worst agent's squared bias in posterior variances after {amount:g} {price} "
+            f"per agent, mean over {budget.sets} data sets:"
+        )
+        table = [["", *shown.values()]]
+        for text, own in lines:
+            table.append([text, *(_shown(cell, f"b2_by_{price}") for cell in own.values())])
+        yield from _columns(table)
         scores = head_to_head.of_tasks(measured, f"b2_by_{price}", "entry", "worst")
         for one, other in itertools.combinations(names, 2):
             logs = head_to_head.meet(scores, one, other)
             if not logs:
-                yield f"{one} and {other} have no task in common."
+                yield f"{shown[one]} and {shown[other]} have no task in common."
                 continue
             won, tied, lost = head_to_head.record(logs, 1.05)
             ratio, lo, hi = head_to_head.median_ratio(logs)
             yield (
-                f"{one} against {other}: {won} won, {tied} tied, {lost} lost; median ratio of "
-                f"{other}'s score to {one}'s {ratio:.3g} [{lo:.3g}, {hi:.3g}]"
+                f"{shown[one]} against {shown[other]}, over all data sets: {won} won, {tied} tied, "
+                f"{lost} lost; {shown[other]}'s squared bias is {ratio:.3g} [{lo:.3g}, {hi:.3g}] "
+                f"times {shown[one]}'s (median)"
             )
         yield ""
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield the lines of a table, whose first column names the row."""
+    first, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
+    for head, *row in rows:
+        numbers = (f"{cell:>{width}}" for cell, width in zip(row, others, strict=True))
+        yield "  ".join([f"{head:{first}}", *numbers])
 
 
 def entered(study: Study, run: Run, name: str, entries: Sequence[str]) -> Run:
@@ -143,14 +157,14 @@ def entered(study: Study, run: Run, name: str, entries: Sequence[str]) -> Run:
     return Run.of(stated, name)
 
 
-def _tuned(name: str, cell: Run, choice: Mapping[str, Any]) -> str:
-    """Say what was tuned, on what values, and what stayed fixed."""
+def _tuned(name: str, task: str, cell: Run, choice: Mapping[str, Any]) -> str:
+    """Say what was tuned on a task, on what values, and what stayed fixed."""
     arena, options = cell.arena, plain(cell.sampler.params)
     assert arena is not None
     tuned = {arena.tune, *arena.second} - {None}
     fixed = ", ".join(f"{k} {v}" for k, v in options.items() if k not in tuned and v is not None)
     found = next((c for c in choice.values() if isinstance(c, dict) and "chosen" in c), None)
-    where = f" on {task_of(cell.document)}"
+    where = f" on {task}"
     if found is None or not tuned:
         return f"{name}: nothing was tuned{where}; fixed: {fixed or 'nothing'}"
     lo, hi = found["values tried"]
@@ -210,7 +224,7 @@ def board(study: Study, results: Path, outputs: Sequence[Path], folder: Path) ->
         own = [cell for cell in measured if cell.run["labels"]["entry"] == entry]
         about = described("samplers", own[0].run["sampler"]["kind"])
         name = words.name("entry", entry, study.sections.names)
-        texts[folder / f"{entry}.md"] = cards.card(name, own, about)
+        texts[folder / f"{entry}.md"] = cards.card(name, own, about, study.sections.names)
     integrity.write(texts, board_made(study, results))
 
 

@@ -48,17 +48,9 @@ COMPUTED = "https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE"
 def crate(folder: Path, changes: Mapping[str, Any], results: Path | None, to: Path) -> str:
     """Write the crate of all runs, figures, tables and verdicts that stand; return what is in it.
 
-    Parameters
-    ----------
-    folder, changes
-        Of the configuration, as of ``studies.config.load_studies``.
-    results
-        None: those of the configuration.
-
-    Raises
-    ------
-    ConcordError
-        If nothing has been made, or the extra ``crate`` is not installed.
+    folder, changes: of the configuration, as of ``studies.config.load_studies``.
+    results: none: those of the configuration.
+    A ConcordError if nothing has been made, or the extra ``crate`` is not installed.
     """
     try:
         from rocrate.rocrate import ROCrate

@@ -57,10 +57,7 @@ def add(study: Study, kind: str, resources: Path, place: Path = PLACE) -> Iterat
 def check(study: Study, folder: Path, resources: Path) -> Iterator[str]:
     """Score an entry again, and yield what is the same.
 
-    Raises
-    ------
-    ConcordError
-        If its file is another one, or a score is not what it says.
+    A ConcordError if its file is another one, or a score is not what it says.
     """
     kind = folder.name
     try:
@@ -146,12 +143,8 @@ def _tasks(study: Study, experiment: str) -> list[Run]:
 def fetch(studies: Mapping[str, Study], where: Path, source: Path) -> Iterator[str]:
     """Copy cells that are what would be made here into the results, and yield how many.
 
-    Parameters
-    ----------
-    where
-        Folder of the results.
-    source
-        A crate (``concord crate``), or a folder of results.
+    where: folder of the results.
+    source: a crate (``concord crate``), or a folder of results.
     """
     files = dict(_files(source))
     address: dict[Key, PurePosixPath] = {}

@@ -81,7 +81,7 @@ def verdicts(study: Study, results: Path, source: Made) -> list[Row]:
                 "reading": reading,
                 "verdict": found.verdict,
                 "where": claim.where,
-                "source": claim.source,
+                "source": claim.source if study.printed else ledgers.OURS,
                 "says": line(claim.says),
                 "printed": case.printed,
                 "ours": found.ours,

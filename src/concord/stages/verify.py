@@ -52,19 +52,11 @@ def verify(
 ) -> Iterator[str]:
     """Yield lines about the runs that are made again, and write all their numbers.
 
-    Parameters
-    ----------
-    share
-        Of the runs of each experiment, of which one at least is made.
-    seconds
-        No run begins after so many.
-    seed
-        Chooses the runs; none: chance does, so that who made the crate cannot know them.
-
-    Raises
-    ------
-    ConcordError
-        If the file is no crate, a file in it is not the one that it lists, or a number differs.
+    share: of the runs of each experiment, of which one at least is made.
+    seconds: no run begins after so many.
+    seed: chooses the runs; none: chance does, so that who made the crate cannot know them.
+    A ConcordError if the file is no crate, a file in it is not the one that it lists, or a number
+    differs.
     """
     if not 0 < share <= 1:
         raise ConcordError(f"--share: {share:g} is no share of the runs; give one above 0, up to 1")

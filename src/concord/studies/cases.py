@@ -46,10 +46,7 @@ SHARED = ("where", "source", "says", "rule", "readings", "figure")
 def members(claims: Mapping[str, Any], where: str) -> dict[str, Member]:
     """Return every claim by id.
 
-    Raises
-    ------
-    ConcordError
-        Naming ``where`` and the key below it.
+    A ConcordError names ``where`` and the key below it.
     """
     found: dict[str, Member] = {}
     for key, stated in claims.items():

@@ -98,18 +98,10 @@ def load_studies(
 ) -> tuple[dict[str, Any], dict[str, Study]]:
     """Load and check the whole configuration: ``config.yaml``, the papers and the studies.
 
-    Parameters
-    ----------
-    folder, changes
-        The folder of both; what Snakemake's ``--config`` sets.
-    checked
-        All of it has been checked before, so that reading it will do.
-
-    Returns
-    -------
-    tuple
-        The configuration, and by key the papers, then the studies that are no papers
-        (``Study.printed``).
+    folder, changes: the folder of both; what Snakemake's ``--config`` sets.
+    checked: all of it has been checked before, so that reading it will do.
+    Returned are the configuration, and by key the papers, then the studies that are no papers
+    (``Study.printed``).
     """
     # All that is read is kept: to look for garbage in it takes a fifth of the time,
     # and time again while jobs are planned.

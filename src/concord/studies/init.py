@@ -20,10 +20,7 @@ def init(folder: Path) -> list[Path]:
 
     The study is called like the folder, its key is made of the letters and digits of the name.
 
-    Raises
-    ------
-    ConcordError
-        If the folder is there and not empty, or its name makes no key.
+    A ConcordError if the folder is there and not empty, or its name makes no key.
     """
     name = folder.resolve().name
     key = re.sub("[^a-z0-9]", "", name.lower())

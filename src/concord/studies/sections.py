@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, field
 
 from concord.claims.checks import KINDS
-from concord.claims.rules import rules
+from concord.claims.claim import Claim
 from concord.options import Index, Options, Some
 
 Id = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_]*$(?!\n)")]
@@ -144,27 +144,12 @@ class Check(Options, forbid_unknown_fields=False):
 Axes = Annotated[dict[str, Some[bool | int | float | str | Keys | None]], Meta(min_length=1)]
 
 
-class Family(Options):
+class Family(Claim, kw_only=True):
     """A claim; with ``for`` one for each of its cells (``concord.studies.cases``)."""
 
-    where: Annotated[str, "figure, table, theorem or section of the paper"]
-    says: Annotated[str, "what it says, in our words"]
     check: Annotated[Check, "check kind and its options"]
-    source: Annotated[
-        Literal["print", "recorded", "code", "abstract", "summary"],
-        "what says so: the print; numbers that the authors recorded, their code, or the abstract, "
-        "where no more was read; or somebody's summary",
-    ] = "print"
-    rule: Annotated[
-        Literal[tuple(rules())] | None,  # type: ignore[valid-type]
-        "how these words are judged in all papers (docs/ledger.md)",
-    ] = None
     reason: Annotated[str, "why this rule and tolerance"] = ""
     printed: Annotated[str, "what is printed, as it is printed"] = ""
-    readings: Annotated[
-        Some[str] | None, "readings it is judged in; none: those that its runs follow"
-    ] = None
-    figure: Annotated[str | None, "figure or table of ours that shows it"] = None
     cells: Annotated[
         Axes | None,
         "axis: values that {axis} takes in the id and all texts, or mappings of placeholders",

@@ -15,10 +15,7 @@ from concord.networks.topology import Graph
 def resolved_sampler(run: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return a sampler's options with ``a`` instead of the ``start`` of every schedule.
 
-    Raises
-    ------
-    ConcordError
-        Naming ``where`` and the key below it.
+    A ConcordError names ``where`` and the key below it.
     """
     sampler = dict(run["sampler"])
     for key, option in sampler.items():

@@ -35,26 +35,16 @@ READINGS = {  # what a paper need not declare
 class Stated:
     """The folder of a study, read and checked section by section.
 
-    Parameters
-    ----------
-    path
-        The folder; its name is the study's key. Its plug-ins are then those at work.
-    config
-        The validated ``config/config.yaml``.
-    checked
-        The files have been checked before: jobs take over what was checked where they were planned.
-
-    Attributes
-    ----------
-    sections
-        What is stated, typed, but for what kinds check: experiments, problems, claims' checks.
-    raw
-        All of it as the files have it.
-    files
-        The file of each section.
-    graphs
-        The networks of its runs, by what states one: many runs share it, and what is computed of
-        it.
+    path: the folder; its name is the study's key. Its plug-ins are then those at work.
+    config: the validated ``config/config.yaml``.
+    checked: the files have been checked before: jobs take over what was checked where they were
+    planned.
+    sections: what is stated, typed, but for what kinds check: experiments, problems, claims'
+    checks.
+    raw: all of it as the files have it.
+    files: the file of each section.
+    graphs: the networks of its runs, by what states one: many runs share it, and what is computed
+    of it.
     """
 
     def __init__(self, path: Path, config: Mapping[str, Any], checked: bool = False) -> None:

@@ -1,16 +1,18 @@
 """A study: its experiments expanded into runs, its figures, tables and claims."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace as with_changes
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
 from concord import metrics, selection
+from concord.claims import checks
+from concord.claims.claim import Case, Claim
+from concord.claims.claim import case as case_of
+from concord.claims.quantities import Quantity
 from concord.errors import ConcordError, nearest, short
 from concord.options import build
 from concord.plugins import plugin
@@ -21,18 +23,11 @@ from concord.studies.expansion import Change, expand
 from concord.studies.stated import Stated
 from concord.studies.sweep import check_label, leaves, merge, nest
 
-if TYPE_CHECKING:
-    from concord.claims.claim import Case, Claim
-    from concord.claims.quantities import Quantity
-
 
 class Study(Stated):
     """A study with its runs, and what shows and judges them.
 
-    Attributes
-    ----------
-    runs
-        Every run, keyed by (experiment, run name), in the order of the file.
+    runs: every run, keyed by (experiment, run name), in the order of the file.
     """
 
     def __init__(self, path: Path, config: Mapping[str, Any], checked: bool = False) -> None:
@@ -66,10 +61,7 @@ class Study(Stated):
 
         Alternatives of assumptions that it does not rest on leave it as it is.
 
-        Raises
-        ------
-        ConcordError
-            If a run cannot be so; it names the alternative.
+        A ConcordError if a run cannot be so; it names the alternative.
         """
         changes = [change for change in changes if change.keys and change.holds_for(run)]
         if changes:
@@ -190,8 +182,6 @@ class Study(Stated):
     @cached_property
     def claims(self) -> dict[str, Claim]:
         """Return the claims by id, checked but for their cases."""
-        from concord.claims.claim import Claim  # which a job that makes runs does without
-
         found: dict[str, Claim] = {}
         shown = {*self.sections.figures, *self.sections.tables}
         for name, member in self._members.items():
@@ -202,7 +192,7 @@ class Study(Stated):
                     f"{where}.figure: there is no figure or table {short(claim.figure)}; "
                     f"{nearest(claim.figure, shown)}"
                 )
-            for reading in claim.readings:
+            for reading in claim.readings or ():
                 self.check_reading(reading, f"{where}.readings")
         for name, entry in self.sections.discrepancies.items():
             claim_id = entry.checked_by
@@ -231,9 +221,6 @@ class Study(Stated):
 
     def _of_readings(self, claim: Claim, stated: Mapping[str, Any], place: str) -> dict[str, Case]:
         """Return a case of a claim in each of the readings that it is judged in."""
-        from concord.claims import checks
-        from concord.claims.claim import case as case_of
-
         where = self.at(place)
         case = case_of(stated, claim.rule, where)
         reads: list[tuple[Quantity, list[Run]]] = []  # in any reading

@@ -78,14 +78,10 @@ def universe(study: Study, name: str) -> Universe:
 class Multiverse:
     """A study's universes, and the runs that each of them changes.
 
-    Attributes
-    ----------
-    runs
-        By universe, then by experiment and name of the study's run: the run in its place.
-    batches
-        By universe and name: the runs that one job makes, as ``lean`` has them. Those that take
-        little time are a batch, those of any other experiment another; what an earlier universe
-        has is there.
+    runs: by universe, then by experiment and name of the study's run: the run in its place.
+    batches: by universe and name: the runs that one job makes, as ``lean`` has them. Those that
+    take little time are a batch, those of any other experiment another; what an earlier universe
+    has is there.
     """
 
     def __init__(self, study: Study) -> None:

@@ -26,14 +26,9 @@ class Layout:
 class Table:
     """Numbers in long form, for programs, and how they are laid out for readers.
 
-    Attributes
-    ----------
-    columns, rows
-        The long form, texts or numbers; None is an empty cell.
-    note
-        Shown below.
-    laid_out
-        None: as the long form, numbers with their intervals.
+    columns, rows: the long form, texts or numbers; None is an empty cell.
+    note: shown below.
+    laid_out: none: as the long form, numbers with their intervals.
     """
 
     columns: Sequence[str]

@@ -45,10 +45,8 @@ def reads(params: Params) -> list[Read]:
 def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     """Return floors and added errors per step size, and the rates.
 
-    Raises
-    ------
-    ConcordError
-        If a step size lacks one of its two runs, or a run the metrics of consensus_floor.
+    A ConcordError if a step size lacks one of its two runs, or a run the metrics of
+    consensus_floor.
     """
     rng = np.random.default_rng(0)  # redrawn means only: the table is the same every time
     rows: list[list[object]] = []

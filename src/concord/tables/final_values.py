@@ -51,10 +51,7 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
 
     A metric is shown where a run has it: the runs of a sweep may differ in what is measured.
 
-    Raises
-    ------
-    ConcordError
-        If none of the runs has a metric or an agent, or anything that ``across`` names.
+    A ConcordError if none of the runs has a metric or an agent, or anything that ``across`` names.
     """
     available = list(dict.fromkeys(name for run in runs for name in run.metrics["metric"]))
     for pattern in params.metrics:

@@ -43,10 +43,8 @@ def reads(params: Params) -> list[Read]:
 def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     """Return the table, one line per pair of networks and value of ``by``.
 
-    Raises
-    ------
-    ConcordError
-        If a run has fewer than two replicates, or others than the run it is compared with.
+    A ConcordError if a run has fewer than two replicates, or others than the run it is compared
+    with.
     """
     groups = selection.split(runs, params.by) if params.by else [(None, list(runs))]
     lines = []

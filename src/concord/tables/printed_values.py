@@ -72,10 +72,7 @@ class Params(Options):
 def reads(params: Params) -> list[Read]:
     """Return the metrics that the runs must have.
 
-    Raises
-    ------
-    ConcordError
-        If a row's printed numbers are not one per column, or rows have different groups.
+    A ConcordError if a row's printed numbers are not one per column, or rows have different groups.
     """
     _check(params)
     return [
@@ -105,11 +102,8 @@ def _check(params: Params) -> None:
 def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     """Return the table; its long form has one line per row, column and value of ``by``.
 
-    Raises
-    ------
-    ConcordError
-        If a row's printed numbers are not one per column, rows have different groups, a column and
-        value of ``by`` do not name one run, or a run lacks a metric.
+    A ConcordError if a row's printed numbers are not one per column, rows have different groups, a
+    column and value of ``by`` do not name one run, or a run lacks a metric.
     """
     _check(params)
     values = selection.distinct(runs, params.by) if params.by else [None]

@@ -11,9 +11,9 @@ with the reference in place of the fit; ``best``, what they measured for the fir
 
 ``share.*`` are shares of the cases at the last iteration: in which the score is at most
 ``least_36`` (``at_most_36``), at most 1.05 times ``least_72`` (``near_72``); of problems that are
-not doubted, and of those that are, predictions within a factor of two (``predicted``), and
-recommended settings within a factor of two of the least (``recommended``); ``missed`` are those of
-all cases that are neither right nor doubted. A score below ``SEEN`` counts as that much.
+not doubted (``trusted``), and of those that are (``doubted``), predictions within a factor of two
+(``predicted``), and recommended settings within a factor of two of the least (``recommended``). A
+score below ``SEEN`` counts as that much.
 """
 
 from __future__ import annotations
@@ -80,11 +80,6 @@ def rows(m: Measurement) -> Iterator[Row]:
             for share, holds in kept.items():
                 shares.setdefault(share, []).append(bool(holds))
             yield Row(case, agent, name, float(value), chance=False)
-    for what in () if gaussian else ("predicted", "recommended"):
-        held = shares.get(f"{what}_trusted", [])
-        count = len(held) + len(shares.get(f"{what}_doubted", []))
-        missed = held.count(False) / max(count, 1)
-        yield Row(m.iterations, "network", f"share.{what}_missed", missed, chance=False)
     for share, held in shares.items():
         yield Row(m.iterations, "network", f"share.{share}", float(np.mean(held)), chance=False)
         yield Row(m.iterations, "network", f"share.{share}_cases", len(held), chance=False)
@@ -124,13 +119,13 @@ def _brute(m: Measurement, problem: Problem, budgets: Any, names: Any) -> np.nda
     found = fit(problem)
     least = np.full((len(budgets), 2), np.inf)
     search = _search(m, problem, found, budgets[0])
-    for entry in recommend._entries(found, names):
+    for entry in recommend._entries(found, names)[0]:
         try:
             entry.sampler.check(problem, m.topology, entry.params)
             for lattice in search.lattices(entry):
                 half = 4 if entry.second else 2
                 js = half // 2 * np.arange(1, 24 + 1 if entry.second else 72 + 1)
-                params = [search._params(entry, lattice, int(j)) for j in js]
+                params = [lattice.params(int(j)) for j in js]
                 path = search._law(entry, params, True)
                 for read in search.reads:
                     paid = search._paid(lattice.price, read)
@@ -177,7 +172,7 @@ def _by_chains(m: Measurement, problem: Problem, budget: Any, names: Any) -> flo
     how = {"chains": CHAINS, "seed": 1, "initial": _start(m)}
     search = _search(m, problem, found, budget)
     least = np.inf
-    for entry in recommend._entries(found, names):
+    for entry in recommend._entries(found, names)[0]:
         with suppress(ConcordError):  # refused
             least = min([least, *(row.score for row in recommend.by_chains(search, entry, how))])
     return least

@@ -22,10 +22,10 @@ class CompressionKind(Protocol):
     Params: type
 
     def compressor(self, params: Any, shape: tuple[int, ...], dtype: Any) -> Compress:
-        """Return ``compress(x, rng, out)``: what stands for vectors x, (..., dim), of a shape."""
+        """Return ``compress(x, rng, out)``, which writes the compressed x, of this shape."""
 
     def bits(self, params: Any, dim: int, itemsize: int) -> int:
-        """Return the bits that stand for a vector of dim numbers of itemsize bytes."""
+        """Return the bits of a compressed vector of dim numbers of itemsize bytes."""
 
 
 class Compression(Chosen):
@@ -39,5 +39,5 @@ class Compression(Chosen):
         return made
 
     def size(self, dim: int, itemsize: int) -> int:
-        """Return the bytes of what stands for a vector of dim numbers of itemsize bytes."""
+        """Return the bytes of a compressed vector of dim numbers of itemsize bytes."""
         return math.ceil(self.module.bits(self.params, dim, itemsize) / 8)

@@ -40,7 +40,7 @@ def levels_of(params: Params) -> int:
 
 
 def compressor(params: Params, shape: tuple[int, ...], dtype: Any) -> Compress:
-    """Return ``compress(x, rng, out)``, which writes what stands for vectors x (..., dim)."""
+    """Return ``compress(x, rng, out)``, which writes the compressed x, (..., dim)."""
     levels = levels_of(params)
     uniform, unit = np.empty(shape, dtype), np.empty((*shape[:-1], 1), dtype)
 

@@ -20,7 +20,7 @@ class Params(top_k.Params):
 
 
 def compressor(params: Params, shape: tuple[int, ...], dtype: Any) -> Compress:
-    """Return ``compress(x, rng, out)``, which writes what stands for vectors x (..., dim)."""
+    """Return ``compress(x, rng, out)``, which writes the compressed x, (..., dim)."""
     dim = shape[-1]
     kept = number(params.share, dim)
     uniform = np.empty(shape)

@@ -28,7 +28,7 @@ def number(share: float, dim: int) -> int:
 
 
 def compressor(params: Params, shape: tuple[int, ...], dtype: Any) -> Compress:
-    """Return ``compress(x, rng, out)``, which writes what stands for vectors x (..., dim)."""
+    """Return ``compress(x, rng, out)``, which writes the compressed x, (..., dim)."""
     dropped = shape[-1] - number(params.share, shape[-1])
     size = np.empty(shape, dtype)
 

@@ -22,6 +22,7 @@ from concord.pages.site import papers as pages
 from concord.pages.site import reference
 from concord.pages.site.papers import Files
 from concord.pages.site.parts import raw, title
+from concord.plugins import PACKAGES
 from concord.progress import each
 from concord.provenance import describe
 from concord.studies.config import load_config, load_studies, results_folder
@@ -83,27 +84,17 @@ def site(
 ) -> None:
     """Make the site of the results at hand, in a folder that it replaces.
 
-    Parameters
-    ----------
-    config
-        Folder of the configuration.
-    results
-        Folder of the results, None for that of the configuration; figures, tables and verdicts
-        that are not there are left out.
-    output
-        Folder of the site. One that holds anything else is refused.
-    changes
-        What is set in place of ``config.yaml``'s keys.
-
-    Raises
-    ------
-    ConcordError
-        If Sphinx is not installed, warns, or the folder is not the site's.
+    config: folder of the configuration.
+    results: folder of the results, None for that of the configuration; figures, tables and verdicts
+    that are not there are left out.
+    output: folder of the site. One that holds anything else is refused.
+    changes: what is set in place of ``config.yaml``'s keys.
+    A ConcordError if Sphinx is not installed, warns, or the folder is not the site's.
     """
     if output.is_symlink() or (output.exists() and not output.is_dir()):
         raise ConcordError(f"{output}: it is no folder; remove it, or name another one")
     if output.is_dir() and any(output.iterdir()) and not (output / ".buildinfo").exists():
-        raise ConcordError(f"{output}: it holds something else than a site; name another folder")
+        raise ConcordError(f"{output}: it holds files that are not a site's; name another folder")
     settings, studies = load_studies(config, changes)
     results = results_folder(settings) if results is None else results
     if not results.is_dir():
@@ -152,7 +143,7 @@ def _write(
         own = [(key if target == "reproduce" else target, what) for target, what in lacking[key]]
         write(f"papers/{key}", pages.page(paper, mine, files, _todo({"": own}, typed)))
     ours = [key for key in shown if not studies[key].printed]
-    claims, board = pages.summarized(rows, ours), pages.board(rows, ours)
+    claims, board = pages.summarized(rows), pages.board(rows)
     called = {key: study.name for key, study in studies.items()}
     smoke = ledger.SMOKE if settings["scale"] == "smoke" else ""
     if rows:
@@ -168,18 +159,18 @@ def _write(
         )
         (extra / "claims.csv").write_text(table_of(ledger.COLUMNS, rows), "utf-8")
         write("claims", title("Claims", "#"), listed)
-    cards = {f"cards/{key}/{c.stem}": c for key in shown for c in pages.cards(results / key)}
-    universes = {
-        f"multiverse/{key}": page for key in shown if (page := pages.multiverse(results / key))
-    }
-    for name, made in (cards | universes).items():
-        (source / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(made, source / f"{name}.md")
+    universes = []
+    for key in shown:
+        for card in pages.cards(results / key):  # its arena's page leads to it
+            _markdown(source, f"cards/{key}/{card.stem}", "---\norphan: true\n---\n", card)
+        if made := pages.multiverse(results / key):
+            universes.append(_markdown(source, f"multiverse/{key}", "", made))
     documents = _documents(source)
-    names = []
+    kinds: list[str] = []
+    functions = ["config/README"] if (source / "config/README.md").exists() else []
     for name, text in reference.pages(_pictures(studies, extra)):
-        names.append(f"reference/{name}")
-        write(names[-1], text)
+        (kinds if name in PACKAGES else functions).append(f"reference/{name}")
+        write(f"reference/{name}", text)
     front = raw(
         "front",
         root="",
@@ -188,33 +179,41 @@ def _write(
         printed=[key for key in shown if key not in ours],
         tutorials=[(path, heading) for path, heading in START if (source / f"{path}.md").exists()],
         board=board,
-        todo=_todo(lacking, typed),
+        todo=_todo({called[key]: things for key, things in lacking.items()}, typed),
         commands=[typed(target) for target in ("reproduce", "site")],
         compared=ledger.compare(rows, config / "expected_verdicts.yaml"),
         smoke=smoke,
         made=describe([]),
         seed=settings["seed"],
     )
-    titles = {f"papers/{key}": called[key] for key in shown}
-    titles |= {f"multiverse/{key}": called[key] for key in shown}
-    gathered: dict[str, Iterable[str]]
-    gathered = {"Cards of entries": cards, "What verdicts depend on": universes}
-    gathered |= {part: documents.pop(part, []) for part in ("How-to", "Explanation")}
-    gathered["Kinds, keys and Python"] = names
-    groups = {}
-    for heading, found in gathered.items():
-        if found:
-            groups[heading] = f"all/{re.sub('[^a-z]+', '-', heading.lower())}"
-            text = "Every page of this kind, by name."
-            write(groups[heading], title(heading, "#"), text, _tree(found, titles))
+    titles = {
+        f"{folder}/{key}": called[key] for key in shown for folder in ("papers", "multiverse")
+    }
+
+    def group(heading: str, found: Iterable[str]) -> list[str]:
+        """Write a page that lists others, which the navigation folds; nothing of nothing."""
+        if not found:
+            return []
+        name = f"all/{re.sub('[^a-z]+', '-', heading.lower())}"
+        text = "Every page of this kind, by name."
+        write(name, title(heading, "#"), text, _tree(found, titles))
+        return [name]
+
+    whole = [key for key in shown if key not in ours and not studies[key].about.read]
+    others = [f"papers/{key}" for key in shown if studies[key].about.read]
+    # At most 30 entries are open at once, whatever page is shown (tested).
     trees = {
-        "Papers": [f"papers/{key}" for key in shown if key not in ours],
-        "Findings": ["claims"] * bool(rows) + _there(groups, "What verdicts depend on"),
-        "Compare": [f"papers/{key}" for key in ours] + _there(groups, "Cards of entries"),
-        "Learn": [*documents.pop("Tutorials", []), *_there(groups, "How-to", "Explanation")],
+        "Papers": [*(f"papers/{key}" for key in whole), *group("Judged by their code", others)],
+        "Findings": ["claims"] * bool(rows) + group("What verdicts depend on", universes),
+        "Compare": [f"papers/{key}" for key in ours],
+        "Learn": [
+            *(n for part in ("Tutorials", "How-to") for n in group(part, documents.pop(part, []))),
+            *group("Explanation", documents.pop("Explanation", [])),
+        ],
         "Reference": [
-            *(name for found in documents.values() for name in found),
-            *_there(groups, "Kinds, keys and Python"),
+            *(name for found in documents.values() for name in found if name not in functions),
+            *group("Kinds and their options", kinds),
+            *group("Keys and functions", functions),
         ],
     }
     hidden = "   :hidden:\n   :caption: "
@@ -222,8 +221,12 @@ def _write(
     write("index", title("Concord", "#"), front, *index)
 
 
-def _there(groups: Mapping[str, str], *headings: str) -> list[str]:
-    return [groups[heading] for heading in headings if heading in groups]
+def _markdown(source: Path, name: str, head: str, page: Path) -> str:
+    """Take over a page of the results, below a head."""
+    path = source / f"{name}.md"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(head + read_text(page), "utf-8")
+    return name
 
 
 def _tree(found: Iterable[str], titles: Mapping[str, str], options: str = "") -> str:
@@ -255,12 +258,15 @@ def _typed(config: Path, settings: Mapping[str, Any]) -> Callable[[str], str]:
 def _todo(
     lacking: Mapping[str, Iterable[tuple[str, str]]], typed: Callable[[str], str]
 ) -> list[tuple[str, list[str]]]:
-    """Return what has not been made of studies, by the command that makes it."""
-    found: dict[str, list[str]] = {}
-    for key, things in lacking.items():
+    """Return what has not been made, and of which studies, by the command that makes it."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for name, things in lacking.items():
         for target, what in things:
-            found.setdefault(typed(target), []).append(f"{key}: {what}" if key else what)
-    return list(found.items())
+            found.setdefault(typed(target), {}).setdefault(what, []).append(name)
+    return [
+        (command, [f"{what}: {'; '.join(of)}" if any(of) else what for what, of in parts.items()])
+        for command, parts in found.items()
+    ]
 
 
 def _pictures(studies: Mapping[str, Study], extra: Path) -> dict[str, str]:

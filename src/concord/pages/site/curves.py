@@ -47,19 +47,11 @@ def group(paper: Study, name: str) -> str:
 def curves(paper: Study, names: Sequence[str], results: Path) -> dict[str, Any] | None:
     """Return the curves that figures show, None if they show none.
 
-    Parameters
-    ----------
-    names
-        Figures of one group; what the first shows is chosen at first.
-    results
-        Folder of the results; runs that are not there are left out.
-
-    Returns
-    -------
-    dict
-        ``axes``: what runs differ in, with names of the values; ``metrics``; ``prices``: what x may
-        count; ``runs``: labels, iterations ``k``, ``x`` by price, and ``curves`` of an agent and
-        metric with ``v``, ``lo`` and ``hi`` (None where there is none); ``start``: what is chosen.
+    names: figures of one group; what the first shows is chosen at first.
+    results: folder of the results; runs that are not there are left out.
+    Returned are ``axes``: what runs differ in, with names of the values; ``metrics``; ``prices``:
+    what x may count; ``runs``: labels, iterations ``k``, ``x`` by price, and ``curves`` of an agent
+    and metric with ``v``, ``lo`` and ``hi`` (None where there is none); ``start``: what is chosen.
     """
     runs, metrics, agents, options = _read(paper, names)
     found = []

@@ -123,8 +123,7 @@ def page(
     ``todo`` is what has not been made, by the command that makes it.
     """
     about = paper.about
-    own = [] if paper.printed else [paper.key]
-    claims, universes = summarized(rows, own), _universes(paper, rows, files)
+    claims, universes = summarized(rows), _universes(paper, rows, files)
     claims = [{**claim, **_leads(claim, paper, universes, files.results)} for claim in claims]
     followed = dict.fromkeys(run.reading for run in paper.runs.values())
     head = raw(
@@ -132,10 +131,14 @@ def page(
         root=ROOT,
         about=about,
         smoke=ledger.SMOKE if paper.config["scale"] == "smoke" else "",
-        board=board(rows, own),
+        board=board(rows),
         called={paper.key: paper.name},
         todo=todo,
-        readings=[(text, paper.readings[r]) for r in followed if (text := _read(r, own))],
+        readings=[
+            (text, paper.readings[reading])
+            for reading in followed
+            if (text := ledger.shown_reading(reading, not paper.printed))
+        ],
     )
     parts = [title(about.title, "#"), head]
 
@@ -169,18 +172,11 @@ def page(
     return "\n\n".join(parts)
 
 
-def _read(reading: str, own: Iterable[str], of: str = "") -> str:
-    """Return a reading as it is shown: nobody has printed the equations of a study of one's own."""
-    if reading == "published" and (of in own or (not of and own)):
-        return ""
-    return re.sub(r"_(\d+)$", r" (\1)", reading).replace("_", " ")
-
-
 _STATED = ("paper", "says", "printed", "figure", "kind", "rule")
 
 
-def summarized(rows: Iterable[Row], own: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """Return claims, each with its verdicts by reading and their cases; ``own`` are no papers."""
+def summarized(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """Return claims, each with its verdicts by reading and their cases."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for entry in ledger.entries(rows):
         row = entry.rows[0]
@@ -199,7 +195,7 @@ def summarized(rows: Iterable[Row], own: Sequence[str] = ()) -> list[dict[str, A
         name = f"{case_name(entry.deciding)}: " if several else ""
         claim["readings"].append(
             {
-                **{"reading": _read(row["reading"], own, row["paper"]), "verdict": entry.verdict},
+                **{"reading": ledger.reading_of(row), "verdict": entry.verdict},
                 "ours": f"{name}{entry.deciding['ours']}",
                 "universes": row.get("multiverse"),
                 "cases": [{**one, "name": case_name(one)} for one in entry.rows] if several else [],
@@ -222,15 +218,14 @@ def _leads(
     }
 
 
-def board(rows: Sequence[Row], own: Sequence[str] = ()) -> dict[str, Any]:
+def board(rows: Sequence[Row]) -> dict[str, Any]:
     """Return how many sentences have which verdict, by study and reading, for a picture."""
     columns, cells = ledger.scores(rows)
     said = columns[3:]
     scores = []
     for paper, reading, _, *counts in cells:
         found = [(verdict, int(n)) for verdict, n in zip(said, counts, strict=True) if int(n)]
-        shown = _read(reading, own, paper)
-        scores.append({"paper": paper, "reading": shown, "counts": found})
+        scores.append({"paper": paper, "reading": reading, "counts": found})
     kinds = list(dict.fromkeys(verdict.partition(":")[0] for verdict in said))
     return {"verdicts": said, "kinds": kinds, "rows": scores}
 
@@ -343,7 +338,7 @@ def _shortened(svg: str) -> str:
 
 
 def needs(error: ModuleNotFoundError) -> ConcordError:
-    """Return what is told where a library of the site is not installed."""
+    """Return the error that names a library of the site that is not installed."""
     return ConcordError(
         f"the site needs {error.name}; install the extra `docs` of concord-bayes (`make site` does)"
     )

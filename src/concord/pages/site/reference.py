@@ -15,21 +15,19 @@ from concord.studies.editor import study_schema
 def pages(pictures: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield names and texts (reStructuredText) of the pages of the reference.
 
-    Parameters
-    ----------
-    pictures
-        Kind of figure: path of a picture of one, from the reference's folder.
+    pictures: kind of figure: path of a picture of one, from the reference's folder.
     """
     for package, about in PACKAGES.items():
         kinds = [described(package, kind, execute=False) for kind in plugins.kinds(package)]
         parts = [
             title(package.replace("_", " ").capitalize(), "#"),
-            f"A {about.one} is chosen by its kind.",
+            f"A {about.one} is chosen by its kind, which is what you type.",
         ]
         for kind in kinds:
             if plugins.NAME.fullmatch(kind["kind"]):  # one of a distribution may be called anything
                 parts.append(f".. _{package}-{kind['kind']}:")
-            parts.append(title(kind["kind"], "*"))
+            named = f"{kind['name']} ({kind['kind']})" if kind["name"] else kind["kind"]
+            parts.append(title(named, "*"))
             if package == "figures" and kind["kind"] in pictures:
                 picture = escape(pictures[kind["kind"]])
                 parts.append(

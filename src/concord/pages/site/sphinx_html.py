@@ -32,4 +32,4 @@ def make(source: Path, output: Path, doctrees: Path, settings: Mapping[str, Any]
     warnings = warned.getvalue().replace(str(source), "").strip()
     if warnings:
         print(warnings, file=sys.stderr)
-        raise ConcordError("the site could not be made: Sphinx warns of what is above; mend it")
+        raise ConcordError("the site could not be made: correct what Sphinx warns of above")

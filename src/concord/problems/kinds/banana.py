@@ -1,4 +1,4 @@
-r"""A bent Gaussian in two dimensions, on which agents differ by a dial; exact draws.
+r"""A bent Gaussian in two dimensions, with adjustable heterogeneity; exact draws.
 
 .. math::
     x_1 \sim N(0, s^2), \qquad x_2 \mid x_1 \sim N(b (x_1^2 - s^2), 1), \qquad

@@ -1,4 +1,4 @@
-r"""Neal's funnel, on which agents differ by a dial; exact draws.
+r"""Neal's funnel, with adjustable heterogeneity between agents; exact draws.
 
 .. math::
     v \sim N(0, s^2), \qquad x_j \mid v \sim N(0, e^v), \quad j = 2, \dots, d, \qquad
