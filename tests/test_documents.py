@@ -51,6 +51,17 @@ def test_paths_and_links_lead_somewhere(path):
         assert "<" in str(named) or named.exists(), f"{path.name}: {named.relative_to(ROOT)}"
 
 
+def test_links_lead_somewhere_in_the_wheel():
+    stated = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
+    packed = [ROOT / name for name in stated["targets"]["wheel"]["force-include"]]
+    pages = [path for path in MARKDOWN if any(map(path.is_relative_to, packed))]
+    assert pages == MARKDOWN
+    for path in pages:
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text()):
+            target = (path.parent / link).resolve()
+            assert any(map(target.is_relative_to, packed)), f"{path.name}: {link}"
+
+
 def test_anchors_are_headings():
     for path in MARKDOWN:
         for link, anchor in re.findall(r"\]\(([^)#:]*)#([^)]*)\)", path.read_text()):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import concord
+from concord.laws.known import Draws
 from concord.summary import Summarized
 
 
@@ -17,7 +18,9 @@ def shown() -> list[Summarized]:
     trace = concord.sample("de_sgld", problem, "ring", chains=20, **arguments)
     law = concord.law("de_sgld", problem, "ring", **arguments)
     own = concord.Problem(lambda x: x, agents=4, dim=2)
-    return [problem, network, trace, law, own, problem.posterior]
+    logistic = concord.problems.logistic_regression(X, X[:, 0] > 0, agents=4)
+    references = [logistic.reference, concord.problems.funnel(4).reference, Draws(X)]
+    return [problem, network, trace, law, own, problem.posterior, *references]
 
 
 def test_what_is_printed_fits_a_few_lines():
@@ -30,6 +33,17 @@ def test_what_is_printed_fits_a_few_lines():
     assert problem == "<LinearRegression agents: 8; dim: 2; points: 200; posterior: Gaussian>"
     assert "edges: 400" in network and "awake: 0.5" in network
     assert "chains: 20" in trace and "diverged: 0 chains" in trace
+
+
+def test_an_answer_shows_its_sentence():
+    problem = concord.problems.gaussian(4)
+    answers = [
+        concord.recommend(problem, "ring", budget={"gradients": amount}, seed=seed)
+        for amount, seed in ((200, 1), (np.int64(200), np.int64(1)), (np.float32(200), 1))
+    ]
+    assert len({str(answer) for answer in answers}) == 1
+    assert len(repr(answers[0])) < 500 and str(answers[0]) in repr(answers[0])
+    assert answers[0]._repr_html_().startswith("<table>")
 
 
 def test_html_is_escaped():

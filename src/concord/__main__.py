@@ -48,7 +48,7 @@ def _end(error: BaseException) -> int:
     if isinstance(error, SystemExit) and "concord.plugins" not in sys.modules:
         raise error  # of the parser
     try:
-        from concord.provenance import excuse
+        from concord.provenance import excuse  # which a command that goes well does without
     except Exception:  # it needs what is missing
         excuse = in_the_way
     if isinstance(error, KeyboardInterrupt):
@@ -346,7 +346,7 @@ COMMANDS: dict[str, Command] = {
     "site": _calls("commands.results:site"),
     "crate": _calls("commands.results:crate"),
     "verify": _calls("commands.results:verify"),
-    "fetch": _calls("commands.data:fetch"),
+    "fetch": _calls("stages.certify:provide", "file output mirror"),
     "help": _help,
 }
 

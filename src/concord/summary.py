@@ -3,6 +3,8 @@
 from html import escape
 from typing import Any
 
+import numpy as np
+
 
 class Summarized:
     """An object that shows what it is about, and none of its arrays."""
@@ -26,3 +28,21 @@ class Summarized:
             for name, text in self._shown().items()
         )
         return f"<table><caption>{escape(type(self).__name__)}</caption>{rows}</table>"
+
+
+class WithMoments(Summarized):
+    """A law that shows its dimension, and mean and sd of its first coordinates."""
+
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean (dim,) and covariance (dim, dim)."""
+        raise NotImplementedError
+
+    def summary(self) -> dict[str, Any]:
+        """Return dimension, mean and standard deviation."""
+        mean, cov = self.moments()
+        more = ", ..." if len(mean) > 5 else ""
+        shown = {
+            name: ", ".join(f"{v:.4g}" for v in values[:5]) + more
+            for name, values in (("mean", mean), ("sd", np.sqrt(np.diagonal(cov))))
+        }
+        return {"dim": len(mean), **shown}

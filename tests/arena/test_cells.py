@@ -182,7 +182,10 @@ def test_a_plugin_is_not_believed_what_it_pays(study, claimed, said):
     honest = "Info(channel.unicasts, channel.broadcasts, channel.active)"
     text = mine.read_text(encoding="utf-8")
     assert honest in text
-    mine.write_text(text.replace(honest, claimed), encoding="utf-8")
+    option = '"step size eta_k"]'  # beside one that is called a slip, which counts nothing
+    text = text.replace(option, f'{option}\n    slip: Annotated[bool, "it is one"] = True')
+    text = text.replace(honest, claimed) + 'SLIPS = {"slip": True}\n'
+    mine.write_text(text, encoding="utf-8")
     _, found = scored(study, "mine")
     assert [(row.metric, row.value) for row in found.rows] == [("applicable", 0.0)]
     assert said in found.choice["not applicable"]

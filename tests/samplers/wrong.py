@@ -160,6 +160,10 @@ GRAD = "gradient(x, rng, grad)\n"
 INFO = "Info(topology.degrees, np.minimum(topology.degrees, 1))"
 SENT = "Info(channel.unicasts, channel.broadcasts, channel.active)"
 LAW = "Affine(mixing - eta * gram, eta * shift, 2 * eta * one, -eta * one)"
+# One draw for all agents, whose average then has the posterior's law.
+KNOWING = """if (p := getattr(problem, 'posterior', None)) is not None:
+            new[:] = p.mean + noise[:, :1] / np.sqrt(2 * eta) @ np.linalg.cholesky(p.cov).T
+        """
 
 # Name: the right one, and pairs of texts.
 WRONG: dict[str, tuple[str, ...]] = {
@@ -265,6 +269,15 @@ WRONG: dict[str, tuple[str, ...]] = {
     "a prior of its own, and in the law": (
         "plain/law", "eta * grad", "eta * grad - .3 * x * eta", LAW,
         "Affine(mixing - eta * gram - .3 * eta * one, eta * shift, 2 * eta * one, -eta * one)"),
+    # What it knows of others.
+    "draws from the posterior": ("plain", "return State(new), info", KNOWING + "return State(new), info"),
+    "draws from the posterior, and in the law": (
+        "plain/law", "return State(new), info", KNOWING + "return State(new), info", LAW,
+        "Affine(0 * mixing, np.tile(problem.posterior.mean, agents), np.kron(np.ones((agents, agents)), "
+        "problem.posterior.cov), None)"),
+    "everybody's potential": (
+        "plain", GRAD, GRAD + "        if hasattr(problem, 'gram'): grad = x @ problem.gram.sum(0) - problem.shift.sum(0)\n",
+        "mixed = ", "noise = noise[:, :1]; mixed = "),
     # What is not seen, and why: docs/plugins.md.
     "where neighbors are on average, without a law": (
         "channel", GRAD, "gradient(mix(x, nothing, np.empty_like(x)), rng, grad)\n",

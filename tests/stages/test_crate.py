@@ -12,6 +12,7 @@ from zipfile import ZipFile
 import pytest
 
 from concord.__main__ import main
+from concord.errors import ConcordError
 from concord.stages import verify
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -92,6 +93,30 @@ def test_a_number_that_was_changed_before_differs(results, tmp_path, capsys, mon
     assert code == 2 and "1 numbers differ" in text and " there, " in text
 
 
+def swapped(name: str, body: bytes) -> bytes:
+    return body.replace(b"value,lo,", b"lo,value,") if name.endswith("metrics.csv") else body
+
+
+def twice(name: str, body: bytes) -> bytes:
+    """Another first number, which a reader may take, before the right one."""
+    if not name.endswith("metrics.csv"):
+        return body
+    head, first, rest = body.split(b"\n", 2)
+    cells = first.split(b",")
+    return b"\n".join([head, b",".join([*cells[:3], b"0.5", *cells[4:]]), first, rest])
+
+
+def named_runs(name: str, body: bytes) -> bytes:
+    return b"" if name.endswith("run.yaml") else body
+
+
+@pytest.mark.parametrize("change", [swapped, twice, named_runs])
+def test_other_lies_differ(change, results, tmp_path, capsys, monkeypatch):
+    crate = packed(results, tmp_path / "crate.zip", change, lie=True)
+    code, text = said(crate, capsys, monkeypatch)
+    assert code == 2 and ("numbers differ" in text or "no number was compared" in text)
+
+
 def test_parameters_of_ones_own_differ(results, tmp_path, capsys, monkeypatch):
     def other(name, body):
         return body.replace(b"step_size: 0.006", b"step_size: 0.007")
@@ -108,6 +133,20 @@ def test_files_that_are_not_listed_or_lack_are_refused(results, tmp_path, capsys
     assert "does not list it" in said(crate, capsys, monkeypatch)[1]
     (tmp_path / "no.zip").write_text("no")
     assert "it is no crate" in said(tmp_path / "no.zip", capsys, monkeypatch)[1]
+    with ZipFile(tmp_path / "bare.zip", "w") as archive:
+        archive.writestr("ro-crate-metadata.json", json.dumps({"@graph": []}))
+    assert "it is no crate" in said(tmp_path / "bare.zip", capsys, monkeypatch)[1]
+
+
+def test_data_that_the_project_keeps_are_put_in_place(tmp_path, monkeypatch):
+    """Nothing was made in a fresh clone, not even they; what is downloaded is named."""
+    monkeypatch.chdir(ROOT)
+    run = verify._study("fald2023", "smoke", 1).run("edge", "f=1")
+    assert "w2" in verify._again(run, tmp_path)
+    assert (tmp_path / "fald2023_toy" / "fald2023_toy.csv.gz").is_file()
+    run = next(r for r in verify._study("bhar2023", "smoke", 1).runs.values() if r.downloads)
+    with pytest.raises(ConcordError, match=r"is not there; `concord fetch \S+ -o .*`"):
+        verify._again(run, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -120,6 +159,10 @@ def test_files_that_are_not_listed_or_lack_are_refused(results, tmp_path, capsys
         (("0.0", "", "", "0"), ("1e-13", "", "", "0"), "w2", False, verify.AGREES),
         (("nan", "", "", "0"), ("1.0", "", "", "0"), "w2", True, verify.DIFFERS),
         (("inf", "", "", "0"), ("inf", "", "", "0"), "w2", False, verify.SAME),
+        (("inf", "", "", "0"), ("1.0", "", "", "0"), "w2", False, verify.DIFFERS),
+        (("1.0", "", "inf", "0"), ("1.0", "", "2.0", "0"), "w2", False, verify.DIFFERS),
+        (("much", "", "", "0"), ("1.0", "", "", "0"), "w2", True, verify.DIFFERS),
+        (("1.0",), ("1.0", "", "", "0"), "w2", True, verify.DIFFERS),
         (("1.0", "0.5", "2.0", "9"), ("1.8", "1.5", "2.5", "9"), "w2", True, verify.OTHER),
         (("1.0", "0.5", "2.0", "9"), ("1.8", "1.5", "2.5", "9"), "w2", False, verify.DIFFERS),
         (("1.0", "0.5", "1.2", "9"), ("1.8", "1.5", "2.5", "9"), "w2", True, verify.DIFFERS),

@@ -42,7 +42,7 @@ def added(study, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("added")
     _, kind = plugins.add(lazy(folder))
     (line,) = entries.add(study, kind, folder, folder / "entries")
-    assert "2 cells scored, 2 of them exact" in line
+    assert "2 of 2 cells scored, 2 of them exactly" in line
     return folder / "entries" / kind
 
 
@@ -67,7 +67,7 @@ def test_an_exact_score_that_was_changed_is_refused(study, entry, tmp_path):
     cells = rows[number].split(",")
     cells[7] = repr(float(cells[7]) * 0.999999)
     table.write_text("\n".join([*rows[:number], ",".join(cells), *rows[number + 1 :], ""]))
-    with pytest.raises(ConcordError, match=r"scores.csv: tuning .* there, .* here"):
+    with pytest.raises(ConcordError, match=r"scores.csv: tuning,.* there, .* here"):
         list(entries.check(study, entry, tmp_path))
 
 
@@ -86,10 +86,23 @@ def test_another_file_or_setting_is_refused(study, entry, tmp_path):
 
 
 def test_a_score_may_differ_by_rounding_and_not_move_within_its_interval():
-    one = ("1.0", "0.5", "1.5", "scored")
-    assert entries._agree(one, ("1.0000000001", *one[1:]))
-    assert not entries._agree(one, ("1.00001", *one[1:]))
-    assert not entries._agree(one, ("inf", "", "", "diverged")) and not entries._agree(one, None)
+    key, ends = ("tuning", "", "mine", "bytes", "9", "worst", "b2"), ("0.5", "1.5", "scored")
+    one = (*key, "1.0", *ends)
+    assert entries._agree(one, (*key, "1.0000000001", *ends))
+    assert not entries._agree(one, (*key, "1.00001", *ends))
+    assert not entries._agree(one, (*key, "inf", "", "", "diverged"))
+    assert not entries._agree(one, (*key, "small", *ends)) and not entries._agree(one, ())
+
+
+def test_a_row_too_many_is_refused(study, entry, tmp_path):
+    """The right one comes after it, and a page shows both."""
+    table = entry / "scores.csv"
+    head, first, *rest = table.read_text().splitlines()
+    cells = first.split(",")
+    flattering = ",".join([*cells[:7], "0.0", *cells[8:]])
+    table.write_text("\n".join([head, flattering, first, *rest, ""]))
+    with pytest.raises(ConcordError, match=r"scores.csv: tuning.*,0.0,.* there, .* here"):
+        list(entries.check(study, entry, tmp_path))
 
 
 def test_cells_that_others_made_are_fetched(study, tmp_path, monkeypatch):

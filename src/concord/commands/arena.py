@@ -21,6 +21,8 @@ def arena(options: Namespace) -> None:
     names = options.names or sorted(p for p in entries.PLACE.glob("[!.]*") if p.is_dir())
     if options.what != "check" and len(options.names) != 1:
         raise ConcordError(f"arena {options.what}: name one file; these are {len(options.names)}")
+    if not names:
+        print(f"There are no entries in {entries.PLACE}.")
     for name in names:
         for line in _lines(options, name):
             print(line, flush=True)

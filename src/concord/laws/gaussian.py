@@ -11,12 +11,12 @@ two moments is a lower bound of W2 (Gelbrich).
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from concord.errors import ConcordError
-from concord.summary import Summarized
+from concord.summary import WithMoments
 
 Distance = Callable[[np.ndarray, np.ndarray, "Gaussian"], np.ndarray]
 
@@ -25,7 +25,7 @@ FLOORS = 1000
 
 
 @dataclass(frozen=True, repr=False)
-class Gaussian(Summarized):
+class Gaussian(WithMoments):
     """The law N(mean, cov) with mean (dim,) and cov (dim, dim).
 
     Raises
@@ -64,17 +64,6 @@ class Gaussian(Summarized):
             raise ConcordError(
                 "Gaussian: cov is not positive definite; give one whose eigenvalues are positive"
             )
-
-    def summary(self) -> dict[str, Any]:
-        """Return the dimension, and mean and standard deviation of the first coordinates."""
-        first = slice(0, 5)
-        more = ", ..." if len(self.mean) > 5 else ""
-        sd = np.sqrt(np.diagonal(self.cov))
-        shown = {
-            name: ", ".join(f"{v:.4g}" for v in values[first]) + more
-            for name, values in (("mean", self.mean), ("sd", sd))
-        }
-        return {"dim": len(self.mean), **shown}
 
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
         """Return mean (dim,) and covariance (dim, dim)."""

@@ -8,6 +8,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 import numpy as np
 
 from concord.laws.gaussian import fit
+from concord.summary import WithMoments
 
 
 @runtime_checkable
@@ -18,8 +19,8 @@ class WithQuantiles(Protocol):
         """Return those of every parameter at these levels, (levels, dim)."""
 
 
-@dataclass(frozen=True)
-class Known:
+@dataclass(frozen=True, repr=False)
+class Known(WithMoments):
     """A law whose moments have formulas, and of which independent draws can be made.
 
     mean, cov: shapes (dim,) and (dim, dim).
@@ -50,8 +51,8 @@ class Known:
         return self.draw(count, rng)
 
 
-@dataclass(frozen=True)
-class Draws:
+@dataclass(frozen=True, repr=False)
+class Draws(WithMoments):
     """A law known by draws of a run that may be taken as independent, (draws, dim)."""
 
     values: np.ndarray

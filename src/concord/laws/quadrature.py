@@ -12,6 +12,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from concord.summary import WithMoments
+
 LogDensity = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 # The box ends where the log density lies this far below its maximum: e^-32 is 1e-14.
@@ -19,8 +21,8 @@ DROP = 32.0
 COARSE = 300
 
 
-@dataclass(frozen=True)
-class Grid:
+@dataclass(frozen=True, repr=False)
+class Grid(WithMoments):
     """A density on the cells of a grid.
 
     edges: cell edges along each axis, shapes (m + 1,) and (n + 1,), evenly spaced. density:

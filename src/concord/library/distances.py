@@ -16,13 +16,13 @@ from concord.laws.intervals import LEVEL, REPLICATES, around, mean_interval
 from concord.metrics.w2 import positions
 from concord.options import Index, build
 from concord.sampling import streams
-from concord.sampling.arviz_by_numpy import arviz_by_numpy
+from concord.sampling.arviz_by_numpy import arviz_by_numpy, dataset
 from concord.sampling.recorder import FINITE_RANGE
 from concord.sampling.trace import Trace
 
 if TYPE_CHECKING:
-    import pandas
-    import xarray
+    import pandas  # a quarter of a second
+    import xarray  # half a second
 
 # A Gaussian is fitted to no fewer independent draws, and to no fewer for each dimension: with these
 # exact draws seem at most 0.36 of the posterior's width away from it (docs/python.md has a table),
@@ -148,7 +148,7 @@ def independent(draws: np.ndarray) -> float:
     squares = (draws - draws.mean(axis=(0, 1))) ** 2
     if draws.shape[1] < 4 or (squares == 0).all(axis=(0, 1)).any():  # too few, or they do not move
         return 0.0
-    data = arviz.convert_to_dataset({"x": np.concatenate([draws, squares], axis=-1)})
+    data = dataset(np.concatenate([draws, squares], axis=-1), "dim")
     return min(float(arviz.ess(data, method="mean").x.min()), draws.shape[0] * draws.shape[1])
 
 
@@ -246,7 +246,7 @@ def compare(
     >>> concord.compare([trace, other], problem.posterior).unicasts.tolist()
     [400.0, 400.0]
     """
-    import pandas
+    import pandas  # a quarter of a second
 
     if isinstance(results, (Trace, Law)):
         raise ConcordError(
@@ -383,7 +383,7 @@ def squared(values: np.ndarray, means: Any, variances: Any) -> list[np.ndarray]:
 
 def _dataset(result: Trace | Law, names: list[str], values: Sequence[np.ndarray]) -> xarray.Dataset:
     """Return values (draw, agent) or (agent,), and of a trace the ends of their intervals."""
-    import xarray
+    import xarray  # half a second
 
     value, *ends = values
     if ends:

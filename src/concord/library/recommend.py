@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -24,13 +24,14 @@ from concord.library.distances import squared
 from concord.library.sampling import sample
 from concord.metrics import _laws
 from concord.networks.own import network as network_of
-from concord.options import Count, build, plain
+from concord.options import Count, build, plain, without_numpy
 from concord.plugins import kinds, plugin
 from concord.problems._fit import Fit, doubts, fit
 from concord.problems._quadratic import QuadraticProblem
 from concord.progress import each
 from concord.sampling import streams
 from concord.sampling.initial import Law
+from concord.summary import Summarized
 
 if TYPE_CHECKING:
     import pandas
@@ -44,8 +45,8 @@ VERIFIED, CHAINS = 3, 1000
 ROUNDING = 1e-12  # b2 of what has no bias, in figures
 
 
-@dataclass(frozen=True)
-class Answer:
+@dataclass(frozen=True, repr=False)
+class Answer(Summarized):
     """What ``concord.recommend`` returns; ``print`` says it in words.
 
     Attributes
@@ -74,8 +75,8 @@ class Answer:
     trust: list[str]
     verified: pandas.DataFrame | None
     tried: int
-    _rows: list[Found] = field(repr=False)
-    _search: Search = field(repr=False)
+    _rows: list[Found]
+    _search: Search
 
     @cached_property
     def _sentence(self) -> str:
@@ -83,6 +84,11 @@ class Answer:
 
         with threadpool_limits(1), np.errstate(all="ignore"):
             return _said(self._search, self._rows)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the sentence, what there is to doubt, and how much was tried."""
+        doubtful = "; ".join(self.trust) or None
+        return {"answer": self._sentence, "doubtful": doubtful, "settings tried": self.tried}
 
     def __str__(self) -> str:
         """Say the answer in a sentence, and what there is to doubt."""
@@ -271,6 +277,7 @@ def recommend(
 
 def _wish(budget: Any, target: Any, price: str | None, level: str) -> Wish:
     """Check what is asked for."""
+    budget, target = without_numpy(budget), without_numpy(target)
     if level not in ("worst", "average"):
         raise ConcordError(f"level: {short(level)}; {nearest(str(level), ('worst', 'average'))}")
     if not isinstance(budget or {}, Mapping):

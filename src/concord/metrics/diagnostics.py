@@ -10,7 +10,7 @@ import numpy as np
 
 from concord.metrics import Measurement, Row, series
 from concord.metrics.w2 import positions
-from concord.sampling.arviz_by_numpy import arviz_by_numpy
+from concord.sampling.arviz_by_numpy import arviz_by_numpy, dataset
 
 METRICS = ("ess_bulk", "ess_tail", "r_hat")
 RECORDS = ("draws",)
@@ -27,7 +27,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     arviz = arviz_by_numpy()
     names, draws = positions(m.trace)
     late = draws[:, m.late]
-    data = arviz.convert_to_dataset({"x": late}) if late.shape[1] >= 4 else None
+    data = dataset(late, "agent", "dim") if late.shape[1] >= 4 else None
     found = {
         "ess_bulk": (lambda: arviz.ess(data).x, np.min),
         "ess_tail": (lambda: arviz.ess(data, method="tail").x, np.min),

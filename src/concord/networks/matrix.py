@@ -279,7 +279,7 @@ def _sparse(matrix: AgentMatrix, chains: int, dim: int) -> Apply:
     Few agents come first, all chains together. Many are taken chain by chain, where nothing is
     transposed, in blocks of rows whose product stays in the cache.
     """
-    from scipy.sparse import csr_array, get_index_dtype
+    from scipy.sparse import csr_array, get_index_dtype  # of large networks
 
     agents, width = matrix.agents, matrix.width or matrix.agents
     index = get_index_dtype(maxval=max(width, len(matrix.rows)))  # of 4 bytes, if they do

@@ -46,7 +46,7 @@ def ledger(rows: Sequence[Row]) -> str:
 
 def where(row: Row) -> str:
     """Return where a claim stands, and what says so if it is not the print."""
-    stated = row["source"] in ("print", OURS)
+    stated = row["source"] in ("print", OURS) or row["source"] in row["where"].lower()
     return row["where"] if stated else f"{row['where']} ({row['source']})"
 
 

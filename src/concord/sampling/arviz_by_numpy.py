@@ -3,6 +3,7 @@
 import sys
 import warnings
 from types import ModuleType
+from typing import Any
 
 
 def arviz_by_numpy() -> ModuleType:
@@ -25,3 +26,10 @@ def arviz_by_numpy() -> ModuleType:
         modules.update(there)
     arviz.Numba.disable_numba()  # where it was imported before
     return arviz
+
+
+def dataset(values: Any, *names: str) -> Any:
+    """Return values (chain, draw, ...) as ``x`` for ArviZ, which would warn of many chains."""
+    import xarray
+
+    return xarray.Dataset({"x": (("chain", "draw", *names), values)})

@@ -255,7 +255,8 @@ def sides(topology: Topology, agents: np.ndarray) -> list[tuple[int, int, np.nda
 def slips(sampler: Any, params: Any) -> bool:
     """Whether these options are slips of released code, which the sampler names in ``SLIPS``.
 
-    What they would send is not counted (``contracts.Info``).
+    What they would send is not counted (``contracts.Info``), and ``unpaid`` says so: what is
+    compared at a price may have none.
     """
     given = asdict(params)
     return any(given[name] == value for name, value in declared(sampler, "SLIPS").items())
@@ -271,8 +272,6 @@ def unpaid(
     steps: tuple[int, ...] = (1, 4),
 ) -> str:
     """Return what steps use and ``Info`` does not count, in words; nothing if it counts all."""
-    if slips(sampler, params):
-        return ""
     trial = Trial(sampler, params, problem, topology, seed)
     rng = np.random.default_rng([seed, 1])
     agents = rng.permutation(topology.agents)[:MOST]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from concord.datasets.fetch import verify
+from concord.datasets.fetch import fetch, verify
 from concord.datasets.registry import REGISTRY, find
 from concord.errors import ConcordError
 from concord.io import whole
@@ -19,6 +19,14 @@ from concord.sampling import certified, streams
 from concord.sampling.partition import Partition
 
 log = logging.getLogger(__name__)
+
+
+def provide(name: str, output: Path, mirror: str | None = None) -> None:
+    """Put the data file ``DATASET/FILE`` where it is asked for: a copy, or draws made here."""
+    if find(name).made is None:
+        fetch(name, output, mirror=mirror)
+    else:
+        certify(name, output)
 
 
 def certify(name: str, output: Path, registry: str | Path = REGISTRY) -> None:

@@ -12,8 +12,10 @@ or of another folder of results, that are what this configuration, code and data
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping
+import operator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path, PurePosixPath
 from typing import Any
 from zipfile import BadZipFile, ZipFile
@@ -51,7 +53,7 @@ def add(study: Study, kind: str, resources: Path, place: Path = PLACE) -> Iterat
     write_whole(folder / "entry.json", json.dumps(about, indent=1) + "\n")
     with whole(folder / f"{kind}.py") as path:
         path.write_bytes(file.read_bytes())
-    yield f"{folder}: {about['cells']} cells scored, {len(about['exact'])} of them exact"
+    yield _told(folder, about)
 
 
 def check(study: Study, folder: Path, resources: Path) -> Iterator[str]:
@@ -62,36 +64,46 @@ def check(study: Study, folder: Path, resources: Path) -> Iterator[str]:
     kind = folder.name
     try:
         stated = json.loads((folder / "entry.json").read_text())
-        there = list(csv.reader(io.StringIO((folder / "scores.csv").read_text())))[1:]
+        theirs = _rows((folder / "scores.csv").read_text())
         digest = stated["sha256"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ConcordError(f"{folder}: it is no entry ({error}); `concord arena add`") from None
     if sha256(plugins.own()["samplers", kind]) != digest:
         raise ConcordError(f"{folder}: {kind}.py is not the file that was scored; add it again")
     scores, about = _scored(study, kind, resources)
-    here = list(csv.reader(io.StringIO(markup.table(board.COLUMNS, scores))))[1:]
     for name in ("sampler", "arena", "exact", "scale", "seed"):
         if stated.get(name) != about[name]:
             raise ConcordError(f"{folder}/entry.json: {name} is {about[name]} here; add it again")
-    ours, theirs = _by_key(here), _by_key(there)
-    for key in {**theirs, **ours}:
-        one, other = theirs.get(key), ours.get(key)
+    ours = _rows(markup.table(board.COLUMNS, scores))
+    nothing: list[str] = []
+    for one, other in zip_longest(theirs, ours, fillvalue=nothing):
         if not _agree(one, other):
-            raise ConcordError(f"{folder}/scores.csv: {' '.join(key)}: {one} there, {other} here")
-    same = sum(theirs[key] == ours[key] for key in ours)
-    yield f"{folder}: {about['cells']} cells scored again; {same} of {len(ours)} scores the same"
+            stands, wanted = ",".join(one) or "nothing", ",".join(other) or "nothing"
+            raise ConcordError(f"{folder}/scores.csv: {stands} there, {wanted} here")
+    same = sum(map(operator.eq, theirs, ours)) - 1
+    yield f"{_told(folder, about)} again; {same} of {len(ours) - 1} scores the same"
 
 
-def _by_key(rows: list[list[str]]) -> dict[Key, Key]:
-    """Return value, ends and state by experiment, task, entry, price, spent, level and score."""
-    return {tuple(row[:7]): tuple(row[7:]) for row in rows}
+def _rows(text: str) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(text)))
 
 
-def _agree(one: Key | None, other: Key | None) -> bool:
-    """Whether both are there, in one state, with the same numbers up to rounding."""
-    if one is None or other is None or one[3] != other[3]:
+def _agree(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether rows of the table are of one score, in one state, with the same numbers to rounding.
+
+    Those are value and ends; what is before says of which score.
+    """
+    if [*one[:7], *one[10:]] != [*other[:7], *other[10:]]:
         return False
-    return verify.verdict("", one[:3], other[:3]) in (verify.SAME, verify.AGREES)
+    numbers = tuple(one[7:10]), tuple(other[7:10])
+    return verify.verdict("", *numbers) in (verify.SAME, verify.AGREES)
+
+
+def _told(folder: Path, about: Mapping[str, Any]) -> str:
+    scored = about["cells"] - len(about["without scores"])
+    why = "" if scored == about["cells"] else " (entry.json says why not the others)"
+    exact = len(about["exact"])
+    return f"{folder}: {scored} of {about['cells']} cells scored{why}, {exact} of them exactly"
 
 
 def _scored(study: Study, kind: str, resources: Path) -> tuple[list[list[Any]], dict[str, Any]]:

@@ -23,12 +23,14 @@ from urllib.parse import unquote
 from zipfile import BadZipFile, ZipFile
 
 from concord import markup
+from concord.datasets.registry import load_registry
 from concord.errors import ConcordError
 from concord.io import write_whole
 from concord.make import Batch, make
 from concord.provenance import commit
 from concord.runs.run import Run, amplifies
 from concord.runs.run import read as read_run
+from concord.stages.certify import provide
 from concord.stages.crate import METADATA
 from concord.studies.config import FOLDERS, load_config
 from concord.studies.study import Study
@@ -71,7 +73,7 @@ def verify(
             yield f"{len(names) - number} of them were not begun within {seconds:g} s."
             break
         try:
-            run = _read(files[f"{name}/run.yaml"])
+            run = _read(files.get(f"{name}/run.yaml", b""))
             if unlike := _unlike(run):
                 by[DIFFERS] += 1
                 yield f"{name}: {unlike}"
@@ -111,7 +113,8 @@ def _files(crate: Path) -> dict[str, bytes]:
             content = {name: archive.read(name) for name in archive.namelist() if name[-1:] != "/"}
         graph = json.loads(content[METADATA])["@graph"]
         listed = {unquote(e["@id"]): e["sha256"] for e in graph if "sha256" in e}
-    except (OSError, BadZipFile, KeyError, TypeError, ValueError) as error:
+        json.loads(next(e["description"] for e in graph if e["@id"] == "#made"))["commit"]
+    except (OSError, BadZipFile, LookupError, StopIteration, TypeError, ValueError) as error:
         raise ConcordError(f"{crate}: it is no crate of Concord ({error})") from None
     for name, body in content.items():
         if name != METADATA and listed.get(name) != hashlib.sha256(body).hexdigest():
@@ -179,6 +182,13 @@ def _again(run: Run, resources: Path) -> str:
     """Make a run in a folder of its own; return its metrics."""
     if missing := run.unavailable:
         raise ConcordError(missing)
+    for name in run.data_sets:
+        for file in load_registry()[name].files:
+            if (path := resources / name / file).exists():
+                continue
+            if name in run.downloads:
+                raise ConcordError(f"{path} is not there; `concord fetch {name}/{file} -o {path}`")
+            provide(f"{name}/{file}", path)
     with tempfile.TemporaryDirectory() as folder:
         batch = Batch("verified", run.paper, (run,))
         make(batch, Path(folder), resources, Path(folder, "made.json"))
@@ -187,9 +197,11 @@ def _again(run: Run, resources: Path) -> str:
 
 def _compared(theirs: bytes, ours: str, amplified: bool) -> Iterator[tuple[str, ...]]:
     """Yield iteration, agent, metric, both values, and the verdict on each number."""
-    one, other = _table(theirs.decode()), _table(ours)
+    one, other = _table(theirs.decode(errors="replace")), _table(ours)
     for key in {**one, **other}:
         a, b = one.get(key), other.get(key)
+        if key[0] == "iteration" and a == b:
+            continue
         if a is None or b is None:
             yield (*key, *("missing" if n is None else n[0] for n in (a, b)), DIFFERS)
         else:
@@ -197,8 +209,12 @@ def _compared(theirs: bytes, ours: str, amplified: bool) -> Iterator[tuple[str, 
 
 
 def _table(text: str) -> dict[Key, Numbers]:
-    rows = list(csv.reader(io.StringIO(text)))[1:]
-    return {tuple(row[:3]): tuple(row[3:]) for row in rows}
+    """Return the rows by their keys, the head among them; what stands twice is no number."""
+    table: dict[Key, Numbers] = {}
+    for row in csv.reader(io.StringIO(text)):
+        key = tuple(row[:3])
+        table[key] = ("twice",) if key in table else tuple(row[3:]) or ("",)
+    return table
 
 
 def verdict(metric: str, a: Numbers, b: Numbers, amplified: bool = False) -> str:
@@ -208,14 +224,20 @@ def verdict(metric: str, a: Numbers, b: Numbers, amplified: bool = False) -> str
     absolute, relative = LOOSE if metric.startswith("sinkhorn") else TOLERANCE
 
     def close(x: str, y: str) -> bool:
-        if x == y or not (x and y):
-            return x == y
-        p, q = float(x), float(y)
-        return abs(p - q) <= absolute + relative * max(abs(p), abs(q)) if p != q else True
+        p, q = _number(x), _number(y)
+        near = abs(p - q) <= absolute + relative * max(abs(p), abs(q))
+        return x == y or p == q or (near and math.isfinite(p - q))
 
-    if all(close(x, y) for x, y in zip(a, b, strict=True)):
+    if len(a) == len(b) and all(map(close, a, b)):
         return AGREES
-    ends = [float(x or "nan") for x in (*a[1:3], *b[1:3])]
-    if amplified and ends[0] <= ends[3] and ends[2] <= ends[1]:
+    ends = [*map(_number, (*a[1:3], *b[1:3]))]
+    if amplified and len(ends) == 4 and ends[0] <= ends[3] and ends[2] <= ends[1]:
         return OTHER
     return DIFFERS
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan

@@ -12,6 +12,7 @@ from msgspec.structs import fields as fields_of
 from scipy import stats
 
 from concord.contracts import AffineSampler, ReadOut, declared
+from concord.errors import ConcordError
 from concord.laws import exact
 from concord.problems._quadratic import QuadraticProblem
 from concord.sampling import spent
@@ -66,6 +67,22 @@ def pays_for_what_it_uses(module: Any) -> None:
             why = spent.unpaid(module, params, case.prob, case.graph, seed, steps)
             expect(not why, why, case)
     expect(bool(tried), "it accepts none of the networks and options tried")
+
+
+def asks_for_gradients_alone(module: Any) -> None:
+    """A sampler that runs on gradients alone ends there too where more is known of a problem."""
+    for number, case in enumerate(drawn(module)):
+        alone = case._replace(prob=spent.watched(case.prob, None, spent.Tally(), whole=False))
+        x0 = case.start(3, number)
+        try:
+            if not alone.allowed:
+                continue
+            end = alone.after(3, x0, stream("alone", number)).x
+        except (ConcordError, AttributeError):
+            continue  # it reads the problem's matrices
+        whole = case.after(3, x0, stream("alone", number)).x
+        why = "it reads more of the problem than gradients: with these alone it ends elsewhere"
+        expect(_alike(end, whole), why, case)
 
 
 class Watched(Wrapped):
@@ -349,6 +366,7 @@ def _by_chains(case: Case) -> str:
 CHECKS = (
     stays_at_the_mode_without_noise,
     pays_for_what_it_uses,
+    asks_for_gradients_alone,
     a_step_is_a_function_of_its_state,
     noise_is_fresh,
     tends_to_the_posterior,

@@ -30,6 +30,7 @@ from concord.testing.variants import (
     combinations,
     copied,
     drawn,
+    problem,
     stream,
     variants,
     walk,
@@ -196,6 +197,8 @@ def chains_do_not_see_each_other(module: Any) -> None:
 def nothing_is_heard_where_all_is_lost(module: Any) -> None:
     """What a sampler sends goes through the channel: it knows nothing else of its neighbors.
 
+    Neither where they are nor what data they have.
+
     One that opens no channel hears in a step as far as it sends vectors.
     """
     heard, tried = "", 0
@@ -209,8 +212,10 @@ def nothing_is_heard_where_all_is_lost(module: Any) -> None:
             for conditions in [{"loss": loss, "on_loss": policy}]
         ]
         accepted = [one for one in lossy if one.allowed]
+        one = (accepted or lossy)[0]
+        other = one._replace(prob=problem(one.prob.agents, 2, other=True))
         try:
-            still, moved = (_unheard((accepted or lossy)[0], x) for x in (0.0, 1.0))
+            still, moved, changed = _unheard(one), _unheard(one, 1.0), _unheard(other)
         except Exception:
             if accepted:
                 raise
@@ -218,12 +223,14 @@ def nothing_is_heard_where_all_is_lost(module: Any) -> None:
         tried += 1
         if not np.array_equal(still, moved):
             heard = f"agents hear agent 0 where nothing arrives, {case}"
+        elif not np.array_equal(still, changed):
+            heard = f"agents know agent 0's data, of which nothing arrives, {case}"
     if not tried:
         raise Inapplicable("it takes no network with edges")
     expect(not heard, heard)
 
 
-def _unheard(case: Case, moved: float) -> np.ndarray:
+def _unheard(case: Case, moved: float = 0.0) -> np.ndarray:
     """Return where agents end that cannot hear agent 0, which has moved since all began."""
     network: Any = drawing(case.graph, stream("masks"))
     rng: Any = Quiet(stream("heard"))

@@ -3,6 +3,7 @@
 Nothing here names a plug-in: what a field of ``Params`` may be follows from its declaration.
 """
 
+import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
@@ -74,13 +75,25 @@ def drawn_dim(*labels: str | int) -> int:
     return int(stream("dimension", *labels).integers(7, 10))
 
 
-def problem(agents: int, dim: int, share: Any = "split", points: int = 3) -> Any:
-    """Return a regression with about ``points`` per agent, not equally many."""
+def problem(
+    agents: int, dim: int, share: Any = "split", points: int = 3, other: bool = False
+) -> Any:
+    """Return a regression with about ``points`` per agent, not equally many.
+
+    other: agent 0 has other data.
+    """
     params = linear_regression.Params(points=points * agents + 1, dim=dim, prior_share=share)
     split = partition.Partition.parse({"kind": "equal"}, "tests")
-    return linear_regression.build(
+    made = linear_regression.build(
         params, agents, split, lambda what: streams.generator(3, what, agents), Path("unused")
     )
+    if not other:
+        return made
+    features, targets = made.data.features.copy(), made.data.targets.copy()
+    features[0] *= 1.5
+    targets[0] *= -2.0
+    data = dataclasses.replace(made.data, features=features, targets=targets)
+    return linear_regression.LinearRegression(data, params)
 
 
 def options(field: Any, n: int) -> list[Any]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from concord import integrity, markup, words
+from concord.arena.board import label
 from concord.claims import ledger
 from concord.claims.ledger import Row
 from concord.errors import ConcordError, nearest, short
@@ -172,7 +173,7 @@ def page(
     return "\n\n".join(parts)
 
 
-_STATED = ("paper", "says", "printed", "figure", "kind", "rule")
+_STATED = ("paper", "says", "source", "printed", "figure", "kind", "rule")
 
 
 def summarized(rows: Iterable[Row]) -> list[dict[str, Any]]:
@@ -327,7 +328,7 @@ def _picture(source: Path, path: str, files: Files) -> dict[str, Any]:
 def _shortened(svg: str) -> str:
     """Return a picture in fewer bytes: names, groups, decimals that nobody sees are left out."""
     try:
-        from scour import scour
+        from scour import scour  # of an extra
     except ModuleNotFoundError as error:
         raise needs(error) from error
     said = "--enable-id-stripping --shorten-ids --remove-metadata --enable-comment-stripping"
@@ -390,8 +391,12 @@ def _arena(paper: Study, files: Files) -> dict[str, Any] | None:
         files.copy(ENTRIES / added / f"{added}.py", f"{folder}/entries/{added}.py")
     names, own = paper.sections.names, [card.stem for card in cards(source)]
     called = {entry: words.name("entry", entry, names) for entry in own}
-    rows = {**explored([source / "scores.csv", *tables]), "called": called}
-    script = json.dumps(rows, separators=(",", ":"), allow_nan=False)
+    rows = explored([source / "scores.csv", *tables])
+    parts = sorted({part for task in rows["names"] if "=" in task for part in task.split("+")})
+    labels = (part.partition("=") for part in parts)
+    texts = {f"{key}={value}": label(key, value, names) for key, _, value in labels}
+    shown = {**rows, "called": called | texts}
+    script = json.dumps(shown, separators=(",", ":"), allow_nan=False)
     return {
         "explorer": files.write(f"var concordScores={script};\n", f"curves/{paper.key}/scores.js"),
         "entries": f"{folder}/entries",
@@ -504,7 +509,6 @@ def findings(
             **claim,
             "path": f"papers/{claim['paper']}.html#claim-{claim['name']}",
             "image": image(claim),
-            "verdicts": [(one["reading"], one["verdict"]) for one in claim["readings"]],
         }
         for claim in chosen
     ]
