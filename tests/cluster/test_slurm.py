@@ -419,22 +419,17 @@ def test_slurm_makes_a_piece_of_the_arena_at_full_scale(slurm, tmp_path, reliabi
 
 
 @pytest.mark.skipif(bool(MPI), reason=str(MPI))
-def test_srun_starts_the_processes_of_a_run_that_says_ranks(slurm, tmp_path):
+def test_srun_starts_the_processes_of_a_run_that_says_ranks(slurm, local, tmp_path):
     """The study's key alone differs; nothing but how many processes there are."""
-    made = []
-    for ranks, how in ((None, ("--cores", "1")), (2, ON_SLURM)):
-        project = TinyProject(tmp_path / f"over_{ranks or 1}")
-        sections = project.sections()
-        experiment = sections["experiments"][EXPERIMENT]
-        if ranks is not None:
-            experiment["ranks"] = ranks
-        project.rewrite(sections)
-        with snakemake(project.folder, METRICS, *how) as process:
-            said(project.folder, process)
-        made.append(metrics(project.folder))
-        logs = list((project.folder / "results").rglob("divide.log"))
-        assert bool(logs) == (ranks is not None)
-    assert len(made[0]) == 2 and made[1] == {name: made[0][name] for name in made[1]}
+    project = TinyProject(tmp_path / "project")
+    sections = project.sections()
+    sections["experiments"][EXPERIMENT]["ranks"] = 2
+    project.rewrite(sections)
+    with snakemake(project.folder, METRICS, *ON_SLURM) as process:
+        said(project.folder, process)
+    made, expected = metrics(project.folder), metrics(local)
+    assert list((project.folder / "results").rglob("divide.log"))
+    assert made == {name: expected[name] for name in made} and made
 
 
 @pytest.mark.skipif(bool(MPI), reason=str(MPI))

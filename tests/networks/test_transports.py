@@ -17,6 +17,7 @@ from concord.library.sampling import _prepared
 from concord.networks import transports
 from concord.networks.transports import Part
 from concord.sampling import loop
+from faults.tiny_project import EXPERIMENT, RUNS, TinyProject
 from networks import over_ranks
 from networks.over_ranks import AGENTS, CONDITIONS, GRAPHS, SAMPLERS
 from networks.threads import over_ranks as threads
@@ -69,21 +70,6 @@ def test_compiled_kernels_know_that_rows_are_of_some_agents(kind, neighbors, mon
     options = {"step_size": 0.02, **({"neighbors": neighbors} if kind == "d_ula" else {})}
     options |= {"fusion": 0.1} if kind == "d_ula" else {}
     assert same_over((2, 3), (kind, options, {"kind": "ring"}, "perfect", 9, "linear"))
-
-
-def refused(case):
-    """Whether ranks refuse the case: Newton's steps for all agents together."""
-    return case[0] == "admm" and case[-1] == "logistic"
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("kind", sorted({kind for kind, _ in SAMPLERS}))
-def test_runs_have_the_same_bytes_on_one_to_four_ranks(kind):
-    cases = [case for case in over_ranks.cases() if case[0] == kind and not refused(case)]
-    made = [case for case in cases[::2] if same_over((1, 2, 3, 4), case)]
-    alone = ("dg_lmc", "d_mala", "graph_gibbs", "choco_sgld")  # they take perfect networks alone
-    assert {case[3] for case in made} > {"perfect"} or kind in alone
-    assert len({case[2]["kind"] for case in made}) >= (1 if kind == "dg_lmc" else 5)
 
 
 @pytest.mark.parametrize(
@@ -186,6 +172,22 @@ def test_mpiexec_writes_the_bytes_of_one_process(tmp_path):
     result = mpiexec(6, *sample, "none.nc", cwd=tmp_path)
     assert result.returncode == 2
     assert result.stderr.count("5 agents cannot be divided over 6 processes") == 1
+
+
+@mpi
+@pytest.mark.thorough
+def test_snakemake_starts_the_processes_of_a_run_that_says_ranks(tmp_path):
+    made = []
+    for ranks in (None, 2):
+        project = TinyProject(tmp_path / str(ranks))
+        sections = project.sections()
+        sections["experiments"][EXPERIMENT] |= {"ranks": ranks} if ranks else {}
+        project.rewrite(sections)
+        metrics = f"{RUNS[0]}/metrics.csv"
+        project.make(metrics)
+        made.append((project.folder / metrics).read_bytes())
+        assert len(list(project.folder.rglob("divide.log"))) == bool(ranks)
+    assert made[0] == made[1]
 
 
 @mpi

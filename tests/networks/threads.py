@@ -56,9 +56,6 @@ class Comm:
             return [self.recv(None, source, "gather") for source in range(self.size)]
         return None
 
-    def bcast(self, value):
-        return self.allgather(value)[0]
-
     def Send_init(self, buffer, dest, tag):
         return Sending(self._queue(self.rank, dest, tag, "numbers"), buffer, True)
 

@@ -24,7 +24,7 @@ from concord.runs.agents import agents
 from concord.runs.run import read
 from networks.test_transports import resolved
 
-COMPUTE = {"seconds": 0.005}
+COMPUTE = {"seconds": 0.01}
 FREE = {"compute": COMPUTE, "on_loss": "reuse_last", "barrier": False}
 
 
@@ -47,6 +47,7 @@ def write(folder, usual, network, **more):
     place = list(run).index("metrics")
     run = dict([*list(run.items())[:place], *happens.items(), *list(run.items())[place:]]) | more
     run["record"] |= {"agents": None, "every": 10}
+    run["sampler"]["step_size"] = 0.05  # of which 60 steps are long enough to forget the start
     (folder / "run.yaml").write_text(yaml.safe_dump(run, sort_keys=False))
 
 
@@ -83,32 +84,32 @@ def test_with_a_barrier_processes_draw_what_the_simulation_draws(tmp_path, state
 def test_without_one_lost_vectors_and_a_slow_agent_do_what_the_simulation_says(tmp_path, stated):
     loss = {"kind": "bernoulli", "rate": 0.2, "direction": "one_way"}
     slow = {"compute": COMPUTE | {"slowest": 10.0, "slow_agents": [1]}}
-    stated(FREE | slow | {"loss": loss}, iterations=400, chains=50)
+    stated(FREE | slow | {"loss": loss}, iterations=240, chains=50)
     lived = made(tmp_path)
-    stated(FREE | slow | {"loss": loss}, iterations=400, chains=50, seed=2)
+    stated(FREE | slow | {"loss": loss}, iterations=240, chains=50, seed=2)
     simulated = made(tmp_path, "sample")
-    late = lived.draw >= 200
+    late = lived.draw > 120
     for power in (1, 2):
         means = [(trace["x"][:, late] ** power).mean(axis=1) for trace in (lived, simulated)]
         assert apart(*means) < 4.5
-    moved = lived["activations"][0, -1]
-    assert 30 < moved[1] < 42 and 300 < moved.min(where=np.arange(5) != 1, initial=400) <= 402
+    moved, others = lived["activations"][0, -1], [0, 2, 3, 4]
+    assert moved[1] <= 25 and 3 * moved[1] < moved[others].min() <= moved.max() <= 242
 
 
 @pytest.mark.thorough
 def test_others_go_on_where_an_agent_is_killed(tmp_path, stated):
     """Whenever each hears the others, the mean to which they go is the same."""
-    stated(FREE, iterations=500, chains=50)
+    stated(FREE, iterations=300, chains=50)
     process = begun(tmp_path)
     pids = re.findall(r"\d+", process.stderr.readline().partition("processes")[2])
-    time.sleep(1.0)
+    time.sleep(0.5)
     os.kill(int(pids[2]), signal.SIGKILL)
     assert process.wait(60) == 0
     assert "agent 2 was killed, the others go on" in process.stderr.read()
     trace, run = concord.load(tmp_path / "agents.nc"), read(tmp_path / "run.yaml")
     problem, x = run.build_problem(Path("unused")), trace["x"]
-    dead, late = x[:, -1, 2], trace.draw >= 300
-    assert (x[:, late, 2] == dead[:, None]).all() and trace["activations"][0, -1, 2] < 400
+    dead, late = x[:, -1, 2], trace.draw > 200
+    assert (x[:, late, 2] == dead[:, None]).all() and trace["activations"][0, -1, 2] < 250
     alive, eta = [0, 1, 3, 4], run.sampler.params.step_size(0)
     weights = np.kron(weights_of(run.graph, "metropolis").dense(), np.eye(2)).reshape(5, 2, 5, 2)
     pull = np.eye(10).reshape(5, 2, 5, 2) - weights

@@ -104,8 +104,10 @@ class Channel:
             self.unicasts, self.broadcasts = vectors * sent, vectors * np.minimum(sent, 1)
         for fixed in (self.unicasts, self.broadcasts):
             fixed.flags.writeable = False
+        size = size or self._conditions.size(self.dim, x0.itemsize)
+        if self._part is not None:
+            self._part.bytes = vectors * size
         if self._conditions.clocked:
-            size = size or self._conditions.size(self.dim, x0.itemsize)
             self.clock = Clock(topology, Edges(topology), self.chains, size, vectors)
 
     def lane(self, first: np.ndarray) -> Self:
@@ -435,7 +437,7 @@ class Faulty(Channel):
             weights = np.zeros((agents, len(self._held)))
             weights[rows, columns] = values
         else:
-            from scipy.sparse import csr_array
+            from scipy.sparse import csr_array  # of large networks
 
             weights = csr_array((values, (rows, columns)), shape=(agents, len(self._held)))
 

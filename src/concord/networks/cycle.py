@@ -1,7 +1,11 @@
-"""A cycle by formula: neither its edges nor its weights are held, so that it may be very large."""
+"""Graphs by formula, whose edges are not held.
+
+Nor are the weights of a cycle, so that it may be very large.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
@@ -10,10 +14,42 @@ from concord.networks.matrix import BLOCK, AgentMatrix, Apply
 
 
 @dataclass(frozen=True)
-class Cycle(Sequence[tuple[int, int]]):
-    """The edges of a ring of three agents or more, which are made where somebody asks for them."""
+class Formula(Sequence[tuple[int, int]]):
+    """Sorted edges of a graph of so many agents, which are made only where somebody asks."""
 
     agents: int
+
+    def __getitem__(self, place: Any) -> Any:
+        """Return one, or some."""
+        return tuple(self)[place]
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether others are the same."""
+        return other.agents == self.agents if type(other) is type(self) else tuple(self) == other
+
+    def __hash__(self) -> int:
+        """Return the hash of the same pairs in a tuple."""
+        return hash(tuple(self))
+
+
+class AllPairs(Formula):
+    """The edges of a complete graph."""
+
+    def __len__(self) -> int:
+        """Return how many they are."""
+        return self.agents * (self.agents - 1) // 2
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        """Yield them in order."""
+        return combinations(range(self.agents), 2)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """Return them as an array, (edges, 2)."""
+        return np.column_stack(np.triu_indices(self.agents, 1)).astype(dtype or np.intp)
+
+
+class Cycle(Formula):
+    """The edges of a ring of three agents or more."""
 
     def __len__(self) -> int:
         """Return how many they are."""
@@ -21,12 +57,8 @@ class Cycle(Sequence[tuple[int, int]]):
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         """Yield them in order."""
-        return iter(self[:])
-
-    def __getitem__(self, place: Any) -> Any:
-        """Return one, or some."""
-        ends = [(i, i + 1) for i in range(self.agents - 1)]
-        return (*ends[:1], (0, self.agents - 1), *ends[1:])[place]
+        ends = ((i, i + 1) for i in range(1, self.agents - 1))
+        return chain([(0, 1), (0, self.agents - 1)], ends)
 
 
 class Around(AgentMatrix):

@@ -12,16 +12,17 @@ import socket
 import struct
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.random import Generator
 
 from concord.errors import ConcordError
 from concord.networks.conditions import Bernoulli, Link
 from concord.networks.topology import Topology
 from concord.networks.transports import Part
 
-HEAD = struct.Struct("<Hd")  # which of an agent's vectors it is, and when the step of it began
+HEAD = struct.Struct("<Hd")  # which vector of a step it is, and when that began
 MOST = 60_000  # bytes of a vector of all chains, which a datagram holds
 ROOM = 1 << 22  # bytes of datagrams that wait for a process
 
@@ -39,36 +40,32 @@ def sockets(agents: int) -> list[socket.socket]:
 class Loopback(Part):
     """The part of an agent that is a process.
 
-    network: with what happens on it: link, loss and barrier. sockets: of all agents. size: bytes of
-    a vector of one chain. rng: of what is lost, each chain's vector by itself.
+    network: with what happens on it: link, loss and barrier. sockets: of all agents. rng: of what
+    is lost, each chain's vector by itself.
     heard: when all was there that the last step waited for. waited: seconds for which steps have.
-    unicasts: vectors that were sent since ``begin`` was first called.
+    unicasts, broadcasts: vectors that were sent, to each neighbor or once for all.
     """
 
     def __init__(
-        self,
-        network: Topology,
-        agent: int,
-        sockets: Sequence[socket.socket],
-        size: int,
-        rng: np.random.Generator,
+        self, network: Topology, agent: int, sockets: Sequence[socket.socket], rng: Generator
     ) -> None:
         self.agents = self.ranks = network.agents
         self.rank, self.own, self.sent = agent, slice(agent, agent + 1), 0
-        self._socket, self._rng, self._size = sockets[agent], rng, size
+        self._socket, self._rng, self._parent = sockets[agent], rng, os.getppid()
         self._addresses = [each.getsockname() for each in sockets]
         self._neighbors = set(network.neighbors[agent].tolist())
         loss, self._link = network.conditions.loss, network.conditions.link or Link()
         self._rate = loss.rate if isinstance(loss, Bernoulli) else 0.0
-        self._waits, self._begun, self.lanes = network.conditions.barrier, 0.0, 0
-        self.heard = self.waited = 0.0
-        self._parent = os.getppid()
-        self.unicasts = 0
+        self._waits = network.conditions.barrier
+        self._begun = self.heard = self.waited = 0.0
+        self._turn = self.unicasts = self.broadcasts = 0
         self._arrived: dict[tuple[int, int], deque[tuple[float, bytes]]] = defaultdict(deque)
+        self._known: dict[tuple[int, int], np.ndarray] = {}
 
     def begin(self) -> None:
-        """Begin a step: what is sent in it leaves now. Before the first all arrives at once."""
-        self._begun = self.heard = time.monotonic()
+        """Begin a step: what is sent in it leaves now."""
+        self._begun, self._turn = time.monotonic(), 0
+        self.heard = self._begun
 
     def of_all(self, value: object) -> tuple[object, ...]:
         """Return the value: no other process is asked."""
@@ -77,9 +74,11 @@ class Loopback(Part):
     def exchange(self, held: np.ndarray, axis: int, agents: np.ndarray) -> Callable[[], None]:
         """Return ``exchange()``, which sends the own row of ``held`` and takes those of neighbors.
 
-        With a barrier it waits for one of each; without one it takes what is due.
+        With a barrier it waits for one of each, and without one for the first of each; then it
+        takes what is due. Of several vectors in a step each is by itself. Before steps begin
+        nothing is exchanged.
         """
-        rows, lane = np.moveaxis(held, axis, 0), self.lanes
+        rows = np.moveaxis(held, axis, 0)
         others = {int(agent): rows[place] for place, agent in enumerate(agents)}
         own = others.pop(self.rank)
         if not others.keys() <= self._neighbors:
@@ -92,37 +91,45 @@ class Loopback(Part):
                 f"agents: a vector of all chains takes {own.nbytes} bytes; use fewer chains or "
                 f"dimensions, {MOST} bytes at most"
             )
-        self.lanes += 1
 
         def exchange() -> None:
-            datagram = HEAD.pack(lane, self._begun) + own.tobytes()
+            if not self._begun:
+                return
+            turn, self._turn = self._turn, self._turn + 1
+            datagram = HEAD.pack(turn, self._begun) + own.tobytes()
             for other in others:
                 self._socket.sendto(datagram, self._addresses[other])
-            self.unicasts += len(others) if self._begun else 0
-            due = self._wait(lane, others) if self._waits or not self._begun else time.monotonic()
-            self._listen(0.0)
+            self.unicasts += len(others)
+            self.broadcasts += bool(others)
+            first = any((other, turn) not in self._known for other in others)
+            if self._waits or first:
+                due = self._wait([(other, turn) for other in others])
+            else:
+                due = time.monotonic()
+                self._listen(0.0)
             for other, row in others.items():
-                arrived = self._arrived[other, lane]
+                arrived = self._arrived[other, turn]
+                known = self._known.setdefault((other, turn), np.empty_like(row))
                 while arrived and arrived[0][0] <= due:
                     vector = np.frombuffer(arrived.popleft()[1], row.dtype, offset=HEAD.size)
-                    lost = self._rng.random(len(row)) < self._rate * bool(self._begun)
-                    np.copyto(row, vector.reshape(row.shape), where=~lost[:, None])
-                    if self._waits or not self._begun:
+                    lost = self._rng.random(len(row)) < self._rate * (not first)
+                    np.copyto(known, vector.reshape(row.shape), where=~lost[:, None])
+                    if self._waits or first:
                         break
+                np.copyto(row, known)
 
         return exchange
 
-    def _wait(self, lane: int, others: Iterable[int]) -> float:
-        """Wait for a vector of each of the others, and return when the last of them was due."""
-        while not all(self._arrived[other, lane] for other in others):
+    def _wait(self, vectors: list[tuple[int, int]]) -> float:
+        """Wait for one of each of these vectors, and return when the last of them was due."""
+        while not all(self._arrived[vector] for vector in vectors):
             self._listen(1.0)
             if os.getppid() != self._parent:
                 raise BrokenPipeError
-        due = max((self._arrived[other, lane][0][0] for other in others), default=0.0)
+        due = max((self._arrived[vector][0][0] for vector in vectors), default=0.0)
         time.sleep(max(due - time.monotonic(), 0.0))
-        if self._begun:
-            now = time.monotonic()
-            self.waited, self.heard = self.waited + now - self.heard, now
+        now = time.monotonic()
+        self.waited, self.heard = self.waited + now - self.heard, now
         return due
 
     def _listen(self, seconds: float) -> None:
@@ -134,6 +141,6 @@ class Loopback(Part):
             except BlockingIOError:
                 return
             if address in self._addresses:
-                lane, begun = HEAD.unpack_from(datagram)
-                due = begun and begun + self._link.seconds(self.lanes * self._size)
-                self._arrived[self._addresses.index(address), lane].append((due, datagram))
+                turn, begun = HEAD.unpack_from(datagram)
+                due = begun + self._link.seconds(self.bytes)
+                self._arrived[self._addresses.index(address), turn].append((due, datagram))

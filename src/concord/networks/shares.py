@@ -17,14 +17,33 @@ from concord.errors import ConcordError
 TOGETHER = 2048
 
 
-def _refuse(name: str) -> Any:
-    raise ConcordError(
-        f"transport: numbers of the kind {name!r} are drawn for all agents together (an epoch's "
-        "order, say); use other options, one process, and no noise: counter"
-    )
+class _Rows:
+    """Numbers of some agents, (chains, own agents, ...)."""
+
+    whole: Any  # the generator of what all agents of a chain share
+
+    def __getattr__(self, name: str) -> Any:
+        """Refuse what is not drawn row by row."""
+        raise ConcordError(
+            f"transport: numbers of the kind {name!r} are drawn for all agents together (an "
+            "epoch's order, say); use other options, one process, and no noise: counter"
+        )
+
+    def standard_normal(self, size: Any = None, dtype: Any = float, out: Any = None) -> Any:
+        """Return normal numbers."""
+        return self._drawn("standard_normal", np.empty(size, dtype) if out is None else out)
+
+    def random(self, size: Any = None, dtype: Any = float, out: Any = None) -> Any:
+        """Return uniform numbers, of the agents, or of the chains, (chains,)."""
+        if out is None and not isinstance(size, tuple):
+            return self.whole.random(size, dtype)
+        return self._drawn("random", np.empty(size, dtype) if out is None else out)
+
+    def _drawn(self, name: str, out: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
 
 
-class Share:
+class Share(_Rows):
     """A generator's numbers for this rank's agents, of a stream for all of them.
 
     All numbers are drawn, in the order of one process, and the own ones kept.
@@ -35,37 +54,22 @@ class Share:
 
     def __init__(self, whole: Any, many: int, own: slice, axis: int = 1) -> None:
         self.whole, self._many, self._own, self._axis = whole, many, own, axis
-        self._drawn: dict[Any, np.ndarray] = {}
+        self._every: dict[Any, np.ndarray] = {}
 
-    def __getattr__(self, name: str) -> Any:
-        """Refuse what is not drawn row by row."""
-        return _refuse(name)
-
-    def standard_normal(self, size: Any = None, dtype: Any = float, out: Any = None) -> Any:
-        """Return normal numbers, (chains, own agents, ...)."""
-        return self._kept("standard_normal", size, dtype, out)
-
-    def random(self, size: Any = None, dtype: Any = float, out: Any = None) -> Any:
-        """Return uniform numbers, (chains, own agents, ...), or of the chains, (chains,)."""
-        if out is None and not isinstance(size, tuple):
-            return self.whole.random(size, dtype)
-        return self._kept("random", size, dtype, out)
-
-    def _kept(self, name: str, size: Any, dtype: Any, out: Any) -> np.ndarray:
-        out = np.empty(size, dtype) if out is None else out
+    def _drawn(self, name: str, out: np.ndarray) -> np.ndarray:
         shape = list(out.shape)
         shape[self._axis] = self._many
-        key = (*shape, np.dtype(dtype))
-        if key not in self._drawn:
-            self._drawn[key] = np.empty(shape, dtype)
-        whole = self._drawn[key]
-        getattr(self.whole, name)(out=whole, dtype=dtype)
-        out[...] = whole[(*(slice(None),) * self._axis, self._own)]
+        key = (*shape, out.dtype)
+        if key not in self._every:
+            self._every[key] = np.empty(shape, out.dtype)
+        every = self._every[key]
+        getattr(self.whole, name)(out=every, dtype=out.dtype)
+        out[...] = every[(*(slice(None),) * self._axis, self._own)]
         return out
 
 
-class Counters:
-    """Numbers by counters, (chains, own agents, ...): which number is asked for, and which block.
+class Counters(_Rows):
+    """Numbers by counters: which number is asked for, and which block.
 
     key: two words, of seed and labels. many, own: agents of the whole network, and which are here.
     asked: how often numbers were asked for, which all processes do alike.
@@ -74,20 +78,6 @@ class Counters:
     def __init__(self, key: np.ndarray, many: int, own: slice) -> None:
         self._key, self._many, self._own = key, many, own
         self.asked = np.zeros(1, dtype=np.int64)
-
-    def __getattr__(self, name: str) -> Any:
-        """Refuse what is not drawn row by row."""
-        return _refuse(name)
-
-    def standard_normal(self, size: Any = None, dtype: Any = float, out: Any = None) -> Any:
-        """Return normal numbers."""
-        return self._drawn("standard_normal", size, dtype, out)
-
-    def random(self, size: Any = None, dtype: Any = float, out: Any = None) -> Any:
-        """Return uniform numbers, of the agents, or of the chains, (chains,)."""
-        if out is None and not isinstance(size, tuple):
-            return self.whole.random(size, dtype)
-        return self._drawn("random", size, dtype, out)
 
     @property
     def whole(self) -> np.random.Generator:
@@ -100,19 +90,18 @@ class Counters:
         counter = np.array([0, shared, block, self.asked[0]], dtype=np.uint64)
         return np.random.Generator(np.random.Philox(key=self._key, counter=counter))
 
-    def _drawn(self, name: str, size: Any, dtype: Any, out: Any) -> np.ndarray:
-        out = np.empty(size, dtype) if out is None else out
+    def _drawn(self, name: str, out: np.ndarray) -> np.ndarray:
         self.asked += 1
         own = self._own
         for first in range(own.start - own.start % TOGETHER, own.stop, TOGETHER):
             count = min(TOGETHER, self._many - first)
             begin, end = max(first, own.start), min(first + count, own.stop)
             rows = (out.shape[0], count, *out.shape[2:])
-            numbers = getattr(self._generator(0, first // TOGETHER), name)(rows, dtype=dtype)
+            numbers = getattr(self._generator(0, first // TOGETHER), name)(rows, dtype=out.dtype)
             out[:, begin - own.start : end - own.start] = numbers[:, begin - first : end - first]
         return out
 
 
 def common(rng: Any) -> Any:
     """Return the generator of numbers that are the same for all agents of a chain."""
-    return rng.whole if isinstance(rng, (Share, Counters)) else rng
+    return rng.whole if isinstance(rng, _Rows) else rng

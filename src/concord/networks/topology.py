@@ -11,10 +11,9 @@ L is the Laplacian and W the Metropolis weights, symmetric and doubly stochastic
 and columns senders, of graphs with directions too: A_ij = 1 if agent i hears agent j.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import combinations
 from typing import Any, Protocol, Self, runtime_checkable
 
 import msgspec
@@ -22,7 +21,7 @@ import numpy as np
 
 from concord.errors import ConcordError, short
 from concord.networks.conditions import Conditions
-from concord.networks.cycle import Around, Cycle
+from concord.networks.cycle import AllPairs, Around, Cycle, Formula
 from concord.networks.matrix import AgentMatrix, Uniform
 from concord.networks.transports import Part
 from concord.options import plain
@@ -39,37 +38,6 @@ MOST_LISTED = 100_000
 # The most agents of a network whose cost grows with their pairs. Networks are built when a
 # configuration is checked, so a typing error must not fill the memory.
 MOST_PAIRED = 2000
-
-
-@dataclass(frozen=True)
-class AllPairs(Sequence[tuple[int, int]]):
-    """The edges of a complete graph, which are made only where somebody asks for them."""
-
-    agents: int
-
-    def __len__(self) -> int:
-        """Return how many they are."""
-        return self.agents * (self.agents - 1) // 2
-
-    def __iter__(self) -> Iterator[tuple[int, int]]:
-        """Yield them in order."""
-        return combinations(range(self.agents), 2)
-
-    def __getitem__(self, place: Any) -> Any:
-        """Return one, or some."""
-        return tuple(self)[place]
-
-    def __eq__(self, other: object) -> bool:
-        """Return whether others are the same."""
-        return other.agents == self.agents if isinstance(other, AllPairs) else tuple(self) == other
-
-    def __hash__(self) -> int:
-        """Return the hash of the same pairs in a tuple."""
-        return hash(tuple(self))
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        """Return them as an array, (edges, 2)."""
-        return np.column_stack(np.triu_indices(self.agents, 1)).astype(dtype or np.intp)
 
 
 @dataclass(frozen=True, repr=False)
@@ -324,7 +292,7 @@ class Graph(Chosen):
         directed = False
         if isinstance(graph, DirectedOrNot):
             directed, graph = graph.is_directed(), graph.edges
-        if isinstance(graph, AllPairs | Cycle):
+        if isinstance(graph, Formula):
             return self._priced(Topology(self.kind, int(agents), graph))
         pairs = [tuple(edge[:2]) for edge in graph]
         if any(i == j for i, j in pairs):

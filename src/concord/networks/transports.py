@@ -85,7 +85,10 @@ class Part:
 
     agents: of the whole network. own: which are this rank's. rank, ranks: its number, of how many.
     sent: bytes that it has sent to others between steps.
+    bytes: of what an agent sends to a neighbor in an iteration, as the price has it.
     """
+
+    bytes: float
 
     def __init__(self, comm: Any, agents: int) -> None:
         self.comm, self.agents, self.rank, self.ranks = comm, agents, comm.rank, comm.size
@@ -181,10 +184,6 @@ class Part:
             found.append(summed(np.ascontiguousarray(rows)))
         parts = self.comm.gather(found)
         return None if parts is None else sum_up([block for part in parts for block in part])
-
-    def share(self, value: Any) -> Any:
-        """Return what the first rank gives."""
-        return self.comm.bcast(value)
 
     def of_all(self, value: Any) -> tuple[Any, ...]:
         """Return the values of all ranks."""

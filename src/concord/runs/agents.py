@@ -209,11 +209,11 @@ def _live(
         run.sampler.params,
         run.sampler.module,
     )
-    size, barrier = x.shape[2] * x.itemsize, network.conditions.barrier
+    barrier = network.conditions.barrier
     lost = streams.generator(run.seed, *labels.stream("network"), "agent", agent)
-    part = Loopback(network, agent, own, size, lost)
+    part = Loopback(network, agent, own, lost)
     times = streams.generator(run.seed, *labels.stream("clock"))
-    clock = Clock(replace(network, times=times), Edges(network), run.chains, size)
+    clock = Clock(replace(network, times=times), Edges(network), run.chains, 0.0)  # of computing
     rng: Any = Share(streams.generator(run.seed, *labels.stream("noise")), run.agents, part.own)
     perfect = replace(network, conditions=Conditions(), part=part)
     x0 = np.ascontiguousarray(x[:, part.own])
@@ -249,7 +249,7 @@ def _live(
         taken, gradients = more, gradients + more
         _sleep(end)
         now = time.monotonic() - begun
-        sent = part.unicasts, (k + 1) * part.lanes
+        sent = part.unicasts, part.broadcasts
         new = told(now, part.waited, *sent, k + 1, gradients)
         tell_all(*((k + 1, new) if barrier else (now / clock.tick - 0.5, last)))
         last = new

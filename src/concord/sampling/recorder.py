@@ -272,7 +272,7 @@ class Recorder:
         if {"x_average", "consensus_error"} & self._kept.keys():
             found["x_average"] = average = self._mean(_sum, x)
         if "consensus_error" in self._kept:
-            center: Any = average if self._part is None else self._part.share(average)
+            center: Any = average if self._part is None else self._part.of_all(average)[0]
 
             def apart(rows: np.ndarray) -> np.ndarray:
                 distance = rows - center[:, None]

@@ -1,6 +1,7 @@
 """Every two agents are neighbors."""
 
-from concord.networks.topology import AllPairs, check_pairs
+from concord.networks.cycle import AllPairs
+from concord.networks.topology import check_pairs
 from concord.options import Options
 
 

@@ -108,7 +108,7 @@ def _torch() -> Any:
     reason = unavailable()
     if reason:
         raise ConcordError(reason)
-    import torch
+    import torch  # of an extra
 
     # One thread: sums over a batch depend on how many threads share it, results must not.
     torch.set_num_threads(1)
