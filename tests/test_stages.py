@@ -253,7 +253,7 @@ def test_a_broken_run_yaml_is_refused(content, message, tmp_path, capsys):
     [
         ("sampler", {"kind": "de_sgld", "step_size": -1}, "sampler.step_size: -1 is not positive"),
         ("sampler", {"kind": "de_sgdl"}, "did you mean 'de_sgld'?"),
-        ("agents", 41, "41 agents cannot share 40 points"),
+        ("agents", 41, "40 rows cannot give each of 41 agents"),
     ],
 )
 def test_a_run_that_was_edited_by_hand_is_checked(project, key, value, message, tmp_path, capsys):

@@ -48,7 +48,7 @@ def _end(error: BaseException) -> int:
     if isinstance(error, SystemExit) and "concord.plugins" not in sys.modules:
         raise error  # of the parser
     try:
-        from concord.provenance import excuse
+        from concord.provenance import excuse  # which a command that goes well does without
     except Exception:  # it needs what is missing
         excuse = in_the_way
     if isinstance(error, KeyboardInterrupt):

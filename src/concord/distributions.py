@@ -90,7 +90,7 @@ def stray(where: str, place: Path) -> ConcordError:
 
 def _metadata() -> ModuleType:
     """Return what reads what is installed, which takes a tenth of a start: most commands do not."""
-    from importlib import metadata
+    from importlib import metadata  # as it says
 
     return metadata
 

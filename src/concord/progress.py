@@ -35,14 +35,17 @@ def at_work(what: str) -> Iterator[None]:
 
 
 @contextmanager
-def progress(total: int, what: str) -> Iterator[Callable[..., object]]:
-    """Give ``done(n=1)``, which moves a bar of so many steps and shows the time that is left."""
-    if not sys.stderr.isatty():
+def progress(total: int, what: str, shown: bool | None = None) -> Iterator[Callable[..., object]]:
+    """Give ``done(n=1)``, which moves a bar of so many steps and shows the time that is left.
+
+    shown: at once, wherever to, and left there; or never; None: as all else is.
+    """
+    if not (sys.stderr.isatty() if shown is None else shown):
         yield lambda n=1: None
         return
-    from tqdm import tqdm
+    from tqdm import tqdm  # of what lasts
 
-    with tqdm(total=total, desc=what, delay=PATIENCE, leave=False) as bar:
+    with tqdm(total=total, desc=what, delay=0 if shown else PATIENCE, leave=bool(shown)) as bar:
         yield bar.update
 
 

@@ -161,6 +161,12 @@ def _code_of(path: Path) -> Code:
 
 # What plug-ins' code has opened to read, and does not count as it: by plug-in.
 _READ: dict[str, dict[str, None]] = {}
+_KEPT: set[str] = set()  # folders in which a library keeps what it has compiled
+
+
+def keeps(folder: Path) -> None:
+    """Let plug-ins' code read a folder in which a library keeps things by their content."""
+    _KEPT.add(os.path.join(os.path.abspath(folder), ""))
 
 
 def unwatched(path: Path) -> list[str]:
@@ -191,7 +197,8 @@ def _hear(event: str, arguments: tuple[Any, ...]) -> None:
     if os.path.basename(folder) == "__pycache__":  # of a module, or of a compiler
         name = os.path.join(os.path.dirname(folder), file.partition(".")[0] + ".py")
     seen = _READ.setdefault(plug_in, {})
-    known = name in _PLUGGED or os.path.relpath(name) in _PLUGGED or name.startswith(_PLACE)
+    known = name in _PLUGGED or os.path.relpath(name) in _PLUGGED
+    known |= name.startswith((_PLACE, *_KEPT))
     if not (known or name in seen or not os.path.isfile(name) or usual(Path(name))):
         seen[name] = None
         print(

@@ -131,3 +131,16 @@ def test_the_notebooks_points_are_those_of_its_law_and_seed(resources):
     np.testing.assert_allclose(problem.posterior.mean, [0.00572135, 0.00033353], atol=1e-8)
     cov = [[4.9942e-4, -2.4946e-4], [-2.4946e-4, 4.9942e-4]]
     np.testing.assert_allclose(problem.posterior.cov, cov, rtol=2e-5)
+
+
+def test_synthetic_clients_differ_in_where_their_points_lie_alone(resources):
+    """Each sees the same noise, since the generator is set anew before each draw."""
+    columns = tabled("qlsd2021_synthetic", resources)
+    agent = columns["agent"].astype(int)
+    counts = np.bincount(agent)
+    sizes = (0.9 * np.random.RandomState(1994).randint(10, 50, 20)).astype(int)
+    np.testing.assert_array_equal(counts, sizes)
+    assert counts.sum() == 555
+    X = np.column_stack([columns[f"x{j}"] for j in range(1, 11)])
+    own = [X[agent == i][:9] for i in range(20)]
+    np.testing.assert_allclose(np.diff(own, axis=1), np.diff(own, axis=1)[[0] * 20], atol=1e-6)

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.thorough
 RULE = "accepted, or refused in one sentence with file and key (or line)"
 LONGEST = 1500  # characters of a sentence
 # What is wrong with the file as a whole has no key.
-WHOLE = r"it is not a mapping|the key '\w+' is missing|cannot be read \("
+WHOLE = r"it is empty|.{1,60} is not a mapping|the key '\w+' is missing|cannot be read \("
 
 
 def outcome(load: Callable[[], Any], path: Path) -> str:

@@ -19,6 +19,7 @@ from concord.metrics import (
     diagnostics,
     log_predictive,
     moment_errors,
+    running_mean,
     sliced_distance,
 )
 from concord.sampling import streams
@@ -183,3 +184,20 @@ def test_log_predictive_density_of_labels():
     m = replace(m, problem=problem)
     chance = (0.5 + 1 / (1 + np.exp(-1.0))) / 2  # of either label
     assert values(log_predictive, m)["log_predictive"].value == pytest.approx(np.log(chance))
+
+
+def test_running_averages_of_independent_draws_have_errors_that_fall_as_their_number_rises():
+    """1/k for means, and (2 tr V^2 / (tr V)^2) / k for the variance; exactly of two draws."""
+    m = measurement(exact(2000, 40))
+    found = {(row.metric, row.iteration): row for row in running_mean.rows(m)}
+    ratio = 2 * np.trace(COV @ COV) / np.trace(COV) ** 2
+    for metric, factor in (("running_mean_error", 1.0), ("running_trace_error", ratio)):
+        for count, iteration in enumerate(m.trace.draw[m.late], 1):
+            row = found[metric, iteration]
+            half = (row.hi - row.lo) / 2
+            assert row.value == pytest.approx(factor / count, abs=2.5 * half)
+    x = np.array([[[2.0, -2.0, 0.5], [1.0, -4.0, 0.5]]])
+    found = {(r.metric, r.iteration): r.value for r in running_mean.rows(measurement(x))}
+    assert found["running_mean_error", 1] == pytest.approx(1 / 5.5)
+    assert found["running_mean_error", 2] == pytest.approx((0.25 + 1) / 5.5)
+    assert found["running_trace_error", 2] == pytest.approx((2.5 / 5.5 - 1) ** 2)

@@ -399,7 +399,7 @@ def test_images_reported_one_by_one():
 
 
 def test_more_agents_than_images_are_refused():
-    with pytest.raises(ConcordError, match="4 agents cannot share 3 points"):
+    with pytest.raises(ConcordError, match="3 rows cannot give each of 4 agents"):
         lenet.check(lenet.Params(training_images=3), 4)
 
 

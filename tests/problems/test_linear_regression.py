@@ -118,7 +118,7 @@ def test_moments_of_mini_batches_are_those_of_all_batches(batch_size, scale, poo
 def test_more_agents_than_points_are_refused():
     params = parse(Params, {"points": 3}, "tests")
     linear_regression.check(params, 3)
-    with pytest.raises(ConcordError, match=r"4 agents cannot share 3 points"):
+    with pytest.raises(ConcordError, match=r"3 rows cannot give each of 4 agents"):
         linear_regression.check(params, 4)
 
 

@@ -121,7 +121,7 @@ def test_breast_cancer_is_standardized_and_has_an_intercept():
 
 @pytest.mark.parametrize(("agents", "kept", "rows"), [(600, 0.0, 569), (513, 0.1, 512)])
 def test_more_agents_than_points_are_refused(agents, kept, rows):
-    with pytest.raises(ConcordError, match=f"{agents} agents cannot share {rows} points"):
+    with pytest.raises(ConcordError, match=f"{rows} rows cannot give each of {agents} agents"):
         build(agents, dataset="breast_cancer", test_fraction=kept)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 from pathlib import Path
@@ -66,7 +67,7 @@ def of_pymc(name):
         elif name == "vectors":  # several numbers a row, which depend on each other
             mu = pm.Normal("mu", 0, 1, dims="place")
             pm.MvNormal("y", mu, 0.5 * np.eye(3) + 0.5, observed=Z, dims=("row", "place"))
-    return concord.from_pymc, (model,), {}
+    return concord.from_pymc, (model,)
 
 
 def of_numpyro(name):
@@ -131,7 +132,7 @@ def of_numpyro(name):
 
     given = {"regression": (X, Y), "flat": (X, Y), "logistic": (X, B), "groups": (G, Y)}
     given |= {"schools": (S, Y), "rates": (S, K), "vectors": (Z,)}
-    return concord.from_numpyro, (locals()[name], *given.get(name, (Y,))), {}
+    return concord.from_numpyro, (locals()[name], *given.get(name, (Y,)))
 
 
 MODELS = ("mean", "regression", "flat", "logistic", "groups", "schools", "rates", "interval")
@@ -141,8 +142,11 @@ LIBRARIES = {"pymc": of_pymc, "numpyro": of_numpyro}
 
 
 def problem_of(library, name, **more):
-    make, arguments, options = LIBRARIES[library](name)
-    return make(*arguments, over="row", **{"shards": SHARDS, **options, **more})
+    make, arguments = LIBRARIES[library](name)
+    return make(*arguments, over="row", **{"shards": SHARDS, **more})
+
+
+compiled_of = functools.cache(problem_of)  # which takes seconds
 
 
 def gradient(problem, x):
@@ -152,11 +156,11 @@ def gradient(problem, x):
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_sums_are_the_joint_density(library, name) -> None:
-    problem = problem_of(library, name)
+    problem = compiled_of(library, name)
     x = 0.7 * RNG.standard_normal((5, problem.dim))
     everywhere = np.repeat(x[:, None], 4, axis=1)
-    total, joint = -problem.potential(everywhere).sum(axis=1), problem._parts.joint(x)
-    assert np.abs(total / joint - 1).max() < 1e-12
+    total, joint = -problem.potential(everywhere).sum(axis=1), [problem._split.joint(p) for p in x]
+    assert np.abs(total / np.array(joint) - 1).max() < 1e-12
     # and each potential has its gradient
     at, step = RNG.standard_normal((2, 4, problem.dim)) * 0.5, 1e-6 * np.eye(problem.dim)
     rises = [problem.potential(at + h) - problem.potential(at - h) for h in step]
@@ -166,7 +170,7 @@ def test_sums_are_the_joint_density(library, name) -> None:
 
 @pytest.mark.parametrize("name", [name for name in MODELS if name != "simplex"])
 def test_the_libraries_agree(name) -> None:
-    one, other = problem_of("pymc", name), problem_of("numpyro", name)
+    one, other = compiled_of("pymc", name), compiled_of("numpyro", name)
     x = 0.5 * RNG.standard_normal((2, 4, one.dim))
     apart = one.potential(x) - other.potential(x)
     # The logarithm of 2 in PyMC's half-Cauchy law is a single one, as in the test below.
@@ -217,6 +221,26 @@ def test_one_row_each_does_not_broadcast(library, name) -> None:
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("shards", [SHARDS, [[row] for row in range(N)]])
+def test_latents_of_all_rows_that_have_no_dimension_are_refused(library, shards) -> None:
+    """Beside one row they would broadcast, and every agent count all of them."""
+    if library == "pymc":
+        with pm.Model(coords=COORDS) as model:
+            pm.Normal("y", pm.Normal("a", 0, 1, shape=N), 1, observed=Y, dims="row")
+        given = concord.from_pymc, (model,)
+    else:
+
+        def model(y):
+            a = numpyro.sample("a", law.Normal(0, 1).expand([N]).to_event(1))
+            with numpyro.plate("row", len(y)):
+                numpyro.sample("y", law.Normal(a, 1), obs=y)
+
+        given = concord.from_numpyro, (model, Y)
+    with pytest.raises(ConcordError, match="cannot be computed of an agent's rows alone"):
+        given[0](*given[1], over="row", shards=shards)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
 def test_every_partition_splits_a_model(library) -> None:
     for way in ("consecutive", {"kind": "skewed", "ratio": 4}, {"kind": "sizes", "sizes": [9, 3]}):
         problem = problem_of(library, "regression", shards=None, agents=2, partition=way)
@@ -241,9 +265,9 @@ def test_chains_are_those_of_the_same_built_in_problem(library) -> None:
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_parameters_come_by_name_and_go_back(library) -> None:
     draws = {"rate": RNG.gamma(2, size=(50, N)), "b": RNG.exponential(size=50)}
-    make, arguments, _ = LIBRARIES[library]("rates")
+    make, arguments = LIBRARIES[library]("rates")
     problem = make(*arguments, over="row", shards=SHARDS)
-    x = problem._parts.unconstrain(draws)
+    x = problem.unconstrain(draws)
     back = problem.constrain(x)
     assert all(np.allclose(back[name], draws[name], rtol=1e-12) for name in draws)
     trace = concord.sample("de_sgld", problem, "ring", step_size=1e-3, iterations=20, chains=4)
@@ -252,6 +276,64 @@ def test_parameters_come_by_name_and_go_back(library) -> None:
     assert float(posterior.b.min()) > 0 and "x" not in posterior
     with pytest.raises(ConcordError, match="it has no draws of b; give draws of the model's own"):
         make(*arguments, over="row", shards=SHARDS, reference={"rate": draws["rate"]})
+
+
+def test_what_is_derived_comes_by_name() -> None:
+    """As of docs/your-model.md: both libraries have effects of hospitals."""
+    with pm.Model(coords=COORDS) as model:
+        mu, z = pm.Normal("mu", 0, FIVE), pm.Normal("z", 0, FIVE, dims="row")
+        effect = pm.Deterministic("effect", mu + z, dims="row")
+        pm.Normal("y", effect, data("s", S), observed=Y, dims="row")
+
+    def same(s, y):
+        mu = numpyro.sample("mu", law.Normal(0, 5))
+        with numpyro.plate("row", len(y)):
+            z = numpyro.sample("z", law.Normal(0, 5))
+            effect = numpyro.deterministic("effect", mu + z)
+            numpyro.sample("y", law.Normal(effect, s), obs=y)
+
+    one = concord.from_pymc(model, over="row", shards=SHARDS)
+    other = concord.from_numpyro(same, S, Y, over="row", shards=SHARDS)
+    x = RNG.standard_normal((2, 3, N + 1))
+    for found in (one.constrain(x), other.constrain(x)):
+        assert np.allclose(found["effect"], x[..., :1] + x[..., 1:], rtol=1e-12)
+
+
+def test_densities_of_rows_need_no_observed_variable() -> None:
+    with pm.Model(coords=COORDS) as model:
+        mu = pm.Normal("mu", 0, FIVE)
+        pm.Potential("own", -0.5 * (data("y", Y) - mu) ** 2, dims="row")
+    slope = gradient(concord.from_pymc(model, over="row", agents=3), np.zeros((1, 3, 1)))
+    assert np.isclose(slope.sum(), -Y.sum(), rtol=1e-12)
+
+
+def test_numbers_that_are_of_no_row_are_data_without_a_dimension() -> None:
+    """Three places, and three rows: nothing says of which the numbers are."""
+
+    def model(wrap):
+        with pm.Model(coords={"row": range(3), "place": range(3)}) as made:
+            cov = wrap(0.5 * np.eye(3) + 0.5)
+            mu = pm.Normal("mu", 0, 1, dims="place")
+            pm.MvNormal("y", mu, cov, observed=Z[:3], dims=("row", "place"))
+        return made
+
+    with pytest.raises(ConcordError, match="if its entries are no rows"):
+        concord.from_pymc(model(lambda cov: cov), over="row", agents=3)
+    made = model(lambda cov: pm.Data("cov", cov))
+    assert concord.from_pymc(made, over="row", agents=3).agents == 3
+
+
+def test_missing_features_are_said_to_be() -> None:
+    """PyMC refuses them itself, where they are made data."""
+
+    def model(X, y):
+        beta = numpyro.sample("beta", law.Normal(0, 2).expand([2]).to_event(1))
+        with numpyro.plate("row", len(y)):
+            numpyro.sample("y", law.Normal(X @ beta, 1), obs=y)
+
+    features = np.where(np.arange(2 * N).reshape(N, 2) == 3, np.nan, X)
+    with pytest.raises(ConcordError, match="is nan near its start; remove missing values"):
+        concord.from_numpyro(model, features, Y, over="row", agents=3)
 
 
 def mistaken_pymc(what):
@@ -380,7 +462,7 @@ def test_single_precision_is_refused(library) -> None:
     jax.config.update("jax_enable_x64", False)
     try:
         with pytest.raises(ConcordError, match="jax_enable_x64"):
-            problem_of("numpyro", "mean")
+            problem_of(library, "mean")
     finally:
         jax.config.update("jax_enable_x64", True)
 
@@ -444,7 +526,7 @@ def test_a_wrong_transcription_is_refused(resources, monkeypatch) -> None:
 
 def test_the_answer_for_a_model_is_that_for_its_potentials():
     """y ~ N(mu, 1): the model is only a gradient, and what is predicted of it the exact law."""
-    make, given, _ = of_pymc("mean")
+    make, given = of_pymc("mean")
     model = make(*given, over="row", shards=SHARDS)
     rows = [Y[shard] for shard in SHARDS]
     own = concord.problems.quadratic(

@@ -146,6 +146,27 @@ def test_eight_schools_agree_with_nested_quadrature():
         made("eight_schools", 5)
 
 
+def test_narrow_priors_have_posteriors_that_are_drawn_exactly():
+    """Of one parameter by quadrature: the ends of 20 equal parts, each with its share of draws."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((60, 1))
+    y = (X[:, 0] > 0.3).astype(float)
+    law = concord.problems.logistic_regression(X, y, agents=3, prior_scale=0.2).reference
+    x = np.linspace(-4, 4, 40_001)
+    log = -(x**2) / 0.4
+    for feature, label in zip(X[:, 0], y, strict=True):
+        log += label * feature * x - np.logaddexp(0, feature * x)
+    below = np.exp(log - log.max()).cumsum()
+    ends = np.interp(np.arange(1, 20) / 20, below / below[-1], x)
+    counts = np.histogram(law.values, [-np.inf, *ends, np.inf])[0]
+    assert ((counts - law.draws / 20) ** 2).sum() / (law.draws / 20) < 43.8  # 0.1 % of chi^2_19
+    wide = concord.problems.logistic_regression(
+        rng.standard_normal((60, 6)), y, agents=3, prior_scale=100.0
+    )
+    with pytest.raises(ConcordError, match="6 parameters is not known; use 2 parameters, a narrow"):
+        _ = wide.reference
+
+
 def test_draws_of_a_run_stand_for_the_law():
     values = np.random.default_rng(6).gamma(3.0, size=(1000, 2))
     known = Draws(values)

@@ -22,13 +22,23 @@ def stationary(prob, **options):
     return exact.marginals(mean[:size], cov[:size, :size], prob.agents, prob.dim)
 
 
+SKEW = (((1.0, 0.5), (-0.3, 2.0)),)
+SKEWS = (*SKEW, ((0.7, 0.0), (1.0, 1.0)), ((3.0, 1.0), (1.0, 1.0)))
+
+
 @pytest.mark.parametrize(
-    ("agents", "rho", "steps"), [(4, 0.05, 1), (3, (0.02, 0.1, 0.3), 3), (1, 0.2, 2)]
+    ("agents", "rho", "steps", "coupling"),
+    [
+        *((4, 0.05, 1, None), (3, (0.02, 0.1, 0.3), 3, None), (1, 0.2, 2, None)),
+        *((4, 0.05, 1, SKEW), (3, (0.02, 0.1, 0.3), 3, SKEWS)),
+    ],
 )
-def test_small_steps_leave_the_bias_of_the_tolerance(agents, rho, steps):
-    """Each A_i becomes (A_i^-1 + rho_i I)^-1; the rest goes with the step."""
+def test_small_steps_leave_the_bias_of_the_tolerance(agents, rho, steps, coupling):
+    """Each P_i becomes (P_i^-1 + rho_i (A_i^T A_i)^-1)^-1; the rest goes with the step."""
     prob = problem(agents, 2)
-    widths = np.broadcast_to(np.asarray(rho), agents)[:, None, None] * np.eye(2)
+    root = np.eye(2) if coupling is None else np.array(coupling)
+    widths = np.broadcast_to(np.asarray(rho), agents)[:, None, None]
+    widths = widths * np.linalg.inv(root.swapaxes(-1, -2) @ root)
     own = np.linalg.inv(np.linalg.inv(prob.gram) + widths)
     cov = np.linalg.inv(own.sum(axis=0))
     centers = np.linalg.solve(prob.gram, prob.shift[..., None])[..., 0]
@@ -36,12 +46,53 @@ def test_small_steps_leave_the_bias_of_the_tolerance(agents, rho, steps):
     assert np.abs(cov / prob.posterior.cov - 1).max() > 0.05  # it is no small bias
     off = []
     for step in (2e-4, 1e-4):
-        found = stationary(prob, step_size=Schedule(step), tolerance=rho, local_steps=steps)
+        found = stationary(
+            prob, step_size=Schedule(step), tolerance=rho, local_steps=steps, coupling=coupling
+        )
         np.testing.assert_allclose(found[0] - found[0][:1], 0, atol=1e-12)
         np.testing.assert_allclose(found[2], mean, rtol=1e-8)
         off.append(found[3] - cov)
     assert np.abs(off[0]).max() < 0.02 * np.abs(cov).max()
     np.testing.assert_allclose(off[0], 2 * off[1], atol=0.02 * np.abs(off[0]).max())
+
+
+@pytest.mark.parametrize("coupling", [SKEW, SKEWS])
+def test_chains_have_the_exact_moments_with_ties_of_any_matrix(coupling):
+    prob, chains = problem(3, 2), 20_000
+    options = {"step_size": 0.02, "tolerance": 0.1, "coupling": coupling}
+    law = concord.law("dg_lmc", prob, "server", iterations=8, record={"at": [8]}, **options)
+    trace = concord.sample(
+        "dg_lmc", prob, "server", iterations=8, chains=chains, record={"at": [8]}, **options
+    )
+    x, variance = trace["x"][:, 0, 0], law.cov[0, 0].diagonal()
+    assert np.abs((x.mean(axis=0) - law.mean[0, 0]) / np.sqrt(variance / chains)).max() < 4
+    assert np.abs(x.var(axis=0) / variance - 1).max() < 4 * np.sqrt(2 / chains)
+
+
+@pytest.mark.parametrize("particles", [None, 2])
+def test_ties_of_the_identity_are_the_plain_ones(particles):
+    options = {"step_size": 0.02, "tolerance": 0.1, "particles": particles}
+    plain, tied = (
+        concord.sample("dg_lmc", problem(3, 2), "server", iterations=9, chains=5, **options, **more)
+        for more in ({}, {"coupling": [[[1.0, 0.0], [0.0, 1.0]]]})
+    )
+    np.testing.assert_allclose(tied["x"], plain["x"], rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "coupling", [[[[1.0, 2.0], [2.0, 4.0]]], [[[1.0]]], [[[1.0, 0.0], [0.0, 1.0]]] * 2]
+)
+def test_ties_are_of_invertible_matrices(coupling):
+    with pytest.raises(ConcordError, match="coupling: give one invertible matrix of 2 rows"):
+        concord.sample(
+            "dg_lmc",
+            problem(3, 2),
+            "server",
+            step_size=0.02,
+            tolerance=0.1,
+            coupling=coupling,
+            iterations=1,
+        )
 
 
 def test_all_agents_know_the_same():

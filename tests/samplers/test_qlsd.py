@@ -104,6 +104,33 @@ def test_a_memory_follows_the_gradients_and_makes_the_drift_vary_less():
     np.testing.assert_array_equal(start, np.tile([1.0, -2.0], (3, 4, 1)))
 
 
+def test_control_variates_of_a_renewed_point_leave_less_than_plain_mini_batches():
+    """The drift is the posterior's on average, exactly after a renewal, and varies less later."""
+    rng = np.random.default_rng(1)
+    problem = concord.problems.linear_regression(
+        rng.standard_normal((40, 2)), rng.standard_normal(40), agents=4
+    )
+    x0, found = np.tile([1.0, -2.0], (4000, 4, 1)), {}
+    for renewal in (None, 3):
+        params = qlsd.Params(
+            Schedule(STEP), compression=Compression("top_k", share=1.0), batch_size=2,
+            renewal=renewal,
+        )  # fmt: skip
+        rng = Rounding(len(x0))
+        rng.integers = rng.rng.integers
+        state, step = qlsd.init(problem, SERVER, params, x0, rng)
+        theta = np.array([1.0, -2.0])
+        for k in range(5):
+            state, info = step(state, k, rng)
+            theta = theta - STEP * (problem.gram.sum(axis=0) @ theta - problem.shift.sum(axis=0))
+            ends = state.x[:, 0]
+            assert np.abs((ends.mean(axis=0) - theta) / (ends.std(axis=0) / 63 + 1e-9)).max() < 4
+            assert (info.gradients == (1 if renewal is None else 7 if k % 3 == 0 else 2)).all()
+            found.setdefault(renewal, []).append(ends.std(axis=0).max())
+    assert found[3][0] < 1e-12
+    assert found[3][1] < found[None][1] / 2
+
+
 def test_who_takes_part_pays():
     _, found = advance(40, 50, compression=QSGD, participants=3)
     for _, _, gradients, unicasts in found:

@@ -74,6 +74,9 @@ def test_an_exact_score_that_was_changed_is_refused(study, entry, tmp_path):
 def test_another_file_or_setting_is_refused(study, entry, tmp_path):
     about = entry / "entry.json"
     text = about.read_text()
+    about.write_text(text.replace("Lazy DE-SGLD", "The best of all"))
+    with pytest.raises(ConcordError, match=r"entry.json: name is Lazy DE-SGLD here"):
+        list(entries.check(study, entry, tmp_path))
     about.write_text(text.replace('"step_size": 0.01', '"step_size": 0.02'))
     with pytest.raises(ConcordError, match=r"entry.json: sampler is"):
         list(entries.check(study, entry, tmp_path))

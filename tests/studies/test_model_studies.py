@@ -66,6 +66,16 @@ def test_a_table_makes_the_problem_that_arrays_make(folder) -> None:
     assert made.agents == 3
 
 
+def test_a_table_of_counts_has_exposures(folder) -> None:
+    (folder / "rows.csv").write_text("visits,time\n3,1.0\n5,2.0\n4,0.5\n")
+    problem = TABLE.replace("linear_regression", "gamma_poisson").replace(
+        "target: y", "target: time"
+    )
+    made = run_of(folder, problem).build_problem(Path("resources"))
+    own = concord.problems.gamma_poisson([[3], [5], [4]], [1.0, 2.0, 0.5], agents=1)
+    assert np.allclose(made.reference.mean, own.reference.mean)
+
+
 def test_the_answer_is_given_for_a_table_of_ones_own(folder, capsys) -> None:
     """With mini-batches too, which the same arrays take in Python."""
     run = run_of(folder, TABLE)
@@ -103,7 +113,15 @@ def test_models_are_not_executed_where_studies_are_checked(folder) -> None:
         (TABLE.replace("rows.csv", "../other.csv"), "is not in the study's folder"),
         (OWN.replace("model.py", "../other.csv"), "is not in the study's folder"),
         (TABLE.replace("target: y", "target: z"), "has no column 'z'"),
-        (TABLE.replace("target: y", "target: y, options: { noise: 1.0 }"), "options: .*noise"),
+        (
+            TABLE.replace("target: y", "target: y, options: { noise: 1.0 }"),
+            "options: linear_regression has no option 'noise'; did you mean 'noise_sd'",
+        ),
+        (TABLE.replace("target: y", "target: y, options: { dim: 1 }"), "has no option 'dim'"),
+        (
+            TABLE.replace("target: y", "target: y, options: { noise_sd: -1.0 }"),
+            "options.noise_sd: -1.0 is not positive",
+        ),
     ],
 )
 def test_files_that_do_not_fit_are_one_sentence(folder, problem, sentence) -> None:
@@ -126,17 +144,45 @@ def test_a_model_without_its_library_is_one_sentence(folder) -> None:
             run.build_problem(Path("resources"))
 
 
+def test_posteriors_are_recorded_at_smoke_scale() -> None:
+    config = load_config(changes={"scale": "smoke"})
+    runs = Study(Path("config/studies/posteriordb"), config).runs.values()
+    assert all((run.record.iterations(run.iterations) > run.record.burn_in).any() for run in runs)
+
+
+PYMC = """
+import numpy as np
+import pymc
+
+def model(x, seed):
+    with pymc.Model(coords={"row": range(len(x))}) as made:
+        slope = pymc.Normal("slope", 0, np.float64(2))
+        features = pymc.Data("x", x, dims="row")
+        pymc.Normal("y", slope * features, 1, observed=seed, dims="row")
+    return made
+"""
+
+
 @pytest.mark.thorough
-def test_a_model_of_a_study_is_that_of_python(folder) -> None:
+@pytest.mark.parametrize("library", ["numpyro", "pymc"])
+def test_a_model_of_a_study_is_that_of_python(folder, library) -> None:
+    """A column may have the name of an option of the problem's."""
     jax = pytest.importorskip("jax")
-    pytest.importorskip("numpyro")
-    made = run_of(folder, OWN).build_problem(folder / "resources")
+    pytest.importorskip(library)
+    code = MODEL.replace("(x, y)", "(x, seed)").replace("len(y)", "len(x)")
+    (folder / "model.py").write_text(PYMC if library == "pymc" else code.replace("=y", "=seed"))
+    (folder / "rows.csv").write_text((folder / "rows.csv").read_text().replace("x,y", "x,seed"))
+    own = OWN.replace("numpyro", library)
+    made = run_of(folder, own).build_problem(folder / "resources")
     kept = Path(jax.config.jax_compilation_cache_dir)  # for other jobs of this machine
     assert kept.parent == folder / "resources/compiled"
     x = np.ones((1, 3, 1))
     slope = made.gradient(1)(x, np.empty_like(x)).sum()
     assert np.isclose(slope, (ROWS[:, 0] * (ROWS[:, 0] - ROWS[:, 1])).sum() + 0.25)
     with pytest.raises(ConcordError, match="it defines no function 'other'"):
-        run_of(folder, OWN.replace("over: row", "over: row, function: other")).build_problem(
+        run_of(folder, own.replace("over: row", "over: row, function: other")).build_problem(
             folder / "resources"
         )
+    (folder / "rows.csv").write_text("x,y,z\n1,2,3\n")
+    with pytest.raises(ConcordError, match=r"called with the table's columns .x, y, z.: .*'seed'"):
+        run_of(folder, own).build_problem(folder / "resources")

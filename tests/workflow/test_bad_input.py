@@ -48,7 +48,7 @@ MISTAKES = {
     "more agents than points": (
         "points: 300\n",
         "points: 5\n",
-        f"{SGLD}.agents: 6 agents cannot share 5 points; give each agent at least one point",
+        f"{SGLD}.agents: 5 rows cannot give each of 6 agents a row; use fewer agents or more data",
     ),
     "misspelled problem": (
         "problem: linear\n",

@@ -12,7 +12,7 @@ from concord.runs.run import Run, read
 
 def recommend(options: Namespace) -> None:
     """Print an answer for every task, and write tables and figures."""
-    import pandas
+    import pandas  # a quarter of a second
 
     answers, tables = {}, []
     for task, run in _tasks(options).items():

@@ -39,7 +39,7 @@ def kernel(name: str, *constants: int) -> Kernel | None:
 
 @cache
 def _shared(name: str, *constants: int) -> Kernel:
-    from concord.compiled import kernels
+    from concord.compiled import kernels  # of an extra
 
     made: Kernel = getattr(kernels, name)(*constants)
     return made

@@ -152,7 +152,7 @@ def svhn(path: str | Path, count: int = 26032) -> tuple[np.ndarray, np.ndarray]:
     file's class 10 is digit 0. A ConcordError if the file is missing, malformed, or has other
     shapes, types, counts or labels.
     """
-    from scipy.io import loadmat
+    from scipy.io import loadmat  # of one data set
 
     path = _existing(path, "svhn")
     try:
@@ -271,7 +271,7 @@ def _sklearn() -> Any:
 
 def table(path: str | Path) -> dict[str, np.ndarray]:
     """Read a CSV table with a header: its columns of numbers by name."""
-    import pandas
+    import pandas  # a quarter of a second
 
     path = _existing(path, "table")
     try:

@@ -164,9 +164,6 @@ class Params(Options):
         "auto: bands, on log axes bars; band; none; or the metric of a standard deviation",
     ] = "auto"
     exact: Annotated[bool, "draw <metric>_exact where a run has it"] = True
-    recorded: Annotated[
-        bool, "draw <metric>_recorded, of a paper's authors, where a run has it"
-    ] = True
     floor: Annotated[
         bool | str, "draw <metric>_floor where a run has it; or the metric that is the floor"
     ] = True
@@ -396,7 +393,6 @@ def _curve(
         sd = results.series(run, params.spread, agent).value
         whole = _with_ends(whole, whole.value - sd, whole.value + sd)
     exact = _beside(run, "exact", agent, end, params) if params.exact else None
-    recorded = _beside(run, "recorded", agent, end, params) if params.recorded else None
     last = diverged.iteration if diverged else math.nan
     known = np.array([whole.iteration[0], whole.iteration[-1], last])
     first_x, last_x, diverged_at = _prices.along(run, known, params.x)
@@ -407,7 +403,7 @@ def _curve(
         agent=agent,
         series=_along(run, whole.before(end), params),
         exact=exact,
-        recorded=recorded,
+        recorded=_beside(run, "recorded", agent, end, params),
         look=look,
         label=label,
         name=name,

@@ -362,7 +362,7 @@ def _batch_covariance(
     gradient_noise: Callable[[np.ndarray, np.ndarray], np.ndarray],
 ) -> np.ndarray | None:
     """Return what mini-batches add to the covariance of the limit; None where it has none."""
-    from scipy.sparse.linalg import LinearOperator, gmres
+    from scipy.sparse.linalg import LinearOperator, gmres  # of few laws
 
     if reduced.gradient_gain is None:
         raise ValueError("noisy gradients need an update with a gradient gain")

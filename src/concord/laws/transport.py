@@ -70,6 +70,6 @@ def marginal_w1(draws: np.ndarray, exact: Grid, axis: int) -> np.ndarray:
 
 def pot() -> Any:
     """Return POT, whose import takes a third of a second: planning does without."""
-    import ot
+    import ot  # as it says
 
     return ot

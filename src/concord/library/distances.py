@@ -21,8 +21,8 @@ from concord.sampling.recorder import FINITE_RANGE
 from concord.sampling.trace import Trace
 
 if TYPE_CHECKING:
-    import pandas
-    import xarray
+    import pandas  # a quarter of a second
+    import xarray  # half a second
 
 # A Gaussian is fitted to no fewer independent draws, and to no fewer for each dimension: with these
 # exact draws seem at most 0.36 of the posterior's width away from it (docs/python.md has a table),
@@ -246,7 +246,7 @@ def compare(
     >>> concord.compare([trace, other], problem.posterior).unicasts.tolist()
     [400.0, 400.0]
     """
-    import pandas
+    import pandas  # a quarter of a second
 
     if isinstance(results, (Trace, Law)):
         raise ConcordError(
@@ -383,7 +383,7 @@ def squared(values: np.ndarray, means: Any, variances: Any) -> list[np.ndarray]:
 
 def _dataset(result: Trace | Law, names: list[str], values: Sequence[np.ndarray]) -> xarray.Dataset:
     """Return values (draw, agent) or (agent,), and of a trace the ends of their intervals."""
-    import xarray
+    import xarray  # half a second
 
     value, *ends = values
     if ends:

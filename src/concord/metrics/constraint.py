@@ -35,9 +35,8 @@ def rows(m: Measurement) -> Iterator[Row]:
         raise lacking("constraint", "a sampler with a constraint")
     params = m.sampler_params
     if isinstance(m.problem, polynomial.Polynomial):
-        smoothing = params.smoothing / (1 if params.pull == "shared" else m.problem.agents)
         levels = (np.arange(LEVELS) + 0.5) / LEVELS
-        laws = m.problem.reference, m.problem.softened(smoothing)
+        laws = m.problem.reference, m.problem.softened(params.smoothing)
         first, second = (law.quantiles(levels) for law in laws)
         yield from known(m, {"envelope_w2": float(np.sqrt(((first - second) ** 2).mean()))})
     names, draws = positions(m.trace)

@@ -437,7 +437,7 @@ class Faulty(Channel):
             weights = np.zeros((agents, len(self._held)))
             weights[rows, columns] = values
         else:
-            from scipy.sparse import csr_array
+            from scipy.sparse import csr_array  # of large networks
 
             weights = csr_array((values, (rows, columns)), shape=(agents, len(self._held)))
 

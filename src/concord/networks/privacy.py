@@ -78,13 +78,13 @@ def sigma(epsilon: float, delta: float, clip: float, releases: int) -> float:
 
 
 def _delta(epsilon: float, mu: float) -> float:
-    from scipy.special import log_ndtr, ndtr
+    from scipy.special import log_ndtr, ndtr  # not at the start of every job
 
     far = np.exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu))
     return float(ndtr(mu / 2 - epsilon / mu) - far)
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
-    from scipy.optimize import brentq
+    from scipy.optimize import brentq  # not at the start of every job
 
     return float(brentq(function, low, high, xtol=1e-12, rtol=1e-12))

@@ -33,6 +33,7 @@ class Caption(TypedDict):
 
     title: str
     caption: str  # two sentences for a stranger
+    source: str  # what showed it before: print, or records where print was not read
     printed: str  # what the paper shows there
     ours: str  # what is shown here, where it differs
     terms: Pairs  # words that it uses, with their meaning
@@ -53,7 +54,8 @@ def of(paper: Study, section: str, name: str) -> Caption:
     readings = paper.readings
     if not paper.about.reference and "published" not in paper.sections.readings:
         del readings["published"]  # nothing was printed
-    return describe(entry, runs, paper.assumptions, readings, reads, titles)
+    found = describe(entry, runs, paper.assumptions, readings, reads, titles)
+    return {**found, "source": "Recorded"} if paper.about.read and found["printed"] else found
 
 
 def describe(
@@ -90,6 +92,7 @@ def describe(
     return {
         "title": texts[0],
         "caption": texts[1],
+        "source": "In print" if texts[2] else "",
         "printed": texts[2],
         "ours": texts[3],
         "terms": [
@@ -268,7 +271,7 @@ def _said(parts: Caption) -> list[str]:
     lines = [f"**{parts['title']}.** {parts['caption']}", ""]
     if parts["scale"] == "smoke":
         lines += ["Smoke scale: few chains and iterations, not a result.", ""]
-    for head, text in (("In print", parts["printed"]), ("Here", parts["ours"])):
+    for head, text in ((parts["source"], parts["printed"]), ("Here", parts["ours"])):
         lines += [f"*{head}:* {text}", ""] if text else []
     lines += [f"- *{term}*: {meaning}" for term, meaning in parts["terms"]]
     return [*lines, *(f"- Reading *{name}*: {text}" for name, text in parts["readings"]), ""]

@@ -3,21 +3,11 @@
 A claim in a reading is a line of a table; what is behind its verdict is folded.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from concord import words
-from concord.claims.ledger import (
-    OURS,
-    SMOKE,
-    Entry,
-    Row,
-    entries,
-    is_smoke,
-    reading_of,
-    scores,
-)
+from concord.claims.ledger import OURS, SMOKE, Entry, Row, entries, is_smoke, scores
 from concord.markup import line, markdown
 from concord.pages.markdown import Folded, Section, page
 from concord.studies.study import Study
@@ -46,14 +36,24 @@ def ledger(rows: Sequence[Row]) -> str:
 
 def where(row: Row) -> str:
     """Return where a claim stands, and what says so if it is not the print."""
-    stated = row["source"] in ("print", OURS)
+    stated = row["source"] in ("print", OURS) or row["source"] in row["where"].lower()
     return row["where"] if stated else f"{row['where']} ({row['source']})"
 
 
 def case_name(row: Row) -> str:
-    """Return what a case of a claim is called: "agents 5, agent 1"."""
-    text = re.sub(r"\bagent=(\d+)", lambda found: words.agent(found[1]), row["case"])
-    return text.replace("+", ", ").replace("=", " ")
+    """Return what a case of a claim is called: "agents 5, ring, DE-SGLD, agent 1"."""
+    return ", ".join(_axis(*part.partition("=")) for part in row["case"].split("+"))
+
+
+def _axis(key: str, sign: str, value: str) -> str:
+    """Return what readers call the label of an axis of cases; kinds by their names."""
+    if key == "agent" and value.isdigit():
+        return words.agent(value)
+    if key in ("sampler", "entry"):
+        return words.name("sampler", value)
+    if key in ("topology", "network", "who"):
+        return (words.called(value) or value.replace("_", " ")).lower()
+    return f"{key} {value}".strip()
 
 
 def _of_claims(paper: Study, found: Sequence[Entry]) -> Section:
@@ -109,7 +109,7 @@ def _table(
     columns = [*first, *(c for c in COLUMNS if c not in without), *["multiverse"] * surveyed]
     cells: dict[str, Callable[[Entry], str | Folded]] = {
         "where": lambda entry: where(entry.rows[0]),
-        "reading": lambda entry: reading_of(entry.rows[0]),
+        "reading": lambda entry: entry.reading,
         "says": _says,
         "ours": _ours,
         "verdict": lambda entry: entry.verdict,

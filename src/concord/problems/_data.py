@@ -11,7 +11,7 @@ from msgspec import Meta
 from concord.contracts import Stream
 from concord.datasets.tables import tabled
 from concord.errors import ConcordError
-from concord.sampling.partition import Partition, Parts, consecutive_counts
+from concord.sampling.partition import Partition, Parts, consecutive_counts, enough
 from concord.summary import Summarized
 
 LegacySeed = Annotated[
@@ -92,17 +92,14 @@ def points_of(
     return features[:-1].T, features[-1] if columns else np.empty(0), parts
 
 
+def table_read(params: Any) -> tuple[str, ...]:
+    """Return the name of the table that is read, if one is."""
+    return () if params.table is None else (params.table,)
+
+
 def check_agents(params: Any, agents: int) -> None:
     """Refuse more agents than points."""
-    check_points(params.points, agents)
-
-
-def check_points(points: int, agents: int) -> None:
-    """Refuse more agents than points."""
-    if agents > points:
-        raise ConcordError(
-            f"{agents} agents cannot share {points} points; give each agent at least one point"
-        )
+    enough(params.points, agents)
 
 
 def kept_apart(rows: int, testing: int, stream: Stream) -> tuple[np.ndarray, np.ndarray]:

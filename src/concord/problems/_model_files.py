@@ -1,14 +1,15 @@
 """Models that a study names: a Python file in its folder, and a table of data beside it."""
 
+import inspect
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from concord import plugins
 from concord.contracts import Stream
 from concord.datasets import readers
 from concord.errors import ConcordError
 from concord.options import Options
-from concord.problems._models import of_studies
+from concord.problems._models import Compiled, of_studies
 from concord.problems._own import split
 from concord.sampling.partition import Partition
 
@@ -44,18 +45,37 @@ def check(params: Params, agents: int) -> None:
             plugins.within(Path(path), name)
 
 
-def read(
-    params: Params, library: str, partition: Partition, stream: Stream, resources: Path
-) -> tuple[Any, dict[str, Any], dict[str, Any]]:
-    """Return the function that makes a model, its arguments, and options of the problem."""
+def problem(
+    library: str,
+    params: Params,
+    agents: int,
+    partition: Partition,
+    stream: Stream,
+    resources: Path,
+) -> Compiled:
+    """Make the model of its columns, and split its rows."""
     of_studies(library, resources)
     path = plugins.within(Path(params.file), "file")
     function = getattr(plugins.execute(path), params.function, None)
     if not callable(function):
         raise ConcordError(f"{path}: it defines no function {params.function!r}; name one it has")
     columns = readers.table(plugins.within(Path(params.data), "data")) if params.data else {}
+    try:
+        inspect.signature(function).bind(**columns)
+    except TypeError as error:
+        raise ConcordError(
+            f"{path}: {params.function} cannot be called with the table's columns "
+            f"({', '.join(columns) or 'there is none'}): {error}; give its arguments their names"
+        ) from None
     options = {"over": params.over, "coordinates": params.coordinates, **split(partition, stream)}
     if params.reference is not None:
         columns_of = readers.table(plugins.within(Path(params.reference), "reference"))
         options["reference"] = readers.parameters(columns_of)
-    return function, columns, options
+    if library == "PyMC":
+        from concord.problems._pymc import from_pymc
+
+        return from_pymc(function(**columns), agents=agents, **options)
+    from concord.problems._numpyro import from_numpyro
+
+    # A column may be called like an option of the problem.
+    return from_numpyro(lambda rows: function(**rows), columns, agents=agents, **options)

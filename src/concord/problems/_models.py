@@ -11,22 +11,19 @@ density that the library itself computes when a problem is made, so that a model
 is refused. JAX evaluates all chains and agents at once, as one compiled function.
 """
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from concord.contracts import BatchGradient
+from concord import provenance
+from concord.contracts import BatchGradient, HessianProduct
 from concord.errors import ConcordError, short
 from concord.laws.known import Draws
 from concord.options import Count, Index, build
-from concord.problems._data import check_points
 from concord.problems._fit import fit
 from concord.problems._functions import Problem
 from concord.problems._own import numbers, parted
@@ -41,111 +38,75 @@ SCORED, SURPRISING = 2000, 6.0  # draws scored at once; standard errors off zero
 Array = np.ndarray
 
 
-class Parts(NamedTuple):
-    """What is computed of a model, for all chains and agents at once.
+class Latent(NamedTuple):
+    """A parameter's name, the shape of its unconstrained values, and which axis counts rows."""
 
-    x and v are unconstrained, (chains, agents, dim). ``joint`` takes points (points, dim),
-    ``constrain`` positions (..., dim), ``unconstrain`` draws by name. ``prior`` is the gradient of
-    -l_0 / N. What is None the model does not give.
+    name: str
+    shape: tuple[int, ...]
+    axis: int | None  # none does
+
+
+class Split:
+    """A library's model, its rows' terms apart from all others; functions are JAX's.
+
+    rows: their number; labels: their classes, where what is observed has some. latents: in the
+    order of x. start: unconstrained, (dim,). joint: the library's own log density at x (dim,).
+    likely: why potentials of its models may not add up to it.
     """
 
-    counts: Array
-    start: Array
-    value: Callable[[Array], Array]
-    gradient: Callable[[Array], Array]
-    prior: Callable[[Array], Array]
-    joint: Callable[[Array], Array]
-    constrain: Callable[[Array], dict[str, Array]] | None = None
-    unconstrain: Callable[[Mapping[str, Array]], Array] | None = None
-    product: Callable[[Array, Array], Array] | None = None
-    batch: Callable[[Array, Array], Array] | None = None
-    minimize: Callable[..., tuple[Array, Array]] | None = None
-
-
-class Split(Protocol):
-    """A library's model, its rows' terms apart from all others; functions are JAX's."""
-
     rows: int
-    start: Array  # unconstrained, (dim,)
-    names: list[str]
-    joint: Callable[[Any], Any]  # the library's own log density at x (dim,)
-
-    @property
-    def labels(self) -> Array | None:
-        """The classes of rows, where what is observed has some."""
+    labels: Array | None = None
+    latents: list[Latent]
+    start: Array
+    joint: Callable[[Any], Any]
+    likely: str
 
     def terms(self, x: Any, rows: Any) -> tuple[Any, Any]:
         """Return l_j of ``rows``, of their shape, and l_0 at x (dim,)."""
+        raise NotImplementedError
 
     def constrain(self, x: Any) -> dict[str, Any]:
-        """Return the model's own parameters at x (dim,)."""
+        """Return the model's own parameters, and what it derives from them, at x (dim,)."""
+        raise NotImplementedError
 
     def unconstrain(self, draw: dict[str, Any]) -> Any:
         """Return the unconstrained x (dim,) of one draw."""
+        raise NotImplementedError
+
+    def pieces(self, x: Any, rows: Any = None) -> dict[str, Any]:
+        """Return the unconstrained values of latents at x (dim,), of some rows if these are given.
+
+        Those without rows are the same for all.
+        """
+        found, end = {}, 0
+        for name, shape, axis in self.latents:
+            begin, end = end, end + int(np.prod(shape))
+            piece = x[begin:end].reshape(shape)
+            found[name] = piece if axis is None or rows is None else piece.take(rows, axis=axis)
+        return found
+
+    def observe(self, name: str, values: Array, owned: bool) -> None:
+        """Note the labels of what is observed in rows; refuse values that are missing."""
+        if values.dtype.kind == "f" and np.isnan(values).any():
+            raise ConcordError(f"model: {name} has missing values; leave these rows out")
+        if owned and values.ndim == 1 and values.dtype.kind in "iub":
+            self.labels = values
 
 
-def parts_of(split: Split, held: list[Array]) -> Parts:
-    """Compile a model whose rows are split as ``held``."""
-    import jax
+def discrete(name: str, summed: str) -> ConcordError:
+    """Say that a latent has no gradient, and what sums it out."""
+    return ConcordError(
+        f"model: {name} is a discrete latent, which has no gradient; sum it out, as {summed} does"
+    )
+
+
+def over_rows(name: str, term: Any, axis: int, rows: Any) -> Any:
+    """Return the sum of a variable's term over all axes but that of rows, (rows,)."""
     import jax.numpy as jnp
 
-    agents, (index, own) = len(held), padded(held)
-    counts = np.array([float(len(rows)) for rows in held])
-    weights = own.astype(float)
-
-    def value(x: Any, rows: Any, weight: Any) -> Any:
-        terms, rest = split.terms(x, rows)
-        return -jnp.where(weight != 0, weight * terms, 0.0).sum() - rest / agents
-
-    def product(x: Any, v: Any, rows: Any, weight: Any) -> Any:
-        return jax.jvp(lambda x: jax.grad(value)(x, rows, weight), (x,), (v,))[1]
-
-    def batch(x: Any, drawn: Any, rows: Any, count: Any) -> Any:
-        return jax.grad(value)(x, rows[drawn], jnp.full(drawn.shape, count / len(drawn)))
-
-    def prior(x: Any, rows: Any) -> Any:
-        return jax.grad(lambda x: -split.terms(x, rows)[1] / agents)(x)
-
-    def everywhere(function: Any, arrays: int, *agents_own: Array) -> Any:
-        """Compile for all chains and agents, with arrays that agents have in all chains."""
-        axes = (0,) * arrays + (None,) * len(agents_own)
-        made = jax.jit(lambda *x: jax.vmap(jax.vmap(function), in_axes=axes)(*x, *agents_own))
-        return lambda *x: np.asarray(made(*x))
-
-    flat, back = jax.jit(jax.vmap(split.constrain)), jax.vmap(split.unconstrain)
-
-    def constrain(x: Array) -> dict[str, Array]:
-        found = flat(x.reshape(-1, x.shape[-1])).items()
-        return {n: np.asarray(of).reshape(*x.shape[:-1], *of.shape[1:]) for n, of in found}
-
-    def unconstrain(draws: Mapping[str, Array]) -> Array:
-        check_names(draws, split.names)
-        return np.asarray(back({name: jnp.asarray(draws[name]) for name in split.names}))
-
-    def minimize(x: Any, b: Any, c: Any, root: Any, center: Any) -> tuple[Any, Any]:
-        def inside(x: Any, b: Any, c: Any, rows: Any, weight: Any) -> Any:
-            def goal(z: Any) -> Any:
-                return value(center + root @ z, rows, weight) + c / 2 * z @ z - b @ z
-
-            return _newton(goal, x)
-
-        over = jax.vmap(jax.vmap(inside), in_axes=(0, 0, None, None, None))
-        return over(x, b, c, index, weights)
-
-    minimized = jax.jit(minimize)
-    return Parts(
-        counts=counts.astype(int),
-        start=split.start,
-        value=everywhere(value, 1, index, weights),
-        gradient=everywhere(jax.grad(value), 1, index, weights),
-        prior=everywhere(prior, 1, index),
-        joint=lambda x: np.array([float(split.joint(point)) for point in x]),
-        constrain=constrain,
-        unconstrain=unconstrain,
-        product=everywhere(product, 2, index, weights),
-        batch=everywhere(batch, 2, index, counts),
-        minimize=lambda *given: tuple(map(np.array, minimized(*given))),
-    )
+    if term.shape[axis] != len(rows):
+        raise ValueError(f"{name} has {term.shape[axis]} rows, whatever rows it is given")
+    return jnp.moveaxis(term, axis, 0).reshape(len(rows), -1).sum(axis=1)
 
 
 def _newton(goal: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
@@ -181,47 +142,37 @@ def _newton(goal: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
     return x, k * (2 * x.size + 1 + LENGTHS)
 
 
-class _Proximal:
-    """A model's proximal step (``contracts.Counting``)."""
-
-    def __init__(self, model: Model, chains: int, curvature: Array) -> None:
-        self._model, self._curvature = model, curvature
-        self.gradients = np.zeros((chains, model.agents), dtype=np.int64)
-
-    def __call__(self, agent: Any, linear: Array, start: Array, out: Array) -> Array:
-        """Write the minimizers, as ``contracts.Proximal`` says; no number where b is none."""
-        model, shape = self._model, (*self.gradients.shape, self._model.dim)
-        x, b = np.zeros(shape), np.zeros(shape)
-        x[:, agent], b[:, agent] = start, linear
-        lost = ~np.isfinite(x + b).all(axis=-1)
-        x[lost] = b[lost] = 0.0
-        assert model._parts.minimize is not None
-        x, spent = model._parts.minimize(x, b, self._curvature, model.root, model.center)
-        x[lost] = np.nan
-        self.gradients[:, agent] = spent[:, agent]
-        np.copyto(out, x[:, agent])
-        return out
-
-
 class Model(Problem):
     """A problem of a model.
 
-    x are its coordinates, ``center + root @ z`` the unconstrained ones at z.
+    x are its coordinates, ``center + root @ z`` the unconstrained ones at z. It is made of
+    functions of unconstrained positions: value, slope and prior (the gradient of -l_0 / N) of
+    (chains, agents, dim), and joint of points (points, dim).
     """
 
     def __init__(
-        self, parts: Parts, coordinates: Any, reference: Any, likely: str = "a row's term"
+        self,
+        counts: Array,
+        start: Array,
+        value: Callable[[Array], Array],
+        slope: Callable[[Array], Array],
+        prior: Callable[[Array], Array],
+        joint: Callable[[Array], Array],
+        *,
+        coordinates: Any,
+        reference: Any,
+        likely: str,
     ) -> None:
-        self.counts, self._parts = parts.counts, parts
-        agents, dim = len(parts.counts), len(parts.start)
+        self.counts, dim = counts, len(start)
+        self._start, self._value, self._slope, self._prior = start, value, slope, prior
         self.center, self.root, self._plain = np.zeros(dim), np.eye(dim), True
-        super().__init__(self._slope, agents=agents, dim=dim, potential=self._value)
-        self._check(likely)
-        if parts.product is not None:
-            self.hessian_product = lambda chains: self._product(self._curve)
-            self.prox = partial(_Proximal, self)
-        if parts.batch is not None:
-            self.batch_gradient = self._batch
+        super().__init__(
+            lambda x: self._pulled(self._slope, x),
+            agents=len(counts),
+            dim=dim,
+            potential=lambda x: self._value(self.position(x)),
+        )
+        self._check(joint, likely)
         self.center, self.root = self._axes(coordinates)
         self._plain = isinstance(coordinates, str) and coordinates == "unconstrained"
         if reference is not None:
@@ -230,49 +181,30 @@ class Model(Problem):
 
     def constrain(self, x: Array) -> dict[str, Array]:
         """Return the model's own parameters by name at positions (..., dim)."""
-        if self._parts.constrain is None:
-            return {"x": self.position(x)}
-        return self._parts.constrain(self.position(x))
+        return {"x": self.position(x)}
+
+    def unconstrain(self, draws: Mapping[str, Array]) -> Array:
+        """Return the unconstrained positions of draws of the model's own parameters."""
+        raise ConcordError("reference: parameters have no names here; give (draws, dim)")
 
     def prior_gradient(self, x: Array, out: Array) -> Array:
         """Write the gradient of what belongs to no row."""
-        np.copyto(out, self._pulled(self._parts.prior, x))
+        np.copyto(out, self._pulled(self._prior, x))
         return out
 
     def position(self, x: Array) -> Array:
         """Return the unconstrained positions."""
         return x if self._plain else self.center + x @ self.root.T
 
-    def _value(self, x: Array) -> Array:
-        return self._parts.value(self.position(x))
-
-    def _slope(self, x: Array) -> Array:
-        return self._pulled(self._parts.gradient, x)
-
-    def _pulled(self, gradient: Any, x: Array) -> Array:
-        slope: Array = gradient(self.position(x))
+    def _pulled(self, gradient: Callable[..., Array], x: Array, *more: Array) -> Array:
+        slope = gradient(self.position(x), *more)
         return slope if self._plain else slope @ self.root
 
-    def _curve(self, x: Array, v: Array) -> Array:
-        assert self._parts.product is not None
-        return self._parts.product(self.position(x), v @ self.root.T) @ self.root
-
-    def _batch(self, chains: int, batch_size: int) -> BatchGradient:
-        """Return ``contracts.Batched``'s estimate."""
-        batch = self._parts.batch
-        assert batch is not None
-
-        def gradient(x: Array, rows: Array, out: Array) -> Array:
-            np.copyto(out, batch(self.position(x), rows) @ self.root)
-            return out
-
-        return gradient
-
-    def _check(self, likely: str) -> None:
+    def _check(self, joint_at: Callable[[Array], Array], likely: str) -> None:
         """Refuse potentials that do not add up to the model's joint density."""
         rng = np.random.default_rng(0)
-        x = self._parts.start + SPREAD * rng.standard_normal((POINTS, self.dim))
-        joint = self._parts.joint(x)
+        x = self._start + SPREAD * rng.standard_normal((POINTS, self.dim))
+        joint = joint_at(x)
         try:
             parts = -self._value(np.repeat(x[:, None], self.agents, axis=1)).sum(axis=1)
         except (TypeError, ValueError) as error:  # of shapes
@@ -284,7 +216,8 @@ class Model(Problem):
         finite = np.isfinite(joint)
         if not finite.any():
             raise ConcordError(
-                f"model: its log density is {joint[0]} near its start; give other initial values"
+                f"model: its log density is {joint[0]} near its start; remove missing values from "
+                "its data, or give other initial values"
             )
         off = np.abs(parts - joint)[finite] / np.maximum(np.abs(joint[finite]), 1.0)
         if not off.max() <= TOLERANCE:
@@ -299,7 +232,7 @@ class Model(Problem):
         if isinstance(coordinates, str) and coordinates == "unconstrained":
             return self.center, self.root
         if isinstance(coordinates, str) and coordinates == "laplace":
-            found = fit(self, self._parts.start)
+            found = fit(self, self._start)
             return found.mean, np.linalg.cholesky(found.cov)
         if not isinstance(coordinates, (tuple, list)) or len(coordinates) != 2:
             raise ConcordError(
@@ -319,12 +252,8 @@ class Model(Problem):
     def _draws(self, reference: Any) -> Draws:
         """Return reference draws in the problem's coordinates."""
         if isinstance(reference, Mapping):
-            if self._parts.unconstrain is None:
-                raise ConcordError("reference: parameters have no names here; give (draws, dim)")
-            named = {
-                name: numbers(values, f"reference.{name}") for name, values in reference.items()
-            }
-            values = self._parts.unconstrain(named)
+            named = {n: numbers(of, f"reference.{n}") for n, of in reference.items()}
+            values = self.unconstrain(named)
         else:
             values = numbers(reference, "reference")
         if values.ndim != 2 or values.shape[1] != self.dim or not np.isfinite(values).all():
@@ -337,7 +266,8 @@ class Model(Problem):
     def _check_reference(self, draws: Array) -> None:
         """Refuse draws of another posterior: over the posterior the mean score is zero."""
         parts = (draws[k : k + SCORED, None] for k in range(0, len(draws), SCORED))
-        each = [self._slope(np.repeat(x, self.agents, axis=1)).sum(axis=1) for x in parts]
+        everywhere = (np.repeat(x, self.agents, axis=1) for x in parts)
+        each = [self._pulled(self._slope, x).sum(axis=1) for x in everywhere]
         scores = np.concatenate(each)
         with np.errstate(invalid="ignore", divide="ignore"):
             off = np.abs(scores.mean(axis=0)) / (scores.std(axis=0) / np.sqrt(len(draws)))
@@ -349,13 +279,141 @@ class Model(Problem):
             )
 
 
+class _Proximal:
+    """A model's proximal step (``contracts.Counting``).
+
+    ``minimize(x, b, c)`` returns minimizers and their prices, of x and b of a shape (chains,
+    agents, dim) and curvatures c of agents.
+    """
+
+    def __init__(
+        self, minimize: Callable[..., Any], shape: tuple[int, int, int], curvature: Array
+    ) -> None:
+        self._minimize, self._shape, self._curvature = minimize, shape, curvature
+        self.gradients = np.zeros(shape[:2], dtype=np.int64)
+
+    def __call__(self, agent: Any, linear: Array, start: Array, out: Array) -> Array:
+        """Write the minimizers, as ``contracts.Proximal`` says; no number where b is none."""
+        x, b = np.zeros(self._shape), np.zeros(self._shape)
+        x[:, agent], b[:, agent] = start, linear
+        lost = ~np.isfinite(x + b).all(axis=-1)
+        x[lost] = b[lost] = 0.0
+        x, spent = map(np.array, self._minimize(x, b, self._curvature))
+        x[lost] = np.nan
+        self.gradients[:, agent] = spent[:, agent]
+        np.copyto(out, x[:, agent])
+        return out
+
+
+class Compiled(Model):
+    """A model of a library, its rows split as ``held``, compiled by JAX.
+
+    It has gradients, potentials, products with Hessians, a proximal step and mini-batches.
+    """
+
+    def __init__(self, split: Split, held: list[Array], coordinates: Any, reference: Any) -> None:
+        import jax
+        import jax.numpy as jnp
+
+        if not jax.config.jax_enable_x64:
+            raise ConcordError(
+                "model: JAX computes in single precision, in which sums over rows differ; call "
+                'jax.config.update("jax_enable_x64", True) first'
+            )
+        self._split, agents, (index, own) = split, len(held), padded(held)
+        counts = np.array([float(len(rows)) for rows in held])
+        weights = own.astype(float)
+
+        def value(x: Any, rows: Any, weight: Any) -> Any:
+            terms, rest = split.terms(x, rows)
+            return -jnp.where(weight != 0, weight * terms, 0.0).sum() - rest / agents
+
+        def product(x: Any, v: Any, rows: Any, weight: Any) -> Any:
+            return jax.jvp(lambda x: jax.grad(value)(x, rows, weight), (x,), (v,))[1]
+
+        def batch(x: Any, drawn: Any, rows: Any, count: Any) -> Any:
+            return jax.grad(value)(x, rows[drawn], jnp.full(drawn.shape, count / len(drawn)))
+
+        def prior(x: Any, rows: Any) -> Any:
+            return jax.grad(lambda x: -split.terms(x, rows)[1] / agents)(x)
+
+        def minimum(x: Any, b: Any, c: Any, rows: Any, weight: Any, center: Any, root: Any) -> Any:
+            def goal(z: Any) -> Any:
+                return value(center + root @ z, rows, weight) + c / 2 * z @ z - b @ z
+
+            return _newton(goal, x)
+
+        def everywhere(function: Any, arrays: int, *own: Array) -> Any:
+            """Compile for all chains and agents, with arrays that agents have in all chains."""
+            axes = (0,) * arrays + (None,) * len(own)
+            made = jax.jit(lambda *x: jax.vmap(jax.vmap(function), in_axes=axes)(*x, *own))
+            return lambda *x: np.asarray(made(*x))
+
+        self._products = everywhere(product, 2, index, weights)
+        self._batches = everywhere(batch, 2, index, counts)
+        self._forward = jax.jit(jax.vmap(split.constrain))
+        agents_own = jax.vmap(minimum, in_axes=(0, 0, 0, 0, 0, None, None))
+        chains_own = jax.vmap(agents_own, in_axes=(0, 0, *(None,) * 5))
+        minimized = jax.jit(lambda x, b, c, *axes: chains_own(x, b, c, index, weights, *axes))
+        self._minimize = lambda *given: minimized(*given, self.center, self.root)
+        super().__init__(
+            counts.astype(int),
+            split.start,
+            everywhere(value, 1, index, weights),
+            everywhere(jax.grad(value), 1, index, weights),
+            everywhere(prior, 1, index),
+            lambda x: np.array([float(split.joint(point)) for point in x]),
+            coordinates=coordinates,
+            reference=reference,
+            likely=split.likely,
+        )
+
+    def constrain(self, x: Array) -> dict[str, Array]:
+        """Return the model's own parameters by name at positions (..., dim)."""
+        found = self._forward(self.position(x).reshape(-1, self.dim)).items()
+        return {n: np.asarray(of).reshape(*x.shape[:-1], *of.shape[1:]) for n, of in found}
+
+    def unconstrain(self, draws: Mapping[str, Array]) -> Array:
+        """Return the unconstrained positions of draws of the model's own parameters."""
+        import jax
+
+        names = [latent.name for latent in self._split.latents]
+        if missing := [name for name in names if name not in draws]:
+            raise ConcordError(
+                f"reference: it has no draws of {', '.join(missing)}; give draws of the model's "
+                f"own parameters ({', '.join(names)}), or write the model in those that were drawn"
+            )
+        lengths = {name: len(draws[name]) for name in names}
+        if len(set(lengths.values())) > 1:
+            raise ConcordError(
+                f"reference: numbers of draws differ ({lengths}); give as many of each"
+            )
+        return np.asarray(jax.vmap(self._split.unconstrain)({name: draws[name] for name in names}))
+
+    def hessian_product(self, chains: int) -> HessianProduct:
+        """Return ``h(x, v, out)``, the Hessian of f_i at x_i times v_i."""
+        return self._product(lambda x, v: self._pulled(self._products, x, v @ self.root.T))
+
+    def batch_gradient(self, chains: int, batch_size: int) -> BatchGradient:
+        """Return ``g(x, rows, out)``, as ``contracts.Batched`` says."""
+
+        def gradient(x: Array, rows: Array, out: Array) -> Array:
+            np.copyto(out, self._pulled(self._batches, x, rows))
+            return out
+
+        return gradient
+
+    def prox(self, chains: int, curvature: Array) -> _Proximal:
+        """Return ``solve(agent, linear, start, out)``, as ``contracts.Counting`` says."""
+        return _Proximal(self._minimize, (chains, self.agents, self.dim), curvature)
+
+
 def shards_of(
     rows: int, labels: Array | None, agents: Any, shards: Any, partition: Any, seed: int
 ) -> list[Array]:
     """Return the row numbers of each agent, every row once."""
     if shards is None:
         count = build(Count, agents, "agents")
-        check_points(rows, count)
         rng = streams.generator(build(Index, seed, "seed"), "partition")
         return parted(partition).split(rows if labels is None else labels, count, rng)
     found = [np.asarray(shard) for shard in shards]
@@ -383,18 +441,6 @@ def padded(shards: Sequence[Array]) -> tuple[Array, Array]:
     return rows, np.arange(most) < np.array([[len(shard)] for shard in shards])
 
 
-def check_names(draws: Mapping[str, Any], names: list[str]) -> None:
-    """Refuse reference draws that lack a parameter of the model, or are not of one length."""
-    if missing := [name for name in names if name not in draws]:
-        raise ConcordError(
-            f"reference: it has no draws of {', '.join(missing)}; give draws of the model's own "
-            f"parameters ({', '.join(names)}), or write the model in those that were drawn"
-        )
-    lengths = {name: len(draws[name]) for name in names}
-    if len(set(lengths.values())) > 1:
-        raise ConcordError(f"reference: numbers of draws differ ({lengths}); give as many of each")
-
-
 def lacking(library: str) -> str | None:
     """Say what to install where models of a library cannot be computed."""
     extra = library.lower()
@@ -406,12 +452,10 @@ def lacking(library: str) -> str | None:
     return None
 
 
-def model_of(
-    split: Split, how: tuple[Any, ...], coordinates: Any, reference: Any, likely: str
-) -> Model:
-    """Return the problem of a library's model; ``how`` its rows are split is of ``shards_of``."""
-    held = shards_of(split.rows, split.labels, *how)
-    return Model(parts_of(split, held), coordinates, reference, likely)
+def need(library: str) -> None:
+    """Refuse to go on without a library."""
+    if (reason := lacking(library)) is not None:
+        raise ConcordError(f"model: {reason}")
 
 
 def of_studies(library: str, resources: Path) -> None:
@@ -419,12 +463,13 @@ def of_studies(library: str, resources: Path) -> None:
 
     What it has compiled is for this machine's processor, and kept beside the data.
     """
-    if (reason := lacking(library)) is not None:
-        raise ConcordError(reason)
+    need(library)
     import jax
 
+    kept = resources / "compiled" / platform.node()
+    provenance.keeps(kept)
     jax.config.update("jax_enable_x64", True)
-    jax.config.update("jax_compilation_cache_dir", str(resources / "compiled" / platform.node()))
+    jax.config.update("jax_compilation_cache_dir", str(kept))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 
@@ -486,13 +531,14 @@ def from_shards(
         both = [share * np.asarray(empty(xi)[which]) - f(xi)[which] for f, xi in densities]
         return np.stack(both, axis=1)
 
-    parts = Parts(
-        counts=np.array([len(rows) for rows in held]),
-        start=np.zeros(dim),
-        value=lambda x: at(x, 0),
-        gradient=lambda x: at(x, 1),
-        joint=lambda x: np.asarray(whole(x)[0]),
-        prior=lambda x: np.stack([-(1 - share) * empty(xi)[1] for xi in x.swapaxes(0, 1)], axis=1),
+    return Model(
+        np.array([len(rows) for rows in held]),
+        np.zeros(dim),
+        lambda x: at(x, 0),
+        lambda x: at(x, 1),
+        lambda x: np.stack([(share - 1) * empty(xi)[1] for xi in x.swapaxes(0, 1)], axis=1),
+        lambda x: np.asarray(whole(x)[0]),
+        coordinates=coordinates,
+        reference=reference,
+        likely="have build([]) return the prior alone, and each row's term depend on that row only",
     )
-    likely = "have build([]) return the prior alone, and each row's term depend on that row only"
-    return Model(parts, coordinates, reference, likely)

@@ -5,16 +5,19 @@ on all of them at once. Sites in the plate of rows belong to the rows, others to
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from concord.errors import ConcordError
-from concord.problems._models import Model, lacking, model_of
-
-LIKELY = (
-    "a row's term may use other rows, or a prior the data, as a mean over rows does: compute that "
-    "outside of the model, and give it as an argument without rows"
+from concord.problems._models import (
+    Compiled,
+    Latent,
+    Split,
+    discrete,
+    need,
+    over_rows,
+    shards_of,
 )
 
 
@@ -29,7 +32,7 @@ def from_numpyro(
     coordinates: Any = "unconstrained",
     reference: Any = None,
     **kwargs: Any,
-) -> Model:
+) -> Compiled:
     r"""Return the problem of a NumPyro model whose rows are split over agents.
 
     .. math:: f_i(x) = - \sum_{j \in S_i} \ell_j(x) - \frac1N \ell_0(x)
@@ -51,7 +54,7 @@ def from_numpyro(
 
     Returns
     -------
-    Model
+    Compiled
         A problem with gradients, potentials, Hessian products, a proximal step and mini-batches.
 
     Raises
@@ -71,36 +74,25 @@ def from_numpyro(
     >>> concord.from_numpyro(model, np.arange(6.0), over="row", agents=3).dim
     1
     """
-    if (reason := lacking("NumPyro")) is not None:
-        raise ConcordError(f"model: {reason}")
-    import jax
-
-    if not jax.config.jax_enable_x64:
-        raise ConcordError(
-            "model: JAX computes in single precision, in which sums over rows differ; call "
-            'jax.config.update("jax_enable_x64", True) first'
-        )
-    how = agents, shards, partition, seed
-    return model_of(_NumPyro(model, over, args, kwargs), how, coordinates, reference, LIKELY)
+    need("NumPyro")
+    split = _NumPyro(model, over, args, kwargs)
+    held = shards_of(split.rows, split.labels, agents, shards, partition, seed)
+    return Compiled(split, held, coordinates, reference)
 
 
-class _Latent(NamedTuple):
-    """A latent's place in x, unconstrained shape, and axis of rows (negative), if it has one."""
-
-    begin: int
-    shape: tuple[int, ...]
-    axis: int | None
-
-
-class _NumPyro:
+class _NumPyro(Split):
     """A model, its latents, and which of its arguments have rows."""
+
+    likely = (
+        "a row's term may use other rows, or a prior the data, as a mean over rows does: compute "
+        "that outside of the model, and give it as an argument without rows"
+    )
 
     def __init__(
         self, model: Callable[..., Any], over: str, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         import jax
         from numpyro import handlers
-        from numpyro.distributions import biject_to
         from numpyro.infer import init_to_uniform
         from numpyro.infer.util import potential_energy
 
@@ -122,59 +114,42 @@ class _NumPyro:
                 f"observe rows in `with numpyro.plate({over!r}, len(y)):`"
             )
         self.rows = int(plates[over]["args"][0])
-        leaves, self.tree = jax.tree_util.tree_flatten((args, kwargs))
-        self.leaves = leaves
-        self.split = [np.ndim(leaf) > 0 and len(leaf) == self.rows for leaf in leaves]
+        self.leaves, self.tree = jax.tree_util.tree_flatten((args, kwargs))
+        self.split = [np.ndim(leaf) > 0 and len(leaf) == self.rows for leaf in self.leaves]
         if not any(self.split):
             raise ConcordError(
                 f"model: no argument has {self.rows} rows, so that nothing says which agent owns "
                 "what the model reads; give the data as arguments"
             )
-        self.latents: dict[str, _Latent] = {}
-        self.labels: np.ndarray | None = None
-        self.dim = 0
+        self.latents = []
         for name, site in sites.items():
             if site["type"] == "sample":
-                self._add(name, site, biject_to)
-        self.start, self.names = np.zeros(self.dim), list(self.latents)
-        self.joint = jax.jit(lambda x: -potential_energy(model, args, kwargs, self._named(x)))
+                self._add(name, site)
+        self.start = np.zeros(sum(int(np.prod(latent.shape)) for latent in self.latents))
+        self.joint = jax.jit(lambda x: -potential_energy(model, args, kwargs, self.pieces(x)))
 
     def _frame(self, site: Any) -> int | None:
         """Return the dimension that the plate of rows has in a site's batch, if it is in it."""
         found = [frame.dim for frame in site["cond_indep_stack"] if frame.name == self.over]
         return found[0] if found else None
 
-    def _add(self, name: str, site: Any, biject_to: Callable[[Any], Any]) -> None:
-        frame, value = self._frame(site), np.asarray(site["value"])
-        factor = type(site["fn"]).__name__ == "Unit"  # numpyro.factor
+    def _add(self, name: str, site: Any) -> None:
+        from numpyro.distributions import biject_to
+
+        frame, law = self._frame(site), site["fn"]
         if site["is_observed"]:
-            if frame is None and not factor:
+            if frame is None and type(law).__name__ != "Unit":  # numpyro.factor
                 raise ConcordError(
                     f"model: {name} is observed outside of the plate {self.over!r}, so that no "
                     "agent owns it; observe it in the plate"
                 )
-            if value.dtype.kind == "f" and np.isnan(value).any():
-                raise ConcordError(f"model: {name} has missing values; leave these rows out")
-            if value.ndim == 1 and value.dtype.kind in "iub" and frame is not None:
-                self.labels = value
+            self.observe(name, np.asarray(site["value"]), owned=frame is not None)
             return
-        if getattr(site["fn"].support, "is_discrete", False):
-            raise ConcordError(
-                f"model: {name} is a discrete latent, which has no gradient; sum it out, as "
-                "MixtureSameFamily does"
-            )
-        transform = biject_to(site["fn"].support)
-        shape = np.shape(transform.inv(site["value"]))
+        if getattr(law.support, "is_discrete", False):
+            raise discrete(name, "MixtureSameFamily")
+        transform = biject_to(law.support)
         axis = None if frame is None else frame - transform.domain.event_dim
-        self.latents[name] = _Latent(self.dim, shape, axis)
-        self.dim += int(np.prod(shape))
-
-    def _named(self, x: Any) -> dict[str, Any]:
-        """Return the unconstrained latents of one point (dim,)."""
-        return {
-            name: x[begin : begin + int(np.prod(shape))].reshape(shape)
-            for name, (begin, shape, _) in self.latents.items()
-        }
+        self.latents.append(Latent(name, np.shape(transform.inv(site["value"])), axis))
 
     def terms(self, x: Any, rows: Any) -> tuple[Any, Any]:
         """Return the log density of rows, (rows,), and of all else, at one point (dim,)."""
@@ -183,18 +158,15 @@ class _NumPyro:
         from numpyro import handlers
         from numpyro.distributions import biject_to
 
-        given = self._named(x)
-        jacobians: dict[str, Any] = {}
+        given, jacobians = self.pieces(x, rows), {}
 
         def fill(site: Any) -> Any:
             name = site["name"]
-            if site["type"] != "sample" or name not in self.latents:
+            if name not in given:
                 return None
-            axis = self.latents[name].axis
-            value = given[name] if axis is None else jnp.take(given[name], rows, axis=axis)
             transform = biject_to(site["fn"].support)
-            made = transform(value)
-            jacobians[name] = transform.log_abs_det_jacobian(value, made)
+            made = transform(given[name])
+            jacobians[name] = transform.log_abs_det_jacobian(given[name], made)
             return made
 
         pairs = zip(self.leaves, self.split, strict=True)
@@ -210,18 +182,17 @@ class _NumPyro:
             frame = self._frame(site)
             if frame is None:
                 shared = shared + log.sum()
-                continue
-            if log.shape[frame] != len(rows):
-                raise ValueError(f"{name} has {log.shape[frame]} rows")
-            own = own + jnp.moveaxis(log, frame, 0).reshape(len(rows), -1).sum(axis=1)
+            else:
+                own = own + over_rows(name, log, frame, rows)
         return own, shared
 
     def constrain(self, x: Any) -> dict[str, Any]:
-        """Return latents by name (``Split``)."""
+        """Return latents and deterministic sites by name (``Split``)."""
         from numpyro.infer.util import constrain_fn
 
-        found = constrain_fn(self.model, self.args, self.kwargs, self._named(x))
-        return {name: found[name] for name in self.names}
+        given = self.model, self.args, self.kwargs, self.pieces(x)
+        found: dict[str, Any] = constrain_fn(*given, return_deterministic=True)
+        return found
 
     def unconstrain(self, draw: dict[str, Any]) -> Any:
         """Return the unconstrained latents of a draw (``Split``)."""
@@ -229,4 +200,4 @@ class _NumPyro:
         from numpyro.infer.util import unconstrain_fn
 
         found = unconstrain_fn(self.model, self.args, self.kwargs, draw)
-        return jnp.concatenate([jnp.ravel(found[name]) for name in self.names])
+        return jnp.concatenate([jnp.ravel(found[latent.name]) for latent in self.latents])

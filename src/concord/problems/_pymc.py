@@ -5,17 +5,19 @@ dimension of rows are functions of the rows' data and latents, others of all of 
 """
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from concord.errors import ConcordError, short
-from concord.problems._models import Model, lacking, model_of
-
-LIKELY = (
-    "a row's term may use other rows, as a mean over rows does: compute that outside of the "
-    "model, and give it as data"
+from concord.problems._models import (
+    Compiled,
+    Latent,
+    Split,
+    discrete,
+    need,
+    over_rows,
+    shards_of,
 )
 
 
@@ -29,7 +31,7 @@ def from_pymc(
     seed: int = 1,
     coordinates: Any = "unconstrained",
     reference: Any = None,
-) -> Model:
+) -> Compiled:
     r"""Return the problem of a PyMC model whose rows are split over agents.
 
     .. math:: f_i(x) = - \sum_{j \in S_i} \ell_j(x) - \frac1N \ell_0(x)
@@ -53,12 +55,13 @@ def from_pymc(
         "unconstrained"; "laplace", in which a Gaussian fit to the posterior has mean 0 and
         covariance I; or a pair (center, L), for x = center + L z. Samplers then step in z.
     reference
-        Draws of the posterior: unconstrained (draws, dim), or {name: (draws, ...)} of the model's
-        own parameters. Metrics compare with them. Draws of another posterior are refused.
+        Draws of the posterior that count as independent: unconstrained (draws, dim), or {name:
+        (draws, ...)} of the model's own parameters. Metrics compare with them. Draws of another
+        posterior are refused.
 
     Returns
     -------
-    Model
+    Compiled
         A problem with gradients, potentials, Hessian products, a proximal step and mini-batches;
         ``constrain(x)`` has the parameters by name, and so has ``trace.to_arviz()``.
 
@@ -78,14 +81,19 @@ def from_pymc(
     >>> problem.constrain(trace["x"])["mu"].shape
     (100, 101, 3)
     """
-    if (reason := lacking("PyMC")) is not None:
-        raise ConcordError(f"model: {reason}")
-    how = agents, shards, partition, seed
-    return model_of(_PyMC(model, over), how, coordinates, reference, LIKELY)
+    need("PyMC")
+    split = _PyMC(model, over)
+    held = shards_of(split.rows, split.labels, agents, shards, partition, seed)
+    return Compiled(split, held, coordinates, reference)
 
 
-class _PyMC:
+class _PyMC(Split):
     """A model's terms, those of rows apart from all others."""
+
+    likely = (
+        "a row's term may use other rows, as a mean over rows does: compute that outside of the "
+        "model, and give it as data"
+    )
 
     def __init__(self, model: Any, over: str) -> None:
         import pymc
@@ -103,26 +111,15 @@ class _PyMC:
         self.values = [model.rvs_to_values[variable] for variable in model.free_RVs]
         for variable, value in zip(model.free_RVs, self.values, strict=True):
             if value.type.dtype.startswith(("int", "uint", "bool")):
-                raise ConcordError(
-                    f"model: {variable.name} is a discrete latent, which has no gradient; sum it "
-                    "out, as pymc.Mixture does"
-                )
+                raise discrete(variable.name, "pymc.Mixture")
         point = model.initial_point()
-        self.start = np.concatenate([np.ravel(point[v.name]) for v in self.values]).astype(float)
-        self.shapes = [np.shape(point[v.name]) for v in self.values]
+        first = [np.asarray(point[value.name], dtype=float) for value in self.values]
+        self.start = np.concatenate([value.ravel() for value in first])
+        pairs = zip(model.free_RVs, first, strict=True)
+        self.latents = [Latent(v.name, value.shape, self._place(v)) for v, value in pairs]
         for variable in model.observed_RVs:
             self._check_observed(variable)
-        variables = [*model.basic_RVs, *model.potentials]
-        terms = model.logp(vars=variables, sum=False)
-        self.own = [(t, self._axis(v, t)) for v, t in zip(variables, terms, strict=True)]
-        self._check_constants()
-        self._compile()
-
-    @cached_property
-    def labels(self) -> Any:
-        """The rows' classes, where what is observed has some."""
-        value = self.model.rvs_to_values[self.model.observed_RVs[0]].eval()
-        return value if value.ndim == 1 and value.dtype.kind in "iub" else None
+        self._translate()
 
     def _place(self, variable: Any) -> int | None:
         """Return which axis of a variable counts rows; None if it has none."""
@@ -132,24 +129,24 @@ class _PyMC:
     def _check_observed(self, variable: Any) -> None:
         from pymc.variational.minibatch_rv import MinibatchRandomVariable
 
-        name = variable.name
+        name, place = variable.name, self._place(variable)
         if isinstance(variable.owner.op, MinibatchRandomVariable):
             raise ConcordError(
                 f"model: {name} has total_size, which scales its rows; leave it out: samplers draw "
                 "mini-batches themselves (batch_size)"
             )
-        if any(v.name == f"{name.removesuffix('_observed')}_unobserved" for v in self.values):
+        own = name.removesuffix("_observed")
+        if any(latent.name == f"{own}_unobserved" for latent in self.latents):
             raise ConcordError(
-                f"model: {name.removesuffix('_observed')} has missing values; leave these rows "
-                "out, or make each a parameter of the model"
+                f"model: {own} has missing values; leave these rows out, or make each a parameter "
+                "of the model"
             )
-        if self._place(variable) is None:
+        if place is None:
             raise ConcordError(
                 f"model: {name} is observed and has no dimension {self.over!r}, so that no agent "
                 f"owns it; give it dims={self.over!r}"
             )
-        if np.isnan(np.asarray(self.model.rvs_to_values[variable].eval(), dtype=float)).any():
-            raise ConcordError(f"model: {name} has missing values; leave these rows out")
+        self.observe(name, self.model.rvs_to_values[variable].eval(), owned=True)
 
     def _axis(self, variable: Any, term: Any) -> int | None:
         """Return which axis of a variable's term counts rows; None if it has none."""
@@ -161,72 +158,68 @@ class _PyMC:
             )
         return axis
 
-    def _check_constants(self) -> None:
+    def _check_constants(self, terms: list[Any]) -> None:
         """Refuse numbers of rows that have no name: nothing says which agent owns them."""
         from pytensor.graph.traversal import ancestors
         from pytensor.tensor import TensorConstant
 
         observed = set(self.model.rvs_to_values.values())
-        for node in ancestors([term for term, axis in self.own if axis is not None]):
+        for node in ancestors(terms):
             constant = isinstance(node, TensorConstant) and node not in observed
             if constant and self.rows > 1 and self.rows in node.type.shape:
                 raise ConcordError(
                     f"model: a row's term reads a constant of shape {node.type.shape} that has no "
-                    "dimension; wrap it, "
-                    f"pymc.Data(name, values, dims={self.over!r})"
+                    f"dimension; wrap it, pymc.Data(name, values, dims={self.over!r}), or "
+                    "pymc.Data(name, values) if its entries are no rows"
                 )
 
-    def _compile(self) -> None:
-        """Translate the model to functions of its variables' values."""
-        model = self.model
-        of_rows = [v for v in model.data_vars if self._place(v) is not None]
-        observed = model.observed_RVs
-        self.data = [(v.get_value(), self._place(v)) for v in of_rows]
-        self.data += [(model.rvs_to_values[v].eval(), self._place(v)) for v in observed]
-        inputs = [*self.values, *of_rows, *(model.rvs_to_values[v] for v in observed)]
-        self.of_rows = _translated(inputs, [term for term, axis in self.own if axis is not None])
-        self.of_all = _translated(self.values, [term for term, axis in self.own if axis is None])
-        free = model.free_RVs
-        wanted = [v.name for v in (*free, *model.deterministics)]
-        named = {v.name: v for v in model.unobserved_value_vars if v.name in wanted}
-        self.shown, self.names = list(named), [v.name for v in free]
-        self.forward = _translated(self.values, list(named.values()))
-        transforms = ((v, model.rvs_to_transforms[v]) for v in free)
+    def _translate(self) -> None:
+        """Make JAX functions of the model's graphs."""
+        model, free = self.model, self.model.free_RVs
+        variables = [*model.basic_RVs, *model.potentials]
+        terms = model.logp(vars=variables, sum=False)
+        axes = [self._axis(v, term) for v, term in zip(variables, terms, strict=True)]
+        of_rows = [term for term, axis in zip(terms, axes, strict=True) if axis is not None]
+        rest = [term for term, axis in zip(terms, axes, strict=True) if axis is None]
+        named = zip(variables, axes, strict=True)
+        self.own = [(v.name, axis) for v, axis in named if axis is not None]
+        self._check_constants(of_rows)
+        data = [v for v in model.data_vars if self._place(v) is not None]
+        observed = [model.rvs_to_values[v] for v in model.observed_RVs]
+        self.data = [(v.get_value(), self._place(v)) for v in data]
+        self.data += [(model.rvs_to_values[v].eval(), self._place(v)) for v in model.observed_RVs]
+        self.of_rows = _translated([*self.values, *data, *observed], of_rows)
+        self.of_all = _translated(self.values, rest)
+        wanted = {v.name for v in (*free, *model.deterministics)}
+        shown = {v.name: v for v in model.unobserved_value_vars if v.name in wanted}
+        self.shown, self.forward = list(shown), _translated(self.values, list(shown.values()))
+        transforms = [(v, model.rvs_to_transforms[v]) for v in free]
         back = [v if t is None else t.forward(v, *v.owner.inputs) for v, t in transforms]
         self.back = _translated(free, back)
         names, density = [v.name for v in self.values], model.compile_logp(mode="FAST_COMPILE")
-        self.joint = lambda x: density(dict(zip(names, self._pieces(x), strict=True)))
-
-    def _pieces(self, x: Any) -> list[Any]:
-        """Return the values of the model's variables at x (dim,)."""
-        ends = np.cumsum([int(np.prod(shape)) for shape in self.shapes])
-        places = zip(ends, self.shapes, strict=True)
-        return [x[end - int(np.prod(shape)) : end].reshape(shape) for end, shape in places]
+        self.joint = lambda x: density(dict(zip(names, self.pieces(x).values(), strict=True)))
 
     def terms(self, x: Any, rows: Any) -> tuple[Any, Any]:
         """Return the terms of rows and the sum of all others (``Split``)."""
         import jax.numpy as jnp
 
-        pieces = self._pieces(x)
-        rest = sum((term.sum() for term in self.of_all(*pieces)), jnp.zeros(()))
-        places = [self._place(v) for v in self.model.free_RVs]
-        given = [*zip(pieces, places, strict=True), *self.data]
-        taken = [a if k is None else jnp.take(jnp.asarray(a), rows, axis=k) for a, k in given]
-        own = jnp.zeros(len(rows))
-        axes = (axis for _, axis in self.own if axis is not None)
-        for term, axis in zip(self.of_rows(*taken), axes, strict=True):
-            own = own + jnp.moveaxis(term, axis, 0).reshape(len(rows), -1).sum(axis=1)
-        return own, rest
+        rest = sum((term.sum() for term in self.of_all(*self.pieces(x).values())), jnp.zeros(()))
+        data = (jnp.asarray(values).take(rows, axis=axis) for values, axis in self.data)
+        terms = self.of_rows(*self.pieces(x, rows).values(), *data)
+        each = zip(terms, self.own, strict=True)
+        own = (over_rows(name, term, axis, rows) for term, (name, axis) in each)
+        return sum(own, jnp.zeros(len(rows))), rest
 
     def constrain(self, x: Any) -> dict[str, Any]:
         """Return parameters and deterministics by name (``Split``)."""
-        return dict(zip(self.shown, self.forward(*self._pieces(x)), strict=True))
+        return dict(zip(self.shown, self.forward(*self.pieces(x).values()), strict=True))
 
     def unconstrain(self, draw: dict[str, Any]) -> Any:
         """Return the unconstrained values of a draw (``Split``)."""
         import jax.numpy as jnp
 
-        return jnp.concatenate([jnp.ravel(v) for v in self.back(*(draw[n] for n in self.names))])
+        values = self.back(*(draw[latent.name] for latent in self.latents))
+        return jnp.concatenate([jnp.ravel(value) for value in values])
 
 
 def _translated(inputs: list[Any], outputs: list[Any]) -> Callable[..., Any]:

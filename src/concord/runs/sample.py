@@ -48,41 +48,39 @@ def sample(
 
     A ConcordError if ``chains`` are not whole blocks of the run.
     """
-    if not run.chains:
-        return _without_chains(run, problem)
-    begin, end = chains or (0, run.chains)
-    if (
-        not 0 <= begin < end <= run.chains
-        or begin % CHAINS_PER_BLOCK
-        or (end % CHAINS_PER_BLOCK and end != run.chains)
-    ):
-        raise ConcordError(
-            f"chains {begin}:{end} of {run.chains}: only blocks of {CHAINS_PER_BLOCK} can be "
-            f"sampled by themselves; name two multiples of {CHAINS_PER_BLOCK}, or the last chain"
+    if run.chains:
+        return loop.sample(
+            run.sampler.module,
+            run.sampler.params,
+            problem,
+            run.graph,
+            law=run.initial,
+            record=run.record,
+            chains=run.chains,
+            iterations=run.iterations,
+            seed=run.seed,
+            labels=run.stream_labels,
+            span=_blocks(chains or (0, run.chains), run.chains),
+            progress=progress,
+            comm=comm,
+            checkpoint=checkpoint,
+            counter=run.noise is not None,
         )
-    return loop.sample(
-        run.sampler.module,
-        run.sampler.params,
-        problem,
-        run.graph,
-        law=run.initial,
-        record=run.record,
-        chains=run.chains,
-        iterations=run.iterations,
-        seed=run.seed,
-        labels=run.stream_labels,
-        span=(begin, end),
-        progress=progress,
-        comm=comm,
-        checkpoint=checkpoint,
-        counter=run.noise is not None,
-    )
-
-
-def _without_chains(run: Run, problem: Problem) -> Trace:
     run.sampler.module.check(problem, run.graph, run.sampler.params)
     nothing = np.empty((0, problem.agents, problem.dim))
     recorder = Recorder(run.record, problem, nothing.shape, run.iterations)
     for k in recorder.due:
         recorder.observe(k, nothing, None)
     return recorder.trace()
+
+
+def _blocks(span: tuple[int, int], chains: int) -> tuple[int, int]:
+    """Return a span of chains, or refuse one that is not of whole blocks."""
+    begin, end = span
+    inside = 0 <= begin < end <= chains
+    if not inside or begin % CHAINS_PER_BLOCK or (end % CHAINS_PER_BLOCK and end != chains):
+        raise ConcordError(
+            f"chains {begin}:{end} of {chains}: only blocks of {CHAINS_PER_BLOCK} can be sampled "
+            f"by themselves; name two multiples of {CHAINS_PER_BLOCK}, or the last chain"
+        )
+    return begin, end

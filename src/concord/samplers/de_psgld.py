@@ -8,23 +8,20 @@ r"""DE-PSGLD: DE-SGLD within a convex set, which agents are pulled back to where
 with P_K the projection on the set K. The pulls of all N agents add up to the gradient of
 :math:`d_K(x)^2 / 2 \gamma`, the Moreau-Yosida envelope of the constraint, d_K the distance to K.
 For small steps the network average has the law :math:`\exp(-\sum_i f_i - d_K^2 / 2 \gamma)`, which
-is the posterior on K for small gamma, and the same for any number of agents (``pull: shared``, as
-in the source). With ``pull: whole`` every agent has all of it, :math:`(x_i - P_K(x_i)) / \gamma`,
-and the law is :math:`\exp(-\sum_i f_i - N d_K^2 / 2 \gamma)`: that of gamma / N, shared. Draws may
-lie outside of K, by about :math:`\sqrt{\gamma}`, or :math:`\sqrt{\gamma / N}`. Steps need
-:math:`\eta < 2 \gamma N`, or :math:`2 \gamma`, about, to be stable there.
+is the posterior on K for small gamma, and the same for any number of agents. Draws may lie outside
+of K, by about :math:`\sqrt{\gamma}`; steps need about :math:`\eta < 2 \gamma N` to be stable there.
 
 Source: Islam and Zhu, "Decentralized proximal stochastic gradient Langevin dynamics" (2026,
 arXiv:2605.00723), from its authors' released code; the print was not at hand. There agents move one
 after another (``update_order: in_place``), and gradients are means over a mini-batch, not scaled up
-to the agent's data (``batch_scale: none`` has their sum). Arrays have shape (chains, agents, dim).
+to the agent's data (``batch_scale: mean``). Arrays have shape (chains, agents, dim).
 
 Price: a vector to every neighbor and a gradient (or mini-batch) of every agent per step.
 Needs: a connected network, or no edges at all.
 """
 
 from collections.abc import Callable
-from typing import Annotated, Literal
+from typing import Annotated
 
 import numpy as np
 
@@ -63,10 +60,6 @@ class Params(Options):
     step_size: Annotated[Schedule, "step size eta_k"]
     constraint: Annotated[Ball | Box, "the set K"]
     smoothing: Annotated[Positive, "gamma of the pull towards K"]
-    pull: Annotated[
-        Literal["shared", "whole"],
-        "each agent's pull towards K: a share 1/N of it, as in released code, or all of it",
-    ] = "shared"
     batch_size: ReplacedSize = None
     batch_scale: BatchScale = "data"
     batch_pool: BatchPool = "all"
@@ -117,7 +110,7 @@ def init(
     """Return the state at x0 and the step."""
     gradient = gradients(problem, params, x0)
     differ, pull = outside(params.constraint, x0), np.empty_like(x0)
-    smoothing = params.smoothing * (topology.agents if params.pull == "shared" else 1)
+    smoothing = params.smoothing * topology.agents
 
     def penalized(x: np.ndarray, rng: np.random.Generator, out: np.ndarray) -> np.ndarray:
         gradient(x, rng, out)

@@ -10,8 +10,19 @@ Every agent has a copy z_i of its own, tied to the common theta by a tolerance r
 
 which samples :math:`\exp(-\sum_i (f_i(z_i) + \lVert z_i - \theta \rVert^2 / 2 \rho_i))` but for the
 error of the Langevin steps. Of theta this is the product of the agents' laws, each convolved with
-N(0, rho_i I): where f_i has the precision A_i, theta's law has :math:`(A_i^{-1} + \rho_i I)^{-1}`
+N(0, rho_i I): where f_i has the precision P_i, theta's law has :math:`(P_i^{-1} + \rho_i I)^{-1}`
 (derived here). That bias stays when the steps get small.
+
+With ``coupling`` the ties are :math:`\lVert A_i (z_i - \theta) \rVert^2 / 2 \rho_i`, and the steps
+are taken in the coordinates :math:`A_i z_i`: with :math:`G_i = (A_i^\top A_i)^{-1}` for I,
+
+.. math::
+    z_i &\leftarrow z_i - \gamma_k \Bigl( G_i \nabla f_i(z_i) + \frac{z_i - \theta}{\rho_i} \Bigr)
+        + \sqrt{2 \gamma_k}\, A_i^{-1} w_i \\
+    \theta &\sim N \Bigl( Q^{-1} \sum_i \frac{G_i^{-1} z_i}{\rho_i}, Q^{-1} \Bigr), \qquad
+        Q = \sum_i G_i^{-1} / \rho_i
+
+and theta's law has :math:`(P_i^{-1} + \rho_i G_i)^{-1}`.
 
 With ``particles: K`` theta is only proposed so (pseudo-marginal DG-LMC): :math:`\theta'` is
 accepted, or else theta stays while z has moved, with the odds
@@ -19,7 +30,7 @@ accepted, or else theta stays while z has moved, with the odds
 .. math::
     e^{\sum_i f_i(\theta) - f_i(\theta')} \frac{q(\theta', \theta)}{q(\theta, \theta')}, \qquad
     q(s, t) = \frac1K \sum_{k=1}^K \exp \Bigl( -\sum_i
-        \frac{\lVert t - z_i^{(k)}(s) \rVert^2}{2 \rho_i} \Bigr)
+        \frac{\lVert A_i (t - z_i^{(k)}(s)) \rVert^2}{2 \rho_i} \Bigr)
 
 where each :math:`z_i^{(k)}(s)` is one more Langevin step of z_i, tied to s.
 
@@ -45,7 +56,7 @@ from concord.networks.channel import connect
 from concord.networks.matrix import AgentMatrix
 from concord.networks.shares import common
 from concord.networks.topology import Topology
-from concord.options import Count, Options, Positive
+from concord.options import Count, Options, Positive, Some
 from concord.samplers._checks import check_server
 from concord.samplers._parts import by_step, to_all_neighbors
 from concord.sampling.kick import kick, normal
@@ -61,6 +72,10 @@ class Params(Options):
     step_size: Annotated[Schedule, "step size gamma_k of the agents"]
     tolerance: Annotated[Positive | tuple[Positive, ...], "rho of all agents, or of each"]
     local_steps: Annotated[Count, "steps n of every agent between two draws of theta"] = 1
+    coupling: Annotated[
+        Some[Some[Some[float]]] | None,
+        "matrices A_i of the ties, rows of one for all agents or of one for each; none: I",
+    ] = None
     particles: Annotated[
         Count | None, "K of the odds by which theta is accepted; none: it always is"
     ] = None
@@ -84,6 +99,8 @@ def check(problem: Problem | None, topology: Topology, params: Params) -> None:
             f"tolerance: there are {len(params.tolerance)} for {topology.agents} agents; give one "
             "for all, or one of each"
         )
+    if problem is not None:
+        _metric(topology.agents, problem.dim, params)
     if params.particles and problem is not None and not isinstance(problem, WithPotential):
         raise ConcordError(
             f"particles: {type(problem).__name__} states no potentials, by which theta would be "
@@ -95,11 +112,23 @@ def _tolerances(agents: int, params: Params) -> np.ndarray:
     return np.broadcast_to(np.asarray(params.tolerance, dtype=float), agents)
 
 
-def _average(tolerances: np.ndarray) -> AgentMatrix:
-    """Return the matrix that makes theta's mean, the same for everybody, of all z."""
-    agents = len(tolerances)
+def _metric(agents: int, dim: int, params: Params) -> np.ndarray:
+    """Return A_i of all agents, (agents, dim, dim); a ConcordError if they are none."""
+    given = (np.eye(dim).tolist(),) if params.coupling is None else params.coupling
+    sizes = {(len(rows), *map(len, rows)) for rows in given}
+    roots = np.array(given) if sizes == {(dim,) * (dim + 1)} else np.zeros((1, dim, dim))
+    if len(given) not in (1, agents) or not np.linalg.det(roots).all():
+        raise ConcordError(
+            f"coupling: give one invertible matrix of {dim} rows of {dim} numbers, or one for each "
+            f"of {agents} agents"
+        )
+    return np.broadcast_to(roots, (agents, dim, dim))
+
+
+def _average(shares: np.ndarray) -> AgentMatrix:
+    """Return the matrix that makes the same weighted sum, for everybody, of all agents' vectors."""
+    agents = len(shares)
     rows, columns = np.divmod(np.arange(agents**2), agents)
-    shares = 1 / tolerances / np.sum(1 / tolerances)
     return AgentMatrix.from_entries(agents, rows, columns, shares[columns])
 
 
@@ -110,25 +139,50 @@ def init(
     gradient = problem.gradient(len(x0))
     channel = connect(topology, x0)
     rho, several = _tolerances(topology.agents, params), params.particles or 0
-    average = channel.mixer(_average(rho))
     counted = np.full(x0.shape[1], params.local_steps + 2 * several)
     info = to_all_neighbors(channel)._replace(gradients=counted)
-    width, ties = np.sqrt(1 / np.sum(1 / rho)), 1 / rho[channel.own, None]
     grad, pull, noise = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0[:, :1])
+    ties, whole, own = 1 / rho[channel.own, None], np.sum(1 / rho), channel.own
+    roots = _metric(topology.agents, problem.dim, params)
+    tied = roots.swapaxes(1, 2) @ roots / rho[:, None, None]
+    coupled = params.coupling is not None
+    average = channel.mixer(_average(np.ones_like(rho) if coupled else 1 / rho / whole))
+    if coupled:
+        precision, inverses = tied.sum(axis=0), np.linalg.inv(roots)
+        theta, root = np.linalg.inv(precision), np.linalg.cholesky(precision).T
+        metric = (inverses @ inverses.swapaxes(1, 2))[own]
+        turned, apart = np.empty_like(x0), np.empty_like(noise)
 
     def move(z: np.ndarray, x: np.ndarray, gamma: float, rng: Any, out: np.ndarray) -> None:
         gradient(z, grad)
         np.subtract(z, x, out=pull)
         np.multiply(pull, ties, out=pull)
-        np.add(grad, pull, out=grad)
-        kick(rng, gamma, grad, out=out, x=z)
+        if coupled:
+            np.einsum("cad,ade->cae", grad, metric, out=turned)
+            np.add(turned, pull, out=grad)
+            normal(rng, np.sqrt(2 * gamma), turned)
+            np.einsum("cad,aed->cae", turned, inverses[own], out=pull)
+        else:
+            np.add(grad, pull, out=grad)
+        kick(rng, gamma, grad, out=out, x=z, noise=pull if coupled else None)
+
+    def draw(z: np.ndarray, rng: Any, out: np.ndarray) -> None:
+        """Write theta, given z."""
+        if not coupled:
+            normal(rng, np.sqrt(1 / whole), noise)
+            average(z, plus=noise, out=out)
+            return
+        normal(rng, 1.0, apart)
+        np.matmul(apart, root, out=noise)
+        np.einsum("cad,ade->cae", z, tied[own], out=pull)
+        average(pull, plus=noise, out=turned)
+        np.matmul(turned, theta, out=out)
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
         gamma, (x, z) = params.step_size(k), state
         for _ in range(params.local_steps):
             move(z, x, gamma, rng, z)
-        normal(common(rng), width, noise)
-        average(z, plus=noise, out=x)
+        draw(z, common(rng), x)
         return State(x, z), info
 
     if not several:
@@ -145,7 +199,10 @@ def init(
         for _ in range(several):
             move(z, s, gamma, rng, particle)
             np.subtract(t, particle, out=particle)
-            square = np.einsum("cad,cad,a->c", particle, particle, 0.5 / rho)
+            if coupled:
+                square = np.einsum("cad,ade,cae->c", particle, tied / 2, particle)
+            else:
+                square = np.einsum("cad,cad,a->c", particle, particle, 0.5 / rho)
             np.logaddexp(total, -square, out=total)
         return total
 
@@ -153,8 +210,7 @@ def init(
         gamma, (x, z) = params.step_size(k), state
         for _ in range(params.local_steps):
             move(z, x, gamma, rng, z)
-        normal(rng, width, noise)
-        average(z, plus=noise, out=proposed)
+        draw(z, rng, proposed)
         odds = (potential(x) - potential(proposed)).sum(axis=1)
         odds += log_odds(proposed, x, z, gamma, rng) - log_odds(x, proposed, z, gamma, rng)
         accepted = np.log(rng.random(len(x0))) < odds
@@ -176,23 +232,25 @@ def affine(problem: Quadratic, topology: Topology, params: Params) -> Update | N
     if params.particles:
         return None
     agents, dim = problem.agents, problem.dim
-    rho = _tolerances(agents, params)
+    rho, roots = _tolerances(agents, params), _metric(agents, dim, params)
     identity, zero = np.eye(agents * dim), np.zeros((agents * dim, agents * dim))
-    pull = np.diag(np.repeat(1 / rho, dim))
-    precision, shift = block_diagonal(problem.gram) + pull, problem.shift.ravel()
-    mean = np.kron(_average(rho).dense(), np.eye(dim))
-    common = np.kron(np.ones((agents, agents)), np.eye(dim)) / np.sum(1 / rho)
+    tied = roots.swapaxes(1, 2) @ roots
+    metric, tied = np.linalg.inv(tied), tied / rho[:, None, None]
+    pull, theta = np.diag(np.repeat(1 / rho, dim)), np.linalg.inv(tied.sum(axis=0))
+    precision = block_diagonal(metric @ problem.gram) + pull
+    shift = np.matvec(metric, problem.shift).ravel()
+    mean = np.tile(np.concatenate(theta @ tied, axis=1), (agents, 1))
     server = Affine(
         np.block([[zero, mean], [zero, identity]]),
         np.zeros(2 * agents * dim),
-        np.block([[common, zero], [zero, zero]]),
+        np.block([[np.kron(np.ones((agents, agents)), theta), zero], [zero, zero]]),
     )
 
     def update(gamma: float) -> Affine:
         own = Affine(
             np.block([[identity, zero], [gamma * pull, identity - gamma * precision]]),
             np.concatenate([0 * shift, gamma * shift]),
-            np.block([[zero, zero], [zero, 2 * gamma * identity]]),
+            np.block([[zero, zero], [zero, 2 * gamma * block_diagonal(metric)]]),
         )
         return compose(*[own] * params.local_steps, server)
 

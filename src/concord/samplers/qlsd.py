@@ -13,9 +13,10 @@ posterior; the memory m_i makes what is compressed small, so that the drift vari
 What the released code does besides: ``quantized: twice`` sends C(C(g_i - m_i)) and keeps C(g_i -
 m_i); ``memory_start: position`` has m^(0) = theta^(0), the weights, for zero. In that code all
 agents share one memory, which each changes in its turn; here each has its own, as in the equations.
-It has variants besides whose mini-batches are taken around control variates, the gradient at the
-mode or at a point that is renewed every so many iterations; here gradients are plain ones. With
-``memory_start: mode`` and no rate, differences to the gradients at the mode are compressed.
+With ``memory_start: mode`` and no rate, differences to the gradients at the mode are compressed.
+With ``renewal`` (QLSD++) mini-batches are taken around the gradient at an earlier theta, a control
+variate: :math:`g_i = \tilde\nabla f_i(\theta) - \tilde\nabla f_i(r) + \nabla f_i(r)`, both of the
+same points, where r is the theta of every so many iterations.
 
 Source: Vono, Plassier, Durmus, Dieuleveut and Moulines, "QLSD: quantised Langevin stochastic
 dynamics for Bayesian federated learning" (2021, arXiv:2106.00797), from its authors' released code;
@@ -23,10 +24,12 @@ the print was not at hand. Theta is the same for all agents, and starts where ag
 have shape (chains, agents, dim).
 
 Price: a gradient (or mini-batch) of every agent that takes part, a compressed vector of it to the
-server, and theta, which is not compressed, back to it, per step.
+server, and theta, which is not compressed, back to it, per step; with control variates two
+mini-batches, and a full gradient of every agent where they are renewed.
 Needs: a server, or a single agent.
 """
 
+from collections.abc import Callable
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
@@ -40,7 +43,7 @@ from concord.networks.weights import weights_of
 from concord.options import Count, Options, Share
 from concord.samplers._checks import check_server
 from concord.samplers._parts import gradients
-from concord.sampling.gradients import BatchSize
+from concord.sampling.gradients import BatchSize, batched_of, differences
 from concord.sampling.kick import kick, normal
 from concord.sampling.schedules import Schedule
 
@@ -64,21 +67,31 @@ class Params(Options):
         "posterior's mode, which is known if that is Gaussian",
     ] = "zero"
     batch_size: BatchSize = None
+    renewal: Annotated[
+        Count | None, "iterations between renewals of mini-batches' control variates; none: none"
+    ] = None
 
 
 class State(NamedTuple):
-    """Theta, once for each agent, x, and the memories m, (chains, agents, dim)."""
+    """Theta, once for each agent, x, and the memories m, (chains, agents, dim).
+
+    And the control variates' r, and the gradients there; empty without them.
+    """
 
     x: np.ndarray
     m: np.ndarray
+    reference: np.ndarray
+    control: np.ndarray
 
 
 SLIPS = {"memory_start": "position"}  # what is sent is no gradient at first
 
 
 def check(problem: Problem | None, topology: Topology, params: Params) -> None:
-    """Refuse a network without a server, and more participants than agents."""
+    """Refuse a network without a server, more participants than agents, and renewals of nothing."""
     check_server(topology, "qlsd")
+    if params.renewal is not None and params.batch_size is None:
+        raise ConcordError("renewal: full gradients have no control variates; give a batch_size")
     if params.participants is not None and params.participants > topology.agents:
         raise ConcordError(
             f"participants: there are no {params.participants} among {topology.agents} agents; "
@@ -96,7 +109,7 @@ def init(
 ) -> tuple[State, Step]:
     """Return the state at x0 and the step."""
     chains, agents, _ = x0.shape
-    gradient = gradients(problem, params, x0)
+    estimate = _gradients(problem, params, x0)
     channel = connect(topology, x0)
     average = channel.mixer(weights_of(topology, "metropolis"))
     compress = params.compression.compressor(x0.shape, x0.dtype)
@@ -106,11 +119,11 @@ def init(
     uniform, order = np.empty((chains, agents)), np.empty((chains, agents))
     absent = np.zeros((chains, agents), dtype=bool)
     taking = np.ones((chains, agents), dtype=np.int64)
-    sent = taking * channel.broadcasts
-    info = Info(sent, sent, gradients=taking)
+    sent, spent = taking * channel.broadcasts, taking.copy()
+    info = Info(sent, sent, gradients=spent)
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
-        gamma, (x, m) = params.step_size(k), state
+        gamma, (x, m) = params.step_size(k), state[:2]
         np.copyto(theta, x[:, :1])
         np.copyto(x, theta)
         if several < agents:
@@ -120,7 +133,8 @@ def init(
             np.greater(uniform, order[:, several - 1 : several], out=absent)
             np.logical_not(absent, out=taking)
             np.multiply(taking, channel.broadcasts, out=sent)
-        gradient(x, rng, grad)
+        np.multiply(taking, 1 if params.renewal is None else 2, out=spent)
+        np.add(spent, estimate(state, k, rng, grad), out=spent)
         np.subtract(grad, m, out=apart)
         compress(apart, rng, code)
         np.copyto(code, 0.0, where=absent[:, :, None])
@@ -128,14 +142,14 @@ def init(
         if params.quantized == "twice":
             compress(code, rng, again)
             received = again
-        estimate = np.add(m, received, out=grad)
-        np.copyto(estimate, 0.0, where=absent[:, :, None])
+        drawn = np.add(m, received, out=grad)
+        np.copyto(drawn, 0.0, where=absent[:, :, None])
         np.multiply(code, params.memory_rate, out=learned)
         np.add(m, learned, out=m)
-        average(estimate, plus=None, out=drift)
+        average(drawn, plus=None, out=drift)
         normal(rng, np.sqrt(2 * gamma), noise)
         kick(rng, gamma * agents * agents / several, drift, out=x, x=x, noise=noise)
-        return State(x, m), info
+        return state, info
 
     x = x0.copy()
     m = np.zeros_like(x0)
@@ -143,7 +157,36 @@ def init(
         m[:] = x0[:, :1]
     elif params.memory_start == "mode" and problem.posterior is not None:
         problem.gradient(chains)(np.zeros_like(x0) + problem.posterior.mean, m)
-    return State(x, m), channel.through(step)
+    reference = np.empty(0) if params.renewal is None else np.empty_like(x0)
+    return State(x, m, reference, reference.copy()), channel.through(step)
+
+
+def _gradients(
+    problem: Problem, params: Params, x0: np.ndarray
+) -> Callable[[State, int, np.random.Generator, np.ndarray], int | np.ndarray]:
+    """Return ``estimate(state, k, rng, out)``, which writes g, and returns what a renewal takes."""
+    if params.renewal is None:
+        plain = gradients(problem, params, x0)
+    else:
+        every, size = params.renewal, params.batch_size or 1
+        full, differ = problem.gradient(len(x0)), differences(problem, size, len(x0))
+        whole = -(-batched_of(problem).counts // size)
+
+    def estimate(
+        state: State, k: int, rng: np.random.Generator, out: np.ndarray
+    ) -> int | np.ndarray:
+        if params.renewal is None:
+            plain(state.x, rng, out)
+            return 0
+        renewed = k % every == 0
+        if renewed:
+            np.copyto(state.reference, state.x)
+            full(state.reference, state.control)
+        differ(state.x, state.reference, rng, out)
+        np.add(out, state.control, out=out)
+        return whole * renewed
+
+    return estimate
 
 
 def size(params: Params, dim: int, itemsize: int) -> float:

@@ -22,7 +22,7 @@ from concord.networks.network import drawing
 from concord.networks.shares import Counters, Share
 from concord.networks.topology import Topology
 from concord.networks.transports import Part
-from concord.progress import PATIENCE
+from concord.progress import progress as bar
 from concord.resume import Checkpoint, keeping, read_back, written
 from concord.sampling import initial, streams
 from concord.sampling.recorder import Record, Recorder
@@ -181,24 +181,31 @@ def sample(
     of streams: each process then draws those of its agents alone.
     """
     sampler.check(problem, topology, params)
-    part = None if comm is None else Part(comm, problem.agents)
-    if part is not None:
-        check_ranks(sampler, problem.agents, part.ranks, "transport")
+    if comm is not None:
+        check_ranks(sampler, problem.agents, comm.size, "transport")
         if not isinstance(problem, Divisible):
             raise ConcordError(
                 f"transport: {type(problem).__name__} cannot be divided among processes; use one"
             )
     if counter:
         check_apart(sampler, "noise", "leave counters out")
-    begin, end = span or (0, chains)
+    saves, recorder = _Saves(checkpoint, iterations), None
+    recorded = np.arange(problem.agents) if record.agents is None else np.array(record.agents)
+    traces = saves.done(recorded, record.iterations(iterations))
+    part = None if comm is None else Part(comm, problem.agents)
     own_agents = slice(0, problem.agents) if part is None else part.own
+    mine = own_agents.stop - own_agents.start
+    begin, end = span or (0, chains)
+    firsts = range(begin, end, CHAINS_PER_BLOCK)
+    each = min(end - begin, CHAINS_PER_BLOCK) * mine * problem.dim
+    compiled.expect(len(firsts) * iterations, each)
 
     def counters(*labels: str | int) -> Counters:
         key = streams.seeds(seed, *labels).generate_state(2, np.uint64)
         return Counters(key, problem.agents, own_agents)
 
     if counter:
-        mine, starts = own_agents.stop - own_agents.start, counters(*labels.stream("initial"))
+        starts = counters(*labels.stream("initial"))
         x0 = initial.positions(law, problem, (chains, mine, problem.dim), starts)
     else:
         whole = chains, problem.agents, problem.dim
@@ -207,50 +214,42 @@ def sample(
         )
         x0 = np.ascontiguousarray(x0[:, own_agents])
     read = partial(sampler.read, params=params) if isinstance(sampler, ReadOut) else None
-    firsts = range(begin, end, CHAINS_PER_BLOCK)
-    each = x0[: min(end - begin, CHAINS_PER_BLOCK)].size
-    compiled.expect(len(firsts) * iterations, each)
-    advance, done = _bar(progress and (part is None or not part.rank), len(firsts) * iterations)
-    saves, recorder = _Saves(checkpoint, iterations), None
-    recorded = np.arange(problem.agents) if record.agents is None else np.array(record.agents)
-    traces = saves.done(recorded, record.iterations(iterations))
+    shown = progress if part is None or not part.rank else False
     try:
-        for first in firsts[len(traces) :]:
-            block = x0[first : min(first + CHAINS_PER_BLOCK, end)]
-            later = [first][: first > 0]
-            rng = streams.generator(seed, *labels.stream("noise"), *later)
-            own = problem.from_chain(first)
-            shape = len(block), problem.agents, problem.dim
-            recorder = Recorder(record, own, shape, iterations, part)
-            drawn = [
-                streams.generator(seed, *labels.stream(what), *later)
-                for what in ("network", "clock")
-            ]
-            network, ahead = drawing(topology, *drawn, part=part), Ahead(rng)
-            sources: list[Any] = [rng, ahead]
-            if part is not None and isinstance(own, Divisible):
-                own = own.part(part.own)
-                sources = [Share(source, part.agents, part.own) for source in sources]
-            if counter:
-                sources = [counters(*labels.stream("noise"), *later)] * 2
-            with keeping() as kept:
-                kept.append(sources[0].asked if counter else rng)
-                state, step = sampler.init(own, network, params, block, sources[0])
-            check_passage(network, step)
-            state, k = saves.begin(first, state, kept, recorder)
-            save = saves.save(first, ahead, kept, recorder, traces)
-            traces.append(
-                simulate(state, step, iterations, recorder, sources[1], advance, read, k, save)
-            )
-            if part is not None:
-                part.close()
+        with bar(len(firsts) * iterations, "sample", shown) as advance:
+            for first in firsts[len(traces) :]:
+                block = x0[first : min(first + CHAINS_PER_BLOCK, end)]
+                later = [first][: first > 0]
+                rng, *drawn = (
+                    streams.generator(seed, *labels.stream(what), *later)
+                    for what in ("noise", "network", "clock")
+                )
+                ahead, own = Ahead(rng), problem.from_chain(first)
+                network = drawing(topology, *drawn, part=part)
+                shape = len(block), problem.agents, problem.dim
+                recorder = Recorder(record, own, shape, iterations, part)
+                sources: list[Any] = [rng, ahead]
+                if part is not None and isinstance(own, Divisible):
+                    own = own.part(part.own)
+                    sources = [Share(source, part.agents, part.own) for source in sources]
+                if counter:
+                    sources = [counters(*labels.stream("noise"), *later)] * 2
+                with keeping() as kept:
+                    kept.append(sources[0].asked if counter else rng)
+                    state, step = sampler.init(own, network, params, block, sources[0])
+                check_passage(network, step)
+                state, k = saves.begin(first, state, kept, recorder)
+                save = saves.save(first, ahead, kept, recorder, traces)
+                traces.append(
+                    simulate(state, step, iterations, recorder, sources[1], advance, read, k, save)
+                )
+                if part is not None:
+                    part.close()
     except KeyboardInterrupt:
         if not traces and recorder is not None:
             traces = [recorder.trace()]
         if not keep or not traces or not traces[0].draw.size:
             raise
-    finally:
-        done()
     trace = join_traces(traces)
     if part is not None:
         return trace
@@ -278,13 +277,3 @@ def check_apart(sampler: Any, where: str, remedy: str) -> None:
     if why := declared(sampler, "WHOLE"):
         name = declared(sampler, "NAME")
         raise ConcordError(f"{where}: {name} needs all agents together, since {why}; {remedy}")
-
-
-def _bar(progress: bool | None, steps: int) -> tuple[Callable[[], object], Callable[[], object]]:
-    """Return what moves a progress bar by one step, and what closes it."""
-    if not (sys.stderr.isatty() if progress is None else progress):
-        return (lambda: None), (lambda: None)
-    from tqdm import tqdm
-
-    bar = tqdm(total=steps, desc="sample", delay=0 if progress else PATIENCE)
-    return bar.update, bar.close

@@ -21,8 +21,8 @@ from concord.options import Index, build
 from concord.summary import Summarized
 
 if TYPE_CHECKING:
-    import arviz
-    import xarray
+    import arviz  # a second
+    import xarray  # half a second
 
 GROUPS = ("posterior", "sample_stats")
 POSITIONS = ("x", "x_average")
@@ -121,7 +121,7 @@ class Trace(Summarized):
         >>> trace.to_xarray().x.mean(["chain", "draw"]).shape
         (4, 2)
         """
-        import xarray
+        import xarray  # half a second
 
         return xarray.Dataset(self.variables, self.coordinates(), self.attributes)
 
@@ -155,7 +155,7 @@ class Trace(Summarized):
         >>> arviz.rhat(trace.to_arviz()).x.dims
         ('agent', 'dim')
         """
-        import arviz
+        import arviz  # a second
 
         data = replace(self, attributes={}).to_xarray().isel(draw=self.after(warm_up))
         groups: dict[str, Any] = {group: data[names] for group, names in self.groups().items()}

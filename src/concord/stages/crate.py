@@ -41,7 +41,7 @@ STATED = (
 )
 RULES = ("workflow/rules/*", "workflow/report/*", "config/papers/*/**/*", "config/studies/*/**/*")
 MADE = ("figures/*", "tables/*", "cards/*", "*.csv", "*.md", "*.json")
-LEFT_OUT = {".png", ".nc", ".pyc"}
+LEFT_OUT = {".png", ".svg", ".nc", ".pyc"}
 COMPUTED = "https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE"
 
 
@@ -53,7 +53,7 @@ def crate(folder: Path, changes: Mapping[str, Any], results: Path | None, to: Pa
     A ConcordError if nothing has been made, or the extra ``crate`` is not installed.
     """
     try:
-        from rocrate.rocrate import ROCrate
+        from rocrate.rocrate import ROCrate  # of an extra
     except ModuleNotFoundError:
         raise ConcordError(
             "crate: it needs rocrate, of the extra `crate`; install it, as `make crate` does"

@@ -34,7 +34,7 @@ def made(study: Study, section: str, name: str, results: Path) -> Made:
 
 def draw(study: Study, name: str, results: Path, outputs: Sequence[Path]) -> None:
     """Draw a figure from the metrics below ``results`` into ``outputs`` (.pdf, .svg, .png)."""
-    from concord.figures import style
+    from concord.figures import style  # matplotlib, half a second
 
     kind, params = study.kind_of("figures", name)
     runs = _measured(study, "figures", name, results)

@@ -22,10 +22,9 @@ from concord.datasets import readers, registry
 from concord.datasets.fetch import verify
 from concord.options import Options
 from concord.problems import _own
-from concord.problems._data import check_points
 from concord.problems._models import lacking, of_studies
 from concord.problems._numpyro import from_numpyro
-from concord.sampling.partition import Partition
+from concord.sampling.partition import Partition, enough
 
 JOB = {"environment": "models", "mem_mb": 2000, "runtime": 15, "options": ""}
 JITTER = 1e-10  # of the Gaussian process's covariance, as in the Stan program
@@ -272,7 +271,7 @@ class Params(Options):
 
 def check(params: Params, agents: int) -> None:
     """Refuse more agents than rows."""
-    check_points(POSTERIORS[params.posterior].rows, agents)
+    enough(POSTERIORS[params.posterior].rows, agents)
 
 
 def needs(params: Params) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 BESIDE = {
     "": "estimate from the chains",
     "_exact": "exact law",
-    "_floor": "as many exact draws",
+    "_floor": "floor: as many exact draws",
     "_point": "a point at the mean",
 }
 NAMES = {"w2": "W2 distance to the posterior"}
@@ -68,7 +68,7 @@ def curves(paper: Study, names: Sequence[str], results: Path) -> dict[str, Any] 
         values = list(dict.fromkeys(one["labels"].get(key) for one in found))
         if len(values) > 1:
             axes[key] = {
-                "name": key.split(".")[-1].replace("_", " "),
+                "name": "network" if key == "topology" else key.split(".")[-1].replace("_", " "),
                 "values": [
                     [v, "none" if v is None else words.name(key, v, names_of)] for v in values
                 ],

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from concord import integrity, markup, words
+from concord.arena.board import label
 from concord.claims import ledger
 from concord.claims.ledger import Row
 from concord.errors import ConcordError, nearest, short
@@ -172,7 +173,7 @@ def page(
     return "\n\n".join(parts)
 
 
-_STATED = ("paper", "says", "printed", "figure", "kind", "rule")
+_STATED = ("paper", "says", "source", "printed", "figure", "kind", "rule")
 
 
 def summarized(rows: Iterable[Row]) -> list[dict[str, Any]]:
@@ -195,7 +196,7 @@ def summarized(rows: Iterable[Row]) -> list[dict[str, Any]]:
         name = f"{case_name(entry.deciding)}: " if several else ""
         claim["readings"].append(
             {
-                **{"reading": ledger.reading_of(row), "verdict": entry.verdict},
+                **{"reading": entry.reading, "verdict": entry.verdict},
                 "ours": f"{name}{entry.deciding['ours']}",
                 "universes": row.get("multiverse"),
                 "cases": [{**one, "name": case_name(one)} for one in entry.rows] if several else [],
@@ -327,7 +328,7 @@ def _picture(source: Path, path: str, files: Files) -> dict[str, Any]:
 def _shortened(svg: str) -> str:
     """Return a picture in fewer bytes: names, groups, decimals that nobody sees are left out."""
     try:
-        from scour import scour
+        from scour import scour  # of an extra
     except ModuleNotFoundError as error:
         raise needs(error) from error
     said = "--enable-id-stripping --shorten-ids --remove-metadata --enable-comment-stripping"
@@ -386,12 +387,20 @@ def _arena(paper: Study, files: Files) -> dict[str, Any] | None:
         return None
     folder = f"results/{paper.key}"
     tables = sorted(ENTRIES.glob("*/scores.csv"))
-    for added in (table.parent.name for table in tables):
+    theirs = {
+        table.parent.name: json.loads(read_text(table.with_name("entry.json")))["name"]
+        for table in tables
+    }
+    for added in theirs:
         files.copy(ENTRIES / added / f"{added}.py", f"{folder}/entries/{added}.py")
     names, own = paper.sections.names, [card.stem for card in cards(source)]
     called = {entry: words.name("entry", entry, names) for entry in own}
-    rows = {**explored([source / "scores.csv", *tables]), "called": called}
-    script = json.dumps(rows, separators=(",", ":"), allow_nan=False)
+    rows = explored([source / "scores.csv", *tables])
+    parts = sorted({part for task in rows["names"] if "=" in task for part in task.split("+")})
+    labels = (part.partition("=") for part in parts)
+    texts = {f"{key}={value}": label(key, value, names) for key, _, value in labels}
+    shown = {**rows, "called": called | theirs | texts}
+    script = json.dumps(shown, separators=(",", ":"), allow_nan=False)
     return {
         "explorer": files.write(f"var concordScores={script};\n", f"curves/{paper.key}/scores.js"),
         "entries": f"{folder}/entries",
@@ -504,7 +513,6 @@ def findings(
             **claim,
             "path": f"papers/{claim['paper']}.html#claim-{claim['name']}",
             "image": image(claim),
-            "verdicts": [(one["reading"], one["verdict"]) for one in claim["readings"]],
         }
         for claim in chosen
     ]

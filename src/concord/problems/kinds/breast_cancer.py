@@ -57,7 +57,7 @@ class BreastCancer(LogisticRegression):
         self._draws = draws
 
     @cached_property
-    def reference(self) -> Draws:  # type: ignore[override]
+    def reference(self) -> Draws:
         """The posterior's draws; a ConcordError if the file is missing or another one."""
         if not self._draws.exists():
             raise ConcordError(

@@ -15,10 +15,10 @@ from msgspec import Meta
 from concord.contracts import Stream
 from concord.datasets import readers
 from concord.options import Options, Positive
-from concord.problems._data import check_points, kept_apart
+from concord.problems._data import kept_apart
 from concord.problems.kinds import linear_regression
 from concord.problems.kinds.linear_regression import LinearRegression
-from concord.sampling.partition import AgentData, Partition
+from concord.sampling.partition import AgentData, Partition, enough
 
 ROWS = 442
 
@@ -37,7 +37,7 @@ class Params(Options):
 
 def check(params: Params, agents: int) -> None:
     """Refuse more agents than rows."""
-    check_points(ROWS - round(params.test_fraction * ROWS), agents)
+    enough(ROWS - round(params.test_fraction * ROWS), agents)
 
 
 def build(
@@ -52,12 +52,7 @@ def build(
     features, targets = table[:, :-1], table[:, -1]
     parts = partition.split(len(training), agents, stream("partition"))
     data = AgentData.from_parts(features[training], targets[training], parts)
-    model = linear_regression.Params(
-        points=len(training),
-        dim=features.shape[1],
-        noise_sd=params.noise_sd,
-        prior_variance=params.prior_variance,
-    )
+    model = linear_regression.Params(noise_sd=params.noise_sd, prior_variance=params.prior_variance)
     problem = LinearRegression(data, model)
     problem.test = (features[testing], targets[testing]) if count else None
     return problem

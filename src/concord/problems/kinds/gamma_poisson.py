@@ -103,7 +103,7 @@ def from_arrays(
     held = data.mask.astype(bool)
     if data.features.min() < 0 or data.targets[held].min() <= 0:
         raise ConcordError("counts or exposures: some are negative; give counts, and time observed")
-    return GammaPoisson(data, Params(dim=data.features.shape[2], shape=shape, rate=rate))
+    return GammaPoisson(data, Params(shape=shape, rate=rate))
 
 
 class GammaPoisson(Tabled):

@@ -20,7 +20,7 @@ import numpy as np
 from concord.contracts import BatchGradient, Stream
 from concord.errors import ConcordError
 from concord.options import Count, NonNegative, Options, Positive, Some
-from concord.problems._data import Table, check_agents, points_of
+from concord.problems._data import Table, check_agents, points_of, table_read
 from concord.problems._quadratic import QuadraticProblem
 from concord.sampling.partition import AgentData, Partition
 
@@ -56,9 +56,7 @@ def check(params: Params, agents: int) -> None:
                 )
 
 
-def needs(params: Params) -> tuple[str, ...]:
-    """Return the name of the data set that is read, if one is."""
-    return () if params.table is None else (params.table,)
+needs = table_read
 
 
 def build(

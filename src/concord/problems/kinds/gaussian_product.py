@@ -3,7 +3,8 @@ r"""The product of normal laws, one of each agent, as a registered table states 
 .. math:: f_i(x) = \tfrac12 (x - m_i)^\top C_i^{-1} (x - m_i)
 
 Affine samplers have exact laws on it. It has no points: no mini-batches are drawn, and
-``partition`` divides nothing.
+``partition`` divides nothing. Agents may start at the product's mean (``initial: {kind:
+problem}``).
 """
 
 from pathlib import Path
@@ -15,6 +16,7 @@ from concord.contracts import Stream
 from concord.datasets.tables import tabled
 from concord.errors import ConcordError
 from concord.options import Index, Options, Positive, Some
+from concord.problems._data import table_read
 from concord.problems._quadratic import QuadraticProblem
 from concord.sampling.partition import Partition
 
@@ -35,20 +37,26 @@ class Params(Options):
     ] = None
 
 
+class Product(QuadraticProblem):
+    """Quadratic potentials, and a start at the mean of their product."""
+
+    def initial(self, shape: tuple[int, int, int], rng: np.random.Generator) -> np.ndarray:
+        """Return initial positions of shape (chains, agents, dim)."""
+        return np.broadcast_to(self.posterior.mean, shape)
+
+
 def check(params: Params, agents: int) -> None:
     """Refuse to be without a table."""
     if params.table is None:
         raise ConcordError("table: there is none, and it states the laws; name a registered one")
 
 
-def needs(params: Params) -> tuple[str, ...]:
-    """Return the name of the data set that is read."""
-    return () if params.table is None else (params.table,)
+needs = table_read
 
 
 def build(
     params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
-) -> QuadraticProblem:
+) -> Product:
     """Read the laws; a ConcordError if they are those of another number of agents."""
     check(params, agents)
     table = tabled(str(params.table), resources)
@@ -69,4 +77,4 @@ def build(
     shift = (gram @ means[..., None])[..., 0]
     middle = np.linalg.solve(gram.sum(axis=0), shift.sum(axis=0))
     means = middle + params.apart * (means - middle)
-    return QuadraticProblem(gram, (gram @ means[..., None])[..., 0])
+    return Product(gram, (gram @ means[..., None])[..., 0])

@@ -30,8 +30,8 @@ from concord.contracts import BatchGradient, Gradient, Stream
 from concord.datasets import fetch, readers
 from concord.errors import ConcordError
 from concord.options import Count, Options, Positive
-from concord.problems._data import OneDataSet, check_points
-from concord.sampling.partition import Partition
+from concord.problems._data import OneDataSet
+from concord.sampling.partition import Partition, enough
 
 # What a job that samples this problem takes: its conda environment (envs/lenet.yaml), memory,
 # minutes. It lasts long enough to show its progress.
@@ -81,7 +81,7 @@ class Params(Options):
 
 def check(params: Params, agents: int) -> None:
     """Refuse more agents than images."""
-    check_points(min(TRAIN, params.training_images or TRAIN), agents)
+    enough(min(TRAIN, params.training_images or TRAIN), agents)
 
 
 def needs(params: Params) -> tuple[str, ...]:
@@ -108,7 +108,7 @@ def _torch() -> Any:
     reason = unavailable()
     if reason:
         raise ConcordError(reason)
-    import torch
+    import torch  # of an extra
 
     # One thread: sums over a batch depend on how many threads share it, results must not.
     torch.set_num_threads(1)

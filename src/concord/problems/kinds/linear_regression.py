@@ -23,12 +23,18 @@ from concord.contracts import BatchGradient, Stream
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.options import Count, Options, Positive
-from concord.problems._data import LegacySeed, Table, check_points, legacy_data, points_of
+from concord.problems._data import (
+    LegacySeed,
+    Table,
+    legacy_data,
+    points_of,
+    table_read,
+)
 from concord.problems._own import own_data
 from concord.problems._quadratic import QuadraticProblem
 from concord.problems._regression import PriorShare, batch_gradient, prior_share
 from concord.sampling.gradients import stands_for
-from concord.sampling.partition import AgentData, Partition
+from concord.sampling.partition import AgentData, Partition, enough
 
 
 class Params(Options):
@@ -53,14 +59,12 @@ class Params(Options):
 def check(params: Params, agents: int) -> None:
     """Refuse more agents than points, and two ways to say how many points there are."""
     if params.table is None:
-        check_points(total_points(params, agents), agents)
+        enough(total_points(params, agents), agents)
     elif (params.points, params.points_per_agent, params.legacy_seed) != (None, None, None):
         raise ConcordError("table: it says which points there are; remove points and legacy_seed")
 
 
-def needs(params: Params) -> tuple[str, ...]:
-    """Return the name of the data set that is read, if one is."""
-    return () if params.table is None else (params.table,)
+needs = table_read
 
 
 def total_points(params: Any, agents: int) -> int:
@@ -156,13 +160,7 @@ def from_arrays(
     array([ 1., -2.])
     """
     data = own_data(X, y, agents, partition, seed)
-    params = Params(
-        points=int(data.counts.sum()),
-        dim=data.features.shape[2],
-        noise_sd=noise_sd,
-        prior_variance=prior_variance,
-        prior_share=prior_share,
-    )
+    params = Params(noise_sd=noise_sd, prior_variance=prior_variance, prior_share=prior_share)
     return LinearRegression(data, params)
 
 

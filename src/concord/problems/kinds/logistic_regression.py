@@ -23,6 +23,7 @@ from msgspec import Meta
 from concord.contracts import BatchGradient, Gradient, GradientAt, HessianProduct, Prox, Stream
 from concord.datasets import readers
 from concord.errors import ConcordError
+from concord.laws.known import Draws
 from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Count, NonNegative, Options, Positive
 from concord.problems import _newton
@@ -30,19 +31,20 @@ from concord.problems._data import (
     LegacySeed,
     OneDataSet,
     Table,
-    check_points,
     kept_apart,
     legacy_data,
     points_of,
+    table_read,
 )
 from concord.problems._own import own_data
 from concord.problems._regression import PriorShare, batch_gradient, prior_share, sigmoid
-from concord.sampling.partition import AgentData, Partition, Parts
+from concord.sampling.partition import AgentData, Partition, Parts, enough
 
 # Rows of the data sets; those in DOWNLOADED are read from files.
 ROWS = {"breast_cancer": 569, "magic": 19020}
 DOWNLOADED = ("magic",)
 CELLS = 640  # along each axis of the reference posterior
+DRAWN, KEPT = 40_000, 0.05  # draws of a reference in more dimensions, and the least share kept
 
 
 class Params(Options):
@@ -117,13 +119,13 @@ def check(params: Params, agents: int) -> None:
                 "it, or name a dataset"
             )
     points = ROWS.get(params.dataset, _points(params, agents))
-    check_points(points - _test_rows(params, points), agents)
+    enough(points - _test_rows(params, points), agents)
 
 
 def needs(params: Params) -> tuple[str, ...]:
     """Return the names of the downloaded data sets that are read."""
     dataset = (params.dataset,) if params.dataset in DOWNLOADED else ()
-    return dataset if params.table is None else (*dataset, params.table)
+    return dataset + table_read(params)
 
 
 def _test_rows(params: Params, rows: int) -> int:
@@ -244,7 +246,8 @@ def from_arrays(
     Returns
     -------
     LogisticRegression
-        With ``agents``, ``dim`` and ``accuracy``; no exact posterior is known.
+        With ``agents``, ``dim`` and ``accuracy``; ``reference`` has the posterior of two
+        parameters, or draws of it if the prior is narrow.
 
     Raises
     ------
@@ -402,15 +405,44 @@ class LogisticRegression(OneDataSet):
         return log
 
     @cached_property
-    def reference(self) -> Grid:
-        """The posterior on a dense grid; a ConcordError unless there are two parameters."""
-        if self.dim != 2:
+    def reference(self) -> Grid | Draws:
+        """The posterior on a dense grid of two parameters, else draws of it by rejection.
+
+        A ConcordError for more parameters whose prior is so wide that rejection keeps too few.
+        """
+        if self.dim == 2:
+            wide = np.sqrt(self.prior_scale) if self.prior == "gaussian" else 4 * self.prior_scale
+            return from_log_density(self.log_posterior, ((-9 * wide, 9 * wide),) * 2, CELLS)
+        draws = self._drawn() if self.prior == "gaussian" else None
+        if draws is None:
             raise ConcordError(
                 f"the posterior of logistic regression of {self.dim} parameters is not known; use "
-                "2 parameters, or the problem breast_cancer"
+                "2 parameters, a narrow prior, or the problem breast_cancer"
             )
-        wide = np.sqrt(self.prior_scale) if self.prior == "gaussian" else 4 * self.prior_scale
-        return from_log_density(self.log_posterior, ((-9 * wide, 9 * wide),) * 2, CELLS)
+        return Draws(draws)
+
+    def _drawn(self) -> np.ndarray | None:
+        """Return independent draws of the posterior; None if too few of the first are kept.
+
+        About its mode m the potential is at least |x - m|^2 / 2 v above that of m, since the
+        likelihood is log-concave: a draw of N(m, v I) is kept with the probability that is left.
+        """
+        features, labels = self.data.pooled()
+        signed, mode = features * (1 - 2 * labels)[:, None], np.zeros((1, self.dim))
+        _newton.Solver(features[None], labels[None], np.array([1 / self.prior_scale]), 1)(
+            0, np.zeros_like(mode), mode.copy(), mode
+        )
+        at = signed @ mode[0]
+        slope = sigmoid(at) @ signed
+        rng, kept, least = np.random.default_rng(DRAWN), mode[:0], np.logaddexp(0, at).sum()
+        block = max(1, 4_000_000 // len(labels))
+        while len(kept) < DRAWN:
+            away = np.sqrt(self.prior_scale) * rng.standard_normal((block, self.dim))
+            over = np.logaddexp(0, (mode + away) @ signed.T).sum(axis=1) - least - away @ slope
+            kept = np.concatenate([kept, (mode + away)[rng.random(block) < np.exp(-over)]])
+            if len(kept) < KEPT * block:
+                return None
+        return kept[:DRAWN]
 
     def held_out(self, x: np.ndarray) -> np.ndarray:
         """Return the log probability of the labels of the test rows, (..., rows)."""

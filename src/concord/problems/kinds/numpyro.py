@@ -10,26 +10,12 @@ follows from the arguments.
 Needs: NumPyro (the extra ``numpyro``).
 """
 
-from pathlib import Path
+from functools import partial
 
-from concord.contracts import Stream
-from concord.problems._model_files import FILES, JOB, Params, check, read
-from concord.problems._models import Model, lacking
-from concord.sampling.partition import Partition
+from concord.problems._model_files import FILES, JOB, Params, check, problem
+from concord.problems._models import lacking
 
 __all__ = ["FILES", "JOB", "Params", "build", "check", "unavailable"]
 
-
-def unavailable() -> str | None:
-    """Say what to install where the model cannot be computed."""
-    return lacking("NumPyro")
-
-
-def build(
-    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
-) -> Model:
-    """Make the model of its columns, and split its rows."""
-    function, columns, options = read(params, "NumPyro", partition, stream, resources)
-    from concord.problems._numpyro import from_numpyro
-
-    return from_numpyro(function, **columns, agents=agents, **options)
+unavailable = partial(lacking, "NumPyro")
+build = partial(problem, "NumPyro")

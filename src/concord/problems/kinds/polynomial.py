@@ -76,7 +76,7 @@ class Polynomial(Tabled):
     dim = 1
 
     def __init__(self, params: Params, agents: int) -> None:
-        from scipy.special import ndtri
+        from scipy.special import ndtri  # not at the start of every job
 
         self.agents, self._powers = agents, np.array([*params.coefficients[::-1], 0.0])
         self._slopes = np.polyder(self._powers)

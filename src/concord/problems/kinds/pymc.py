@@ -10,26 +10,12 @@ need (``pymc.Data``), have the dimension ``over``.
 Needs: PyMC (the extra ``pymc``).
 """
 
-from pathlib import Path
+from functools import partial
 
-from concord.contracts import Stream
-from concord.problems._model_files import FILES, JOB, Params, check, read
-from concord.problems._models import Model, lacking
-from concord.sampling.partition import Partition
+from concord.problems._model_files import FILES, JOB, Params, check, problem
+from concord.problems._models import lacking
 
 __all__ = ["FILES", "JOB", "Params", "build", "check", "unavailable"]
 
-
-def unavailable() -> str | None:
-    """Say what to install where the model cannot be computed."""
-    return lacking("PyMC")
-
-
-def build(
-    params: Params, agents: int, partition: Partition, stream: Stream, resources: Path
-) -> Model:
-    """Make the model of its columns, and split its rows."""
-    from concord.problems._pymc import from_pymc
-
-    function, columns, options = read(params, "PyMC", partition, stream, resources)
-    return from_pymc(function(**columns), agents=agents, **options)
+unavailable = partial(lacking, "PyMC")
+build = partial(problem, "PyMC")

@@ -1,16 +1,18 @@
 """A built-in problem on a table of the study's own: a CSV file in its folder.
 
-Every column but the target is a feature, in the order of the file. ``concord.problems.<model>``
-says what the model is; its options are those that it takes in Python.
+Every column but the target is a feature, in the order of the file (of ``gamma_poisson``: counts of
+a rate). ``concord.problems.<model>`` says what the model is; its options are those that it takes in
+Python.
 """
 
+from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec import field
 
-from concord import plugins
+from concord import options, plugins
 from concord.contracts import Problem, Stream
 from concord.datasets import readers
 from concord.errors import ConcordError, nearest
@@ -25,18 +27,31 @@ class Params(Options):
     """The model, its data and its options."""
 
     model: Annotated[
-        Literal["linear_regression", "logistic_regression", "unknown_noise"], "kind of problem"
+        Literal["linear_regression", "logistic_regression", "unknown_noise", "gamma_poisson"],
+        "kind of problem",
     ]
     data: Annotated[str, "CSV file in the study's folder, with a header and numbers"]
-    target: Annotated[str, "column of the targets, or of the labels 0 and 1"]
+    target: Annotated[str, "column of the targets, the labels 0 and 1, or the exposures"]
     options: Annotated[dict[str, Any], "of the model, such as noise_sd"] = field(
         default_factory=dict
     )
 
 
 def check(params: Params, agents: int) -> None:
-    """Refuse a file that does not exist, or lies elsewhere."""
+    """Refuse a file that does not exist, or lies elsewhere, and options that the model lacks."""
     plugins.within(Path(params.data), "data")
+    kind, taken = _kind(params), {"agents", "partition", "seed"}
+    known = [name for name in signature(kind.from_arrays).parameters if name not in taken][2:]
+    for name in params.options:
+        if name not in known:
+            raise ConcordError(
+                f"options: {params.model} has no option {name!r}; {nearest(name, known)}"
+            )
+    options.build(kind.Params, params.options, "options")
+
+
+def _kind(params: Params) -> Any:
+    return plugins.plugin("problems", params.model, "problem.model")
 
 
 def build(
@@ -53,9 +68,6 @@ def build(
     if not columns:
         raise ConcordError(f"{path}: it has no column beside the target; add features")
     X = np.column_stack(list(columns.values()))
-    make = plugins.plugin("problems", params.model, "problem.model").from_arrays
-    try:
-        made: Problem = make(X, y, agents, **split(partition, stream), **params.options)
-    except TypeError as error:  # an option that it does not have
-        raise ConcordError(f"options: {error}; `concord describe {params.model}`") from None
+    make = _kind(params).from_arrays
+    made: Problem = make(X, y, agents, **split(partition, stream), **params.options)
     return made

@@ -382,7 +382,7 @@ def _gradient(sets: list[TiedMixture]) -> Gradient:
 
 
 def _kernel() -> Kernel:
-    from concord.problems._compiled import tied_mixture
+    from concord.problems._compiled import tied_mixture  # of an extra
 
     return tied_mixture
 

@@ -29,10 +29,9 @@ from concord.contracts import Stream
 from concord.errors import ConcordError
 from concord.laws.known import Known
 from concord.options import Count, Options, Positive
-from concord.problems._data import check_points
 from concord.problems._own import own_data
 from concord.problems._tabled import Tabled
-from concord.sampling.partition import AgentData, Partition
+from concord.sampling.partition import AgentData, Partition, enough
 
 
 class Params(Options):
@@ -48,7 +47,7 @@ class Params(Options):
 
 def check(params: Params, agents: int) -> None:
     """Refuse more agents than points, and too few points for moments."""
-    check_points(params.points, agents)
+    enough(params.points, agents)
     _check_moments(params, params.points)
 
 
@@ -111,14 +110,8 @@ def from_arrays(
     array([ 1. , -2. , -3.1])
     """
     data = own_data(X, y, agents, partition, seed)
-    params = Params(
-        points=int(data.counts.sum()),
-        dim=data.features.shape[2],
-        prior_variance=prior_variance,
-        shape=shape,
-        scale=scale,
-    )
-    _check_moments(params, params.points)
+    params = Params(prior_variance=prior_variance, shape=shape, scale=scale)
+    _check_moments(params, int(data.counts.sum()))
     return UnknownNoise(data, params)
 
 

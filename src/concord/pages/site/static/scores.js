@@ -9,11 +9,19 @@ addEventListener("DOMContentLoaded", () => {
   document.head.append(loaded);
 
   function explore({ names, rows, added, called = {} }) {
-    const FAULTS = ["fault", "loss", "link", "bandwidth", "parts"];
+    // What is chosen by is a key, so that links last; what is read is its name.
+    const KEYS = { task: ["problem", "zeta"], network: ["topology", "agents"], fault: ["fault", "loss", "link", "bandwidth", "parts"] };
+    const USUAL = { network: "ring", fault: "none" };
+    const texts = { experiment: {}, task: {}, network: {}, fault: {} };
     const data = rows.map(([experiment, task, entry, price, level, state, value, lo, hi]) => {
       const labels = Object.fromEntries(names[task].split("+").map((part) => part.split("=")));
-      const fault = FAULTS.filter((key) => key in labels).map((key) => labels[key]).join(", ");
-      const about = { task: labels.problem ?? labels.zeta ?? names[task], network: labels.topology ?? labels.agents ?? "ring", fault: fault || "none" };
+      const about = {};
+      for (const [key, parts] of Object.entries(KEYS)) {
+        const found = parts.filter((part) => part in labels);
+        about[key] = found.map((part) => labels[part]).join(", ") || (USUAL[key] ?? names[task]);
+        texts[key][about[key]] = found.map((part) => called[`${part}=${labels[part]}`] ?? labels[part]).join(", ") || about[key];
+      }
+      texts.experiment[names[experiment]] = names[experiment].replaceAll("_", " ");
       return { experiment: names[experiment], ...about, entry: names[entry], price: names[price], level: names[level], state: names[state], value, lo, hi };
     });
     // Cells without a score have no price and level: they stay, whichever is chosen.
@@ -34,7 +42,7 @@ addEventListener("DOMContentLoaded", () => {
         const key = select.name;
         const values = [...new Set(data.filter((row) => fits(row, key)).map((row) => row[key]))].filter(Boolean).sort();
         if (state[key] && !values.includes(state[key])) values.push(state[key]);
-        select.replaceChildren(new Option("all", ""), ...values.map((value) => new Option(value, value, false, value === state[key])));
+        select.replaceChildren(new Option("all", ""), ...values.map((value) => new Option(texts[key]?.[value] ?? value, value, false, value === state[key])));
       }
       form.elements.entry.value = state.entry;
       const found = data.filter((row) => fits(row));
@@ -49,9 +57,9 @@ addEventListener("DOMContentLoaded", () => {
           else if (key === "entry" && added.includes(row.entry)) {
             const link = document.createElement("a");
             link.href = `${place.dataset.root}${place.dataset.entries}/${row.entry}.py`;
-            link.textContent = row.entry;
+            link.textContent = called[row.entry] ?? row.entry;
             cell.append(link);
-          } else cell.textContent = key === "entry" ? called[row.entry] ?? row.entry : row[key];
+          } else cell.textContent = (key === "entry" ? called[row.entry] : texts[key]?.[row[key]]) ?? row[key];
         }
         return line;
       }));

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 STUDY = {
     "paper": {"title": "T", "authors": "A", "year": 2021},
     "problems": {"mixture": {"kind": "tied_mixture", "points": 20}},

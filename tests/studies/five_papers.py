@@ -1,0 +1,53 @@
+"""Runs of the five papers of which numbers are recorded, at paper scale, and what they measure."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+
+from concord import metrics
+from concord.datasets import fetch
+from concord.metrics import stationary
+from concord.runs import measure, sample
+from concord.studies.config import load_config
+from concord.studies.study import Study
+
+CONFIG = Path(__file__).resolve().parents[2] / "config"
+
+
+@cache
+def study(paper):
+    return Study(CONFIG / "papers" / paper, load_config(CONFIG / "config.yaml"))
+
+
+class Paper:
+    """Runs of a study; tables are fetched into a folder."""
+
+    def __init__(self, paper, resources):
+        self.study, self.resources = study(paper), resources
+
+    def run(self, experiment, name):
+        run = self.study.run(experiment, name)
+        for name in run.data_sets:
+            path = self.resources / name / f"{name}.csv.gz"
+            if not path.exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                fetch.fetch(f"{name}/{path.name}", path)
+        return run, run.build_problem(self.resources)
+
+    def limit(self, experiment, name="run"):
+        """Stationary numbers of a run, {(metric, agent): value}: exact, without its chains."""
+        run, problem = self.run(experiment, name)
+        agents = np.arange(problem.agents)
+        m = measure.measurement(run, problem, SimpleNamespace(agent=agents), self.resources)
+        return {(row.metric, row.agent): row.value for row in stationary.rows(m)}
+
+    def measured(self, experiment, name="run", families=None):
+        """Numbers of a run, {(metric, agent, iteration): row}."""
+        run, problem = self.run(experiment, name)
+        m = measure.measurement(run, problem, sample.sample(run, problem), self.resources)
+        rows = metrics.measure(families or run.metrics, m)
+        return {(row.metric, row.agent, row.iteration): row for row in rows}
