@@ -43,7 +43,7 @@ from concord.samplers import Batching
 READS: tuple[str | int, ...] = ("agents", 1, 4, 16, "average")
 SMALL = 40  # entries of the positions up to which all laws are exact
 MANY = 64  # agents beyond which settings are chosen by the network's spectrum
-CONFIRMED = 1300  # entries of the positions up to which finalists are confirmed
+CONFIRMED = _laws.LARGEST  # entries of the positions up to which finalists are confirmed
 OCTAVES, SECOND_OCTAVES, MORE = 18, 12, 6
 LONGEST, LONGEST_LOSSY = 2**23, 2**12  # iterations, where a target is to be reached
 UNSOLVED = 1e30  # beyond all prices
