@@ -46,7 +46,7 @@ def from_numpyro(
         follows from the arguments, ``numpyro.plate("row", len(y))``.
     *args, **kwargs
         The model's arguments. Arrays with as many entries along their first axis as the plate has
-        are data of rows.
+        are data of rows; give others of that length another axis, (1, n).
     over
         The name of the plate whose entries are rows.
     agents, shards, partition, seed, coordinates, reference
