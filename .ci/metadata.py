@@ -41,7 +41,7 @@ def texts() -> dict[str, str]:
     zenodo = {
         "title": stated["title"],
         "upload_type": "software",
-        "description": stated["message"],
+        "description": stated["abstract"],
         "creators": people,
         "license": stated["license"],
         "keywords": stated["keywords"],

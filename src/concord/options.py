@@ -109,7 +109,7 @@ def build(kind: Any, value: Any, where: str = "") -> Any:
     try:
         made = msgspec.convert(value, kind, dec_hook=_parse)
     except msgspec.ValidationError:
-        if (unlike_numpy := without_numpy(value)) is not value:
+        if (unlike_numpy := _without_numpy(value)) is not value:
             return build(kind, unlike_numpy, where)
         raise ConcordError(_mistake(kind, value, where)) from None
     if not _computable(value):  # but an integer may have become a float, which can
@@ -118,15 +118,15 @@ def build(kind: Any, value: Any, where: str = "") -> Any:
     return made
 
 
-def without_numpy(value: Any) -> Any:
+def _without_numpy(value: Any) -> Any:
     """Return a value whose numbers and arrays of numpy are Python's; itself if it has none."""
     if isinstance(value, (np.generic, np.ndarray)):
         return value.tolist()
     if isinstance(value, Mapping):
-        made: Any = {key: without_numpy(item) for key, item in value.items()}
+        made: Any = {key: _without_numpy(item) for key, item in value.items()}
         return made if any(made[key] is not value[key] for key in made) else value
     if isinstance(value, (list, tuple)):
-        made = [without_numpy(item) for item in value]
+        made = [_without_numpy(item) for item in value]
         return made if any(a is not b for a, b in zip(made, value, strict=True)) else value
     return value
 
@@ -303,7 +303,10 @@ def _mistake_within(shape: Any, rules: Mapping[str, Any], value: Any, where: str
         for key in value:
             if not isinstance(key, str):
                 return _said(where, f"the key {short(key)} is not a text; put it in quotes")
-            if not _fits(arguments[0], key):
+            if listed := choices(arguments[0]):
+                if key not in listed:
+                    return f"{_at(where, key)}: unknown key; {nearest(key, listed)}"
+            elif not _fits(arguments[0], key):
                 return _said(where, f"{short(key)} is no {wanted}")
         parts = [(arguments[1], item, _at(where, key)) for key, item in value.items()]
     elif isinstance(shape, _Reads):

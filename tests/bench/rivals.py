@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 KINDS = ("de_sgld", "d_ula", "admm")
+# Steps that JAX takes in a call, which costs as much as several of them.
+STEPS = 500
 
 
 class Rival:
@@ -220,6 +222,7 @@ class Jax(Rival):
         super().__init__(*arguments)
         self.key, self.made = jax.random.key(1), jax.jit(self._made)
         self.x = jax.numpy.asarray(self.x)
+        self.many = scanned(lambda key, x: self._made(x, jax.random.normal(key, x.shape)))
 
     def noise(self, rng: np.random.Generator) -> Any:
         """Return normal numbers; the generator is left alone."""
@@ -238,6 +241,22 @@ class Jax(Rival):
         """Take a step, and wait for it."""
         self.x = self.made(self.x, self.noise(rng)).block_until_ready()
 
+    def run(self) -> None:
+        """Take ``STEPS`` steps, and wait for them."""
+        self.key, self.x = self.many(self.key, self.x)
+        self.x.block_until_ready()
+
+
+def scanned(step: Any) -> Any:
+    """Return ``many(key, x)``, which takes ``STEPS`` steps x = step(key, x), compiled as a loop."""
+    import jax
+
+    def one(carry: Any, _: Any) -> Any:
+        key, now = jax.random.split(carry[0])
+        return (key, step(now, carry[1])), None
+
+    return jax.jit(lambda *start: jax.lax.scan(one, start, None, length=STEPS)[0])
+
 
 class Blackjax(Rival):
     """BlackJAX's SGLD, which knows no network: of one agent, for all chains at once, compiled."""
@@ -254,8 +273,11 @@ class Blackjax(Rival):
         def one(key: Any, x: Any) -> Any:
             return sgld.step(key, x, None, self.pull)
 
-        self.made = jax.jit(jax.vmap(one))
+        self.made, every = jax.jit(jax.vmap(one)), len(self.x)
+        self.many = scanned(lambda key, x: jax.vmap(one)(jax.random.split(key, every), x))
         self.key, self.x = jax.random.key(1), jax.numpy.asarray(self.x[:, 0])
+
+    run = Jax.run
 
     def drawn(self, keys: Any) -> np.ndarray:
         """Return the noise that a step with these keys has, (chains, 1, dim), to compare."""

@@ -229,9 +229,10 @@ def test_without_numba_its_cases_are_skipped_with_the_remedy(monkeypatch):
 @pytest.mark.thorough
 def test_large_networks_hold_at_most_six_times_their_positions():
     """Of a size at which buffers count, and what does not grow with agents does not."""
-    for name, kind in itertools.product(("ring", "exponential"), bench.MOVED):
-        work = bench.Sampling(kind, topology.build(name, 20_000), 10, bench.Near(20_000))
-        assert work.memory < 6 * work.positions, (name, kind)
+    for name, kind, numba in itertools.product(("ring", "exponential"), bench.MOVED, (0, 1)):
+        with bench.compiled_or_not(bool(numba)):
+            work = bench.Sampling(kind, topology.build(name, 20_000), 10, bench.Near(20_000))
+        assert work.memory < 6 * work.positions, (name, kind, numba)
 
 
 def test_benchmarks_run_by_name(monkeypatch, capsys, tmp_path):

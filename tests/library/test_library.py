@@ -329,6 +329,20 @@ def test_own_points_have_the_posterior_of_the_model():
             concord.problems.tied_mixture(wrong)
 
 
+def test_64_agents_of_ten_dimensions_have_a_law():
+    """Of coordinates that nothing couples it is that of each, which is sooner computed."""
+    rng = np.random.default_rng(1)
+    curvatures, pulls = rng.uniform(1, 3, (64, 10)), rng.standard_normal((64, 10))
+    how = {"step_size": 0.05, "iterations": 10, "record": {"at": [10]}}
+    whole = concord.problems.quadratic(H=curvatures[:, :, None] * np.eye(10), b=pulls)
+    law = concord.law("de_sgld", whole, "ring", **how)
+    for d in (0, 9):
+        part = concord.problems.quadratic(H=curvatures[:, [d], None], b=pulls[:, [d]])
+        alone = concord.law("de_sgld", part, "ring", **how)
+        np.testing.assert_allclose(law.mean[..., d], alone.mean[..., 0], rtol=1e-9)
+        np.testing.assert_allclose(law.cov[..., d, d], alone.cov[..., 0, 0], rtol=1e-9)
+
+
 def test_what_happens_on_a_network_is_sampled_and_has_its_law():
     loss = {"kind": "bernoulli", "rate": 0.2, "direction": "one_way"}
     network = concord.network("ring", AGENTS, loss=loss)

@@ -133,6 +133,9 @@ def test_files_that_are_not_listed_or_lack_are_refused(results, tmp_path, capsys
     assert "does not list it" in said(crate, capsys, monkeypatch)[1]
     (tmp_path / "no.zip").write_text("no")
     assert "it is no crate" in said(tmp_path / "no.zip", capsys, monkeypatch)[1]
+    monkeypatch.chdir(tmp_path)
+    assert main(["verify", str(packed(results, tmp_path / "crate.zip"))]) == 2
+    assert "verify in a clone of that commit" in capsys.readouterr().err
     with ZipFile(tmp_path / "bare.zip", "w") as archive:
         archive.writestr("ro-crate-metadata.json", json.dumps({"@graph": []}))
     assert "it is no crate" in said(tmp_path / "bare.zip", capsys, monkeypatch)[1]

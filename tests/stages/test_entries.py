@@ -74,6 +74,9 @@ def test_an_exact_score_that_was_changed_is_refused(study, entry, tmp_path):
 def test_another_file_or_setting_is_refused(study, entry, tmp_path):
     about = entry / "entry.json"
     text = about.read_text()
+    about.write_text(text.replace("Lazy DE-SGLD", "The best of all"))
+    with pytest.raises(ConcordError, match=r"entry.json: name is Lazy DE-SGLD here"):
+        list(entries.check(study, entry, tmp_path))
     about.write_text(text.replace('"step_size": 0.01', '"step_size": 0.02'))
     with pytest.raises(ConcordError, match=r"entry.json: sampler is"):
         list(entries.check(study, entry, tmp_path))
@@ -127,6 +130,16 @@ def test_cells_that_others_made_are_fetched(study, tmp_path, monkeypatch):
     assert not (ours / table).exists()
     with pytest.raises(ConcordError, match="no folder, and no crate"):
         list(entries.fetch({"arena": study}, ours, tmp_path / "made.json"))
+
+
+def test_an_entry_does_not_choose_its_budget(study, tmp_path):
+    plugins.use()
+    path = lazy(tmp_path)
+    entry = {"arena": {"tune": "step_size", "budget": {"gradients": 1e6}}}
+    path.write_text(f"{path.read_text()}\n\nENTRY = {entry}\n")
+    _, kind = plugins.add(path)
+    with pytest.raises(ConcordError, match="ENTRY says budget, which is the same for all"):
+        entries.add(study, kind, tmp_path, tmp_path).__next__()
 
 
 @pytest.mark.thorough

@@ -143,6 +143,41 @@ def test_runs_of_extra2024(papers):
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("row", "experiment", "names"),
+    [
+        (
+            "W2 of EXTRA-SGLD, five h | 10",
+            "linear_extra",
+            ("complete+h=0.001", "complete+h=0.37525"),
+        ),
+        ("accuracy on Breast Cancer, DE-SGLD | 2", "cancer", ("complete", "ring")),
+        (
+            *("accuracy on Breast Cancer, EXTRA-SGLD, ten h | 20", "cancer_extra"),
+            ("complete+h=0.278222", "ring+h=0.5"),
+        ),
+        ("accuracy on synthetic points, DE-SGLD | 2", "synthetic", ("ring", "complete")),
+        (
+            *("accuracy on synthetic points, EXTRA-SGLD, ten h | 20", "synthetic_extra"),
+            ("complete+h=0.333667", "complete+h=0.5", "ring+h=0.5"),
+        ),
+    ],
+)
+def test_records_of_extra2024(papers, row, experiment, names):
+    """The runs with the least and the largest share inside."""
+    shares = []
+    for name in names:
+        run = f"reading=released+topology={name}"
+        found = papers("extra2024").measured(experiment, run, ["recorded"])
+        shares += [r.value for key, r in found.items() if key[0] == "recorded_inside"]
+        if name == "complete+h=0.5":
+            ours = papers("extra2024").measured(experiment, run, ["accuracy"])
+            ends = ours["accuracy_mean", "1", 20], found["accuracy_mean_recorded", "1", 20]
+            stands("at the end is {:.3f} against {:.3f} recorded", *(row.value for row in ends))
+    stands(row + " | {:.2f}, {:.2f} |", min(shares), max(shares))
+
+
+@pytest.mark.thorough
 def test_runs_of_depsgld2026(papers):
     paper = papers("depsgld2026")
     one, star = (
@@ -152,15 +187,21 @@ def test_runs_of_depsgld2026(papers):
     stands("falls from {:.2f} to {:.2f} in 300 iterations", *ends)
     leaves = [found["chains_w2", "1", 300].value for found in (star, one)]
     stands("{:.2f} for a leaf of the star, {:.2f} on the complete graph", *leaves)
+    shares = [
+        100 * paper.measured("envelope", f"smoothing={gamma}")["outside_share", "0", 6000].value
+        for gamma in ("0.2", "0.02", "0.002")
+    ]
+    stands("{:.0f}, {:.0f} and {:.0f} % of an agent's draws lie outside", *shares)
+    disk = paper.measured("linear", "reading=published+topology=complete")
+    stands("linear regression, {:.2f} from the", disk["chains_w2", "average", 500].value)
     found = {
         (reading, topology): paper.measured("cancer", f"reading={reading}+topology={topology}")
-        for reading, topology in (
-            *(("released", "complete"), ("released", "no_edges"), ("published", "complete")),
-        )
+        for reading in ("released", "published")
+        for topology in ("complete", "no_edges")
     }
     ends = [100 * each["accuracy_mean", "average", 1000].value for each in found.values()]
     stands("DE-PSGLD classifies {:.0f} % of the rows for testing right, and {:.0f} %", *ends[:2])
-    stands("scaled up to the data it is {:.0f} %", ends[2])
+    stands("scaled up to the data it is {:.1f} %, and {:.1f} % without edges", *ends[2:])
     for topology, agent in (("complete", 3), ("no_edges", 4)):
         late = [
             np.mean([found["released", topology]["accuracy_mean", who, k].value for k in LATE])

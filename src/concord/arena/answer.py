@@ -17,22 +17,24 @@ from copy import copy
 from dataclasses import replace
 from functools import lru_cache
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec import field
 
 from concord.arena import prices, scores
 from concord.arena.read_outs import bytes_of, read_out
 from concord.arena.surrogates import Coordinates, along
 from concord.arena.tuning import changed, stable, value_of
-from concord.contracts import AffineSampler, Problem, Quadratic, SwitchingSampler, offers
+from concord.contracts import PRICES, AffineSampler, Problem, Quadratic, SwitchingSampler, offers
 from concord.errors import ConcordError
 from concord.laws.exact import Affine, Moments, Seen, Update, block_diagonal
 from concord.laws.gaussian import bias2
 from concord.metrics import _laws, _linearized
 from concord.networks.conditions import Conditions
 from concord.networks.topology import Topology
+from concord.options import Count, Options, Positive
 from concord.plugins import built_in
 from concord.problems._fit import Fit, batch_errors, weighed
 from concord.problems._quadratic import QuadraticProblem
@@ -41,7 +43,7 @@ from concord.samplers import Batching
 READS: tuple[str | int, ...] = ("agents", 1, 4, 16, "average")
 SMALL = 40  # entries of the positions up to which all laws are exact
 MANY = 64  # agents beyond which settings are chosen by the network's spectrum
-CONFIRMED = 1300  # entries of the positions up to which finalists are confirmed
+CONFIRMED = _laws.LARGEST  # entries of the positions up to which finalists are confirmed
 OCTAVES, SECOND_OCTAVES, MORE = 18, 12, 6
 LONGEST, LONGEST_LOSSY = 2**23, 2**12  # iterations, where a target is to be reached
 UNSOLVED = 1e30  # beyond all prices
@@ -59,17 +61,14 @@ class Entry(NamedTuple):
     second: Mapping[str, Sequence[Any]]
 
 
-class Wish(NamedTuple):
-    """What is asked for: the least b2 for a budget by price, or the least price to a target.
+class Wish(Options):
+    """What is asked for: the least b2 for a budget by price, or the least price to a target."""
 
-    batch_size: of the mini-batches that samplers take; none: full gradients.
-    """
-
-    budget: Mapping[str, float]
-    target: float | None = None
-    price: str | None = None  # of the target
-    level: str = "worst"
-    batch_size: int | None = None
+    budget: dict[Literal[tuple(PRICES)], Positive] = field(default_factory=dict)  # type: ignore[valid-type]
+    target: Positive | None = None
+    price: Literal[tuple(PRICES)] | None = None  # type: ignore[valid-type]
+    level: Literal["worst", "average"] = "worst"
+    batch_size: Count | None = None
 
 
 class Lattice(NamedTuple):
@@ -231,10 +230,11 @@ class Search:
 
         Not a number where that is not known soon, or it does not get there.
         """
-        if not (self._small and self._exact and self.topology.conditions.perfect):
+        known = self._small and self._exact and self.topology.conditions.perfect
+        if not (known and best.b2[self.wish.level] > 0):
             return np.nan
         other, least = copy(self), np.inf
-        other.wish = self.wish._replace(budget={}, target=best.b2[self.wish.level], price=price)
+        other.wish = Wish(target=best.b2[self.wish.level], price=price, level=self.wish.level)
         with suppress(ConcordError):  # chains alone have scored it
             least = min((found.score for found in other.entry(entry)), default=np.inf)
         return least / best.spent[price] if least < UNSOLVED else np.nan

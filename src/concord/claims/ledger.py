@@ -43,6 +43,12 @@ class Entry:
         return next(row for row in self.rows if row["verdict"] == self.verdict)
 
     @property
+    def reading(self) -> str:
+        """The reading as readers see it, "published (57)"; nothing of our own findings."""
+        row = self.rows[0]
+        return shown_reading(row["reading"], row.get("source") == OURS)
+
+    @property
     def counted(self) -> str:
         """How many cases have the claim's verdict, where not all do."""
         return verdicts.counted([row["verdict"] for row in self.rows])
@@ -70,11 +76,6 @@ def read_rows(path: Path) -> Sequence[Row]:
     return rows
 
 
-def reading_of(row: Row) -> str:
-    """Return a row's reading as readers see it, "published (57)"; nothing of our own findings."""
-    return shown_reading(row["reading"], row.get("source") == OURS)
-
-
 def shown_reading(reading: str, ours: bool) -> str:
     """Return a reading as readers see it; nothing where nobody has printed or released anything."""
     if ours and reading == "published":
@@ -98,7 +99,7 @@ def scores(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
     groups: dict[tuple[str, str], list[str]] = {}
     for entry in entries(rows):
         row = entry.rows[0]
-        groups.setdefault((row["paper"], reading_of(row)), []).append(entry.verdict)
+        groups.setdefault((row["paper"], entry.reading), []).append(entry.verdict)
     said = {verdict for found in groups.values() for verdict in found}
     shown = [verdict for verdict in verdicts.SHOWN if verdict in said]
     cells = [

@@ -24,7 +24,7 @@ from concord.library.distances import squared
 from concord.library.sampling import sample
 from concord.metrics import _laws
 from concord.networks.own import network as network_of
-from concord.options import Count, build, plain, without_numpy
+from concord.options import Options, Positive, build, plain
 from concord.plugins import kinds, plugin
 from concord.problems._fit import Fit, doubts, fit
 from concord.problems._quadratic import QuadraticProblem
@@ -43,6 +43,12 @@ CURVATURE = 0.5
 STEP = 0.01  # where the search begins for samplers that the arena has no entry of
 VERIFIED, CHAINS = 3, 1000
 ROUNDING = 1e-12  # b2 of what has no bias, in figures
+
+
+class Target(Options):
+    """What is to be reached."""
+
+    b2: Positive
 
 
 @dataclass(frozen=True, repr=False)
@@ -229,9 +235,17 @@ def recommend(
             f"problem: {short(problem)} is no problem; make one with concord.Problem or "
             "concord.problems"
         )
-    wish = _wish(budget, target, price, level)
-    if batch_size is not None:
-        wish = wish._replace(batch_size=build(Count, batch_size, "batch_size"))
+    asked = {
+        "budget": {} if budget is None else budget, "price": price, "level": level,
+        "target": build(Target, target, "target").b2 if isinstance(target, Mapping) else target,
+        "batch_size": batch_size,
+    }  # fmt: skip
+    wish = build(Wish, asked)
+    if (target is None) == (not budget) or (target is None) != (price is None):
+        raise ConcordError(
+            "budget: give what an agent may pay, such as {'bytes': 64000}, or a target with its "
+            "price, such as target=0.01, price='gradients'"
+        )
     if chains and target is not None:
         raise ConcordError("chains: they score a budget, and no target; give a budget in its place")
     topology = network_of(network, problem.agents)
@@ -260,8 +274,9 @@ def recommend(
         best = rows[0]
         if best.score >= UNSOLVED:
             raise ConcordError(
-                f"target: no sampler stays below {target} within {best.iterations:,} iterations; "
-                f"{best.entry.name} ends at {best.b2[level]:.2g}; give a larger target, or a budget"
+                f"target: no sampler stays below {wish.target:g} within {best.iterations:,} "
+                f"iterations; {best.entry.name} ends at {best.b2[level]:.2g}; give a larger "
+                "target, or a budget"
             )
         arguments = {
             "sampler": best.entry.kind, "problem": problem, "network": topology,
@@ -273,35 +288,6 @@ def recommend(
         verified = _verified(rows[:VERIFIED], search, how) if verify else None
     table = _table(rows, lacking)
     return Answer(table, arguments, trust, verified, search.tried, rows, search)
-
-
-def _wish(budget: Any, target: Any, price: str | None, level: str) -> Wish:
-    """Check what is asked for."""
-    budget, target = without_numpy(budget), without_numpy(target)
-    if level not in ("worst", "average"):
-        raise ConcordError(f"level: {short(level)}; {nearest(str(level), ('worst', 'average'))}")
-    if not isinstance(budget or {}, Mapping):
-        raise ConcordError(f"budget: {short(budget)}; give amounts by price, {{'bytes': 64000}}")
-    if isinstance(target, Mapping):
-        if set(target) != {"b2"}:
-            raise ConcordError(f"target: {short(target)}; give a number, or {{'b2': 0.01}}")
-        target = target["b2"]
-    amounts = {f"budget.{name}": amount for name, amount in (budget or {}).items()}
-    for name, amount in (amounts | ({} if target is None else {"target": target})).items():
-        if isinstance(amount, bool) or not isinstance(amount, (int, float)):
-            raise ConcordError(f"{name}: {short(amount)} is no number; give one")
-        if not 0 < amount < np.inf:
-            raise ConcordError(f"{name}: {amount:g} is no positive number; give one")
-    for name in (*(budget or ()), *(() if price is None else (price,))):
-        if name not in PRICES:
-            where = "price" if name == price else "budget"
-            raise ConcordError(f"{where}: there is no price {name!r}; {nearest(str(name), PRICES)}")
-    if (target is None) == (not budget) or (target is None) != (price is None):
-        raise ConcordError(
-            "budget: give what an agent may pay, such as {'bytes': 64000}, or a target with its "
-            "price, such as target=0.01, price='gradients'"
-        )
-    return Wish(dict(budget or {}), target, price, level)
 
 
 def _entries(

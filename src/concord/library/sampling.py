@@ -216,7 +216,7 @@ def law(
         if approximate and not isinstance(problem, contracts.Quadratic):
             found = _linearized.law_of(measurement)
         else:
-            found = _laws.law_of(measurement)
+            found = _laws.law_of(measurement, _laws.LARGEST)
     if said := divergence(found):
         warn_of(own.name, said, _smaller_step(measurement))
     return found

@@ -34,8 +34,9 @@ from concord.samplers import Batching, Biased
 
 # The most entries agents * dim of the positions for which a law is computed, or of vectors on their
 # way. With as many auxiliary entries a step multiplies 1000 x 1000 matrices, about 0.1 s; runs
-# beyond it (a thousand agents) are measured by Monte Carlo only.
+# beyond it (a thousand agents) are measured by Monte Carlo only, but for whom asks for the law.
 SIZE_LIMIT = 500
+LARGEST = 1300
 # The most of positions for which all settings together have a law in time.
 SETTINGS_LIMIT = 250
 # The most of positions for which powers of second moments over choices are taken.
@@ -147,13 +148,14 @@ def batch_noise(m: Measurement) -> paths.GradientNoise | None:
     return lambda mean, cov: problem.batch_noise_covariance(mean, cov, size, *how)
 
 
-def law_of(m: Measurement) -> exact.Law:
+def law_of(m: Measurement, most: float = SIZE_LIMIT) -> exact.Law:
     """Return the exact law at the recorded iterations; ``NoLaw`` where there is none.
 
-    On a network where vectors may not arrive, its moments averaged over what does.
+    On a network where vectors may not arrive, its moments averaged over what does. ``most``: the
+    most entries of the positions.
     """
     agents, dim = m.problem.agents, m.problem.dim
-    update = update_of(m.sampler, m.problem, m.topology, m.sampler_params, SIZE_LIMIT)
+    update = update_of(m.sampler, m.problem, m.topology, m.sampler_params, most)
     start, recorded = start_of(m, update), m.trace.draw.tolist()
     if m.topology.conditions.perfect:
         return paths.single(update, start, agents, dim, batch_noise(m), m.iterations).law(recorded)

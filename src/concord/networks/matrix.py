@@ -121,7 +121,14 @@ class AgentMatrix:
         made = STRATEGIES[strategy or _choose(self, dim)]
         if strategy is not None or made not in IN_ORDER or not (weigh := kernel("weigh", dim)):
             return made(self, chains, dim)
-        rows, other = self.by_row(), cache(lambda: made(self, chains, dim))
+        rows, agents, width = self.by_row, self.agents, self.width
+
+        @cache
+        def other() -> Apply:  # of the entries by row alone, so that none is held twice
+            starts, columns, values = rows
+            places = np.repeat(np.arange(agents), np.diff(starts))
+            entries = AgentMatrix(agents, places, columns.astype(np.intp), values, width)
+            return made(entries, chains, dim)
 
         def apply(x: np.ndarray, out: np.ndarray) -> np.ndarray:
             try:
@@ -140,7 +147,7 @@ class AgentMatrix:
         move = kernel("move", dim) if self.in_order(dim) else None
         if move is None:
             return None
-        rows = self.by_row()
+        rows = self.by_row
 
         def kicked(x: np.ndarray, *more: Any) -> bool:
             try:
@@ -151,6 +158,7 @@ class AgentMatrix:
 
         return kicked
 
+    @cached_property
     def by_row(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return where each row's entries begin, and the columns and values of all entries."""
         starts = np.searchsorted(self.rows, np.arange(self.agents + 1)).astype(np.uint32)
@@ -245,7 +253,7 @@ def _uniform(matrix: AgentMatrix, chains: int, dim: int) -> Apply:
 
 def _ranked(matrix: AgentMatrix, chains: int, dim: int) -> Apply:
     """Add up the first entries of all rows, the second ones, and so on, for few agents."""
-    agents, ranks, (starts, columns, values) = matrix.agents, _ranks(matrix), matrix.by_row()
+    agents, ranks, (starts, columns, values) = matrix.agents, _ranks(matrix), matrix.by_row
     rank = np.arange(len(columns)) - starts[matrix.rows]
     # Where a row has fewer entries than others it hears from one more agent, at zero.
     senders, weights = np.full((ranks, agents), agents), np.zeros((ranks, agents, dim))

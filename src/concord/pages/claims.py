@@ -7,16 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from concord import words
-from concord.claims.ledger import (
-    OURS,
-    SMOKE,
-    Entry,
-    Row,
-    entries,
-    is_smoke,
-    reading_of,
-    scores,
-)
+from concord.claims.ledger import OURS, SMOKE, Entry, Row, entries, is_smoke, scores
 from concord.markup import line, markdown
 from concord.pages.markdown import Folded, Section, page
 from concord.studies.study import Study
@@ -118,7 +109,7 @@ def _table(
     columns = [*first, *(c for c in COLUMNS if c not in without), *["multiverse"] * surveyed]
     cells: dict[str, Callable[[Entry], str | Folded]] = {
         "where": lambda entry: where(entry.rows[0]),
-        "reading": lambda entry: reading_of(entry.rows[0]),
+        "reading": lambda entry: entry.reading,
         "says": _says,
         "ours": _ours,
         "verdict": lambda entry: entry.verdict,

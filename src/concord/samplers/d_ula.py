@@ -161,7 +161,7 @@ def _in_turn(channel: Channel, x0: np.ndarray) -> Fuse:
     Source: what the released code of parayil2020 computes.
     """
     topology, ranks, pull = channel.topology, [], np.empty(x0.shape)
-    small, adjacency = x0.shape[2] <= 32 and len(x0[0]) > 2, topology.adjacency().by_row()
+    small, adjacency = x0.shape[2] <= 32 and len(x0[0]) > 2, topology.adjacency().by_row
     whole = len(x0[0]) == topology.agents  # and not the part of a rank
     alike = len(set(topology.degrees)) == 1 and topology.conditions.perfect and x0.dtype == float
     compiled = kernel("in_turn", x0.shape[2]) if small and alike and whole else None

@@ -41,7 +41,7 @@ STATED = (
 )
 RULES = ("workflow/rules/*", "workflow/report/*", "config/papers/*/**/*", "config/studies/*/**/*")
 MADE = ("figures/*", "tables/*", "cards/*", "*.csv", "*.md", "*.json")
-LEFT_OUT = {".png", ".nc", ".pyc"}
+LEFT_OUT = {".png", ".svg", ".nc", ".pyc"}
 COMPUTED = "https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE"
 
 

@@ -13,24 +13,26 @@ import csv
 import io
 import json
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import zip_longest
+from multiprocessing import get_context
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeVar
 from zipfile import BadZipFile, ZipFile
 
 import concord
 from concord import markup, metrics, plugins, results
 from concord.arena import board, cells
+from concord.contracts import declared
 from concord.errors import ConcordError
 from concord.integrity import unsealed
 from concord.io import check_folder, whole, write_whole
 from concord.make import at
 from concord.metrics import Row
-from concord.progress import each
+from concord.progress import progress
 from concord.provenance import commit, sha256
-from concord.results import Measured
 from concord.runs.run import Run
 from concord.stages import verify
 from concord.stages.compete import entered, entry_of
@@ -40,6 +42,7 @@ PLACE = Path("arena", "entries")
 # Where every entry is scored: perfect networks, faults, compression, data, posteriors, clocks.
 OPEN = ("tasks", "faults", "compressed", "real_data", "sampled", "links")
 
+T = TypeVar("T")
 Key = tuple[str, ...]
 
 
@@ -71,7 +74,7 @@ def check(study: Study, folder: Path, resources: Path) -> Iterator[str]:
     if sha256(plugins.own()["samplers", kind]) != digest:
         raise ConcordError(f"{folder}: {kind}.py is not the file that was scored; add it again")
     scores, about = _scored(study, kind, resources)
-    for name in ("sampler", "arena", "exact", "scale", "seed"):
+    for name in ("name", "sampler", "arena", "exact", "scale", "seed"):
         if stated.get(name) != about[name]:
             raise ConcordError(f"{folder}/entry.json: {name} is {about[name]} here; add it again")
     ours = _rows(markup.table(board.COLUMNS, scores))
@@ -107,39 +110,67 @@ def _told(folder: Path, about: Mapping[str, Any]) -> str:
 
 
 def _scored(study: Study, kind: str, resources: Path) -> tuple[list[list[Any]], dict[str, Any]]:
-    found: list[Measured] = []
-    exact: list[str] = []
-    left: dict[str, str] = {}  # tasks without scores, and why
     runs = [run for name in OPEN if name in study.arenas for run in _tasks(study, name)]
-    for run in each(runs, "cells"):
-        cell = entered(study, run, kind, ())
-        name = f"{cell.experiment}/{board.task_of(cell.document)}"
-        task = cells.task_of(cell, resources)
+    entrants = [entered(study, run, kind, ()) for run in runs]
+
+    def score(number: int) -> tuple[str, str | None, bool]:
+        """Return a cell's metrics, why it has no scores, and whether they are exact."""
+        cell = entrants[number]
         try:
-            rows, choice = cells.score(cell, task)
+            rows, choice = cells.score(cell, cells.task_of(cell, resources))
         except ConcordError as error:  # it begins, and refuses what this network does
             rows = [Row(0, "network", "applicable", 0.0, chance=False)]
             choice = {"not applicable": str(error)}
-        if why := choice.get("not applicable", choice.get("not run")):
-            left[name] = str(why)
-        found.append(results.of_text(cell.document, metrics.to_csv(rows)))
-        if any(row.metric == "exact" and row.value for row in rows):
-            exact.append(name)
+        why = choice.get("not applicable", choice.get("not run"))
+        exact = any(row.metric == "exact" and row.value for row in rows)
+        return metrics.to_csv(rows), None if why is None else str(why), exact
+
+    scored = on_all_cores(score, len(entrants), "cells")
+    names = [f"{cell.experiment}/{board.task_of(cell.document)}" for cell in entrants]
+    found = [
+        results.of_text(cell.document, text)
+        for cell, (text, *_) in zip(entrants, scored, strict=True)
+    ]
     sampler, arena = entry_of(kind)
     about = {
         "kind": kind,
+        "name": declared(plugins.plugin("samplers", kind, "sampler"), "NAME") or kind,
         "sha256": sha256(plugins.own()["samplers", kind]),
         "sampler": sampler,
         "arena": arena,
         "scale": study.config["scale"],
         "seed": study.config["seed"],
         "cells": len(found),
-        "exact": exact,
-        "without scores": left,
+        "exact": [name for name, (*_, exact) in zip(names, scored, strict=True) if exact],
+        "without scores": {n: why for n, (_, why, _) in zip(names, scored, strict=True) if why},
         "concord": concord.__version__,
         **commit(),
     }
     return list(board.scores(found)), about
+
+
+def on_all_cores(work: Callable[[int], T], count: int, what: str) -> list[T]:
+    """Return what work makes of 0, ..., count - 1, with a bar; in a process for each core."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    pool = get_context("fork").Pool(min(cores, count), _begin, (work,))
+    found: list[T] = []
+    with pool, progress(count, what) as done:
+        for made in pool.imap(_do, range(count)):
+            found.append(made)
+            done()
+    return found
+
+
+def _begin(work: Callable[[int], Any]) -> None:
+    global _work  # of a process that was forked for it
+    _work = work
+
+
+def _do(number: int) -> Any:
+    return _work(number)
+
+
+_work: Callable[[int], Any]
 
 
 def _tasks(study: Study, experiment: str) -> list[Run]:

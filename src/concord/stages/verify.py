@@ -64,6 +64,8 @@ def verify(
         raise ConcordError(f"--share: {share:g} is no share of the runs; give one above 0, up to 1")
     files = _files(crate)
     yield from _where(files)
+    if not any(Path("config", folder).is_dir() for folder in FOLDERS):
+        raise ConcordError("there is no configuration here; verify in a clone of that commit")
     seed = secrets.randbelow(2**31) if seed is None else seed
     names, by = _chosen(files, share, seed), Counter[str]()
     yield f"{len(names)} of {_runs(files)} runs are made again, chosen by --seed {seed}."

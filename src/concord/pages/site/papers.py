@@ -196,7 +196,7 @@ def summarized(rows: Iterable[Row]) -> list[dict[str, Any]]:
         name = f"{case_name(entry.deciding)}: " if several else ""
         claim["readings"].append(
             {
-                **{"reading": ledger.reading_of(row), "verdict": entry.verdict},
+                **{"reading": entry.reading, "verdict": entry.verdict},
                 "ours": f"{name}{entry.deciding['ours']}",
                 "universes": row.get("multiverse"),
                 "cases": [{**one, "name": case_name(one)} for one in entry.rows] if several else [],
@@ -387,7 +387,11 @@ def _arena(paper: Study, files: Files) -> dict[str, Any] | None:
         return None
     folder = f"results/{paper.key}"
     tables = sorted(ENTRIES.glob("*/scores.csv"))
-    for added in (table.parent.name for table in tables):
+    theirs = {
+        table.parent.name: json.loads(read_text(table.with_name("entry.json")))["name"]
+        for table in tables
+    }
+    for added in theirs:
         files.copy(ENTRIES / added / f"{added}.py", f"{folder}/entries/{added}.py")
     names, own = paper.sections.names, [card.stem for card in cards(source)]
     called = {entry: words.name("entry", entry, names) for entry in own}
@@ -395,7 +399,7 @@ def _arena(paper: Study, files: Files) -> dict[str, Any] | None:
     parts = sorted({part for task in rows["names"] if "=" in task for part in task.split("+")})
     labels = (part.partition("=") for part in parts)
     texts = {f"{key}={value}": label(key, value, names) for key, _, value in labels}
-    shown = {**rows, "called": called | texts}
+    shown = {**rows, "called": called | theirs | texts}
     script = json.dumps(shown, separators=(",", ":"), allow_nan=False)
     return {
         "explorer": files.write(f"var concordScores={script};\n", f"curves/{paper.key}/scores.js"),

@@ -246,7 +246,8 @@ def from_arrays(
     Returns
     -------
     LogisticRegression
-        With ``agents``, ``dim`` and ``accuracy``; no exact posterior is known.
+        With ``agents``, ``dim`` and ``accuracy``; ``reference`` has the posterior of two
+        parameters, or draws of it if the prior is narrow.
 
     Raises
     ------
@@ -432,7 +433,7 @@ class LogisticRegression(OneDataSet):
             0, np.zeros_like(mode), mode.copy(), mode
         )
         at = signed @ mode[0]
-        slope = sigmoid(at.copy(), out=at.copy()) @ signed
+        slope = sigmoid(at) @ signed
         rng, kept, least = np.random.default_rng(DRAWN), mode[:0], np.logaddexp(0, at).sum()
         block = max(1, 4_000_000 // len(labels))
         while len(kept) < DRAWN:

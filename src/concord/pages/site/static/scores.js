@@ -57,7 +57,7 @@ addEventListener("DOMContentLoaded", () => {
           else if (key === "entry" && added.includes(row.entry)) {
             const link = document.createElement("a");
             link.href = `${place.dataset.root}${place.dataset.entries}/${row.entry}.py`;
-            link.textContent = row.entry;
+            link.textContent = called[row.entry] ?? row.entry;
             cell.append(link);
           } else cell.textContent = (key === "entry" ? called[row.entry] : texts[key]?.[row[key]]) ?? row[key];
         }
