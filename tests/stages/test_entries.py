@@ -132,6 +132,16 @@ def test_cells_that_others_made_are_fetched(study, tmp_path, monkeypatch):
         list(entries.fetch({"arena": study}, ours, tmp_path / "made.json"))
 
 
+def test_an_entry_does_not_choose_its_budget(study, tmp_path):
+    plugins.use()
+    path = lazy(tmp_path)
+    entry = {"arena": {"tune": "step_size", "budget": {"gradients": 1e6}}}
+    path.write_text(f"{path.read_text()}\n\nENTRY = {entry}\n")
+    _, kind = plugins.add(path)
+    with pytest.raises(ConcordError, match="ENTRY says budget, which is the same for all"):
+        entries.add(study, kind, tmp_path, tmp_path).__next__()
+
+
 @pytest.mark.thorough
 def test_a_sampler_without_a_law_is_compared_where_both_can_be(study, tmp_path):
     plugins.use()

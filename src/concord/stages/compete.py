@@ -183,11 +183,20 @@ def _short(value: Any) -> str:
 def entry_of(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the options of a sampler that is no entry, and what is tuned of them.
 
-    A sampler that has no ``step_size``, or a second option to tune, says so as ``ENTRY``.
+    A sampler that has no ``step_size``, or a second option to tune, says so as ``ENTRY``; budgets,
+    data sets and the rest are the same for all. A ConcordError if it says more.
     """
     stated = getattr(plugin("samplers", name, "sampler"), "ENTRY", {})
     own = {"sampler": {"step_size": 0.01}, "arena": {"tune": "step_size"}} | stated
+    if more := sorted(own["arena"].keys() - OF_ENTRIES):
+        raise ConcordError(
+            f"{name}: ENTRY says {more[0]}, which is the same for all; it may say "
+            + ", ".join(OF_ENTRIES)
+        )
     return own["sampler"], own["arena"]
+
+
+OF_ENTRIES = ("tune", "second", "share", "read")
 
 
 def _lawless(study: Study, names: Sequence[str]) -> list[str]:
