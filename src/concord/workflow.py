@@ -316,12 +316,14 @@ class Workflow:
         files = (self._batch_of(run.paper)[run.folder].file(self.place) for run in runs)
         return list(dict.fromkeys(map(str, files)))
 
+    @told
     def traces(self, wildcards: Wildcards) -> list[str]:
         """Return what the long runs of a batch, which others sample, are measured from."""
         batch = self.batch(wildcards)
         alone = [] if batch.variant else [run for run in batch.runs if self._long(run)]
         return [f"{self.results}/{run.folder}.{sampled(run=run)}.json" for run in alone]
 
+    @told
     def pieces(self, wildcards: Wildcards) -> list[str]:
         """Return the chains of a run that other jobs sample, if one samples only so many."""
         (run,), most = self.batch(wildcards).runs, self.config["chains_per_job"]
@@ -373,6 +375,7 @@ class Workflow:
 
     # What a job takes.
 
+    @told
     def command(self, wildcards: Wildcards) -> str:
         """Return what a job of a batch tells ``concord make``."""
         batch, study = self.batch(wildcards), self.study(wildcards)
@@ -424,6 +427,7 @@ class Workflow:
         """Return what names the conda environment of a job."""
         return lambda wildcards: f"../../envs/{of(wildcards)['environment']}.yaml"  # type: ignore[return-value]
 
+    @told
     def group(self, wildcards: Wildcards) -> str | None:
         """Return the group of a job: short runs share a cluster's job, long ones share others.
 

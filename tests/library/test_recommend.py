@@ -215,6 +215,8 @@ def test_every_sampler_has_a_score_or_a_reason(problem):
     b2 = b2_of("c_ula", alone, "complete", 200, step_size=step)
     assert answer.table["law"][0] == "exact"
     assert answer.table["b2"][0] == pytest.approx(b2, rel=1e-9)
+    given["samplers"] = ["c_ula", "graph_gibbs"]  # of one agent the latter has no bias at all
+    assert "squared bias of 0 " in str(concord.recommend(alone, "complete", **given))
 
 
 def test_what_is_too_large_to_be_confirmed_stays_screened_and_is_doubted():

@@ -13,6 +13,7 @@ from concord.networks import shares
 from concord.networks.shares import Counters, common
 from networks import over_ranks
 from networks.over_ranks import STEP
+from networks.test_transports import EPOCHS
 from networks.threads import over_ranks as threads
 
 KEY = np.array([3, 7], dtype=np.uint64)
@@ -71,9 +72,15 @@ def test_a_run_by_counters_has_its_exact_law():
     assert (abs(x.std(axis=0) / sd - 1) < 5 / np.sqrt(2 * 4000)).all()
 
 
-def test_what_cannot_be_drawn_by_agents_is_refused():
+@pytest.mark.parametrize(
+    ("kind", "network", "options", "words"),
+    [
+        ("gossip_ula", "ring", {"step_size": 0.1, "fusion": 0.1}, "since in a tick two agents"),
+        ("consensus_mc", "server", {"step_size": 0.1}, "since its answer averages the draws"),
+        ("d_ula", "ring", EPOCHS, "'permuted' are drawn for all agents together"),
+    ],
+)
+def test_what_cannot_be_drawn_by_agents_is_refused(kind, network, options, words):
     problem = over_ranks.problem(9, "linear")
-    with pytest.raises(ConcordError, match="'integers' are drawn for all agents together"):
-        concord.sample(
-            "gossip_ula", problem, "ring", counter=True, iterations=1, step_size=0.1, fusion=0.1
-        )
+    with pytest.raises(ConcordError, match=words):
+        concord.sample(kind, problem, network, counter=True, iterations=1, **options)

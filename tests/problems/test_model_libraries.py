@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -513,6 +514,22 @@ def test_posteriordb_is_transcribed_right(resources, name) -> None:
     params = module.Params(posterior=name)
     made = module.made(params, 8, resources, coordinates="unconstrained")
     assert made.reference.draws == 10_000
+
+
+def test_a_gaussian_process_has_proximal_steps(resources) -> None:
+    """In jobs: where JAX has several threads, on few cores, they wait for each other for ever."""
+    code = f"""
+import sys
+from pathlib import Path
+import numpy as np
+sys.path.insert(0, "config/studies/posteriordb/plugins")
+import posterior
+given = posterior.Params(posterior="gp_pois_regr"), 8, Path({str(resources)!r})
+made = posterior.made(*given, coordinates=(np.zeros(13), 0.3 * np.eye(13)))
+x = np.random.default_rng(0).standard_normal((50, 8, 13))
+made.prox(50, np.full(8, 1.7))(slice(None), 1.7 * x, x, x)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=600)
 
 
 def test_a_wrong_transcription_is_refused(resources, monkeypatch) -> None:

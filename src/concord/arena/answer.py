@@ -230,7 +230,8 @@ class Search:
 
         Not a number where that is not known soon, or it does not get there.
         """
-        if not (self._small and self._exact and self.topology.conditions.perfect):
+        known = self._small and self._exact and self.topology.conditions.perfect
+        if not (known and best.b2[self.wish.level] > 0):
             return np.nan
         other, least = copy(self), np.inf
         other.wish = Wish(target=best.b2[self.wish.level], price=price, level=self.wish.level)

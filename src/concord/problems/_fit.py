@@ -136,7 +136,7 @@ def mode(at: Field, agents: int, start: np.ndarray) -> tuple[np.ndarray, np.ndar
     """
     x = start.astype(float)
     for _ in range(NEWTON):
-        slope, hessians = _sum(at, x, agents), _differences(at, x, agents)
+        slope, hessians = _total(at, x[None], agents)[0], _differences(at, x, agents)
         if not (np.isfinite(slope).all() and np.isfinite(hessians).all()):
             break
         values, vectors = np.linalg.eigh(hessians.sum(axis=0))
@@ -156,7 +156,7 @@ def mode(at: Field, agents: int, start: np.ndarray) -> tuple[np.ndarray, np.ndar
             return x, hessians
         length = 1.0
         for _ in range(60):
-            ahead = float(_sum(at, x + length * move, agents) @ move)
+            ahead = float(_total(at, (x + length * move)[None], agents)[0] @ move)
             if ahead <= 0.5 * descent:  # no number is not
                 break
             length /= 2
@@ -262,11 +262,8 @@ def _fit(at: Field, mean: np.ndarray, cov: np.ndarray, agents: int, damping: flo
         values = np.linalg.eigvalsh(cov)
         if not (np.isfinite(values).all() and values[0] > 0):
             return None
-        each = (
-            np.broadcast_to(mean, (1, agents, len(mean))),
-            np.broadcast_to(cov, (1, agents, *cov.shape)),
-        )
-        (gram,), (shift,) = linearized(at, *each, POINTS)
+        means, covs = (np.broadcast_to(part, (1, agents, *part.shape)) for part in (mean, cov))
+        (gram,), (shift,) = linearized(at, means, covs, POINTS)
         whole, slope = gram.sum(axis=0), gram.sum(axis=0) @ mean - shift.sum(axis=0)
         if not np.isfinite(whole).all() or np.linalg.eigvalsh(whole)[0] <= 0:
             return None
@@ -278,12 +275,6 @@ def _fit(at: Field, mean: np.ndarray, cov: np.ndarray, agents: int, damping: flo
         if length < 1e-9 and change < 1e-9:
             return Fit(mean, np.linalg.inv(whole), gram, shift, top)
     return None
-
-
-def _sum(at: Field, x: np.ndarray, agents: int) -> np.ndarray:
-    """Return the gradient of the whole potential at a point (dim,)."""
-    total: np.ndarray = _total(at, x[None], agents)[0]
-    return total
 
 
 def _total(at: Field, x: np.ndarray, agents: int) -> np.ndarray:

@@ -11,6 +11,7 @@ density that the library itself computes when a problem is made, so that a model
 is refused. JAX evaluates all chains and agents at once, as one compiled function.
 """
 
+import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
@@ -461,9 +462,12 @@ def need(library: str) -> None:
 def of_studies(library: str, resources: Path) -> None:
     """Have JAX compute as jobs need it: in double precision, and compiling once for all of them.
 
-    What it has compiled is for this machine's processor, and kept beside the data.
+    What it has compiled is for this machine's processor, and kept beside the data. A job has one
+    core. With two threads or more JAX waits for ever where it factorizes several matrices at once,
+    as in a proximal step of a Gaussian process.
     """
     need(library)
+    os.environ.setdefault("NPROC", "1")
     import jax
 
     kept = resources / "compiled" / platform.node()

@@ -15,10 +15,20 @@ from concord.problems._models import (
     Latent,
     Split,
     discrete,
+    lacking,
     need,
     over_rows,
     shards_of,
 )
+
+if lacking("NumPyro") is None:  # else ``need`` says what to install
+    import jax
+    import jax.numpy as jnp
+    from jax import tree_util
+    from numpyro import handlers
+    from numpyro.distributions import biject_to
+    from numpyro.infer import init_to_uniform
+    from numpyro.infer.util import constrain_fn, potential_energy, unconstrain_fn
 
 
 def from_numpyro(
@@ -46,7 +56,7 @@ def from_numpyro(
         follows from the arguments, ``numpyro.plate("row", len(y))``.
     *args, **kwargs
         The model's arguments. Arrays with as many entries along their first axis as the plate has
-        are data of rows.
+        are data of rows; give others of that length another axis, (1, n).
     over
         The name of the plate whose entries are rows.
     agents, shards, partition, seed, coordinates, reference
@@ -91,10 +101,6 @@ class _NumPyro(Split):
     def __init__(
         self, model: Callable[..., Any], over: str, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
-        import jax
-        from numpyro import handlers
-        from numpyro.infer import init_to_uniform
-        from numpyro.infer.util import potential_energy
 
         self.model, self.over, self.args, self.kwargs = model, over, args, kwargs
         seeded = handlers.seed(model, 0)
@@ -134,7 +140,6 @@ class _NumPyro(Split):
         return found[0] if found else None
 
     def _add(self, name: str, site: Any) -> None:
-        from numpyro.distributions import biject_to
 
         frame, law = self._frame(site), site["fn"]
         if site["is_observed"]:
@@ -153,11 +158,6 @@ class _NumPyro(Split):
 
     def terms(self, x: Any, rows: Any) -> tuple[Any, Any]:
         """Return the log density of rows, (rows,), and of all else, at one point (dim,)."""
-        import jax.numpy as jnp
-        from jax import tree_util
-        from numpyro import handlers
-        from numpyro.distributions import biject_to
-
         given, jacobians = self.pieces(x, rows), {}
 
         def fill(site: Any) -> Any:
@@ -188,16 +188,11 @@ class _NumPyro(Split):
 
     def constrain(self, x: Any) -> dict[str, Any]:
         """Return latents and deterministic sites by name (``Split``)."""
-        from numpyro.infer.util import constrain_fn
-
         given = self.model, self.args, self.kwargs, self.pieces(x)
         found: dict[str, Any] = constrain_fn(*given, return_deterministic=True)
         return found
 
     def unconstrain(self, draw: dict[str, Any]) -> Any:
         """Return the unconstrained latents of a draw (``Split``)."""
-        import jax.numpy as jnp
-        from numpyro.infer.util import unconstrain_fn
-
         found = unconstrain_fn(self.model, self.args, self.kwargs, draw)
         return jnp.concatenate([jnp.ravel(found[latent.name]) for latent in self.latents])

@@ -15,10 +15,20 @@ from concord.problems._models import (
     Latent,
     Split,
     discrete,
+    lacking,
     need,
     over_rows,
     shards_of,
 )
+
+if lacking("PyMC") is None:  # else ``need`` says what to install
+    import jax.numpy as jnp
+    import pymc
+    from pymc.sampling.jax import get_jaxified_graph
+    from pymc.variational.minibatch_rv import MinibatchRandomVariable
+    from pytensor.graph.replace import clone_replace
+    from pytensor.graph.traversal import ancestors
+    from pytensor.tensor import TensorConstant, TensorType
 
 
 def from_pymc(
@@ -96,7 +106,6 @@ class _PyMC(Split):
     )
 
     def __init__(self, model: Any, over: str) -> None:
-        import pymc
 
         if not isinstance(model, pymc.Model):
             raise ConcordError(f"model: {short(model)} is no pymc.Model; give one")
@@ -127,7 +136,6 @@ class _PyMC(Split):
         return list(dims).index(self.over) if self.over in dims else None
 
     def _check_observed(self, variable: Any) -> None:
-        from pymc.variational.minibatch_rv import MinibatchRandomVariable
 
         name, place = variable.name, self._place(variable)
         if isinstance(variable.owner.op, MinibatchRandomVariable):
@@ -160,9 +168,6 @@ class _PyMC(Split):
 
     def _check_constants(self, terms: list[Any]) -> None:
         """Refuse numbers of rows that have no name: nothing says which agent owns them."""
-        from pytensor.graph.traversal import ancestors
-        from pytensor.tensor import TensorConstant
-
         observed = set(self.model.rvs_to_values.values())
         for node in ancestors(terms):
             constant = isinstance(node, TensorConstant) and node not in observed
@@ -201,8 +206,6 @@ class _PyMC(Split):
 
     def terms(self, x: Any, rows: Any) -> tuple[Any, Any]:
         """Return the terms of rows and the sum of all others (``Split``)."""
-        import jax.numpy as jnp
-
         rest = sum((term.sum() for term in self.of_all(*self.pieces(x).values())), jnp.zeros(()))
         data = (jnp.asarray(values).take(rows, axis=axis) for values, axis in self.data)
         terms = self.of_rows(*self.pieces(x, rows).values(), *data)
@@ -216,18 +219,12 @@ class _PyMC(Split):
 
     def unconstrain(self, draw: dict[str, Any]) -> Any:
         """Return the unconstrained values of a draw (``Split``)."""
-        import jax.numpy as jnp
-
         values = self.back(*(draw[latent.name] for latent in self.latents))
         return jnp.concatenate([jnp.ravel(value) for value in values])
 
 
 def _translated(inputs: list[Any], outputs: list[Any]) -> Callable[..., Any]:
     """Return the JAX function of a graph, whatever lengths its inputs have."""
-    from pymc.sampling.jax import get_jaxified_graph
-    from pytensor.graph.replace import clone_replace
-    from pytensor.tensor import TensorType
-
     if not outputs:
         return lambda *values: ()
     fresh = [TensorType(v.type.dtype, (None,) * v.type.ndim)() for v in inputs]

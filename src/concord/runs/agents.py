@@ -5,8 +5,6 @@ counts, and the process sleeps for the rest. An iteration of the trace is a step
 a tick of the clock without one, of which the middle is recorded.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import signal
 import sys
@@ -91,7 +89,9 @@ def lived(run: Run, problem: Problem) -> Trace:
         }
         for agent, said in _said(alive):
             if said != b"":
-                raise ConcordError((said or b"agents: %d was killed at once" % agent).decode())
+                raise ConcordError(
+                    (said or b"agents: agent %d was killed before it began" % agent).decode()
+                )
         numbers = ", ".join(str(process.pid) for process in processes)
         print(f"concord: agents 0 to {run.agents - 1} are processes {numbers}", file=sys.stderr)
         begin = np.float64(time.monotonic() + 0.1).tobytes()

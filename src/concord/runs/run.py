@@ -38,7 +38,7 @@ from concord.provenance import digest, sha256
 from concord.runs.keys import MOST_NUMBERS, STUDY, Arena, Keys, Resolved
 from concord.sampling import streams
 from concord.sampling.initial import Law
-from concord.sampling.loop import Labels, check_ranks
+from concord.sampling.loop import Labels, check_apart, check_ranks
 from concord.sampling.partition import Partition, Way
 from concord.sampling.recorder import Record
 from concord.sampling.schedules import Schedule
@@ -184,6 +184,8 @@ class Run:
                 f"{self.where}.arena.epsilon: it takes a network with privacy, and the budget of "
                 "one price; add privacy, or leave one price"
             )
+        if self.noise is not None:
+            check_apart(self.sampler.module, f"{self.where}.noise", "leave it out")
         if self.ranks is not None:
             check_ranks(self.sampler.module, self.agents, self.ranks, f"{self.where}.ranks")
         place = f"{self.where}.record"

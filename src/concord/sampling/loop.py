@@ -187,6 +187,8 @@ def sample(
             raise ConcordError(
                 f"transport: {type(problem).__name__} cannot be divided among processes; use one"
             )
+    if counter:
+        check_apart(sampler, "noise", "leave counters out")
     saves, recorder = _Saves(checkpoint, iterations), None
     recorded = np.arange(problem.agents) if record.agents is None else np.array(record.agents)
     traces = saves.done(recorded, record.iterations(iterations))
@@ -262,11 +264,16 @@ def sample(
 
 def check_ranks(sampler: Any, agents: int, ranks: int, where: str) -> None:
     """Refuse what so many processes cannot divide among them."""
-    if why := declared(sampler, "WHOLE"):
-        name = declared(sampler, "NAME")
-        raise ConcordError(f"{where}: {name} needs one process, since {why}; use one")
+    check_apart(sampler, where, "use one process")
     if ranks > agents:
         raise ConcordError(
             f"{where}: {agents} agents cannot be divided over {ranks} processes; use at most "
             f"{agents}"
         )
+
+
+def check_apart(sampler: Any, where: str, remedy: str) -> None:
+    """Refuse a sampler whose agents cannot be drawn and moved apart from each other."""
+    if why := declared(sampler, "WHOLE"):
+        name = declared(sampler, "NAME")
+        raise ConcordError(f"{where}: {name} needs all agents together, since {why}; {remedy}")
