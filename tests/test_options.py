@@ -211,6 +211,24 @@ def test_python_is_read_as_a_file_is():
         de_sgld.Params()
 
 
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"a": "X"}, "here.a: 'X' is not small letters"),
+        ({"A": "x"}, "here: 'A' is no name; begin it with a"),
+        ({}, "here: it is empty; give 1 entry or more"),
+    ],
+)
+def test_a_type_says_in_its_own_words_what_its_texts_are(value, said):
+    name = Annotated[str, Meta(pattern="^a", title="name; begin it with a")]
+    letters = Annotated[str, Meta(pattern="^[a-z]+$", title="small letters")]
+    wanted = Annotated[dict[name, letters], Meta(min_length=1)]
+    assert build(wanted, {"a": "x"}, "here") == {"a": "x"}
+    with pytest.raises(ConcordError) as caught:
+        build(wanted, value, "here")
+    assert str(caught.value) == said
+
+
 def test_options_are_written_out_as_plain_data_that_is_read_again():
     made = parse(step_size={"kind": "harmonic", "a": 1, "c": 2}, limits=(1, 2), way=WithSize(3))
     written = plain(made)

@@ -65,6 +65,20 @@ def test_steps_say_how_long_the_others_take(shown):
     assert "steps:  " in terminal.getvalue() and "<00:00" in terminal.getvalue()
 
 
+def test_a_bar_is_shown_at_once_where_it_is_asked_for_and_never_where_it_is_not(shown, monkeypatch):
+    terminal = shown()
+    with progress.progress(2, "sample", shown=False) as done:
+        time.sleep(0.15)
+        done()
+    assert not terminal.getvalue()
+    log = io.StringIO()  # no terminal
+    monkeypatch.setattr(sys, "stderr", log)
+    with progress.progress(2, "sample", shown=True) as done:
+        assert "sample:   0%" in log.getvalue()
+        done(2)
+    assert "2/2" in log.getvalue()
+
+
 def test_a_law_that_goes_step_by_step_says_how_far_it_is(shown):
     terminal = shown()
     problem = concord.problems.quadratic(H=[[[1.0]], [[2.0]]], b=[[1.0], [0.0]])

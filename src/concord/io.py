@@ -69,15 +69,13 @@ def read_text(path: Path | str) -> str:
         raise ConcordError(f"{path}: cannot be read ({error.strerror})") from error
 
 
-def read_table(
-    path: Path | str, columns: Sequence[str], delimiter: str = ","
-) -> list[dict[str, str]]:
+def read_table(path: Path | str, columns: Sequence[str]) -> list[dict[str, str]]:
     """Read a table with a head (CSV) that has these columns, and perhaps others.
 
     A ConcordError if it is not one; a table is generated, so the remedy is to delete it.
     """
     remedy = "delete the file to have it made again"
-    table = csv.DictReader(io.StringIO(read_text(path), newline=""), delimiter=delimiter)
+    table = csv.DictReader(io.StringIO(read_text(path), newline=""))
     try:
         rows = list(table)
     except csv.Error as error:

@@ -243,6 +243,21 @@ def test_a_row_of_panels_that_is_not_full_is_the_first(panels, across, rows):
 def test_names_can_be_given():
     assert style.name("sampler", "de_sgld", {"de_sgld": "D-SGLD"}) == "D-SGLD"
     assert style.name("sampler.delay", 3, {"delay": "τ"}) == "τ = 3"
+    assert style.name("slowest", 10, {"10": "one agent slow"}) == "one agent slow"
+    assert style.name("agent", 1, {"1": "agents alike"}) == "agent 2"
+
+
+@pytest.mark.parametrize(("across", "lines"), [(1, 2), (3, 2)])
+def test_an_axis_label_keeps_to_its_panel(across, lines):
+    cells = _panels.listed([("", ["run"])] * across, across)
+    text = "bytes sent by the whole network (a copy per neighbor)"
+    panels = _panels.Panels(cells, 2.0)
+    panels.label(text, "y")
+    panels.figure.draw_without_rendering()
+    for axes in panels.axes:
+        label = axes.xaxis.label
+        assert label.get_text().count("\n") == lines - 1
+        assert label.get_window_extent().width <= panels.figure.bbox.width / across
 
 
 def test_reading_a_run_keeps_agents_as_text(tmp_path):

@@ -24,12 +24,17 @@ def test_cases_are_called_by_names(case, told):
     assert case_name({"case": case}) == told
 
 
+def read(row):
+    (entry,) = ledger.entries([row])
+    return entry.reading
+
+
 def test_a_reading_is_told_of_papers_alone():
     ours = {**ROW, "source": ledger.OURS}
-    assert ledger.reading_of(ROW) == "published"
-    assert ledger.reading_of({**ROW, "reading": "published_57"}) == "published (57)"
-    assert ledger.reading_of(ours) == ""
-    assert ledger.reading_of({**ours, "reading": "released"}) == "released"
+    assert read(ROW) == "published"
+    assert read({**ROW, "reading": "published_57"}) == "published (57)"
+    assert read(ours) == ""
+    assert read({**ours, "reading": "released"}) == "released"
     _, cells = ledger.scores([ROW, {**ours, "paper": "arena"}])
     assert [row[:2] for row in cells] == [["arena", ""], ["p", "published"]]
 

@@ -56,7 +56,7 @@ def entry(added, tmp_path) -> Path:
 def test_an_entry_is_checked_by_its_scores(study, entry, tmp_path):
     assert (entry / "lazy_de_sgld.py").read_bytes() == lazy(tmp_path).read_bytes()
     (line,) = entries.check(study, entry, tmp_path)
-    same, count = re.search(r"(\d+) of (\d+) scores the same", line).groups()
+    same, count = re.search(r"(\d+) of (\d+) scores are the same", line).groups()
     assert same == count and int(count) > 20
 
 

@@ -70,6 +70,9 @@ def lines(
         yield value, look, style.name(key, value, names), selection.having(runs, key, value)
 
 
+PER_INCH = 16  # characters of an axis label
+
+
 class Panels:
     """A figure with an axes for each cell, titled (a), (b), ...; iterating yields both.
 
@@ -102,6 +105,10 @@ class Panels:
 
     def label(self, x: str, y: str) -> None:
         """Label x below the lowest panel of each column, and y where it is not shared."""
+        room = PER_INCH * (self.figure.get_figwidth() / self.columns - 0.35)
+        if len(x) > room and " (" in x:
+            x = x.replace(" (", "\n(", 1)
+            self.figure.set_figheight(self.figure.get_figheight() + 0.15)
         for cell, axes in self:
             others = [c for c in self.cells if c.runs]
             below = any(c.column == cell.column and c.row > cell.row for c in others)

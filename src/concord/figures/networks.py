@@ -77,6 +77,8 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     shown = []
     for graph, measured in graphs.items():
         title = style.name("topology", graph.name, params.names)
+        if graph.conditions and graph.conditions.loss:
+            title += f", {100 * graph.conditions.loss.share:g} % lost"
         title = textwrap.fill(title, 15, break_on_hyphens=False, break_long_words=False)
         if len(sizes) > 1:
             title += f"\n$N$ = {graph.agents}"

@@ -310,7 +310,8 @@ def name(key: str, value: Any, names: Mapping[str, Any] | None = None) -> str:
     ``names`` comes from the paper's YAML: another text for a value, or another symbol for a key.
     """
     names = names or {}
-    if str(value) in names:
+    numbered = key == "agent" and str(value).isdigit()  # names are those of other labels' values
+    if str(value) in names and not numbered:
         return str(names[str(value)])
     if key == "agent":
         return words.agent(value)

@@ -12,7 +12,7 @@ LABELS = {
     "unicast_bytes": Label(axis="bytes sent by the whole network (a copy per neighbor)", unit="B"),
     "broadcasts": Label(axis="vectors sent by the whole network (one for all neighbors)"),
     "broadcast_bytes": Label(
-        axis="bytes sent by the whole network (one copy for all neighbors)", unit="B"
+        axis="bytes sent by the whole network (one for all neighbors)", unit="B"
     ),
 }
 

@@ -4,8 +4,6 @@ Latency, bandwidth and loss are inserted where a vector arrives: it is held back
 dropped. What was sent to a process that has ended is lost, and nothing notices.
 """
 
-from __future__ import annotations
-
 import os
 import select
 import socket

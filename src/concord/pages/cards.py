@@ -56,18 +56,21 @@ def _of_sampler(about: Mapping[str, Any]) -> Iterator[Section]:
     )
     for name in ("source", "price", "needs"):
         if about[name]:
-            yield Section(name.capitalize(), about[name].replace("``", ""))
+            text = about[name].replace("``", "")
+            yield Section(name.capitalize(), text[:1].upper() + text[1:])
 
 
 def _options(run: Mapping[str, Any]) -> str:
-    """Return what the options of an entry's sampler are, and which are tuned."""
-    stated = {k: v for k, v in run["sampler"].items() if k != "kind" and v is not None}
-    told = ", ".join(f"{k} {v}" for k, v in stated.items()) or "no options"
+    """Return which options of an entry's sampler are tuned, and which are fixed."""
     arena = run["arena"]
-    if arena["tune"] is not None and not arena["share"]:
-        return f"Begins with {told}. Tuned: {', '.join([arena['tune'], *arena['second']])}."
-    share = f", {arena['tune']} at {arena['share']} of its limit" if arena["share"] else ""
-    return f"As they stand: {told}{share}."
+    stated = {k: v for k, v in run["sampler"].items() if k != "kind" and v is not None}
+    share = {arena["tune"]: f"at {arena['share']} of its limit"} if arena["share"] else {}
+    tuned = [] if share or arena["tune"] is None else [arena["tune"], *arena["second"]]
+    fixed = {k: v for k, v in stated.items() if k not in tuned} | share
+    values = [f"{k} ({', '.join(map(str, v))})" for k, v in arena["second"].items()]
+    begin = [f"{arena['tune']} (the search begins at {stated.get(arena['tune'])})"]
+    told = f"Tuned: {', '.join(begin + values)}. " if tuned else ""
+    return f"{told}Fixed: {', '.join(f'{k} {v}' for k, v in fixed.items()) or 'nothing'}."
 
 
 def _value(cell: Measured, metric: str, agent: str) -> float:

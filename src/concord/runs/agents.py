@@ -5,8 +5,6 @@ counts, and the process sleeps for the rest. An iteration of the trace is a step
 a tick of the clock without one, of which the middle is recorded.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import signal
 import sys

@@ -84,7 +84,7 @@ def check(study: Study, folder: Path, resources: Path) -> Iterator[str]:
             stands, wanted = ",".join(one) or "nothing", ",".join(other) or "nothing"
             raise ConcordError(f"{folder}/scores.csv: {stands} there, {wanted} here")
     same = sum(map(operator.eq, theirs, ours)) - 1
-    yield f"{_told(folder, about)} again; {same} of {len(ours) - 1} scores the same"
+    yield f"{_told(folder, about)}; {same} of {len(ours) - 1} scores are the same"
 
 
 def _rows(text: str) -> list[list[str]]:
