@@ -23,6 +23,7 @@ from concord.networks.clock import Clock
 from concord.networks.edges import Edges
 from concord.options import choices
 from concord.plugins import built_in, plugin
+from concord.problems._models import Compiled
 from concord.problems._newton import Solver
 from concord.samplers import de_sgld
 from concord.sampling import initial, streams
@@ -65,12 +66,13 @@ OF_PROBLEMS = [
 ALL = [(p, k) for p in MODULES for k in built_in(p)]
 GENERAL = {package: CHECKS[package][:4] for package in MODULES}  # those of any kind
 CLASSES = [
-    one
-    for kind in built_in("problems")
-    for one in vars(plugin("problems", kind, "tests")).values()
-    if inspect.isclass(one)
-    and hasattr(one, "gradient")
-    and one.__module__.endswith((kind, "_models"))
+    Compiled,  # of models, which kinds import where the library is there
+    *(
+        one
+        for kind in built_in("problems")
+        for one in vars(plugin("problems", kind, "tests")).values()
+        if inspect.isclass(one) and hasattr(one, "gradient") and one.__module__.endswith(kind)
+    ),
 ]
 
 

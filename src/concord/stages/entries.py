@@ -151,7 +151,10 @@ def _scored(study: Study, kind: str, resources: Path) -> tuple[list[list[Any]], 
 
 def on_all_cores(work: Callable[[int], T], count: int, what: str) -> list[T]:
     """Return what work makes of 0, ..., count - 1, with a bar; in a process for each core."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS does not say
+        cores = 1
     pool = get_context("fork").Pool(min(cores, count), _begin, (work,))
     found: list[T] = []
     with pool, progress(count, what) as done:
