@@ -47,7 +47,7 @@ def test_a_step_size_reruns_its_run_and_the_figures_that_show_it(finished, tmp_p
 
 
 # What is edited, and the jobs that it makes run again.
-TOP = "from __future__", "\nfrom __future__"
+TOP = "\nimport ", "\n\nimport "
 EDITS = {
     "a value that no label names": (
         (STUDY, "friction: 15.0", "friction: 14.0"),
