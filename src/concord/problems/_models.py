@@ -307,12 +307,14 @@ class _Proximal:
 
 
 class Compiled(Model):
-    """A model of a library, its rows split as ``held``, compiled by JAX.
+    """A model of a library, compiled by JAX; ``how`` its rows are split is of ``shards_of``.
 
     It has gradients, potentials, products with Hessians, a proximal step and mini-batches.
     """
 
-    def __init__(self, split: Split, held: list[Array], coordinates: Any, reference: Any) -> None:
+    def __init__(
+        self, split: Split, how: tuple[Any, ...], coordinates: Any, reference: Any
+    ) -> None:
         import jax
         import jax.numpy as jnp
 
@@ -321,6 +323,7 @@ class Compiled(Model):
                 "model: JAX computes in single precision, in which sums over rows differ; call "
                 'jax.config.update("jax_enable_x64", True) first'
             )
+        held = shards_of(split.rows, split.labels, *how)
         self._split, agents, (index, own) = split, len(held), padded(held)
         counts = np.array([float(len(rows)) for rows in held])
         weights = own.astype(float)

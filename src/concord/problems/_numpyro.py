@@ -18,7 +18,6 @@ from concord.problems._models import (
     lacking,
     need,
     over_rows,
-    shards_of,
 )
 
 if lacking("NumPyro") is None:  # else ``need`` says what to install
@@ -85,9 +84,8 @@ def from_numpyro(
     1
     """
     need("NumPyro")
-    split = _NumPyro(model, over, args, kwargs)
-    held = shards_of(split.rows, split.labels, agents, shards, partition, seed)
-    return Compiled(split, held, coordinates, reference)
+    how = agents, shards, partition, seed
+    return Compiled(_NumPyro(model, over, args, kwargs), how, coordinates, reference)
 
 
 class _NumPyro(Split):
@@ -101,7 +99,6 @@ class _NumPyro(Split):
     def __init__(
         self, model: Callable[..., Any], over: str, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
-
         self.model, self.over, self.args, self.kwargs = model, over, args, kwargs
         seeded = handlers.seed(model, 0)
         started = handlers.substitute(seeded, substitute_fn=init_to_uniform(radius=0.5))
@@ -141,7 +138,6 @@ class _NumPyro(Split):
         return found[0] if found else None
 
     def _add(self, name: str, site: Any) -> None:
-
         frame, law = self._frame(site), site["fn"]
         if site["is_observed"]:
             if frame is None and type(law).__name__ != "Unit":  # numpyro.factor

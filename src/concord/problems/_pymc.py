@@ -18,7 +18,6 @@ from concord.problems._models import (
     lacking,
     need,
     over_rows,
-    shards_of,
 )
 
 if lacking("PyMC") is None:  # else ``need`` says what to install
@@ -92,9 +91,8 @@ def from_pymc(
     (100, 101, 3)
     """
     need("PyMC")
-    split = _PyMC(model, over)
-    held = shards_of(split.rows, split.labels, agents, shards, partition, seed)
-    return Compiled(split, held, coordinates, reference)
+    how = agents, shards, partition, seed
+    return Compiled(_PyMC(model, over), how, coordinates, reference)
 
 
 class _PyMC(Split):
@@ -106,7 +104,6 @@ class _PyMC(Split):
     )
 
     def __init__(self, model: Any, over: str) -> None:
-
         if not isinstance(model, pymc.Model):
             raise ConcordError(f"model: {short(model)} is no pymc.Model; give one")
         if over not in model.dim_lengths:
@@ -136,7 +133,6 @@ class _PyMC(Split):
         return list(dims).index(self.over) if self.over in dims else None
 
     def _check_observed(self, variable: Any) -> None:
-
         name, place = variable.name, self._place(variable)
         if isinstance(variable.owner.op, MinibatchRandomVariable):
             raise ConcordError(

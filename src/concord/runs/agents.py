@@ -40,7 +40,6 @@ from concord.sampling.trace import Trace, write_trace
 
 MOST = 64  # processes
 
-
 # What an agent tells before its positions: seconds and those waited, then what is counted.
 TOLD = 2 + 4
 
@@ -203,12 +202,8 @@ def _live(
     x: np.ndarray,
 ) -> None:
     """Step until all that is recorded has been told."""
-    labels, network, params, module = (
-        run.stream_labels,
-        run.graph,
-        run.sampler.params,
-        run.sampler.module,
-    )
+    labels, network = run.stream_labels, run.graph
+    params, module = run.sampler.params, run.sampler.module
     barrier = network.conditions.barrier
     lost = streams.generator(run.seed, *labels.stream("network"), "agent", agent)
     part = Loopback(network, agent, own, lost)

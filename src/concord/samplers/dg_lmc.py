@@ -45,6 +45,7 @@ gradients and two potentials more, and as many messages again for the odds.
 Needs: a server, or a single agent.
 """
 
+from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -52,7 +53,7 @@ import numpy as np
 from concord.contracts import Info, Problem, Quadratic, Step, WithPotential
 from concord.errors import ConcordError
 from concord.laws.exact import Affine, Start, Update, block_diagonal, compose
-from concord.networks.channel import connect
+from concord.networks.channel import Channel, connect
 from concord.networks.matrix import AgentMatrix
 from concord.networks.shares import common
 from concord.networks.topology import Topology
@@ -64,6 +65,10 @@ from concord.sampling.schedules import Schedule
 
 NAME = "DG-LMC"
 UNITS = {"step_size": 2, "tolerance": 2}
+
+Move = Callable[[np.ndarray, np.ndarray, float, Any, np.ndarray], None]
+Draw = Callable[[np.ndarray, Any, np.ndarray], None]
+Odds = Callable[[np.ndarray, np.ndarray, np.ndarray, float, Any], np.ndarray]
 
 
 class Params(Options):
@@ -100,7 +105,7 @@ def check(problem: Problem | None, topology: Topology, params: Params) -> None:
             "for all, or one of each"
         )
     if problem is not None:
-        _metric(topology.agents, problem.dim, params)
+        _roots(topology.agents, problem.dim, params)
     if params.particles and problem is not None and not isinstance(problem, WithPotential):
         raise ConcordError(
             f"particles: {type(problem).__name__} states no potentials, by which theta would be "
@@ -112,7 +117,7 @@ def _tolerances(agents: int, params: Params) -> np.ndarray:
     return np.broadcast_to(np.asarray(params.tolerance, dtype=float), agents)
 
 
-def _metric(agents: int, dim: int, params: Params) -> np.ndarray:
+def _roots(agents: int, dim: int, params: Params) -> np.ndarray:
     """Return A_i of all agents, (agents, dim, dim); a ConcordError if they are none."""
     given = (np.eye(dim).tolist(),) if params.coupling is None else params.coupling
     sizes = {(len(rows), *map(len, rows)) for rows in given}
@@ -125,6 +130,12 @@ def _metric(agents: int, dim: int, params: Params) -> np.ndarray:
     return np.broadcast_to(roots, (agents, dim, dim))
 
 
+def _tied(agents: int, dim: int, params: Params) -> np.ndarray:
+    """Return the precisions of the ties, A_i^T A_i / rho_i, (agents, dim, dim)."""
+    roots = _roots(agents, dim, params)
+    return roots.swapaxes(1, 2) @ roots / _tolerances(agents, params)[:, None, None]
+
+
 def _average(shares: np.ndarray) -> AgentMatrix:
     """Return the matrix that makes the same weighted sum, for everybody, of all agents' vectors."""
     agents = len(shares)
@@ -132,51 +143,94 @@ def _average(shares: np.ndarray) -> AgentMatrix:
     return AgentMatrix.from_entries(agents, rows, columns, shares[columns])
 
 
-def init(
-    problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
-) -> tuple[State, Step]:
-    """Return the state at x0, with copies there, and the step."""
+def _langevin(problem: Problem, channel: Channel, params: Params, x0: np.ndarray) -> Move:
+    """Return ``move(z, x, gamma, rng, out)``, a Langevin step of the copies z, tied to x."""
     gradient = problem.gradient(len(x0))
-    channel = connect(topology, x0)
-    rho, several = _tolerances(topology.agents, params), params.particles or 0
-    counted = np.full(x0.shape[1], params.local_steps + 2 * several)
-    info = to_all_neighbors(channel)._replace(gradients=counted)
-    grad, pull, noise = np.empty_like(x0), np.empty_like(x0), np.empty_like(x0[:, :1])
-    ties, whole, own = 1 / rho[channel.own, None], np.sum(1 / rho), channel.own
-    roots = _metric(topology.agents, problem.dim, params)
-    tied = roots.swapaxes(1, 2) @ roots / rho[:, None, None]
-    coupled = params.coupling is not None
-    average = channel.mixer(_average(np.ones_like(rho) if coupled else 1 / rho / whole))
-    if coupled:
-        precision, inverses = tied.sum(axis=0), np.linalg.inv(roots)
-        theta, root = np.linalg.inv(precision), np.linalg.cholesky(precision).T
-        metric = (inverses @ inverses.swapaxes(1, 2))[own]
-        turned, apart = np.empty_like(x0), np.empty_like(noise)
+    ties = 1 / _tolerances(channel.topology.agents, params)[channel.own, None]
+    grad, pull, drift = (np.empty_like(x0) for _ in range(3))
 
     def move(z: np.ndarray, x: np.ndarray, gamma: float, rng: Any, out: np.ndarray) -> None:
         gradient(z, grad)
         np.subtract(z, x, out=pull)
         np.multiply(pull, ties, out=pull)
-        if coupled:
-            np.einsum("cad,ade->cae", grad, metric, out=turned)
-            np.add(turned, pull, out=grad)
-            normal(rng, np.sqrt(2 * gamma), turned)
-            np.einsum("cad,aed->cae", turned, inverses[own], out=pull)
-        else:
-            np.add(grad, pull, out=grad)
-        kick(rng, gamma, grad, out=out, x=z, noise=pull if coupled else None)
+        np.add(grad, pull, out=drift)
+        kick(rng, gamma, drift, out=out, x=z)
 
-    def draw(z: np.ndarray, rng: Any, out: np.ndarray) -> None:
-        """Write theta, given z."""
-        if not coupled:
+    if params.coupling is None:
+        return move
+    inverse = np.linalg.inv(_roots(channel.topology.agents, problem.dim, params))[channel.own]
+    metric = inverse @ inverse.swapaxes(1, 2)
+    turned, white, noise = (np.empty_like(x0) for _ in range(3))
+
+    def coupled(z: np.ndarray, x: np.ndarray, gamma: float, rng: Any, out: np.ndarray) -> None:
+        gradient(z, grad)
+        np.einsum("cad,ade->cae", grad, metric, out=turned)
+        np.subtract(z, x, out=pull)
+        np.multiply(pull, ties, out=pull)
+        np.add(turned, pull, out=drift)
+        normal(rng, np.sqrt(2 * gamma), white)
+        np.einsum("cad,aed->cae", white, inverse, out=noise)
+        kick(rng, gamma, drift, out=out, x=z, noise=noise)
+
+    return coupled
+
+
+def _server(problem: Problem, channel: Channel, params: Params, x0: np.ndarray) -> Draw:
+    """Return ``draw(z, rng, out)``, which writes theta for every agent, given all copies z."""
+    rho, noise = _tolerances(channel.topology.agents, params), np.empty_like(x0[:, :1])
+    whole = np.sum(1 / rho)
+    if params.coupling is None:
+        average = channel.mixer(_average(1 / rho / whole))
+
+        def draw(z: np.ndarray, rng: Any, out: np.ndarray) -> None:
             normal(rng, np.sqrt(1 / whole), noise)
             average(z, plus=noise, out=out)
-            return
-        normal(rng, 1.0, apart)
-        np.matmul(apart, root, out=noise)
-        np.einsum("cad,ade->cae", z, tied[own], out=pull)
-        average(pull, plus=noise, out=turned)
-        np.matmul(turned, theta, out=out)
+
+        return draw
+    tied = _tied(channel.topology.agents, problem.dim, params)
+    precision, own = tied.sum(axis=0), tied[channel.own]
+    covariance, root = np.linalg.inv(precision), np.linalg.cholesky(precision).T
+    add_up = channel.mixer(_average(np.ones_like(rho)))
+    white, weighted, total = np.empty_like(noise), np.empty_like(x0), np.empty_like(x0)
+
+    def coupled(z: np.ndarray, rng: Any, out: np.ndarray) -> None:
+        normal(rng, 1.0, white)
+        np.matmul(white, root, out=noise)
+        np.einsum("cad,ade->cae", z, own, out=weighted)
+        add_up(weighted, plus=noise, out=total)
+        np.matmul(total, covariance, out=out)
+
+    return coupled
+
+
+def _odds(problem: Problem, params: Params, x0: np.ndarray, move: Move) -> Odds:
+    """Return ``log_odds(s, t, z, gamma, rng)``, the log of K q(s, t) of each chain."""
+    agents, particle = x0.shape[1], np.empty_like(x0)
+    halves, tied = 0.5 / _tolerances(agents, params), _tied(agents, problem.dim, params) / 2
+
+    def log_odds(s: np.ndarray, t: np.ndarray, z: np.ndarray, gamma: float, rng: Any) -> np.ndarray:
+        total = np.full(len(x0), -np.inf)
+        for _ in range(params.particles or 0):
+            move(z, s, gamma, rng, particle)
+            np.subtract(t, particle, out=particle)
+            if params.coupling is None:
+                square = np.einsum("cad,cad,a->c", particle, particle, halves)
+            else:
+                square = np.einsum("cad,ade,cae->c", particle, tied, particle)
+            np.logaddexp(total, -square, out=total)
+        return total
+
+    return log_odds
+
+
+def init(
+    problem: Problem, topology: Topology, params: Params, x0: np.ndarray, rng: np.random.Generator
+) -> tuple[State, Step]:
+    """Return the state at x0, with copies there, and the step."""
+    channel = connect(topology, x0)
+    move, draw = _langevin(problem, channel, params, x0), _server(problem, channel, params, x0)
+    counted = np.full(x0.shape[1], params.local_steps + 2 * (params.particles or 0))
+    info = to_all_neighbors(channel)._replace(gradients=counted)
 
     def step(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
         gamma, (x, z) = params.step_size(k), state
@@ -185,26 +239,14 @@ def init(
         draw(z, common(rng), x)
         return State(x, z), info
 
-    if not several:
+    if not params.particles:
         return State(x0.copy(), x0.copy()), channel.through(step)
     if x0.shape[1] < topology.agents:
         raise ConcordError(
             "transport: the odds of particles are those of all agents together; use one process"
         )
-    proposed, particle = np.empty_like(x0), np.empty_like(x0)
+    proposed, log_odds = np.empty_like(x0), _odds(problem, params, x0, move)
     potential: Any = problem.potential  # type: ignore[attr-defined]  # which check has asked for
-
-    def log_odds(s: np.ndarray, t: np.ndarray, z: np.ndarray, gamma: float, rng: Any) -> np.ndarray:
-        total = np.full(len(x0), -np.inf)  # log of K q(s, t)
-        for _ in range(several):
-            move(z, s, gamma, rng, particle)
-            np.subtract(t, particle, out=particle)
-            if coupled:
-                square = np.einsum("cad,ade,cae->c", particle, tied / 2, particle)
-            else:
-                square = np.einsum("cad,cad,a->c", particle, particle, 0.5 / rho)
-            np.logaddexp(total, -square, out=total)
-        return total
 
     def corrected(state: State, k: int, rng: np.random.Generator) -> tuple[State, Info]:
         gamma, (x, z) = params.step_size(k), state
@@ -232,10 +274,9 @@ def affine(problem: Quadratic, topology: Topology, params: Params) -> Update | N
     if params.particles:
         return None
     agents, dim = problem.agents, problem.dim
-    rho, roots = _tolerances(agents, params), _metric(agents, dim, params)
+    rho, roots = _tolerances(agents, params), _roots(agents, dim, params)
     identity, zero = np.eye(agents * dim), np.zeros((agents * dim, agents * dim))
-    tied = roots.swapaxes(1, 2) @ roots
-    metric, tied = np.linalg.inv(tied), tied / rho[:, None, None]
+    metric, tied = np.linalg.inv(roots.swapaxes(1, 2) @ roots), _tied(agents, dim, params)
     pull, theta = np.diag(np.repeat(1 / rho, dim)), np.linalg.inv(tied.sum(axis=0))
     precision = block_diagonal(metric @ problem.gram) + pull
     shift = np.matvec(metric, problem.shift).ravel()

@@ -30,7 +30,7 @@ Needs: a server, or a single agent.
 """
 
 from collections.abc import Callable
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -83,6 +83,8 @@ class State(NamedTuple):
     reference: np.ndarray
     control: np.ndarray
 
+
+Estimate = Callable[[State, int, np.random.Generator, np.ndarray], Any]
 
 SLIPS = {"memory_start": "position"}  # what is sent is no gradient at first
 
@@ -161,23 +163,21 @@ def init(
     return State(x, m, reference, reference.copy()), channel.through(step)
 
 
-def _gradients(
-    problem: Problem, params: Params, x0: np.ndarray
-) -> Callable[[State, int, np.random.Generator, np.ndarray], int | np.ndarray]:
+def _gradients(problem: Problem, params: Params, x0: np.ndarray) -> Estimate:
     """Return ``estimate(state, k, rng, out)``, which writes g, and returns what a renewal takes."""
     if params.renewal is None:
-        plain = gradients(problem, params, x0)
-    else:
-        every, size = params.renewal, params.batch_size or 1
-        full, differ = problem.gradient(len(x0)), differences(problem, size, len(x0))
-        whole = -(-batched_of(problem).counts // size)
+        gradient = gradients(problem, params, x0)
 
-    def estimate(
-        state: State, k: int, rng: np.random.Generator, out: np.ndarray
-    ) -> int | np.ndarray:
-        if params.renewal is None:
-            plain(state.x, rng, out)
+        def plain(state: State, k: int, rng: np.random.Generator, out: np.ndarray) -> int:
+            gradient(state.x, rng, out)
             return 0
+
+        return plain
+    every, size = params.renewal, params.batch_size or 1
+    full, differ = problem.gradient(len(x0)), differences(problem, size, len(x0))
+    whole = -(-batched_of(problem).counts // size)
+
+    def controlled(state: State, k: int, rng: np.random.Generator, out: np.ndarray) -> Any:
         renewed = k % every == 0
         if renewed:
             np.copyto(state.reference, state.x)
@@ -186,7 +186,7 @@ def _gradients(
         np.add(out, state.control, out=out)
         return whole * renewed
 
-    return estimate
+    return controlled
 
 
 def size(params: Params, dim: int, itemsize: int) -> float:

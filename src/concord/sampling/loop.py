@@ -138,11 +138,8 @@ class Labels(NamedTuple):
 
     def stream(self, what: str) -> tuple[str, ...]:
         """Return the labels of a stream: initial, noise, network (what arrives) or clock."""
-        return (
-            what,
-            self.paper,
-            *((self.experiment, self.run) if what == "noise" else (self.problem,)),
-        )
+        own = (self.experiment, self.run) if what == "noise" else (self.problem,)
+        return what, self.paper, *own
 
 
 def sample(
