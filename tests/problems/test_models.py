@@ -7,7 +7,7 @@ import pytest
 
 import concord
 from concord.errors import ConcordError
-from concord.problems import _jax, _models
+from concord.problems import _jax
 
 RNG = np.random.default_rng(3)
 X, SHARDS = RNG.standard_normal((12, 2)), [[0, 5, 7], [1, 2, 3, 4, 6], [8], [9, 10, 11]]
