@@ -406,9 +406,10 @@ def _said(search: Search, rows: Sequence[Found]) -> str:
     best, wish = rows[0], search.wish
     price = wish.price or next(iter(wish.budget))
     alone = wish.level == "worst" and best.read != "average"
+    told = words.options({"batch_size": wish.batch_size, **_tuned(best)})
     whose = "worst agent" if alone else "network average"
     text = (
-        f"{best.entry.name} with {words.options(_tuned(best))}, reading {_read(best)}: "
+        f"{best.entry.name} with {told}, reading {_read(best)}: "
         f"a squared bias of {best.b2[wish.level]:.2g} posterior variances "
         f"({whose}, {best.how}) after {_amount(best.spent[price], price)} "
         f"per agent, {best.iterations:,} iterations"
