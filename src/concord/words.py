@@ -74,6 +74,12 @@ def own(key: str, value: Any, names: Mapping[str, Any] | None) -> str:
     return str(names.get(f"{key}={value}", names.get(str(value), "")))
 
 
+def axis(key: str) -> str:
+    """Return what readers call the key of a label, or what heads its column."""
+    said = {"entry": "sampler", "metric": "quantity"}.get(key, key.rpartition(".")[2])
+    return said.replace("_", " ")
+
+
 def label(key: str, told: Any, names: Mapping[str, str] | None = None) -> str:
     """Return what a sentence calls a label of a run, such as "ring", "5 agents" or "decay 0.25".
 
