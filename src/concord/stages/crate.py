@@ -29,7 +29,7 @@ PROFILES = {
 METADATA = "ro-crate-metadata.json"
 TERMS = {"sha256": "https://w3id.org/ro/terms/workflow-run#sha256"}
 MAIN = "workflow/Snakefile"
-# Of the project; of what was made, vector graphics alone: pictures of points double the size.
+# Of the project, and of what was made. Of figures the smallest form, which is a third of PDF.
 STATED = (
     "README.md",
     "LICENSE",
@@ -41,7 +41,7 @@ STATED = (
 )
 RULES = ("workflow/rules/*", "workflow/report/*", "config/papers/*/**/*", "config/studies/*/**/*")
 MADE = ("figures/*", "tables/*", "cards/*", "*.csv", "*.md", "*.json")
-LEFT_OUT = {".png", ".svg", ".nc", ".pyc"}
+LEFT_OUT = {".png", ".pdf", ".tex", ".nc", ".pyc"}
 COMPUTED = "https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE"
 
 
