@@ -17,6 +17,9 @@ Apply = Callable[[np.ndarray, np.ndarray], np.ndarray]
 # Numbers in a block of a product: half a megabyte, which second-level caches hold.
 BLOCK = 1 << 16
 
+# Agents up to which a product may be that of a dense matrix.
+FEW = 32
+
 
 @dataclass(frozen=True, eq=False)
 class AgentMatrix:
@@ -94,6 +97,13 @@ class AgentMatrix:
         """Return columns and values of the nonzero entries in the row of an agent."""
         start, end = np.searchsorted(self.rows, (agent, agent + 1))
         return self.columns[start:end], self.values[start:end]
+
+    def entries(self, who: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return rows, columns and values of the entries in the rows of these agents."""
+        here = np.zeros(self.agents, dtype=bool)
+        here[who] = True
+        own = here[self.rows]
+        return self.rows[own], self.columns[own], self.values[own]
 
     def part(self, agents: slice) -> tuple[np.ndarray, AgentMatrix]:
         """Return the rows of some agents, over the agents of which they have entries.
@@ -221,7 +231,7 @@ def _choose(matrix: AgentMatrix, dim: int) -> str:
     common, size = matrix._common_value(), matrix.agents * dim
     if common is not None and (common == 0 or size > 64 or dim > 4):
         return "uniform"
-    if matrix.agents <= 32 and dim > 32:
+    if matrix.agents <= FEW and dim > 32:
         return "dense"
     return "ranked" if size * _ranks(matrix) <= 1000 else "sparse"
 

@@ -19,7 +19,7 @@ from concord.contracts import Divisible, Info, Problem, ReadOut, Sampler, Step, 
 from concord.errors import ConcordError
 from concord.networks.channel import check_passage
 from concord.networks.network import drawing
-from concord.networks.shares import Counters, Share
+from concord.networks.shares import Counters, Share, lasting
 from concord.networks.topology import Topology
 from concord.networks.transports import Part
 from concord.progress import progress as bar
@@ -174,8 +174,8 @@ def sample(
     comm: MPI's communicator of the processes that divide the agents among them; of these the first
     returns the trace, others one without chains. None: this one has all.
     checkpoint: what writes checkpoints, and may have some.
-    counter: whether starts and noise are drawn by counters (``shares``), other numbers than those
-    of streams: each process then draws those of its agents alone.
+    counter: whether starts, noise and what arrives are drawn by counters (``shares``), other
+    numbers than those of streams: each process then draws those of its agents alone.
     """
     sampler.check(problem, topology, params)
     if comm is not None:
@@ -217,10 +217,12 @@ def sample(
             for first in firsts[len(traces) :]:
                 block = x0[first : min(first + CHAINS_PER_BLOCK, end)]
                 later = [first][: first > 0]
-                rng, *drawn = (
+                rng, *drawn = list[Any](
                     streams.generator(seed, *labels.stream(what), *later)
                     for what in ("noise", "network", "clock")
                 )
+                if counter:
+                    drawn[0] = counters(*labels.stream("network"), *later)
                 ahead, own = Ahead(rng), problem.from_chain(first)
                 network = drawing(topology, *drawn, part=part)
                 shape = len(block), problem.agents, problem.dim
@@ -232,7 +234,7 @@ def sample(
                 if counter:
                     sources = [counters(*labels.stream("noise"), *later)] * 2
                 with keeping() as kept:
-                    kept.append(sources[0].asked if counter else rng)
+                    kept.append(lasting(sources[0] if counter else rng))
                     state, step = sampler.init(own, network, params, block, sources[0])
                 check_passage(network, step)
                 state, k = saves.begin(first, state, kept, recorder)

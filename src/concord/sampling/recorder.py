@@ -301,7 +301,7 @@ class Recorder:
         if self._clock is not None:
             for name, times in zip(TIMES, (self._clock.seconds, self._clock.waited), strict=True):
                 if name not in self._times:
-                    self._times[name] = np.zeros((len(self.due), *x.shape[:2]))
+                    self._times[name] = np.zeros((len(self.due), *times.shape))
                 self._times[name][row] = times
 
     def written(self) -> dict[str, np.ndarray]:

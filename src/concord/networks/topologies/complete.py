@@ -1,6 +1,6 @@
 """Every two agents are neighbors."""
 
-from concord.networks.cycle import AllPairs
+from concord.networks.formula import AllPairs
 from concord.networks.topology import check_pairs
 from concord.options import Options
 

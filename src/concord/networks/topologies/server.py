@@ -7,7 +7,7 @@ all-reduce), it takes 2 (N - 1) vectors, one after the other, and no server.
 
 from typing import Annotated, Literal
 
-from concord.networks.cycle import AllPairs
+from concord.networks.formula import AllPairs
 from concord.options import Options
 
 
