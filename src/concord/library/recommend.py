@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
+import pandas
+from threadpoolctl import threadpool_limits
 
-from concord import contracts
+from concord import contracts, metrics, results
 from concord.arena.answer import UNSOLVED, Entry, Found, Search, Wish
 from concord.arena.read_outs import read_out
 from concord.contracts import PRICES, declared, reference_of
@@ -34,7 +36,6 @@ from concord.sampling.initial import Law
 from concord.summary import Summarized
 
 if TYPE_CHECKING:
-    import pandas
     from matplotlib.figure import Figure
 
 ARENA = HOME / "config" / "studies" / "arena" / "study.yaml"
@@ -86,8 +87,6 @@ class Answer(Summarized):
 
     @cached_property
     def _sentence(self) -> str:
-        from threadpoolctl import threadpool_limits  # scikit-learn's
-
         with threadpool_limits(1), np.errstate(all="ignore"):
             return _said(self._search, self._rows)
 
@@ -112,9 +111,7 @@ class Answer(Summarized):
         In gray the least of them all, dotted the budget, or the target; curves are dashed where
         laws are approximate.
         """
-        from concord import metrics, results
-        from concord.figures import curves
-        from concord.figures.metric_pairs import front
+        from concord.figures import curves, metric_pairs  # matplotlib
 
         wish = self._search.wish
         price = wish.price or next(iter(wish.budget))
@@ -147,7 +144,7 @@ class Answer(Summarized):
             axes.set_ylabel("predicted $b^2$, approximately")
             for line in axes.lines:
                 line.set_linestyle("--")
-        axes.plot(*front(np.array(points)), color="0.5", lw=4, alpha=0.3, zorder=0)
+        axes.plot(*metric_pairs.front(np.array(points)), color="0.5", lw=4, alpha=0.3, zorder=0)
         if price in wish.budget:
             axes.axvline(wish.budget[price], color="0.5", lw=0.8, ls=":")
         if wish.target is not None:
@@ -228,8 +225,6 @@ def recommend(
     True
     >>> trace = concord.sample(**answer.best)
     """
-    from threadpoolctl import threadpool_limits  # scikit-learn's
-
     if not isinstance(problem, contracts.Problem):
         raise ConcordError(
             f"problem: {short(problem)} is no problem; make one with concord.Problem or "
@@ -432,8 +427,6 @@ def _amount(amount: float, price: str) -> str:
 
 
 def _table(rows: Sequence[Found], lacking: Sequence[tuple[str, str]]) -> pandas.DataFrame:
-    import pandas
-
     clock = any(row.spent["seconds"] for row in rows)
     found = [
         {
@@ -511,8 +504,6 @@ def by_chains(search: Search, entry: Entry, how: Mapping[str, Any]) -> list[Foun
 
 def _verified(rows: Sequence[Found], search: Search, how: Mapping[str, Any]) -> pandas.DataFrame:
     """Run rows, and return b2 as predicted and as measured."""
-    import pandas
-
     lines = [
         (row.entry.name, str(row.read), row.b2[search.wish.level], *measured(row, search, how))
         for row in rows
