@@ -76,7 +76,11 @@ def test_compiled_kernels_know_that_rows_are_of_some_agents(kind, neighbors, mon
     ("kind", "options", "words"),
     [
         ("gossip_ula", {"step_size": 0.1, "fusion": 0.1}, "a tick two agents"),
-        ("de_sgld", {"step_size": 0.1, "update_order": "in_place"}, "in_place wait for each"),
+        (
+            "de_sgld",
+            {"step_size": 0.1, "update_order": "in_place"},
+            "in_place cannot be divided over ranks, because they wait",
+        ),
         ("admm", {"penalty": 1.0, "primal_neighbors": "first_agents"}, "nobody sends them"),
         ("d_ula", EPOCHS, "'permuted'"),
     ],

@@ -127,8 +127,8 @@ class Channel:
             return mixing.mixer(weights, self.chains, self.dim, order)
         if order != "simultaneous":
             raise ConcordError(
-                f"transport: agents that move {order} wait for each other one by one; use "
-                "simultaneous, or one process"
+                f"agents that move {order} cannot be divided over ranks, because they wait for "
+                "each other one by one; use simultaneous, or one process"
             )
         return mixing.at_once(*self._divided(weights, sends))
 
@@ -142,8 +142,8 @@ class Channel:
             known = self.topology.adjacency().part(self.own)[0]
             if not sends and not all(self._part.of_all(np.array_equal(agents, known))):
                 raise ConcordError(
-                    "transport: agents use vectors that nobody sends them, as a slip of released "
-                    "code does; use other options, or one process"
+                    "these options cannot be divided over ranks, because agents use vectors that "
+                    "nobody sends them, a slip of released code; use others, or one process"
                 )
             hold, weigh = self._hold(agents), mine.operator(self.chains, self.dim)
             moved = mine.kicked(self.dim)

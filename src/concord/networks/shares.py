@@ -29,8 +29,9 @@ class _Rows:
         if name.startswith("_"):
             raise AttributeError(name)
         raise ConcordError(
-            f"transport: numbers of the kind {name!r} are drawn for all agents together (an "
-            "epoch's order, say); use other options, one process, and no noise: counter"
+            f"numbers of the kind {name!r} (an epoch's order, say) can neither be divided over "
+            "ranks nor drawn by counters, because they are drawn for all agents together; use "
+            "other options, or one process and no noise: counter"
         )
 
     def standard_normal(self, size: Any = None, dtype: Any = float, out: Any = None) -> Any:

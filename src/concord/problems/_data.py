@@ -56,7 +56,8 @@ class OneDataSet(Summarized):
         """Return the problem of some agents alone, as ``contracts.Divisible`` says."""
         if not self.PARTS:
             raise ConcordError(
-                f"transport: {type(self).__name__} cannot be divided among processes; use one"
+                f"{type(self).__name__} cannot be divided over ranks, because it does not say "
+                "what is an agent's own; use one process"
             )
         own = copy(self)
         for name in self.PARTS:

@@ -179,10 +179,11 @@ def sample(
     """
     sampler.check(problem, topology, params)
     if comm is not None:
-        check_ranks(sampler, problem.agents, comm.size, "transport")
+        check_ranks(sampler, problem.agents, comm.size, "ranks")
         if not isinstance(problem, Divisible):
             raise ConcordError(
-                f"transport: {type(problem).__name__} cannot be divided among processes; use one"
+                f"{type(problem).__name__} cannot be divided over ranks, because it has no method "
+                "part(agents); use one process"
             )
     if counter:
         check_apart(sampler, "noise", "leave counters out")
