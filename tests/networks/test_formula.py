@@ -42,7 +42,7 @@ def listed(kind, agents):
 def as_large(monkeypatch):
     """Take small networks for large ones, whose weights are not held."""
     monkeypatch.setattr(formula, "MOST_LISTED", 1)
-    monkeypatch.setattr(formula, "RUN", 3)
+    monkeypatch.setattr(formula, "BLOCK", 7)
 
 
 @pytest.mark.parametrize("agents", [4, 8, 16, 64])

@@ -88,7 +88,7 @@ class Channel:
     ) -> None:
         self.topology, (self.chains, _, self.dim), self._vectors = topology, x0.shape, vectors
         self._conditions, self._part, self._start = topology.conditions, topology.part, x0
-        self.own = slice(0, topology.agents) if self._part is None else self._part.own
+        self.own = topology.own
         self._holds: dict[tuple[bytes, ...], Hold] = {}
         sent = topology.degrees[self.own]
         if topology.messages is not None:

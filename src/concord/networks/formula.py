@@ -16,9 +16,6 @@ from concord.networks.matrix import BLOCK, FEW, AgentMatrix, Apply
 # The most agents of a network whose edges are listed, or whose weights are held whole.
 MOST_LISTED = 100_000
 
-# Rows that follow on each other and are alike, from so many on, are added up together.
-RUN = 32
-
 # What a matrix has off its diagonal, and on it: of the rows' degrees (rows,), each entry's row
 # among these, and the degree of its column's agent.
 Weigh = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
@@ -57,21 +54,21 @@ class Formula(Sequence[tuple[int, int]]):
         for first in range(agents.start, agents.stop, BLOCK):
             yield np.arange(first, min(first + BLOCK, agents.stop))
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """Return the edges as an array, (edges, 2)."""
+        who = np.arange(self.agents)
+        counts, others = self.near(who)
+        pairs = np.column_stack([np.repeat(who, counts), others])
+        return pairs[pairs[:, 0] < pairs[:, 1]].astype(dtype or np.intp, copy=False)
+
     def __len__(self) -> int:
-        """Return how many edges there are."""
+        """Return how many they are."""
         pieces = self.pieces(slice(0, self.agents))
         return sum(int(self.degrees(who).sum()) for who in pieces) // 2
 
     def __bool__(self) -> bool:
         """Return whether there are any."""
         return self.agents > 1
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        """Return them as an array, (edges, 2)."""
-        who = np.arange(self.agents)
-        counts, others = self.near(who)
-        pairs = np.column_stack([np.repeat(who, counts), others])
-        return pairs[pairs[:, 0] < pairs[:, 1]].astype(dtype or np.intp, copy=False)
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         """Yield them in order."""
@@ -83,27 +80,15 @@ class Formula(Sequence[tuple[int, int]]):
 
     def __eq__(self, other: object) -> bool:
         """Return whether others are the same."""
-        if isinstance(other, Formula) and self._of == other._of:
-            return True
         return isinstance(other, Sequence) and tuple(self) == tuple(other)
 
     def __hash__(self) -> int:
         """Return the hash of the same pairs in a tuple."""
         return hash(tuple(self))
 
-    @property
-    def _of(self) -> tuple[Any, ...]:
-        return self.agents, self.beside, self.options
 
-
-class AllPairs(Formula):
-    """The edges of a complete graph."""
-
-    def __init__(self, agents: int) -> None:
-        super().__init__(agents, _everybody)
-
-
-def _everybody(agents: int, who: np.ndarray) -> np.ndarray:
+def everybody(agents: int, who: np.ndarray) -> np.ndarray:
+    """Return the neighbors of these agents in a complete graph."""
     return np.tile(np.arange(agents), (len(who), 1))
 
 
@@ -122,9 +107,8 @@ class ByRow(AgentMatrix):
     def __init__(
         self, graph: Formula, weigh: Weigh, total: float | None, span: slice | None = None
     ) -> None:
-        agents, span = graph.agents, span or slice(0, graph.agents)
-        vars(self).update(agents=agents, width=None, graph=graph, weigh=weigh, total=total)
-        vars(self).update(span=span)
+        vars(self).update(agents=graph.agents, width=None, graph=graph, weigh=weigh, total=total)
+        vars(self).update(span=span or slice(0, graph.agents))
 
     rows = cached_property(lambda self: self._whole[0])
     columns = cached_property(lambda self: self._whole[1])
@@ -141,19 +125,6 @@ class ByRow(AgentMatrix):
         values[off], values[~off] = self.weigh(counts - 1, rows[off], others)
         kept = values != 0
         return who[rows[kept]], columns[kept], values[kept]
-
-    @property
-    def diagonal(self) -> np.ndarray:
-        """The diagonal, shape (agents,)."""
-
-        def of(who: np.ndarray) -> np.ndarray:
-            rows, columns, values = self.entries(who)
-            own = rows == columns
-            return np.bincount(rows[own] - who[0], values[own], len(who))
-
-        if self.graph.alike:
-            return np.broadcast_to(of(np.arange(1)), self.agents)
-        return np.concatenate([of(who) for who in self.graph.pieces(slice(0, self.agents))])
 
     def sums(self) -> np.ndarray:
         """Return the sums of the columns and then of the rows; where all are alike, one."""
@@ -182,68 +153,56 @@ class ByRow(AgentMatrix):
 
     def part(self, agents: slice) -> tuple[np.ndarray, AgentMatrix]:
         """Return the rows of some agents, and of which agents they have entries, increasing."""
-        found = []
-        for who in self.graph.pieces(agents):
-            others = self.entries(who)[1]
-            found.append(np.unique(others[(others < agents.start) | (others >= agents.stop)]))
-        beside = np.unique(np.concatenate(found))
-        before, after = np.split(beside, [np.searchsorted(beside, agents.start)])
-        held = np.concatenate([before, np.arange(agents.start, agents.stop), after])
-        if self._large:
-            return held, ByRow(self.graph, self.weigh, self.total, agents)
-        rows, columns, values = self.entries(np.arange(agents.start, agents.stop))
-        own, columns = agents.stop - agents.start, np.searchsorted(held, columns)
-        return held, AgentMatrix(own, rows - agents.start, columns, values, len(held))
+        if not self._large:
+            return super().part(agents)
+        heard = [self.entries(who)[1] for who in self.graph.pieces(agents)]
+        beside = [np.unique(i[(i < agents.start) | (i >= agents.stop)]) for i in heard]
+        held = np.concatenate(
+            [np.arange(agents.start, agents.stop), np.unique(np.concatenate(beside))]
+        )
+        held.sort()
+        return held, ByRow(self.graph, self.weigh, self.total, agents)
 
     def operator(self, chains: int, dim: int, strategy: str | None = None) -> Apply:
         """Return ``apply(x, out)``, the product with x of the agents that ``part`` names.
 
-        In large ones, blocks of rows have a pattern, most of which add up slices of x; the entries
-        of the others are held.
+        Of large ones entries are held of blocks alone whose rows are not all alike.
         """
         if not self._large:
             return super().operator(chains, dim, strategy)
         from scipy.sparse import csr_array
 
-        held, first = self.part(self.span)[0], self.span.start
-        blocks, step = [], max(1, BLOCK // dim)
-        for begin in range(first, self.span.stop, step):
-            who = np.arange(begin, min(begin + step, self.span.stop))
+        held, (first, last) = self.part(self.span)[0], (self.span.start, self.span.stop)
+        blocks: list[tuple[slice, Any]] = []
+        for begin in range(first, last, max(1, BLOCK // dim)):
+            who = np.arange(begin, min(begin + max(1, BLOCK // dim), last))
             rows, columns, values = self.entries(who)
             rows, columns = rows - begin, np.searchsorted(held, columns)
-            starts = np.searchsorted(rows, np.arange(len(who) + 1))
-            one = slice(*starts[len(who) // 2 : len(who) // 2 + 2])
-            ahead = columns[one] - len(who) // 2  # of the row in the middle, from its own place
-            alike = np.flatnonzero(np.diff(starts) == len(ahead))
-            places = starts[alike, None] + np.arange(len(ahead))
-            same = (columns[places] - alike[:, None] == ahead) & (values[places] == values[one])
-            alike = alike[same.all(axis=1)]
-            runs = np.split(alike, np.flatnonzero(np.diff(alike) > 1) + 1)
-            spans = [(int(run[0]), int(run[-1]) + 1) for run in runs if len(run) >= RUN]
-            other = np.ones(len(who), dtype=bool)
-            for i, j in spans:
-                other[i:j] = False
-            kept = other[rows]
-            entries = values[kept], (np.cumsum(other)[rows[kept]] - 1, columns[kept])
-            matrix = csr_array(entries, shape=(int(other.sum()), len(held)))
-            weights = list(zip(ahead.tolist(), values[one].tolist(), strict=True))
+            each = len(rows) // len(who)  # entries of a row, if all have as many
+            same = len(rows) == each * len(who) and all(
+                (entries.reshape(-1, each) == entries[:each]).all()
+                for entries in (columns - rows, values)
+            )
             own = slice(begin - first, begin - first + len(who))
-            blocks.append((own, spans, weights, np.flatnonzero(other), matrix))
-        product = np.empty((min(step, self.span.stop - first), dim))
+            if same:
+                entries = list(zip(columns[:each].tolist(), values[:each].tolist(), strict=True))
+                blocks.append((own, entries))
+            else:
+                shape = len(who), len(held)
+                blocks.append((own, csr_array((values, (rows, columns)), shape=shape)))
+        product = np.empty((min(last - first, max(1, BLOCK // dim)), dim))
 
         def apply(x: np.ndarray, out: np.ndarray) -> np.ndarray:
             for old, whole in zip(x, out, strict=True):
-                for rows, spans, weights, others, matrix in blocks:
+                for rows, entries in blocks:
                     new = whole[rows]
-                    for i, j in spans:
-                        new[i:j] = 0.0
-                        for ahead, weight in weights:
-                            heard = np.multiply(
-                                old[i + ahead : j + ahead], weight, product[: j - i]
-                            )
-                            np.add(new[i:j], heard, out=new[i:j])
-                    if len(others):
-                        new[others] = matrix @ old
+                    if not isinstance(entries, list):
+                        new[:] = entries @ old
+                        continue
+                    new[:] = 0.0
+                    for begin, weight in entries:
+                        heard = old[begin : begin + len(new)]
+                        np.add(new, np.multiply(heard, weight, product[: len(new)]), out=new)
             return out
 
         return apply

@@ -110,12 +110,11 @@ class AgentMatrix:
 
         These are the columns, increasing, the rows' own among them.
         """
-        own = slice(*np.searchsorted(self.rows, (agents.start, agents.stop)).tolist())
         places = np.arange(agents.start, agents.stop)
-        held = np.union1d(self.columns[own], places)
-        columns = np.searchsorted(held, self.columns[own])
-        rows, values = self.rows[own] - agents.start, self.values[own]
-        return held, AgentMatrix(len(places), rows, columns, values, len(held))
+        rows, columns, values = self.entries(places)
+        held = np.union1d(columns, places)
+        columns = np.searchsorted(held, columns)
+        return held, AgentMatrix(len(places), rows - agents.start, columns, values, len(held))
 
     def in_order(self, dim: int) -> bool:
         """Tell whether its product adds up each row's entries in their order."""

@@ -21,7 +21,7 @@ import numpy as np
 
 from concord.errors import ConcordError, short
 from concord.networks.conditions import Conditions
-from concord.networks.formula import MOST_LISTED, AllPairs, ByRow, Formula, Weigh
+from concord.networks.formula import MOST_LISTED, ByRow, Formula, Weigh, everybody
 from concord.networks.matrix import AgentMatrix, Uniform
 from concord.networks.transports import Part
 from concord.options import plain
@@ -78,6 +78,11 @@ class Topology(Summarized):
             "weights": None if self.weights is None else "its own",
             **{name: plain(value) for name, value in stated.items() if value != usual[name]},
         }
+
+    @property
+    def own(self) -> slice:
+        """The agents of this process."""
+        return slice(0, self.agents) if self.part is None else self.part.own
 
     @cached_property
     def degrees(self) -> np.ndarray:
@@ -170,7 +175,7 @@ class Topology(Summarized):
 
     @property
     def _complete(self) -> bool:
-        return isinstance(self.edges, AllPairs)
+        return isinstance(self.edges, Formula) and self.edges.beside is everybody
 
     @cached_property
     def _ends(self) -> np.ndarray:

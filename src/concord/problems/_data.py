@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from copy import copy
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
@@ -26,6 +27,8 @@ Table = Annotated[
     "(empty: nobody), perhaps place (their order within the agent), then features and, last, the "
     "target; none: points are drawn",
 ]
+
+BLOCK = 1 << 16  # rows that are drawn at once
 
 Draw = Callable[[np.random.RandomState, np.ndarray, np.ndarray], np.ndarray]
 
@@ -60,10 +63,27 @@ class OneDataSet(Summarized):
                 "what is an agent's own; use one process"
             )
         own = copy(self)
-        for name in self.PARTS:
-            setattr(own, name, getattr(self, name)[agents])
+        for name in self.PARTS:  # copies, so that nothing of other agents is held
+            setattr(own, name, copy(getattr(self, name)[agents]))
         own.agents = agents.stop - agents.start
         return own
+
+
+def drawn(draw: Callable[[int], np.ndarray], rows: int, own: np.ndarray | None) -> np.ndarray:
+    """Return ``draw(rows)``, or these own rows of it, drawn block by block.
+
+    What is computed of a block, such as a product, then has the same bytes in every rank.
+    """
+    sizes = [min(BLOCK, rows - first) for first in range(0, rows, BLOCK)]
+    if own is None:
+        return np.concatenate([draw(size) for size in sizes])
+    order = np.argsort(own)
+    ends = np.searchsorted(own[order], np.arange(len(sizes) + 1) * BLOCK)
+    kept = [
+        draw(size)[own[order[first:last]] - i * BLOCK]
+        for i, (size, (first, last)) in enumerate(zip(sizes, pairwise(ends), strict=True))
+    ]
+    return np.concatenate(kept)[np.argsort(order)]
 
 
 def points_of(

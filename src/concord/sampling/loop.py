@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -166,6 +167,7 @@ def sample(
     Chains advance in blocks of ``CHAINS_PER_BLOCK``, each with its own streams, so that a chain is
     the same, number for number, whichever others are sampled with it.
 
+    problem: of all agents, or of those of this rank alone.
     law: of x^(0).
     span: whole blocks of chains; none: all chains.
     progress: show a bar; None: if the error stream is a terminal.
@@ -177,21 +179,24 @@ def sample(
     counter: whether starts, noise and what arrives are drawn by counters (``shares``), other
     numbers than those of streams: each process then draws those of its agents alone.
     """
-    sampler.check(problem, topology, params)
+    agents = topology.agents
+    part: Part | None = None
     if comm is not None:
-        check_ranks(sampler, problem.agents, comm.size, "ranks")
+        check_ranks(sampler, agents, comm.size, "ranks")
         if not isinstance(problem, Divisible):
             raise ConcordError(
                 f"{type(problem).__name__} cannot be divided over ranks, because it has no method "
                 "part(agents); use one process"
             )
+        part = Part(comm, agents)
+    alone = problem.agents < agents  # of this rank
+    sampler.check(problem, replace(topology, part=part) if alone else topology, params)
     if counter:
         check_apart(sampler, "noise", "leave counters out")
     saves, recorder = _Saves(checkpoint, iterations), None
-    recorded = np.arange(problem.agents) if record.agents is None else np.array(record.agents)
+    recorded = np.arange(agents) if record.agents is None else np.array(record.agents)
     traces = saves.done(recorded, record.iterations(iterations))
-    part = None if comm is None else Part(comm, problem.agents)
-    own_agents = slice(0, problem.agents) if part is None else part.own
+    own_agents = topology.own if part is None else part.own
     mine = own_agents.stop - own_agents.start
     begin, end = span or (0, chains)
     firsts = range(begin, end, CHAINS_PER_BLOCK)
@@ -200,13 +205,13 @@ def sample(
 
     def counters(*labels: str | int) -> Counters:
         key = streams.seeds(seed, *labels).generate_state(2, np.uint64)
-        return Counters(key, problem.agents, own_agents)
+        return Counters(key, agents, own_agents)
 
     if counter:
         starts = counters(*labels.stream("initial"))
         x0 = initial.positions(law, problem, (chains, mine, problem.dim), starts)
     else:
-        whole = chains, problem.agents, problem.dim
+        whole = chains, agents, problem.dim
         x0 = initial.positions(
             law, problem, whole, streams.generator(seed, *labels.stream("initial"))
         )
@@ -226,11 +231,11 @@ def sample(
                     drawn[0] = counters(*labels.stream("network"), *later)
                 ahead, own = Ahead(rng), problem.from_chain(first)
                 network = drawing(topology, *drawn, part=part)
-                shape = len(block), problem.agents, problem.dim
+                shape = len(block), agents, problem.dim
                 recorder = Recorder(record, own, shape, iterations, part)
                 sources: list[Any] = [rng, ahead]
                 if part is not None and isinstance(own, Divisible):
-                    own = own.part(part.own)
+                    own = own if alone else own.part(part.own)
                     sources = [Share(source, part.agents, part.own) for source in sources]
                 if counter:
                     sources = [counters(*labels.stream("noise"), *later)] * 2
