@@ -87,7 +87,7 @@ class Counters(_Rows):
             for block in range(first, own.stop, TOGETHER)
         ]
         self._key, self._own = key, slice(own.start - first, own.stop - first)
-        self._axis, self._stream = 1, 0
+        self._axis, self._stream, self._streams = 1, 0, 0  # the last one that began
         self.asked = np.zeros(1, dtype=np.int64)
 
     def of(self, agents: np.ndarray, own: slice = slice(None)) -> Self:
@@ -104,8 +104,9 @@ class Counters(_Rows):
     def spawn(self, count: int) -> list[Self]:
         """Return counters of their own."""
         found = [copy(self) for _ in range(count)]
-        for number, other in enumerate(found, 1):
-            other._stream, other.asked = self._stream + 2 * number, np.zeros_like(self.asked)
+        for other in found:
+            self._streams += 2
+            other._stream, other.asked = self._streams, np.zeros_like(self.asked)
         return found
 
     @property

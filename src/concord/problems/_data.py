@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from copy import copy
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
@@ -69,21 +68,17 @@ class OneDataSet(Summarized):
         return own
 
 
-def drawn(draw: Callable[[int], np.ndarray], rows: int, own: np.ndarray | None) -> np.ndarray:
-    """Return ``draw(rows)``, or these own rows of it, drawn block by block.
+def drawn(draw: Callable[[int], np.ndarray], rows: int, own: slice | None) -> np.ndarray:
+    """Return ``draw(rows)``, or its own rows, block by block.
 
     What is computed of a block, such as a product, then has the same bytes in every rank.
     """
-    sizes = [min(BLOCK, rows - first) for first in range(0, rows, BLOCK)]
-    if own is None:
-        return np.concatenate([draw(size) for size in sizes])
-    order = np.argsort(own)
-    ends = np.searchsorted(own[order], np.arange(len(sizes) + 1) * BLOCK)
-    kept = [
-        draw(size)[own[order[first:last]] - i * BLOCK]
-        for i, (size, (first, last)) in enumerate(zip(sizes, pairwise(ends), strict=True))
-    ]
-    return np.concatenate(kept)[np.argsort(order)]
+    found, own = [], own or slice(0, rows)
+    for first in range(0, rows, BLOCK):
+        block = draw(min(BLOCK, rows - first))
+        kept = slice(max(own.start - first, 0), max(own.stop - first, 0))
+        found.append(block if kept == slice(0, BLOCK) else block[kept].copy())
+    return np.concatenate(found)
 
 
 def points_of(

@@ -238,7 +238,7 @@ class Model(Problem):
 
 def shards_of(
     rows: int, labels: Array | None, agents: Any, shards: Any, partition: Any, seed: int
-) -> Sequence[Array]:
+) -> list[Array]:
     """Return the row numbers of each agent, every row once."""
     if shards is None:
         count = build(Count, agents, "agents")

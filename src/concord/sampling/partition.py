@@ -6,7 +6,6 @@ stored as one zero-padded array, which gradients of all agents traverse at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,40 +16,13 @@ from concord.errors import ConcordError
 from concord.options import build
 from concord.plugins import Chosen
 
-Parts = Sequence[np.ndarray]
+Parts = list[np.ndarray]
 
 
-class Split(Parts):
-    """Rows of each agent: of some in an order, each agent has the next so many."""
-
-    def __init__(self, rows: np.ndarray, counts: Sequence[int] | np.ndarray) -> None:
-        self.rows, self.counts = rows, np.asarray(counts)
-        self._ends = np.concatenate([[0], np.cumsum(counts)])
-
-    @classmethod
-    def of(cls, parts: Parts) -> Split:
-        """Return these parts as a split."""
-        if isinstance(parts, Split):
-            return parts
-        return cls(np.concatenate(parts), [len(part) for part in parts])
-
-    def __len__(self) -> int:
-        """Return the number of agents."""
-        return len(self._ends) - 1
-
-    def __getitem__(self, agent: Any) -> Any:
-        """Return the rows of an agent, or the split of some agents that follow on each other."""
-        found = range(len(self))[agent]
-        if isinstance(found, int):
-            return self.rows[self._ends[found] : self._ends[found + 1]]
-        first, last = self._ends[[found.start, found.stop]]
-        return Split(self.rows[first:last], self.counts[found.start : found.stop])
-
-
-def consecutive_counts(rows: int, agents: int) -> np.ndarray:
+def consecutive_counts(rows: int, agents: int) -> list[int]:
     """Return the sizes of ``agents`` consecutive parts, which differ by at most one."""
     enough(rows, agents)
-    return rows // agents + (np.arange(agents) < rows % agents)
+    return [rows // agents + (agent < rows % agents) for agent in range(agents)]
 
 
 def enough(rows: int, agents: int, minimum: int = 1) -> None:
@@ -87,6 +59,13 @@ class Partition:
         """
         return cls(build(Way, value, where), where)
 
+    def ends(self, rows: int, agents: int) -> np.ndarray | None:
+        """Return where the rows of the own agents begin and end; None: they are to be drawn."""
+        if self.own is None or self.options.kind != "consecutive":
+            return None
+        agent = np.arange(self.own.start, self.own.stop + 1)
+        return agent * (rows // agents) + np.minimum(agent, rows % agents)
+
     def split(self, rows: int | np.ndarray, agents: int, rng: np.random.Generator) -> Parts:
         """Divide rows among agents; returns one array of row numbers per agent.
 
@@ -122,17 +101,19 @@ class AgentData:
     ) -> AgentData:
         """Gather the rows of each part from features (rows, d) and targets (rows,).
 
-        most: the most rows of any agent, where these are not all.
+        most: the most rows of an agent, where there are others.
         """
-        split = Split.of(parts)
-        held = np.arange(max(most, split.counts.max())) < split.counts[:, None]
-        padded = np.zeros((*held.shape, *features.shape[1:]), dtype=features.dtype)
-        aims = np.zeros(held.shape, dtype=targets.dtype)
-        padded[held], aims[held] = features[split.rows], targets[split.rows]
-        return cls(padded, aims, split.counts)
+        counts = np.array([len(part) for part in parts])
+        shape = (len(parts), max(most, counts.max()))
+        padded = np.zeros((*shape, *features.shape[1:]), dtype=features.dtype)
+        aims = np.zeros(shape, dtype=targets.dtype)
+        for agent, part in enumerate(parts):
+            padded[agent, : len(part)] = features[part]
+            aims[agent, : len(part)] = targets[part]
+        return cls(padded, aims, counts)
 
     def __getitem__(self, agents: slice) -> AgentData:
-        """Return those of some agents, padded as all are, and nothing of the others."""
+        """Return those of some agents, padded as all are; nothing of others is held."""
         return AgentData(*(a[agents].copy() for a in (self.features, self.targets, self.counts)))
 
     @cached_property

@@ -48,7 +48,7 @@ def graphs_are_undirected_and_the_same_again(module: Any) -> None:
 def every_row_has_one_agent(module: Any) -> None:
     """Parts hold every row once, none is empty, and the generator alone decides."""
 
-    def split(case: tuple[Any, Any]) -> list[partition.Parts]:
+    def split(case: tuple[Any, Any]) -> list[list[np.ndarray]]:
         params, rows = case
         way = partition.Partition(partition.Way(_kind(module), **plain(params)))
         return [way.split(rows, 5, streams.generator(1, "p")) for _ in range(2)]

@@ -35,7 +35,7 @@ from concord.problems._own import own_data
 from concord.problems._quadratic import QuadraticProblem
 from concord.problems._regression import PriorShare, batch_gradient, prior_share
 from concord.sampling.gradients import stands_for
-from concord.sampling.partition import AgentData, Partition, Split, enough
+from concord.sampling.partition import AgentData, Partition, enough
 
 
 class Params(Options):
@@ -93,8 +93,25 @@ def build(
         beyond = (features[rest], targets[rest]) if params.posterior_of == "all" else None
         return LinearRegression(AgentData.from_parts(features, targets, parts), params, beyond)
     points = total_points(params, agents)
-    split = Split.of(partition.split(points, agents, stream("partition")))
-    if params.legacy_seed is not None:  # the law of tzikas2024, section 6.2, eq. (26)
+    if params.legacy_seed is None:
+        rng, ends = stream("data"), partition.ends(points, agents)
+        own = None if ends is None else slice(ends[0], ends[-1])
+        truth = np.sqrt(params.prior_variance) * rng.standard_normal(params.dim)
+
+        def point(count: int) -> np.ndarray:
+            features = np.sqrt(params.feature_variance) * rng.standard_normal((count, params.dim))
+            return np.column_stack([features, features @ truth])
+
+        features, mean = np.split(drawn(point, points, own), [params.dim], axis=1)
+        targets = mean[:, 0] + params.noise_sd * drawn(rng.standard_normal, points, own)
+        if ends is not None:
+            parts, most = (
+                np.split(np.arange(len(targets)), ends[1:-1] - ends[0]),
+                -(-points // agents),
+            )
+            data = AgentData.from_parts(features, targets, parts, most)
+            return LinearRegression(data, params, of=agents)
+    else:  # the law of tzikas2024, section 6.2, eq. (26)
         truth, features, noise = legacy_data(
             params.legacy_seed,
             points,
@@ -103,21 +120,9 @@ def build(
             params.dim,
             lambda rng, own, truth: rng.normal(0.0, params.noise_sd, size=len(own)),
         )
-        data = AgentData.from_parts(features, features @ truth + noise, split)
-        return LinearRegression(data, params)
-    rng, most, rows = stream("data"), int(split.counts.max()), None
-    if partition.own is not None:
-        split = split[partition.own]
-        rows, split = split.rows, Split(np.arange(len(split.rows)), split.counts)
-    truth = np.sqrt(params.prior_variance) * rng.standard_normal(params.dim)
-
-    def point(count: int) -> np.ndarray:
-        features = np.sqrt(params.feature_variance) * rng.standard_normal((count, params.dim))
-        return np.column_stack([features, features @ truth])
-
-    features, mean = np.split(drawn(point, points, rows), [params.dim], axis=1)
-    targets = mean[:, 0] + params.noise_sd * drawn(rng.standard_normal, points, rows)
-    return LinearRegression(AgentData.from_parts(features, targets, split, most), params, of=agents)
+        targets = features @ truth + noise
+    parts = partition.split(points, agents, stream("partition"))
+    return LinearRegression(AgentData.from_parts(features, targets, parts), params)
 
 
 def from_arrays(

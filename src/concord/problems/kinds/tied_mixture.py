@@ -31,7 +31,7 @@ from concord.options import Count, Options, Positive, choices
 from concord.problems._data import OneDataSet, check_agents
 from concord.problems._own import numbers, own_data
 from concord.problems._shares import LOG2_E, shares_of
-from concord.sampling.partition import AgentData, Partition, Parts
+from concord.sampling.partition import AgentData, Partition
 
 # Two modes are declared out of reach after so many sets of points; of small sets, after so many
 # points, which take a millisecond each.
@@ -106,7 +106,7 @@ def draw_points(params: Params, rng: np.random.Generator) -> np.ndarray:
     return means[component] + np.sqrt(params.variance) * rng.standard_normal(params.points)
 
 
-def mixture(params: Params, points: np.ndarray, parts: Parts) -> TiedMixture:
+def mixture(params: Params, points: np.ndarray, parts: list[np.ndarray]) -> TiedMixture:
     """Return the mixture of given points; ``parts`` are the rows of each agent."""
     return TiedMixture(AgentData.from_parts(np.empty((len(points), 0)), points, parts), params)
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from concord.options import Options
-from concord.sampling.partition import Parts, Split, consecutive_counts
+from concord.sampling.partition import Parts, consecutive_counts
 
 
 class Params(Options):
@@ -14,4 +14,5 @@ def split(
     params: Params, rows: int, labels: np.ndarray | None, agents: int, rng: np.random.Generator
 ) -> Parts:
     """Return the rows of each agent; sizes differ by at most one."""
-    return Split(np.arange(rows), consecutive_counts(rows, agents))
+    ends = np.cumsum(consecutive_counts(rows, agents))
+    return np.split(np.arange(rows), ends[:-1])

@@ -3,7 +3,7 @@
 import numpy as np
 
 from concord.options import Options
-from concord.sampling.partition import Parts, Split, consecutive_counts
+from concord.sampling.partition import Parts, enough
 
 
 class Params(Options):
@@ -14,5 +14,5 @@ def split(
     params: Params, rows: int, labels: np.ndarray | None, agents: int, rng: np.random.Generator
 ) -> Parts:
     """Return the rows of each agent; sizes differ by at most one."""
-    counts = consecutive_counts(rows, agents)
-    return Split(rng.permutation(rows), counts)
+    enough(rows, agents)
+    return np.array_split(rng.permutation(rows), agents)

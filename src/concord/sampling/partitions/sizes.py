@@ -6,7 +6,7 @@ import numpy as np
 
 from concord.errors import ConcordError
 from concord.options import Count, Options
-from concord.sampling.partition import Parts, Split
+from concord.sampling.partition import Parts
 
 
 class Params(Options):
@@ -26,4 +26,4 @@ def split(
         raise ConcordError(
             f"sizes add up to {sum(counts)} but there are {rows} rows; make them equal"
         )
-    return Split(rng.permutation(rows), counts)
+    return np.split(rng.permutation(rows), np.cumsum(counts)[:-1])
