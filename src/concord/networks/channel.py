@@ -374,7 +374,7 @@ class Faulty(Channel):
                 np.equal(weather.age[self._ways], age, out=due)
                 self._take(sent, np.logical_and(due, self._arrived, out=due))
         if self._mail is not self._inbox:
-            begin = weather.of_receivers(weather.sends)[self._ways]
+            begin = weather.of(weather.sends, weather.receivers)[self._ways]
             np.copyto(self._inbox, self._mail, where=begin[:, :, None])
 
     def _take(self, sent: np.ndarray, arrived: np.ndarray) -> None:

@@ -126,6 +126,20 @@ class ByRow(AgentMatrix):
         kept = values != 0
         return who[rows[kept]], columns[kept], values[kept]
 
+    @property
+    def diagonal(self) -> np.ndarray:
+        """The diagonal, shape (agents,)."""
+        if not self.graph.alike:
+            return super().diagonal
+        _, columns, values = self.entries(np.arange(1))
+        return np.full(self.agents, values[columns == 0].sum())
+
+    def _common_value(self) -> float | None:
+        if self.graph.beside is not everybody:
+            return None if self.agents > FEW else super()._common_value()
+        _, columns, values = self.entries(np.arange(1))
+        return float(values[columns > 0].max()) if (columns > 0).any() else 0.0
+
     def sums(self) -> np.ndarray:
         """Return the sums of the columns and then of the rows; where all are alike, one."""
         return super().sums() if self.total is None else np.array([self.total])
@@ -142,10 +156,6 @@ class ByRow(AgentMatrix):
     @property
     def _large(self) -> bool:
         return self.agents > MOST_LISTED
-
-    def in_order(self, dim: int) -> bool:
-        """Tell whether its product adds up each row's entries in their order."""
-        return self.agents > FEW or super().in_order(dim)
 
     def kicked(self, dim: int) -> Callable[..., bool] | None:
         """Return nothing for large ones, to whose product kicks are added."""

@@ -182,42 +182,6 @@ class AgentMatrix:
         return float(values[0]) if full and (values == values[0]).all() else None
 
 
-class Uniform(AgentMatrix):
-    """A matrix with one value on the diagonal and one beside it; its entries are made on demand."""
-
-    own: float
-    common: float
-
-    def __init__(self, agents: int, own: float, common: float) -> None:
-        vars(self).update(agents=agents, own=own, common=common if agents > 1 else 0.0)
-
-    rows = cached_property(lambda self: np.nonzero(self.dense())[0])
-    columns = cached_property(lambda self: np.nonzero(self.dense())[1])
-    values = cached_property(lambda self: self.dense()[self.rows, self.columns])
-
-    def dense(self) -> np.ndarray:
-        """Return the matrix as an array of shape (agents, agents)."""
-        matrix = np.full((self.agents, self.agents), self.common)
-        np.fill_diagonal(matrix, self.own)
-        return matrix
-
-    @property
-    def diagonal(self) -> np.ndarray:
-        """The diagonal, shape (agents,)."""
-        return np.full(self.agents, self.own)
-
-    def sums(self) -> np.ndarray:
-        """Return the sums of the columns and then of the rows, shape (2 agents,)."""
-        return np.full(2 * self.agents, self.own + (self.agents - 1) * self.common)
-
-    def and_identity(self, share: float, own: float) -> AgentMatrix:
-        """Return ``share`` of the matrix and ``own`` of the identity."""
-        return Uniform(self.agents, share * self.own + own, share * self.common)
-
-    def _common_value(self) -> float | None:
-        return self.common
-
-
 def _choose(matrix: AgentMatrix, dim: int) -> str:
     """Choose the fastest strategy.
 
@@ -232,7 +196,7 @@ def _choose(matrix: AgentMatrix, dim: int) -> str:
         return "uniform"
     if matrix.agents <= FEW and dim > 32:
         return "dense"
-    return "ranked" if size * _ranks(matrix) <= 1000 else "sparse"
+    return "ranked" if size <= 1000 and size * _ranks(matrix) <= 1000 else "sparse"
 
 
 def _ranks(matrix: AgentMatrix) -> int:

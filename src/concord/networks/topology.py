@@ -21,8 +21,8 @@ import numpy as np
 
 from concord.errors import ConcordError, short
 from concord.networks.conditions import Conditions
-from concord.networks.formula import MOST_LISTED, ByRow, Formula, Weigh, everybody
-from concord.networks.matrix import AgentMatrix, Uniform
+from concord.networks.formula import MOST_LISTED, ByRow, Formula, Weigh
+from concord.networks.matrix import AgentMatrix
 from concord.networks.transports import Part
 from concord.options import plain
 from concord.plugins import Chosen
@@ -111,15 +111,11 @@ class Topology(Summarized):
 
     def adjacency(self) -> AgentMatrix:
         """Return A, one where a row's agent hears a column's."""
-        if self._complete:
-            return Uniform(self.agents, 0.0, 1.0)
         return self._matrix(lambda own, rows, others: (np.ones(len(rows)), np.zeros(len(own))))
 
     def laplacian(self) -> AgentMatrix:
         """Return L = D - A; a ConcordError if the graph is directed."""
         self._check_undirected("a Laplacian")
-        if self._complete:
-            return Uniform(self.agents, self.agents - 1.0, -1.0)
         return self._matrix(lambda own, rows, others: (np.full(len(rows), -1.0), own + 0.0), 0.0)
 
     def metropolis(self) -> AgentMatrix:
@@ -128,9 +124,6 @@ class Topology(Summarized):
         A ConcordError if the graph is directed.
         """
         self._check_undirected("Metropolis weights")
-        if self._complete:  # adds up as bincount does
-            leaving = np.full(self.agents - 1, 1 / self.agents).cumsum()[-1:].sum()
-            return Uniform(self.agents, float(1 - leaving), 1 / self.agents)
 
         def weigh(
             own: np.ndarray, rows: np.ndarray, others: np.ndarray
@@ -172,10 +165,6 @@ class Topology(Summarized):
             "algebraic_connectivity": float(laplacian[1] if self.agents > 1 else 0.0),
             "signless_max": float(np.linalg.eigvalsh(np.diag(self.degrees) + adjacency)[-1]),
         }
-
-    @property
-    def _complete(self) -> bool:
-        return isinstance(self.edges, Formula) and self.edges.beside is everybody
 
     @cached_property
     def _ends(self) -> np.ndarray:

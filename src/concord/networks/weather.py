@@ -36,7 +36,8 @@ Draw = Callable[[int], np.ndarray]  # k -> which of some rows, (rows, chains), a
 class Weather:
     """What arrives in the chains of a block, iteration by iteration.
 
-    edges: the ways that vectors take.
+    edges: the ways that vectors take. senders, receivers: the places of their ends among the agents
+    that are known.
     rng: the generator of all this.
     up, arrived: which links are up and over which ways a vector arrives, (edges, chains).
     age: how many iterations ago that was sent, (edges, chains); None: in this one.
@@ -54,7 +55,7 @@ class Weather:
             raise ValueError("a network needs a generator of its masks before it is used")
         self.edges = edges = Edges(network, _known(network))
         self.rng, known = rng, edges.agents
-        self._from, self._to = edges.places(edges.senders), edges.places(edges.receivers)
+        self.senders, self.receivers = map(edges.places, (edges.senders, edges.receivers))
         of_ways, of_links = rows_of(rng, edges.receivers), rows_of(rng, edges.lower)
         self._conditions = options = network.conditions
         size, links = len(edges.links), edges.link_count
@@ -100,21 +101,17 @@ class Weather:
                 self.awake if self._conditions.awake < 1 else True, self._pair, self.awake
             )
         if self.varies:
-            self.arrived &= self.of_senders(self.sends)
+            self.arrived &= self.of(self.sends, self.senders)
         if self._post is not None:
             self._post.deliver(k, self.arrived)
         if self._conditions.sleeps:
-            self.arrived &= self.of_receivers(self.awake)
+            self.arrived &= self.of(self.awake, self.receivers)
         if self._conditions.on_loss == "skip":
             self.arrived[:] = edges.of_receiver(np.logical_and, self.arrived)
 
-    def of_senders(self, agents: np.ndarray) -> np.ndarray:
-        """Return what holds of the senders of the ways, (edges, chains); kept by it."""
-        return np.take(agents, self._from, axis=0, out=self._idle, mode="clip")
-
-    def of_receivers(self, agents: np.ndarray) -> np.ndarray:
-        """Return what holds of the receivers of the ways, (edges, chains); kept by it."""
-        return np.take(agents, self._to, axis=0, out=self._idle, mode="clip")
+    def of(self, agents: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        """Return what holds of the agents at one end of the ways, (edges, chains); kept by it."""
+        return np.take(agents, ends, axis=0, out=self._idle, mode="clip")
 
 
 def _known(network: Topology) -> np.ndarray | None:
