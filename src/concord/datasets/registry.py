@@ -86,16 +86,20 @@ def _read(path: str | Path, as_of: tuple[int, ...] | None) -> dict[str, Dataset]
     return found
 
 
-def find(name: str, registry: str | Path = REGISTRY) -> DataFile:
-    """Return the registered file ``DATASET/FILE``; a ConcordError names the nearest one."""
+def files_of(dataset: str, registry: str | Path = REGISTRY) -> dict[str, DataFile]:
+    """Return the files of a data set by name; a ConcordError names the nearest data set."""
     datasets = load_registry(registry)
-    dataset, _, file = str(name).partition("/")
     if dataset not in datasets:
         raise ConcordError(
-            f"{name}: there is no data set {short(dataset)} in {registry}; "
-            f"{nearest(dataset, datasets)}"
+            f"there is no data set {short(dataset)} in {registry}; {nearest(dataset, datasets)}"
         )
-    files = datasets[dataset].files
+    return datasets[dataset].files
+
+
+def find(name: str, registry: str | Path = REGISTRY) -> DataFile:
+    """Return the registered file ``DATASET/FILE``; a ConcordError names the nearest one."""
+    dataset, _, file = str(name).partition("/")
+    files = files_of(dataset, registry)
     if file not in files:
         raise ConcordError(
             f"{name}: a data file is named DATASET/FILE and {dataset} has none of this name; "

@@ -14,7 +14,7 @@ import numpy as np
 import pandas
 from threadpoolctl import threadpool_limits
 
-from concord import contracts, metrics, results
+from concord import contracts, metrics, results, words
 from concord.arena.answer import UNSOLVED, Entry, Found, Search, Wish
 from concord.arena.read_outs import read_out
 from concord.contracts import PRICES, declared, reference_of
@@ -386,9 +386,12 @@ def _stated(row: Found) -> dict[str, Any]:
 
 
 def _options(row: Found) -> str:
-    shown = {**_stated(row), **row.lattice.values(row.j)}
-    words = {k: f"{v:.3g}" if isinstance(v, float) else v for k, v in shown.items()}
-    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in words.items())
+    return words.options({**_stated(row), **_tuned(row)})
+
+
+def _tuned(row: Found) -> dict[str, Any]:
+    values = row.lattice.values(row.j)
+    return {k: f"{v:.3g}" if isinstance(v, float) else v for k, v in values.items()}
 
 
 READ = {"agents": "each agent's own draws", "average": "the network average of each draw"}
@@ -402,11 +405,14 @@ def _said(search: Search, rows: Sequence[Found]) -> str:
     """Return the answer in a sentence."""
     best, wish = rows[0], search.wish
     price = wish.price or next(iter(wish.budget))
-    whose = "worst agent" if wish.level == "worst" else "network average"
+    alone = wish.level == "worst" and best.read != "average"
+    told = words.options({"batch_size": wish.batch_size, **_tuned(best)})
+    whose = "worst agent" if alone else "network average"
     text = (
-        f"{best.entry.name} with {_options(best)}, reading {_read(best)}: a squared bias of "
-        f"{best.b2[wish.level]:.2g} posterior variances ({whose}, {best.how}) after "
-        f"{_amount(best.spent[price], price)} per agent, {best.iterations:,} iterations"
+        f"{best.entry.name} with {told}, reading {_read(best)}: "
+        f"a squared bias of {best.b2[wish.level]:.2g} posterior variances "
+        f"({whose}, {best.how}) after {_amount(best.spent[price], price)} "
+        f"per agent, {best.iterations:,} iterations"
     )
     other = next((row for row in rows if row.entry.name != best.entry.name), best)
     if other is best or other.score >= UNSOLVED:
@@ -416,7 +422,7 @@ def _said(search: Search, rows: Sequence[Found]) -> str:
     factor = search.needs(other.entry, best, price)
     if np.isfinite(factor):
         much = "about as much" if factor < 1.05 else f"{factor:.2g} times as much"
-        return f"{text}; {other.entry.name} would need {much}."
+        return f"{text}; {other.entry.name} would need {much} for the same bias."
     return f"{text}; {other.entry.name}: {other.b2[wish.level]:.2g} for as much."
 
 
