@@ -125,7 +125,7 @@ def test_large_ones_are_not_listed_and_other_graphs_are_refused():
 @pytest.mark.thorough
 @pytest.mark.skipif(find_spec("mpi4py") is None, reason="the extra mpi is not installed")
 @pytest.mark.parametrize(
-    ("limit", "given"), [("0.28", ["4000000"]), ("0.5", ["1000000", "--graph=torus", "--loss=0.2"])]
+    ("limit", "given"), [("0.28", ["4000000"]), ("0.7", ["1000000", "--graph=torus", "--loss=0.2"])]
 )
 def test_two_processes_carry_what_one_of_their_size_does_not(limit, given):
     program = str(Path(over_ranks.__file__).with_name("large_network.py"))

@@ -132,7 +132,7 @@ class ByRow(AgentMatrix):
         if not self.graph.alike:
             return super().diagonal
         _, columns, values = self.entries(np.arange(1))
-        return np.full(self.agents, values[columns == 0].sum())
+        return np.broadcast_to(values[columns == 0].sum(), self.agents)
 
     def _common_value(self) -> float | None:
         if self.graph.beside is not everybody:
@@ -165,12 +165,12 @@ class ByRow(AgentMatrix):
         """Return the rows of some agents, and of which agents they have entries, increasing."""
         if not self._large:
             return super().part(agents)
-        heard = [self.entries(who)[1] for who in self.graph.pieces(agents)]
-        beside = [np.unique(i[(i < agents.start) | (i >= agents.stop)]) for i in heard]
-        held = np.concatenate(
-            [np.arange(agents.start, agents.stop), np.unique(np.concatenate(beside))]
+        heard = (self.entries(who)[1] for who in self.graph.pieces(agents))
+        beside = np.unique(
+            np.concatenate([np.unique(i[(i < agents.start) | (i >= agents.stop)]) for i in heard])
         )
-        held.sort()
+        before, after = np.split(beside, [np.searchsorted(beside, agents.start)])
+        held = np.concatenate([before, np.arange(agents.start, agents.stop), after])
         return held, ByRow(self.graph, self.weigh, self.total, agents)
 
     def operator(self, chains: int, dim: int, strategy: str | None = None) -> Apply:
