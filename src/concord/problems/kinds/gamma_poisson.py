@@ -29,6 +29,8 @@ from concord.problems._own import numbers, own_data
 from concord.problems._tabled import Tabled
 from concord.sampling.partition import AgentData, Partition
 
+NAME = "gamma-Poisson"
+
 
 class Params(Options):
     """The data, and the prior."""

@@ -24,6 +24,8 @@ from concord.problems._data import Table, check_agents, points_of, table_read
 from concord.problems._quadratic import QuadraticProblem
 from concord.sampling.partition import AgentData, Partition
 
+NAME = "Gaussian location"
+
 Covariance = Positive | Some[Some[float]]
 
 
