@@ -146,8 +146,6 @@ def page(
     def add(heading: str, template: str, **shown: Any) -> None:
         parts.extend([title(heading, "*"), raw(template, root=ROOT, **shown)])
 
-    if arena := _arena(paper, files):
-        add("Entries", "arena", **arena)
     shown: set[str] = set()
     for section, names in _groups(paper):
         entries = [e for name in names if (e := _entry(paper, section, name, files))]
@@ -157,6 +155,8 @@ def page(
             drawn = _curves(paper, [e["name"] for e in entries if section == "figures"], files)
             heading = _heading(paper, section, names[0])
             add(heading, "entries", claims=mine, entries=entries, curves=drawn)
+    if arena := _arena(paper, files):
+        add("Entries", "arena", **arena)
     others = [claim for claim in claims if claim["name"] not in shown]
     if others:
         add("Other claims", "entries", claims=others, entries=[])
@@ -238,7 +238,9 @@ def _groups(paper: Study) -> list[tuple[str, list[str]]]:
     for name in paper.sections.figures:
         found.setdefault(group(paper, name), []).append(name)
     figures = [("figures", names) for names in found.values()]
-    return [*figures, *(("tables", [name]) for name in paper.sections.tables)]
+    tables = [("tables", [name]) for name in paper.sections.tables]
+    first = 1 if paper.arenas else 0  # an arena's page begins with its leaderboard
+    return [*tables[:first], *figures, *tables[first:]]
 
 
 def _heading(paper: Study, section: str, name: str) -> str:
