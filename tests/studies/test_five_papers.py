@@ -5,16 +5,11 @@ Exact ones to the digits that were stated; random ones within four standard erro
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
-from five_papers import Paper
+from five_papers import Paper, moments
 
-from concord.laws import exact
 from concord.laws.gaussian import w2
-from concord.metrics._laws import start_of, update_of
-from concord.runs import measure
 
 COMPLETE, RING = "topology=complete", "topology=ring"
 
@@ -24,16 +19,6 @@ def papers(tmp_path_factory):
     """Studies by key, whose tables lie in one folder."""
     folder = tmp_path_factory.mktemp("resources")
     return lambda key: Paper(key, folder)
-
-
-def moments(paper, experiment, name):
-    """Return the problem and the stationary moments of a run's agents and average."""
-    run, problem = paper.run(experiment, name)
-    update = update_of(run.sampler.module, problem, run.graph, run.sampler.params)
-    trace = SimpleNamespace(agent=np.arange(problem.agents))
-    start = start_of(measure.measurement(run, problem, trace, paper.resources), update)
-    limit = exact.limit(update.at(0), *start)
-    return problem, exact.marginals(*limit, problem.agents, problem.dim)
 
 
 def test_the_posteriors_of_extra2024(papers):
