@@ -93,33 +93,29 @@ def _together(
     return max(len(set(zip(*(table[column][keep] for column in like), strict=True))), 1)
 
 
-def _own(m: Measurement) -> tuple[list[str], *tuple[np.ndarray, ...]]:
+def _own(m: Measurement) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return agents, our values and their intervals' ends less these, (draw, agent).
 
     And values (replicate, draw, agent) of as many resampled chains, and of as many as the record's.
     """
-    stream = m.stream("bootstrap")
-    if m.recorded is not None and m.recorded.metric == "accuracy_mean":
+    stream, recorded = m.stream("bootstrap"), m.recorded
+    if recorded is not None and recorded.metric == "accuracy_mean":
         values = m.trace["accuracy"]
-        chains = len(values)
         mean, *ends = mean_interval(values)
+
+        def resampled(count: int) -> np.ndarray:
+            weights = stream.multinomial(count, np.full(len(values), 1 / len(values)), REPLICATES)
+            return np.tensordot(weights / count, values, 1)
+
         with np.errstate(invalid="ignore"):
-            again = [
-                np.tensordot(
-                    stream.multinomial(count, np.full(chains, 1 / chains), REPLICATES) / count,
-                    values,
-                    1,
-                )
-                for count in (chains, m.recorded.chains or chains)
-            ]
-            return m.agents, mean, np.stack(ends) - mean, *again
-    if m.recorded is not None and m.recorded.chains is not None:
+            both = resampled(len(values)), resampled(recorded.chains or len(values))
+            return m.agents, mean, np.stack(ends) - mean, *both
+    if recorded is not None and recorded.chains is not None:
         raise ConcordError("recorded.chains: distances of fewer chains are larger; remove it")
     names, draws = positions(m.trace)
-    resampled = np.empty((REPLICATES, draws[0, ..., 0].size))
-    target = gaussian(m.problem, "recorded")
-    value, *ends = bootstrap_w2(draws, target, REPLICATES, stream, resampled=resampled)
-    squares = resampled.reshape(-1, *value.shape)
+    squares = np.empty((REPLICATES, *draws[0, ..., 0].shape))
+    target, flat = gaussian(m.problem, "recorded"), squares.reshape(REPLICATES, -1)
+    value, *ends = bootstrap_w2(draws, target, REPLICATES, stream, resampled=flat)
     with np.errstate(invalid="ignore"):
         excess = squares.mean(axis=0) - value**2  # the bias that resampling adds
         again = np.sqrt(np.maximum(squares - excess, 0.0))
