@@ -23,7 +23,7 @@ from concord.networks.clock import Clock
 from concord.networks.edges import Edges
 from concord.options import choices
 from concord.plugins import built_in, plugin
-from concord.problems._models import Compiled
+from concord.problems._jax import Compiled
 from concord.problems._newton import Solver
 from concord.samplers import de_sgld
 from concord.sampling import initial, streams

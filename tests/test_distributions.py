@@ -187,6 +187,19 @@ def test_an_editable_distribution_counts_by_the_files_of_its_project(way, name, 
     assert digest(script=site) != before
 
 
+def test_a_distribution_that_is_just_being_installed_counts_for_nothing(tmp_path):
+    place = tmp_path / "project" / "src"
+    editable(tmp_path, f"{place}\n")
+    info = next((tmp_path / "site").glob("*.dist-info"))
+    half = tmp_path / "site" / "half-1.0.dist-info"
+    half.mkdir()
+    (half / "direct_url.json").write_text((info / "direct_url.json").read_text())
+    site = f"import site; site.addsitedir({str(tmp_path / 'site')!r})\n{SCRIPT}"
+    with_half = digest(script=site)
+    (half / "direct_url.json").unlink()
+    assert with_half == digest(script=site)
+
+
 def test_a_file_of_a_study_counts_its_distributions_and_no_stray_module(tmp_path, monkeypatch):
     install(tmp_path / "site", "words-of-rungs", {"words_of.py": "ODD = 1\n"})
     for folder in ("site", "lib"):

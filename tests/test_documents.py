@@ -51,6 +51,16 @@ def test_paths_and_links_lead_somewhere(path):
         assert "<" in str(named) or named.exists(), f"{path.name}: {named.relative_to(ROOT)}"
 
 
+@pytest.mark.parametrize("path", MARKDOWN, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_sentences_can_be_read_at_once(path):
+    """None has more than 40 words; a colon or semicolon ends one."""
+    text = re.sub(r"^```.*?^```", "", path.read_text(), flags=re.DOTALL | re.MULTILINE)
+    blocks = re.split(r"\n\s*\n|^- ", text, flags=re.MULTILINE)
+    prose = [block for block in blocks if not block.startswith(("|", "#", "    ", "!", "<"))]
+    sentences = (s for block in prose for s in re.split(r"(?<=[.!?;:])\s+", block))
+    assert [s for s in sentences if len(s.split()) > 40] == []
+
+
 def test_links_lead_somewhere_in_the_wheel():
     stated = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
     packed = [ROOT / name for name in stated["targets"]["wheel"]["force-include"]]

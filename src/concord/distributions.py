@@ -172,7 +172,8 @@ def _tops(owner: Distribution) -> list[str]:
 @cache
 def _editable() -> list[tuple[Distribution, Path]]:
     found = [(owner, _project(owner)) for owner in _metadata().distributions()]
-    return [(owner, project) for owner, project in found if project]
+    # One without a name is just being installed, or was half removed.
+    return [(owner, project) for owner, project in found if project and owner.metadata["Name"]]
 
 
 @cache

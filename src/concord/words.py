@@ -52,21 +52,91 @@ def name(key: str, value: Any, names: Mapping[str, str] | None = None) -> str:
 
     ``names`` are a study's own texts for values; kinds say their own (``NAME``).
     """
-    if names and str(value) in names:
-        return str(names[str(value)])
+    if given := own(key, value, names):
+        return given
     last = key.split(".")[-1].replace("_", " ")
     if value is None:
         return "full gradients" if last == "batch size" else f"no {last}"
     if is_number(value):
         return f"{last} {value:g}"
     text = str(value)
-    if declares := called(text):
-        return declares
-    if key in ("sampler", "sampler.kind"):
-        return text.replace("_", "-").upper()
+    if text in ("True", "False"):
+        return "yes" if text == "True" else "no"
     if key == "reading":  # of an equation: published_57
         text = re.sub(r"_(\d+)$", r", (\1)", text)
-    return text.replace("_", " ").capitalize()
+    said = kind(key, text)
+    return said if said.isupper() or said == called(text) else said.capitalize()
+
+
+def own(key: str, value: Any, names: Mapping[str, Any] | None) -> str:
+    """Return a study's own text for a value of any key, or of this ("problem=noise"); or ""."""
+    names = names or {}
+    return str(names.get(f"{key}={value}", names.get(str(value), "")))
+
+
+def label(key: str, told: Any, names: Mapping[str, str] | None = None) -> str:
+    """Return what a sentence calls a label of a run, such as "ring", "5 agents" or "decay 0.25".
+
+    ``names`` may have a text for the key of numbers, too.
+    """
+    text = str(told)
+    if key == "agent":
+        return agent(told)
+    if given := own(key, told, names):
+        return given
+    if re.fullmatch(r"[\d.]+(e-?\d+)?", text):
+        said = (names or {}).get(key, key.split(".")[-1].replace("_", " "))
+        if said.endswith("s") and text.isdigit():
+            return f"{text} {said.removesuffix('s') if text == '1' else said}"
+        return f"{said} {text}"
+    if text in _SIGNS:
+        return _SIGNS[text] + key.replace("_", " ")
+    return kind(key, text)
+
+
+_SIGNS = {"True": "", "False": "not ", "None": "no "}
+
+
+def case(text: str, names: Mapping[str, str] | None = None) -> str:
+    """Return what a case of a claim is called, such as "5 agents, ring, DE-SGLD, agent 1"."""
+    labels = (part.partition("=") for part in text.split("+"))
+    return ", ".join(label(key, told or key, names) for key, _, told in labels)
+
+
+def kind(key: str, text: str) -> str:
+    """Return what a sentence calls a kind: by its own name, or in small letters, "no edges"."""
+    if key in ("sampler", "sampler.kind"):
+        return called(text) or text.replace("_", "-").upper()
+    return called(text) or text.replace("_", " ")
+
+
+def value(stated: Any) -> str:
+    """Return an option's value: a schedule as its formula, another component with its options."""
+    if isinstance(stated, Mapping):
+        texts = {key: value(part) for key, part in stated.items()}
+        if texts.get("kind") == "power" and {"a", "b", "exponent"} <= set(texts):
+            return "{a}/({b} + k)^{exponent}".format(**texts)
+        if texts.get("kind") == "harmonic":
+            return "{a}/(1 + {c} k)".format(**texts)
+        name = texts.pop("kind", "")
+        told = options(texts)
+        return f"{name} ({told})" if name and told else name or told
+    if isinstance(stated, bool):
+        return "yes" if stated else "no"
+    if isinstance(stated, float):
+        return format(stated, "g")
+    if isinstance(stated, (list, tuple)) and len(stated) > 12:
+        return f"[{len(stated)} entries]"
+    if isinstance(stated, (list, tuple)):
+        return ", ".join(map(value, stated)) or "none"
+    return "none" if stated is None else str(stated).replace("_", " ")
+
+
+def options(stated: Mapping[str, Any]) -> str:
+    """Return options and their values, such as "step size 0.1, drift half"; nothing of none."""
+    return ", ".join(
+        f"{k.replace('_', ' ')} {value(v)}" for k, v in stated.items() if v is not None
+    )
 
 
 def called(kind: str, names: Mapping[str, str] | None = None) -> str:

@@ -349,8 +349,8 @@ def test_what_cannot_be_tuned_is_told(study):
         scored(other, "de_sgld")
 
 
-def board_of(ranks):
-    """Return the rows of a leaderboard, by entry, whose entries have these scores, task by task."""
+def leaderboard_of(ranks):
+    """Return a leaderboard whose entries have these scores, task by task."""
     from test_displays import cell
 
     runs = [
@@ -359,7 +359,12 @@ def board_of(ranks):
         for place, value in enumerate(row)
     ]
     options = build(leaderboard.Params, {"prices": ["gradients"], "targets": [1]}, "")
-    table = leaderboard.tabulate(options, runs)
+    return leaderboard.tabulate(options, runs)
+
+
+def board_of(ranks):
+    """Return the rows of such a leaderboard, by entry."""
+    table = leaderboard_of(ranks)
     rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
     return {row["entry"]: row for row in rows}
 
@@ -372,6 +377,23 @@ def test_below_eight_tasks_no_rank_is_sure():
     assert one["mean rank"] == 1 and one["lo"] is None and one["hi"] is None
     mixed = board_of([[1.0, 2.0]] * 6 + [[2.0, 1.0]] * 4)
     assert [(row["place"], row["to"]) for row in mixed.values()] == [(1, 2), (1, 2)]
+
+
+def test_the_first_columns_say_who_is_best_and_whether_that_is_sure():
+    def said(ranks):
+        layout = leaderboard_of(ranks).layout
+        assert layout.columns[:4] == ["sampler", "place", "is it sure", "mean rank"]
+        assert layout.labels == 3
+        return [list(row[:3]) for row in layout.rows]
+
+    few = "no, fewer than 8 tasks"
+    assert said([[1.0, 2.0]]) == [["E0", "1", few], ["E1", "2", few]]
+    assert said([[1.0, 2.0]] * 8) == [["E0", "1", "yes"], ["E1", "2", "yes"]]
+    mixed = [[1.0, 2.0, 9.0]] * 6 + [[2.0, 1.0, 9.0]] * 4
+    tied = [["E0", "1–2", "tie with E1"], ["E1", "1–2", "tie with E0"]]
+    assert said(mixed) == [*tied, ["E2", "3", "yes"]]
+    four = [[1.0, 2.0, 3.0], [3.0, 1.0, 2.0], [2.0, 3.0, 1.0]] * 4
+    assert {row[2] for row in said(four)} == {"tie with 2 others"}
 
 
 @pytest.mark.parametrize(("tasks", "share"), [(2, 0.79), (3, 0.92), (8, 0.92), (15, 0.92)])

@@ -474,7 +474,7 @@ def test_only_files_are_read(host, register, target, mirror, place, make):
 def test_only_files_are_verified(register, tmp_path):
     os.mkfifo(tmp_path / "f.bin")
     with pytest.raises(ConcordError, match="is not a regular file; delete"):
-        fetch.verify("tiny/f.bin", tmp_path / "f.bin", register("/f"))
+        registries.verify("tiny/f.bin", tmp_path / "f.bin", register("/f"))
 
 
 # Destination -------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ def commands() -> dict[str, argparse.ArgumentParser]:
 
 
 def not_asked(url: str, *_: object) -> None:
-    raise fetch._Refused("is not asked")
+    raise fetch.Refused("is not asked")
 
 
 @pytest.fixture

@@ -2,8 +2,9 @@
 
 import pytest
 
+from concord import words
 from concord.claims import ledger
-from concord.pages.claims import case_name, where
+from concord.pages.claims import where
 
 ROW = {"paper": "p", "claim": "c", "verdict": "holds", "source": "print", "reading": "published"}
 
@@ -13,15 +14,22 @@ ROW = {"paper": "p", "claim": "c", "verdict": "holds", "source": "print", "readi
     [
         (
             "agents=5+topology=no_edges+sampler=d_admms+agent=0",
-            "agents 5, no edges, D-ADMMS, agent 1",
+            "5 agents, no edges, D-ADMMS, agent 1",
         ),
-        ("points=50+who=average", "points 50, average"),
-        ("level=1", "level 1"),
-        ("n_20", "n_20"),
+        ("points=50+who=average", "50 points, average"),
+        ("agents=1+step_size=2.5e-05", "1 agent, step size 2.5e-05"),
+        ("level=1+zeta=10", "level 1, heterogeneity 10"),
+        ("posterior=ark+one_shot=consensus_mc", "arK, Consensus Monte Carlo"),
+        ("training=gossip_ula", "Gossip ULA"),
+        ("paid=False+read=average", "not paid, average"),
+        ("problem=noise+fault=noise", "unknown noise, noise, sd 0.1"),
+        ("n_20", "n 20"),
     ],
 )
 def test_cases_are_called_by_names(case, told):
-    assert case_name({"case": case}) == told
+    names = {"ark": "arK", "zeta": "heterogeneity", "noise": "noise, sd 0.1"}
+    names["problem=noise"] = "unknown noise"
+    assert words.case(case, names) == told
 
 
 def read(row):

@@ -21,7 +21,7 @@ from concord.sampling.partition import Partition
 from concord.sampling.recorder import Record, Recorder
 from concord.sampling.trace import join_traces
 
-VERIFY = lenet.fetch.verify
+VERIFY = lenet.registry.verify
 LENET5 = lenet.lenet5()
 
 REASON = "PyTorch is not installed; install the extra: python -m pip install -e '.[lenet]'"
@@ -425,7 +425,7 @@ def resources(tmp_path, monkeypatch):
     monkeypatch.setattr(lenet, "TRAIN", 12)
     monkeypatch.setattr(lenet, "TEST", 5)
     monkeypatch.setattr(lenet.readers.svhn, "__defaults__", (4,))
-    monkeypatch.setattr(lenet.fetch, "verify", lambda name, path: path)
+    monkeypatch.setattr(lenet.registry, "verify", lambda name, path: path)
     return tmp_path
 
 
@@ -458,7 +458,7 @@ def test_options_of_the_network_reach_it(torch, resources):
 
 
 def test_svhn_is_used_only_as_it_is_registered(resources, monkeypatch):
-    monkeypatch.setattr(lenet.fetch, "verify", VERIFY)
+    monkeypatch.setattr(lenet.registry, "verify", VERIFY)
     with pytest.raises(ConcordError, match=r"test_32x32\.mat: has \d+ bytes .* fetch it again"):
         built(resources)
 

@@ -7,7 +7,7 @@ import pytest
 
 import concord
 from concord.errors import ConcordError
-from concord.problems import _models
+from concord.problems import _jax
 
 RNG = np.random.default_rng(3)
 X, SHARDS = RNG.standard_normal((12, 2)), [[0, 5, 7], [1, 2, 3, 4, 6], [8], [9, 10, 11]]
@@ -139,6 +139,6 @@ def test_a_problem_takes_draws_as_its_reference() -> None:
 
 
 def test_padding_repeats_rows_of_the_agent() -> None:
-    rows, own = _models.padded([np.array(shard) for shard in SHARDS])
+    rows, own = _jax.padded([np.array(shard) for shard in SHARDS])
     assert rows.shape == own.shape == (4, 5)
     assert set(rows[0]) == {0, 5, 7} and own.sum(axis=1).tolist() == [3, 5, 1, 3]

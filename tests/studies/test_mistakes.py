@@ -225,6 +225,16 @@ MISTAKES = [  # a place, what it is set to, and what is said
     ("experiments.one.smoke", {"chain": 2}, "there is no key 'chain'; did you mean 'chains'?"),
     ("experiments.one.full", {"chian": 2}, "there is no key 'chian'; did you mean 'chains'?"),
     ("experiments.two.topology", "rng", "did you mean 'ring'?"),
+    (
+        "experiments.two.problem",
+        {"kind": "gaussian_location", "table": "dglmc2021_gausian"},
+        "there is no data set 'dglmc2021_gausian' in *; did you mean 'dglmc2021_gaussian'?",
+    ),
+    (
+        "experiments.two.problem",
+        {"kind": "gaussian_location", "table": ""},
+        "there is no data set '' in *; ",
+    ),
 ]
 
 

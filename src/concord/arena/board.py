@@ -27,15 +27,8 @@ def task_of(run: Mapping[str, Any]) -> str:
 
 def called(run: Mapping[str, Any], names: Mapping[str, str]) -> str:
     """Return what readers call a task, such as "apart, ring"; ``names`` are the study's."""
-    told = (label(k, v, names) for k, v in run["labels"].items() if k != "entry")
+    told = (words.label(k, v, names) for k, v in run["labels"].items() if k != "entry")
     return ", ".join(told) or run["experiment"].replace("_", " ")
-
-
-def label(key: str, value: Any, names: Mapping[str, str]) -> str:
-    """Return what readers call a label of a task."""
-    # A problem may have the key of a fault, whose name is another.
-    text = words.name(key, value, None if key == "problem" else names)
-    return text.lower() if text == text.capitalize() else text
 
 
 def scores(cells: Sequence[Measured]) -> Iterator[list[Any]]:

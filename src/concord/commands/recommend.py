@@ -2,6 +2,8 @@
 
 from argparse import Namespace
 
+import pandas
+
 from concord.arena.board import task_of
 from concord.commands import studies
 from concord.errors import ConcordError, nearest
@@ -12,8 +14,6 @@ from concord.runs.run import Run, read
 
 def recommend(options: Namespace) -> None:
     """Print an answer for every task, and write tables and figures."""
-    import pandas  # a quarter of a second
-
     answers, tables = {}, []
     for task, run in _tasks(options).items():
         answer = answers[task] = answer_of(

@@ -9,7 +9,6 @@ import logging
 import os
 import shutil
 import signal
-import stat
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,31 +19,13 @@ from requests import RequestException
 from urllib3.exceptions import HTTPError
 
 from concord import __version__
-from concord.datasets.registry import REGISTRY, DataFile, find
+from concord.datasets.registry import REGISTRY, DataFile, Refused, check, find
 from concord.errors import ConcordError, short
 from concord.io import whole
 
 log = logging.getLogger(__name__)
 
 MIRROR_VARIABLE = "CONCORD_DATA_MIRROR"
-
-
-class _Refused(Exception):
-    """Why a source is not used. No OSError, which the libraries would take for their own."""
-
-
-def verify(name: str, path: Path, registry: str | Path = REGISTRY) -> Path:
-    """Return the path of a file in place if it is the registered ``DATASET/FILE``.
-
-    A ConcordError if the name is not registered, or the file has another size or SHA-256.
-    """
-    try:
-        _check(path, find(name, registry))
-    except _Refused as error:
-        raise ConcordError(f"{path}: {error}; delete the file and fetch it again") from error
-    except OSError as error:
-        raise ConcordError(f"{path}: cannot be read ({error.strerror})") from error
-    return path
 
 
 def fetch(
@@ -79,9 +60,9 @@ def fetch(
     try:
         if destination.exists():
             try:
-                _check(destination, file)
+                check(destination, file)
                 return destination
-            except _Refused as error:
+            except Refused as error:
                 log.warning("%s: replaced, because it %s", destination, error)
                 destination.unlink()
         for source in (*copies, *file.urls):
@@ -92,9 +73,9 @@ def fetch(
                     else:
                         with _within(60 + file.bytes / 20_000 if limit is None else limit):
                             _download(source, part, file, timeout)
-                    _check(part, file)
+                    check(part, file)
                 return destination
-            except _Refused as error:
+            except Refused as error:
                 reasons.append(f"{source} {error}")
                 log.warning("%s: %s", name, reasons[-1])
     except OSError as error:
@@ -122,26 +103,11 @@ def _mirror_folder(mirror: str | Path | None) -> Path | None:
     return Path(folder) if folder else None
 
 
-def _check(path: Path, file: DataFile) -> None:
-    """Raise ``_Refused`` if the file at ``path`` is not the registered one.
-
-    Only a file of the right size is read: one may be endless, such as a pipe, or take hours.
-    """
-    status = path.stat()
-    if not stat.S_ISREG(status.st_mode):
-        raise _Refused("is not a regular file")
-    if status.st_size != file.bytes:
-        raise _Refused(f"has {status.st_size} bytes instead of {file.bytes}")
-    digest = pooch.file_hash(str(path), alg="sha256")
-    if digest != file.sha256:
-        raise _Refused(f"has SHA-256 {digest} instead of {file.sha256}")
-
-
 def _copy(source: Path, part: Path, file: DataFile) -> None:
     try:
-        _check(source, file)
+        check(source, file)
     except OSError as error:
-        raise _Refused(f"cannot be read ({error.strerror})") from error
+        raise Refused(f"cannot be read ({error.strerror})") from error
     shutil.copyfile(source, part)
 
 
@@ -156,7 +122,7 @@ def _download(url: str, part: Path, file: DataFile, timeout: float) -> None:
         cause: BaseException = error
         while cause.__context__ is not None:  # below the libraries' own wrappings
             cause = cause.__context__
-        raise _Refused(f"failed: {short(str(cause))}") from error
+        raise Refused(f"failed: {short(str(cause))}") from error
 
 
 class _Bounded(io.FileIO):
@@ -168,13 +134,13 @@ class _Bounded(io.FileIO):
 
     def write(self, chunk: Any) -> int:
         if self.tell() > self.size:
-            raise _Refused(f"sends more than the registered {self.size} bytes")
+            raise Refused(f"sends more than the registered {self.size} bytes")
         return super().write(chunk)
 
 
 @contextlib.contextmanager
 def _within(seconds: float) -> Iterator[None]:
-    """Raise ``_Refused`` in what takes longer, wherever it waits; in the main thread only.
+    """Raise ``Refused`` in what takes longer, wherever it waits; in the main thread only.
 
     Timeouts of a connection begin anew with every byte, and so never end what drips.
     """
@@ -183,7 +149,7 @@ def _within(seconds: float) -> Iterator[None]:
         return
 
     def stop(*_: object) -> None:
-        raise _Refused(f"took longer than {seconds:g} s")
+        raise Refused(f"took longer than {seconds:g} s")
 
     before = signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)  # again, if it came where errors are ignored

@@ -1,6 +1,8 @@
 """The registry of data sets, ``config/datasets.yaml``: the files, their hosts and hashes."""
 
+import stat
 from functools import lru_cache
+from hashlib import file_digest
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -84,19 +86,57 @@ def _read(path: str | Path, as_of: tuple[int, ...] | None) -> dict[str, Dataset]
     return found
 
 
-def find(name: str, registry: str | Path = REGISTRY) -> DataFile:
-    """Return the registered file ``DATASET/FILE``; a ConcordError names the nearest one."""
+def files_of(dataset: str, registry: str | Path = REGISTRY) -> dict[str, DataFile]:
+    """Return the files of a data set by name; a ConcordError names the nearest data set."""
     datasets = load_registry(registry)
-    dataset, _, file = str(name).partition("/")
     if dataset not in datasets:
         raise ConcordError(
-            f"{name}: there is no data set {short(dataset)} in {registry}; "
-            f"{nearest(dataset, datasets)}"
+            f"there is no data set {short(dataset)} in {registry}; {nearest(dataset, datasets)}"
         )
-    files = datasets[dataset].files
+    return datasets[dataset].files
+
+
+def find(name: str, registry: str | Path = REGISTRY) -> DataFile:
+    """Return the registered file ``DATASET/FILE``; a ConcordError names the nearest one."""
+    dataset, _, file = str(name).partition("/")
+    files = files_of(dataset, registry)
     if file not in files:
         raise ConcordError(
             f"{name}: a data file is named DATASET/FILE and {dataset} has none of this name; "
             f"{nearest(name, [f'{dataset}/{option}' for option in files])}"
         )
     return files[file]
+
+
+class Refused(Exception):
+    """Why a file is not used. No OSError, which libraries would take for their own."""
+
+
+def check(path: Path, file: DataFile) -> None:
+    """Raise ``Refused`` if the file at ``path`` is not the registered one.
+
+    Only a file of the right size is read: one may be endless, such as a pipe, or take hours.
+    """
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise Refused("is not a regular file")
+    if status.st_size != file.bytes:
+        raise Refused(f"has {status.st_size} bytes instead of {file.bytes}")
+    with path.open("rb") as stream:
+        digest = file_digest(stream, "sha256").hexdigest()
+    if digest != file.sha256:
+        raise Refused(f"has SHA-256 {digest} instead of {file.sha256}")
+
+
+def verify(name: str, path: Path, registry: str | Path = REGISTRY) -> Path:
+    """Return the path of a file in place if it is the registered ``DATASET/FILE``.
+
+    A ConcordError if the name is not registered, or the file has another size or SHA-256.
+    """
+    try:
+        check(path, find(name, registry))
+    except Refused as error:
+        raise ConcordError(f"{path}: {error}; delete the file and fetch it again") from error
+    except OSError as error:
+        raise ConcordError(f"{path}: cannot be read ({error.strerror})") from error
+    return path

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import numpy as np
 from msgspec import field
 
+from concord.datasets.registry import verify
 from concord.options import Count, Options
 
 
@@ -35,8 +36,6 @@ def tabled(name: str, resources: Path) -> dict[str, np.ndarray]:
     is missing or another one.
     """
     import pandas  # a quarter of a second
-
-    from concord.datasets.fetch import verify  # the libraries of downloads
 
     file = f"{name}.csv.gz"
     found = pandas.read_csv(verify(f"{name}/{file}", resources / name / file))

@@ -18,6 +18,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from concord import words
 from concord.claims.robustness import BASE, SEED, Row, of_claims, way
 from concord.figures import style
 
@@ -100,7 +101,7 @@ def curve(says: str, rows: Sequence[Row], names: Mapping[str, str]) -> Figure:
     axes[0, 0].set_ylabel("\n".join(textwrap.wrap(_what(shown), 34)), parse_math=False)
     axes[1, 0].set_yticks(range(len(lines)), [text for _, text in lines], parse_math=False)
     axes[1, 0].set_ylim(len(lines) - 0.5, -0.5)
-    label = f"{says.rstrip('.')}: {case.replace('+', ', ').replace('=', ' ')}" if case else says
+    label = f"{says.rstrip('.')}: {words.case(case)}" if case else says
     title = textwrap.wrap(" ".join(label.split()), 112)
     figure.set_figheight(figure.get_figheight() + 0.13 * (len(title) - 1))
     figure.suptitle("\n".join(title), x=0.01, ha="left", fontsize=8, parse_math=False)

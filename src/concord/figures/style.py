@@ -309,15 +309,15 @@ def name(key: str, value: Any, names: Mapping[str, Any] | None = None) -> str:
 
     ``names`` comes from the paper's YAML: another text for a value, or another symbol for a key.
     """
-    names = names or {}
     numbered = key == "agent" and str(value).isdigit()  # names are those of other labels' values
-    if str(value) in names and not numbered:
-        return str(names[str(value)])
+    if not numbered and (given := words.own(key, value, names)):
+        return given
     if key == "agent":
         return words.agent(value)
     if words.is_number(value):
         last = key.split(".")[-1]
-        symbol = names.get(key, names.get(last, SYMBOLS.get(last, last.replace("_", " "))))
+        symbol = SYMBOLS.get(last, last.replace("_", " "))
+        symbol = (names or {}).get(key, (names or {}).get(last, symbol))
         return f"{symbol} = {number(value)}"
     return words.name(key, value)
 

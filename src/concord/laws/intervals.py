@@ -26,7 +26,7 @@ def quantile(count: float, numbers: int = 1) -> float:
     the quantile at 1 - (1 - LEVEL)/(2 ``numbers``), so that as many intervals hold together
     (Bonferroni's inequality).
     """
-    return float(_special().stdtrit(count - 1, 1 - (1 - LEVEL) / (2 * numbers)))
+    return float(special().stdtrit(count - 1, 1 - (1 - LEVEL) / (2 * numbers)))
 
 
 @cache
@@ -43,7 +43,7 @@ def repeating(count: float, numbers: int = 1) -> float:
     """
     degrees = count - 1
     ratio = (
-        1.0 if math.isinf(count) else _special().fdtri(degrees, degrees, 1 - (1 - LEVEL) / numbers)
+        1.0 if math.isinf(count) else special().fdtri(degrees, degrees, 1 - (1 - LEVEL) / numbers)
     )
     return math.sqrt(2) + math.sqrt(ratio)
 
@@ -173,7 +173,8 @@ def wilson(share: float, count: int) -> tuple[float, float]:
 _ENDS = [50 * (1 - LEVEL), 50 * (1 + LEVEL)]
 
 
-def _special() -> Any:
-    import scipy.special  # not at the start of every job
+def special() -> Any:
+    """Return SciPy's special functions, which not every job needs at its start."""
+    import scipy.special  # as it says
 
     return scipy.special

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
+import pandas
+from threadpoolctl import threadpool_limits
 
-from concord import contracts
+from concord import contracts, metrics, results, words
 from concord.arena.answer import UNSOLVED, Entry, Found, Search, Wish
 from concord.arena.read_outs import read_out
 from concord.contracts import PRICES, declared, reference_of
@@ -34,7 +36,6 @@ from concord.sampling.initial import Law
 from concord.summary import Summarized
 
 if TYPE_CHECKING:
-    import pandas
     from matplotlib.figure import Figure
 
 ARENA = HOME / "config" / "studies" / "arena" / "study.yaml"
@@ -86,8 +87,6 @@ class Answer(Summarized):
 
     @cached_property
     def _sentence(self) -> str:
-        from threadpoolctl import threadpool_limits  # scikit-learn's
-
         with threadpool_limits(1), np.errstate(all="ignore"):
             return _said(self._search, self._rows)
 
@@ -112,9 +111,7 @@ class Answer(Summarized):
         In gray the least of them all, dotted the budget, or the target; curves are dashed where
         laws are approximate.
         """
-        from concord import metrics, results
-        from concord.figures import curves
-        from concord.figures.metric_pairs import front
+        from concord.figures import curves, metric_pairs  # matplotlib
 
         wish = self._search.wish
         price = wish.price or next(iter(wish.budget))
@@ -147,7 +144,7 @@ class Answer(Summarized):
             axes.set_ylabel("predicted $b^2$, approximately")
             for line in axes.lines:
                 line.set_linestyle("--")
-        axes.plot(*front(np.array(points)), color="0.5", lw=4, alpha=0.3, zorder=0)
+        axes.plot(*metric_pairs.front(np.array(points)), color="0.5", lw=4, alpha=0.3, zorder=0)
         if price in wish.budget:
             axes.axvline(wish.budget[price], color="0.5", lw=0.8, ls=":")
         if wish.target is not None:
@@ -228,8 +225,6 @@ def recommend(
     True
     >>> trace = concord.sample(**answer.best)
     """
-    from threadpoolctl import threadpool_limits  # scikit-learn's
-
     if not isinstance(problem, contracts.Problem):
         raise ConcordError(
             f"problem: {short(problem)} is no problem; make one with concord.Problem or "
@@ -391,9 +386,12 @@ def _stated(row: Found) -> dict[str, Any]:
 
 
 def _options(row: Found) -> str:
-    shown = {**_stated(row), **row.lattice.values(row.j)}
-    words = {k: f"{v:.3g}" if isinstance(v, float) else v for k, v in shown.items()}
-    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in words.items())
+    return words.options({**_stated(row), **_tuned(row)})
+
+
+def _tuned(row: Found) -> dict[str, Any]:
+    values = row.lattice.values(row.j)
+    return {k: f"{v:.3g}" if isinstance(v, float) else v for k, v in values.items()}
 
 
 READ = {"agents": "each agent's own draws", "average": "the network average of each draw"}
@@ -407,11 +405,14 @@ def _said(search: Search, rows: Sequence[Found]) -> str:
     """Return the answer in a sentence."""
     best, wish = rows[0], search.wish
     price = wish.price or next(iter(wish.budget))
-    whose = "worst agent" if wish.level == "worst" else "network average"
+    alone = wish.level == "worst" and best.read != "average"
+    told = words.options({"batch_size": wish.batch_size, **_tuned(best)})
+    whose = "worst agent" if alone else "network average"
     text = (
-        f"{best.entry.name} with {_options(best)}, reading {_read(best)}: a squared bias of "
-        f"{best.b2[wish.level]:.2g} posterior variances ({whose}, {best.how}) after "
-        f"{_amount(best.spent[price], price)} per agent, {best.iterations:,} iterations"
+        f"{best.entry.name} with {told}, reading {_read(best)}: "
+        f"a squared bias of {best.b2[wish.level]:.2g} posterior variances "
+        f"({whose}, {best.how}) after {_amount(best.spent[price], price)} "
+        f"per agent, {best.iterations:,} iterations"
     )
     other = next((row for row in rows if row.entry.name != best.entry.name), best)
     if other is best or other.score >= UNSOLVED:
@@ -421,7 +422,7 @@ def _said(search: Search, rows: Sequence[Found]) -> str:
     factor = search.needs(other.entry, best, price)
     if np.isfinite(factor):
         much = "about as much" if factor < 1.05 else f"{factor:.2g} times as much"
-        return f"{text}; {other.entry.name} would need {much}."
+        return f"{text}; {other.entry.name} would need {much} for the same bias."
     return f"{text}; {other.entry.name}: {other.b2[wish.level]:.2g} for as much."
 
 
@@ -432,8 +433,6 @@ def _amount(amount: float, price: str) -> str:
 
 
 def _table(rows: Sequence[Found], lacking: Sequence[tuple[str, str]]) -> pandas.DataFrame:
-    import pandas
-
     clock = any(row.spent["seconds"] for row in rows)
     found = [
         {
@@ -511,8 +510,6 @@ def by_chains(search: Search, entry: Entry, how: Mapping[str, Any]) -> list[Foun
 
 def _verified(rows: Sequence[Found], search: Search, how: Mapping[str, Any]) -> pandas.DataFrame:
     """Run rows, and return b2 as predicted and as measured."""
-    import pandas
-
     lines = [
         (row.entry.name, str(row.read), row.b2[search.wish.level], *measured(row, search, how))
         for row in rows

@@ -26,6 +26,7 @@ from typing import Annotated, Any
 import numpy as np
 from msgspec import Meta
 
+from concord.laws.intervals import special
 from concord.options import Options, Positive
 
 
@@ -78,10 +79,8 @@ def sigma(epsilon: float, delta: float, clip: float, releases: int) -> float:
 
 
 def _delta(epsilon: float, mu: float) -> float:
-    from scipy.special import log_ndtr, ndtr  # not at the start of every job
-
-    far = np.exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu))
-    return float(ndtr(mu / 2 - epsilon / mu) - far)
+    far = np.exp(epsilon + special().log_ndtr(-mu / 2 - epsilon / mu))
+    return float(special().ndtr(mu / 2 - epsilon / mu) - far)
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:

@@ -136,7 +136,7 @@ def _setting(runs: Sequence[Mapping[str, Any]]) -> Pairs:
     found = []
     for key, (said, package, usual) in _SETTING.items():
         values: dict[str, Any] = {str(run.get(key)): run.get(key) for run in runs}  # few of many
-        texts = (_kind(package, v, key) if package else _text(v) for v in values.values())
+        texts = (_kind(package, v, key) if package else words.value(v) for v in values.values())
         found.append((said, words.either(text for text in texts if text != usual)))
     return [(said, text) for said, text in found if text]
 
@@ -157,8 +157,9 @@ def _samplers(runs: Sequence[Mapping[str, Any]], names: Mapping[str, Any]) -> Pa
     rows: dict[tuple[str, ...], list[dict[str, str]]] = {}
     readings: dict[tuple[str, ...], set[str]] = {}
     for run in runs:
-        sampler, labels = run["sampler"], {**(run.get("labels") or {}), "reading": None}
-        named = [str(names[str(label)]) for label in labels.values() if str(label) in names]
+        sampler, labels = run["sampler"], run.get("labels") or {}
+        own = [labels[key] for key in ("sampler", "entry") if key in labels] or labels.values()
+        named = [str(names[str(label)]) for label in own if str(label) in names]
         name = named[0] if named else words.name("sampler", sampler["kind"])
         said = _options("samplers", sampler)
         chosen = [text for key, text in said.items() if isinstance(sampler[key], (str, bool))]
@@ -183,15 +184,17 @@ def _joined(options: Sequence[Mapping[str, str]]) -> str:
 
 def _kind(package: str, chosen: Mapping[str, Any], what: str) -> str:
     """Return a component's kind, with those of its options that are not as they usually are."""
-    name = words.name(what, chosen["kind"]).lower()
-    options = [f"{key.replace('_', ' ')} {text}" for key, text in _options(package, chosen).items()]
-    return f"{name} ({', '.join(options)})" if options else name
+    name = words.kind(what, chosen["kind"])
+    options = words.options(_options(package, chosen))
+    return f"{name} ({options})" if options else name
 
 
 def _options(package: str, chosen: Mapping[str, Any]) -> dict[str, str]:
     """Return the options of a component that its kind demands, or that are not their defaults."""
     usual = _usual(plugin(package, chosen["kind"], package).Params)
-    texts = {key: _text(value) for key, value in chosen.items() if key not in ("kind", "name")}
+    texts = {
+        key: words.value(value) for key, value in chosen.items() if key not in ("kind", "name")
+    }
     return {key: text for key, text in texts.items() if usual.get(key) != text}
 
 
@@ -199,32 +202,7 @@ def _options(package: str, chosen: Mapping[str, Any]) -> dict[str, str]:
 def _usual(params: Any) -> dict[str, str]:
     """Return the texts of the defaults of a kind's options."""
     fields = msgspec.structs.fields(params)
-    return {f.name: _text(f.default) for f in fields if f.default is not msgspec.NODEFAULT}
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return _formula(value)
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return format(value, "g")
-    if isinstance(value, (list, tuple)) and len(value) > 12:
-        return f"[{len(value)} entries]"
-    if isinstance(value, (list, tuple)):
-        return ", ".join(map(_text, value)) or "none"
-    return "none" if value is None else str(value).replace("_", " ")
-
-
-def _formula(schedule: Mapping[str, Any]) -> str:
-    """Return a schedule as its formula, another component as its kind and options."""
-    kind, values = schedule.get("kind"), {key: _text(value) for key, value in schedule.items()}
-    if kind == "power" and {"a", "b", "exponent"} <= set(values):
-        return "{a}/({b} + k)^{exponent}".format(**values)
-    if kind == "harmonic":
-        return "{a}/(1 + {c} k)".format(**values)
-    options = ", ".join(f"{key} {text}" for key, text in values.items() if key != "kind")
-    return options if kind is None else f"{_text(kind)} ({options})" if options else _text(kind)
+    return {f.name: words.value(f.default) for f in fields if f.default is not msgspec.NODEFAULT}
 
 
 def rst(caption: Caption) -> str:

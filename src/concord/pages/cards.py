@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from concord import words
 from concord.arena.board import called
 from concord.pages import markdown
 from concord.pages.markdown import Section
@@ -66,11 +67,11 @@ def _options(run: Mapping[str, Any]) -> str:
     stated = {k: v for k, v in run["sampler"].items() if k != "kind" and v is not None}
     share = {arena["tune"]: f"at {arena['share']} of its limit"} if arena["share"] else {}
     tuned = [] if share or arena["tune"] is None else [arena["tune"], *arena["second"]]
-    fixed = {k: v for k, v in stated.items() if k not in tuned} | share
-    values = [f"{k} ({', '.join(map(str, v))})" for k, v in arena["second"].items()]
-    begin = [f"{arena['tune']} (the search begins at {stated.get(arena['tune'])})"]
-    told = f"Tuned: {', '.join(begin + values)}. " if tuned else ""
-    return f"{told}Fixed: {', '.join(f'{k} {v}' for k, v in fixed.items()) or 'nothing'}."
+    fixed = words.options({k: v for k, v in stated.items() if k not in tuned} | share)
+    begin = {k: f"(the search begins at {words.value(stated.get(k))})" for k in tuned}
+    begin |= {k: f"({words.value(v)})" for k, v in arena["second"].items()}
+    told = f"Tuned: {words.options(begin)}. " if tuned else ""
+    return f"{told}Fixed: {fixed or 'nothing'}."
 
 
 def _value(cell: Measured, metric: str, agent: str) -> float:

@@ -40,27 +40,12 @@ def where(row: Row) -> str:
     return row["where"] if stated else f"{row['where']} ({row['source']})"
 
 
-def case_name(row: Row) -> str:
-    """Return what a case of a claim is called: "agents 5, ring, DE-SGLD, agent 1"."""
-    return ", ".join(_axis(*part.partition("=")) for part in row["case"].split("+"))
-
-
-def _axis(key: str, sign: str, value: str) -> str:
-    """Return what readers call the label of an axis of cases; kinds by their names."""
-    if key == "agent" and value.isdigit():
-        return words.agent(value)
-    if key in ("sampler", "entry"):
-        return words.name("sampler", value)
-    if key in ("topology", "network", "who"):
-        return (words.called(value) or value.replace("_", " ")).lower()
-    return f"{key} {value}".strip()
-
-
 def _of_claims(paper: Study, found: Sequence[Entry]) -> Section:
     if not found:
         return Section("Claims", "None is stated yet.")
     text = SMOKE if paper.config["scale"] == "smoke" else ""
-    return _table("Claims", text, found, without=() if paper.printed else ("reading",))
+    without = () if paper.printed else ("reading",)
+    return _table("Claims", text, found, without=without, names=paper.sections.names)
 
 
 def _of_readings(paper: Study) -> Section:
@@ -103,6 +88,7 @@ def _table(
     found: Sequence[Entry],
     first: Sequence[str] = (),
     without: Sequence[str] = (),
+    names: Mapping[str, str] | None = None,
 ) -> Section:
     """Return a line for every claim and reading; the multiverse only where it has been run."""
     surveyed = any(row["multiverse"] for entry in found for row in entry.rows)
@@ -111,7 +97,7 @@ def _table(
         "where": lambda entry: where(entry.rows[0]),
         "reading": lambda entry: entry.reading,
         "says": _says,
-        "ours": _ours,
+        "ours": lambda entry: _ours(entry, names),
         "verdict": lambda entry: entry.verdict,
     }
     lines = [
@@ -133,14 +119,17 @@ def _says(entry: Entry) -> Folded:
     return Folded(entry.rows[0]["says"], "how it is judged", tuple(lines))
 
 
-def _ours(entry: Entry) -> str | Folded:
+def _ours(entry: Entry, names: Mapping[str, str] | None) -> str | Folded:
     """Return the sentence of the case that decides, the others folded."""
     if len(entry.rows) == 1:
         return entry.rows[0]["ours"]
-    lines = tuple(f"{case_name(row)}: {row['verdict']}. {row['ours']}" for row in entry.rows)
+    lines = tuple(
+        f"{words.case(row['case'], names)}: {row['verdict']}. {row['ours']}" for row in entry.rows
+    )
     first = entry.deciding
     many = f"{entry.counted}; " if entry.counted else ""
-    return Folded(f"{many}{case_name(first)}: {first['ours']}", f"{len(lines)} cases", lines)
+    text = f"{many}{words.case(first['case'], names)}: {first['ours']}"
+    return Folded(text, f"{len(lines)} cases", lines)
 
 
 def _link(paper: Study) -> Callable[[str], str]:

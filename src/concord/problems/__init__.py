@@ -11,6 +11,7 @@ In Python ``concord.problems.<kind>`` makes a problem: of one's own arrays where
 """
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from concord import plugins
@@ -20,17 +21,13 @@ from concord.contracts import TakesArrays, offers
 def __getattr__(name: str) -> Callable[..., Any]:
     """Return what makes problems of a kind, or ``quadratic``."""
     if name == "quadratic":
-        from concord.problems._quadratic import quadratic
-
-        return quadratic
+        return import_module("concord.problems._quadratic").quadratic
     if name.startswith("_") or not plugins.exists("problems", name):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     kind = plugins.plugin("problems", name, "problem")
     if offers(kind, TakesArrays):
         return kind.from_arrays
-    from concord.problems._own import from_options
-
-    return from_options(kind)
+    return import_module("concord.problems._own").from_options(kind)
 
 
 def __dir__() -> list[str]:

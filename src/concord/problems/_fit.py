@@ -94,11 +94,10 @@ def field(problem: Problem) -> Field:
 @lru_cache(maxsize=16)
 def normals(count: int, dim: int) -> np.ndarray:
     """Return points (count, dim), or more, of mean 0 and covariance I: antithetic Sobol points."""
-    from scipy.special import ndtri
-    from scipy.stats import qmc  # takes long to import
+    from scipy import special, stats  # a second
 
     half = max(count // 2, 1 << int(np.ceil(np.log2(2 * dim))))
-    z = ndtri(qmc.Sobol(dim, rng=1).random(half))
+    z = special.ndtri(stats.qmc.Sobol(dim, rng=1).random(half))
     z = np.concatenate([z, -z])
     return np.linalg.solve(np.linalg.cholesky(z.T @ z / len(z)), z.T).T
 

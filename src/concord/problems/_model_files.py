@@ -9,7 +9,7 @@ from concord.contracts import Stream
 from concord.datasets import readers
 from concord.errors import ConcordError
 from concord.options import Options
-from concord.problems._models import Compiled, of_studies
+from concord.problems._models import Model, of_studies
 from concord.problems._own import split
 from concord.sampling.partition import Partition
 
@@ -52,7 +52,7 @@ def problem(
     partition: Partition,
     stream: Stream,
     resources: Path,
-) -> Compiled:
+) -> Model:
     """Make the model of its columns, and split its rows."""
     of_studies(library, resources)
     path = plugins.within(Path(params.file), "file")

@@ -10,15 +10,8 @@ from typing import Any
 import numpy as np
 
 from concord.errors import ConcordError, short
-from concord.problems._models import (
-    Compiled,
-    Latent,
-    Split,
-    discrete,
-    lacking,
-    need,
-    over_rows,
-)
+from concord.problems._jax import Compiled, over_rows
+from concord.problems._models import Latent, Split, discrete, lacking, need
 
 if lacking("PyMC") is None:  # else ``need`` says what to install
     import jax.numpy as jnp

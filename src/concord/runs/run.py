@@ -174,6 +174,8 @@ class Run:
         """
         graph = self.graph
         _at(f"{self.where}.agents", self.problem.module.check, self.problem.params, self.agents)
+        for name in (*self.data_sets, *self.optional_data_sets):
+            _at(self.where, registry.files_of, name)
         if self.arena is None:  # in the arena, a sampler that refuses the task is a result
             module: Sampler = self.sampler.module
             _at(f"{self.where}.topology", module.check, None, graph, self.sampler.params)
@@ -222,10 +224,11 @@ class Run:
     @property
     def downloads(self) -> tuple[str, ...]:
         """Return those of the data sets that are downloaded, and not made here."""
-        if not (names := self.data_sets):
-            return ()
-        known = registry.load_registry()
-        return tuple(n for n in names if any(file.urls for file in known[n].files.values()))
+        return tuple(
+            name
+            for name in self.data_sets
+            if any(file.urls for file in registry.files_of(name).values())
+        )
 
     def data_digest(self, resources: Path) -> str:
         """Return a digest of the data files that it reads, by their registered SHA-256.
@@ -236,8 +239,7 @@ class Run:
         own = {str(path): sha256(path) for path in self.files}
         if not needed and not optional:
             return digest(own)
-        known = registry.load_registry()
-        files = {name: known[name].files for name in (*needed, *optional)}
+        files = {name: registry.files_of(name) for name in (*needed, *optional)}
         for name in optional:
             if not all((resources / name / file).is_file() for file in files[name]):
                 del files[name]

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from concord.datasets.fetch import fetch, verify
-from concord.datasets.registry import REGISTRY, find
+from concord.datasets.fetch import fetch
+from concord.datasets.registry import REGISTRY, find, verify
 from concord.errors import ConcordError
 from concord.io import whole
 from concord.options import build

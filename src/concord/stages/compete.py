@@ -162,22 +162,20 @@ def _tuned(name: str, task: str, cell: Run, choice: Mapping[str, Any]) -> str:
     arena, options = cell.arena, plain(cell.sampler.params)
     assert arena is not None
     tuned = {arena.tune, *arena.second} - {None}
-    fixed = ", ".join(f"{k} {v}" for k, v in options.items() if k not in tuned and v is not None)
+    fixed = words.options({k: v for k, v in options.items() if k not in tuned and v is not None})
     found = next((c for c in choice.values() if isinstance(c, dict) and "chosen" in c), None)
-    where = f" on {task}"
     if found is None or not tuned:
-        return f"{name}: nothing was tuned{where}; fixed: {fixed or 'nothing'}"
+        return f"{name}: nothing was tuned on {task}; fixed: {fixed or 'nothing'}"
     lo, hi = found["values tried"]
-    chosen = ", ".join(f"{k} {_short(v)}" for k, v in found["chosen"].items())
-    others = "".join(f", {k} of {', '.join(map(str, v))}" for k, v in arena.second.items())
-    return (
-        f"{name}: {arena.tune} from {lo:.3g} to {hi:.3g}{others} ({found['settings']} settings); "
-        f"chosen{where}: {chosen}; fixed: {fixed or 'nothing else'}"
+    tried = words.options(
+        {str(arena.tune): f"from {lo:.3g} to {hi:.3g}"}
+        | {k: f"of {words.value(v)}" for k, v in arena.second.items()}
     )
-
-
-def _short(value: Any) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+    chosen = {k: f"{v:.3g}" if isinstance(v, float) else v for k, v in found["chosen"].items()}
+    return (
+        f"{name}: {tried} ({found['settings']} settings); "
+        f"chosen on {task}: {words.options(chosen)}; fixed: {fixed or 'nothing else'}"
+    )
 
 
 def entry_of(name: str) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -183,7 +183,9 @@ class Sections(Options):
         Annotated[dict[Id, Experiment], Meta(min_length=1)] | None, "experiments by id"
     ] = None
     names: Annotated[
-        dict[str, str], "what readers see in place of a label's value, in all figures and tables"
+        dict[str, str],
+        "what readers see in place of a label's value, of one label's (problem=noise: unknown "
+        "noise), or of the key of numbers; in figures, tables and cases of claims",
     ] = {}
     figures: Annotated[dict[Id, Output], "figures by id"] = {}
     tables: Annotated[dict[Id, Output], "tables by id"] = {}

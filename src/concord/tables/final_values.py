@@ -159,8 +159,8 @@ def _said(key: str, value: Any, names: dict[str, str] | None) -> str:
     """Return a value of a key, or with no key the key's own name, as readers see it."""
     if value is None:
         return ""
-    if names and str(value) in names:
-        return names[str(value)]
+    if given := words.own(key, value, names):
+        return given
     if key == "metric":
         return words.quantity(str(value))
     if key == "agent":

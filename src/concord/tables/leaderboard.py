@@ -7,8 +7,8 @@ there is none of one task. Of made-up ranks it contains the mean over all tasks 
 with 15 tasks, in 92 to 93 % with three to eight, and in 80 to 93 % with two, whose ranks may be
 equal (by resampling tasks in 90, 71 and 50 %, with 15, three and two). Counts are of pairs of task
 (data set by data set) and target: solved, unsolved, diverged, not applicable and not
-run add up to all of them. A rank is a range, such as 2-5, where an entry's interval overlaps with
-those of others: a tie. With fewer than eight tasks it is not sure. The range of the option is the
+run add up to all of them. A place is a range, such as 2-5, where an entry's interval overlaps with
+those of others: a tie. With fewer than eight tasks no place is sure. The range of the option is the
 factor over which the tuned option may vary with at most twice the best score, the median over
 tasks. Tuned to the end: in so many tasks the choice is the last value that was tried.
 """
@@ -60,24 +60,35 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
 
 
 def _laid_out(params: Params, rows: Sequence[dict[str, Any]]) -> Layout:
-    """Return who is best, and how sure that is, in the first columns; details after them."""
+    """Return who is best, and whether that is sure, in the first columns; details after them."""
     labels, several = _labels(params), len(params.prices) > 1
     details = ["median score", "diverged", "not applicable", "not run"]
     details += ["range of the option", "tuned to the end"]
     texts = []
     for row in rows:
-        first, last = row["place"], row["to"]
-        rank = str(first) if first == last else f"{first}\N{EN DASH}{last}"
         named = [words.name(key, row[key], params.names) for key in labels]
         price = [row["price"].replace("_", " ")] * several
-        ranks = [rank, words.rounded(row["mean rank"], row["lo"], row["hi"])]
+        rank = words.rounded(row["mean rank"], row["lo"], row["hi"])
         solved = f"{row['solved']} of {row['pairs']}"
-        texts.append(
-            [*named, *ranks, *price, solved, *(words.rounded(row[key]) for key in details)]
-        )
+        numbers = [rank, solved, *(words.rounded(row[key]) for key in details)]
+        texts.append([*named, *_place(params, row, rows), *price, *numbers])
     heads = ["sampler" if key == "entry" else key for key in labels]
-    columns = [*heads, "rank", "mean rank", *["price"] * several, "solved", *details]
-    return Layout(columns, texts, len(labels))
+    columns = [*heads, "place", "is it sure", *["price"] * several, "mean rank", "solved", *details]
+    return Layout(columns, texts, len(labels) + 2 + several)
+
+
+def _place(params: Params, row: dict[str, Any], rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the place, or those that a tie may end at, and with whom it is tied."""
+    board = [other for other in rows if other["price"] == row["price"]]
+    if row["place"] == UNSURE:
+        ahead = sum(other["mean rank"] < row["mean rank"] for other in board)
+        return [str(1 + ahead), f"no, fewer than {ENOUGH} tasks"]
+    if row["place"] == row["to"]:
+        return [str(row["place"]), "yes"]
+    tied = [o for o in board if o is not row and o["lo"] <= row["hi"] and row["lo"] <= o["hi"]]
+    names = [", ".join(words.name(k, o[k], params.names) for k in _labels(params)) for o in tied]
+    others = names[0] if len(names) == 1 else f"{len(names)} others"
+    return [f"{row['place']}\N{EN DASH}{row['to']}", f"tie with {others}"]
 
 
 def _labels(params: Params) -> tuple[str, ...]:

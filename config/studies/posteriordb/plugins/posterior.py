@@ -19,7 +19,7 @@ import numpy as np
 
 from concord.contracts import Stream
 from concord.datasets import readers, registry
-from concord.datasets.fetch import verify
+from concord.datasets.registry import verify
 from concord.options import Options
 from concord.problems import _own
 from concord.problems._models import lacking, of_studies

@@ -17,14 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from concord import integrity, markup, words
-from concord.arena.board import label
 from concord.claims import ledger
 from concord.claims.ledger import Row
 from concord.errors import ConcordError, nearest, short
 from concord.home import HOME
 from concord.io import read_text
 from concord.pages import captions
-from concord.pages.claims import case_name, where
+from concord.pages.claims import where
 from concord.pages.site.curves import curves, group
 from concord.pages.site.parts import raw, title
 from concord.runs.run import Run
@@ -124,7 +123,8 @@ def page(
     ``todo`` is what has not been made, by the command that makes it.
     """
     about = paper.about
-    claims, universes = summarized(rows), _universes(paper, rows, files)
+    claims = summarized(rows, paper.sections.names)
+    universes = _universes(paper, rows, files)
     claims = [{**claim, **_leads(claim, paper, universes, files.results)} for claim in claims]
     followed = dict.fromkeys(run.reading for run in paper.runs.values())
     head = raw(
@@ -176,8 +176,8 @@ def page(
 _STATED = ("paper", "says", "source", "printed", "figure", "kind", "rule")
 
 
-def summarized(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """Return claims, each with its verdicts by reading and their cases."""
+def summarized(rows: Iterable[Row], names: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
+    """Return claims, each with its verdicts by reading and their cases; ``names`` are a study's."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for entry in ledger.entries(rows):
         row = entry.rows[0]
@@ -193,13 +193,14 @@ def summarized(rows: Iterable[Row]) -> list[dict[str, Any]]:
             reason = one["reason"].rstrip(".")
             claim["reasons"] += [reason] if reason and reason not in claim["reasons"] else []
         several = len(entry.rows) > 1
-        name = f"{case_name(entry.deciding)}: " if several else ""
+        cases = [{**one, "name": words.case(one["case"], names)} for one in entry.rows]
+        name = f"{words.case(entry.deciding['case'], names)}: " if several else ""
         claim["readings"].append(
             {
                 **{"reading": entry.reading, "verdict": entry.verdict},
                 "ours": f"{name}{entry.deciding['ours']}",
                 "universes": row.get("multiverse"),
-                "cases": [{**one, "name": case_name(one)} for one in entry.rows] if several else [],
+                "cases": cases if several else [],
             }
         )
     return list(found.values())
@@ -398,7 +399,7 @@ def _arena(paper: Study, files: Files) -> dict[str, Any] | None:
     rows = explored([source / "scores.csv", *tables])
     parts = sorted({part for task in rows["names"] if "=" in task for part in task.split("+")})
     labels = (part.partition("=") for part in parts)
-    texts = {f"{key}={value}": label(key, value, names) for key, _, value in labels}
+    texts = {f"{key}={value}": words.label(key, value, names) for key, _, value in labels}
     shown = {**rows, "called": called | theirs | texts}
     script = json.dumps(shown, separators=(",", ":"), allow_nan=False)
     return {

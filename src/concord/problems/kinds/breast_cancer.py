@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from concord.contracts import Stream
-from concord.datasets.fetch import verify
+from concord.datasets.registry import verify
 from concord.errors import ConcordError
 from concord.laws.known import Draws
 from concord.options import Options

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+from scipy.special import digamma, polygamma
 
 from concord.contracts import Stream
 from concord.errors import ConcordError
@@ -131,8 +132,6 @@ class GammaPoisson(Tabled):
     @cached_property
     def reference(self) -> Known:
         """The posterior: logarithms of independent gamma numbers."""
-        from scipy.special import digamma, polygamma  # not at the start of every job
-
         exposure, shapes = (table.sum(axis=0) for table in self.tables)
         variance = polygamma(1, shapes)
         return Known(

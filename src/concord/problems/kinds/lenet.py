@@ -27,7 +27,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 
 from concord.contracts import BatchGradient, Gradient, Stream
-from concord.datasets import fetch, readers
+from concord.datasets import readers, registry
 from concord.errors import ConcordError
 from concord.options import Count, Options, Positive
 from concord.problems._data import OneDataSet
@@ -270,7 +270,7 @@ def build(
             images = flat.reshape(-1, 8, 8).astype(np.float32)
         elif (resources / SVHN).is_file():
             # Nobody fetched it but the user, and scipy's reader crashes on some broken files.
-            images, labels = readers.svhn(fetch.verify(SVHN.as_posix(), resources / SVHN))
+            images, labels = readers.svhn(registry.verify(SVHN.as_posix(), resources / SVHN))
         else:
             continue
         tests[name] = Images(labels, partial(np.asarray, images))

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
+from scipy.special import ndtri
 
 from concord.contracts import BatchGradient, Stream
 from concord.errors import ConcordError
@@ -76,8 +77,6 @@ class Polynomial(Tabled):
     dim = 1
 
     def __init__(self, params: Params, agents: int) -> None:
-        from scipy.special import ndtri  # not at the start of every job
-
         self.agents, self._powers = agents, np.array([*params.coefficients[::-1], 0.0])
         self._slopes = np.polyder(self._powers)
         share = 1 / agents if params.share == "split" else 1.0

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
+from scipy import sparse
 
 from concord.contracts import BatchGradient, Gradient, Stream
 from concord.datasets import readers
@@ -70,7 +71,6 @@ def build(
     """Load the data set, with an intercept column of ones as the last column unless none."""
     features, labels = readers.a9a(resources / params.dataset / params.dataset)
     if params.intercept == "ones":
-        sparse = _sparse()
         features = sparse.hstack([features, sparse.csr_array(np.ones((len(labels), 1)))])
     return SparseLogistic(features, labels, params, agents, partition, stream)
 
@@ -171,7 +171,7 @@ class SparseLogistic:
         points, vectors = chains * self.agents * batch_size, chains * self.agents
         indices = np.empty((*shape, table.shape[1]), dtype=np.int32)
         wide = np.zeros((chains, self.agents, width))
-        matrix = _sparse().csr_array(
+        matrix = sparse.csr_array(
             (
                 np.ones(indices.size),
                 indices.reshape(-1),
@@ -250,9 +250,3 @@ def _columns(features: Any) -> np.ndarray:
     columns = np.full((len(counts), counts.max()), features.shape[1], dtype=np.int32)
     columns[rows, places] = features.indices
     return columns
-
-
-def _sparse() -> Any:
-    import scipy.sparse  # not at the start of every job
-
-    return scipy.sparse

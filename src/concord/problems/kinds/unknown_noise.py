@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+from scipy.special import digamma, polygamma
 
 from concord.contracts import Stream
 from concord.errors import ConcordError
@@ -155,8 +156,6 @@ class UnknownNoise(Tabled):
     @cached_property
     def reference(self) -> Known:
         """The posterior: normal-inverse-gamma, in (beta, log sigma^2)."""
-        from scipy.special import digamma, polygamma  # not at the start of every job
-
         gram, cross, square, _ = (table.sum(axis=0) for table in self.tables)
         spread = np.linalg.inv(gram)
         center = spread @ cross

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-sys.path.append(str(Path(__file__).parents[1] / "workflow"))
+sys.path.append(str(Path(__file__).parents[2] / "workflow"))
 
 from hostile import HOSTILE, SECRET
 from smoke_project import PAPER, Project, of_all_runs

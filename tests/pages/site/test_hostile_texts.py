@@ -23,7 +23,7 @@ from concord.provenance import SOURCE
 from concord.results import Measured
 
 pytest.importorskip("furo", reason="pip install -e '.[docs]'")
-sys.path.append(str(Path(__file__).parents[1]))
+sys.path.append(str(Path(__file__).parents[2]))
 from test_distributions import install
 
 pytestmark = pytest.mark.thorough

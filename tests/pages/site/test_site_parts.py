@@ -20,7 +20,7 @@ from concord.pages.site.papers import Files, _arena, _universes
 from concord.pages.site.parts import render
 from concord.plugins import PACKAGES, built_in
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def test_thinned_iterations_have_both_ends_and_no_more_than_are_shown():

@@ -1,0 +1,193 @@
+"""Models compiled by JAX: all chains and agents at once, as one function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from concord.contracts import BatchGradient, HessianProduct
+from concord.errors import ConcordError
+from concord.problems._models import Array, Model, Split, shards_of
+
+if find_spec("jax"):  # else ``need`` says what to install
+    import jax
+    import jax.numpy as jnp
+
+STEPS, LENGTHS = 100, 30  # of Newton's method
+
+
+class Compiled(Model):
+    """A model of a library, compiled by JAX; ``how`` its rows are split is of ``shards_of``.
+
+    It has gradients, potentials, products with Hessians, a proximal step and mini-batches.
+    """
+
+    def __init__(
+        self, split: Split, how: tuple[Any, ...], coordinates: Any, reference: Any
+    ) -> None:
+        if not jax.config.jax_enable_x64:
+            raise ConcordError(
+                "model: JAX computes in single precision, in which sums over rows differ; call "
+                'jax.config.update("jax_enable_x64", True) first'
+            )
+        held = shards_of(split.rows, split.labels, *how)
+        self._split, agents, (index, own) = split, len(held), padded(held)
+        counts = np.array([float(len(rows)) for rows in held])
+        weights = own.astype(float)
+
+        def value(x: Any, rows: Any, weight: Any) -> Any:
+            terms, rest = split.terms(x, rows)
+            return -jnp.where(weight != 0, weight * terms, 0.0).sum() - rest / agents
+
+        def product(x: Any, v: Any, rows: Any, weight: Any) -> Any:
+            return jax.jvp(lambda x: jax.grad(value)(x, rows, weight), (x,), (v,))[1]
+
+        def batch(x: Any, drawn: Any, rows: Any, count: Any) -> Any:
+            return jax.grad(value)(x, rows[drawn], jnp.full(drawn.shape, count / len(drawn)))
+
+        def prior(x: Any, rows: Any) -> Any:
+            return jax.grad(lambda x: -split.terms(x, rows)[1] / agents)(x)
+
+        def minimum(x: Any, b: Any, c: Any, rows: Any, weight: Any, center: Any, root: Any) -> Any:
+            def goal(z: Any) -> Any:
+                return value(center + root @ z, rows, weight) + c / 2 * z @ z - b @ z
+
+            return _newton(goal, x)
+
+        def everywhere(function: Any, arrays: int, *own: Array) -> Any:
+            """Compile for all chains and agents, with arrays that agents have in all chains."""
+            axes = (0,) * arrays + (None,) * len(own)
+            made = jax.jit(lambda *x: jax.vmap(jax.vmap(function), in_axes=axes)(*x, *own))
+            return lambda *x: np.asarray(made(*x))
+
+        self._products = everywhere(product, 2, index, weights)
+        self._batches = everywhere(batch, 2, index, counts)
+        self._forward = jax.jit(jax.vmap(split.constrain))
+        agents_own = jax.vmap(minimum, in_axes=(0, 0, 0, 0, 0, None, None))
+        chains_own = jax.vmap(agents_own, in_axes=(0, 0, *(None,) * 5))
+        minimized = jax.jit(lambda x, b, c, *axes: chains_own(x, b, c, index, weights, *axes))
+        self._minimize = lambda *given: minimized(*given, self.center, self.root)
+        super().__init__(
+            counts.astype(int),
+            split.start,
+            everywhere(value, 1, index, weights),
+            everywhere(jax.grad(value), 1, index, weights),
+            everywhere(prior, 1, index),
+            lambda x: np.array([float(split.joint(point)) for point in x]),
+            coordinates=coordinates,
+            reference=reference,
+            likely=split.likely,
+        )
+
+    def constrain(self, x: Array) -> dict[str, Array]:
+        """Return the model's own parameters by name at positions (..., dim)."""
+        found = self._forward(self.position(x).reshape(-1, self.dim)).items()
+        return {n: np.asarray(of).reshape(*x.shape[:-1], *of.shape[1:]) for n, of in found}
+
+    def unconstrain(self, draws: Mapping[str, Array]) -> Array:
+        """Return the unconstrained positions of draws of the model's own parameters."""
+        names = [latent.name for latent in self._split.latents]
+        if missing := [name for name in names if name not in draws]:
+            raise ConcordError(
+                f"reference: it has no draws of {', '.join(missing)}; give draws of the model's "
+                f"own parameters ({', '.join(names)}), or write the model in those that were drawn"
+            )
+        lengths = {name: len(draws[name]) for name in names}
+        if len(set(lengths.values())) > 1:
+            raise ConcordError(
+                f"reference: numbers of draws differ ({lengths}); give as many of each"
+            )
+        return np.asarray(jax.vmap(self._split.unconstrain)({name: draws[name] for name in names}))
+
+    def hessian_product(self, chains: int) -> HessianProduct:
+        """Return ``h(x, v, out)``, the Hessian of f_i at x_i times v_i."""
+        return self._product(lambda x, v: self._pulled(self._products, x, v @ self.root.T))
+
+    def batch_gradient(self, chains: int, batch_size: int) -> BatchGradient:
+        """Return ``g(x, rows, out)``, as ``contracts.Batched`` says."""
+
+        def gradient(x: Array, rows: Array, out: Array) -> Array:
+            np.copyto(out, self._pulled(self._batches, x, rows))
+            return out
+
+        return gradient
+
+    def prox(self, chains: int, curvature: Array) -> _Proximal:
+        """Return ``solve(agent, linear, start, out)``, as ``contracts.Counting`` says."""
+        return _Proximal(self._minimize, (chains, self.agents, self.dim), curvature)
+
+
+class _Proximal:
+    """A model's proximal step (``contracts.Counting``).
+
+    ``minimize(x, b, c)`` returns minimizers and their prices, of x and b of a shape (chains,
+    agents, dim) and curvatures c of agents.
+    """
+
+    def __init__(
+        self, minimize: Callable[..., Any], shape: tuple[int, int, int], curvature: Array
+    ) -> None:
+        self._minimize, self._shape, self._curvature = minimize, shape, curvature
+        self.gradients = np.zeros(shape[:2], dtype=np.int64)
+
+    def __call__(self, agent: Any, linear: Array, start: Array, out: Array) -> Array:
+        """Write the minimizers, as ``contracts.Proximal`` says; no number where b is none."""
+        x, b = np.zeros(self._shape), np.zeros(self._shape)
+        x[:, agent], b[:, agent] = start, linear
+        lost = ~np.isfinite(x + b).all(axis=-1)
+        x[lost] = b[lost] = 0.0
+        x, spent = map(np.array, self._minimize(x, b, self._curvature))
+        x[lost] = np.nan
+        self.gradients[:, agent] = spent[:, agent]
+        np.copyto(out, x[:, agent])
+        return out
+
+
+def _newton(goal: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
+    """Return a minimum of a smooth function near x, and the gradients that it costs.
+
+    It need not be convex: a direction takes the moduli of the Hessian's eigenvalues, and of the
+    lengths 1, 1/2, ... the best is taken, so that the function falls. A Hessian costs 2 dim
+    gradients, a point that is tried one.
+    """
+    lengths = 0.5 ** jnp.arange(LENGTHS)
+
+    def step(state: tuple[Any, ...]) -> tuple[Any, ...]:
+        x, at, _, k = state
+        slope, (sizes, axes) = jax.grad(goal)(x), jnp.linalg.eigh(jax.hessian(goal)(x))
+        sizes = jnp.maximum(jnp.abs(sizes), 1e-12 * jnp.abs(sizes).max())
+        move = -axes @ ((axes.T @ slope) / sizes)
+        tried = jax.vmap(lambda length: goal(x + length * move))(lengths)
+        tried = jnp.where(jnp.isnan(tried), jnp.inf, tried)
+        best = jnp.argmin(tried)
+        near = -(slope @ move) <= 1e-9 * (1 + jnp.abs(at))  # where only rounding moves the value
+        length = jnp.where(near, 1.0, lengths[best])
+        done = (-(slope @ move) <= 1e-20 * (1 + jnp.abs(at))) | (~near & ~(tried[best] < at))
+        moved = jnp.where(done, x, x + length * move)
+        return moved, goal(moved), done, k + 1
+
+    def goes_on(state: tuple[Any, ...]) -> Any:
+        return ~state[2] & (state[3] < STEPS)
+
+    x, _, _, k = jax.lax.while_loop(goes_on, step, (x, goal(x), jnp.array(False), 0))
+    return x, k * (2 * x.size + 1 + LENGTHS)
+
+
+def over_rows(name: str, term: Any, axis: int, rows: Any) -> Any:
+    """Return the sum of a variable's term over all axes but that of rows, (rows,)."""
+    if term.shape[axis] != len(rows):
+        raise ValueError(f"{name} has {term.shape[axis]} rows, whatever rows it is given")
+    return jnp.moveaxis(term, axis, 0).reshape(len(rows), -1).sum(axis=1)
+
+
+def padded(shards: Sequence[Array]) -> tuple[Array, Array]:
+    """Return row numbers, (agents, most), and which are the agent's own and no padding.
+
+    Padding repeats a row, so that whatever is computed of it is finite.
+    """
+    most = max(1, *(len(shard) for shard in shards))
+    rows = np.stack([np.resize(s if len(s) else np.zeros(1, np.intp), most) for s in shards])
+    return rows, np.arange(most) < np.array([[len(shard)] for shard in shards])
