@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import concord
-from concord.datasets import fetch, tables
+from concord.datasets import tables
 from concord.errors import ConcordError
 from concord.laws.gaussian import fit, w2
 from concord.metrics import recorded
@@ -37,7 +37,7 @@ def run(problem, seed, step=0.01):
 def table(problem, tmp_path, monkeypatch):
     """Return a function that records the w2 of runs, by name, in the only table there is."""
     path = tmp_path / "t.csv.gz"
-    monkeypatch.setattr(fetch, "verify", lambda name, file: path)
+    monkeypatch.setattr(tables, "verify", lambda name, file: path)
 
     def write(runs):
         lines = ["agent,iteration,w2,kind"]
@@ -113,7 +113,7 @@ def test_a_record_of_fewer_chains_is_judged_by_its_own_error(tmp_path, monkeypat
     rng = np.random.default_rng(5)
     ours = Accuracies(accuracy=rng.beta(9, 1, (2000, 30, 1)))
     path = tmp_path / "t.csv.gz"
-    monkeypatch.setattr(fetch, "verify", lambda name, file: path)
+    monkeypatch.setattr(tables, "verify", lambda name, file: path)
     found = []
     for _ in range(12):
         record = rng.beta(9, 1, (20, 30)).mean(axis=0)
