@@ -359,7 +359,7 @@ def note_below(axes: Axes, text: str) -> None:
     """Write a line under a panel's axis, in as many lines as it takes."""
     figure = axes.get_figure(root=True)
     assert figure is not None
-    lines = textwrap.wrap(text, int(14 * figure.get_figwidth()))
+    lines = textwrap.wrap(text, int(18 * (figure.get_figwidth() - 0.75)))
     axes.annotate(
         "\n".join(lines),
         xy=(0.5, 0),
