@@ -74,6 +74,12 @@ def own(key: str, value: Any, names: Mapping[str, Any] | None) -> str:
     return str(names.get(f"{key}={value}", names.get(str(value), "")))
 
 
+def axis(key: str) -> str:
+    """Return what readers call the key of a label, or what heads its column."""
+    said = {"entry": "sampler", "metric": "quantity", "topology": "network"}.get(key, key)
+    return said.rpartition(".")[2].replace("_", " ")
+
+
 def label(key: str, told: Any, names: Mapping[str, str] | None = None) -> str:
     """Return what a sentence calls a label of a run, such as "ring", "5 agents" or "decay 0.25".
 
@@ -85,7 +91,7 @@ def label(key: str, told: Any, names: Mapping[str, str] | None = None) -> str:
     if given := own(key, told, names):
         return given
     if re.fullmatch(r"[\d.]+(e-?\d+)?", text):
-        said = (names or {}).get(key, key.split(".")[-1].replace("_", " "))
+        said = (names or {}).get(key, axis(key))
         if said.endswith("s") and text.isdigit():
             return f"{text} {said.removesuffix('s') if text == '1' else said}"
         return f"{said} {text}"

@@ -80,7 +80,7 @@ def test_ratios_to_the_plain_condition(tmp_path):
     figure = draw(
         ratio_maps, runs, tmp_path, rows="entry", columns="fault", plain="none", metric="b2"
     )
-    assert {"5", "∞", "n/a", "n/r"} <= set(texts(figure))
+    assert {"5", "∞", "n/r", "Empty cells: not applicable."} <= set(texts(figure))
     rows = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert len(rows) == 2
     more = [*runs, *(fault(name, "c", 0, 0.0) for name in ("none", "loss", "burst"))]
@@ -88,7 +88,7 @@ def test_ratios_to_the_plain_condition(tmp_path):
         ratio_maps, more, tmp_path, rows="entry", columns="fault", plain="none", metric="b2"
     )
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == rows
-    assert "Not applicable anywhere: C" in texts(figure)
+    assert "Not applicable\nanywhere: C." in texts(figure)[3]
     with pytest.raises(ConcordError, match="did you mean 'none'"):
         draw(ratio_maps, runs, tmp_path, rows="entry", columns="fault", plain="non", metric="b2")
 
@@ -160,6 +160,6 @@ def test_the_front_is_what_nothing_lies_below_and_left_of(tmp_path):
 def test_a_front_without_any_point_is_drawn_empty(tmp_path):
     runs = [cell({"x": np.inf, "y": 1.0}, entry=entry) for entry in "ab"]
     figure = draw(metric_pairs, runs, tmp_path, x="x", y="y", lines="entry", front=True)
-    assert "No point: A, B" in "\n".join(texts(figure))
+    assert "No point: A; B" in "\n".join(texts(figure))
     lines = [cell({"p": np.inf}, entry="a", agents=n) for n in (4, 8)]
     draw(curves, lines, tmp_path, **GROWTH)

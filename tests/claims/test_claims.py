@@ -264,11 +264,11 @@ def test_a_sentence_says_who_where_and_how_much():
     runs = [at_end("a", 1.0, topology="ring"), at_end("a", 3.0, topology="complete")]
     found = judge(*ORDER, *runs, at_end("b", 2.0, topology="no_edges"))
     assert found.ours == (
-        "exact W2: 3 (A, Complete, agent 1) is not below 2 (B, No edges, agent 1)"
+        "exact W2: 3 (a, complete, agent 1) is not below 2 (b, no edges, agent 1)"
     )
     early = [curve("a", (3,), (1,), (0,)), curve("b", (3,), (2,), (1,))]
     assert judge(*SOONER, *early).ours == (
-        "exact W2: within 1 at iteration: A, agent 1 at 1, B, agent 1 at 2"
+        "exact W2: within 1 at iteration: a, agent 1 at 1, b, agent 1 at 2"
     )
 
 
@@ -336,7 +336,7 @@ def test_intervals_of_a_single_chain_may_be_over_something_else():
 
 def test_only_numbers_with_chance_count():
     a, b = at_end("a", 1.0, 0.0, 3.0), [at_end("b", 5.0, eta=k) for k in range(9)]
-    assert "1.0 [0.0, 3.0] (A, agent 1) is below" in judge(*ORDER, a, *b).ours
+    assert "1.0 [0.0, 3.0] (a, agent 1) is below" in judge(*ORDER, a, *b).ours
     wide = quantities.widening(2, 1000)
     two = judge(*ORDER, a, at_end("b", 5.0, 4.0, 6.0)).ours
     assert f"1.0 [{1 - wide:.1f}, {1 + 2 * wide:.1f}]" in two
@@ -628,12 +628,12 @@ def test_samplers_and_agents_are_compared_one_by_one():
     found = judge(*ORDER, *near, *far)
     assert found.verdict == HOLDS
     assert found.ours.endswith(
-        "0.45 (A, EXTRA, Complete, agent 2) is below 0.5 (B, EXTRA, Ring, agent 2)"
+        "0.45 (a, EXTRA, complete, agent 2) is below 0.5 (b, EXTRA, ring, agent 2)"
     )
     assert found.margin is not None and found.margin.value == pytest.approx(0.9)
     far = grid("b", "ring", de_sgld=(3.0, 3.9), extra=(0.3, 0.5))
     found = judge(*ORDER, *near, *far)
-    assert found.verdict == FAILS and "4 (A, DE-SGLD, Complete, agent 2) is not below" in found.ours
+    assert found.verdict == FAILS and "4 (a, DE-SGLD, complete, agent 2) is not below" in found.ours
 
 
 def test_curves_are_compared_sampler_by_sampler():

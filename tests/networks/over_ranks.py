@@ -47,6 +47,7 @@ GRAPHS = [
 ]
 LOSS = {"kind": "bernoulli", "rate": 0.3, "direction": "one_way"}
 BURSTS = {**LOSS, "kind": "gilbert_elliott", "to_bad": 0.2, "to_good": 0.4}
+COMPUTE = {"seconds": 0.02, "spread": 0.5, "slowest": 4.0, "slow_agents": [1]}
 CONDITIONS = {
     "perfect": {},
     "loss": {"loss": LOSS},
@@ -57,6 +58,8 @@ CONDITIONS = {
     "schedule": {"schedule": {"kind": "matchings"}},
     "delay": {"delay": {"kind": "uniform", "most": 2}, "on_loss": "reuse_last"},
     "compression": {"compression": QSGD, "error_feedback": True, "on_loss": "reuse_last"},
+    "clock": {"compute": COMPUTE, "link": {"latency": 0.01}, "loss": LOSS, "awake": 0.7},
+    "no barrier": {"compute": COMPUTE, "barrier": False, "on_loss": "reuse_last"},
     "privacy": {"privacy": {"clip": 2.0, "sigma": 0.1}, "noise": 0.1},
 }
 RECORD = {"every": 3, "probes": ["consensus_error", "potential"]}

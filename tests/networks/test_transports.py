@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,7 +17,10 @@ from concord.errors import ConcordError
 from concord.library.sampling import _prepared
 from concord.networks import transports
 from concord.networks.transports import Part
+from concord.runs.run import ChosenProblem, read
+from concord.runs.sample import sample
 from concord.sampling import loop
+from concord.sampling.recorder import Record
 from faults.tiny_project import EXPERIMENT, RUNS, TinyProject
 from networks import over_ranks
 from networks.over_ranks import AGENTS, CONDITIONS, GRAPHS, SAMPLERS
@@ -76,7 +80,11 @@ def test_compiled_kernels_know_that_rows_are_of_some_agents(kind, neighbors, mon
     ("kind", "options", "words"),
     [
         ("gossip_ula", {"step_size": 0.1, "fusion": 0.1}, "a tick two agents"),
-        ("de_sgld", {"step_size": 0.1, "update_order": "in_place"}, "in_place wait for each"),
+        (
+            "de_sgld",
+            {"step_size": 0.1, "update_order": "in_place"},
+            "in_place cannot be divided over ranks, because they wait",
+        ),
         ("admm", {"penalty": 1.0, "primal_neighbors": "first_agents"}, "nobody sends them"),
         ("d_ula", EPOCHS, "'permuted'"),
     ],
@@ -157,6 +165,26 @@ mpi = pytest.mark.skipif(
     find_spec("mpi4py") is None or not Path(sys.executable).with_name("mpiexec").exists(),
     reason="the extra mpi is not installed",
 )
+
+
+@pytest.mark.parametrize("problem", ["linear", "logistic"])
+def test_ranks_may_have_the_data_of_their_own_agents_alone(problem, tmp_path):
+    resolved(tmp_path)
+    run = replace(
+        read(tmp_path / "run.yaml"),
+        problem=ChosenProblem.parse({"kind": f"{problem}_regression", "points": 60}, "tests"),
+        record=Record(every=50, probes=("potential", "consensus_error")),
+    )
+    assert run.record.by_agent and not Record(probes=("accuracy",)).by_agent
+    whole = sample(run, run.build_problem(tmp_path))
+
+    def of_rank(comm):
+        own = run.build_problem(tmp_path, agents=Part(comm, 5).own)
+        assert own.agents < 5 and len(own.counts) == own.agents
+        return sample(run, own, comm=comm)
+
+    for size in (2, 3):
+        assert not over_ranks.different(whole, threads(size, of_rank)[0])
 
 
 @mpi

@@ -80,6 +80,16 @@ def test_options_that_are_not_usual_are_told_and_part_samplers():
     ]
 
 
+def test_a_sampler_has_its_own_name_whatever_else_is_named():
+    names = {"names": {"ark": "arK", "adapt": "DE-SGLD, adapt first"}}
+    runs = [run(labels={"posterior": "ark", "sampler": label}) for label in ("de_sgld", "adapt")]
+    (part,) = described(runs, options=names)["experiments"]
+    assert [name for name, _ in part["samplers"]] == ["DE-SGLD", "DE-SGLD, adapt first"]
+    runs = [run(labels={"training": "adapt"})]  # another label tells samplers apart
+    (part,) = described(runs, options=names)["experiments"]
+    assert [name for name, _ in part["samplers"]] == ["DE-SGLD, adapt first"]
+
+
 def test_only_assumptions_that_runs_rest_on_are_shown_with_reasons():
     parts = described([run()])
     assert parts["assumptions"] == [("sigma = 1", "not stated")]

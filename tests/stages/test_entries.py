@@ -149,7 +149,7 @@ def test_a_sampler_without_a_law_is_compared_where_both_can_be(study, tmp_path):
     lines = list(compete.compare(study, None, [kind, "de_sgld"], ["noise"], tmp_path))
     start, shown = "Scores are estimated from chains, since no exact law is known of ", lines[1]
     assert lines[0] == f"{start}lawless_de_sgld."
-    assert re.match(r"lawless_de_sgld: step_size from \S+ to \S+ \(\d+ settings\); chosen", shown)
+    assert re.match(r"lawless_de_sgld: step size from \S+ to \S+ \(\d+ settings\); chosen", shown)
     assert "weights metropolis" in lines[2].partition("; fixed: ")[2]
     assert any(line.startswith("lawless_de_sgld against DE-SGLD, ") for line in lines)
 
@@ -159,4 +159,4 @@ def test_tasks_whose_data_are_not_there_are_left_out(study, tmp_path):
         study, "sampled", ["de_sgld", "gossip_ula"], ["even", "cancer"], tmp_path
     )
     assert next(lines).endswith("no exact law is known of Gossip ULA.")
-    assert re.match(r"Left out: cancer, whose data are not in .*; `snakemake", next(lines))
+    assert re.match(r"Left out: Breast Cancer, whose data are not in .*; `snakemake", next(lines))

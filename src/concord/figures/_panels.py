@@ -71,6 +71,7 @@ def lines(
 
 
 PER_INCH = 16  # characters of an axis label
+SMALL_PER_INCH = 18  # of the name of a tick
 
 
 class Panels:
@@ -126,11 +127,17 @@ class Panels:
 
 
 def name_cells(axes: Axes, columns: Sequence[str], rows: Sequence[str]) -> None:
-    """Write the names of a map's columns and rows beside it, without ticks."""
+    """Write the names of a map's columns and rows beside it, without ticks; long ones aslant."""
+    figure, grid = axes.get_figure(root=True), axes.get_subplotspec()
+    assert figure is not None and grid is not None
     axes.grid(False)
     axes.set_xticks(range(len(columns)), columns)
     axes.set_yticks(range(len(rows)), rows)
     axes.tick_params(length=0)
+    room = SMALL_PER_INCH * figure.get_figwidth() / grid.get_gridspec().ncols - max(map(len, rows))
+    if max(map(len, columns)) > room / len(columns):
+        for label in axes.get_xticklabels():
+            label.set(rotation=35, ha="right", rotation_mode="anchor")
 
 
 def limits(values: Sequence[float | None] | None, option: str) -> tuple[float | None, float | None]:

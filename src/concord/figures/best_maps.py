@@ -96,8 +96,6 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
             [_short(params.columns, value, params) for value in columns],
             [_short(params.rows, value, params) for value in rows],
         )
-        if max(map(len, (str(v) for v in columns))) > 5:
-            ax.tick_params(axis="x", rotation=35)
     panels.label(params.xlabel or params.columns, params.ylabel or params.rows)
     handles = [
         Patch(color=looks[i].color, label=style.name(params.among, entries[i], params.names))

@@ -3,8 +3,8 @@
 Each cell has the ratio of the score to that of the plain condition, data set by data set, colored
 on a log scale; in italics where it is estimated from chains, in gray where its 95 % interval over
 data sets holds one. ≤: some of the scores are the floor of their chains, so that the ratio is at
-most this; ≥: those of the plain condition are. ∞: diverged; n/a: does not apply; n/r: not run; –:
-nothing to compare with.
+most this; ≥: those of the plain condition are. ∞: diverged; n/r: not run; –: nothing to compare
+with. A cell is empty where the condition does not apply.
 What a researcher writes in a study's YAML::
 
     rows: entry
@@ -29,7 +29,7 @@ from concord.figures._panels import Panels, listed, name_cells
 from concord.options import NamesLabel, Options, Positive, Some
 from concord.results import Measured
 
-DIVERGED, LACKING = "∞", {"not applicable": "n/a", "not run": "n/r"}
+DIVERGED, LACKING = "∞", {"not applicable": "", "not run": "n/r"}
 
 
 class Params(Options):
@@ -97,12 +97,12 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
             [style.name(params.columns, value, params.names) for value in others],
             [style.name(params.rows, value, params.names) for value in rows],
         )
-        ax.tick_params(axis="x", rotation=45)
-        for label in ax.get_xticklabels():
-            label.set(ha="right", rotation_mode="anchor")
-    for text, of in empty.items():
-        names = ", ".join(style.name(params.rows, row, params.names) for row in of)
-        style.note_below(panels.axes[0], f"{text}: {names}")
+    notes = ["Empty cells: not applicable"] * any(not text.get_text() for text in ax.texts)
+    for lacking, of in empty.items():
+        names = "; ".join(style.name(params.rows, row, params.names) for row in of)
+        notes.append(f"{lacking}: {names}")
+    if notes:
+        style.note_below(panels.axes[0], f"{'. '.join(notes)}.")
     return panels.figure
 
 

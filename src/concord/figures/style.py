@@ -359,9 +359,17 @@ def note_below(axes: Axes, text: str) -> None:
     """Write a line under a panel's axis, in as many lines as it takes."""
     figure = axes.get_figure(root=True)
     assert figure is not None
-    lines = textwrap.wrap(text, int(11 * figure.get_figwidth()))
-    label = axes.get_xlabel()
-    axes.set_xlabel("\n".join([*([label] if label else []), *lines]))
+    lines = textwrap.wrap(text, int(18 * (figure.get_figwidth() - 0.75)))
+    axes.annotate(
+        "\n".join(lines),
+        xy=(0.5, 0),
+        xycoords=axes.xaxis.label,
+        xytext=(0, -3),
+        textcoords="offset points",
+        ha="center",
+        va="top",
+        fontsize=RC["xtick.labelsize"],
+    )
     figure.set_figheight(figure.get_figheight() + 0.14 * len(lines))
 
 
@@ -375,7 +383,7 @@ def entries_drawn(
 ) -> list[Artist]:
     """Return a legend's entries of lines that have a point; the others are named below a panel."""
     named = list(lines)
-    if none := ", ".join(text for text, look in named if look not in drawn):
+    if none := "; ".join(text for text, look in named if look not in drawn):
         note_below(axes, f"No point: {none}")
     return [entry(text, ms=ms, **look.line) for text, look in named if look in drawn]
 

@@ -16,20 +16,18 @@ from typing import Any, Self
 import numpy as np
 
 from concord.errors import ConcordError
+from concord.libraries import sparse
 from concord.networks import mixing
 from concord.networks.clock import Clock
 from concord.networks.compressions import Compression
 from concord.networks.conditions import Static
 from concord.networks.edges import Edges
-from concord.networks.matrix import AgentMatrix, Apply
-from concord.networks.shares import Share
+from concord.networks.matrix import FEW, AgentMatrix, Apply
+from concord.networks.shares import lasting, rows_of
 from concord.networks.topology import Topology
 from concord.networks.transports import Part
 from concord.networks.weather import Weather
 from concord.resume import keep
-
-# Agents up to which a product on a channel with faults is that of a dense matrix.
-FEW = 32
 
 Pair = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 Step = Callable[[Any, int, np.random.Generator], tuple[Any, Any]]
@@ -91,7 +89,7 @@ class Channel:
     ) -> None:
         self.topology, (self.chains, _, self.dim), self._vectors = topology, x0.shape, vectors
         self._conditions, self._part, self._start = topology.conditions, topology.part, x0
-        self.own = slice(0, topology.agents) if self._part is None else self._part.own
+        self.own = topology.own
         self._holds: dict[tuple[bytes, ...], Hold] = {}
         sent = topology.degrees[self.own]
         if topology.messages is not None:
@@ -130,8 +128,8 @@ class Channel:
             return mixing.mixer(weights, self.chains, self.dim, order)
         if order != "simultaneous":
             raise ConcordError(
-                f"transport: agents that move {order} wait for each other one by one; use "
-                "simultaneous, or one process"
+                f"agents that move {order} cannot be divided over ranks, because they wait for "
+                "each other one by one; use simultaneous, or one process"
             )
         return mixing.at_once(*self._divided(weights, sends))
 
@@ -145,8 +143,8 @@ class Channel:
             known = self.topology.adjacency().part(self.own)[0]
             if not sends and not all(self._part.of_all(np.array_equal(agents, known))):
                 raise ConcordError(
-                    "transport: agents use vectors that nobody sends them, as a slip of released "
-                    "code does; use other options, or one process"
+                    "these options cannot be divided over ranks, because agents use vectors that "
+                    "nobody sends them, a slip of released code; use others, or one process"
                 )
             hold, weigh = self._hold(agents), mine.operator(self.chains, self.dim)
             moved = mine.kicked(self.dim)
@@ -190,15 +188,24 @@ class Channel:
         state, info = step(state, k, rng)
         if self.clock is None:
             return state, info
-        moves = True if info.active is None else info.active.T.astype(bool)
-        gradients = 1 if info.gradients is None else np.atleast_2d(info.gradients).T
+        sent, active, gradients = (
+            None if rows is None else self._of_all(rows)
+            for rows in (info.broadcasts, info.active, info.gradients)
+        )
+        moves: Any = True if active is None else active.astype(bool)
+        gradients = 1 if gradients is None else gradients
         if self._conditions.barrier:
             share = state[0].shape[-1] / self.dim  # of vectors whose bytes are known
-            vectors = share * np.atleast_2d(info.broadcasts).T
-            self.clock.wait(vectors, moves, gradients, self._up)
+            self.clock.wait(share * sent, moves, gradients, self._up)
         else:
             self.clock.begin(k, moves, gradients)
         return state, info._replace(clock=self.clock)
+
+    def _of_all(self, rows: np.ndarray) -> Any:
+        """Return what is of the agents here, (..., own agents), of all agents, (agents, ...)."""
+        if self._part is not None:
+            rows = np.concatenate(self._part.of_all(rows), axis=-1)
+        return np.atleast_2d(rows).T
 
 
 class Hold:
@@ -245,6 +252,9 @@ class Faulty(Channel):
         self._mine = slice(0, network.agents) if small else self.own  # whose vectors are made here
         first = self._mine.start
         self._rows = slice(self.own.start - first, self.own.stop - first)  # of those, agents here
+        before = int(np.searchsorted(edges.agents, first))
+        self._known = slice(before, before + self._mine.stop - first)  # those, among all known
+        self._here = slice(before + self._rows.start, before + self._rows.stop)  # agents here
         ends = np.searchsorted(edges.receivers, (first, self._mine.stop))
         self._ways = slice(*ends.tolist())  # to them
         self._arrived = self._weather.arrived[self._ways]
@@ -253,15 +263,15 @@ class Faulty(Channel):
         scheduled = self._conditions.schedule != Static()
         self._varies = self._weather.varies or scheduled
         if self._varies:
-            self._unicasts = np.zeros((self.chains, network.agents), dtype=np.int64)
+            self._unicasts = np.zeros((self.chains, len(edges.agents)), dtype=np.int64)
             self._broadcasts = np.zeros_like(self._unicasts)
             self.unicasts, self.broadcasts = (
-                counts[:, self.own] for counts in (self._unicasts, self._broadcasts)
+                counts[:, self._here] for counts in (self._unicasts, self._broadcasts)
             )
         if scheduled:
             self._up = self._weather.up
         if self._weather.varies:
-            self.active = self._weather.awake.T[:, self.own]
+            self.active = self._weather.awake.T[:, self._here]
         self._asleep = np.empty_like(self._weather.awake)
         self._kept: list[np.ndarray] = []  # of the state, where agents sleep
 
@@ -337,7 +347,7 @@ class Faulty(Channel):
             np.copyto(before, part)
         state, info = super().take(step, state, k, rng)
         np.logical_not(self._weather.awake, out=self._asleep)
-        sleeping = self._asleep.T[:, self.own]
+        sleeping = self._asleep.T[:, self._here]
         for before, part in zip(self._kept, state, strict=True):
             if part.size:
                 asleep = sleeping if part.ndim == 2 else sleeping[:, :, None]
@@ -365,7 +375,7 @@ class Faulty(Channel):
                 np.equal(weather.age[self._ways], age, out=due)
                 self._take(sent, np.logical_and(due, self._arrived, out=due))
         if self._mail is not self._inbox:
-            begin = weather.of(weather.sends, self._edges.receivers)[self._ways]
+            begin = weather.of(weather.sends, weather.receivers)[self._ways]
             np.copyto(self._inbox, self._mail, where=begin[:, :, None])
 
     def _take(self, sent: np.ndarray, arrived: np.ndarray) -> None:
@@ -382,12 +392,11 @@ class Faulty(Channel):
         if not (options.compression or options.privacy or options.noise):
             return lambda: own
         # Streams of their own, so that masks do not depend on what is sent.
-        rounding, hiding, self._noises = list[Any](self._weather.rng.spawn(3))
-        keep(rounding, hiding, self._noises)
-        if self._part is not None:
-            agents, ways = self.topology.agents, len(self._edges.links)
-            rounding, hiding = (Share(rng, agents, self._mine, 0) for rng in (rounding, hiding))
-            self._noises = Share(self._noises, ways, self._ways, 0)
+        *streams, noises = list[Any](self._weather.rng.spawn(3))
+        keep(*map(lasting, (*streams, noises)))
+        edges, divided = self._edges, self._part is not None
+        rounding, hiding = (rows_of(rng, edges.agents, self._known, divided) for rng in streams)
+        self._noises = rows_of(noises, edges.receivers, self._ways, divided)
         shown = own
         encoders: list[Callable[[], object]] = []
         if options.privacy is not None:
@@ -412,7 +421,7 @@ class Faulty(Channel):
         compress = compression.compressor(x.shape, x.dtype)
         if not self._conditions.error_feedback:
             return partial(compress, x, rng, code)
-        left, whole, sends = np.zeros_like(x), np.empty_like(x), self._weather.sends[self._mine]
+        left, whole, sends = np.zeros_like(x), np.empty_like(x), self._weather.sends[self._known]
 
         keep(left)
 
@@ -427,19 +436,20 @@ class Faulty(Channel):
     def _gather(self, matrix: AgentMatrix) -> Callable[[np.ndarray], np.ndarray]:
         """Return ``gather(out)``, the matrix times what agents have and what they took."""
         agents, flat = len(self._own), self._held.reshape(len(self._held), -1)
-        off = matrix.rows != matrix.columns
-        ways, own = self._edges.ways(matrix.rows[off], matrix.columns[off]), np.arange(agents)
+        receivers, senders, weight = matrix.entries(self._edges.agents)
+        off, diagonal = receivers != senders, np.zeros(len(self._edges.agents))
+        diagonal[self._edges.places(receivers[~off])] = weight[~off]
+        receivers, weight = receivers[off], weight[off]
+        ways, own = self._edges.ways(receivers, senders[off]), np.arange(agents)
         here = slice(*np.searchsorted(ways, (self._ways.start, self._ways.stop)).tolist())
-        rows = np.concatenate([own, matrix.rows[off][here] - self._mine.start])
+        rows = np.concatenate([own, receivers[here] - self._mine.start])
         columns = np.concatenate([own, agents + ways[here] - self._ways.start])
-        values = np.concatenate([matrix.diagonal[self._mine], matrix.values[off][here]])
+        values = np.concatenate([diagonal[self._known], weight[here]])
         if self.topology.agents <= FEW:
             weights = np.zeros((agents, len(self._held)))
             weights[rows, columns] = values
         else:
-            from scipy.sparse import csr_array  # of large networks
-
-            weights = csr_array((values, (rows, columns)), shape=(agents, len(self._held)))
+            weights = sparse().csr_array((values, (rows, columns)), shape=(agents, len(self._held)))
 
         def gather(out: np.ndarray) -> np.ndarray:
             totals = (weights @ flat).reshape(self._own.shape)
@@ -449,8 +459,9 @@ class Faulty(Channel):
         if self._conditions.on_loss != "sender_keeps":
             return gather
         of_way = np.zeros((len(self._edges.links), 1))
-        of_way[ways, 0] = matrix.values[off]
-        lost, kept = np.empty((len(of_way), self.chains)), np.zeros((matrix.agents, self.chains))
+        of_way[ways, 0] = weight
+        lost = np.empty((len(of_way), self.chains))
+        kept = np.zeros((len(diagonal), self.chains))
         own_vectors = self._own[self._rows]
         back = np.empty_like(own_vectors)
 
@@ -458,7 +469,7 @@ class Faulty(Channel):
             np.subtract(1.0, self._weather.arrived, out=lost)
             np.multiply(lost, of_way, out=lost)
             self._edges.add_sent(lost, kept)
-            np.multiply(own_vectors, kept[self.own, :, None], out=back)
+            np.multiply(own_vectors, kept[self._here, :, None], out=back)
             return np.add(gather(out), back.transpose(1, 0, 2), out=out)
 
         return gather_and_keep

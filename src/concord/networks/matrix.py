@@ -11,11 +11,15 @@ from typing import Any
 import numpy as np
 
 from concord.compiled import kernel
+from concord.libraries import sparse
 
 Apply = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 # Numbers in a block of a product: half a megabyte, which second-level caches hold.
 BLOCK = 1 << 16
+
+# Agents up to which a product may be that of a dense matrix.
+FEW = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,17 +99,23 @@ class AgentMatrix:
         start, end = np.searchsorted(self.rows, (agent, agent + 1))
         return self.columns[start:end], self.values[start:end]
 
+    def entries(self, who: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return rows, columns and values of the entries in the rows of these agents."""
+        here = np.zeros(self.agents, dtype=bool)
+        here[who] = True
+        own = here[self.rows]
+        return self.rows[own], self.columns[own], self.values[own]
+
     def part(self, agents: slice) -> tuple[np.ndarray, AgentMatrix]:
         """Return the rows of some agents, over the agents of which they have entries.
 
         These are the columns, increasing, the rows' own among them.
         """
-        own = slice(*np.searchsorted(self.rows, (agents.start, agents.stop)).tolist())
         places = np.arange(agents.start, agents.stop)
-        held = np.union1d(self.columns[own], places)
-        columns = np.searchsorted(held, self.columns[own])
-        rows, values = self.rows[own] - agents.start, self.values[own]
-        return held, AgentMatrix(len(places), rows, columns, values, len(held))
+        rows, columns, values = self.entries(places)
+        held = np.union1d(columns, places)
+        columns = np.searchsorted(held, columns)
+        return held, AgentMatrix(len(places), rows - agents.start, columns, values, len(held))
 
     def in_order(self, dim: int) -> bool:
         """Tell whether its product adds up each row's entries in their order."""
@@ -173,42 +183,6 @@ class AgentMatrix:
         return float(values[0]) if full and (values == values[0]).all() else None
 
 
-class Uniform(AgentMatrix):
-    """A matrix with one value on the diagonal and one beside it; its entries are made on demand."""
-
-    own: float
-    common: float
-
-    def __init__(self, agents: int, own: float, common: float) -> None:
-        vars(self).update(agents=agents, own=own, common=common if agents > 1 else 0.0)
-
-    rows = cached_property(lambda self: np.nonzero(self.dense())[0])
-    columns = cached_property(lambda self: np.nonzero(self.dense())[1])
-    values = cached_property(lambda self: self.dense()[self.rows, self.columns])
-
-    def dense(self) -> np.ndarray:
-        """Return the matrix as an array of shape (agents, agents)."""
-        matrix = np.full((self.agents, self.agents), self.common)
-        np.fill_diagonal(matrix, self.own)
-        return matrix
-
-    @property
-    def diagonal(self) -> np.ndarray:
-        """The diagonal, shape (agents,)."""
-        return np.full(self.agents, self.own)
-
-    def sums(self) -> np.ndarray:
-        """Return the sums of the columns and then of the rows, shape (2 agents,)."""
-        return np.full(2 * self.agents, self.own + (self.agents - 1) * self.common)
-
-    def and_identity(self, share: float, own: float) -> AgentMatrix:
-        """Return ``share`` of the matrix and ``own`` of the identity."""
-        return Uniform(self.agents, share * self.own + own, share * self.common)
-
-    def _common_value(self) -> float | None:
-        return self.common
-
-
 def _choose(matrix: AgentMatrix, dim: int) -> str:
     """Choose the fastest strategy.
 
@@ -221,9 +195,9 @@ def _choose(matrix: AgentMatrix, dim: int) -> str:
     common, size = matrix._common_value(), matrix.agents * dim
     if common is not None and (common == 0 or size > 64 or dim > 4):
         return "uniform"
-    if matrix.agents <= 32 and dim > 32:
+    if matrix.agents <= FEW and dim > 32:
         return "dense"
-    return "ranked" if size * _ranks(matrix) <= 1000 else "sparse"
+    return "ranked" if size <= 1000 and size * _ranks(matrix) <= 1000 else "sparse"
 
 
 def _ranks(matrix: AgentMatrix) -> int:
@@ -287,10 +261,8 @@ def _sparse(matrix: AgentMatrix, chains: int, dim: int) -> Apply:
     Few agents come first, all chains together. Many are taken chain by chain, where nothing is
     transposed, in blocks of rows whose product stays in the cache.
     """
-    from scipy.sparse import csr_array, get_index_dtype  # of large networks
-
     agents, width = matrix.agents, matrix.width or matrix.agents
-    index = get_index_dtype(maxval=max(width, len(matrix.rows)))  # of 4 bytes, if they do
+    index = sparse().get_index_dtype(maxval=max(width, len(matrix.rows)))  # of 4 bytes, if they do
     starts = np.searchsorted(matrix.rows, np.arange(agents + 1)).astype(index)
     columns = matrix.columns.astype(index)
 
@@ -298,7 +270,7 @@ def _sparse(matrix: AgentMatrix, chains: int, dim: int) -> Apply:
         """Return these rows, without a copy of their entries."""
         own = slice(starts[first], starts[last])
         entries = matrix.values[own], columns[own], starts[first : last + 1] - starts[first]
-        return csr_array(entries, shape=(last - first, width))
+        return sparse().csr_array(entries, shape=(last - first, width))
 
     if agents * dim >= 2 * BLOCK:
         ends = [*range(0, agents, BLOCK // dim), agents]

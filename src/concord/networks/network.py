@@ -1,6 +1,7 @@
 """Networks: graphs with what happens on them."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -56,8 +57,9 @@ def _check_graph(topology: Topology, conditions: Conditions, where: str) -> None
             f"and those of {topology.name} have {topology.degrees.min()} to "
             f"{topology.degrees.max()}; use another schedule or topology"
         )
-    known = set(topology.edges)
-    for turn, graph in enumerate(schedule.graphs if isinstance(schedule, InTurn) else ()):
+    in_turn = schedule.graphs if isinstance(schedule, InTurn) else ()
+    known = set(topology.edges if in_turn else ())
+    for turn, graph in enumerate(in_turn):
         for number, edge in enumerate(graph):
             if (edge if topology.directed else (min(edge), max(edge))) not in known:
                 raise ConcordError(
@@ -68,21 +70,17 @@ def _check_graph(topology: Topology, conditions: Conditions, where: str) -> None
 
 def drawing(
     topology: Topology,
-    masks: np.random.Generator,
+    masks: Any,
     times: np.random.Generator | None = None,
     *,
     part: Part | None = None,
 ) -> Topology:
     """Return a network that draws what happens from generators, if anything does.
 
-    ``times`` are those of gradients, for networks with a clock; ``part`` the agents of this process
-    (None: all).
+    ``masks`` may be counters (``shares``); ``times`` are those of gradients, for networks with a
+    clock; ``part`` the agents of this process (None: all).
     """
     if part is not None:
-        if topology.conditions.clocked:
-            raise ConcordError(
-                "network: the simulated clock runs in one process alone; remove compute and link"
-            )
         topology = replace(topology, part=part)
     if not topology.conditions.eventful:
         return topology

@@ -6,7 +6,9 @@ numbers of its own, and nothing else is drawn (numpy's Philox; Salmon, Moraes, D
 "Parallel random numbers: as easy as 1, 2, 3", 2011).
 """
 
-from typing import Any
+from collections.abc import Iterable
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 
@@ -24,9 +26,12 @@ class _Rows:
 
     def __getattr__(self, name: str) -> Any:
         """Refuse what is not drawn row by row."""
+        if name.startswith("_"):
+            raise AttributeError(name)
         raise ConcordError(
-            f"transport: numbers of the kind {name!r} are drawn for all agents together (an "
-            "epoch's order, say); use other options, one process, and no noise: counter"
+            f"numbers of the kind {name!r} (an epoch's order, say) can neither be divided over "
+            "ranks nor drawn by counters, because they are drawn for all agents together; use "
+            "other options, or one process and no noise: counter"
         )
 
     def standard_normal(self, size: Any = None, dtype: Any = float, out: Any = None) -> Any:
@@ -76,8 +81,33 @@ class Counters(_Rows):
     """
 
     def __init__(self, key: np.ndarray, many: int, own: slice) -> None:
-        self._key, self._many, self._own = key, many, own
+        first = own.start - own.start % TOGETHER
+        self._blocks = [
+            (block // TOGETHER, min(TOGETHER, many - block))
+            for block in range(first, own.stop, TOGETHER)
+        ]
+        self._key, self._own = key, slice(own.start - first, own.stop - first)
+        self._axis, self._stream, self._streams = 1, 0, 0  # the last one that began
         self.asked = np.zeros(1, dtype=np.int64)
+
+    def of(self, agents: np.ndarray, own: slice = slice(None)) -> Self:
+        """Return the same counters of rows that are agents', (rows, ...), and of these the own.
+
+        agents: whose each is, increasing; all rows of the agents of a block are there.
+        """
+        other = copy(self)
+        blocks, counts = np.unique(agents // TOGETHER, return_counts=True)
+        other._blocks = list(zip(blocks.tolist(), counts.tolist(), strict=True))
+        other._own, other._axis = slice(*own.indices(len(agents))[:2]), 0
+        return other
+
+    def spawn(self, count: int) -> list[Self]:
+        """Return counters of their own."""
+        found = [copy(self) for _ in range(count)]
+        for other in found:
+            self._streams += 2
+            other._stream, other.asked = self._streams, np.zeros_like(self.asked)
+        return found
 
     @property
     def whole(self) -> np.random.Generator:
@@ -87,19 +117,46 @@ class Counters(_Rows):
     def _generator(self, shared: int, block: int) -> np.random.Generator:
         if shared:
             self.asked += 1
-        counter = np.array([0, shared, block, self.asked[0]], dtype=np.uint64)
+        counter = np.array([0, self._stream + shared, block, self.asked[0]], dtype=np.uint64)
         return np.random.Generator(np.random.Philox(key=self._key, counter=counter))
 
     def _drawn(self, name: str, out: np.ndarray) -> np.ndarray:
         self.asked += 1
-        own = self._own
-        for first in range(own.start - own.start % TOGETHER, own.stop, TOGETHER):
-            count = min(TOGETHER, self._many - first)
-            begin, end = max(first, own.start), min(first + count, own.stop)
-            rows = (out.shape[0], count, *out.shape[2:])
-            numbers = getattr(self._generator(0, first // TOGETHER), name)(rows, dtype=out.dtype)
-            out[:, begin - own.start : end - own.start] = numbers[:, begin - first : end - first]
+        own, axis, before = self._own, self._axis, (slice(None),) * self._axis
+        first, rows = 0, list(out.shape)
+        for block, rows[axis] in self._blocks:
+            begin, end = max(first, own.start), min(first + rows[axis], own.stop)
+            if begin < end:
+                numbers = getattr(self._generator(0, block), name)(rows, dtype=out.dtype)
+                here, drawn = (
+                    slice(begin - own.start, end - own.start),
+                    slice(begin - first, end - first),
+                )
+                out[(*before, here)] = numbers[(*before, drawn)]
+            first += rows[axis]
         return out
+
+
+def with_these(pieces: Iterable[np.ndarray], many: int) -> np.ndarray:
+    """Return all of so many agents that draw together with one of these, in order."""
+    blocks = np.unique(np.concatenate([np.unique(agents // TOGETHER) for agents in pieces]))
+    agents = np.add.outer(blocks * TOGETHER, np.arange(TOGETHER)).ravel()
+    return agents[agents < many]
+
+
+def rows_of(rng: Any, agents: np.ndarray, own: slice = slice(None), divided: bool = False) -> Any:
+    """Return what draws rows that are agents', (rows, ...), and of these the own.
+
+    agents: whose each of all is, increasing. divided: whether there may be others than the own.
+    """
+    if isinstance(rng, Counters):
+        return rng.of(agents, own)
+    return Share(rng, len(agents), own, 0) if divided else rng
+
+
+def lasting(rng: Any) -> Any:
+    """Return what is to be kept of a source of numbers, as ``resume.keep`` takes it."""
+    return rng.asked if isinstance(rng, Counters) else rng
 
 
 def common(rng: Any) -> Any:

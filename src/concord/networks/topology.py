@@ -21,8 +21,8 @@ import numpy as np
 
 from concord.errors import ConcordError, short
 from concord.networks.conditions import Conditions
-from concord.networks.cycle import AllPairs, Around, Cycle, Formula
-from concord.networks.matrix import AgentMatrix, Uniform
+from concord.networks.formula import MOST_LISTED, ByRow, Formula, Weigh
+from concord.networks.matrix import AgentMatrix
 from concord.networks.transports import Part
 from concord.options import plain
 from concord.plugins import Chosen
@@ -30,10 +30,6 @@ from concord.summary import Summarized
 
 # The most agents whose spectrum is computed, by dense solvers.
 SPECTRUM_LIMIT = 2000
-
-
-# The most agents of a network whose edges are listed.
-MOST_LISTED = 100_000
 
 # The most agents of a network whose cost grows with their pairs. Networks are built when a
 # configuration is checked, so a typing error must not fill the memory.
@@ -53,8 +49,8 @@ class Topology(Summarized):
     messages: vectors that each agent sends for an average of all, (agents,), which a server makes;
     None: one to each neighbor, and agents average.
     conditions: what happens on it (``network.under``): nothing, every vector arrives at once.
-    masks, times: the streams of what arrives and of how long gradients take: generators of their
-    own, in the end for one block of chains (``network.drawing``).
+    masks, times: the streams of what arrives, perhaps by counters, and of how long gradients take:
+    generators of their own, in the end for one block of chains (``network.drawing``).
     part: the agents of this process; None: it has all.
     """
 
@@ -65,7 +61,7 @@ class Topology(Summarized):
     directed: bool = False
     messages: tuple[int, ...] | None = None
     conditions: Conditions = field(default_factory=Conditions)
-    masks: np.random.Generator | None = field(default=None, repr=False)
+    masks: Any = field(default=None, repr=False)
     times: np.random.Generator | None = field(default=None, repr=False)
     part: Part | None = field(default=None, repr=False)
 
@@ -83,13 +79,17 @@ class Topology(Summarized):
             **{name: plain(value) for name, value in stated.items() if value != usual[name]},
         }
 
+    @property
+    def own(self) -> slice:
+        """The agents of this process."""
+        return slice(0, self.agents) if self.part is None else self.part.own
+
     @cached_property
     def degrees(self) -> np.ndarray:
         """Number of neighbors that each agent sends to (its out-degree), shape (agents,)."""
-        if self._complete:
-            return np.full(self.agents, self.agents - 1)
-        if self._cycle:
-            return np.broadcast_to(2, self.agents)
+        if isinstance(self.edges, Formula):
+            found = self.edges.degrees(np.arange(self.agents))
+            return found if self.agents > MOST_LISTED else np.array(found)
         ends = self._ends[:, 0] if self.directed else self._ends
         return np.bincount(ends.ravel(), minlength=self.agents)
 
@@ -102,7 +102,7 @@ class Topology(Summarized):
     @cached_property
     def connected(self) -> bool:
         """Whether a path leads from every agent to every other."""
-        if self._complete or self._cycle:
+        if isinstance(self.edges, Formula):
             return True
         back = [(j, i) for i, j in self.edges]
         if not self.directed:
@@ -111,20 +111,12 @@ class Topology(Summarized):
 
     def adjacency(self) -> AgentMatrix:
         """Return A, one where a row's agent hears a column's."""
-        if self._complete:
-            return Uniform(self.agents, 0.0, 1.0)
-        if self._cycle:
-            return Around(self.agents, 0.0, 1.0)
-        return self._matrix(np.ones(len(self.edges)), np.zeros(self.agents))
+        return self._matrix(lambda own, rows, others: (np.ones(len(rows)), np.zeros(len(own))))
 
     def laplacian(self) -> AgentMatrix:
         """Return L = D - A; a ConcordError if the graph is directed."""
         self._check_undirected("a Laplacian")
-        if self._complete:
-            return Uniform(self.agents, self.agents - 1.0, -1.0)
-        if self._cycle:
-            return Around(self.agents, 2.0, -1.0)
-        return self._matrix(-np.ones(len(self.edges)), self.degrees.astype(float))
+        return self._matrix(lambda own, rows, others: (np.full(len(rows), -1.0), own + 0.0), 0.0)
 
     def metropolis(self) -> AgentMatrix:
         """Return the Metropolis weights W (gurbuzbalaban2021 and tzikas2024 mix with these).
@@ -132,17 +124,15 @@ class Topology(Summarized):
         A ConcordError if the graph is directed.
         """
         self._check_undirected("Metropolis weights")
-        if self._complete:  # adds up as bincount does
-            leaving = np.full(self.agents - 1, 1 / self.agents).cumsum()[-1:].sum()
-            return Uniform(self.agents, float(1 - leaving), 1 / self.agents)
-        if self._cycle:
-            return Around(self.agents, 1 - (1 / 3 + 1 / 3), 1 / 3)
-        weights = 1 / (1 + self.degrees[self._ends].max(axis=1, initial=0))
-        # Summed edge by edge in agent order: the same floats on every machine.
-        leaving = np.bincount(
-            self._ends.ravel(), weights=np.repeat(weights, 2), minlength=self.agents
-        )
-        return self._matrix(weights, 1 - leaving)
+
+        def weigh(
+            own: np.ndarray, rows: np.ndarray, others: np.ndarray
+        ) -> tuple[np.ndarray, np.ndarray]:
+            weights = 1 / (1 + np.maximum(own[rows], others))
+            # Summed neighbor by neighbor in agent order: the same floats on every machine.
+            return weights, 1 - np.bincount(rows, weights, len(own))
+
+        return self._matrix(weigh, 1.0)
 
     def spectral(self) -> dict[str, float]:
         """Return the eigenvalues that convergence rates depend on.
@@ -176,14 +166,6 @@ class Topology(Summarized):
             "signless_max": float(np.linalg.eigvalsh(np.diag(self.degrees) + adjacency)[-1]),
         }
 
-    @property
-    def _complete(self) -> bool:
-        return isinstance(self.edges, AllPairs)
-
-    @property
-    def _cycle(self) -> bool:
-        return isinstance(self.edges, Cycle)
-
     @cached_property
     def _ends(self) -> np.ndarray:
         return np.array(self.edges, dtype=np.intp).reshape(-1, 2)
@@ -195,12 +177,14 @@ class Topology(Summarized):
                 "have a direction; choose an undirected one"
             )
 
-    def _matrix(self, edge_values: np.ndarray, diagonal: np.ndarray) -> AgentMatrix:
+    def _matrix(self, weigh: Weigh, total: float | None = None) -> AgentMatrix:
+        if isinstance(self.edges, Formula):
+            return ByRow(self.edges, weigh, total)
         senders, receivers = self._ends.T
         if not self.directed:  # both ways
             senders, receivers = self._ends.T.ravel(), self._ends.T[::-1].ravel()
-            edge_values = np.tile(edge_values, 2)
-        return AgentMatrix.with_diagonal(receivers, senders, edge_values, diagonal)
+        values, diagonal = weigh(self.degrees, receivers, self.degrees[senders])
+        return AgentMatrix.with_diagonal(receivers, senders, values, diagonal)
 
 
 def _all_reached(agents: int, pairs: Iterable[tuple[int, int]]) -> bool:
@@ -250,6 +234,13 @@ class AveragingKind(Protocol):
 
 
 @runtime_checkable
+class LargeKind(Protocol):
+    """A topology kind whose graphs are a ``Formula`` that may have any number of agents."""
+
+    beside: Any  # the formula
+
+
+@runtime_checkable
 class DirectedOrNot(Protocol):
     """A graph that tells whether its edges have a direction, as those of networkx do."""
 
@@ -279,10 +270,11 @@ class Graph(Chosen):
             raise ConcordError(
                 f"{where}: {short(agents)} is not a positive number of agents; give 1 or more"
             )
-        if agents > MOST_LISTED and self.kind != "ring":
+        if agents > MOST_LISTED and not isinstance(self.module, LargeKind):
             raise ConcordError(
                 f"{where}: {agents} agents are too many for kind {self.kind}, whose edges are "
-                f"listed; use at most {MOST_LISTED}, or a ring"
+                f"listed; use at most {MOST_LISTED}, or a ring, torus, grid, hypercube or "
+                "exponential graph"
             )
         try:
             graph = self.module.graph(self.params, int(agents))

@@ -16,13 +16,17 @@ from concord.networks.conditions import (
     Bernoulli,
     Fixed,
     GilbertElliott,
+    InTurn,
     Kept,
     Matchings,
+    OnePeer,
     Pair,
     Uniform,
 )
 from concord.networks.edges import Edges
+from concord.networks.formula import Formula
 from concord.networks.network import turns
+from concord.networks.shares import Counters, common, lasting, rows_of, with_these
 from concord.networks.topology import Topology
 from concord.resume import keep
 
@@ -32,7 +36,8 @@ Draw = Callable[[int], np.ndarray]  # k -> which of some rows, (rows, chains), a
 class Weather:
     """What arrives in the chains of a block, iteration by iteration.
 
-    edges: the ways that vectors take.
+    edges: the ways that vectors take. senders, receivers: the places of their ends among the agents
+    that are known.
     rng: the generator of all this.
     up, arrived: which links are up and over which ways a vector arrives, (edges, chains).
     age: how many iterations ago that was sent, (edges, chains); None: in this one.
@@ -48,29 +53,33 @@ class Weather:
     def __init__(self, network: Topology, chains: int, clock: Clock | None = None) -> None:
         if (rng := network.masks) is None:
             raise ValueError("a network needs a generator of its masks before it is used")
-        self.edges, self.rng = Edges(network), rng
+        self.edges = edges = Edges(network, _known(network))
+        self.rng, known = rng, edges.agents
+        self.senders, self.receivers = map(edges.places, (edges.senders, edges.receivers))
+        of_ways, of_links = rows_of(rng, edges.receivers), rows_of(rng, edges.lower)
         self._conditions = options = network.conditions
-        size, links = len(self.edges.links), self.edges.link_count
-        self._up = _schedule(network, self.edges, chains, rng)
-        self._paired = _pairs(network, self.edges, chains, rng)
+        size, links = len(edges.links), edges.link_count
+        self._up = _schedule(network, edges, chains, of_links)
+        self._paired = _pairs(network, edges, chains, rng)
         self._delivered: Draw | None = None
         if options.loss is not None:
             together = options.loss.direction == "link"
-            self._delivered = _loss(options.loss, links if together else size, chains, rng)
-            self._of_links: Any = self.edges.links if together else slice(None)
+            rows, source = (links, of_links) if together else (size, of_ways)
+            self._delivered = _loss(options.loss, rows, chains, source)
+            self._of_links: Any = edges.links if together else slice(None)
         delay, self._clock = options.delay, None if options.barrier else clock
         if self._clock is not None and self._clock.ticks:
             delay = Fixed(self._clock.ticks)
-        self._post = _Post(delay, (size, chains), rng) if delay else None
+        self._post = _Post(delay, (size, chains), of_ways) if delay else None
         self.age = self._post.age if self._post else None
         self.iteration, self.reach = 0, self._post.most if self._post else 0
-        self._awake = _with_probability(options.awake, network.agents, chains, rng)
+        self._awake = _with_probability(options.awake, len(known), chains, rows_of(rng, known))
         self.up = np.ones((size, chains), dtype=bool)
-        self.arrived, self.awake = self.up.copy(), np.ones((network.agents, chains), dtype=bool)
+        self.arrived, self.awake = self.up.copy(), np.ones((len(known), chains), dtype=bool)
         self.varies = options.sleeps or self._clock is not None
         self.sends = self.awake if self._clock is None else self.awake.copy()
         self._pair, self._idle = self.awake.copy(), np.empty_like(self.up)
-        keep(rng, self.up, self.arrived, self.awake, self.sends, self._pair)
+        keep(lasting(rng), self.up, self.arrived, self.awake, self.sends, self._pair)
 
     def draw(self, k: int) -> None:
         """Draw what arrives in iteration k."""
@@ -92,17 +101,38 @@ class Weather:
                 self.awake if self._conditions.awake < 1 else True, self._pair, self.awake
             )
         if self.varies:
-            self.arrived &= self.of(self.sends, edges.senders)
+            self.arrived &= self.of(self.sends, self.senders)
         if self._post is not None:
             self._post.deliver(k, self.arrived)
         if self._conditions.sleeps:
-            self.arrived &= self.of(self.awake, edges.receivers)
+            self.arrived &= self.of(self.awake, self.receivers)
         if self._conditions.on_loss == "skip":
             self.arrived[:] = edges.of_receiver(np.logical_and, self.arrived)
 
     def of(self, agents: np.ndarray, ends: np.ndarray) -> np.ndarray:
         """Return what holds of the agents at one end of the ways, (edges, chains); kept by it."""
         return np.take(agents, ends, axis=0, out=self._idle, mode="clip")
+
+
+def _known(network: Topology) -> np.ndarray | None:
+    """Return the agents whose ways a process knows; None: all.
+
+    By counters it draws those of its own agents, of their neighbors, and of all that draw with one.
+    """
+    schedule, graph = network.conditions.schedule, network.edges
+    if (
+        network.part is None
+        or not isinstance(network.masks, Counters)
+        or not isinstance(graph, Formula)
+        or network.conditions.clocked
+        or isinstance(schedule, (Pair, OnePeer, InTurn))
+    ):
+        return None
+    pieces = graph.pieces(network.part.own)
+    known = with_these((graph.near(who)[1] for who in pieces), network.agents)
+    if isinstance(schedule, Matchings):  # which depend on the links of neighbors' neighbors
+        known = with_these([graph.near(known)[1]], network.agents)
+    return known
 
 
 class _Post:
@@ -200,8 +230,9 @@ def _pairs(
     chain = np.arange(chains)
 
     def draw(up: np.ndarray, pair: np.ndarray) -> None:
-        agent = rng.integers(0, network.agents, chains)
-        way = first[agent] + (rng.random(chains) * network.degrees[agent]).astype(np.intp)
+        numbers = common(rng)
+        agent = numbers.integers(0, network.agents, chains)
+        way = first[agent] + (numbers.random(chains) * network.degrees[agent]).astype(np.intp)
         up.fill(False)
         up[way, chain] = up[edges.by_sender[way], chain] = True
         pair.fill(False)

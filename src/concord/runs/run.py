@@ -15,6 +15,7 @@ import numpy as np
 
 from concord import plugins
 from concord.contracts import (
+    Divisible,
     Extra,
     NeedsData,
     Problem,
@@ -193,11 +194,13 @@ class Run:
         place = f"{self.where}.record"
         check_record(self.record, self.agents, self.chains, self.iterations, place)
 
-    def build_problem(self, resources: Path, name: str | None = None) -> Problem:
+    def build_problem(
+        self, resources: Path, name: str | None = None, agents: slice | None = None
+    ) -> Problem:
         """Draw or load the data: the same for every run of a paper that names this problem.
 
         ``resources`` holds the data files, ``<data set>/<file>``; ``name`` is that of another data
-        set than the run's own.
+        set than the run's own. Of these ``agents`` alone, if the problem can be divided.
         """
         own = name or self.problem_name
 
@@ -205,8 +208,11 @@ class Run:
             return streams.generator(self.seed, what, self.paper, own)
 
         kind: ProblemKind = self.problem.module
-        split = Partition(self.partition, f"{self.where}.partition")
-        return kind.build(self.problem.params, self.agents, split, stream, resources)
+        split = Partition(self.partition, f"{self.where}.partition", agents)
+        made = kind.build(self.problem.params, self.agents, split, stream, resources)
+        if agents is None or made.agents < self.agents or not isinstance(made, Divisible):
+            return made
+        return made.part(agents)
 
     @property
     def data_sets(self) -> tuple[str, ...]:

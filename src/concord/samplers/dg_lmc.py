@@ -243,7 +243,8 @@ def init(
         return State(x0.copy(), x0.copy()), channel.through(step)
     if x0.shape[1] < topology.agents:
         raise ConcordError(
-            "transport: the odds of particles are those of all agents together; use one process"
+            "DG-LMC with particles cannot be divided over ranks, because it accepts theta by the "
+            "odds of all agents together; use one process, or remove particles"
         )
     proposed, log_odds = np.empty_like(x0), _odds(problem, params, x0, move)
     potential: Any = problem.potential  # type: ignore[attr-defined]  # which check has asked for

@@ -91,7 +91,7 @@ def check(problem: Problem | None, topology: Topology, params: Params) -> None:
 
 def _precision(problem: Quadratic, topology: Topology, params: Params) -> np.ndarray:
     """Return H_i + deg_i/rho, (agents, dim, dim)."""
-    pull = topology.degrees / params.tolerance
+    pull = topology.degrees[topology.own] / params.tolerance
     return problem.gram + pull[:, None, None] * np.eye(problem.dim)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from concord.contracts import Divisible, Info, Problem, ReadOut, Sampler, Step, 
 from concord.errors import ConcordError
 from concord.networks.channel import check_passage
 from concord.networks.network import drawing
-from concord.networks.shares import Counters, Share
+from concord.networks.shares import Counters, Share, lasting
 from concord.networks.topology import Topology
 from concord.networks.transports import Part
 from concord.progress import progress as bar
@@ -166,6 +167,7 @@ def sample(
     Chains advance in blocks of ``CHAINS_PER_BLOCK``, each with its own streams, so that a chain is
     the same, number for number, whichever others are sampled with it.
 
+    problem: of all agents, or of those of this rank alone.
     law: of x^(0).
     span: whole blocks of chains; none: all chains.
     progress: show a bar; None: if the error stream is a terminal.
@@ -174,23 +176,27 @@ def sample(
     comm: MPI's communicator of the processes that divide the agents among them; of these the first
     returns the trace, others one without chains. None: this one has all.
     checkpoint: what writes checkpoints, and may have some.
-    counter: whether starts and noise are drawn by counters (``shares``), other numbers than those
-    of streams: each process then draws those of its agents alone.
+    counter: whether starts, noise and what arrives are drawn by counters (``shares``), other
+    numbers than those of streams: each process then draws those of its agents alone.
     """
-    sampler.check(problem, topology, params)
+    agents = topology.agents
+    part: Part | None = None
     if comm is not None:
-        check_ranks(sampler, problem.agents, comm.size, "transport")
+        check_ranks(sampler, agents, comm.size, "ranks")
         if not isinstance(problem, Divisible):
             raise ConcordError(
-                f"transport: {type(problem).__name__} cannot be divided among processes; use one"
+                f"{type(problem).__name__} cannot be divided over ranks, because it has no method "
+                "part(agents); use one process"
             )
+        part = Part(comm, agents)
+    alone = problem.agents < agents  # of this rank
+    sampler.check(problem, replace(topology, part=part) if alone else topology, params)
     if counter:
         check_apart(sampler, "noise", "leave counters out")
     saves, recorder = _Saves(checkpoint, iterations), None
-    recorded = np.arange(problem.agents) if record.agents is None else np.array(record.agents)
+    recorded = np.arange(agents) if record.agents is None else np.array(record.agents)
     traces = saves.done(recorded, record.iterations(iterations))
-    part = None if comm is None else Part(comm, problem.agents)
-    own_agents = slice(0, problem.agents) if part is None else part.own
+    own_agents = topology.own if part is None else part.own
     mine = own_agents.stop - own_agents.start
     begin, end = span or (0, chains)
     firsts = range(begin, end, CHAINS_PER_BLOCK)
@@ -199,13 +205,13 @@ def sample(
 
     def counters(*labels: str | int) -> Counters:
         key = streams.seeds(seed, *labels).generate_state(2, np.uint64)
-        return Counters(key, problem.agents, own_agents)
+        return Counters(key, agents, own_agents)
 
     if counter:
         starts = counters(*labels.stream("initial"))
         x0 = initial.positions(law, problem, (chains, mine, problem.dim), starts)
     else:
-        whole = chains, problem.agents, problem.dim
+        whole = chains, agents, problem.dim
         x0 = initial.positions(
             law, problem, whole, streams.generator(seed, *labels.stream("initial"))
         )
@@ -217,22 +223,24 @@ def sample(
             for first in firsts[len(traces) :]:
                 block = x0[first : min(first + CHAINS_PER_BLOCK, end)]
                 later = [first][: first > 0]
-                rng, *drawn = (
+                rng, *drawn = list[Any](
                     streams.generator(seed, *labels.stream(what), *later)
                     for what in ("noise", "network", "clock")
                 )
+                if counter:
+                    drawn[0] = counters(*labels.stream("network"), *later)
                 ahead, own = Ahead(rng), problem.from_chain(first)
                 network = drawing(topology, *drawn, part=part)
-                shape = len(block), problem.agents, problem.dim
+                shape = len(block), agents, problem.dim
                 recorder = Recorder(record, own, shape, iterations, part)
                 sources: list[Any] = [rng, ahead]
                 if part is not None and isinstance(own, Divisible):
-                    own = own.part(part.own)
+                    own = own if alone else own.part(part.own)
                     sources = [Share(source, part.agents, part.own) for source in sources]
                 if counter:
                     sources = [counters(*labels.stream("noise"), *later)] * 2
                 with keeping() as kept:
-                    kept.append(sources[0].asked if counter else rng)
+                    kept.append(lasting(sources[0] if counter else rng))
                     state, step = sampler.init(own, network, params, block, sources[0])
                 check_passage(network, step)
                 state, k = saves.begin(first, state, kept, recorder)

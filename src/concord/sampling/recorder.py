@@ -74,6 +74,11 @@ class Record(Options):
         "sample; -1: all enter averages, and all but the first tenth those metrics",
     ] = -1
 
+    @property
+    def by_agent(self) -> bool:
+        """Whether what is computed of an agent needs its own data alone."""
+        return not self.averages and {*self.probes} <= {"consensus_error", "potential"}
+
     def count(self, iterations: int) -> int:
         """Return the number of recorded iterations."""
         if self.at is not None:
@@ -157,6 +162,7 @@ class Recorder:
                 f"name agents 0 to {agents - 1}"
             )
         self._all, self._agents = len(self.agents) == agents, agents
+        self._whole = part is None or problem.agents == agents  # the problem is that of all
         self._probes: dict[str, Probe] = {
             name: _probe(problem, name, "probes")
             for name in record.probes
@@ -280,7 +286,10 @@ class Recorder:
 
             found["consensus_error"] = self._mean(apart, x)
         self._catch_up()
-        chosen = self._chosen(self._recorded(x, 1), 1)
+        here = self._recorded(x, 1)
+        chosen = self._chosen(here, 1)
+        if not self._whole:
+            found |= {name: self._chosen(probe(here), -1) for name, probe in self._probes.items()}
         totals: dict[str, Any] = {
             name: self._chosen(total, -1) for name, total in self._totals.items()
         }
@@ -291,7 +300,7 @@ class Recorder:
         for name, values in found.items():
             if name in self._kept:
                 self._kept[name][row] = values
-        for name, probe in self._probes.items():
+        for name, probe in self._probes.items() if self._whole else ():
             self._kept[name][row] = probe(chosen)
         if self.due[row] > self._burn_in:
             for accumulated in self._averages.values():
@@ -301,7 +310,7 @@ class Recorder:
         if self._clock is not None:
             for name, times in zip(TIMES, (self._clock.seconds, self._clock.waited), strict=True):
                 if name not in self._times:
-                    self._times[name] = np.zeros((len(self.due), *x.shape[:2]))
+                    self._times[name] = np.zeros((len(self.due), *times.shape))
                 self._times[name][row] = times
 
     def written(self) -> dict[str, np.ndarray]:

@@ -166,7 +166,7 @@ def _said(key: str, value: Any, names: dict[str, str] | None) -> str:
     if key == "agent":
         return words.agent(value)
     if key == "":
-        return str(value).replace("metric", "quantity").replace("_", " ")
+        return words.axis(value)
     text = str(value)
     if key == "experiment":
         return text.replace("_", " ")

@@ -40,12 +40,11 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     names = [str(value) for value in selection.distinct(runs, params.among)]
     scores = of_tasks(runs, params.metric, params.among, params.level)
     rows = [[one, *(_cell(scores, one, other, params.tie) for other in names)] for one in names]
-    head = "sampler" if params.among == "entry" else params.among
     read = [words.name(params.among, name, params.names) for name in names]
     texts = [
         [text, *(cell or "" for cell in row[1:])] for text, row in zip(read, rows, strict=True)
     ]
-    layout = Layout([f"{head} (row against column)", *read], texts, 1)
+    layout = Layout([f"{words.axis(params.among)} (row against column)", *read], texts, 1)
     return Table([f"{params.among} (row against column)", *names], rows, laid_out=layout)
 
 

@@ -66,13 +66,13 @@ def _laid_out(params: Params, rows: Sequence[dict[str, Any]]) -> Layout:
     details += ["range of the option", "tuned to the end"]
     texts = []
     for row in rows:
-        named = [words.name(key, row[key], params.names) for key in labels]
+        named = _names(params, row)
         price = [row["price"].replace("_", " ")] * several
         rank = words.rounded(row["mean rank"], row["lo"], row["hi"])
         solved = f"{row['solved']} of {row['pairs']}"
         numbers = [rank, solved, *(words.rounded(row[key]) for key in details)]
         texts.append([*named, *_place(params, row, rows), *price, *numbers])
-    heads = ["sampler" if key == "entry" else key for key in labels]
+    heads = [words.axis(key) for key in labels]
     columns = [*heads, "place", "is it sure", *["price"] * several, "mean rank", "solved", *details]
     return Layout(columns, texts, len(labels) + 2 + several)
 
@@ -86,9 +86,17 @@ def _place(params: Params, row: dict[str, Any], rows: Sequence[dict[str, Any]]) 
     if row["place"] == row["to"]:
         return [str(row["place"]), "yes"]
     tied = [o for o in board if o is not row and o["lo"] <= row["hi"] and row["lo"] <= o["hi"]]
-    names = [", ".join(words.name(k, o[k], params.names) for k in _labels(params)) for o in tied]
+    names = [", ".join(_names(params, other)) for other in tied]
     others = names[0] if len(names) == 1 else f"{len(names)} others"
     return [f"{row['place']}\N{EN DASH}{row['to']}", f"tie with {others}"]
+
+
+def _names(params: Params, row: dict[str, Any]) -> list[str]:
+    """Return what the row is about: a sampler as it begins a row, others as in a sentence."""
+    return [
+        (words.name if key == "entry" else words.label)(key, row[key], params.names)
+        for key in _labels(params)
+    ]
 
 
 def _labels(params: Params) -> tuple[str, ...]:

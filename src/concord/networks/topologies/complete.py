@@ -1,6 +1,6 @@
 """Every two agents are neighbors."""
 
-from concord.networks.cycle import AllPairs
+from concord.networks.formula import Formula, everybody
 from concord.networks.topology import check_pairs
 from concord.options import Options
 
@@ -9,7 +9,7 @@ class Params(Options):
     """It has no options."""
 
 
-def graph(params: Params, agents: int) -> AllPairs:
+def graph(params: Params, agents: int) -> Formula:
     """Return the edges."""
     check_pairs(agents, "complete")
-    return AllPairs(agents)
+    return Formula(agents, everybody)

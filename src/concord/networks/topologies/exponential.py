@@ -4,6 +4,9 @@ Source: Ying, Yuan, Chen, Hu, Pan and Yin, "Exponential graph is provably effici
 decentralized deep training" (2021, arXiv:2110.13363), where edges have a direction; not here.
 """
 
+import numpy as np
+
+from concord.networks.formula import Formula
 from concord.options import Options
 
 
@@ -11,7 +14,12 @@ class Params(Options):
     """It has no options."""
 
 
-def graph(params: Params, agents: int) -> list[tuple[int, int]]:
+def graph(params: Params, agents: int) -> Formula:
     """Return the edges."""
-    apart = [2**j for j in range((agents - 1).bit_length())]
-    return [(i, (i + hop) % agents) for i in range(agents) for hop in apart]
+    return Formula(agents, beside)
+
+
+def beside(agents: int, who: np.ndarray) -> np.ndarray:
+    """Return the neighbors of these agents, as a ``Formula`` wants them."""
+    apart = 1 << np.arange((agents - 1).bit_length())
+    return np.add.outer(who, np.concatenate([apart, -apart])) % agents

@@ -3,7 +3,10 @@
 import math
 from typing import Annotated
 
+import numpy as np
+
 from concord.errors import ConcordError
+from concord.networks.formula import Formula
 from concord.options import Count, Options
 
 
@@ -13,13 +16,13 @@ class Params(Options):
     rows: Annotated[Count | None, "number of rows; none: the most square grid"] = None
 
 
-def graph(params: Params, agents: int) -> list[tuple[int, int]]:
+def graph(params: Params, agents: int) -> Formula:
     """Return the edges, or refuse rows that are not equally long."""
     return rectangle(params.rows, agents, periodic=False)
 
 
-def rectangle(rows: int | None, agents: int, periodic: bool) -> list[tuple[int, int]]:
-    """Return the edges of a grid, numbered row by row; periodic: ends three or more apart meet."""
+def rectangle(rows: int | None, agents: int, periodic: bool) -> Formula:
+    """Return the edges of a grid, numbered row by row; periodic: its ends meet."""
     if rows is None:
         rows = max(r for r in range(1, math.isqrt(agents) + 1) if agents % r == 0)
     if agents % rows:
@@ -27,16 +30,16 @@ def rectangle(rows: int | None, agents: int, periodic: bool) -> list[tuple[int, 
             f"rows: {rows} rows do not divide {agents} agents; give a divisor of the number of "
             "agents"
         )
+    return Formula(agents, beside, (rows, periodic), alike=periodic)
+
+
+def beside(agents: int, who: np.ndarray, rows: int, periodic: bool) -> np.ndarray:
+    """Return the neighbors of these agents, as a ``Formula`` wants them."""
     columns = agents // rows
-    pairs = []
-    for agent in range(agents):
-        row, column = divmod(agent, columns)
-        if column + 1 < columns:
-            pairs.append((agent, agent + 1))
-        elif periodic and columns > 2:
-            pairs.append((row * columns, agent))
-        if row + 1 < rows:
-            pairs.append((agent, agent + columns))
-        elif periodic and rows > 2:
-            pairs.append((column, agent))
-    return pairs
+    row, column = (part[:, None] for part in np.divmod(who, columns))
+    across, along = row + np.array([-1, 1]), column + np.array([-1, 1])
+    if periodic:
+        across, along = across % rows, along % columns
+    else:
+        across, along = across.clip(0, rows - 1), along.clip(0, columns - 1)
+    return np.hstack([across * columns + column, row * columns + along])

@@ -1,9 +1,8 @@
 """A cycle; one or two agents close none: no edge, or a single one."""
 
-from collections.abc import Sequence
+import numpy as np
 
-from concord.networks.cycle import Cycle
-from concord.networks.topology import MOST_LISTED
+from concord.networks.formula import Formula
 from concord.options import Options
 
 
@@ -11,8 +10,11 @@ class Params(Options):
     """It has no options."""
 
 
-def graph(params: Params, agents: int) -> Sequence[tuple[int, int]]:
-    """Return the edges, of large rings by formula."""
-    if agents > MOST_LISTED:
-        return Cycle(agents)
-    return [(i, (i + 1) % agents) for i in range(agents if agents > 2 else agents - 1)]
+def graph(params: Params, agents: int) -> Formula:
+    """Return the edges."""
+    return Formula(agents, beside)
+
+
+def beside(agents: int, who: np.ndarray) -> np.ndarray:
+    """Return the neighbors of these agents, as a ``Formula`` wants them."""
+    return np.add.outer(who, (-1, 1)) % agents

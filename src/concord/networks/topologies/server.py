@@ -7,7 +7,7 @@ all-reduce), it takes 2 (N - 1) vectors, one after the other, and no server.
 
 from typing import Annotated, Literal
 
-from concord.networks.cycle import AllPairs
+from concord.networks.formula import Formula, everybody
 from concord.options import Options
 
 
@@ -21,9 +21,9 @@ class Params(Options):
     ] = "server"
 
 
-def graph(params: Params, agents: int) -> AllPairs:
+def graph(params: Params, agents: int) -> Formula:
     """Return the edges of the complete graph, whose Metropolis weights are J/N."""
-    return AllPairs(agents)
+    return Formula(agents, everybody)
 
 
 def messages(params: Params, agents: int) -> list[int]:

@@ -1,6 +1,6 @@
 """A study's page: what it says, our figures and tables, verdicts, and what they rest on.
 
-Figures and claims lead to each other. Anchors are ``figure-<name>``, ``table-<name>``,
+Claims stand above their figure, and lead to it. Anchors are ``figure-<name>``, ``table-<name>``,
 ``claim-<name>``, ``assumption-<name>``, ``erratum-<name>`` and ``discrepancy-<name>``.
 """
 
@@ -150,7 +150,7 @@ def page(
         add("Entries", "arena", **arena)
     shown: set[str] = set()
     for section, names in _groups(paper):
-        entries = [e for name in names if (e := _entry(paper, section, name, claims, files))]
+        entries = [e for name in names if (e := _entry(paper, section, name, files))]
         if entries:
             mine = [c for c in claims if c["figure"] in names and c["name"] not in shown]
             shown |= {claim["name"] for claim in mine}
@@ -254,9 +254,7 @@ def _anchor(section: str, name: str) -> str:
     return f"{section.removesuffix('s')}-{name}"
 
 
-def _entry(
-    paper: Study, section: str, name: str, claims: Sequence[Mapping[str, Any]], files: Files
-) -> dict[str, Any] | None:
+def _entry(paper: Study, section: str, name: str, files: Files) -> dict[str, Any] | None:
     """Return what is shown of a figure or table, None if there are no results of it."""
     base = _place(paper, section, name, files.results)
     if base is None:
@@ -283,7 +281,6 @@ def _entry(
         "runs": Counter(
             run.experiment for run, _ in _stated(paper.output_runs(section, name), files.results)
         ),
-        "claims": [claim["name"] for claim in claims if claim["figure"] == name],
         "files": [*copied, ("provenance", provenance)],
     }
 

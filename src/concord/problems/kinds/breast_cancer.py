@@ -23,6 +23,8 @@ from concord.problems.kinds import logistic_regression
 from concord.problems.kinds.logistic_regression import LogisticRegression
 from concord.sampling.partition import AgentData, Partition
 
+NAME = "Breast Cancer"
+
 MODEL = logistic_regression.Params(dataset="breast_cancer")
 DRAWS = "breast_cancer_posterior/draws.npy"
 

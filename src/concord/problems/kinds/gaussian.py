@@ -1,4 +1,4 @@
-r"""A Gaussian posterior of chosen condition number, on which agents differ by a dial.
+r"""A Gaussian posterior of chosen condition number, with adjustable heterogeneity of agents.
 
 .. math::
     f(x) = \tfrac12 (x - \mu)^\top \Sigma^{-1} (x - \mu), \qquad
@@ -28,6 +28,8 @@ from concord.options import Count
 from concord.problems._heterogeneity import Dial, check_dial, tilts
 from concord.problems._quadratic import QuadraticProblem
 from concord.sampling.partition import Partition
+
+NAME = "Gaussian"
 
 
 class Params(Dial):

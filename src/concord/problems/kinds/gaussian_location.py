@@ -24,6 +24,8 @@ from concord.problems._data import Table, check_agents, points_of, table_read
 from concord.problems._quadratic import QuadraticProblem
 from concord.sampling.partition import AgentData, Partition
 
+NAME = "Gaussian location"
+
 Covariance = Positive | Some[Some[float]]
 
 
@@ -79,6 +81,8 @@ def build(
 
 class GaussianLocation(QuadraticProblem):
     """Quadratic potentials of points, ``data``."""
+
+    PARTS = (*QuadraticProblem.PARTS, "data", "counts")
 
     def __init__(self, data: AgentData, params: Params) -> None:
         self.data, self.counts = data, data.counts

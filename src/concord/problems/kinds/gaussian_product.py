@@ -20,6 +20,8 @@ from concord.problems._data import table_read
 from concord.problems._quadratic import QuadraticProblem
 from concord.sampling.partition import Partition
 
+NAME = "product of Gaussians"
+
 
 class Params(Options):
     """The laws, and how far apart they are."""

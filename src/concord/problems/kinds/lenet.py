@@ -33,6 +33,8 @@ from concord.options import Count, Options, Positive
 from concord.problems._data import OneDataSet
 from concord.sampling.partition import Partition, enough
 
+NAME = "LeNet"
+
 # What a job that samples this problem takes: its conda environment (envs/lenet.yaml), memory,
 # minutes. It lasts long enough to show its progress.
 JOB = {"environment": "lenet", "mem_mb": 3000, "runtime": 60, "options": "--progress"}

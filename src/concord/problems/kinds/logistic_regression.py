@@ -359,8 +359,9 @@ class LogisticRegression(OneDataSet):
             )
         if self.agents < self._everybody:
             raise ConcordError(
-                "transport: a proximal step of logistic regression is solved for all agents at "
-                "once; use one process"
+                "proximal steps of logistic regression cannot be divided over ranks, because "
+                "Newton's method stops for all agents together; use one process, or a sampler of "
+                "gradients"
             )
         total = np.asarray(curvature, dtype=float) + self.share / self.prior_scale
         if not (total > 0).all():

@@ -15,7 +15,8 @@ from functools import partial
 from concord.problems._model_files import FILES, JOB, Params, check, problem
 from concord.problems._models import lacking
 
-__all__ = ["FILES", "JOB", "Params", "build", "check", "unavailable"]
+NAME = "NumPyro model"
+__all__ = ["FILES", "JOB", "NAME", "Params", "build", "check", "unavailable"]
 
 unavailable = partial(lacking, "NumPyro")
 build = partial(problem, "NumPyro")

@@ -1,10 +1,12 @@
-"""A large ring under a limit of memory, ``large_ring.py <gigabytes> <agents>``, or by mpiexec.
+"""A large network under a limit of memory: ``large_network.py <gigabytes> <agents>``; by mpiexec.
 
-With a third argument, of how many dimensions it is, it tells the seconds of a step.
+``--graph torus``; ``--loss 0.2``; with ``--seconds DIM`` it tells the seconds of a step of so many
+dimensions, with ``--memory`` the most memory of each process.
 """
 
 from __future__ import annotations
 
+import argparse
 import resource
 import sys
 import time
@@ -19,7 +21,16 @@ from concord.samplers import de_sgld
 from concord.sampling import initial, loop
 from concord.sampling.recorder import Record
 
-DIM = int([*sys.argv, 1][3])
+parser = argparse.ArgumentParser()
+parser.add_argument("gigabytes", type=float)
+parser.add_argument("agents", type=int)
+parser.add_argument("--graph", default="ring")
+parser.add_argument("--loss", type=float)
+parser.add_argument("--seconds", type=int)
+parser.add_argument("--memory", action="store_true")
+given = parser.parse_args()
+LOSS = {"kind": "bernoulli", "rate": given.loss, "direction": "one_way"}
+HAPPENS = {} if given.loss is None else {"loss": LOSS}
 
 
 class Quadratics:
@@ -28,7 +39,7 @@ class Quadratics:
     posterior = None
 
     def __init__(self, agents):
-        self.agents, self.dim = agents, DIM
+        self.agents, self.dim = agents, given.seconds or 1
 
     def from_chain(self, first):
         return self
@@ -44,8 +55,8 @@ class Quadratics:
         return gradient
 
 
-comm, agents = launched(), int(sys.argv[2])
-resource.setrlimit(resource.RLIMIT_DATA, (int(float(sys.argv[1]) * 1e9),) * 2)
+comm, agents = launched(), given.agents
+resource.setrlimit(resource.RLIMIT_DATA, (int(given.gigabytes * 1e9),) * 2)
 
 
 def trace(iterations):
@@ -53,7 +64,7 @@ def trace(iterations):
         de_sgld,
         build(de_sgld.Params, {"step_size": 0.01}, "sampler"),
         Quadratics(agents),
-        concord.network("ring", agents),
+        concord.network(given.graph, agents, **HAPPENS),
         law=initial.Law("normal"),
         record=Record(at=(iterations,), agents=(0, agents - 1)),
         chains=1,
@@ -73,12 +84,14 @@ def seconds(iterations):
 
 try:
     made = trace(5)
-    if made.chains and len(sys.argv) < 4:
+    if made.chains and not given.seconds:
         print(*(made[name].tobytes().hex() for name in ("x", "x_average")))
-    if len(sys.argv) == 4:
+    if given.seconds:
         took = [(seconds(12) - seconds(2)) / 10 for _ in range(3)]
         if comm is None or comm.rank == 0:
             print(f"{np.median(took):.3f}")
+    if given.memory:
+        print(f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB", file=sys.stderr)
 except MemoryError:
     print("not enough memory")
     sys.exit(1) if comm is None else comm.Abort(1)
