@@ -231,7 +231,7 @@ def test_the_lock_names_no_index_and_is_what_its_first_lines_make() -> None:
     )
 
 
-MODELS = {"_models.py", "_pymc.py", "_numpyro.py", "numpyro.py"}  # that JAX computes
+MODELS = {"_jax.py", "_models.py", "_pymc.py", "_numpyro.py", "numpyro.py"}  # that JAX computes
 
 
 def test_conda_environments_hold_what_jobs_import() -> None:
@@ -273,6 +273,8 @@ def test_container_has_a_python_and_the_versions_of_the_lock() -> None:
     assert installs and all("--require-hashes" in options for options in installs)
     (user,) = re.findall(r"^USER (\S+)$", DOCKERFILE, re.MULTILINE)
     assert user.partition(":")[0] not in {"root", "0"}
+    # Of a user without a name Snakemake ends in a KeyError.
+    assert re.search(r"^ENV .*\bUSER=\w+", DOCKERFILE, re.MULTILINE)
 
 
 @pytest.mark.thorough

@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
 @pytest.mark.parametrize("linked", [False, True])
 def test_clean_deletes_results_wherever_they_are(linked, tmp_path):
     """Snakemake's records go as well: old results without them would pass for up to date."""

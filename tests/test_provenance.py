@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -33,6 +34,7 @@ def test_description_holds_versions_inputs_and_what_is_added(tmp_path, monkeypat
     json.dumps(found)
 
 
+@pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
 def test_commit_tells_a_clean_tree_from_a_changed_one(tmp_path, monkeypatch):
     def git(*arguments):
         subprocess.run(

@@ -357,6 +357,16 @@ def test_expect_writes_the_verdicts_and_the_scoreboard(committed):
     assert "| `p` | published | 2 | 1 | 1 |" in text
 
 
+def test_expect_keeps_what_is_committed_of_other_studies(committed, tmp_path):
+    expected, page = committed
+    other = {"q": {"a": {"published": {"n=5": "holds", "n=20": "does not hold"}}}}
+    expected.write_text(yaml.safe_dump({**yaml.safe_load(expected.read_text()), **other}))
+    ledger.expect(ledger_of(tmp_path, a="does not hold"), expected, page)
+    after = {"p": {"a": {"published": "does not hold"}}, **other}
+    assert yaml.safe_load(expected.read_text()) == after
+    assert "| `q` | published | 1 | 1 |" in page.read_text()
+
+
 def test_cases_are_committed_one_by_one_and_counted_as_one_sentence(tmp_path):
     page = tmp_path / "ledger.md"
     page.write_text("<!-- scoreboard -->\n<!-- end of scoreboard -->\n")

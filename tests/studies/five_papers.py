@@ -10,7 +10,9 @@ import numpy as np
 
 from concord import metrics
 from concord.datasets import fetch
+from concord.laws import exact
 from concord.metrics import stationary
+from concord.metrics._laws import start_of, update_of
 from concord.runs import measure, sample
 from concord.studies.config import load_config
 from concord.studies.study import Study
@@ -51,3 +53,13 @@ class Paper:
         m = measure.measurement(run, problem, sample.sample(run, problem), self.resources)
         rows = metrics.measure(families or run.metrics, m)
         return {(row.metric, row.agent, row.iteration): row for row in rows}
+
+
+def moments(paper, experiment, name):
+    """Return the problem and the stationary moments of a run's agents and average."""
+    run, problem = paper.run(experiment, name)
+    update = update_of(run.sampler.module, problem, run.graph, run.sampler.params)
+    trace = SimpleNamespace(agent=np.arange(problem.agents))
+    start = start_of(measure.measurement(run, problem, trace, paper.resources), update)
+    limit = exact.limit(update.at(0), *start)
+    return problem, exact.marginals(*limit, problem.agents, problem.dim)

@@ -5,16 +5,13 @@ Exact ones to the digits that were stated; random ones within four standard erro
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
-from five_papers import Paper
+from five_papers import Paper, moments
+from sklearn.linear_model import LogisticRegression
 
-from concord.laws import exact
+from concord.datasets.tables import tabled
 from concord.laws.gaussian import w2
-from concord.metrics._laws import start_of, update_of
-from concord.runs import measure
 
 COMPLETE, RING = "topology=complete", "topology=ring"
 
@@ -24,16 +21,6 @@ def papers(tmp_path_factory):
     """Studies by key, whose tables lie in one folder."""
     folder = tmp_path_factory.mktemp("resources")
     return lambda key: Paper(key, folder)
-
-
-def moments(paper, experiment, name):
-    """Return the problem and the stationary moments of a run's agents and average."""
-    run, problem = paper.run(experiment, name)
-    update = update_of(run.sampler.module, problem, run.graph, run.sampler.params)
-    trace = SimpleNamespace(agent=np.arange(problem.agents))
-    start = start_of(measure.measurement(run, problem, trace, paper.resources), update)
-    limit = exact.limit(update.at(0), *start)
-    return problem, exact.marginals(*limit, problem.agents, problem.dim)
 
 
 def test_the_posteriors_of_extra2024(papers):
@@ -51,6 +38,15 @@ def test_the_posteriors_of_extra2024(papers):
 def test_the_prior_counted_forty_times_makes_the_floor_of_extra2024(papers, reading, floor):
     found = papers("extra2024").limit("floors", f"reading={reading}")
     assert found["stationary_w2", "average"] == pytest.approx(floor, abs=6e-5)
+
+
+@pytest.mark.parametrize(("reading", "away"), [("released", 0.1758), ("published", 0.0710)])
+def test_what_agents_of_extra2024_sample_with_small_steps(papers, reading, away):
+    """The product of what they hold, from the posterior of all points."""
+    problem = papers("extra2024").run("floors", f"reading={reading}")[1]
+    cov = np.linalg.inv(problem.gram.sum(axis=0))
+    found = w2(cov @ problem.shift.sum(axis=0), cov, problem.posterior)
+    assert found == pytest.approx(away, abs=6e-5)
 
 
 @pytest.mark.parametrize(
@@ -86,6 +82,24 @@ def test_the_bias_and_the_mixing_of_dglmc2021(papers, rho, narrowest, widest, sm
     assert paper.limit("gaussian", f"rho={rho}")["spectral_radius", "network"] == pytest.approx(
         factor, abs=6e-4
     )
+
+
+def test_the_balls_of_depsgld2026(papers):
+    """Four fifths of the least squares estimate, and of scikit-learn's logistic regression."""
+    paper = papers("depsgld2026")
+    problem = paper.run("linear", f"reading=released+{COMPLETE}")[1]
+    table = tabled("depsgld2026_linear", paper.resources)
+    points = np.stack([table["one"], table["x"]], axis=1)
+    estimate = np.linalg.lstsq(points, table["y"], rcond=None)[0]
+    np.testing.assert_allclose(estimate, [1.00899339, 0.996037], atol=6e-7)
+    assert problem.radius == pytest.approx(0.8 * np.linalg.norm(estimate), abs=6e-7)
+    problem = paper.run("cancer", f"reading=released+{COMPLETE}")[1]
+    features, labels = problem.data.features.reshape(-1, 31), problem.data.targets.ravel()
+    plain = LogisticRegression().fit(features, labels)
+    assert problem.radius == pytest.approx(0.8 * np.linalg.norm(plain.coef_), rel=1e-4)
+    others, wanted = problem.test
+    assert plain.score(others, wanted) == pytest.approx(0.982, abs=5e-4)
+    assert max(wanted.mean(), 1 - wanted.mean()) == pytest.approx(0.632, abs=5e-4)
 
 
 def test_the_step_of_fald2023_is_at_the_edge_of_stability(papers):
@@ -145,6 +159,19 @@ def test_distances_of_extra2024(papers, experiment, name, average, agents, first
     for level, k in zip((1.0, 0.5, 0.3), first, strict=True):
         below = next(n for n in range(201) if found["w2", "average", n].value <= level)
         assert abs(below - k) <= 8
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("option", "first"),
+    [("metropolis", (18, 33, 50)), ("simultaneous", (35, 63, 94)), ("released", (24, 43, 65))],
+)
+def test_which_options_decide_the_speed_of_extra2024(papers, option, first):
+    """Means of 6 other runs of 100 chains; ours has 1000."""
+    found = papers("extra2024").measured("options", f"reading=released+option={option}")
+    for level, k in zip((1.0, 0.5, 0.3), first, strict=True):
+        below = next(n for n in range(201) if found["w2", "average", n].value <= level)
+        assert abs(below - k) <= 4
 
 
 @pytest.mark.thorough

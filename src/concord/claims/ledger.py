@@ -134,7 +134,7 @@ def _committed(path: Path) -> Iterator[tuple[Place, Any]]:
                 yield (paper, claim, reading), said
 
 
-def _nested(said: Iterable[tuple[Sequence[str], str]]) -> dict[str, Any]:
+def _nested(said: Iterable[tuple[Sequence[str], Any]]) -> dict[str, Any]:
     """Return texts by keys of several parts as mappings in mappings."""
     found: dict[str, Any] = {}
     for (*outer, last), text in said:
@@ -266,13 +266,18 @@ def changes(ledger_path: Path, expected_path: Path, strict: bool) -> Comparison:
 
 
 def expect(ledger_path: Path, expected_path: Path, page: Path) -> None:
-    """Make a ledger's verdicts the committed ones, and update the scoreboard of the page."""
+    """Make a ledger's verdicts the committed ones, and update the scoreboard of the page.
+
+    What is committed of studies that the ledger does not hold stays.
+    """
     rows = read_rows(ledger_path)
     if is_smoke(rows):
         raise ConcordError(f"{ledger_path} is of smoke scale; commit verdicts of scale paper")
-    committed = expected_rows(expected_path) if expected_path.exists() else []
+    exists, judged = expected_path.exists(), {row["paper"] for row in rows}
+    committed = expected_rows(expected_path) if exists else []
     by_seed = {_key(row) for row in committed if row["verdict"] == verdicts.SEED}
-    said = {}
+    found = _committed(expected_path) if exists else ()
+    said: dict[tuple[str, ...], Any] = {at: text for at, text in found if at[0] not in judged}
     for row in rows:
         only_universes_tell = not row["multiverse"] and _key(row) in by_seed
         case = (row["case"],) if row["case"] else ()

@@ -10,9 +10,10 @@ has no interval, and every interval contains its estimate (``around``).
 import math
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
+
+from concord.libraries import special
 
 LEVEL = 0.95
 REPLICATES = 200
@@ -171,10 +172,3 @@ def wilson(share: float, count: int) -> tuple[float, float]:
 
 
 _ENDS = [50 * (1 - LEVEL), 50 * (1 + LEVEL)]
-
-
-def special() -> Any:
-    """Return SciPy's special functions, which not every job needs at its start."""
-    import scipy.special  # as it says
-
-    return scipy.special

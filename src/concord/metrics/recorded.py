@@ -2,17 +2,17 @@ r"""Numbers that a paper's authors recorded of a run, beside the run's own.
 
 A record is another run, of m chains where ours has n. Of two such runs of one law the values differ
 by more than either's error: a record is *inside* where it lies within :math:`\sqrt{1 + n/m}` times
-the distances from our value to the ends of its 95 % interval. Iterations and agents are not
-independent, so the share that is inside varies; how much, m resampled chains tell, whole
-trajectories at a time: they vary about our values as a record does but for our own error, and lie
-within :math:`\sqrt{n/m}` times those distances as often.
+the distances from our value to the ends of its 95 % interval. So 95 % of the values are inside on
+average. Iterations and agents depend on each other, and the share of one run varies: as it does
+where resampled chains, whole trajectories at a time, stand for our run, and others for the record.
 
-Where runs share their random numbers, as those of one experiment do over an option that changes
-little, so do their errors: a run of as many chains as the record's may then be off from all of its
-records at once. More chains make that error small.
+Authors record several runs, of which one is unlucky. The share that all of them together exceed in
+99 of 100 cases is a run's quantile at 0.01 over their number (Bonferroni), however runs depend on
+each other: ours of one experiment share their random numbers, and so their errors.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -28,10 +28,11 @@ from concord.metrics.w2 import positions
 METRICS = ("*_recorded", "recorded_*")
 LABELS = {
     "recorded_inside": Label("share of recorded values inside our intervals", "inside"),
-    "recorded_least": Label("share that 99 of 100 runs of one law exceed", "least"),
+    "recorded_least": Label("share that all records of one law exceed in 99 of 100 cases", "least"),
     "recorded_usual": Label("share that a run of one law has on average", "usual"),
 }
 LEAST = 0.01
+PAIRS = 40  # of each resampled run with others
 
 
 def rows(m: Measurement) -> Iterator[Row]:
@@ -39,19 +40,16 @@ def rows(m: Measurement) -> Iterator[Row]:
 
     <metric>_recorded: of each recorded agent, along iterations; without intervals, as the authors
     had one run, and none where they recorded none. recorded_inside: the share; recorded_usual and
-    recorded_least: the mean and the first percentile of that of other runs of our law.
+    recorded_least: its mean of other runs of our law, and what all records together exceed.
     """
     if m.recorded is None:
         raise lacking("recorded", "recorded numbers: the run's key recorded")
-    names, ours, lo, hi, resampled = _own(m)
+    names, ours, ends, again, theirs = _own(m)
     record = np.full((len(m.trace.draw), len(names)), np.nan)
     table, metric = tabled(m.recorded.table, m.resources), m.recorded.metric
-    keep = np.full(len(table[metric]), True)
-    for column, wanted in m.recorded.where.items():
-        keep &= table[column] == (wanted if isinstance(wanted, str) else float(wanted))
     places = {int(k): row for row, k in enumerate(m.trace.draw)}
     agents = [text.removesuffix(".0") for text in table["agent"].astype(str)]
-    for at in np.flatnonzero(keep):
+    for at in np.flatnonzero(_found(table, m.recorded.where)):
         row, who = places.get(int(table["iteration"][at])), agents[at]
         if row is not None and who in names:
             record[row, names.index(who)] = table[metric][at]
@@ -61,39 +59,64 @@ def rows(m: Measurement) -> Iterator[Row]:
     for name, values in zip(names, record.T, strict=True):
         for at in np.flatnonzero(np.isfinite(values)):
             yield Row(int(m.trace.draw[at]), name, f"{metric}_recorded", float(values[at]))
-    part = m.trace.chains / (m.recorded.chains or m.trace.chains)
+    low, high = np.sqrt(1 + m.trace.chains / (m.recorded.chains or m.trace.chains)) * ends[:, have]
+
+    def inside(apart: np.ndarray) -> np.ndarray:
+        return ((apart >= low) & (apart <= high)).mean(axis=-1)
+
+    again, theirs = again[:, have], theirs[:, have]
     with np.errstate(invalid="ignore"):  # of what diverged
-        ends = np.stack([lo - ours, hi - ours])
-        lo, hi = ours + np.sqrt(part) * ends
-        least, most = ours + np.sqrt(1 + part) * ends
-    inside = (record >= least) & (record <= most)
-    of_law = [((each >= lo) & (each <= hi))[have].mean() for each in resampled]
-    shares = inside[have].mean(), np.mean(of_law), np.quantile(of_law, LEAST)
-    known = np.isfinite([ours, lo, hi])[:, have].all()
-    for name, share in zip(("inside", "usual", "least"), shares, strict=True):
-        value = float(share) if known else np.nan
+        share = inside(record[have] - ours[have])
+        of_law = [inside(np.roll(theirs, by, axis=0) - again) for by in range(1, 1 + PAIRS)]
+    level = LEAST / _together(table, m.recorded.where, m.recorded.like)
+    shares = {"inside": share, "usual": np.mean(of_law), "least": np.quantile(of_law, level)}
+    known = np.isfinite([ours[have], low, high]).all()
+    for name, each in shares.items():
+        value = float(each) if known else np.nan
         # A test's statistic: it decides as it is.
         yield Row(m.last, "network", f"recorded_{name}", value, value, value, trials=REPLICATES)
 
 
+def _found(table: Mapping[str, np.ndarray], where: Mapping[str, Any]) -> np.ndarray:
+    """Return which rows of a table have these values."""
+    keep = np.full(len(next(iter(table.values()))), True)
+    for column, wanted in where.items():
+        keep &= table[column] == (wanted if isinstance(wanted, str) else float(wanted))
+    return keep
+
+
+def _together(
+    table: Mapping[str, np.ndarray], where: Mapping[str, Any], like: Mapping[str, str]
+) -> int:
+    """Return how many runs are recorded beside this one: what their rows differ in is ``like``."""
+    keep = _found(table, {column: wanted for column, wanted in where.items() if column not in like})
+    return max(len(set(zip(*(table[column][keep] for column in like), strict=True))), 1)
+
+
 def _own(m: Measurement) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return agents, our values with intervals (draw, agent), and as many of resampled chains."""
-    stream = m.stream("bootstrap")
-    if m.recorded is not None and m.recorded.metric == "accuracy_mean":
+    """Return agents, our values and their intervals' ends less these, (draw, agent).
+
+    And values (replicate, draw, agent) of as many resampled chains, and of as many as the record's.
+    """
+    stream, recorded = m.stream("bootstrap"), m.recorded
+    if recorded is not None and recorded.metric == "accuracy_mean":
         values = m.trace["accuracy"]
-        chains = len(values)
-        theirs = m.recorded.chains or chains
-        weights = stream.multinomial(theirs, np.full(chains, 1 / chains), REPLICATES) / theirs
+        mean, *ends = mean_interval(values)
+
+        def resampled(count: int) -> np.ndarray:
+            weights = stream.multinomial(count, np.full(len(values), 1 / len(values)), REPLICATES)
+            return np.tensordot(weights / count, values, 1)
+
         with np.errstate(invalid="ignore"):
-            again = np.tensordot(weights, values, 1)
-        return m.agents, *mean_interval(values), again
-    if m.recorded is not None and m.recorded.chains is not None:
+            both = resampled(len(values)), resampled(recorded.chains or len(values))
+            return m.agents, mean, np.stack(ends) - mean, *both
+    if recorded is not None and recorded.chains is not None:
         raise ConcordError("recorded.chains: distances of fewer chains are larger; remove it")
     names, draws = positions(m.trace)
-    resampled = np.empty((REPLICATES, draws[0, ..., 0].size))
-    target = gaussian(m.problem, "recorded")
-    found = bootstrap_w2(draws, target, REPLICATES, stream, resampled=resampled)
-    squares = resampled.reshape(-1, *found[0].shape)
+    squares = np.empty((REPLICATES, *draws[0, ..., 0].shape))
+    target, flat = gaussian(m.problem, "recorded"), squares.reshape(REPLICATES, -1)
+    value, *ends = bootstrap_w2(draws, target, REPLICATES, stream, resampled=flat)
     with np.errstate(invalid="ignore"):
-        excess = squares.mean(axis=0) - found[0] ** 2  # the bias that resampling adds
-        return names, *found, np.sqrt(np.maximum(squares - excess, 0.0))
+        excess = squares.mean(axis=0) - value**2  # the bias that resampling adds
+        again = np.sqrt(np.maximum(squares - excess, 0.0))
+        return names, value, np.stack(ends) - value, again, again

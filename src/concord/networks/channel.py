@@ -16,6 +16,7 @@ from typing import Any, Self
 import numpy as np
 
 from concord.errors import ConcordError
+from concord.libraries import sparse
 from concord.networks import mixing
 from concord.networks.clock import Clock
 from concord.networks.compressions import Compression
@@ -448,9 +449,7 @@ class Faulty(Channel):
             weights = np.zeros((agents, len(self._held)))
             weights[rows, columns] = values
         else:
-            from scipy.sparse import csr_array  # of large networks
-
-            weights = csr_array((values, (rows, columns)), shape=(agents, len(self._held)))
+            weights = sparse().csr_array((values, (rows, columns)), shape=(agents, len(self._held)))
 
         def gather(out: np.ndarray) -> np.ndarray:
             totals = (weights @ flat).reshape(self._own.shape)

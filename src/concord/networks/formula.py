@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from concord.libraries import sparse
 from concord.networks.matrix import BLOCK, FEW, AgentMatrix, Apply
 
 # The most agents of a network whose edges are listed, or whose weights are held whole.
@@ -180,8 +181,6 @@ class ByRow(AgentMatrix):
         """
         if not self._large:
             return super().operator(chains, dim, strategy)
-        from scipy.sparse import csr_array
-
         held, (first, last) = self.part(self.span)[0], (self.span.start, self.span.stop)
         blocks: list[tuple[slice, Any]] = []
         for begin in range(first, last, max(1, BLOCK // dim)):
@@ -199,7 +198,7 @@ class ByRow(AgentMatrix):
                 blocks.append((own, entries))
             else:
                 shape = len(who), len(held)
-                blocks.append((own, csr_array((values, (rows, columns)), shape=shape)))
+                blocks.append((own, sparse().csr_array((values, (rows, columns)), shape=shape)))
         product = np.empty((min(last - first, max(1, BLOCK // dim)), dim))
 
         def apply(x: np.ndarray, out: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from concord.compiled import kernel
+from concord.libraries import sparse
 
 Apply = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -260,10 +261,8 @@ def _sparse(matrix: AgentMatrix, chains: int, dim: int) -> Apply:
     Few agents come first, all chains together. Many are taken chain by chain, where nothing is
     transposed, in blocks of rows whose product stays in the cache.
     """
-    from scipy.sparse import csr_array, get_index_dtype  # of large networks
-
     agents, width = matrix.agents, matrix.width or matrix.agents
-    index = get_index_dtype(maxval=max(width, len(matrix.rows)))  # of 4 bytes, if they do
+    index = sparse().get_index_dtype(maxval=max(width, len(matrix.rows)))  # of 4 bytes, if they do
     starts = np.searchsorted(matrix.rows, np.arange(agents + 1)).astype(index)
     columns = matrix.columns.astype(index)
 
@@ -271,7 +270,7 @@ def _sparse(matrix: AgentMatrix, chains: int, dim: int) -> Apply:
         """Return these rows, without a copy of their entries."""
         own = slice(starts[first], starts[last])
         entries = matrix.values[own], columns[own], starts[first : last + 1] - starts[first]
-        return csr_array(entries, shape=(last - first, width))
+        return sparse().csr_array(entries, shape=(last - first, width))
 
     if agents * dim >= 2 * BLOCK:
         ends = [*range(0, agents, BLOCK // dim), agents]

@@ -26,7 +26,7 @@ from typing import Annotated, Any
 import numpy as np
 from msgspec import Meta
 
-from concord.laws.intervals import special
+from concord.libraries import special
 from concord.options import Options, Positive
 
 

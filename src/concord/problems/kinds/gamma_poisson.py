@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from scipy.special import digamma, polygamma
 
 from concord.contracts import Stream
 from concord.errors import ConcordError
 from concord.laws.known import Known
+from concord.libraries import special
 from concord.options import Count, Options, Positive
 from concord.problems._data import check_agents
 from concord.problems._own import numbers, own_data
@@ -135,11 +135,11 @@ class GammaPoisson(Tabled):
     def reference(self) -> Known:
         """The posterior: logarithms of independent gamma numbers."""
         exposure, shapes = (table.sum(axis=0) for table in self.tables)
-        variance = polygamma(1, shapes)
+        variance = special().polygamma(1, shapes)
         return Known(
-            digamma(shapes) - np.log(exposure),
+            special().digamma(shapes) - np.log(exposure),
             np.diag(variance),
-            polygamma(2, shapes),
-            polygamma(3, shapes) + 3 * variance**2,
+            special().polygamma(2, shapes),
+            special().polygamma(3, shapes) + 3 * variance**2,
             lambda count, rng: np.log(rng.standard_gamma(shapes, (count, self.dim)) / exposure),
         )

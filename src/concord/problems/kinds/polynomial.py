@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
-from scipy.special import ndtri
 
 from concord.contracts import BatchGradient, Stream
 from concord.errors import ConcordError
 from concord.laws.known import Known
+from concord.libraries import special
 from concord.options import NonNegative, Options
 from concord.problems._tabled import Tabled
 from concord.sampling.partition import Partition
@@ -82,7 +82,7 @@ class Polynomial(Tabled):
         share = 1 / agents if params.share == "split" else 1.0
         self.tables = (np.full(agents, share),)
         self.counts = np.full(agents, ERRORS)
-        scores = ndtri((np.arange(ERRORS) + 0.5) / ERRORS)
+        scores = special().ndtri((np.arange(ERRORS) + 0.5) / ERRORS)
         self._errors = params.error_sd * scores / scores.std()
         self._ends = params.interval
         self.reference = self.softened(0.0)

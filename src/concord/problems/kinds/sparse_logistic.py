@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from scipy import sparse
 
 from concord.contracts import BatchGradient, Gradient, Stream
 from concord.datasets import readers
 from concord.errors import ConcordError
+from concord.libraries import sparse
 from concord.options import Options, Positive
 from concord.problems._regression import sigmoid
 from concord.sampling.partition import Partition
@@ -71,7 +71,7 @@ def build(
     """Load the data set, with an intercept column of ones as the last column unless none."""
     features, labels = readers.a9a(resources / params.dataset / params.dataset)
     if params.intercept == "ones":
-        features = sparse.hstack([features, sparse.csr_array(np.ones((len(labels), 1)))])
+        features = sparse().hstack([features, sparse().csr_array(np.ones((len(labels), 1)))])
     return SparseLogistic(features, labels, params, agents, partition, stream)
 
 
@@ -171,7 +171,7 @@ class SparseLogistic:
         points, vectors = chains * self.agents * batch_size, chains * self.agents
         indices = np.empty((*shape, table.shape[1]), dtype=np.int32)
         wide = np.zeros((chains, self.agents, width))
-        matrix = sparse.csr_array(
+        matrix = sparse().csr_array(
             (
                 np.ones(indices.size),
                 indices.reshape(-1),

@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from scipy.special import digamma, polygamma
 
 from concord.contracts import Stream
 from concord.errors import ConcordError
 from concord.laws.known import Known
+from concord.libraries import special
 from concord.options import Count, Options, Positive
 from concord.problems._own import own_data
 from concord.problems._tabled import Tabled
@@ -163,10 +163,10 @@ class UnknownNoise(Tabled):
         scale = (square - cross @ center) / 2
         cov, third, fourth = np.zeros((self.dim, self.dim)), np.zeros(self.dim), np.zeros(self.dim)
         cov[:-1, :-1] = scale / (shape - 1) * spread
-        cov[-1, -1] = polygamma(1, shape)
-        third[-1] = -polygamma(2, shape)
+        cov[-1, -1] = special().polygamma(1, shape)
+        third[-1] = -special().polygamma(2, shape)
         fourth[:-1] = 3 * scale**2 / ((shape - 1) * (shape - 2)) * np.diag(spread) ** 2
-        fourth[-1] = polygamma(3, shape) + 3 * cov[-1, -1] ** 2
+        fourth[-1] = special().polygamma(3, shape) + 3 * cov[-1, -1] ** 2
         root = np.linalg.cholesky(spread)
 
         def draw(count: int, rng: np.random.Generator) -> np.ndarray:
@@ -174,5 +174,5 @@ class UnknownNoise(Tabled):
             normal = rng.standard_normal((count, self.coefficients)) @ root.T
             return np.column_stack([center + np.sqrt(variance)[:, None] * normal, np.log(variance)])
 
-        mean = np.append(center, np.log(scale) - digamma(shape))
+        mean = np.append(center, np.log(scale) - special().digamma(shape))
         return Known(mean, cov, third, fourth, draw)
