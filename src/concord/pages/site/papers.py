@@ -154,12 +154,13 @@ def page(
             shown |= {claim["name"] for claim in mine}
             drawn = _curves(paper, [e["name"] for e in entries if section == "figures"], files)
             heading = _heading(paper, section, names[0])
-            add(heading, "entries", claims=mine, entries=entries, curves=drawn)
+            last = bool(paper.arenas)  # who is best comes first
+            add(heading, "entries", claims=mine, entries=entries, curves=drawn, claims_last=last)
     if arena := _arena(paper, files):
         add("Entries", "arena", **arena)
     others = [claim for claim in claims if claim["name"] not in shown]
     if others:
-        add("Other claims", "entries", claims=others, entries=[])
+        add("Other claims", "entries", claims=others, entries=[], claims_last=False)
     if universes:
         add("With other assumptions and seeds", "universes", **universes)
     if runs := _runs(paper, files):
