@@ -1,6 +1,7 @@
 """The commands: every stage of the pipeline, to be run by hand or by Snakemake."""
 
 import argparse
+import gc
 import math
 import os
 import signal
@@ -26,6 +27,7 @@ Part = Callable[[argparse.ArgumentParser], object]  # adds arguments
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code. A user's mistake ends in one sentence."""
     settle()
+    gc.disable()  # until it begins its work: what is imported and read stays
     # Figures are files; the backend that Jupyter sets may be missing here, which is an error.
     os.environ["MPLBACKEND"] = "agg"
     try:
@@ -35,6 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except BaseException as error:
         return _end(error)
+    finally:
+        gc.enable()
     return 0
 
 
@@ -313,6 +317,8 @@ def _calls(target: str, names: str = "options") -> Command:
                 values["study"] = studies.study(options)
         module, _, name = target.partition(":")
         function = getattr(import_module(f"concord.{module}"), name)
+        gc.enable()
+        gc.freeze()
         function(*(values[name] for name in names.split()))
 
     return call
