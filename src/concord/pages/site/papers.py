@@ -31,7 +31,7 @@ from concord.studies.sections import Discrepancy
 from concord.studies.study import Study
 
 ROOT = "../"  # from a study's page to the site
-UNBROKEN = re.compile(r"\[[^\]]*\]| / ")
+UNBROKEN = re.compile(r"\[[^\]]*\]| / |tie with \d+ others|\d+ of \d+")
 
 
 @dataclass(frozen=True)
@@ -289,7 +289,7 @@ def _entry(paper: Study, section: str, name: str, files: Files) -> dict[str, Any
 
 
 def _unbroken(table: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """Return a table of which a number, what print has and an interval each stay on one line."""
+    """Return a table of which numbers, what print has, intervals and ties each stay on one line."""
     if table is None:
         return None
 
